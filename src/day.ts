@@ -1,0 +1,52 @@
+import { UTCDate } from '@date-fns/utc';
+import { addDays as addDaysTo, differenceInCalendarDays, format, isValid, parse } from 'date-fns';
+
+declare const dayBrand: unique symbol;
+
+/** A calendar day in UTC, written `YYYY-MM-DD`: the grain of the history. Days compare as strings. */
+export type Day = string & { readonly [dayBrand]: true };
+
+const DAY_FORMAT = 'yyyy-MM-dd';
+
+const toDay = (date: Date): Day => format(new UTCDate(date), DAY_FORMAT) as Day;
+
+/** Parses `YYYY-MM-DD`; undefined for anything else, impossible dates such as `2026-02-30` included. */
+export function parseDay(text: string): Day | undefined {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
+  return isValid(parse(text, DAY_FORMAT, new UTCDate(0))) ? (text as Day) : undefined;
+}
+
+/** As `parseDay`, for days that the code itself writes down: throws a `RangeError` for anything else. */
+export function day(text: string): Day {
+  const parsed = parseDay(text);
+  if (parsed === undefined) throw new RangeError(`not a day (YYYY-MM-DD): ${text}`);
+  return parsed;
+}
+
+/** The UTC day that `instant` lies in. */
+export const dayOf = (instant: Date): Day => toDay(instant);
+
+/** Midnight UTC at which `day` begins. */
+export const startOfDay = (day: Day): Date => new Date(`${day}T00:00:00Z`);
+
+/** `day` moved by a whole number of days, backwards when negative. */
+export const addDays = (day: Day, days: number): Day => toDay(addDaysTo(new UTCDate(startOfDay(day)), days));
+
+/** Days from `from` to `to`: 1 from a day to the next, negative when `to` is earlier. */
+export const daysBetween = (from: Day, to: Day): number =>
+  differenceInCalendarDays(new UTCDate(startOfDay(to)), new UTCDate(startOfDay(from)));
+
+/** The last day that has ended at `now`. Today is never complete, so never loaded. */
+export const lastEndedDay = (now: Date): Day => addDays(dayOf(now), -1);
+
+/** A range of days, both ends included. Empty when `last` is before `first`. */
+export interface DayRange {
+  readonly first: Day;
+  readonly last: Day;
+}
+
+/** The days of a range, oldest first. */
+export function daysIn({ first, last }: DayRange): Day[] {
+  const count = Math.max(0, daysBetween(first, last) + 1);
+  return Array.from({ length: count }, (_, index) => addDays(first, index));
+}

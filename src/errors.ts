@@ -1,0 +1,28 @@
+/**
+ * What went wrong, by consequence. `exitCode` is what the command ends with: 1 failed, 2 usage or configuration,
+ * 75 try again later. A message says what was being done, to what, and what to do next.
+ */
+export abstract class ReadershipError extends Error {
+  abstract readonly exitCode: 1 | 2 | 75;
+  override get name(): string {
+    return this.constructor.name;
+  }
+}
+
+/** The command line or the configuration is at fault; nothing was done. */
+export class ConfigurationError extends ReadershipError {
+  readonly exitCode = 2;
+}
+
+/** The database cannot be opened, read or written. */
+export class StorageError extends ReadershipError {
+  readonly exitCode = 1;
+}
+
+/** Another process holds the live database; the same command will work once that one ends. */
+export class LockedError extends ReadershipError {
+  readonly exitCode = 75;
+}
+
+/** A message for any thrown value. */
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
