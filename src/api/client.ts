@@ -1,0 +1,148 @@
+import type { z } from 'zod';
+import type { Day } from '../day.js';
+import { ContractError } from './errors/contract-error.js';
+import type { Operation } from './errors/api-error.js';
+import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
+import { redactor, type Redact } from './redact.js';
+import { responseError } from './response-error.js';
+import { DEFAULT_RETRIES, type OnRetry, retrying, type RetryPolicy } from './retry.js';
+import {
+  type AgentJob,
+  agentJobSchema,
+  LIMITS,
+  type ViewsResponse,
+  viewsResponseSchema,
+} from './schema.js';
+import { Transport, type TransportLimits } from './transport.js';
+
+/** A page of views to ask for. Days are UTC; `dateTo` is exclusive. */
+export interface ViewsQuery {
+  readonly dateFrom: Day;
+  readonly dateTo: Day;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+export interface ClientOptions {
+  readonly baseUrl: string;
+  readonly projectId: string;
+  readonly apiKey: string;
+  /** The environment variable that holds the key, named in advice. */
+  readonly keyName: string;
+  readonly now: () => Date;
+  readonly retries?: RetryPolicy;
+  readonly limits?: Partial<TransportLimits>;
+  readonly onRetry?: OnRetry;
+  /** Told of every request before it is sent, repeated ones included. */
+  readonly onRequest?: (operation: Operation) => void;
+}
+
+/**
+ * The documented interface of one project. Requests that read are retried as `retrying` decides; requests that create
+ * are sent once, and when their outcome is not known an `UnknownOutcomeError` says so. No message ever holds the key.
+ */
+export class Client {
+  readonly #options: ClientOptions;
+  readonly #transport: Transport;
+  readonly #redact: Redact;
+
+  constructor(options: ClientOptions) {
+    this.#options = options;
+    this.#transport = new Transport(options.limits);
+    this.#redact = redactor([options.apiKey]);
+  }
+
+  /** One page of views. Throws a `RangeError` for a `limit` or `offset` outside the interface's bounds; nothing is sent. */
+  views(query: ViewsQuery, signal?: AbortSignal): Promise<ViewsResponse> {
+    const { min, max } = LIMITS.viewsPage;
+    if (!Number.isInteger(query.limit) || query.limit < min || query.limit > max)
+      throw new RangeError(`limit must be a whole number from ${min} to ${max}, not ${query.limit}`);
+    if (!Number.isInteger(query.offset) || query.offset < 0)
+      throw new RangeError(`offset must be a whole number from 0 on, not ${query.offset}`);
+    const search = new URLSearchParams({
+      dateFrom: query.dateFrom,
+      dateTo: query.dateTo,
+      limit: String(query.limit),
+      offset: String(query.offset),
+    });
+    const operation = this.#operation('read page views', 'GET', `/v1/analytics/:project/views?${search.toString()}`);
+    return this.#read(operation, viewsResponseSchema, signal);
+  }
+
+  /** Creates an agent job. Sent once. Throws a `RangeError` for an empty prompt. */
+  createJob(prompt: string, signal?: AbortSignal): Promise<AgentJob> {
+    const operation = this.#operation('create the agent job', 'POST', '/v2/agent/:project/job');
+    return this.#write(operation, prompt, signal);
+  }
+
+  /** Sends a follow-up message to a job. Sent once. Throws a `RangeError` for an empty prompt. */
+  sendMessage(jobId: string, prompt: string, signal?: AbortSignal): Promise<AgentJob> {
+    const path = `/v2/agent/:project/job/${encodeURIComponent(jobId)}/message`;
+    return this.#write(this.#operation('send the follow-up message', 'POST', path), prompt, signal);
+  }
+
+  /** The job as it stands. The documented interface names this operation but not its path: interface-notes, "get agent job". */
+  job(jobId: string, signal?: AbortSignal): Promise<AgentJob> {
+    const path = `/v2/agent/:project/job/${encodeURIComponent(jobId)}`;
+    return this.#read(this.#operation('read the agent job', 'GET', path), agentJobSchema, signal);
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+
+  #operation(name: string, method: Operation['method'], path: string): Operation {
+    const { baseUrl, projectId } = this.#options;
+    return { name, method, url: baseUrl + path.replace(':project', encodeURIComponent(projectId)) };
+  }
+
+  #read<Answer>(operation: Operation, schema: z.ZodType<Answer>, signal?: AbortSignal): Promise<Answer> {
+    const { retries = DEFAULT_RETRIES, onRetry } = this.#options;
+    return retrying(
+      async () => {
+        const body = await this.#send(operation, undefined, signal);
+        const answer = this.#parse(body, schema);
+        if ('fault' in answer) throw new ContractError(operation, answer.fault);
+        return answer.value;
+      },
+      retries,
+      signal,
+      onRetry ?? (() => undefined),
+    );
+  }
+
+  async #write(operation: Operation, prompt: string, signal?: AbortSignal): Promise<AgentJob> {
+    if (prompt.length < LIMITS.promptMin) throw new RangeError('the prompt is empty; nothing was sent');
+    const body = await this.#send(operation, { prompt }, signal);
+    const answer = this.#parse(body, agentJobSchema);
+    if ('fault' in answer) throw new UnknownOutcomeError(operation, answer.fault);
+    return answer.value;
+  }
+
+  /** The body of a 2xx response; anything else throws. */
+  async #send(operation: Operation, body: unknown, signal: AbortSignal | undefined): Promise<string> {
+    signal?.throwIfAborted();
+    const { apiKey, keyName, now, onRequest } = this.#options;
+    onRequest?.(operation);
+    const response = await this.#transport.send(operation, apiKey, body, signal);
+    if (response.status >= 200 && response.status < 300) return response.body;
+    // Redacted before anything is cut to length: half a key would pass unnoticed.
+    throw responseError(operation, { ...response, body: this.#redact(response.body) }, keyName, now());
+  }
+
+  #parse<Answer>(body: string, schema: z.ZodType<Answer>): { value: Answer } | { fault: string } {
+    let json: unknown;
+    try {
+      json = JSON.parse(body);
+    } catch {
+      const start = this.#redact(body).slice(0, 60).replaceAll(/\s+/g, ' ');
+      return {
+        fault: `the answer is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the interface's address, not a web page's.`,
+      };
+    }
+    const parsed = schema.safeParse(json);
+    if (parsed.success) return { value: parsed.data };
+    const issues = parsed.error.issues.slice(0, 3).map(({ path, message }) => `${path.join('.')}: ${message}`);
+    return { fault: `the answer is not what the interface documents: ${issues.join('; ')}.` };
+  }
+}

@@ -1,0 +1,6 @@
+import { ReadershipError } from '../../errors.js';
+
+/** Pages of a walk that do not end, or end in the middle: the server does not keep the interface's pagination rules. */
+export class EndlessWalkError extends ReadershipError {
+  readonly exitCode = 1;
+}

@@ -1,0 +1,95 @@
+import { readFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { LineCounter, parseDocument } from 'yaml';
+import { ConfigurationError, messageOf } from '../errors.js';
+import { type Fault, faultsOf } from './faults.js';
+import { type ProjectSettings, type Settings, settingsSchema } from './schema.js';
+
+export const CONFIG_FILE = 'readership.yaml';
+
+/** Variables by name, such as `process.env`: the only place secrets come from. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A configuration, and the secrets that go with it. */
+export interface Configuration {
+  readonly settings: Settings;
+  /** The directory that holds the file: relative paths in it are relative to this. */
+  readonly directory: string;
+  readonly environment: Environment;
+}
+
+/**
+ * Reads `readership.yaml`, or the file given, and the `.env` beside it; the environment itself wins over `.env`. Throws
+ * a `ConfigurationError` that lists all faults together, each with its line.
+ */
+export async function loadConfiguration(
+  file: string | undefined,
+  workingDirectory: string,
+  environment: Environment,
+): Promise<Configuration> {
+  const path = resolve(workingDirectory, file ?? CONFIG_FILE);
+  const settings = parseSettings(await readConfig(path, file === undefined), path);
+  const directory = dirname(path);
+  return {
+    settings: { ...settings, dataDir: resolve(directory, settings.dataDir) },
+    directory,
+    environment: { ...(await readDotEnv(join(directory, '.env'))), ...environment },
+  };
+}
+
+/** Throws a `ConfigurationError` when the key is not there, or cannot be one. */
+export function apiKeyOf({ environment }: Configuration, project: ProjectSettings): string {
+  const key = environment[project.apiKeyEnv];
+  if (key === undefined || key === '')
+    throw new ConfigurationError(
+      `No API key for project ${project.id}: set ${project.apiKeyEnv} in the environment, or in .env beside ${CONFIG_FILE}. ` +
+        `Keys are made on the API keys page of the dashboard.`,
+    );
+  if (!/^[\x21-\x7e]+$/.test(key))
+    throw new ConfigurationError(`The value of ${project.apiKeyEnv} holds a space or a character that no key has.`);
+  return key;
+}
+
+async function readConfig(path: string, isDefault: boolean): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new ConfigurationError(
+      isDefault
+        ? `There is no ${CONFIG_FILE} in ${dirname(path)}. Two ways forward:\n` +
+            `  readership init             write one, for your own documentation\n` +
+            `  readership run --sandbox    see it all work on the embedded sandbox, without an account`
+        : `Cannot read ${path}: ${messageOf(cause)}`,
+      { cause },
+    );
+  }
+}
+
+function parseSettings(text: string, path: string): Settings {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  if (document.errors.length > 0)
+    throw faulty(
+      path,
+      document.errors.map(({ message, pos }) => ({ line: lines.linePos(pos[0]).line, message })),
+    );
+  const parsed = settingsSchema.safeParse(document.toJS() ?? {}, { reportInput: true });
+  if (!parsed.success) throw faulty(path, faultsOf(parsed.error.issues, document, lines));
+  return parsed.data;
+}
+
+function faulty(path: string, faults: readonly Fault[]): ConfigurationError {
+  const list = faults.map(({ line, message }) => `  ${basename(path)}:${line}  ${message}`);
+  const count = faults.length === 1 ? 'a fault' : `${faults.length} faults`;
+  return new ConfigurationError(`${path} has ${count}:\n${list.join('\n')}`);
+}
+
+async function readDotEnv(path: string): Promise<Environment> {
+  try {
+    return parseEnv(await readFile(path, 'utf8'));
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {};
+    throw new ConfigurationError(`Cannot read ${path}: ${messageOf(error)}`, { cause: error });
+  }
+}

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { type Day, parseDay } from '../day.js';
+import { parseDuration } from './duration.js';
+
+/** A day written `YYYY-MM-DD`. */
+const daySchema = z.string().transform((text, context): Day => {
+  const day = parseDay(text);
+  if (day !== undefined) return day;
+  context.addIssue(`not a day: write YYYY-MM-DD, such as 2026-01-31`);
+  return z.NEVER;
+});
+
+/** A length of time such as `30s`, `2m` or `1h`, as milliseconds. */
+const durationSchema = z.string().transform((text, context): number => {
+  const durationMs = parseDuration(text);
+  if (durationMs !== undefined) return durationMs;
+  context.addIssue(`not a length of time: write a number and ms, s, m or h, such as 2m`);
+  return z.NEVER;
+});
+
+const httpUrl = z
+  .url({ protocol: /^https?$/, error: 'not an address: write https://…' })
+  .refine((url) => !/^https?:\/\/[^/]*@/.test(url), 'holds a user name or password; secrets belong in the environment');
+
+const projectSchema = z.strictObject({
+  id: z.string().min(1).describe('project id, from the API keys page of the dashboard'),
+  name: z.string().min(1).optional(),
+  siteUrl: httpUrl.optional(),
+  apiKeyEnv: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not the name of an environment variable')
+    .default('READERSHIP_API_KEY'),
+});
+
+const historySchema = z.strictObject({
+  start: z.union([z.literal('auto'), daySchema], { error: 'write auto, or a day such as 2026-01-31' }).default('auto'),
+  settleDays: z.int().min(0).max(60).default(3),
+  concurrency: z.int().min(1).max(32).default(6),
+});
+
+const improveSchema = z.strictObject({
+  mode: z.enum(['plan', 'apply']).default('plan'),
+  maxJobsPerRun: z.int().min(1).max(100).default(5),
+  cooldownDays: z.int().min(0).max(3650).default(56),
+  minWeeklyViews: z.int().min(0).default(200),
+  humanWeight: z.number().min(0).max(100).default(1),
+  aiWeight: z.number().min(0).max(100).default(1),
+  exclude: z.array(z.string().min(1)).default([]),
+  maxPromptLength: z.int().min(200).max(100_000).default(8_000),
+});
+
+const pollSchema = z.strictObject({
+  minDelay: durationSchema.default(5_000),
+  maxDelay: durationSchema.default(300_000),
+});
+
+/** `readership.yaml`. Every key but `baseUrl` and one project's id has a default. */
+export const settingsSchema = z.strictObject({
+  baseUrl: httpUrl.transform((url) => url.replace(/\/+$/, '')),
+  projects: z
+    .array(projectSchema)
+    .min(1, 'name at least one project')
+    .refine((projects) => new Set(projects.map(({ id }) => id)).size === projects.length, 'names a project id twice'),
+  dataDir: z.string().min(1).default('data'),
+  history: historySchema.prefault({}),
+  improve: improveSchema.prefault({}),
+  poll: pollSchema.prefault({}),
+});
+
+/** The settings of a workspace, defaults filled in. */
+export type Settings = z.infer<typeof settingsSchema>;
+export type ProjectSettings = Settings['projects'][number];
