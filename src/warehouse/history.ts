@@ -1,0 +1,47 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { access } from 'node:fs/promises';
+import type { z } from 'zod';
+import { messageOf, StorageError } from '../errors.js';
+import { openSafely } from './instance.js';
+import { type Parameters, queryRows, type Reader } from './query.js';
+
+/** The published history, open for reading only: never blocked by the export, and never in its way. */
+export class History implements Reader {
+  constructor(
+    readonly connection: DuckDBConnection,
+    private readonly release: () => void,
+  ) {}
+
+  query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
+    return queryRows(this.connection, sql, row, parameters);
+  }
+
+  close(): void {
+    this.release();
+  }
+}
+
+/** Opens the published history at `path`. Throws a `StorageError` when nothing was published yet. */
+export async function openHistory(path: string): Promise<History> {
+  try {
+    await access(path);
+  } catch (cause) {
+    throw new StorageError(
+      `There is no published history yet (${path}). Load it first: readership export, or readership run`,
+      { cause },
+    );
+  }
+  try {
+    const instance = await openSafely(path);
+    const connection = await instance.connect();
+    return new History(connection, () => {
+      connection.closeSync();
+      instance.closeSync();
+    });
+  } catch (cause) {
+    throw new StorageError(
+      `Cannot open the published history ${path}: ${messageOf(cause)}. Write it again: readership publish`,
+      { cause },
+    );
+  }
+}

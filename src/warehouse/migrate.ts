@@ -1,0 +1,69 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { z } from 'zod';
+import { StorageError } from '../errors.js';
+import { queryRows, readSql } from './query.js';
+
+/** Applied in this order; a released file is never edited, only followed by another. */
+const MIGRATIONS = ['001_history', '002_runs', '003_agents'] as const;
+
+/** What analysts query, in an order in which each needs only those before it. */
+const VIEWS = [
+  'site_days',
+  'site_weeks',
+  'page_weeks',
+  'data_quality',
+  'jobs',
+  'top_pages',
+  'page_history',
+  'human_vs_ai',
+] as const;
+
+/**
+ * Brings the database up to this version of Readership: each migration in one transaction with its version row, then
+ * the views, which are cheap to write anew. Throws a `StorageError` when a newer version has written the file.
+ */
+export async function migrate(connection: DuckDBConnection, path: string): Promise<void> {
+  const version = await currentVersion(connection);
+  if (version > MIGRATIONS.length)
+    throw new StorageError(
+      `${path} was written by a newer Readership (schema ${version}; this one knows ${MIGRATIONS.length}). ` +
+        `Nothing was changed. Install the newer version: npm install -g readership@latest`,
+    );
+  for (const [index, name] of MIGRATIONS.entries()) {
+    if (index < version) continue;
+    await inTransaction(connection, async () => {
+      await connection.run(readSql(import.meta.url, `migrations/${name}.sql`));
+      await connection.run('INSERT INTO schema_version VALUES ($version)', { version: index + 1 });
+    });
+  }
+  await createViews(connection);
+}
+
+/** Creates or replaces the documented views and macros; the published history has the same ones. */
+export async function createViews(connection: DuckDBConnection): Promise<void> {
+  const statements = VIEWS.map((name) => readSql(import.meta.url, `views/${name}.sql`));
+  await inTransaction(connection, async () => {
+    await connection.run(statements.join('\n'));
+  });
+}
+
+async function currentVersion(connection: DuckDBConnection): Promise<number> {
+  await connection.run('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)');
+  const rows = await queryRows(
+    connection,
+    'SELECT coalesce(max(version), 0) AS version FROM schema_version',
+    z.object({ version: z.int() }),
+  );
+  return rows[0]?.version ?? 0;
+}
+
+async function inTransaction(connection: DuckDBConnection, work: () => Promise<void>): Promise<void> {
+  await connection.run('BEGIN');
+  try {
+    await work();
+    await connection.run('COMMIT');
+  } catch (error) {
+    await connection.run('ROLLBACK');
+    throw error;
+  }
+}

@@ -1,0 +1,104 @@
+import type { DuckDBInstance } from '@duckdb/node-api';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { z } from 'zod';
+import { LockedError, messageOf, StorageError } from '../errors.js';
+import { openForWriting } from './instance.js';
+import { migrate } from './migrate.js';
+import { Warehouse } from './warehouse.js';
+
+const RETRY_DELAY_MS = 250;
+
+const holderSchema = z.object({ pid: z.int(), command: z.string(), since: z.string() });
+
+export interface OpenOptions {
+  /** Named to whoever finds the database held, such as `readership export`. */
+  readonly command: string;
+  readonly now: () => Date;
+  /** How long to wait for another process to let go. */
+  readonly maxWaitMs: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Opens the live database at `path`, made and migrated as needed. DuckDB's own lock on the file keeps other processes
+ * out and vanishes with its process, however that ends; the `.lock` file beside it only says who holds it.
+ *
+ * Throws a `LockedError` when another process still holds it after `maxWaitMs`, a `StorageError` when it cannot be
+ * opened or a newer Readership wrote it.
+ */
+export async function openWarehouse(path: string, options: OpenOptions): Promise<Warehouse> {
+  await makeDirectory(dirname(path));
+  const instance = await openInstance(path, options);
+  const lockFile = `${path}.lock`;
+  const release = async () => {
+    connection.closeSync();
+    instance.closeSync();
+    await rm(lockFile, { force: true });
+  };
+  const connection = await instance.connect();
+  try {
+    const holder = { pid: process.pid, command: options.command, since: options.now().toISOString() };
+    await writeFile(lockFile, JSON.stringify(holder), { mode: 0o600 });
+    await migrate(connection, path);
+    return new Warehouse(path, connection, release);
+  } catch (error) {
+    await release();
+    throw error;
+  }
+}
+
+async function openInstance(path: string, options: OpenOptions): Promise<DuckDBInstance> {
+  for (let waitedMs = 0; ; waitedMs += RETRY_DELAY_MS) {
+    try {
+      return await openForWriting(path);
+    } catch (error) {
+      if (!isHeldElsewhere(error)) throw explainOpenFailure(path, error);
+      if (waitedMs >= options.maxWaitMs) throw await lockedError(path, options.maxWaitMs, error);
+      await delay(RETRY_DELAY_MS, undefined, options.signal ? { signal: options.signal } : {});
+    }
+  }
+}
+
+const isHeldElsewhere = (error: unknown): boolean => messageOf(error).includes('Could not set lock on file');
+
+async function lockedError(path: string, waitedMs: number, cause: unknown): Promise<LockedError> {
+  const holder = await readHolder(`${path}.lock`);
+  const who = holder
+    ? `\`${holder.command}\` (process ${holder.pid}, since ${holder.since})`
+    : 'another process';
+  return new LockedError(
+    `${path} is held by ${who}; waited ${waitedMs / 1000} s. Nothing was changed. ` +
+      `Try again when it has ended, or end it. Reading never waits: \`readership sql\` and \`readership report\` use the published history.`,
+    { cause },
+  );
+}
+
+async function readHolder(lockFile: string): Promise<z.infer<typeof holderSchema> | undefined> {
+  try {
+    return holderSchema.parse(JSON.parse(await readFile(lockFile, 'utf8')));
+  } catch {
+    // Absent, or half written: the message does without.
+    return undefined;
+  }
+}
+
+function explainOpenFailure(path: string, cause: unknown): StorageError {
+  return new StorageError(
+    `Cannot open the database ${path}: ${messageOf(cause)}\n` +
+      `If the file is damaged, move it away and run \`readership export\` again, or restore a copy.`,
+    { cause },
+  );
+}
+
+async function makeDirectory(path: string): Promise<void> {
+  try {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new StorageError(
+      `Cannot make the data directory ${path}: ${messageOf(cause)}. Set dataDir to a directory you may write.`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,84 @@
+import { chmod, open, rename, rm, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import { messageOf, StorageError } from '../errors.js';
+import { openForWriting } from './instance.js';
+import { migrate } from './migrate.js';
+import { queryRows } from './query.js';
+import type { Warehouse } from './warehouse.js';
+
+/**
+ * Publishes the history: a sorted, read-only copy of the whole live database that takes the place of the one at
+ * `target` in one step. Readers who have the old one open keep it; whoever opens it next gets the new one. The holder
+ * of the live database is the only publisher, so the unfinished copy has a fixed name and a stale one can go.
+ *
+ * Returns the size of the copy in bytes. Throws a `StorageError`; the copy published before then still stands.
+ */
+export async function publish(warehouse: Warehouse, target: string): Promise<number> {
+  const unfinished = `${target}.publishing`;
+  try {
+    await removeCopy(unfinished);
+    await createEmpty(unfinished);
+    await fill(warehouse, unfinished);
+    await chmod(unfinished, 0o444);
+    await syncToDisk(unfinished);
+    await rename(unfinished, target);
+    await syncToDisk(dirname(target));
+    return (await stat(target)).size;
+  } catch (cause) {
+    await removeCopy(unfinished);
+    throw new StorageError(
+      `Cannot publish the history to ${target}: ${messageOf(cause)}. ` +
+        `The one published before still stands. Check the disk's free space and permissions, then: readership publish`,
+      { cause },
+    );
+  }
+}
+
+async function removeCopy(path: string): Promise<void> {
+  await rm(path, { force: true });
+  await rm(`${path}.wal`, { force: true });
+}
+
+/** The same migrations and views as the live file, so that the copy explains itself and can be restored from. */
+async function createEmpty(path: string): Promise<void> {
+  const instance = await openForWriting(path);
+  const connection = await instance.connect();
+  try {
+    await migrate(connection, path);
+    await connection.run('CHECKPOINT');
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+  }
+}
+
+const tableSchema = z.object({ name: z.string() });
+
+/** Every table, each sorted by its columns from the left: `page_views` by project, day, path. */
+function fill(warehouse: Warehouse, path: string): Promise<void> {
+  return warehouse.exclusive(async (connection) => {
+    await connection.run(`ATTACH '${path.replaceAll("'", "''")}' AS publication`);
+    try {
+      const tables = await queryRows(
+        connection,
+        "SELECT table_name AS name FROM duckdb_tables() WHERE database_name = 'publication' AND table_name <> 'schema_version'",
+        tableSchema,
+      );
+      for (const { name } of tables)
+        await connection.run(`INSERT INTO publication.${name} FROM main.${name} ORDER BY ALL`);
+      await connection.run('CHECKPOINT publication');
+    } finally {
+      await connection.run('DETACH publication');
+    }
+  });
+}
+
+async function syncToDisk(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

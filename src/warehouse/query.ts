@@ -1,0 +1,68 @@
+import {
+  DuckDBTimestampValue,
+  type DuckDBConnection,
+  type DuckDBValue,
+  type DuckDBValueConverter,
+  type Json,
+  JsonDuckDBValueConverter,
+} from '@duckdb/node-api';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { day } from '../day.js';
+
+/** Values for the named parameters of a statement. A `Date` is bound as a UTC timestamp. */
+export type Parameters = Readonly<Record<string, string | number | boolean | Date | null>>;
+
+/** Anything that answers SQL: the live warehouse, or the published history. */
+export interface Reader {
+  /**
+   * The rows of one statement, checked against `row`. Whole numbers come as `number`, dates as `YYYY-MM-DD`,
+   * timestamps as ISO 8601 in UTC. Parameters that the statement does not name are ignored.
+   */
+  query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]>;
+}
+
+/** Columns of type DATE and TIMESTAMP, as `query` hands them to a row schema. */
+export const dayColumn = z.string().transform(day);
+export const timestampColumn = z.string().transform((text) => new Date(text));
+
+/** The text of a `.sql` file beside the module whose `import.meta.url` is given. */
+export const readSql = (moduleUrl: string, file: string): string =>
+  readFileSync(fileURLToPath(new URL(file, moduleUrl)), 'utf8');
+
+/** Runs `query` on a connection: see `Reader`. */
+export async function queryRows<Row>(
+  connection: DuckDBConnection,
+  sql: string,
+  row: z.ZodType<Row>,
+  parameters: Parameters = {},
+): Promise<Row[]> {
+  const statement = await connection.prepare(sql);
+  try {
+    for (let index = 1; index <= statement.parameterCount; index++) {
+      const name = statement.parameterName(index);
+      const value = parameters[name];
+      if (value === undefined) throw new RangeError(`no value for parameter $${name}`);
+      statement.bindValue(index, toDuckDB(value));
+    }
+    const result = await statement.runAndReadAll();
+    return z.array(row).parse(result.convertRowObjects(toPlain));
+  } finally {
+    statement.destroySync();
+  }
+}
+
+const toDuckDB = (value: Parameters[string]): DuckDBValue =>
+  value instanceof Date ? new DuckDBTimestampValue(BigInt(value.getTime()) * 1000n) : value;
+
+/** As the library's JSON converter, but whole numbers stay numbers, and timestamps say that they are UTC. */
+const toPlain: DuckDBValueConverter<Json> = (value, type, converter) => {
+  if (typeof value === 'bigint') {
+    const number = Number(value);
+    if (!Number.isSafeInteger(number)) throw new RangeError(`whole number too large to hold exactly: ${value}`);
+    return number;
+  }
+  if (value instanceof DuckDBTimestampValue) return new Date(Number(value.micros / 1000n)).toISOString();
+  return JsonDuckDBValueConverter(value, type, converter);
+};

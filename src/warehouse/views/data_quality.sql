@@ -1,0 +1,39 @@
+-- Grain: one row per project, day and thing to know before trusting the day.
+CREATE OR REPLACE VIEW data_quality AS
+SELECT project, day, state AS finding, coalesce(failure, 'may still change: loaded before it could settle') AS detail
+FROM day_loads
+WHERE state <> 'final'
+UNION ALL
+SELECT
+  project,
+  day,
+  'unattributed',
+  format('{:+d} human, {:+d} AI in the site total that no page accounts for', unattributed_human, unattributed_ai)
+FROM day_loads
+WHERE unattributed_human <> 0 OR unattributed_ai <> 0 OR unattributed_total <> 0
+UNION ALL
+SELECT project, day, 'total is not human + ai', format('total {:d}, human + ai {:d}', total, human + ai)
+FROM day_loads
+WHERE total <> human + ai
+UNION ALL
+SELECT
+  project,
+  day,
+  'restated',
+  format('{:+d} views in {:d} pages, seen {}', total_after - total_before, pages_changed, strftime(restated_at, '%Y-%m-%d %H:%M UTC'))
+FROM restatements
+UNION ALL
+SELECT project, gap.day::DATE, 'missing', 'never loaded'
+FROM
+  (
+    SELECT project, unnest(generate_series(min(day), max(day), INTERVAL 1 DAY)) AS day
+    FROM day_loads
+    GROUP BY project
+  ) AS gap
+  ANTI JOIN day_loads USING (project, day);
+
+COMMENT ON VIEW data_quality IS 'What to know before trusting a day: provisional, failed, inconsistent, restated, missing days, and totals that do not add up. One row per project, day and finding.';
+COMMENT ON COLUMN data_quality.project IS 'Project id on the platform';
+COMMENT ON COLUMN data_quality.day IS 'Day (UTC)';
+COMMENT ON COLUMN data_quality.finding IS 'What there is to know';
+COMMENT ON COLUMN data_quality.detail IS 'In words';

@@ -1,0 +1,15 @@
+-- Grain: one row per project and period ('day', 'week', 'month', 'quarter' or 'year') between two days, both included.
+CREATE OR REPLACE MACRO human_vs_ai(first_day, last_day, grain) AS TABLE
+SELECT
+  project,
+  date_trunc(grain, day)::DATE AS period,
+  sum(human)::BIGINT AS human,
+  sum(ai)::BIGINT AS ai,
+  sum(ai) / nullif(sum(human) + sum(ai), 0) AS ai_share,
+  count(*) AS days_loaded
+FROM site_days
+WHERE day BETWEEN first_day::DATE AND last_day::DATE
+GROUP BY ALL
+ORDER BY project, period;
+
+COMMENT ON MACRO TABLE human_vs_ai IS 'People against AI by period between two days: FROM human_vs_ai(''2026-01-01'', ''2026-12-31'', ''month'')';

@@ -1,0 +1,14 @@
+-- Grain: one row per project and path viewed between two days, both included; most viewed first.
+CREATE OR REPLACE MACRO top_pages(first_day, last_day) AS TABLE
+SELECT
+  project,
+  path,
+  sum(human)::BIGINT AS human,
+  sum(ai)::BIGINT AS ai,
+  sum(total)::BIGINT AS total
+FROM page_views
+WHERE day BETWEEN first_day::DATE AND last_day::DATE
+GROUP BY ALL
+ORDER BY total DESC, path;
+
+COMMENT ON MACRO TABLE top_pages IS 'Pages by views between two days, both included: FROM top_pages(''2026-11-01'', ''2026-11-30'')';
