@@ -1,0 +1,26 @@
+import type { MiddlewareHandler } from 'hono';
+import { badRequest, type SandboxEnv } from './http.js';
+
+export interface AccessOptions {
+  readonly apiKey: string;
+  readonly readOnlyKey: string;
+  readonly projectId: string;
+}
+
+const bearer = (header: string | undefined): string | undefined => /^Bearer +(\S+)$/i.exec(header ?? '')?.[1];
+
+/** Lets a request pass whose key may do `scope` in the project that its path names. */
+export const access = (
+  { apiKey, readOnlyKey, projectId }: AccessOptions,
+  scope: 'read' | 'write',
+): MiddlewareHandler<SandboxEnv> => {
+  return async (c, next) => {
+    const key = bearer(c.req.header('Authorization'));
+    if (key !== apiKey && key !== readOnlyKey) return c.json({ error: 'Missing or invalid API key' }, 401);
+    const asked = c.req.param('projectId') ?? '';
+    if (asked !== projectId) return badRequest(c, [`unknown project: ${asked}`]);
+    if (scope === 'write' && key !== apiKey) return c.json({ error: 'This API key may only read' }, 403);
+    await next();
+    return undefined;
+  };
+};

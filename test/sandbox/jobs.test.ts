@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { agentJobSchema } from '../../src/api/schema.js';
+import { NOW, openSandbox } from './open-sandbox.js';
+
+describe('agent jobs', () => {
+  it('are created active with 201, and every field of the interface', async () => {
+    const { post, jobPath } = await openSandbox();
+    const response = await post(jobPath, { prompt: 'Improve /quickstart' });
+    expect(response.status).toBe(201);
+    expect(await response.json()).toEqual({
+      id: 'job_000001',
+      status: 'active',
+      source: { repository: 'acme/docs', ref: 'main' },
+      model: expect.any(String) as string,
+      prLink: null,
+      createdAt: NOW.toISOString(),
+      archivedAt: null,
+    });
+  });
+
+  it('end after some seconds: pull request, pull request, no change, pull request, failed, archived', async () => {
+    const { clock, create, job } = await openSandbox({ jobSeconds: 4 });
+    const ids = [];
+    for (let number = 0; number < 7; number += 1) ids.push((await create()).id);
+    clock.advance(1);
+    for (const id of ids) expect(await job(id)).toMatchObject({ status: 'active', prLink: null });
+    clock.advance(3);
+    const ended = await Promise.all(ids.map(job));
+    expect(
+      ended.map(({ status, prLink, archivedAt }) => [status, prLink !== null, archivedAt !== null]),
+    ).toEqual([
+      ['completed', true, false],
+      ['completed', true, false],
+      ['completed', false, false],
+      ['completed', true, false],
+      ['failed', false, false],
+      ['archived', true, true],
+      ['completed', true, false],
+    ]);
+    expect(ended[0]?.prLink).toBe('https://code.example.com/acme/docs/pull/101');
+    expect(new Set(ended.map(({ prLink }) => prLink).filter(Boolean)).size).toBe(5);
+  });
+
+  it('do not all end at once', async () => {
+    const { clock, create, job } = await openSandbox({ jobSeconds: 4 });
+    const ids = [(await create()).id, (await create()).id, (await create()).id];
+    clock.advance(2);
+    const statuses = (await Promise.all(ids.map(job))).map(({ status }) => status);
+    expect(new Set(statuses)).toEqual(new Set(['active', 'completed']));
+  });
+
+  it('end as they are told to', async () => {
+    const { clock, create, job } = await openSandbox({ outcomes: ['failed', 'no-change'], jobSeconds: 1 });
+    const ids = [(await create()).id, (await create()).id, (await create()).id];
+    clock.advance(1);
+    const statuses = (await Promise.all(ids.map(job))).map(({ status }) => status);
+    expect(statuses).toEqual(['failed', 'completed', 'failed']);
+  });
+
+  it.each(['pull-request', 'no-change', 'failed', 'archived'] as const)(
+    'reopen on a follow-up after %s, and end with one pull request',
+    async (outcome) => {
+      const { clock, create, job, post, jobPath } = await openSandbox({ outcomes: [outcome] });
+      const { id } = await create();
+      clock.advance(60);
+      const before = await job(id);
+      expect(before.status).not.toBe('active');
+      const response = await post(`${jobPath}/${id}/message`, { prompt: 'Also the examples' });
+      expect(response.status).toBe(200);
+      const reopened = agentJobSchema.parse(await response.json());
+      expect(reopened).toMatchObject({ id, status: 'active', prLink: null, archivedAt: null });
+      clock.advance(60);
+      const after = await job(id);
+      expect(after).toMatchObject({ status: 'completed', createdAt: before.createdAt });
+      expect(after.prLink).toBe('https://code.example.com/acme/docs/pull/101');
+    },
+  );
+
+  it('answer 404 when unknown', async () => {
+    const { get, post, jobPath } = await openSandbox();
+    for (const response of [
+      await get(`${jobPath}/job_000009`),
+      await post(`${jobPath}/job_000009/message`, { prompt: 'x' }),
+    ]) {
+      expect(response.status).toBe(404);
+      expect(await response.json()).toEqual({ error: expect.any(String) as string });
+    }
+  });
+
+  it.each([['{"prompt":""}'], ['{}'], ['{"prompt":7}'], ['{"prompt":'], ['[]'], ['null'], ['']])(
+    'refuse the body %s with 400, and keep no job',
+    async (body) => {
+      const { sandbox, create, post, jobPath } = await openSandbox();
+      const { id } = await create();
+      for (const path of [jobPath, `${jobPath}/${id}/message`]) {
+        const response = await post(path, body);
+        expect(response.status).toBe(400);
+        expect(await response.json()).toEqual({
+          error: expect.any(String) as string,
+          details: [{ message: expect.any(String) as string }],
+        });
+      }
+      expect(sandbox.inspect().jobs).toMatchObject([{ id, messages: [] }]);
+    },
+  );
+
+  it('take 100 prompts in a rolling hour, creates and messages together, and then answer 429', async () => {
+    const { sandbox, clock, create, post, jobPath } = await openSandbox();
+    const { id } = await create();
+    clock.advance(1800);
+    for (let use = 2; use <= 100; use += 1) {
+      const path = use % 2 === 0 ? jobPath : `${jobPath}/${id}/message`;
+      expect((await post(path, { prompt: `use ${use}` })).ok).toBe(true);
+    }
+    for (const path of [jobPath, `${jobPath}/${id}/message`]) {
+      const refused = await post(path, { prompt: 'one more' });
+      expect([refused.status, refused.headers.get('Retry-After')]).toEqual([429, '1800']);
+      expect(await refused.json()).toEqual({ error: expect.any(String) as string });
+    }
+    expect(sandbox.inspect().jobs).toHaveLength(51);
+    clock.advance(1800);
+    expect((await post(jobPath, { prompt: 'the first use has left the hour' })).status).toBe(201);
+    expect((await post(jobPath, { prompt: 'the second has not' })).status).toBe(429);
+  });
+});

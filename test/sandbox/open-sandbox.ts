@@ -1,0 +1,76 @@
+import { afterEach } from 'vitest';
+import {
+  type AgentJob,
+  agentJobSchema,
+  type ViewsResponse,
+  viewsResponseSchema,
+} from '../../src/api/schema.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.js';
+
+/** A Wednesday, five hours into the day; the default first day is Monday 18 May 2026. */
+export const NOW = new Date('2026-11-18T05:00:00Z');
+
+/** A clock that moves only when told to. */
+export interface Clock {
+  readonly now: () => Date;
+  readonly advance: (seconds: number) => void;
+}
+
+export function clockAt(start: Date): Clock {
+  let now = start;
+  return {
+    now: () => now,
+    advance: (seconds) => {
+      now = new Date(now.getTime() + seconds * 1000);
+    },
+  };
+}
+
+/** A sandbox with a client that uses its key and checks replies against the interface's schema. */
+export interface OpenSandbox {
+  readonly sandbox: Sandbox;
+  readonly clock: Clock;
+  readonly get: (path: string) => Promise<Response>;
+  readonly post: (path: string, body: unknown) => Promise<Response>;
+  readonly views: (query?: string) => Promise<ViewsResponse>;
+  readonly create: (prompt?: string) => Promise<AgentJob>;
+  readonly job: (id: string) => Promise<AgentJob>;
+  readonly viewsPath: string;
+  readonly jobPath: string;
+}
+
+const open: Sandbox[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
+});
+
+/** Starts a sandbox that is closed after the test. */
+export async function openSandbox(
+  options: Partial<SandboxOptions> = {},
+  clock = clockAt(NOW),
+): Promise<OpenSandbox> {
+  const sandbox = await startSandbox({ now: clock.now, ...options });
+  open.push(sandbox);
+  const viewsPath = `/v1/analytics/${sandbox.projectId}/views`;
+  const jobPath = `/v2/agent/${sandbox.projectId}/job`;
+  const headers = { Authorization: `Bearer ${sandbox.apiKey}` };
+  const get = (path: string) => fetch(sandbox.baseUrl + path, { headers });
+  const post = (path: string, body: unknown) =>
+    fetch(sandbox.baseUrl + path, {
+      method: 'POST',
+      headers: { ...headers, 'Content-Type': 'application/json' },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+  return {
+    sandbox,
+    clock,
+    get,
+    post,
+    viewsPath,
+    jobPath,
+    views: async (query = '') => viewsResponseSchema.parse(await (await get(`${viewsPath}?${query}`)).json()),
+    create: async (prompt = 'Improve /quickstart') =>
+      agentJobSchema.parse(await (await post(jobPath, { prompt })).json()),
+    job: async (id) => agentJobSchema.parse(await (await get(`${jobPath}/${id}`)).json()),
+  };
+}
