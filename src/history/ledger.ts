@@ -1,0 +1,109 @@
+import { BIGINT, DATE, DuckDBDateValue, VARCHAR } from '@duckdb/node-api';
+import { z } from 'zod';
+import { type PageViews, pageViewsSchema, viewCountsSchema } from '../api/schema.js';
+import { type Day, daysBetween, day as toDay } from '../day.js';
+import { appendRows, type Column } from '../warehouse/append.js';
+import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
+import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
+import { countChangedPages, equalCounts } from './counts.js';
+import type { DayState } from './plan.js';
+import type { WalkedDay } from './walk.js';
+
+const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
+const RECORD_LOAD = statement('record-load');
+const RECORD_FAILURE = statement('record-failure');
+const RECORD_FIRST_FAILURE = statement('record-first-failure');
+const RECORD_RESTATEMENT = statement('record-restatement');
+const DAY_STATES = statement('day-states');
+const STORED_DAY = statement('stored-day');
+const STORED_PAGES = statement('stored-pages');
+
+const EPOCH = toDay('1970-01-01');
+
+const stateRow = z.object({
+  day: dayColumn,
+  state: z.enum(['provisional', 'final', 'inconsistent', 'failed']),
+});
+
+/** The state of every day of a project that was ever asked for. */
+export async function readDayStates(reader: Reader, project: string): Promise<Map<Day, DayState>> {
+  const rows = await reader.query(DAY_STATES, stateRow, { project });
+  return new Map(rows.map(({ day, state }) => [day, state]));
+}
+
+/** A day of a project, and when something is recorded of it. */
+interface DayAt {
+  readonly project: string;
+  readonly day: Day;
+  readonly now: Date;
+}
+
+/** What storing a day did: its first rows, the same as were there, or other ones. */
+export type StoreOutcome = 'added' | 'unchanged' | 'restated';
+
+/**
+ * Stores a walked day in place of whatever was stored for it, in one transaction with its ledger row, and with a
+ * restatement when an earlier load had read other numbers.
+ */
+export function storeDay(
+  warehouse: Warehouse,
+  { project, day, now }: DayAt,
+  walked: WalkedDay,
+  state: Exclude<DayState, 'failed'>,
+): Promise<StoreOutcome> {
+  const { totals, unattributed, rows } = walked;
+  const load = {
+    ...{ project, day, now, state, pages: rows.length, ...totals },
+    unattributed_human: unattributed.human,
+    unattributed_ai: unattributed.ai,
+    unattributed_total: unattributed.total,
+    failure: state === 'inconsistent' ? 'rows moved while the day was read; it is read again next time' : null,
+  };
+  return warehouse.transaction(async (transaction) => {
+    const change = await compareWithStored(transaction, load, walked);
+    if (change.outcome === 'restated')
+      await transaction.execute(RECORD_RESTATEMENT, { ...load, pages_changed: change.pages });
+    if (change.outcome !== 'unchanged') await replacePages(transaction, load, rows);
+    await transaction.execute('DELETE FROM day_loads WHERE project = $project AND day = $day::DATE', load);
+    await transaction.execute(RECORD_LOAD, load);
+    return change.outcome;
+  });
+}
+
+/** Records that a day could not be loaded. Rows stored by an earlier load stay. */
+export function recordFailedDay(warehouse: Warehouse, at: DayAt, failure: string): Promise<void> {
+  const failed = { ...at, failure };
+  return warehouse.transaction(async (transaction) => {
+    await transaction.execute(RECORD_FAILURE, failed);
+    await transaction.execute(RECORD_FIRST_FAILURE, failed);
+  });
+}
+
+async function compareWithStored(
+  reader: Reader,
+  at: DayAt,
+  { totals, rows }: WalkedDay,
+): Promise<{ outcome: StoreOutcome; pages: number }> {
+  const [stored] = await reader.query(STORED_DAY, viewCountsSchema, { ...at });
+  if (stored === undefined) return { outcome: 'added', pages: rows.length };
+  const pages = countChangedPages(await reader.query(STORED_PAGES, pageViewsSchema, { ...at }), rows);
+  return { outcome: pages === 0 && equalCounts(stored, totals) ? 'unchanged' : 'restated', pages };
+}
+
+async function replacePages(
+  transaction: Transaction,
+  at: DayAt,
+  rows: readonly PageViews[],
+): Promise<void> {
+  const date = new DuckDBDateValue(daysBetween(EPOCH, at.day));
+  const columns: Column<PageViews>[] = [
+    { type: VARCHAR, value: () => at.project },
+    { type: DATE, value: () => date },
+    { type: VARCHAR, value: (row) => row.path },
+    { type: BIGINT, value: (row) => BigInt(row.human) },
+    { type: BIGINT, value: (row) => BigInt(row.ai) },
+    { type: BIGINT, value: (row) => BigInt(row.total) },
+  ];
+  await transaction.execute('DELETE FROM page_views WHERE project = $project AND day = $day::DATE', { ...at });
+  await appendRows(transaction, 'page_views', columns, rows);
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import type { Client } from '../api/client.js';
+import { type Day, type DayRange, lastEndedDay } from '../day.js';
+import { dayColumn, readSql } from '../warehouse/query.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+import { findFirstDay } from './probe.js';
+
+const HISTORY_START = readSql(import.meta.url, 'statements/history-start.sql');
+const RECORD_HISTORY_START = readSql(import.meta.url, 'statements/record-history-start.sql');
+
+export interface RangeRequest {
+  readonly warehouse: Warehouse;
+  readonly client: Pick<Client, 'views'>;
+  readonly project: string;
+  /** Where the history begins: a day, or `auto` to ask the platform once and remember. */
+  readonly start: Day | 'auto';
+  /** Bounds of the export, both included, where the user gave them. */
+  readonly from?: Day | undefined;
+  readonly to?: Day | undefined;
+  readonly now: Date;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** The days an export covers: never today, which has not ended. Undefined when the platform has no view yet. */
+export async function resolveRange(request: RangeRequest): Promise<DayRange | undefined> {
+  const yesterday = lastEndedDay(request.now);
+  const last = request.to !== undefined && request.to < yesterday ? request.to : yesterday;
+  const first = request.from ?? (request.start === 'auto' ? await findStart(request, yesterday) : request.start);
+  return first === undefined ? undefined : { first, last };
+}
+
+async function findStart(request: RangeRequest, yesterday: Day): Promise<Day | undefined> {
+  const { warehouse, client, project, now, signal } = request;
+  const [known] = await warehouse.query(HISTORY_START, z.object({ day: dayColumn }), { project });
+  if (known !== undefined) return known.day;
+  const firstDay = await findFirstDay(client, yesterday, signal);
+  if (firstDay === undefined) return undefined;
+  await warehouse.transaction((transaction) =>
+    transaction.execute(RECORD_HISTORY_START, { project, first_day: firstDay, now }),
+  );
+  return firstDay;
+}
