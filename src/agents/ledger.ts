@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import type { AgentJob } from '../api/schema.js';
+import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
+import { JOB_STATES, type JobEvent, type JobState, nextState, OPEN_STATES } from './lifecycle.js';
+import type { FlaggedPage } from './select.js';
+
+const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
+const JOBS_OF_PROJECT = statement('jobs-of-project');
+const PLAN_JOB = statement('plan-job');
+const UPDATE_JOB = statement('update-job');
+const RECORD_TRANSITION = statement('record-transition');
+const TRANSITIONS_OF_JOB = statement('transitions-of-job');
+
+const jobRow = z.object({
+  id: z.int(),
+  project: z.string(),
+  path: z.string(),
+  state: z.enum(JOB_STATES),
+  reason: z.string(),
+  prompt: z.string(),
+  planned_at: timestampColumn,
+  submitted_at: timestampColumn.nullable(),
+  remote_id: z.string().nullable(),
+  remote_status: z.string().nullable(),
+  pr_link: z.string().nullable(),
+  polls: z.int(),
+  next_poll_at: timestampColumn.nullable(),
+  ended_at: timestampColumn.nullable(),
+  note: z.string().nullable(),
+});
+/** A job as the ledger has it. `id` is its number here, `remote_id` its name on the platform. */
+export type Job = z.infer<typeof jobRow>;
+
+const transitionRow = z.object({
+  changed_at: timestampColumn,
+  from_state: z.string().nullable(),
+  to_state: z.string(),
+  cause: z.string(),
+});
+export type Transition = z.infer<typeof transitionRow>;
+
+/** Every job of a project, oldest first. */
+export const readJobs = (reader: Reader, project: string): Promise<Job[]> =>
+  reader.query(JOBS_OF_PROJECT, jobRow, { project });
+
+/** How a job got to its state, oldest first. */
+export const readTransitions = (reader: Reader, job: number): Promise<Transition[]> =>
+  reader.query(TRANSITIONS_OF_JOB, transitionRow, { job });
+
+/** Records the intent to create a job for a page; nothing is sent. */
+export function planJob(
+  warehouse: Warehouse,
+  plan: { readonly project: string; readonly page: FlaggedPage; readonly prompt: string; readonly now: Date },
+): Promise<void> {
+  const { project, page, prompt, now } = plan;
+  return warehouse.transaction(async (transaction) => {
+    const values = { project, now, prompt, path: page.path, reason: page.reason };
+    const [row] = await transaction.query(PLAN_JOB, z.object({ id: z.int() }), values);
+    if (row === undefined) throw new Error('the job was not stored');
+    await recordTransition(transaction, { job: row.id, now, from: null, to: 'planned', cause: 'flagged' });
+  });
+}
+
+/** What happened to a job, and what the platform told of it. */
+export interface JobChange {
+  readonly event: JobEvent;
+  readonly now: Date;
+  /** In words, for the list of transitions. */
+  readonly cause: string;
+  readonly remote?: AgentJob;
+  readonly remoteId?: string;
+  readonly nextPollAt?: Date;
+  readonly note?: string;
+}
+
+/** Applies an event to a job and commits it. Throws when the event cannot happen in the job's state. */
+export function changeJob(warehouse: Warehouse, job: Job, change: JobChange): Promise<Job> {
+  const changed = applyChange(job, change);
+  const { remote } = change;
+  return warehouse.transaction(async (transaction) => {
+    await transaction.execute(UPDATE_JOB, {
+      ...changed,
+      model: remote?.model ?? null,
+      repository: remote?.source?.repository ?? null,
+      ref: remote?.source?.ref ?? null,
+    });
+    if (changed.state !== job.state) {
+      const { now, cause } = change;
+      await recordTransition(transaction, { job: job.id, now, from: job.state, to: changed.state, cause });
+    }
+    return changed;
+  });
+}
+
+/** The job after a change: pure. */
+function applyChange(job: Job, { event, now, remote, remoteId, nextPollAt, note }: JobChange): Job {
+  const state = nextState(job.state, event);
+  if (state === undefined)
+    throw new Error(`job ${job.id} is ${job.state}: “${event.kind}” cannot happen to it now`);
+  return {
+    ...job,
+    state,
+    submitted_at: event.kind === 'submit' ? now : job.submitted_at,
+    remote_id: remote?.id ?? remoteId ?? job.remote_id,
+    remote_status: remote?.status ?? job.remote_status,
+    pr_link: remote?.prLink ?? job.pr_link,
+    polls: event.kind === 'polled' ? job.polls + 1 : job.polls,
+    next_poll_at: nextPollAt ?? null,
+    ended_at: OPEN_STATES.has(state) ? null : (job.ended_at ?? now),
+    note: note ?? null,
+  };
+}
+
+const recordTransition = (
+  transaction: Transaction,
+  change: { job: number; now: Date; from: JobState | null; to: JobState; cause: string },
+): Promise<void> =>
+  transaction.execute(RECORD_TRANSITION, {
+    ...{ job: change.job, now: change.now, cause: change.cause },
+    from_state: change.from,
+    to_state: change.to,
+  });

@@ -1,0 +1,63 @@
+import { ENDED_STATUSES, type EndedStatus } from '../api/schema.js';
+
+/**
+ * The life of an agent job: `planned → submitting → active → completed | failed | archived`. Off to the side stand
+ * `unconfirmed` (the reply was lost, so the job may exist on the platform) and `refused` (the platform said no).
+ */
+export const JOB_STATES = [
+  'planned',
+  'submitting',
+  'active',
+  'completed',
+  'failed',
+  'archived',
+  'unconfirmed',
+  'refused',
+] as const;
+export type JobState = (typeof JOB_STATES)[number];
+
+/** A page with a job in one of these gets no other. */
+export const OPEN_STATES: ReadonlySet<JobState> = new Set(['planned', 'submitting', 'active', 'unconfirmed']);
+
+/** What can happen to a job. A status is the server's own word. */
+export type JobEvent =
+  | { readonly kind: 'submit' }
+  | { readonly kind: 'accepted'; readonly status: string }
+  | { readonly kind: 'not-done' }
+  | { readonly kind: 'outcome-unknown' }
+  | { readonly kind: 'refused' }
+  | { readonly kind: 'polled'; readonly status: string }
+  | { readonly kind: 'found-created' }
+  | { readonly kind: 'found-not-created' };
+
+/** The state after `event`, or undefined when it cannot happen in `state`. */
+export function nextState(state: JobState, event: JobEvent): JobState | undefined {
+  switch (event.kind) {
+    case 'submit':
+      return state === 'planned' ? 'submitting' : undefined;
+    case 'accepted':
+      return state === 'submitting' ? stateOfStatus(event.status) : undefined;
+    case 'not-done':
+      return state === 'submitting' ? 'planned' : undefined;
+    case 'outcome-unknown':
+      return state === 'submitting' ? 'unconfirmed' : undefined;
+    case 'refused':
+      return state === 'submitting' ? 'refused' : undefined;
+    case 'polled':
+      return state === 'active' ? stateOfStatus(event.status) : undefined;
+    case 'found-created':
+      return state === 'unconfirmed' ? 'active' : undefined;
+    case 'found-not-created':
+      return state === 'unconfirmed' ? 'planned' : undefined;
+  }
+}
+
+/** Servers may use statuses that the interface does not name: anything but an end means "still going". */
+const stateOfStatus = (status: string): JobState => (isEnded(status) ? status : 'active');
+
+const isEnded = (status: string): status is EndedStatus =>
+  (ENDED_STATUSES as readonly string[]).includes(status);
+
+/** Milliseconds to wait before asking again for a job that was asked for `polls` times: doubling, within bounds. */
+export const pollDelayMs = (polls: number, minDelayMs: number, maxDelayMs: number): number =>
+  Math.min(maxDelayMs, minDelayMs * 2 ** Math.min(polls, 30));

@@ -1,0 +1,2 @@
+-- Grain: one row per change of state of the job, oldest first.
+SELECT changed_at, from_state, to_state, cause FROM job_transitions WHERE job = $job ORDER BY changed_at, rowid
