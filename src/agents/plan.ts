@@ -1,4 +1,5 @@
-import { subDays } from 'date-fns';
+import { UTCDate } from '@date-fns/utc';
+import { startOfISOWeek, subDays } from 'date-fns';
 import { z } from 'zod';
 import { type Reader, readSql } from '../warehouse/query.js';
 import { type Job, readJobs } from './ledger.js';
@@ -19,6 +20,8 @@ const candidateRow = z.object({
 /** The `improve` section of the configuration, as far as planning reads it. */
 export interface PlanRules extends SelectionRules {
   readonly cooldownDays: number;
+  readonly maxJobsPerRun: number;
+  readonly maxJobsPerWeek: number;
 }
 
 /** What improving a project would do now. `waiting` are jobs planned earlier that were not sent yet; they go first. */
@@ -26,6 +29,8 @@ export interface ImprovePlan extends Selection {
   readonly waiting: readonly Job[];
   /** Whole weeks of history that the choice rests on, 8 at most. */
   readonly weeks: number;
+  /** Jobs planned since Monday (UTC), those of earlier runs: they use up `maxJobsPerWeek`. */
+  readonly plannedThisWeek: number;
 }
 
 /** Decides from stored state which pages get a job. Sends and stores nothing. */
@@ -38,10 +43,16 @@ export async function planImprovement(
   const candidates = await reader.query(CANDIDATES, candidateRow, { project, now });
   const jobs = await readJobs(reader, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
-  const places = Math.max(0, rules.maxJobsPerRun - waiting.length);
+  const plannedThisWeek = countPlannedThisWeek(jobs, now);
+  const places = Math.min(rules.maxJobsPerRun - waiting.length, rules.maxJobsPerWeek - plannedThisWeek);
   const busy = busyPages(jobs, rules.cooldownDays, now);
   const weeks = candidates[0]?.weeks ?? 0;
-  return { ...selectPages(candidates, busy, rules, places), waiting, weeks };
+  return { ...selectPages(candidates, busy, rules, Math.max(0, places)), waiting, weeks, plannedThisWeek };
+}
+
+function countPlannedThisWeek(jobs: readonly Job[], now: Date): number {
+  const monday = startOfISOWeek(new UTCDate(now));
+  return jobs.filter((job) => job.planned_at >= monday && job.state !== 'refused').length;
 }
 
 /** Pages that get no job now: they have one, or had one that ended less than `cooldownDays` ago. */

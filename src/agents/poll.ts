@@ -42,7 +42,9 @@ export async function pollJobs(task: PollTask): Promise<PollOutcome> {
       const after = await poll(task, job, faults);
       if (after.state !== 'active') ended.push(after);
     }
-    const stillActive = (await readJobs(task.warehouse, task.project)).filter((job) => job.state === 'active');
+    const stillActive = (await readJobs(task.warehouse, task.project)).filter(
+      (job) => job.state === 'active',
+    );
     const nextPollAt = earliest(stillActive);
     if (nextPollAt === undefined || nextPollAt > deadline) return { ended, stillActive, faults };
     await delay(Math.max(0, nextPollAt.getTime() - task.now().getTime()), undefined, {

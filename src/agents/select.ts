@@ -14,7 +14,6 @@ export interface Candidate {
 
 /** Rules by which pages are chosen: the `improve` section of the configuration. */
 export interface SelectionRules {
-  readonly maxJobsPerRun: number;
   readonly minWeeklyViews: number;
   readonly humanWeight: number;
   readonly aiWeight: number;
@@ -28,7 +27,7 @@ export interface FlaggedPage {
 }
 
 /** A page that is read enough but was left out, and why, in words. */
-export interface LeftOutPage {
+interface LeftOutPage {
   readonly path: string;
   readonly why: string;
 }

@@ -14,7 +14,7 @@ const GRACE_MS = 3_000;
 const ACCOUNT_STATUSES = new Set([401, 402, 403]);
 
 /** What a failed creation means for the job, and whether the next one may still be tried. */
-export interface FailedCreation {
+interface FailedCreation {
   readonly event: { readonly kind: 'not-done' | 'refused' | 'outcome-unknown' };
   readonly goOn: boolean;
 }
@@ -24,7 +24,8 @@ export interface FailedCreation {
  * acted goes back to `planned`; anything ambiguous, our own faults included, is unknown and never sent again by itself.
  */
 export function classifyFailure(error: unknown): FailedCreation {
-  if (error instanceof TryLaterError && error.isKnownNotDone) return { event: { kind: 'not-done' }, goOn: false };
+  if (error instanceof TryLaterError && error.isKnownNotDone)
+    return { event: { kind: 'not-done' }, goOn: false };
   if (error instanceof RefusedError)
     return ACCOUNT_STATUSES.has(error.status)
       ? { event: { kind: 'not-done' }, goOn: false }
@@ -116,8 +117,15 @@ async function create(
 function withGrace(signal: AbortSignal | undefined): AbortSignal | undefined {
   if (signal === undefined) return undefined;
   const late = new AbortController();
-  signal.addEventListener('abort', () => setTimeout(() => { late.abort(signal.reason); }, GRACE_MS).unref(), {
-    once: true,
-  });
+  signal.addEventListener(
+    'abort',
+    () =>
+      setTimeout(() => {
+        late.abort(signal.reason);
+      }, GRACE_MS).unref(),
+    {
+      once: true,
+    },
+  );
   return late.signal;
 }

@@ -6,14 +6,11 @@ import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
 import { redactor, type Redact } from './redact.js';
 import { responseError } from './response-error.js';
 import { DEFAULT_RETRIES, type OnRetry, retrying, type RetryPolicy } from './retry.js';
-import {
-  type AgentJob,
-  agentJobSchema,
-  LIMITS,
-  type ViewsResponse,
-  viewsResponseSchema,
-} from './schema.js';
+import { type AgentJob, agentJobSchema, LIMITS, type ViewsResponse, viewsResponseSchema } from './schema.js';
 import { Transport, type TransportLimits } from './transport.js';
+
+/** The name of the operation that the views export consists of. */
+export const VIEWS_OPERATION = 'read page views';
 
 /** A page of views to ask for. Days are UTC; `dateTo` is exclusive. */
 export interface ViewsQuery {
@@ -65,7 +62,11 @@ export class Client {
       limit: String(query.limit),
       offset: String(query.offset),
     });
-    const operation = this.#operation('read page views', 'GET', `/v1/analytics/:project/views?${search.toString()}`);
+    const operation = this.#operation(
+      VIEWS_OPERATION,
+      'GET',
+      `/v1/analytics/:project/views?${search.toString()}`,
+    );
     return this.#read(operation, viewsResponseSchema, signal);
   }
 
@@ -142,7 +143,9 @@ export class Client {
     }
     const parsed = schema.safeParse(json);
     if (parsed.success) return { value: parsed.data };
-    const issues = parsed.error.issues.slice(0, 3).map(({ path, message }) => `${path.join('.')}: ${message}`);
+    const issues = parsed.error.issues
+      .slice(0, 3)
+      .map(({ path, message }) => `${path.join('.')}: ${message}`);
     return { fault: `the answer is not what the interface documents: ${issues.join('; ')}.` };
   }
 }

@@ -21,7 +21,9 @@ export async function* viewsPages(
     yield response;
     if (!response.hasMore) return;
     if (response.views.length === 0)
-      throw new EndlessWalkError(`page ${page + 1} of the export is empty, yet the server says that more follow`);
+      throw new EndlessWalkError(
+        `page ${page + 1} of the export is empty, yet the server says that more follow`,
+      );
   }
   throw new EndlessWalkError(`the export did not end after ${MAX_PAGES} pages of ${limit}`);
 }

@@ -27,7 +27,12 @@ export function responseError(
   const said = `the server answered ${status}${quote(response.body)}.`;
   if (status === 429) {
     const wait = retryAfterMs === undefined ? '' : ` It asks to wait ${Math.ceil(retryAfterMs / 1000)} s.`;
-    return new TryLaterError(operation, 'rate-limited', `the rate limit is reached; ${said}${wait}`, retryAfterMs);
+    return new TryLaterError(
+      operation,
+      'rate-limited',
+      `the rate limit is reached; ${said}${wait}`,
+      retryAfterMs,
+    );
   }
   if (status === 503 && retryAfterMs !== undefined)
     return new TryLaterError(operation, 'not-taken', said, retryAfterMs);

@@ -7,7 +7,11 @@ import { z } from 'zod';
  */
 
 /** Bounds that the interface states. */
-export const LIMITS = { viewsPage: { min: 1, max: 250, default: 50 }, promptMin: 1, usesPerHour: 100 } as const;
+export const LIMITS = {
+  viewsPage: { min: 1, max: 250, default: 50 },
+  promptMin: 1,
+  usesPerHour: 100,
+} as const;
 
 /** The statuses at which polling ends. Every other one, known or not, means "still going". */
 export const ENDED_STATUSES = ['completed', 'archived', 'failed'] as const;

@@ -88,7 +88,7 @@ function transportError(operation: Operation, cause: unknown, signal: AbortSigna
 }
 
 function failureOf(operation: Operation, cause: unknown, notSent: boolean): ApiError {
-  const detail = `${messageOf(cause) || codeOf(cause)}`;
+  const detail = messageOf(cause) || codeOf(cause);
   if (notSent) {
     const what = `no connection (${detail}). Check baseUrl in readership.yaml, and the network.`;
     return new TryLaterError(operation, 'unreachable', what, undefined, { cause });

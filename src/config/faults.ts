@@ -34,7 +34,8 @@ function describe(issue: Issue): { path: PropertyKey[]; text: string }[] {
 /** `projects[0].id` */
 const nameOf = (path: readonly PropertyKey[]): string =>
   path.reduce<string>(
-    (name, key) => (typeof key === 'number' ? `${name}[${key}]` : name === '' ? String(key) : `${name}.${String(key)}`),
+    (name, key) =>
+      typeof key === 'number' ? `${name}[${key}]` : name === '' ? String(key) : `${name}.${String(key)}`,
     '',
   );
 

@@ -47,7 +47,9 @@ export function apiKeyOf({ environment }: Configuration, project: ProjectSetting
         `Keys are made on the API keys page of the dashboard.`,
     );
   if (!/^[\x21-\x7e]+$/.test(key))
-    throw new ConfigurationError(`The value of ${project.apiKeyEnv} holds a space or a character that no key has.`);
+    throw new ConfigurationError(
+      `The value of ${project.apiKeyEnv} holds a space or a character that no key has.`,
+    );
   return key;
 }
 

@@ -20,7 +20,10 @@ const durationSchema = z.string().transform((text, context): number => {
 
 const httpUrl = z
   .url({ protocol: /^https?$/, error: 'not an address: write https://…' })
-  .refine((url) => !/^https?:\/\/[^/]*@/.test(url), 'holds a user name or password; secrets belong in the environment');
+  .refine(
+    (url) => !/^https?:\/\/[^/]*@/.test(url),
+    'holds a user name or password; secrets belong in the environment',
+  );
 
 const projectSchema = z.strictObject({
   id: z.string().min(1).describe('project id, from the API keys page of the dashboard'),
@@ -33,7 +36,9 @@ const projectSchema = z.strictObject({
 });
 
 const historySchema = z.strictObject({
-  start: z.union([z.literal('auto'), daySchema], { error: 'write auto, or a day such as 2026-01-31' }).default('auto'),
+  start: z
+    .union([z.literal('auto'), daySchema], { error: 'write auto, or a day such as 2026-01-31' })
+    .default('auto'),
   settleDays: z.int().min(0).max(60).default(3),
   concurrency: z.int().min(1).max(32).default(6),
 });
@@ -41,6 +46,7 @@ const historySchema = z.strictObject({
 const improveSchema = z.strictObject({
   mode: z.enum(['plan', 'apply']).default('plan'),
   maxJobsPerRun: z.int().min(1).max(100).default(5),
+  maxJobsPerWeek: z.int().min(1).max(1000).default(5),
   cooldownDays: z.int().min(0).max(3650).default(56),
   minWeeklyViews: z.int().min(0).default(200),
   humanWeight: z.number().min(0).max(100).default(1),
@@ -60,7 +66,10 @@ export const settingsSchema = z.strictObject({
   projects: z
     .array(projectSchema)
     .min(1, 'name at least one project')
-    .refine((projects) => new Set(projects.map(({ id }) => id)).size === projects.length, 'names a project id twice'),
+    .refine(
+      (projects) => new Set(projects.map(({ id }) => id)).size === projects.length,
+      'names a project id twice',
+    ),
   dataDir: z.string().min(1).default('data'),
   history: historySchema.prefault({}),
   improve: improveSchema.prefault({}),

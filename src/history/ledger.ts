@@ -57,7 +57,8 @@ export function storeDay(
     unattributed_human: unattributed.human,
     unattributed_ai: unattributed.ai,
     unattributed_total: unattributed.total,
-    failure: state === 'inconsistent' ? 'rows moved while the day was read; it is read again next time' : null,
+    failure:
+      state === 'inconsistent' ? 'rows moved while the day was read; it is read again next time' : null,
   };
   return warehouse.transaction(async (transaction) => {
     const change = await compareWithStored(transaction, load, walked);
@@ -90,11 +91,7 @@ async function compareWithStored(
   return { outcome: pages === 0 && equalCounts(stored, totals) ? 'unchanged' : 'restated', pages };
 }
 
-async function replacePages(
-  transaction: Transaction,
-  at: DayAt,
-  rows: readonly PageViews[],
-): Promise<void> {
+async function replacePages(transaction: Transaction, at: DayAt, rows: readonly PageViews[]): Promise<void> {
   const date = new DuckDBDateValue(daysBetween(EPOCH, at.day));
   const columns: Column<PageViews>[] = [
     { type: VARCHAR, value: () => at.project },
@@ -104,6 +101,8 @@ async function replacePages(
     { type: BIGINT, value: (row) => BigInt(row.ai) },
     { type: BIGINT, value: (row) => BigInt(row.total) },
   ];
-  await transaction.execute('DELETE FROM page_views WHERE project = $project AND day = $day::DATE', { ...at });
+  await transaction.execute('DELETE FROM page_views WHERE project = $project AND day = $day::DATE', {
+    ...at,
+  });
   await appendRows(transaction, 'page_views', columns, rows);
 }

@@ -25,7 +25,8 @@ export interface RangeRequest {
 export async function resolveRange(request: RangeRequest): Promise<DayRange | undefined> {
   const yesterday = lastEndedDay(request.now);
   const last = request.to !== undefined && request.to < yesterday ? request.to : yesterday;
-  const first = request.from ?? (request.start === 'auto' ? await findStart(request, yesterday) : request.start);
+  const first =
+    request.from ?? (request.start === 'auto' ? await findStart(request, yesterday) : request.start);
   return first === undefined ? undefined : { first, last };
 }
 

@@ -9,7 +9,7 @@ import { countChangedPages, distanceOfCounts, equalCounts, subtractCounts, sumCo
 const MAX_WALKS = 3;
 
 /** One reading of a day from its first page to its last. Each path stands in `rows` once. */
-export interface Walk {
+interface Walk {
   readonly totals: ViewCounts;
   readonly rows: readonly PageViews[];
   /** Whether the pages disagreed on the totals, or named a path twice: rows moved while they were read. */
@@ -41,7 +41,8 @@ export async function walkDay(
   while (walks.length < MAX_WALKS) {
     const walk = await walkOnce(client, day, signal);
     if (addsUp(walk)) return walked(walk, 'consistent');
-    if (isSettled && walks.some((earlier) => isSameReading(earlier, walk))) return walked(walk, 'unattributed');
+    if (isSettled && walks.some((earlier) => isSameReading(earlier, walk)))
+      return walked(walk, 'unattributed');
     walks.push(walk);
   }
   const best = walks.reduce((left, right) => (gap(right) < gap(left) ? right : left));
@@ -60,7 +61,9 @@ async function walkOnce(client: Pick<Client, 'views'>, day: Day, signal?: AbortS
     const isNew = rows.size - known;
     moved ||= isNew < page.views.length;
     if (isNew === 0 && page.views.length > 0 && page.hasMore)
-      throw new EndlessWalkError('a page of the export only repeats earlier ones, yet the server says that more follow');
+      throw new EndlessWalkError(
+        'a page of the export only repeats earlier ones, yet the server says that more follow',
+      );
   }
   if (totals === undefined) throw new EndlessWalkError('the export has no page at all');
   return { totals, rows: [...rows.values()], moved };

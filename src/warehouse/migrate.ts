@@ -39,8 +39,7 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
   await createViews(connection);
 }
 
-/** Creates or replaces the documented views and macros; the published history has the same ones. */
-export async function createViews(connection: DuckDBConnection): Promise<void> {
+async function createViews(connection: DuckDBConnection): Promise<void> {
   const statements = VIEWS.map((name) => readSql(import.meta.url, `views/${name}.sql`));
   await inTransaction(connection, async () => {
     await connection.run(statements.join('\n'));

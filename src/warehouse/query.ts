@@ -60,7 +60,8 @@ const toDuckDB = (value: Parameters[string]): DuckDBValue =>
 const toPlain: DuckDBValueConverter<Json> = (value, type, converter) => {
   if (typeof value === 'bigint') {
     const number = Number(value);
-    if (!Number.isSafeInteger(number)) throw new RangeError(`whole number too large to hold exactly: ${value}`);
+    if (!Number.isSafeInteger(number))
+      throw new RangeError(`whole number too large to hold exactly: ${value}`);
     return number;
   }
   if (value instanceof DuckDBTimestampValue) return new Date(Number(value.micros / 1000n)).toISOString();

@@ -4,7 +4,8 @@ import { ApiError, type Operation } from './api-error.js';
  * Why it may work later. `not-taken` is a 503 that names a time to come back: the server's own word that it did not
  * begin. A 503 without one may come from a proxy that lost the server half-way, so it is a `server-fault`.
  */
-export type TryLaterReason = 'rate-limited' | 'not-taken' | 'server-fault' | 'unreachable' | 'connection-lost';
+export type TryLaterReason =
+  'rate-limited' | 'not-taken' | 'server-fault' | 'unreachable' | 'connection-lost';
 
 const KNOWN_NOT_DONE: ReadonlySet<TryLaterReason> = new Set(['rate-limited', 'not-taken', 'unreachable']);
 

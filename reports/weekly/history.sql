@@ -1,0 +1,33 @@
+-- Grain: one row, what is known of the whole history and of the reported week's loading.
+WITH history AS (
+  SELECT
+    min(day) AS first_day,
+    strftime(min(day), '%G-W%V') AS first_week,
+    strftime(max(day), '%G-W%V') AS last_week,
+    count(DISTINCT date_trunc('week', day)) AS weeks,
+    coalesce(sum(total) FILTER (day BETWEEN $from::DATE AND $to::DATE), 0) AS total
+  FROM site_days
+  WHERE project = $project
+),
+
+loading AS (
+  SELECT max(loaded_at) AS latest_load
+  FROM day_loads
+  WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
+),
+
+restated AS (
+  SELECT count(DISTINCT day) AS days, coalesce(sum(total_after - total_before), 0) AS views
+  FROM restatements
+  WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
+)
+
+SELECT
+  first_day,
+  first_week,
+  last_week,
+  weeks,
+  latest_load,
+  restated.days AS restated_days,
+  restated.views / nullif(history.total - restated.views, 0) AS restated_ratio
+FROM history, loading, restated

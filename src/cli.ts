@@ -1,0 +1,100 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from 'commander';
+import { readFileSync } from 'node:fs';
+import { exitCodeOf, type ExitCode } from './commands/exit-code.js';
+import { declareExport } from './commands/export.js';
+import { declareImprove } from './commands/improve.js';
+import { declareInit } from './commands/init.js';
+import { declareJobs } from './commands/jobs.js';
+import { ENVIRONMENT_HELP } from './commands/options.js';
+import { Output } from './commands/output.js';
+import { declarePublish } from './commands/publish.js';
+import { declareReport } from './commands/report.js';
+import { declareRun } from './commands/run.js';
+import type { Runtime } from './commands/runtime.js';
+import { declareSandbox } from './commands/sandbox.js';
+import { declareSql } from './commands/sql.js';
+import { messageOf, ReadershipError } from './errors.js';
+
+/** What a shell expects of a program ended by a signal: 128 and the signal's number. */
+const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+
+const interruption = new AbortController();
+let interruptedWith: number | undefined;
+
+for (const [signal, code] of Object.entries(SIGNAL_EXIT_CODES))
+  process.on(signal, () => {
+    // Asked twice, it leaves at once: transactions are the database's business, and hold.
+    if (interruptedWith !== undefined) process.exit(code);
+    interruptedWith = code;
+    interruption.abort(new Error(`interrupted by ${signal}`));
+  });
+
+// A reader such as `head` that has seen enough is no fault.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? 0 : 1);
+});
+
+const output = new Output(process.stdout, process.stderr, (process.env['NO_COLOR'] ?? '') === '');
+const runtime: Runtime = {
+  workingDirectory: process.cwd(),
+  environment: process.env,
+  now: () => new Date(),
+  signal: interruption.signal,
+  output,
+};
+
+async function act(work: (runtime: Runtime) => Promise<ExitCode>): Promise<void> {
+  process.exitCode = await work(runtime);
+}
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+const program = new Command('readership')
+  .description(
+    'Keeps the history of who reads your docs, people and AI, in a DuckDB file you hold; reports on it, and puts agents to work on the pages that matter.',
+  )
+  .version(version)
+  .showHelpAfterError('Run it with --help to see what it takes.')
+  .addHelpText(
+    'after',
+    `
+Exit codes: 0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted
+${ENVIRONMENT_HELP}
+
+Start here: readership run --sandbox`,
+  )
+  .exitOverride();
+
+for (const declare of [
+  declareRun,
+  declareExport,
+  declareSql,
+  declareReport,
+  declareImprove,
+  declareJobs,
+  declarePublish,
+  declareInit,
+  declareSandbox,
+])
+  declare(program, act);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+  else {
+    if (!interruption.signal.aborted) output.note(explain(error));
+    process.exitCode = exitCodeOf(error);
+  }
+}
+if (interruptedWith !== undefined) process.exitCode = interruptedWith;
+
+/** People get the message; a fault of our own comes with its stack, to be reported. */
+function explain(error: unknown): string {
+  if (error instanceof ReadershipError) return output.noteColors.red(error.message);
+  const detail = error instanceof Error && error.stack !== undefined ? error.stack : messageOf(error);
+  return `${output.noteColors.red('This is a fault of Readership itself; please report it:')}\n${detail}`;
+}

@@ -1,0 +1,93 @@
+import type { ProjectSettings } from '../config/schema.js';
+import { messageOf } from '../errors.js';
+import type { DayResult } from '../history/export.js';
+import type { ExportPlan } from '../history/plan.js';
+import { plainDayRange } from '../format/days.js';
+import { counted, thousands } from '../format/numbers.js';
+import type { Output } from './output.js';
+
+const BAR_WIDTH = 24;
+const PLAIN_LINE_EVERY_MS = 5_000;
+
+/** What an export cost. */
+export interface ExportCost {
+  readonly requests: number;
+  readonly elapsedMs: number;
+}
+
+/** Shows an export under way: a bar on a terminal, a line now and then elsewhere. */
+export class ExportProgress {
+  #requests = 0;
+  #startedMs = 0;
+  #elapsedMs = 0;
+  #lastLineMs = 0;
+  #days = 0;
+  #rows = 0;
+  #plan: ExportPlan | undefined;
+  #name = '';
+
+  constructor(private readonly output: Output) {}
+
+  /** What the export has cost so far. */
+  get cost(): ExportCost {
+    return { requests: this.#requests, elapsedMs: this.#elapsedMs };
+  }
+
+  countRequest(): void {
+    this.#requests++;
+  }
+
+  begin(project: ProjectSettings, plan: ExportPlan): void {
+    this.end();
+    this.#name = project.name ?? project.id;
+    this.#plan = plan;
+    this.#days = 0;
+    this.#rows = 0;
+    this.#startedMs = this.#lastLineMs = performance.now();
+    const { days, alreadyFinal, range } = plan;
+    this.output.note(
+      `${this.#name}: ${counted(days.length, 'day')} to load of ${plainDayRange(range)}` +
+        (alreadyFinal === 0 ? '' : `; ${counted(alreadyFinal, 'day')} already final`),
+    );
+  }
+
+  advance(result: DayResult): void {
+    this.#days++;
+    this.#elapsedMs = performance.now() - this.#startedMs;
+    if (result.outcome === 'failed') this.output.note(`${result.day} failed: ${messageOf(result.error)}`);
+    else this.#rows += result.rows;
+    if (this.output.isLive) this.output.live(this.#line());
+    else if (performance.now() - this.#lastLineMs > PLAIN_LINE_EVERY_MS) {
+      this.#lastLineMs = performance.now();
+      this.output.note(this.#line());
+    }
+  }
+
+  end(): void {
+    this.#plan = undefined;
+    this.output.clearLive();
+  }
+
+  #line(): string {
+    const total = this.#plan?.days.length ?? 0;
+    const leftMs = this.#days === 0 ? 0 : (this.#elapsedMs / this.#days) * (total - this.#days);
+    const facts = [
+      `${this.#days}/${total} days`,
+      `${thousands(this.#rows)} rows`,
+      `${thousands(this.#requests)} requests`,
+      `${duration(leftMs)} left`,
+    ].join(' · ');
+    if (!this.output.isLive) return `${this.#name}: ${facts}`;
+    const filled = total === 0 ? 0 : Math.round((BAR_WIDTH * this.#days) / total);
+    const { cyan, dim } = this.output.noteColors;
+    return `${this.#name}  ${cyan('█'.repeat(filled))}${dim('░'.repeat(BAR_WIDTH - filled))}  ${facts}`;
+  }
+}
+
+/** `8 s`, `3 min 20 s`, `2 h 5 min`: two units at the most. */
+export function duration(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+}

@@ -1,0 +1,45 @@
+import type { DayResult } from '../history/export.js';
+import { plainDayRange } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+import type { ProjectExport } from '../schedule/steps/export.js';
+import { duration, type ExportCost } from './export-progress.js';
+
+/** What an export of a project did, in one to three lines for people. */
+export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCost): string[] {
+  const name = project.name ?? project.id;
+  if (outcome === undefined) return [`${name}: the platform has no views yet, so there is nothing to load.`];
+  const { plan, results } = outcome;
+  const loaded = results.filter((result) => result.outcome !== 'failed');
+  const rows = loaded.reduce((sum, result) => sum + result.rows, 0);
+  const added = loaded.filter((result) => result.outcome === 'added').length;
+  const first =
+    loaded.length === 0
+      ? `${name}: no day loaded of ${plainDayRange(plan.range)}`
+      : `${name}: ${counted(added, 'new day')} of ${plainDayRange(plan.range)}, ${counted(rows, 'row')}, ` +
+        `${counted(cost.requests, 'request')}, ${duration(cost.elapsedMs)}`;
+  return [first, ...detailLines(plan.alreadyFinal, loaded, results)];
+}
+
+type LoadedDay = Exclude<DayResult, { outcome: 'failed' }>;
+
+function detailLines(
+  alreadyFinal: number,
+  loaded: readonly LoadedDay[],
+  results: readonly DayResult[],
+): string[] {
+  const inState = (state: LoadedDay['state']) => loaded.filter((result) => result.state === state).length;
+  const again = loaded.filter((result) => result.outcome !== 'added');
+  const restated = again.filter((result) => result.outcome === 'restated').length;
+  const failed = results.length - loaded.length;
+  const facts = [
+    alreadyFinal > 0 && `${counted(alreadyFinal, 'day')} already final, not asked for again`,
+    again.length > 0 &&
+      `${counted(again.length, 'day')} read again, ${restated === 0 ? 'unchanged' : `${restated} restated`}`,
+    inState('final') > 0 && `${inState('final')} now final`,
+    inState('provisional') > 0 &&
+      `${inState('provisional')} provisional: they may still change, and are read again`,
+    inState('inconsistent') > 0 && `${inState('inconsistent')} inconsistent: rows moved while they were read`,
+    failed > 0 && `${failed} failed: tried again next time`,
+  ];
+  return facts.filter((fact) => fact !== false).map((fact) => `  ${fact}`);
+}

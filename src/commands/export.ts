@@ -1,0 +1,62 @@
+import type { Command } from 'commander';
+import { type Day, lastEndedDay } from '../day.js';
+import { ConfigurationError } from '../errors.js';
+import { StepRunner } from '../schedule/loop.js';
+import { exportStep } from '../schedule/steps/export.js';
+import { publishStep } from '../schedule/steps/publish.js';
+import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
+import { loadedLines } from './export-summary.js';
+import { dayArgument, ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
+import type { Act, Runtime } from './runtime.js';
+import { reportFaults } from './step-faults.js';
+import { withSteps } from './with-steps.js';
+import type { WorkspaceOptions } from './workspace.js';
+
+interface ExportOptions extends WorkspaceOptions {
+  readonly from?: Day;
+  readonly to?: Day;
+}
+
+export function declareExport(program: Command, act: Act): void {
+  withProjectOption(withWorkspaceOptions(program.command('export')))
+    .summary('load missing, failed and not yet settled days')
+    .description(
+      'Loads the days that are missing, failed or not yet settled, newest first, and publishes the history. A final day is never asked for again. Today has not ended, so it is not loaded.',
+    )
+    .option('--from <day>', 'first day, YYYY-MM-DD (default: where the history starts)', dayArgument)
+    .option('--to <day>', 'last day, included (default: yesterday, UTC)', dayArgument)
+    .addHelpText(
+      'after',
+      `
+Examples:
+  readership export                                       all that is due
+  readership export --from 2026-01-01 --to 2026-01-31     what is due of January
+${ENVIRONMENT_HELP}`,
+    )
+    .action((options: ExportOptions) => act((runtime) => runExport(options, runtime)));
+}
+
+async function runExport(options: ExportOptions, runtime: Runtime): Promise<ExitCode> {
+  checkBounds(options, runtime.now());
+  return withSteps('export', options, runtime, async (context, _, progress) => {
+    const runner = new StepRunner(context);
+    const exported = await runner.step('export', () => exportStep(context, options));
+    progress.end();
+    await runner.step('publish', () => publishStep(context, runner.changed));
+    for (const project of exported ?? []) runtime.output.data(loadedLines(project, progress.cost).join('\n'));
+    reportFaults(runner.faults, runtime);
+    return exitCodeOfFaults(runner.faults);
+  });
+}
+
+function checkBounds({ from, to }: ExportOptions, now: Date): void {
+  const yesterday = lastEndedDay(now);
+  if (from !== undefined && to !== undefined && from > to)
+    throw new ConfigurationError(`--from ${from} is after --to ${to}: swap them.`);
+  if (from !== undefined && from > yesterday)
+    throw new ConfigurationError(
+      `--from ${from} has not ended yet (UTC): the last day to load is ${yesterday}.`,
+    );
+  if (to !== undefined && to > yesterday)
+    throw new ConfigurationError(`--to ${to} has not ended yet (UTC): the last day to load is ${yesterday}.`);
+}

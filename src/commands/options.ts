@@ -1,0 +1,34 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { parseDuration } from '../config/duration.js';
+import { type Day, parseDay } from '../day.js';
+
+/** The options that every command takes. */
+export const withWorkspaceOptions = (command: Command): Command =>
+  command
+    .option(
+      '--config <file>',
+      'configuration to use; paths in it are relative to it (default: readership.yaml)',
+    )
+    .option('--sandbox', 'use the embedded sandbox instead: no account, data in data/sandbox/');
+
+export const withProjectOption = (command: Command): Command =>
+  command.option('--project <id>', 'only this project of the configuration');
+
+export function dayArgument(text: string): Day {
+  const day = parseDay(text);
+  if (day === undefined) throw new InvalidArgumentError('Write a day as YYYY-MM-DD, such as 2026-01-31.');
+  return day;
+}
+
+export function durationArgument(text: string): number {
+  const durationMs = parseDuration(text);
+  if (durationMs === undefined)
+    throw new InvalidArgumentError('Write a number and ms, s, m or h, such as 30s.');
+  return durationMs;
+}
+
+/** The environment that the commands read, for the end of a help text. */
+export const ENVIRONMENT_HELP = `
+Environment (or .env beside the configuration):
+  READERSHIP_API_KEY     the admin API key; a project may name another variable
+  NO_COLOR               no colours`;

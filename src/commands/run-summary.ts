@@ -1,0 +1,89 @@
+import { relative } from 'node:path';
+import { z } from 'zod';
+import { readJobs } from '../agents/ledger.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { counted, percent, thousands } from '../format/numbers.js';
+import { dayRange } from '../format/days.js';
+import { lastEndedWeek } from '../reports/period.js';
+import type { StepContext } from '../schedule/context.js';
+import type { LoopOutcome } from '../schedule/loop.js';
+import type { ProjectImprovement } from '../schedule/steps/improve.js';
+import type { ExportCost } from './export-progress.js';
+import { loadedLines } from './export-summary.js';
+import { jobLine } from './job-lines.js';
+import type { Runtime } from './runtime.js';
+import type { Workspace } from './workspace.js';
+
+const weekRow = z.object({ human: z.int(), ai: z.int(), ai_share: z.number().nullable() });
+
+/** The closing summary of a run, for people: what was loaded, who reads, what the agents did, where to look next. */
+export async function summarise(
+  outcome: LoopOutcome,
+  context: StepContext,
+  { configuration }: Workspace,
+  { workingDirectory, output, now }: Runtime,
+  cost: ExportCost,
+): Promise<string> {
+  const { bold, dim, cyan } = output.colors;
+  const section = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : ['', bold(title), ...lines.map((line) => `  ${line}`)];
+  const lines = [
+    ...section(
+      'Loaded',
+      outcome.exported.flatMap((project) => loadedLines(project, cost)),
+    ),
+    ...section(
+      'Read',
+      (await Promise.all(context.projects.map((project) => readLine(project, context, now())))).flat(),
+    ),
+    ...section('Agents', await agentLines(outcome, context)),
+    ...section(
+      'Report',
+      outcome.pages.map(({ file, subject }) => `${cyan(relative(workingDirectory, file))}  ${dim(subject)}`),
+    ),
+    ...section('Ask the history', examples(configuration === undefined, lastEndedWeek(now()))),
+  ];
+  return lines.join('\n');
+}
+
+async function readLine(project: ProjectSettings, { warehouse }: StepContext, now: Date): Promise<string[]> {
+  const week = lastEndedWeek(now);
+  const [row] = await warehouse.query(
+    'SELECT human, ai, ai_share FROM site_weeks WHERE project = $project AND week = $week::DATE',
+    weekRow,
+    { project: project.id, week: week.first },
+  );
+  if (row === undefined) return [];
+  const share = row.ai_share === null ? '' : ` (${percent(row.ai_share)} AI)`;
+  const views = `${thousands(row.human)} views by people, ${thousands(row.ai)} by AI${share}`;
+  return [`${project.name ?? project.id}, week ${week.week}, ${dayRange(week)}: ${views}`];
+}
+
+async function agentLines(
+  outcome: LoopOutcome,
+  { projects, warehouse, settings }: StepContext,
+): Promise<string[]> {
+  const jobs = (await Promise.all(projects.map((project) => readJobs(warehouse, project.id)))).flat();
+  return [
+    ...outcome.improved.map((improved) => improvedLine(improved, settings.improve.mode)),
+    ...jobs.map(jobLine),
+  ];
+}
+
+function improvedLine({ project, plan, submitted }: ProjectImprovement, mode: 'plan' | 'apply'): string {
+  const name = project.name ?? project.id;
+  if (mode === 'plan')
+    return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`;
+  if (submitted.length > 0) return `${name}: ${counted(submitted.length, 'job')} sent`;
+  const why = plan.plannedThisWeek > 0 ? `: ${counted(plan.plannedThisWeek, 'page')} got one this week` : '';
+  return `${name}: no new job${why}`;
+}
+
+function examples(isSandbox: boolean, week: { first: string; last: string }): string[] {
+  const command = `npx readership sql${isSandbox ? ' --sandbox' : ''}`;
+  return [
+    `${command} "FROM site_weeks ORDER BY week DESC LIMIT 8"`,
+    `${command} "FROM top_pages('${week.first}', '${week.last}') LIMIT 10"`,
+    `${command} "FROM page_history('/quickstart') ORDER BY day DESC LIMIT 14"`,
+  ];
+}

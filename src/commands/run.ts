@@ -1,0 +1,52 @@
+import type { Command } from 'commander';
+import { runLoop } from '../schedule/loop.js';
+import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
+import { durationArgument, withWorkspaceOptions } from './options.js';
+import { summarise } from './run-summary.js';
+import type { Act, Runtime } from './runtime.js';
+import { reportFaults } from './step-faults.js';
+import { withSteps } from './with-steps.js';
+import type { WorkspaceOptions } from './workspace.js';
+
+/** Agents of the sandbox end within seconds; those of a real platform are polled by the next run. */
+const SANDBOX_WAIT_MS = 30_000;
+
+interface RunOptions extends WorkspaceOptions {
+  readonly wait?: number;
+}
+
+export function declareRun(program: Command, act: Act): void {
+  withWorkspaceOptions(program.command('run'))
+    .summary('do all five steps once: export, improve, poll, report, publish')
+    .description(
+      'Does all five steps once: loads what is due, chooses the pages that deserve an agent (and creates their jobs, if improve.mode is apply), follows the jobs, renders the weekly report and publishes the history. What is due comes from stored state, so it may run at any time and twice.',
+    )
+    .option(
+      '--wait <time>',
+      'keep polling while jobs are active, such as 30s or 10m (default: 30s in the sandbox, else ask once)',
+      durationArgument,
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  readership run --sandbox          see it all work, without an account
+  readership run                    once a night, from cron
+  readership run --wait 10m         and stay until the agents are done`,
+    )
+    .action((options: RunOptions) => act((runtime) => run(options, runtime)));
+}
+
+function run(options: RunOptions, runtime: Runtime): Promise<ExitCode> {
+  return withSteps('run', options, runtime, async (context, workspace, progress) => {
+    const outcome = await runLoop(context, {
+      apply: context.settings.improve.mode === 'apply',
+      waitMs: options.wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0),
+    });
+    progress.end();
+    if (!runtime.signal.aborted)
+      runtime.output.data(await summarise(outcome, context, workspace, runtime, progress.cost));
+    reportFaults(outcome.faults, runtime);
+    return exitCodeOfFaults(outcome.faults);
+  });
+}

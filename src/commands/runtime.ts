@@ -1,0 +1,16 @@
+import type { Environment } from '../config/load.js';
+import type { ExitCode } from './exit-code.js';
+import type { Output } from './output.js';
+
+/** What a command may touch of the process it runs in. */
+export interface Runtime {
+  readonly workingDirectory: string;
+  readonly environment: Environment;
+  readonly now: () => Date;
+  /** Aborted by Ctrl-C and SIGTERM. */
+  readonly signal: AbortSignal;
+  readonly output: Output;
+}
+
+/** Runs the work of a command, and makes its exit code that of the process. */
+export type Act = (work: (runtime: Runtime) => Promise<ExitCode>) => Promise<void>;

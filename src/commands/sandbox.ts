@@ -1,0 +1,81 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { ConfigurationError, messageOf } from '../errors.js';
+import { SANDBOX, type Sandbox, startSandbox } from '../sandbox/index.js';
+import type { ExitCode } from './exit-code.js';
+import type { Act, Runtime } from './runtime.js';
+
+interface SandboxOptions {
+  readonly port: number;
+  readonly viewsPerHour?: number;
+}
+
+export function declareSandbox(program: Command, act: Act): void {
+  program
+    .command('sandbox')
+    .summary('serve the interface locally, to try things against')
+    .description(
+      'Serves the whole documented interface on this machine, with realistic traffic and agents that finish within seconds, until interrupted. It remembers its jobs in data/sandbox/sandbox.json.',
+    )
+    .option('--port <number>', 'port to listen on', wholeNumber, 4010)
+    .option(
+      '--views-per-hour <number>',
+      'refuse more page-view requests an hour with 429 (default: unlimited)',
+      wholeNumber,
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  readership sandbox\n  readership sandbox --port 8080 --views-per-hour 100',
+    )
+    .action((options: SandboxOptions) => act((runtime) => serve(options, runtime)));
+}
+
+async function serve({ port, viewsPerHour }: SandboxOptions, runtime: Runtime): Promise<ExitCode> {
+  const { workingDirectory, now, signal, output } = runtime;
+  const sandbox = await start(port, () =>
+    startSandbox({ now, port, viewsPerHour, stateFile: join(workingDirectory, 'data/sandbox/sandbox.json') }),
+  );
+  try {
+    output.data(instructions(sandbox));
+    if (!signal.aborted) await once(signal, 'abort');
+  } finally {
+    await sandbox.close();
+  }
+  return 0;
+}
+
+async function start(port: number, begin: () => Promise<Sandbox>): Promise<Sandbox> {
+  try {
+    return await begin();
+  } catch (cause) {
+    throw new ConfigurationError(
+      `Cannot serve the sandbox on port ${port}: ${messageOf(cause)}. Try another --port.`,
+      {
+        cause,
+      },
+    );
+  }
+}
+
+const instructions = ({ baseUrl, apiKey, projectId }: Sandbox): string => `The sandbox is at ${baseUrl}
+
+readership.yaml:
+  baseUrl: ${baseUrl}
+  projects:
+    - { id: ${projectId}, name: ${SANDBOX.projectName}, siteUrl: ${SANDBOX.siteUrl} }
+
+.env:
+  READERSHIP_API_KEY=${apiKey}
+
+By hand:
+  curl -H 'Authorization: Bearer ${apiKey}' '${baseUrl}/v1/analytics/${projectId}/views?limit=3'
+What was asked of it: ${baseUrl}/_sandbox/requests and ${baseUrl}/_sandbox/jobs
+Faults on demand: PUT a list to ${baseUrl}/_sandbox/faults, such as [{"on": "views", "kind": "status", "status": 500}]
+
+Ctrl-C ends it.`;
+
+function wholeNumber(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('Write a whole number.');
+  return Number(text);
+}

@@ -1,0 +1,15 @@
+import { messageOf } from '../errors.js';
+import type { StepFault } from '../schedule/loop.js';
+import type { Runtime } from './runtime.js';
+
+/** Says which steps did not come to their end, and why. */
+export function reportFaults(faults: readonly StepFault[], { output, signal }: Runtime): void {
+  if (signal.aborted) {
+    output.note('Interrupted. What was stored is whole; the rest is due next time.');
+    return;
+  }
+  for (const { step, outcome, error } of faults) {
+    const words = outcome === 'later' ? 'could not finish now, and goes on next time' : 'failed';
+    output.note(`${output.noteColors.red(`${step} ${words}:`)} ${messageOf(error)}`);
+  }
+}

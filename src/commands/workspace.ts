@@ -1,0 +1,111 @@
+import { join, resolve } from 'node:path';
+import { Client, type ClientOptions } from '../api/client.js';
+import { apiKeyOf, type Configuration, loadConfiguration } from '../config/load.js';
+import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
+import { ConfigurationError } from '../errors.js';
+import { SANDBOX, startSandbox } from '../sandbox/index.js';
+import type { Runtime } from './runtime.js';
+
+/** Options that every command takes. */
+export interface WorkspaceOptions {
+  readonly config?: string;
+  readonly sandbox?: boolean;
+  readonly project?: string;
+}
+
+/** The settings in force, and where things lie. */
+export interface Workspace {
+  readonly settings: Settings;
+  /** The projects that the command is about. */
+  readonly projects: readonly ProjectSettings[];
+  /** Where own `reports/` and `templates/` are looked for. */
+  readonly directory: string | undefined;
+  readonly dataDir: string;
+  readonly liveFile: string;
+  readonly historyFile: string;
+  readonly reportsDir: string;
+  /** Undefined for the embedded sandbox, which has no configuration and no secrets. */
+  readonly configuration: Configuration | undefined;
+}
+
+/** Reads the configuration, or makes up that of the sandbox. Throws a `ConfigurationError`. */
+export async function readWorkspace(options: WorkspaceOptions, runtime: Runtime): Promise<Workspace> {
+  if (options.sandbox === true && options.config !== undefined)
+    throw new ConfigurationError(
+      '--sandbox and --config exclude each other: the sandbox has settings of its own.',
+    );
+  const configuration =
+    options.sandbox === true
+      ? undefined
+      : await loadConfiguration(options.config, runtime.workingDirectory, runtime.environment);
+  const settings = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
+  const { dataDir } = settings;
+  return {
+    settings,
+    configuration,
+    projects: chooseProjects(settings, options.project),
+    directory: configuration?.directory,
+    dataDir,
+    liveFile: join(dataDir, 'warehouse.duckdb'),
+    historyFile: join(dataDir, 'history.duckdb'),
+    reportsDir: join(dataDir, 'reports'),
+  };
+}
+
+/** The interface of each project. `close` ends connections, and the embedded sandbox where that was started. */
+export interface Connection {
+  readonly clientOf: (project: ProjectSettings) => Client;
+  readonly close: () => Promise<void>;
+}
+
+/** Starts the embedded sandbox if the workspace is the sandbox's. Clients are made, and keys asked for, on first use. */
+export async function connect(
+  workspace: Workspace,
+  runtime: Runtime,
+  callbacks: Pick<ClientOptions, 'onRetry' | 'onRequest'> = {},
+): Promise<Connection> {
+  const { configuration, settings } = workspace;
+  const sandbox =
+    configuration === undefined
+      ? await startSandbox({ now: runtime.now, stateFile: join(workspace.dataDir, 'sandbox.json') })
+      : undefined;
+  const clients = new Map<string, Client>();
+  return {
+    clientOf: (project) => {
+      const known = clients.get(project.id);
+      if (known !== undefined) return known;
+      const client = new Client({
+        baseUrl: sandbox?.baseUrl ?? settings.baseUrl,
+        projectId: project.id,
+        apiKey: configuration === undefined ? SANDBOX.apiKey : apiKeyOf(configuration, project),
+        keyName: project.apiKeyEnv,
+        now: runtime.now,
+        ...callbacks,
+      });
+      clients.set(project.id, client);
+      return client;
+    },
+    close: async () => {
+      await Promise.all([...clients.values()].map((client) => client.close()));
+      await sandbox?.close();
+    },
+  };
+}
+
+/** Agents of the sandbox finish within seconds, so they are asked often; and it shows everything, so jobs are created. */
+const sandboxSettings = (workingDirectory: string): Settings =>
+  settingsSchema.parse({
+    baseUrl: 'http://127.0.0.1',
+    projects: [{ id: SANDBOX.projectId, name: SANDBOX.projectName, siteUrl: SANDBOX.siteUrl }],
+    dataDir: resolve(workingDirectory, 'data/sandbox'),
+    improve: { mode: 'apply', exclude: ['/changelog/**'] },
+    poll: { minDelay: '500ms', maxDelay: '2s' },
+  });
+
+function chooseProjects(settings: Settings, id: string | undefined): readonly ProjectSettings[] {
+  if (id === undefined) return settings.projects;
+  const chosen = settings.projects.filter((project) => project.id === id);
+  if (chosen.length > 0) return chosen;
+  const known = settings.projects.map((project) => project.id).join(', ');
+  throw new ConfigurationError(`No project ${id} in the configuration; there is ${known}.`);
+}

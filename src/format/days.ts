@@ -1,0 +1,48 @@
+import { UTCDate } from '@date-fns/utc';
+import { format } from 'date-fns';
+import { daysBetween, startOfDay, type Day, type DayRange } from '../day.js';
+
+const write = (day: Day, pattern: string): string => format(new UTCDate(startOfDay(day)), pattern);
+
+/** Writes a range with the month and year of the first day only where they differ from those of the last. */
+function writeRange({ first, last }: DayRange, dayPattern: string, yearAtEnd: boolean): string {
+  const sameYear = write(first, 'yyyy') === write(last, 'yyyy');
+  const sameMonth = sameYear && write(first, 'MM') === write(last, 'MM');
+  const year = yearAtEnd || !sameYear ? ' yyyy' : '';
+  const end = write(last, `${dayPattern} MMM${year}`);
+  if (first === last) return end;
+  const start = write(first, `${dayPattern}${sameMonth ? '' : ' MMM'}${sameYear ? '' : ' yyyy'}`);
+  return `${start} – ${end}`;
+}
+
+/** `Mon 9 – Sun 15 Nov 2026`, `Mon 28 Dec 2026 – Sun 3 Jan 2027`. */
+export const dayRange = (range: DayRange): string => writeRange(range, 'EEE d', true);
+
+/** `9 – 15 Nov`, `28 Dec 2026 – 3 Jan 2027`: beside a text that tells the year. */
+export const shortDayRange = (range: DayRange): string => writeRange(range, 'd', false);
+
+/** `9 – 15 Nov 2026`. */
+export const plainDayRange = (range: DayRange): string => writeRange(range, 'd', true);
+
+/** `9 Nov 2026`. */
+export const longDay = (day: Day): string => write(day, 'd MMM yyyy');
+
+/** `18 Nov 2026 at 02:00 UTC`. */
+export const moment = (instant: Date): string => format(new UTCDate(instant), "d MMM yyyy 'at' HH:mm 'UTC'");
+
+/** Days in words, neighbours drawn together: `Mon 9 – Wed 11 and Sun 15 Nov`. Expects them oldest first. */
+export function dayList(days: readonly Day[]): string {
+  const runs: { first: Day; last: Day }[] = [];
+  for (const day of days) {
+    const run = runs.at(-1);
+    if (run !== undefined && daysBetween(run.last, day) === 1) run.last = day;
+    else runs.push({ first: day, last: day });
+  }
+  return inSequence(runs.map((run) => writeRange(run, 'EEE d', false)));
+}
+
+/** `a`, `a and b`, `a, b and c`. */
+export function inSequence(items: readonly string[]): string {
+  const last = items.at(-1) ?? '';
+  return items.length < 2 ? last : `${items.slice(0, -1).join(', ')} and ${last}`;
+}

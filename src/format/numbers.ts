@@ -1,0 +1,46 @@
+const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat('en-US', {
+  notation: 'compact',
+  minimumSignificantDigits: 3,
+  maximumSignificantDigits: 3,
+});
+const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+const MINUS = '−';
+
+/** `18190` as `18,190`. */
+export const thousands = (value: number): string => whole.format(value);
+
+/** `17234` as `17.2k`: three digits from a thousand on, for places where the order of size is enough. */
+export const compact = (value: number): string =>
+  Math.abs(value) < 999.5 ? whole.format(value) : short.format(value).replace('K', 'k');
+
+/** A share from 0 to 1: `0.536` as `53.6%`. */
+export const percent = (share: number): string => `${oneDecimal.format(share * 100)}%`;
+
+/** A ratio of change in whole percent: `0.19` as `+19%`, `-0.03` as `−3%`, and less than half a percent as `0%`. */
+export const signedPercent = (ratio: number): string => signed(Math.round(ratio * 100), whole, '%');
+
+/** As `signedPercent`, to a tenth: for changes that are small by nature. */
+export const finePercent = (ratio: number): string => signed(Math.round(ratio * 1000) / 10, oneDecimal, '%');
+
+/** A difference of two shares in percentage points: `0.034` as `+3.4 pts`. */
+export const signedPoints = (difference: number): string =>
+  signed(Math.round(difference * 1000) / 10, oneDecimal, ' pts');
+
+function signed(rounded: number, digits: Intl.NumberFormat, unit: string): string {
+  const sign = rounded > 0 ? '+' : rounded < 0 ? MINUS : '';
+  return `${sign}${digits.format(Math.abs(rounded))}${unit}`;
+}
+
+/** `1 view`, `18,190 views`. */
+export const counted = (count: number, noun: string): string =>
+  `${thousands(count)} ${count === 1 ? noun : `${noun}s`}`;
+
+const WORDS = 'no one two three four five six seven eight nine ten eleven twelve thirteen'.split(' ');
+
+/** `two` for 2, as running text has it; digits from 14 on. */
+export const inWords = (count: number): string => WORDS[count] ?? thousands(count);
+
+/** `Apples`, from `apples`. */
+export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,0 +1,33 @@
+// Paths come from whoever made the request: they are text, and only ever a link to the site's own pages.
+
+const LONGEST_SHOWN = 88;
+const TAIL = 24;
+
+/** A path short enough to show: a very long one is cut in the middle, between characters and never inside one. */
+export function shownPath(path: string): string {
+  const characters = Array.from(path);
+  if (characters.length <= LONGEST_SHOWN) return path;
+  const head = characters.slice(0, LONGEST_SHOWN - TAIL - 1);
+  return `${head.join('')}…${characters.slice(-TAIL).join('')}`;
+}
+
+/**
+ * The address of a page of the site, or undefined when there is no safe one: no site is configured, or the path does
+ * not start with one single slash (browsers read `//host` and `/\host` as another site).
+ */
+export function pageLink(siteUrl: string | null, path: string): string | undefined {
+  if (siteUrl === null || !/^\/(?![/\\])/.test(path)) return undefined;
+  const site = webAddress(siteUrl);
+  const page = webAddress(siteUrl.replace(/\/+$/, '') + path);
+  return page?.origin === site?.origin ? page?.href : undefined;
+}
+
+/** `text` as an address of the web, or undefined when it is none: `javascript:` and other schemes are not. */
+export function webLink(text: string | null): string | undefined {
+  return text === null ? undefined : webAddress(text)?.href;
+}
+
+function webAddress(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url?.protocol === 'https:' || url?.protocol === 'http:' ? url : undefined;
+}

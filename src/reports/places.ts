@@ -1,0 +1,14 @@
+import { fileURLToPath } from 'node:url';
+
+// Both src/reports and dist/reports lie two levels below the package.
+const packageDir = fileURLToPath(new URL('../../', import.meta.url));
+
+/** Where reports and templates are looked for: those of the workspace come before the built-in ones. */
+export const searchedDirs = (workspaceDir: string | undefined): string[] =>
+  workspaceDir === undefined ? [packageDir] : [workspaceDir, packageDir];
+
+/** For a `catch`: a file or folder that is not there gives undefined, anything else stays an error. */
+export function ignoreMissing(error: unknown): undefined {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
+}

@@ -1,0 +1,89 @@
+import { lastEndedWeek, parseWeek, type Period } from './period.js';
+import type { Reader } from '../warehouse/query.js';
+import { answer, type Answers } from './answers.js';
+import { findReport, type ReportDefinition } from './catalog.js';
+import { draw, type Drawing } from './draw.js';
+import { ConfigurationError, ReadershipError } from '../errors.js';
+import { faultOf } from './fault.js';
+import { fillLine, fillPage, readTemplates } from './templates.js';
+import { weeklyModel } from './weekly/model.js';
+
+/** The project that a report is about. `siteUrl` is where its pages are; without it, paths are no links. */
+interface ReportedProject {
+  readonly id: string;
+  readonly name: string;
+  readonly siteUrl?: string | undefined;
+}
+
+export interface RenderRequest {
+  readonly reader: Reader;
+  readonly name: string;
+  readonly project: ReportedProject;
+  /** Such as `2026-W46`, or a day in it; the last week that has ended at `now` when not given. */
+  readonly period?: string | undefined;
+  readonly now: Date;
+  /** Where the workspace's own `reports/` and `templates/` are looked for. */
+  readonly workspaceDir?: string | undefined;
+}
+
+/** A report of one period, ready to be stored or shown. */
+export interface RenderedReport {
+  readonly name: string;
+  /** Such as `2026-W46`. */
+  readonly period: string;
+  readonly subject: string;
+  /** A whole page that needs nothing else. */
+  readonly html: string;
+  /** What the page shows, as data. */
+  readonly model: object;
+}
+
+/** Renders a report over the history that `reader` answers from. Reads the report's files, writes nothing. */
+export async function renderReport(request: RenderRequest): Promise<RenderedReport> {
+  const { reader, name, now, workspaceDir } = request;
+  const period = request.period === undefined ? lastEndedWeek(now) : parseWeek(request.period);
+  const project = { ...request.project, siteUrl: request.project.siteUrl ?? null };
+  const [report, templates] = await Promise.all([
+    findReport(name, workspaceDir),
+    readTemplates(workspaceDir),
+  ]);
+
+  const parameters = { project: project.id, from: period.first, to: period.last };
+  const answers = await answer(reader, report.queries, parameters);
+  const model = { project, period, ...modelOf(report, answers, project, period) };
+
+  const subject = fillLine(name, report.subject, model);
+  const pictures = await drawAll(report, answers);
+  const html = fillPage(name, templates, {
+    ...model,
+    report: { name, title: report.title },
+    subject,
+    pictures,
+  });
+  return { name, period: period.name, subject, html, model };
+}
+
+/** The typed model that the report names, or the rows as they are, by the name of their query. */
+function modelOf(
+  report: ReportDefinition,
+  answers: Answers,
+  project: { name: string },
+  period: Period,
+): object {
+  if (report.model === undefined) return { rows: answers };
+  try {
+    return weeklyModel(answers, { project, period });
+  } catch (cause) {
+    if (cause instanceof ReadershipError) throw cause;
+    const message = `${report.folder}: the queries do not give what the ${report.model} model needs: ${faultOf(cause)}`;
+    throw new ConfigurationError(message, { cause });
+  }
+}
+
+async function drawAll(report: ReportDefinition, answers: Answers): Promise<Record<string, Drawing[]>> {
+  const pictures: Record<string, Drawing[]> = {};
+  for (const picture of report.pictures) {
+    pictures[picture.name] = await draw(picture, [answers[picture.query] ?? []].flat());
+  }
+  return pictures;
+}

@@ -1,0 +1,152 @@
+import { addDays, daysBetween, type DayRange } from '../../day.js';
+import { ConfigurationError } from '../../errors.js';
+import type { Answers } from '../answers.js';
+import { changeOf, type Change } from '../../format/change.js';
+import { dayRange } from '../../format/days.js';
+import type { Period } from '../period.js';
+import { agentWorkOf, type AgentWork } from './agent-work.js';
+import { compareWeeks, usualOf, type Audience, type Comparison, type UsualRange } from './comparison.js';
+import { cautionsOf, coverageOf, type Coverage } from './coverage.js';
+import { detailOf } from './detail.js';
+import { headlineOf, type Phrase } from './headline.js';
+import { weeklyRows, type HistoryRow, type MostReadRow, type WeekRow } from './rows.js';
+
+/** The weekly report, before it is shown in any way. Counts are views, shares go from 0 to 1. */
+export interface WeeklyModel {
+  readonly headline: readonly Phrase[];
+  readonly detail: string;
+  readonly cautions: readonly string[];
+  /** The week before, when changes are told against it. */
+  readonly comparedWith: DayRange | null;
+  readonly human: AudienceFigures;
+  readonly ai: AudienceFigures;
+  readonly share: ShareFigures;
+  readonly pages: { readonly read: number; readonly everSeen: number; readonly new: number | null };
+  readonly weeks: readonly WeekFigures[];
+  /** Weeks that the picture spans. */
+  readonly weeksDrawn: number;
+  /** Whether its bold line is the average of seven days; in a very short history it is the days themselves. */
+  readonly averageDrawn: boolean;
+  readonly mostRead: readonly MostRead[];
+  /** The largest count in `mostRead`, human or AI: the common scale of its bars. */
+  readonly longestBar: number;
+  readonly agentWork: AgentWork | null;
+  readonly coverage: Coverage;
+}
+
+interface AudienceFigures {
+  readonly views: number;
+  readonly change: Change;
+  readonly usual: UsualRange | null;
+}
+
+interface ShareFigures {
+  /** Null without any view. */
+  readonly ai: number | null;
+  /** Against the week before, as a difference of shares. */
+  readonly difference: number | null;
+  readonly earliest: { readonly share: number; readonly weeksAgo: number } | null;
+}
+
+interface WeekFigures extends DayRange {
+  readonly name: string;
+  readonly human: number;
+  readonly ai: number;
+  readonly share: number | null;
+  readonly daysLoaded: number;
+}
+
+interface MostRead {
+  readonly path: string;
+  readonly human: { readonly views: number; readonly change: Change };
+  readonly ai: { readonly views: number; readonly change: Change };
+}
+
+/** Makes the model from what the report's queries answered. Throws when no day of the week is loaded. */
+export function weeklyModel(
+  answers: Answers,
+  { project, period }: { project: { name: string }; period: Period },
+): WeeklyModel {
+  const rows = weeklyRows.parse(answers);
+  const week = compareWeeks(rows.weeks, period.first);
+  const historySince = rows.history.first_day;
+  if (week === undefined || historySince === null) throw nothingLoaded(project.name, period, rows.history);
+  const coverage = coverageOf(rows.week_days, rows.history, historySince);
+  const isFirstWeek = historySince >= period.first;
+  const drawn = rows.daily_views[0];
+  return {
+    headline: headlineOf(week),
+    detail: detailOf(week, isFirstWeek),
+    cautions: cautionsOf(coverage),
+    comparedWith: week.before && { first: week.before.week, last: addDays(week.before.week, 6) },
+    human: figuresOf(week, 'human'),
+    ai: figuresOf(week, 'ai'),
+    share: shareOf(week),
+    pages: {
+      read: rows.pages.read,
+      everSeen: rows.pages.ever_seen,
+      new: isFirstWeek ? null : rows.pages.first_seen,
+    },
+    weeks: rows.weeks.map(weekFigures).toReversed(),
+    weeksDrawn: Math.ceil((daysBetween(drawn?.day ?? period.first, period.last) + 1) / 7),
+    averageDrawn: drawn?.average_drawn ?? false,
+    mostRead: rows.most_read.map((page) => mostRead(page, week, isFirstWeek)),
+    longestBar: Math.max(0, ...rows.most_read.flatMap(({ human, ai }) => [human, ai])),
+    agentWork: agentWorkOf(rows.agent_work),
+    coverage,
+  };
+}
+
+function figuresOf(week: Comparison, audience: Audience): AudienceFigures {
+  const views = week.thisWeek[audience];
+  return { views, change: changeSince(week, views, week.before?.[audience]), usual: usualOf(week, audience) };
+}
+
+const changeSince = ({ before }: Comparison, now: number, then: number | undefined): Change =>
+  before === null || then === undefined ? { kind: 'unknown' } : changeOf(now, then);
+
+function shareOf({ thisWeek, before, earlier }: Comparison): ShareFigures {
+  const earliest = earlier.at(-1);
+  const ai = thisWeek.ai_share;
+  return {
+    ai,
+    difference: ai === null || before?.ai_share == null ? null : ai - before.ai_share,
+    earliest:
+      earliest?.ai_share == null || earliest === before || thisWeek.days_loaded < 7
+        ? null
+        : { share: earliest.ai_share, weeksAgo: daysBetween(earliest.week, thisWeek.week) / 7 },
+  };
+}
+
+const weekFigures = (row: WeekRow): WeekFigures => ({
+  name: row.iso_week,
+  first: row.week,
+  last: addDays(row.week, 6),
+  human: row.human,
+  ai: row.ai,
+  share: row.ai_share,
+  daysLoaded: row.days_loaded,
+});
+
+function mostRead(page: MostReadRow, week: Comparison, isFirstWeek: boolean): MostRead {
+  const change = (now: number, then: number): Change =>
+    page.first_seen && !isFirstWeek ? { kind: 'new' } : changeSince(week, now, then);
+  return {
+    path: page.path,
+    human: { views: page.human, change: change(page.human, page.human_before) },
+    ai: { views: page.ai, change: change(page.ai, page.ai_before) },
+  };
+}
+
+function nothingLoaded(project: string, period: Period, history: HistoryRow): ConfigurationError {
+  const wanted = `Nothing is loaded for ${period.name} (${dayRange(period)}) of ${project}.`;
+  if (history.first_week === null || history.last_week === null) {
+    return new ConfigurationError(`${wanted} Its history is empty: load it with readership export.`);
+  }
+  const weeks =
+    history.weeks === 1
+      ? 'The only week with loaded days is'
+      : `${history.weeks} weeks have loaded days, from`;
+  const which = history.weeks === 1 ? history.first_week : `${history.first_week} to ${history.last_week}`;
+  return new ConfigurationError(`${wanted} ${weeks} ${which}.`);
+}

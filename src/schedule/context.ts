@@ -1,0 +1,41 @@
+import type { Job } from '../agents/ledger.js';
+import type { Client } from '../api/client.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
+import type { DayResult } from '../history/export.js';
+import type { ExportPlan } from '../history/plan.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+
+/** Told of what happens while a step runs; it knows no terminal. */
+export interface Observer {
+  readonly onExportPlan?: (project: ProjectSettings, plan: ExportPlan) => void;
+  readonly onDay?: (project: ProjectSettings, result: DayResult) => void;
+  readonly onJob?: (job: Job) => void;
+}
+
+/** What every step is handed. */
+export interface StepContext {
+  readonly settings: Settings;
+  readonly projects: readonly ProjectSettings[];
+  readonly warehouse: Warehouse;
+  /** The interface of a project. Throws a `ConfigurationError` when its key is missing. */
+  readonly clientOf: (project: ProjectSettings) => Client;
+  /** Where the workspace's own reports and templates are looked for. */
+  readonly workspaceDir: string | undefined;
+  /** The published history. */
+  readonly historyFile: string;
+  readonly reportsDir: string;
+  readonly now: () => Date;
+  readonly signal: AbortSignal;
+  readonly observer: Observer;
+}
+
+/** What a step came to. */
+export interface StepResult<Detail> {
+  readonly detail: Detail;
+  /** In a sentence, for the ledger of runs. */
+  readonly summary: string;
+  /** Whether the database now holds something that the published history does not. */
+  readonly changed: boolean;
+  /** The fault that kept part of the work from being done. */
+  readonly fault?: unknown;
+}

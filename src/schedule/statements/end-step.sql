@@ -1,0 +1,4 @@
+-- Grain: one row, the step that ended.
+UPDATE runs
+SET ended_at = $now::TIMESTAMP, outcome = $outcome, summary = $summary
+WHERE run = $run AND step = $step

@@ -1,0 +1,66 @@
+import type { Day } from '../../day.js';
+import type { ProjectSettings } from '../../config/schema.js';
+import { exportDays, type ExportOutcome } from '../../history/export.js';
+import { resolveRange } from '../../history/range.js';
+import type { StepContext, StepResult } from '../context.js';
+
+/** What the export of a project did; no outcome when the platform has no view of it yet. */
+export interface ProjectExport {
+  readonly project: ProjectSettings;
+  readonly outcome: ExportOutcome | undefined;
+}
+
+/** Bounds of an export that the user gave, both included. */
+export interface ExportBounds {
+  readonly from?: Day | undefined;
+  readonly to?: Day | undefined;
+}
+
+/** Loads what is due of every project. One project's fault does not keep the others waiting. */
+export async function exportStep(
+  context: StepContext,
+  bounds: ExportBounds = {},
+): Promise<StepResult<ProjectExport[]>> {
+  const detail: ProjectExport[] = [];
+  const faults: unknown[] = [];
+  for (const project of context.projects) {
+    if (context.signal.aborted) break;
+    try {
+      const outcome = await exportProject(context, project, bounds);
+      detail.push({ project, outcome });
+      faults.push(...faultsOf(outcome));
+    } catch (error) {
+      faults.push(error);
+    }
+  }
+  const attempted = detail.flatMap(({ outcome }) => outcome?.results ?? []);
+  const failed = attempted.filter((result) => result.outcome === 'failed').length;
+  const summary = `${attempted.length - failed} days loaded, ${failed} failed`;
+  const result = { detail, summary, changed: attempted.length > 0 };
+  return faults.length === 0 ? result : { ...result, fault: faults[0] };
+}
+
+async function exportProject(
+  { settings, warehouse, clientOf, now, signal, observer }: StepContext,
+  project: ProjectSettings,
+  bounds: ExportBounds,
+): Promise<ExportOutcome | undefined> {
+  const client = clientOf(project);
+  const common = { warehouse, client, project: project.id, signal };
+  const { start, settleDays, concurrency } = settings.history;
+  const range = await resolveRange({ ...common, ...bounds, start, now: now() });
+  if (range === undefined) return undefined;
+  return exportDays({
+    ...common,
+    ...{ range, settleDays, concurrency, now },
+    onPlan: (plan) => observer.onExportPlan?.(project, plan),
+    onDay: (result) => observer.onDay?.(project, result),
+  });
+}
+
+/** What stopped the export comes before the days that failed by themselves. */
+function faultsOf(outcome: ExportOutcome | undefined): unknown[] {
+  if (outcome === undefined) return [];
+  const ofDays = outcome.results.flatMap((result) => (result.outcome === 'failed' ? [result.error] : []));
+  return outcome.stopped === undefined ? ofDays : [outcome.stopped, ...ofDays];
+}

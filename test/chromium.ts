@@ -1,0 +1,41 @@
+import { accessSync, constants } from 'node:fs';
+import { chromium, type Browser } from 'playwright-core';
+
+const USUAL_PLACES = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/snap/bin/chromium',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+];
+
+const isProgram = (file: string): boolean => {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/**
+ * The installed Chromium: `CHROMIUM` in the environment, or one in a usual place. Tests that need it skip where there is
+ * none, but not under CI, where a missing browser would leave the pages untested without a word.
+ */
+const chromiumFile: string | undefined = [process.env['CHROMIUM'] ?? '', ...USUAL_PLACES].find(isProgram);
+
+export const skipWithoutChromium = chromiumFile === undefined && process.env['CI'] === undefined;
+
+/** Starts the browser, quiet: without it calling its makers, a page that makes no request makes none. */
+export function launchChromium(): Promise<Browser> {
+  if (chromiumFile === undefined) {
+    throw new Error(
+      'No Chromium found: install it (apt-get install chromium), or set CHROMIUM to its executable.',
+    );
+  }
+  return chromium.launch({
+    executablePath: chromiumFile,
+    args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking', '--disable-quic'],
+  });
+}

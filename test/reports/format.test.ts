@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest';
+import { day } from '../../src/day.js';
+import { changeOf, writeChange } from '../../src/format/change.js';
+import {
+  dayList,
+  dayRange,
+  inSequence,
+  longDay,
+  moment,
+  plainDayRange,
+  shortDayRange,
+} from '../../src/format/days.js';
+import {
+  capitalised,
+  compact,
+  counted,
+  finePercent,
+  inWords,
+  percent,
+  signedPercent,
+  signedPoints,
+  thousands,
+} from '../../src/format/numbers.js';
+import { pageLink, shownPath, webLink } from '../../src/format/paths.js';
+import { templateFunctions } from '../../src/reports/template-functions.js';
+
+const range = (first: string, last: string) => ({ first: day(first), last: day(last) });
+
+describe('numbers', () => {
+  test('thousands', () => {
+    expect([0, 999, 18190, 1234567].map(thousands)).toEqual(['0', '999', '18,190', '1,234,567']);
+  });
+  test('compact keeps three digits, and the unit right at its edges', () => {
+    expect([0, 7, 999, 1000, 17234, 30000, 999_499, 999_999, 1_250_000].map(compact)).toEqual([
+      '0',
+      '7',
+      '999',
+      '1.00k',
+      '17.2k',
+      '30.0k',
+      '999k',
+      '1.00M',
+      '1.25M',
+    ]);
+  });
+  test('signed percent has a true minus, and no sign on nothing', () => {
+    expect([0.19, -0.03, 0.004, -0.004, 0, 12.5].map(signedPercent)).toEqual([
+      '+19%',
+      '−3%',
+      '0%',
+      '0%',
+      '0%',
+      '+1,250%',
+    ]);
+  });
+  test('shares, points and small changes', () => {
+    expect([percent(0.536), percent(0), percent(1)]).toEqual(['53.6%', '0.0%', '100.0%']);
+    expect([0.034, -0.0004, -0.012].map(signedPoints)).toEqual(['+3.4 pts', '0.0 pts', '−1.2 pts']);
+    expect([0.003, -0.003].map(finePercent)).toEqual(['+0.3%', '−0.3%']);
+  });
+  test('words', () => {
+    expect([counted(1, 'view'), counted(0, 'view'), counted(1200, 'view')]).toEqual([
+      '1 view',
+      '0 views',
+      '1,200 views',
+    ]);
+    expect([2, 13, 14].map(inWords)).toEqual(['two', 'thirteen', '14']);
+    expect(capitalised('people')).toBe('People');
+  });
+  test('changes, from nothing and to nothing included', () => {
+    expect(writeChange(changeOf(119, 100))).toBe('+19%');
+    expect(writeChange(changeOf(0, 100))).toBe('−100%');
+    expect(writeChange(changeOf(5, 0))).toBe('from 0');
+    expect(writeChange(changeOf(0, 0))).toBe('0%');
+    expect(writeChange({ kind: 'new' })).toBe('new');
+    expect(writeChange({ kind: 'unknown' })).toBe('–');
+  });
+});
+
+describe('days', () => {
+  test.each([
+    ['2026-11-09', '2026-11-15', 'Mon 9 – Sun 15 Nov 2026', '9 – 15 Nov', '9 – 15 Nov 2026'],
+    ['2026-11-30', '2026-12-06', 'Mon 30 Nov – Sun 6 Dec 2026', '30 Nov – 6 Dec', '30 Nov – 6 Dec 2026'],
+    [
+      '2026-12-28',
+      '2027-01-03',
+      'Mon 28 Dec 2026 – Sun 3 Jan 2027',
+      '28 Dec 2026 – 3 Jan 2027',
+      '28 Dec 2026 – 3 Jan 2027',
+    ],
+    ['2026-11-09', '2026-11-09', 'Mon 9 Nov 2026', '9 Nov', '9 Nov 2026'],
+    // The same month a year apart is not the same month.
+    [
+      '2025-11-09',
+      '2026-11-15',
+      'Sun 9 Nov 2025 – Sun 15 Nov 2026',
+      '9 Nov 2025 – 15 Nov 2026',
+      '9 Nov 2025 – 15 Nov 2026',
+    ],
+  ])('%s to %s', (first, last, long, short, plain) => {
+    expect(dayRange(range(first, last))).toBe(long);
+    expect(shortDayRange(range(first, last))).toBe(short);
+    expect(plainDayRange(range(first, last))).toBe(plain);
+  });
+  test('lists draw neighbours together', () => {
+    const days = ['2026-11-09', '2026-11-10', '2026-11-12', '2026-11-14', '2026-11-15'].map(day);
+    expect(dayList(days)).toBe('Mon 9 – Tue 10 Nov, Thu 12 Nov and Sat 14 – Sun 15 Nov');
+    expect(dayList(days.slice(2, 3))).toBe('Thu 12 Nov');
+    expect(inSequence([])).toBe('');
+  });
+  test('single days and moments are UTC', () => {
+    expect(longDay(day('2026-05-18'))).toBe('18 May 2026');
+    expect(moment(new Date('2026-11-18T23:59:00Z'))).toBe('18 Nov 2026 at 23:59 UTC');
+  });
+});
+
+describe('paths', () => {
+  test('a very long path is cut in the middle, between characters', () => {
+    const cut = shownPath(`/${'😀'.repeat(2000)}/end`);
+    expect(Array.from(cut)).toHaveLength(88);
+    expect(cut).toMatch(/^\/😀+…😀+\/end$/u);
+    expect(shownPath('/quickstart')).toBe('/quickstart');
+  });
+
+  test.each([
+    'javascript:alert(1)',
+    '//evil.example/x',
+    '/\\evil.example',
+    'quickstart',
+    '',
+    '?x',
+    '@evil.example',
+  ])('“%s” is no link', (path) => {
+    expect(pageLink('https://docs.example.com', path)).toBeUndefined();
+  });
+
+  test('a page links to the site, and never anywhere else', () => {
+    expect(pageLink('https://docs.example.com/', '/quick start"x')).toBe(
+      'https://docs.example.com/quick%20start%22x',
+    );
+    expect(pageLink('https://example.com/docs', '/guides')).toBe('https://example.com/docs/guides');
+    expect(pageLink('javascript:alert(1)', '/guides')).toBeUndefined();
+    expect(pageLink(null, '/guides')).toBeUndefined();
+  });
+
+  test('only addresses of the web are links', () => {
+    expect(webLink('https://github.com/acme/docs/pull/1')).toBe('https://github.com/acme/docs/pull/1');
+    expect(['javascript:alert(1)', 'data:text/html,x', 'pull/1', null].map(webLink)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});
+
+describe('functions of templates', () => {
+  const call = (name: string, ...values: unknown[]): unknown => templateFunctions[name]?.call({}, ...values);
+
+  test('a bar is as long as its share of the longest', () => {
+    expect([call('barLength', 50, 200), call('barLength', 0, 0)]).toEqual(['25.0%', '0.0%']);
+  });
+  test('a path may break after a slash, and is escaped', () => {
+    expect(String(call('brokenPath', '/a/<b>'))).toBe('/a/<wbr>&lt;b&gt;');
+  });
+  test('a value of the wrong kind is refused', () => {
+    expect(() => call('thousands', undefined)).toThrow();
+    expect(() => call('dayRange', { first: '2026-11-09' })).toThrow();
+  });
+  test('what has something', () => {
+    expect([[], null, 0, [1], 3, 'x'].map((value) => call('has', value))).toEqual([
+      false,
+      false,
+      false,
+      true,
+      true,
+      true,
+    ]);
+  });
+});

@@ -1,0 +1,113 @@
+import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { day, type Day } from '../../src/day.js';
+import { queryRows, type Reader } from '../../src/warehouse/query.js';
+
+/** A history in memory, to be read by reports and written by tests. */
+export interface TestHistory {
+  readonly reader: Reader;
+  run(sql: string): Promise<void>;
+  close(): void;
+}
+
+/** The real tables and views, empty. */
+export async function emptyHistory(): Promise<TestHistory> {
+  const instance = await DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  for (const folder of ['migrations', 'views']) await runFiles(connection, folder);
+  return {
+    reader: { query: (sql, row, parameters) => queryRows(connection, sql, row, parameters) },
+    run: async (sql) => {
+      await connection.run(sql);
+    },
+    close: () => {
+      connection.closeSync();
+      instance.closeSync();
+    },
+  };
+}
+
+async function runFiles(connection: DuckDBConnection, folder: string): Promise<void> {
+  const dir = fileURLToPath(new URL(`../../src/warehouse/${folder}/`, import.meta.url));
+  // Views build on each other only by name, so a second pass settles any order.
+  const files = readdirSync(dir).sort();
+  let waiting = files;
+  for (let pass = 0; waiting.length > 0 && pass < files.length; pass++) {
+    const failed: string[] = [];
+    for (const file of waiting) {
+      await connection.run(readFileSync(dir + file, 'utf8')).catch(() => failed.push(file));
+    }
+    waiting = failed;
+  }
+  if (waiting.length > 0) throw new Error(`cannot run ${waiting.join(', ')}`);
+}
+
+/**
+ * A site whose people keep a weekly rhythm and whose AI traffic grows until, in the week of 9 November 2026, it passes
+ * them. Deterministic: the noise is a hash of page and day.
+ */
+export async function siteHistory({
+  first = day('2026-05-18'),
+  last = day('2026-11-15'),
+  pages = 450,
+}: { first?: Day; last?: Day; pages?: number } = {}): Promise<TestHistory> {
+  const history = await emptyHistory();
+  await history.run(siteSql(first, last, pages));
+  await loadDays(history);
+  return history;
+}
+
+const TOP_PAGES = [
+  '/quickstart',
+  '/api-reference/authentication',
+  '/guides/webhooks',
+  '/api-reference/errors',
+  '/sdks/typescript',
+  '/changelog',
+  '/guides/rate-limits',
+  '/concepts/projects',
+  '/llms-full.txt',
+  '/api-reference/openapi',
+];
+
+const siteSql = (first: Day, last: Day, pages: number): string => `
+  INSERT INTO page_views
+  WITH page AS (
+    SELECT
+      n,
+      coalesce(list_extract([${TOP_PAGES.map((path) => `'${path}'`).join(', ')}], n), format('/reference/page-{}', n)) AS path,
+      1 / pow(n + 2, 0.92) AS weight,
+      0.55 + 0.9 * (hash(n) % 1000) / 1000 AS ai_leaning
+    FROM range(1, ${pages} + 1) AS pages (n)
+  ),
+  cell AS (
+    SELECT
+      page.*,
+      calendar.day::DATE AS day,
+      0.8 + 0.4 * (hash(n * 7919 + epoch(calendar.day)::BIGINT) % 1000) / 1000 AS human_noise,
+      0.75 + 0.5 * (hash(n * 104729 + epoch(calendar.day)::BIGINT) % 1000) / 1000 AS ai_noise,
+      if(isodow(calendar.day) > 5, 0.56, 1.1) AS rhythm,
+      date_diff('day', calendar.day::DATE, DATE '2026-11-15') AS days_ago
+    FROM page, generate_series(DATE '${first}', DATE '${last}', INTERVAL 1 DAY) AS calendar (day)
+    WHERE n <= ${pages} - 6 OR calendar.day >= DATE '2026-11-10'
+  ),
+  counted AS (
+    SELECT
+      day,
+      path,
+      round(650 * weight * rhythm * human_noise)::BIGINT AS human,
+      round(690 * exp(-0.0054 * days_ago) * weight * ai_leaning * (0.4 + 0.6 * rhythm) * ai_noise)::BIGINT AS ai
+    FROM cell
+  )
+  SELECT 'prj_1', day, path, human, ai, human + ai FROM counted WHERE human + ai > 0`;
+
+/** Writes the ledger of days that fits the views in the tables: every day with views, loaded and settled. */
+export const loadDays = (history: TestHistory): Promise<void> =>
+  history.run(`
+    DELETE FROM day_loads;
+    INSERT INTO day_loads
+    SELECT
+      project, day, 'final', TIMESTAMP '2026-11-18 02:00:00', TIMESTAMP '2026-11-18 02:00:00',
+      sum(human), sum(ai), sum(total), count(*), 0, 0, 0, NULL
+    FROM page_views GROUP BY ALL`);

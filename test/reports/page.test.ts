@@ -1,0 +1,98 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { renderReport } from '../../src/reports/render.js';
+import { launchChromium, skipWithoutChromium } from '../chromium.js';
+import { loadDays, siteHistory } from './history.js';
+
+describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where none is installed)', () => {
+  let browser: Browser;
+  let html: string;
+
+  beforeAll(async () => {
+    const history = await siteHistory({ pages: 60 });
+    await history.run(`
+      INSERT INTO page_views VALUES ('prj_1', '2026-11-12', '/${'wide'.repeat(500)}', 12345678, 12345679, 24691357)`);
+    await loadDays(history);
+    await history.run(`
+      INSERT INTO agent_jobs BY NAME
+      SELECT 1 AS id, 'prj_1' AS project, '/${'long'.repeat(50)}' AS path, 'unconfirmed' AS state, 'why' AS reason,
+        'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at, '${'note'.repeat(100)}' AS note`);
+    const project = { id: 'prj_1', name: 'Acme Docs', siteUrl: 'https://docs.example.com' };
+    const now = new Date('2026-11-18T09:00:00Z');
+    ({ html } = await renderReport({ reader: history.reader, name: 'weekly', project, now }));
+    history.close();
+    browser = await launchChromium();
+  });
+  afterAll(() => browser.close());
+
+  test.each([390, 820, 1280])('at %i px: nothing overflows, is requested or complains', async (width) => {
+    const page = await browser.newPage({ viewport: { width, height: 900 } });
+    const noise: string[] = [];
+    page.on('request', (request) => noise.push(request.url()));
+    page.on('console', (message) => noise.push(message.text()));
+    page.on('pageerror', (error) => noise.push(error.message));
+    await page.setContent(html, { waitUntil: 'load' });
+    await page.getByText('The weeks in numbers').click();
+
+    // In strings, as this runs in the page: the code here knows no DOM.
+    const wide = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(wide).toBeLessThanOrEqual(width);
+    const clipped = await page.evaluate<string[]>(`
+      [...document.querySelectorAll('svg')].filter((svg) => svg.getBoundingClientRect().width > 0).flatMap((svg) => {
+        const frame = svg.getBoundingClientRect();
+        return [...svg.querySelectorAll('text')]
+          .filter((text) => {
+            const box = text.getBoundingClientRect();
+            return box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1;
+          })
+          .map((text) => text.textContent);
+      })`);
+    expect(clipped).toEqual([]);
+    const inTheirCells = await page.evaluate<boolean>(`
+      [...document.querySelectorAll('.measure > span')].every((span) => span.scrollWidth <= span.parentElement.clientWidth)`);
+    expect(inTheirCells).toBe(true);
+    expect(noise.filter((line) => !line.startsWith('data:'))).toEqual([]);
+    await page.close();
+  });
+
+  test('shows one picture at a time, one headline, and its landmarks', async () => {
+    const page = await browser.newPage({ viewport: { width: 390, height: 900 } });
+    await page.setContent(html);
+    expect(await page.locator('svg:visible').count()).toBe(1);
+    expect(await page.getByRole('img', { name: 'Human and AI views a day' }).count()).toBe(1);
+    expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
+    for (const role of ['banner', 'main', 'contentinfo'] as const) {
+      expect(await page.getByRole(role).count()).toBe(1);
+    }
+    await page.close();
+  });
+
+  test.each([
+    [100, 100],
+    [100, 101],
+    [100, 5],
+    [0, 0],
+  ])('end labels of %i and %i do not overlap', async (human, ai) => {
+    const history = await siteHistory({ pages: 20 });
+    await history.run(`UPDATE page_views SET human = 0, ai = 0`);
+    await history.run(`UPDATE day_loads SET human = ${human}, ai = ${ai}, total = ${human + ai}`);
+    const project = { id: 'prj_1', name: 'Acme Docs' };
+    const now = new Date('2026-11-18T09:00:00Z');
+    const rendered = await renderReport({ reader: history.reader, name: 'weekly', project, now });
+    history.close();
+    const page = await browser.newPage({ viewport: { width: 390, height: 900 } });
+    await page.setContent(rendered.html);
+    const boxes = await Promise.all(
+      (
+        await page
+          .locator('svg:visible text')
+          .filter({ hasText: /Human|AI/ })
+          .all()
+      ).map((label) => label.boundingBox()),
+    );
+    expect(boxes).toHaveLength(2);
+    const tops = boxes.map((box) => box?.y ?? NaN).sort((one, two) => one - two);
+    expect((tops[1] ?? NaN) - (tops[0] ?? NaN)).toBeGreaterThanOrEqual((boxes[0]?.height ?? NaN) - 1);
+    await page.close();
+  });
+});

@@ -1,0 +1,222 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { day } from '../../src/day.js';
+import { renderReport, type RenderedReport } from '../../src/reports/render.js';
+import { emptyHistory, loadDays, siteHistory, type TestHistory } from './history.js';
+
+const NOW = new Date('2026-11-18T09:00:00Z');
+const opened: TestHistory[] = [];
+
+const opening = async (history: Promise<TestHistory>): Promise<TestHistory> => {
+  opened.push(await history);
+  return history;
+};
+afterEach(() => {
+  for (const history of opened.splice(0)) history.close();
+});
+
+const weekly = (
+  { reader }: TestHistory,
+  more: { period?: string; siteUrl?: string } = {},
+): Promise<RenderedReport> =>
+  renderReport({
+    reader,
+    name: 'weekly',
+    project: { id: 'prj_1', name: 'Acme Docs', siteUrl: more.siteUrl },
+    period: more.period,
+    now: NOW,
+  });
+
+/** What a reader sees: tags gone, entities resolved as far as the tests need, blanks drawn together. */
+const textOf = (html: string): string =>
+  html
+    .replace(/<style>.*?<\/style>/gs, '')
+    .replace(/<wbr>/g, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+
+/** A small site: the same views of two pages every day. */
+async function smallHistory(first: string, last: string): Promise<TestHistory> {
+  const history = await opening(emptyHistory());
+  await history.run(`
+    INSERT INTO page_views
+    SELECT 'prj_1', calendar.day::DATE, path, human, ai, human + ai
+    FROM
+      generate_series(DATE '${first}', DATE '${last}', INTERVAL 1 DAY) AS calendar (day),
+      (VALUES ('/a', 30, 10), ('/b', 20, 15)) AS page (path, human, ai)`);
+  await loadDays(history);
+  return history;
+}
+
+describe('the weekly report', () => {
+  test('shows the numbers that independent SQL finds', async () => {
+    const history = await opening(siteHistory());
+    const { html, subject, period } = await weekly(history);
+    const text = textOf(html);
+    const count = z.number();
+    const [week] = await history.reader.query(
+      `SELECT sum(human) FILTER (day > '2026-11-08')::BIGINT AS human, sum(ai) FILTER (day > '2026-11-08')::BIGINT AS ai,
+         sum(ai) FILTER (day <= '2026-11-08')::BIGINT AS ai_before,
+         count(DISTINCT path) FILTER (day > '2026-11-08') AS pages
+       FROM page_views WHERE day BETWEEN '2026-11-02' AND '2026-11-15'`,
+      z.object({ human: count, ai: count, ai_before: count, pages: count }),
+    );
+    const top = await history.reader.query(
+      `SELECT path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai FROM page_views
+       WHERE day BETWEEN '2026-11-09' AND '2026-11-15' GROUP BY path ORDER BY sum(total) DESC, path LIMIT 10`,
+      z.object({ path: z.string(), human: count, ai: count }),
+    );
+    const written = (value: number | undefined): string => (value ?? NaN).toLocaleString('en-US');
+    expect(period).toBe('2026-W46');
+    expect(subject).toBe(
+      `Acme Docs, 9 – 15 Nov 2026: ${written(week?.human)} human views, ${written(week?.ai)} AI views`,
+    );
+    expect(text).toContain(`Human views ${written(week?.human)}`);
+    const change = Math.round(((week?.ai ?? 0) / (week?.ai_before ?? 0) - 1) * 100);
+    expect(text).toContain(`AI views ${written(week?.ai)} +${change}% on last week`);
+    expect(text).toContain(`Pages read ${written(week?.pages)} of 450 ever seen 6 new`);
+    expect(top).toHaveLength(10);
+    for (const page of top) {
+      expect(text).toMatch(
+        new RegExp(`${page.path} ${written(page.human)} [+−]?\\d+% ${written(page.ai)} [+−]?\\d+%`),
+      );
+    }
+  });
+
+  test('is the same, byte for byte, when rendered twice', async () => {
+    const history = await opening(siteHistory({ pages: 40 }));
+    expect((await weekly(history)).html).toBe((await weekly(history)).html);
+  });
+
+  test('shows a project only its own views', async () => {
+    const history = await smallHistory('2026-11-02', '2026-11-15');
+    const before = await weekly(history);
+    await history.run(`
+      INSERT INTO page_views VALUES ('prj_2', '2026-11-12', '/other', 999, 999, 1998);
+      INSERT INTO restatements VALUES ('prj_2', '2026-11-12', '2026-11-18', 1, 2, 1, 2, 2, 4, 1)`);
+    await loadDays(history);
+    expect((await weekly(history)).html).toBe(before.html);
+  });
+
+  test('of the first week ever compares with nothing', async () => {
+    const text = textOf((await weekly(await smallHistory('2026-11-09', '2026-11-15'))).html);
+    expect(text).toContain('This is the first week in the history');
+    expect(text).not.toMatch(/on last week|compared with|NaN|Infinity|undefined|null| new /);
+    expect(text).toContain('/a 210 – 70 –');
+  });
+
+  test('with the week before missing says so and shows no change', async () => {
+    const history = await smallHistory('2026-10-05', '2026-11-15');
+    await history.run(`DELETE FROM day_loads WHERE day BETWEEN '2026-11-02' AND '2026-11-08'`);
+    const text = textOf((await weekly(history)).html);
+    expect(text).toContain('The week before, 2 – 8 Nov, is not loaded, so no change is shown.');
+    expect(text).not.toMatch(/[+−]\d|on last week/);
+  });
+
+  test('with missing and provisional days names them, and shows no change', async () => {
+    const history = await smallHistory('2026-10-05', '2026-11-15');
+    await history.run(`
+      DELETE FROM day_loads WHERE day IN ('2026-11-10', '2026-11-11');
+      DELETE FROM page_views WHERE day IN ('2026-11-10', '2026-11-11');
+      UPDATE day_loads SET state = 'provisional' WHERE day = '2026-11-15'`);
+    const { html, model } = await weekly(history);
+    const text = textOf(html);
+    expect(text).toContain('Tue 10 – Wed 11 Nov are not loaded: all numbers are of 5 loaded days');
+    expect(text).toContain('Sun 15 Nov is provisional: numbers may still change.');
+    expect(text).toContain('Human views 250 AI views 125');
+    expect(text).toContain('5 of 7 days loaded');
+    expect(text).not.toMatch(/on last week|compared with 2/);
+    expect(model).toMatchObject({ comparedWith: null, human: { views: 250, usual: null } });
+  });
+
+  test('draws a missing day as a gap, never as zero', async () => {
+    const history = await smallHistory('2026-10-05', '2026-11-15');
+    const lines = (html: string): string[] =>
+      [...html.matchAll(/<path[^>]* d="([^"]*)"[^>]*stroke="var\(--human\)"/g)].map(
+        (match) => match[1] ?? '',
+      );
+    const pieces = (path: string | undefined): number => path?.match(/M/g)?.length ?? 0;
+    const [days, average] = lines((await weekly(history)).html);
+    expect([pieces(days), pieces(average)]).toEqual([1, 1]);
+    await history.run(`DELETE FROM day_loads WHERE day = '2026-10-20'`);
+    const [daysAfter, averageAfter] = lines((await weekly(history)).html);
+    expect([pieces(daysAfter), pieces(averageAfter)]).toEqual([2, 2]);
+  });
+
+  test('of a week without views, or without AI, is a page all the same', async () => {
+    const history = await smallHistory('2026-11-02', '2026-11-15');
+    await history.run(`UPDATE page_views SET ai = 0, total = human`);
+    await loadDays(history);
+    expect(textOf((await weekly(history)).html)).toMatch(
+      /Only people read your docs: 350 views, .*AI share 0\.0%/,
+    );
+    await history.run(`DELETE FROM page_views; UPDATE day_loads SET human = 0, ai = 0, total = 0, pages = 0`);
+    const text = textOf((await weekly(history)).html);
+    expect(text).toContain('Nobody read your docs this week : no views'.replace(' :', ':'));
+    expect(text).toContain('AI share –');
+    expect(text).not.toMatch(/NaN|Infinity|undefined|Most read/);
+  });
+
+  test('of a week with nothing loaded is refused, with the weeks that there are', async () => {
+    const history = await smallHistory('2026-11-02', '2026-11-15');
+    await expect(weekly(history, { period: '2026-W30' })).rejects.toThrow(
+      'Nothing is loaded for 2026-W30 (Mon 20 – Sun 26 Jul 2026) of Acme Docs. 2 weeks have loaded days, from 2026-W45 to 2026-W46.',
+    );
+    await expect(weekly(await opening(emptyHistory()))).rejects.toThrow(
+      /history is empty.*readership export/,
+    );
+  });
+
+  test('shows agent work with pull requests first, and links only to the web', async () => {
+    const history = await smallHistory('2026-11-02', '2026-11-15');
+    expect(textOf((await weekly(history)).html)).not.toContain('Agent work');
+    await history.run(`
+      INSERT INTO agent_jobs BY NAME
+      SELECT *, 'prj_1' AS project, 'why' AS reason, 'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at
+      FROM (VALUES
+        (1, '/running', 'active', NULL, NULL),
+        (2, '/ready', 'completed', 'https://github.com/acme/docs/pull/7', TIMESTAMP '2026-11-16'),
+        (3, '/hostile', 'completed', 'javascript:alert(1)', TIMESTAMP '2026-11-16'),
+        (4, '/lost', 'unconfirmed', NULL, NULL),
+        (5, '/long-ago', 'completed', 'https://github.com/acme/docs/pull/1', TIMESTAMP '2026-10-01')
+      ) AS job (id, path, state, pr_link, ended_at)`);
+    const { html } = await weekly(history);
+    const text = textOf(html);
+    expect(text).toContain('2 pull requests ready for your review · 1 running · 1 unconfirmed');
+    expect(text).toMatch(/\/ready .*\/hostile .*\/running .*\/lost /);
+    expect(text).not.toContain('/long-ago');
+    expect(html).toContain('href="https://github.com/acme/docs/pull/7"');
+    expect(html).not.toMatch(/href="javascript/);
+  });
+
+  test('shows hostile paths as text', async () => {
+    const history = await opening(emptyHistory());
+    const paths = [
+      '/<script>alert(1)</script>',
+      `/"onmouseover="alert(1)'`,
+      'javascript:alert(1)',
+      '//evil.example/',
+      '/\u202Egpj.exe',
+      `/${'x'.repeat(2000)}`,
+      '/{{project.name}}',
+    ];
+    const rows = paths.map((path) => `('prj_1', '2026-11-12', '${path.replaceAll("'", "''")}', 5, 5, 10)`);
+    await history.run(`INSERT INTO page_views VALUES ${rows.join(', ')}`);
+    await loadDays(history);
+    const { html } = await weekly(history, { siteUrl: 'https://docs.example.com' });
+    expect(html).not.toMatch(/<script|onmouseover="alert|href="(?!https:\/\/docs\.example\.com\/|data:,")/);
+    expect(html).toContain('&lt;script&gt;alert(1)&lt;/<wbr>script&gt;');
+    expect(html).toContain('<bdi title="javascript:alert(1)">javascript:alert(1)</bdi>');
+    expect(html).toContain(`title="/${'x'.repeat(2000)}"`);
+    expect(textOf(html)).not.toContain('x'.repeat(100));
+    expect(html).toContain('<bdi>/\u202Egpj.exe</bdi>');
+    expect(html).toContain('{{project.name}}');
+  });
+
+  test('takes well under a second and a half for 26 weeks of 450 pages', async () => {
+    const history = await opening(siteHistory({ first: day('2026-05-18'), last: day('2026-11-15') }));
+    const start = performance.now();
+    await weekly(history);
+    expect(performance.now() - start).toBeLessThan(1500);
+  });
+});
