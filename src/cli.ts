@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { readFileSync } from 'node:fs';
+import { declareAudit } from './commands/audit.js';
 import { exitCodeOf, type ExitCode } from './commands/exit-code.js';
 import { declareExport } from './commands/export.js';
 import { declareImprove } from './commands/improve.js';
@@ -71,6 +72,7 @@ Start here: readership run --sandbox`,
 for (const declare of [
   declareRun,
   declareExport,
+  declareAudit,
   declareSql,
   declareReport,
   declareImprove,

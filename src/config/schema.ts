@@ -40,7 +40,13 @@ const historySchema = z.strictObject({
     .union([z.literal('auto'), daySchema], { error: 'write auto, or a day such as 2026-01-31' })
     .default('auto'),
   settleDays: z.int().min(0).max(60).default(3),
+  requestsPerHour: z
+    .union([z.literal('unlimited'), z.int().min(1)], {
+      error: 'write a whole number from 1 on, or unlimited',
+    })
+    .default(100),
   concurrency: z.int().min(1).max(32).default(6),
+  maxWait: durationSchema.default(120_000),
 });
 
 const improveSchema = z.strictObject({
