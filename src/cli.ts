@@ -15,6 +15,7 @@ import { declareRun } from './commands/run.js';
 import type { Runtime } from './commands/runtime.js';
 import { declareSandbox } from './commands/sandbox.js';
 import { declareSql } from './commands/sql.js';
+import { declareStatus } from './commands/status.js';
 import { messageOf, ReadershipError } from './errors.js';
 
 /** What a shell expects of a program ended by a signal: 128 and the signal's number. */
@@ -74,6 +75,7 @@ for (const declare of [
   declareExport,
   declareAudit,
   declareSql,
+  declareStatus,
   declareReport,
   declareImprove,
   declareJobs,

@@ -1,6 +1,6 @@
 import { access } from 'node:fs/promises';
 import { readHour } from '../budget/budget.js';
-import { finishingAt, type HourState, usedRequests } from '../budget/hour.js';
+import { usedRequests } from '../budget/hour.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { moment, plainDayRange } from '../format/days.js';
@@ -11,8 +11,8 @@ import { requestsToFindFirstDay } from '../history/probe.js';
 import { readHistoryStart } from '../history/range.js';
 import { openHistory } from '../warehouse/history.js';
 import type { Reader } from '../warehouse/query.js';
-import { nightlyReserve } from './budgets.js';
 import type { ExitCode } from './exit-code.js';
+import { expectedFinish } from './expected-finish.js';
 import type { Runtime } from './runtime.js';
 import { readWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
 
@@ -53,28 +53,14 @@ async function planProject(
   options: PlanOptions,
   now: Date,
 ): Promise<PlannedExport> {
-  const { start, requestsPerHour: limit } = settings.history;
-  const hour = await readHour(reader, project.apiKeyEnv, now);
-  const usedThisHour = usedRequests(hour);
+  const { start } = settings.history;
+  const usedThisHour = usedRequests(await readHour(reader, project.apiKeyEnv, now));
   const first = options.from ?? (start === 'auto' ? await readHistoryStart(reader, project.id) : start);
   if (first === undefined) return { project, plan: undefined, usedThisHour, finishingAt: undefined };
   const range = { first, last: options.to ?? lastEndedDay(now) };
   const plan = planExport(await readDayLedger(reader, project.id), range, now);
-  const reserve = limit === 'unlimited' ? 0 : await nightlyReserve(reader, [project], settings, limit);
-  return { project, plan, usedThisHour, finishingAt: finishing(plan, hour, limit, reserve, now) };
-}
-
-/** Urgent days may spend the whole budget, the backfill only what is not kept back for the next night. */
-function finishing(
-  plan: ExportPlan,
-  hour: HourState,
-  limit: number | 'unlimited',
-  reserve: number,
-  now: Date,
-): Date {
-  if (limit === 'unlimited') return hour.pausedUntil ?? now;
-  const isBackfill = plan.days.some(({ priority }) => priority === 'backfill');
-  return finishingAt(hour, isBackfill ? Math.max(1, limit - reserve) : limit, plan.requests, now);
+  const finishingAt = await expectedFinish(reader, project, settings, plan, now);
+  return { project, plan, usedThisHour, finishingAt };
 }
 
 function planLines(
