@@ -42,7 +42,8 @@ export function retrying<Result>(
       const waitMs = error.retryAfterMs ?? 0;
       if (waitMs > policy.maxDelayMs) return;
       onRetry(error, retriesLeft);
-      await delay(waitMs, undefined, signal ? { signal } : {});
+      // Cut short by an abort, it ends with the abort's reason, as everything else does.
+      await delay(waitMs, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
     },
   });
 }
