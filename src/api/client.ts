@@ -5,7 +5,7 @@ import type { Operation } from './errors/api-error.js';
 import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
 import { type Pace, pauseWhenRefused, type Priority } from './pace.js';
 import { redactor, type Redact } from './redact.js';
-import { responseError } from './response-error.js';
+import { plainWords, responseError } from './response-error.js';
 import { DEFAULT_RETRIES, type OnRetry, retrying, type RetryPolicy } from './retry.js';
 import { type AgentJob, agentJobSchema, LIMITS, type ViewsResponse, viewsResponseSchema } from './schema.js';
 import { Transport, type TransportLimits } from './transport.js';
@@ -150,8 +150,7 @@ export class Client {
     onRequest?.(operation);
     const response = await this.#transport.send(operation, apiKey, body, signal);
     if (response.status >= 200 && response.status < 300) return response.body;
-    // Redacted before anything is cut to length: half a key would pass unnoticed.
-    throw responseError(operation, { ...response, body: this.#redact(response.body) }, keyName, now());
+    throw responseError(operation, response, { keyName, now: now(), redact: this.#redact });
   }
 
   #parse<Answer>(body: string, schema: z.ZodType<Answer>): { value: Answer } | { fault: string } {
@@ -159,7 +158,7 @@ export class Client {
     try {
       json = JSON.parse(body);
     } catch {
-      const start = this.#redact(body).slice(0, 60).replaceAll(/\s+/g, ' ');
+      const start = plainWords(this.#redact(body)).slice(0, 60);
       return {
         fault: `the answer is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the interface's address, not a web page's.`,
       };

@@ -16,11 +16,12 @@ export interface Pace {
   readonly refused: (retryAfterMs: number | undefined) => Promise<void>;
 }
 
-/** Waits, in milliseconds; rejects when the signal aborts. */
+/** Waits, in milliseconds; rejects with the signal's reason when it aborts. */
 export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
 
 export const sleepFor: Sleep = async (ms, signal) => {
-  await delay(ms, undefined, signal ? { signal } : {});
+  // Cut short by an abort, it ends with the abort's reason, as everything else does.
+  await delay(ms, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
 };
 
 /** A pace that sends at once, and after a refusal not before the server said; it waits up to `maxWaitMs` for that. */

@@ -21,7 +21,7 @@ const durationSchema = z.string().transform((text, context): number => {
 const httpUrl = z
   .url({ protocol: /^https?$/, error: 'not an address: write https://…' })
   .refine(
-    (url) => !/^https?:\/\/[^/]*@/.test(url),
+    (url) => !/^https?:[/\\]*[^/\\]*@/i.test(url),
     'holds a user name or password; secrets belong in the environment',
   );
 
@@ -68,7 +68,9 @@ const pollSchema = z.strictObject({
 
 /** `readership.yaml`. Every key but `baseUrl` and one project's id has a default. */
 export const settingsSchema = z.strictObject({
-  baseUrl: httpUrl.transform((url) => url.replace(/\/+$/, '')),
+  baseUrl: httpUrl
+    .refine((url) => !/[?#]/.test(url), 'holds a query or a fragment; paths are added to its end')
+    .transform((url) => url.replace(/\/+$/, '')),
   projects: z
     .array(projectSchema)
     .min(1, 'name at least one project')
