@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Client } from '../../src/api/client.js';
 import { ApiError } from '../../src/api/errors/api-error.js';
 import { ContractError } from '../../src/api/errors/contract-error.js';
+import { PausedError } from '../../src/api/errors/paused-error.js';
 import { RefusedError } from '../../src/api/errors/refused-error.js';
 import { TryLaterError } from '../../src/api/errors/try-later-error.js';
 import { UnknownOutcomeError } from '../../src/api/errors/unknown-outcome-error.js';
@@ -276,8 +277,8 @@ describe('a request that is sent again', () => {
   it('is handed on instead when Retry-After asks for longer than the policy waits', async () => {
     const { client, server } = await clientOf(answer(429, { 'retry-after': '3' }));
     const fault = await faultOf(client.views(PAGE));
-    expect(fault).toMatchObject({ reason: 'rate-limited', retryAfterMs: 3_000 });
-    expect(fault.message).toContain('asks to wait 3 s');
+    expect(fault).toBeInstanceOf(PausedError);
+    expect(fault).toMatchObject({ exitCode: 75, resumeAt: new Date('2026-11-18T05:00:03Z') });
     expect(server.seen).toHaveLength(1);
   });
 });
@@ -290,7 +291,7 @@ describe('an abort', () => {
       reply(response, 200, NO_ROWS);
     });
     const signal = AbortSignal.abort(REASON);
-    expect(await faultOf(client.views(PAGE, signal))).toBe(REASON);
+    expect(await faultOf(client.views(PAGE, { signal }))).toBe(REASON);
     expect(await faultOf(client.createJob('Improve /a', signal))).toBe(REASON);
     expect(server.seen).toHaveLength(0);
   });
@@ -300,7 +301,7 @@ describe('an abort', () => {
     const { client, server } = await clientOf(() => {
       abort.abort(REASON);
     });
-    expect(await faultOf(client.views(PAGE, abort.signal))).toBe(REASON);
+    expect(await faultOf(client.views(PAGE, { signal: abort.signal }))).toBe(REASON);
     expect(server.seen).toHaveLength(1);
   });
 
@@ -320,7 +321,7 @@ describe('an abort', () => {
           abort.abort(REASON);
         }),
     });
-    expect(await faultOf(client.views(PAGE, abort.signal))).toBe(REASON);
+    expect(await faultOf(client.views(PAGE, { signal: abort.signal }))).toBe(REASON);
     expect(server.seen).toHaveLength(1);
   });
 });
