@@ -8,7 +8,7 @@ import { publishStep } from '../schedule/steps/publish.js';
 import { openHistory } from '../warehouse/history.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
 import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
-import { plainText } from './output.js';
+import { plainText } from '../terminal/plain-text.js';
 import type { Act, Runtime } from './runtime.js';
 import { reportFaults } from './step-faults.js';
 import { withSteps } from './with-steps.js';

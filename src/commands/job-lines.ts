@@ -1,6 +1,6 @@
 import type { Job, Transition } from '../agents/ledger.js';
 import { moment } from '../format/days.js';
-import { plainText } from './output.js';
+import { plainText } from '../terminal/plain-text.js';
 
 /** A job in a line, for lists. */
 export function jobLine(job: Job): string {
