@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
 import { ContractError } from '../api/errors/contract-error.js';
@@ -55,6 +56,8 @@ export async function exportDays(task: ExportTask): Promise<ExportOutcome> {
   const results: DayResult[] = [];
   const stop = new AbortController();
   const signal = task.signal ? AbortSignal.any([task.signal, stop.signal]) : stop.signal;
+  // Every request listens to it, some until shortly after they have ended; Node would warn of more than ten.
+  setMaxListeners(0, signal);
   let failuresInARow = 0;
 
   const visit = async (day: Day): Promise<void> => {
@@ -79,7 +82,8 @@ async function attemptDay(task: ExportTask, day: Day, signal: AbortSignal): Prom
   try {
     return await loadDay(task, day, signal);
   } catch (error) {
-    if (!isOfThisDay(error)) throw error;
+    // Once the export stops, a request under way ends with the reason of the stop: the fault of another day.
+    if (signal.aborted || !isOfThisDay(error)) throw error;
     const at = { project: task.project, day, now: task.now() };
     await recordFailedDay(task.warehouse, at, messageOf(error));
     return { day, outcome: 'failed', error };
