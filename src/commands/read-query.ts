@@ -14,7 +14,13 @@ export async function readQuery(
     throw new ConfigurationError('Give the query as an argument or with --file, not both.');
   if (argument !== undefined) return argument;
   if (file !== undefined) return readQueryFile(resolve(workingDirectory, file));
-  return process.stdin.isTTY ? undefined : readAll(process.stdin);
+  if (process.stdin.isTTY) return undefined;
+  const piped = await readAll(process.stdin);
+  if (piped.trim() === '')
+    throw new ConfigurationError(
+      'No query. Try: readership sql "FROM site_weeks ORDER BY week DESC LIMIT 8"',
+    );
+  return piped;
 }
 
 async function readQueryFile(path: string): Promise<string> {

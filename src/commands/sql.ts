@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import { join, resolve } from 'node:path';
-import { ConfigurationError, messageOf, StorageError } from '../errors.js';
+import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
 import { ask } from '../sql/answer.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
 import { runPrompt } from '../sql/prompt.js';
@@ -73,6 +73,7 @@ async function sql(query: string | undefined, options: SqlOptions, runtime: Runt
   const interrupt = () => {
     history.connection.interrupt();
   };
+  runtime.signal.throwIfAborted();
   runtime.signal.addEventListener('abort', interrupt, { once: true });
   try {
     if (statement !== undefined) await answer(statement);
@@ -108,11 +109,11 @@ async function answerWithin(
       await writeText(formatAnswer(answer, chosen, output), target, output);
     }
   } catch (cause) {
-    if (cause instanceof ConfigurationError) throw cause;
+    if (cause instanceof ReadershipError) throw cause;
     const why = limit.aborted
-      ? `it took longer than ${timeout / 1000} s (--timeout).`
+      ? `It took longer than ${timeout / 1000} s (--timeout).`
       : messageOf(cause).replace('Failed to extract statements: ', '');
-    throw new StorageError(`The query was not answered: ${why}`, { cause });
+    throw new StorageError(`The query failed. ${why}`, { cause });
   } finally {
     limit.removeEventListener('abort', stop);
   }

@@ -3,6 +3,7 @@ import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { messageOf, StorageError } from '../errors.js';
 import { quoted } from '../warehouse/instance.js';
 
 /** Where text goes when no file is named. */
@@ -34,8 +35,13 @@ async function whenWhole(target: string, write: (unfinished: string) => Promise<
   try {
     await write(unfinished);
     await rename(unfinished, target);
-  } catch (error) {
+  } catch (cause) {
     await rm(unfinished, { force: true });
-    throw error;
+    if (isOfTheFile(cause))
+      throw new StorageError(`Cannot write the answer to ${target}: ${messageOf(cause)}`, { cause });
+    throw cause;
   }
 }
+
+/** Faults of the database carry no code of the file system. */
+const isOfTheFile = (error: unknown): boolean => error instanceof Error && 'syscall' in error;

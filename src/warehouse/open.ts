@@ -33,9 +33,10 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
   const instance = await openInstance(path, options);
   const lockFile = `${path}.lock`;
   const release = async () => {
+    // While the database is still held: a moment later the file may be that of the next holder.
+    await rm(lockFile, { force: true });
     connection.closeSync();
     instance.closeSync();
-    await rm(lockFile, { force: true });
   };
   const connection = await instance.connect();
   try {
