@@ -1,6 +1,6 @@
 import type { Client } from '../../src/api/client.js';
 import { day } from '../../src/day.js';
-import { exportDays, type ExportOutcome, type ExportTask } from '../../src/history/export.js';
+import { exportHistory, type ExportOutcome, type ExportTask } from '../../src/history/export.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
@@ -13,7 +13,7 @@ export interface ExportFrom extends Partial<Omit<ExportTask, 'range'>> {
 
 /** An export of the days `from` to `to`, both included, as a project with the default settings does it. */
 export const exportFrom = ({ from, to, ...task }: ExportFrom): Promise<ExportOutcome> =>
-  exportDays({
+  exportHistory({
     ...{ project: 'prj_1', settleDays: 3, concurrency: 6, now: () => NOW },
     ...task,
     range: { first: day(from), last: day(to) },

@@ -8,7 +8,8 @@ const DAY = day('2026-11-10');
 
 async function walk(walks: readonly (readonly Page[])[], isSettled = true) {
   const { client, queries, walksBegun } = scriptedViews(walks);
-  const walked = await walkDay(client, DAY, isSettled);
+  const walked = await walkDay(client, DAY, { isSettled });
+  if (walked === 'unchanged') throw new Error('nothing is stored, so it cannot be unchanged');
   return { walked, walks: walksBegun(), queries };
 }
 
@@ -130,6 +131,6 @@ describe('a day', () => {
     const client = {
       views: () => Promise.resolve({ totals: counts(1), views: rowsOf({ '/a': [1, 0] }), hasMore: true }),
     };
-    await expect(walkDay(client, DAY, true)).rejects.toThrow(EndlessWalkError);
+    await expect(walkDay(client, DAY, { isSettled: true })).rejects.toThrow(EndlessWalkError);
   });
 });
