@@ -156,65 +156,64 @@ const CASES: readonly BadInput[] = [
   },
 ];
 
-describe('bad input: one clear message, the documented exit code, nothing stored lost', () => {
-  let loaded: string;
-  beforeAll(async () => {
-    const sandbox = await serveSandbox();
-    loaded = await workspaceOf(sandbox);
-    const result = await runCli(['export'], { cwd: loaded, env: { READERSHIP_API_KEY: KEY } });
-    expect(result.code, result.stderr).toBe(0);
-    await expectCleanEnd(loaded, result);
-  });
+describe(
+  'bad input: one clear message, the documented exit code, nothing stored lost',
+  { timeout: 120_000 },
+  () => {
+    let loaded: string;
+    beforeAll(async () => {
+      const sandbox = await serveSandbox();
+      loaded = await workspaceOf(sandbox);
+      const result = await runCli(['export'], { cwd: loaded, env: { READERSHIP_API_KEY: KEY } });
+      expect(result.code, result.stderr).toBe(0);
+      await expectCleanEnd(loaded, result);
+    });
 
-  /** A copy of the loaded workspace, with a server of its own. */
-  async function copyOf(fault?: FaultInput): Promise<string> {
-    const sandbox = await serveSandbox();
-    if (fault !== undefined) sandbox.setFaults([fault]);
-    const directory = await tempDir();
-    await cp(loaded, directory, { recursive: true });
-    await replaceIn(directory, /baseUrl: .*/, `baseUrl: ${sandbox.baseUrl}`);
-    return directory;
-  }
+    /** A copy of the loaded workspace, with a server of its own. */
+    async function copyOf(fault?: FaultInput): Promise<string> {
+      const sandbox = await serveSandbox();
+      if (fault !== undefined) sandbox.setFaults([fault]);
+      const directory = await tempDir();
+      await cp(loaded, directory, { recursive: true });
+      await replaceIn(directory, /baseUrl: .*/, `baseUrl: ${sandbox.baseUrl}`);
+      return directory;
+    }
 
-  function expectOneMessage(
-    { code, stdout, stderr }: CliResult,
-    expected: Pick<BadInput, 'code' | 'says'>,
-  ): void {
-    expect(code, stderr).toBe(expected.code);
-    for (const words of expected.says) expect(stderr).toMatch(words);
-    expect(
-      [...stderr.matchAll(/^(error:|(export|publish) (failed|could not finish))/gm)].length,
-    ).toBeLessThan(2);
-    expect(stderr.split('\n').filter((line) => !line.endsWith(' left).')).length).toBeLessThan(10);
-    expect(stdout).not.toMatch(/could not|error/i);
-  }
+    function expectOneMessage(
+      { code, stdout, stderr }: CliResult,
+      expected: Pick<BadInput, 'code' | 'says'>,
+    ): void {
+      expect(code, stderr).toBe(expected.code);
+      for (const words of expected.says) expect(stderr).toMatch(words);
+      expect(
+        [...stderr.matchAll(/^(error:|(export|publish) (failed|could not finish))/gm)].length,
+      ).toBeLessThan(2);
+      expect(stderr.split('\n').filter((line) => !line.endsWith(' left).')).length).toBeLessThan(10);
+      expect(stdout).not.toMatch(/could not|error/i);
+    }
 
-  // First, so that the others run while it waits.
-  it.concurrent(
-    'a second process exits 75 after a wait, naming the first; reading is not kept waiting',
-    { timeout: 60_000 },
-    async () => {
-      const directory = await copyOf();
-      const holder = await holdElsewhere(liveFile(directory), 'readership run');
-      const env = { READERSHIP_API_KEY: KEY };
-      const writing = runCli(['export'], { cwd: directory, env });
-      const reading = await runCli(['sql', 'SELECT count(*) AS days FROM site_days'], { cwd: directory });
-      expect(reading).toMatchObject({ code: 0, stdout: 'days\n12\n' });
-      const result = await writing;
-      expectOneMessage(result, {
-        code: 75,
-        says: [new RegExp(`held by \`readership run\` \\(process ${holder.pid}`)],
-      });
-      await holder.letGo();
-      await expectCleanEnd(directory, result);
-      expect(await runCli(['export'], { cwd: directory, env })).toMatchObject({ code: 0 });
-    },
-  );
+    // First, so that the others run while it waits.
+    it.concurrent(
+      'a second process exits 75 after a wait, naming the first; reading is not kept waiting',
+      async () => {
+        const directory = await copyOf();
+        const holder = await holdElsewhere(liveFile(directory), 'readership run');
+        const env = { READERSHIP_API_KEY: KEY };
+        const writing = runCli(['export'], { cwd: directory, env });
+        const reading = await runCli(['sql', 'SELECT count(*) AS days FROM site_days'], { cwd: directory });
+        expect(reading).toMatchObject({ code: 0, stdout: 'days\n12\n' });
+        const result = await writing;
+        expectOneMessage(result, {
+          code: 75,
+          says: [new RegExp(`held by \`readership run\` \\(process ${holder.pid}`)],
+        });
+        await holder.letGo();
+        await expectCleanEnd(directory, result);
+        expect(await runCli(['export'], { cwd: directory, env })).toMatchObject({ code: 0 });
+      },
+    );
 
-  it.concurrent.each(CASES)(
-    '$what exits $code',
-    { timeout: 60_000 },
-    async ({ fault, spoil, args = [], env, ...expected }) => {
+    it.concurrent.each(CASES)('$what exits $code', async ({ fault, spoil, args = [], env, ...expected }) => {
       const directory = await copyOf(fault);
       await spoil?.(directory);
       const before = await storedIn(directory);
@@ -225,23 +224,23 @@ describe('bad input: one clear message, the documented exit code, nothing stored
       expectOneMessage(result, expected);
       expect(await storedIn(directory)).toBe(before);
       for (const key of [KEY, 'adm_wrong-key-987']) await expectCleanEnd(directory, result, key);
-    },
-  );
+    });
 
-  it.concurrent('a command that does not exist exits 2', async () => {
-    const result = await runCli(['explode'], { cwd: await tempDir() });
-    expectOneMessage(result, { code: 2, says: [/unknown command 'explode'/, /--help/] });
-  });
+    it.concurrent('a command that does not exist exits 2', async () => {
+      const result = await runCli(['explode'], { cwd: await tempDir() });
+      expectOneMessage(result, { code: 2, says: [/unknown command 'explode'/, /--help/] });
+    });
 
-  it.concurrent('a range before the first day loads nothing that is wrong', async () => {
-    const directory = await copyOf();
-    const range = ['--from', daysAgo(20), '--to', daysAgo(15)];
-    const result = await runCli(['export', ...range], { cwd: directory, env: { READERSHIP_API_KEY: KEY } });
-    expect(result.code, result.stderr).toBe(0);
-    const answer = await runCli(
-      ['sql', `SELECT count(*) AS days, sum(total) AS views FROM site_days WHERE day <= '${daysAgo(15)}'`],
-      { cwd: directory },
-    );
-    expect(answer.stdout).toBe('days,views\n6,0\n');
-  });
-});
+    it.concurrent('a range before the first day loads nothing that is wrong', async () => {
+      const directory = await copyOf();
+      const range = ['--from', daysAgo(20), '--to', daysAgo(15)];
+      const result = await runCli(['export', ...range], { cwd: directory, env: { READERSHIP_API_KEY: KEY } });
+      expect(result.code, result.stderr).toBe(0);
+      const answer = await runCli(
+        ['sql', `SELECT count(*) AS days, sum(total) AS views FROM site_days WHERE day <= '${daysAgo(15)}'`],
+        { cwd: directory },
+      );
+      expect(answer.stdout).toBe('days,views\n6,0\n');
+    });
+  },
+);

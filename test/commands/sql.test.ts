@@ -72,21 +72,21 @@ describe('readership sql', () => {
     return result.stdout;
   };
 
-  it.concurrent('into a pipe: CSV that reads back as it was stored', async () => {
+  it('into a pipe: CSV that reads back as it was stored', async () => {
     expect(parseCsv((await answer([PATHS])).trimEnd())).toEqual([
       ['path', 'human'],
       ...HOSTILE.map((path, index) => [path, String(index)]),
     ]);
   });
 
-  it.concurrent('as JSON and as a line of JSON a row: reads back as it was stored', async () => {
+  it('as JSON and as a line of JSON a row: reads back as it was stored', async () => {
     const expected = HOSTILE.map((path, human) => ({ path, human }));
     expect(JSON.parse(await answer([PATHS, '--format', 'json']))).toEqual(expected);
     const lines = (await answer([PATHS, '--format', 'ndjson'])).trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(expected);
   });
 
-  it.concurrent('as a table: nothing in it can steer the terminal', async () => {
+  it('as a table: nothing in it can steer the terminal', async () => {
     const table = await answer([PATHS, '--format', 'table']);
     // eslint-disable-next-line no-control-regex
     expect(table).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
@@ -94,7 +94,7 @@ describe('readership sql', () => {
     expect(table).toContain(`${HOSTILE.length} rows`);
   });
 
-  it.concurrent('as Markdown: a line for each row, two cells in each', async () => {
+  it('as Markdown: a line for each row, two cells in each', async () => {
     const lines = (await answer([PATHS, '--format', 'markdown'])).trimEnd().split('\n');
     expect(lines).toHaveLength(HOSTILE.length + 2);
     for (const line of lines) {
@@ -104,7 +104,7 @@ describe('readership sql', () => {
     }
   });
 
-  it.concurrent('keeps what is NULL, large, nested or a date as it is', async () => {
+  it('keeps what is NULL, large, nested or a date as it is', async () => {
     const query =
       "SELECT NULL AS nothing, 9007199254740993 AS large, 12 AS small, 1.5::DECIMAL(9, 2) AS exact, [1, 2] AS list, DATE '2026-11-01' AS day, true AS yes";
     expect(JSON.parse(await answer([query, '--format', 'json']))).toEqual([
@@ -121,18 +121,18 @@ describe('readership sql', () => {
     expect(await answer([query])).toContain(',9007199254740993,12,1.50,"[1,2]",2026-11-01,true');
   });
 
-  it.concurrent('an answer without rows is a header, an empty list, or no line at all', async () => {
+  it('an answer without rows is a header, an empty list, or no line at all', async () => {
     const none = 'SELECT path, human FROM page_views WHERE false';
     expect(await answer([none])).toBe('path,human\n');
     expect(JSON.parse(await answer([none, '--format', 'json']))).toEqual([]);
     expect(await answer([none, '--format', 'ndjson'])).toBe('');
   });
 
-  it.concurrent('takes the query from a pipe', async () => {
+  it('takes the query from a pipe', async () => {
     expect(await answer([], 'SELECT 1 AS one;\n')).toBe('one\n1\n');
   });
 
-  it.concurrent('takes the query from a file, and writes the answer to one', async () => {
+  it('takes the query from a file, and writes the answer to one', async () => {
     const directory = await tempDir();
     await writeFile(join(directory, 'top.sql'), '-- the answer\nSELECT 42 AS answer');
     const output = join(directory, 'answer.csv');
@@ -140,13 +140,13 @@ describe('readership sql', () => {
     expect(await readFile(output, 'utf8')).toBe('answer\n42\n');
   });
 
-  it.concurrent('ends well when the reader of a long answer has seen enough', async () => {
-    const { child, result } = startCli(['sql', 'FROM range(2000000)'], { cwd });
+  it('ends well when the reader of a long answer has seen enough', async () => {
+    const { child, result } = startCli(['sql', 'FROM range(200000)'], { cwd });
     child.stdout?.once('data', () => child.stdout?.destroy());
     expect(await result).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it.concurrent.each([
+  it.each([
     ['SQL that is none', ['SELEC 1'], 1, /The query failed.*syntax error/s],
     ['a table that is not there', ['FROM nowhere'], 1, /nowhere does not exist/],
     ['a write', ['DELETE FROM page_views'], 1, /read-only/],
@@ -170,7 +170,7 @@ describe('readership sql', () => {
     await expectCleanEnd(cwd, result);
   });
 
-  it.concurrent('before anything was published says how to load it', async () => {
+  it('before anything was published says how to load it', async () => {
     const directory = await tempDir();
     await writeFile(
       join(directory, 'readership.yaml'),
