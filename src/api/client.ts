@@ -3,7 +3,7 @@ import type { Day } from '../day.js';
 import { ContractError } from './errors/contract-error.js';
 import type { Operation } from './errors/api-error.js';
 import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
-import { redactor, type Redact } from './redact.js';
+import { redactor, type Redact } from '../redact.js';
 import { responseError } from './response-error.js';
 import { DEFAULT_RETRIES, type OnRetry, retrying, type RetryPolicy } from './retry.js';
 import { type AgentJob, agentJobSchema, LIMITS, type ViewsResponse, viewsResponseSchema } from './schema.js';
