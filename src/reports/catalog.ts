@@ -27,6 +27,7 @@ export interface Picture {
   readonly query: string;
   readonly title: string;
   readonly widths: readonly number[];
+  readonly mail?: { readonly width: number; readonly alt: string } | undefined;
   readonly spec: Readonly<Record<string, unknown>>;
 }
 

@@ -5,7 +5,9 @@ import { findReport, type ReportDefinition } from './catalog.js';
 import { draw, type Drawing } from './draw.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { faultOf } from './fault.js';
-import { fillLine, fillPage, readTemplates } from './templates.js';
+import { composeMail, type ReportMail } from './mail.js';
+import { readPalette } from './palette.js';
+import { canShow, fillLine, fillTemplate, readTemplates } from './templates.js';
 import { weeklyModel } from './weekly/model.js';
 
 /** The project that a report is about. `siteUrl` is where its pages are; without it, paths are no links. */
@@ -34,6 +36,10 @@ export interface RenderedReport {
   readonly subject: string;
   /** A whole page that needs nothing else. */
   readonly html: string;
+  /** The same in plain text; null without a template for it. */
+  readonly text: string | null;
+  /** The same as a mail; null without a template for it. */
+  readonly mail: ReportMail | null;
   /** What the page shows, as data. */
   readonly model: object;
 }
@@ -43,24 +49,28 @@ export async function renderReport(request: RenderRequest): Promise<RenderedRepo
   const { reader, name, now, workspaceDir } = request;
   const period = request.period === undefined ? lastEndedWeek(now) : parseWeek(request.period);
   const project = { ...request.project, siteUrl: request.project.siteUrl ?? null };
-  const [report, templates] = await Promise.all([
+  const [report, templates, palette] = await Promise.all([
     findReport(name, workspaceDir),
     readTemplates(workspaceDir),
+    readPalette(workspaceDir),
   ]);
 
   const parameters = { project: project.id, from: period.first, to: period.last };
   const answers = await answer(reader, report.queries, parameters);
   const model = { project, period, ...modelOf(report, answers, project, period) };
 
-  const subject = fillLine(name, report.subject, model);
+  const subject = fillLine(name, 'subject', report.subject, model);
+  const shown = { ...model, report: { name, title: report.title }, subject, palette };
   const pictures = await drawAll(report, answers);
-  const html = fillPage(name, templates, {
-    ...model,
-    report: { name, title: report.title },
-    subject,
-    pictures,
-  });
-  return { name, period: period.name, subject, html, model };
+  const html = fillTemplate(name, 'page', templates, { ...shown, pictures });
+  const hasMail = canShow(name, 'mail', templates);
+  const text =
+    hasMail || canShow(name, 'text', templates) ? fillTemplate(name, 'text', templates, shown) : null;
+  const mail =
+    hasMail && text !== null
+      ? await composeMail(report, answers, templates, palette, { ...shown, text })
+      : null;
+  return { name, period: period.name, subject, html, text, mail, model };
 }
 
 /** The typed model that the report names, or the rows as they are, by the name of their query. */
