@@ -1,25 +1,30 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { spawn } from 'node:child_process';
 import { relative } from 'node:path';
+import { ConfigurationError } from '../errors.js';
 import { listReports } from '../reports/catalog.js';
-import { renderReport } from '../reports/render.js';
 import { writePage } from '../reports/write.js';
+import { renderFor } from '../schedule/mailing.js';
 import { openHistory } from '../warehouse/history.js';
 import type { ExitCode } from './exit-code.js';
-import { withProjectOption, withWorkspaceOptions } from './options.js';
+import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
+import { writeMail } from './report-mail.js';
+import { sendReport, type SendOptions } from './report-send.js';
 import type { Act, Runtime } from './runtime.js';
-import { readWorkspace, type WorkspaceOptions } from './workspace.js';
+import { readWorkspace } from './workspace.js';
 
-interface ReportOptions extends WorkspaceOptions {
-  readonly period?: string;
+interface ReportOptions extends SendOptions {
   readonly open?: boolean;
+  readonly send?: boolean;
+  readonly format: 'html' | 'eml';
+  readonly output?: string;
 }
 
 export function declareReport(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('report')))
-    .summary('render a report to an HTML page; without a name, list the reports')
+    .summary('render a report to an HTML page, or mail it; without a name, list the reports')
     .description(
-      'Renders a report from the published history to an HTML page under data/reports/. Without a name, lists the reports there are.',
+      'Renders a report from the published history to an HTML page under data/reports/. With --send, mails it instead, from the live database, to the configured recipients who have not had it. Without a name, lists the reports there are.',
     )
     .argument('[name]', 'the report, such as weekly')
     .option(
@@ -27,13 +32,37 @@ export function declareReport(program: Command, act: Act): void {
       'an ISO week such as 2026-W46, or a day in it (default: the last week that has ended)',
     )
     .option('--open', 'open the page in the browser')
+    .addOption(
+      new Option('--format <format>', 'html: a page; eml: the mail, as it would be sent')
+        .choices(['html', 'eml'])
+        .default('html'),
+    )
+    .option('--output <file>', 'write the mail to a file (default: standard output)')
+    .option('--send', 'mail it now to the configured recipients who have not had it')
+    .option('--force', 'with --send: also to those who had it, or may have')
+    .option('--to <address>', 'only this one of the configured recipients')
     .addHelpText(
       'after',
-      '\nExamples:\n  readership report\n  readership report weekly --open\n  readership report weekly --period 2026-W46',
+      `
+Examples:
+  readership report
+  readership report weekly --open
+  readership report weekly --period 2026-W46
+  readership report weekly --format eml --output weekly.eml
+  readership report weekly --send
+${ENVIRONMENT_HELP}`,
     )
     .action((name: string | undefined, options: ReportOptions) =>
-      act((runtime) => (name === undefined ? list(options, runtime) : render(name, options, runtime))),
+      act((runtime) => report(name, options, runtime)),
     );
+}
+
+function report(name: string | undefined, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
+  if (name === undefined) return list(options, runtime);
+  if (options.send === true) return sendReport(name, options, runtime);
+  if (options.force === true)
+    throw new ConfigurationError('--force goes with --send: it mails a report again.');
+  return options.format === 'eml' ? writeMail(name, options, runtime) : render(name, options, runtime);
 }
 
 async function list(options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
@@ -44,14 +73,17 @@ async function list(options: ReportOptions, runtime: Runtime): Promise<ExitCode>
 }
 
 async function render(name: string, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
-  const { projects, historyFile, reportsDir, directory } = await readWorkspace(options, runtime);
+  const {
+    projects,
+    historyFile,
+    reportsDir,
+    directory: workspaceDir,
+  } = await readWorkspace(options, runtime);
   const history = await openHistory(historyFile);
   try {
     for (const project of projects) {
-      const rendered = await renderReport({
-        ...{ reader: history, name, period: options.period, now: runtime.now(), workspaceDir: directory },
-        project: { id: project.id, name: project.name ?? project.id, siteUrl: project.siteUrl },
-      });
+      const place = { workspaceDir, now: runtime.now };
+      const rendered = await renderFor(place, history, project, { name, period: options.period });
       const file = await writePage(reportsDir, project.id, rendered);
       runtime.output.data(relative(runtime.workingDirectory, file));
       runtime.output.note(rendered.subject);

@@ -3,7 +3,7 @@ import type { Observer, StepContext } from '../schedule/context.js';
 import { openWarehouse } from '../warehouse/open.js';
 import { ExportProgress } from './export-progress.js';
 import type { Runtime } from './runtime.js';
-import { connect, readWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
+import { connect, readWorkspace, transportOf, type Workspace, type WorkspaceOptions } from './workspace.js';
 
 /** How long a command waits for another process to let go of the live database. */
 const MAX_LOCK_WAIT_MS = 30_000;
@@ -49,6 +49,7 @@ export async function withSteps<Result>(
       };
       const { settings, projects, historyFile, reportsDir, directory: workspaceDir } = workspace;
       const { clientOf } = connection;
+      const transport = () => transportOf(workspace);
       return await work(
         {
           ...{
@@ -56,6 +57,7 @@ export async function withSteps<Result>(
             projects,
             warehouse,
             clientOf,
+            transport,
             workspaceDir,
             historyFile,
             reportsDir,

@@ -1,7 +1,13 @@
-import type { ProjectSettings } from '../../config/schema.js';
-import { renderReport } from '../../reports/render.js';
+import { MAILED_REPORTS, type ProjectSettings } from '../../config/schema.js';
+import type { Delivery } from '../../mail/delivery.js';
+import { DeliveryError } from '../../mail/delivery-error.js';
+import type { Due } from '../../mail/due.js';
+import { settleInterrupted } from '../../mail/ledger.js';
+import type { RenderedReport } from '../../reports/render.js';
 import { writePage } from '../../reports/write.js';
 import type { StepContext, StepResult } from '../context.js';
+import { duePeriods } from '../due-periods.js';
+import { mailReport, renderFor } from '../mailing.js';
 
 /** A page that was rendered, and where it lies. */
 export interface RenderedPage {
@@ -10,23 +16,77 @@ export interface RenderedPage {
   readonly file: string;
 }
 
-/** Renders the weekly report of every project for the last week that has ended. */
-export async function reportStep(context: StepContext): Promise<StepResult<RenderedPage[]>> {
-  const { projects, warehouse, workspaceDir, reportsDir, now } = context;
-  const detail: RenderedPage[] = [];
+/** A report that is not mailed yet, because days of its period are missing. */
+export interface HeldReport {
+  readonly project: ProjectSettings;
+  readonly report: string;
+  readonly period: string;
+  readonly due: Extract<Due, { kind: 'waits' }>;
+}
+
+export interface Reported {
+  readonly pages: readonly RenderedPage[];
+  readonly held: readonly HeldReport[];
+  /** Attempted now, or found half sent by a process that was killed. */
+  readonly deliveries: readonly Delivery[];
+}
+
+/** Renders the weekly page of every project for the last week that has ended, and mails every report that is due. */
+export async function reportStep(context: StepContext): Promise<StepResult<Reported>> {
+  const { projects, warehouse, now, signal } = context;
+  const pages: RenderedPage[] = [];
+  const held: HeldReport[] = [];
+  const deliveries = await settleInterrupted(warehouse, now());
   const faults: unknown[] = [];
   for (const project of projects) {
+    if (signal.aborted) break;
     try {
-      const rendered = await renderReport({
-        ...{ reader: warehouse, name: 'weekly', now: now(), workspaceDir },
-        project: { id: project.id, name: project.name ?? project.id, siteUrl: project.siteUrl },
-      });
-      const file = await writePage(reportsDir, project.id, rendered);
-      detail.push({ project, subject: rendered.subject, file });
+      const { page, weekly } = await renderWeeklyPage(context, project);
+      pages.push(page);
+      for (const report of MAILED_REPORTS) {
+        const mailed = await mailDue(context, project, report, weekly);
+        deliveries.push(...mailed.deliveries);
+        held.push(...mailed.held);
+      }
     } catch (error) {
       faults.push(error);
     }
   }
-  const result = { detail, summary: `${detail.length} pages rendered`, changed: false };
+  const undelivered = deliveries.filter(({ state }) => state !== 'sent');
+  if (undelivered.length > 0) faults.push(new DeliveryError(undelivered));
+  const sent = deliveries.length - undelivered.length;
+  const summary = `${pages.length} pages rendered, ${sent} mails sent, ${undelivered.length} not known to be`;
+  const result = { detail: { pages, held, deliveries }, summary, changed: deliveries.length > 0 };
   return faults.length === 0 ? result : { ...result, fault: faults[0] };
+}
+
+async function renderWeeklyPage(
+  context: StepContext,
+  project: ProjectSettings,
+): Promise<{ page: RenderedPage; weekly: RenderedReport }> {
+  const weekly = await renderFor(context, context.warehouse, project, { name: 'weekly' });
+  const file = await writePage(context.reportsDir, project.id, weekly);
+  return { page: { project, file, subject: weekly.subject }, weekly };
+}
+
+/** Mails a report of every period that is due. `rendered` saves rendering the same again. */
+async function mailDue(
+  context: StepContext,
+  project: ProjectSettings,
+  report: string,
+  rendered: RenderedReport,
+): Promise<{ deliveries: Delivery[]; held: HeldReport[] }> {
+  const deliveries: Delivery[] = [];
+  const held: HeldReport[] = [];
+  for (const { period, due } of await duePeriods(context, project, report)) {
+    if (due.kind === 'waits') held.push({ project, report, period, due });
+    if (due.kind !== 'due') continue;
+    const isRendered = rendered.name === report && rendered.period === period;
+    const shown = isRendered
+      ? rendered
+      : await renderFor(context, context.warehouse, project, { name: report, period });
+    const to = { recipients: due.recipients, admission: 'due' as const };
+    deliveries.push(...(await mailReport(context, project, shown, to)));
+  }
+  return { deliveries, held };
 }
