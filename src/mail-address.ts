@@ -29,8 +29,8 @@ export function parseMailAddress(text: string): MailAddress | undefined {
 
 /** Reads `docs@example.com` or `Readership <docs@example.com>`; undefined for anything else, several included. */
 export function parseSender(text: string): Sender | undefined {
-  const [only, ...others] = addressParser(text, { flatten: true });
-  if (only === undefined || others.length > 0) return undefined;
+  const [only, ...others] = addressParser(text);
+  if (only === undefined || 'group' in only || others.length > 0) return undefined;
   const address = parseMailAddress(only.address);
   return address === undefined || /\p{Cc}/u.test(only.name) ? undefined : { name: only.name, address };
 }

@@ -69,6 +69,7 @@ export async function compose(
     },
     // Not random, so that composing twice gives the same bytes.
     baseBoundary: fingerprintOf(key),
+    newline: 'windows',
     disableFileAccess: true,
     disableUrlAccess: true,
   }).compile();

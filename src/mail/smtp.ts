@@ -100,7 +100,8 @@ function stepsOf(connection: SMTPConnection, signal: AbortSignal) {
   const lost = new Promise<never>((_, reject) => {
     connection.on('error', reject);
     connection.once('end', () => {
-      reject(new Error('the connection ended'));
+      // The server's last words, if it had any, are told right after this.
+      setImmediate(reject, new Error('the connection ended'));
     });
     const stop = () => {
       reject(new Error('stopped before the server had answered', { cause: signal.reason }));
