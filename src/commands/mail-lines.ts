@@ -3,7 +3,6 @@ import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { Delivery } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
-import { lastEndedWeek } from '../reports/period.js';
 import type { StepContext } from '../schedule/context.js';
 import type { LoopOutcome } from '../schedule/loop.js';
 import type { HeldReport } from '../schedule/steps/report.js';
@@ -17,17 +16,19 @@ export async function mailLines(
   runtime: Runtime,
 ): Promise<string[]> {
   const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
-  const current = lastEndedWeek(runtime.now()).name;
   const all = (await readDeliveries(warehouse)).filter((delivery) =>
     projects.some(({ id }) => id === delivery.project),
   );
   const isNew = (delivery: Delivery) => attempted.some((other) => other.message_id === delivery.message_id);
   const unknown = all.filter(({ state }) => state === 'unknown');
-  const known = all.filter(({ state, period }) => state !== 'unknown' && period === current);
-  const older = attempted.filter(({ state, period }) => state !== 'unknown' && period !== current);
+  const isLatest = ({ report, project, period }: Delivery) =>
+    all.every((other) => other.report !== report || other.project !== project || other.period <= period);
+  const known = all.filter(
+    (delivery) => delivery.state !== 'unknown' && (isLatest(delivery) || isNew(delivery)),
+  );
   return [
     ...unknown.map((delivery) => deliveryLine(delivery, runtime)),
-    ...[...older, ...known].map((delivery) =>
+    ...known.map((delivery) =>
       isNew(delivery) || delivery.state !== 'sent' ? deliveryLine(delivery, runtime) : hadLine(delivery),
     ),
     ...held.map(heldLine),

@@ -21,7 +21,7 @@ export async function writeMail(name: string, options: WriteOptions, runtime: Ru
   const recipients = chooseRecipients(recipientsOf(settings, name), name, options.to).slice(0, 1);
   const history = await openHistory(historyFile);
   try {
-    const place = { workspaceDir, now: runtime.now };
+    const place = { settings, workspaceDir, now: runtime.now };
     const rendered = await renderFor(place, history, project, { name, period: options.period });
     for (const { bytes } of await composeMails(settings, project, rendered, recipients, runtime.now()))
       if (options.output === undefined) runtime.output.data(bytes.toString('latin1'));

@@ -75,6 +75,7 @@ async function list(options: ReportOptions, runtime: Runtime): Promise<ExitCode>
 async function render(name: string, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
   const {
     projects,
+    settings,
     historyFile,
     reportsDir,
     directory: workspaceDir,
@@ -82,7 +83,7 @@ async function render(name: string, options: ReportOptions, runtime: Runtime): P
   const history = await openHistory(historyFile);
   try {
     for (const project of projects) {
-      const place = { workspaceDir, now: runtime.now };
+      const place = { settings, workspaceDir, now: runtime.now };
       const rendered = await renderFor(place, history, project, { name, period: options.period });
       const file = await writePage(reportsDir, project.id, rendered);
       runtime.output.data(relative(runtime.workingDirectory, file));

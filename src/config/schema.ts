@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Day, parseDay } from '../day.js';
+import { type Day, parseDay, WEEKDAYS } from '../day.js';
 import { type MailAddress, parseMailAddress, parseSender, type Sender } from '../mail-address.js';
 import { parseDuration } from './duration.js';
 
@@ -61,6 +61,15 @@ const pollSchema = z.strictObject({
   maxDelay: durationSchema.default(300_000),
 });
 
+const isTimezone = (name: string): boolean => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+};
+
 const addressSchema = z.string().transform((text, context): MailAddress => {
   const address = parseMailAddress(text);
   if (address !== undefined) return address;
@@ -90,6 +99,11 @@ const mailedReportSchema = z.strictObject({
 });
 
 const reportsSchema = z.strictObject({
+  firstDayOfWeek: z.enum(WEEKDAYS).default('monday'),
+  timezone: z
+    .string()
+    .refine(isTimezone, 'not a time zone: write a name such as Europe/Zurich, or UTC')
+    .default('UTC'),
   patienceHours: z.number().min(0).max(168).default(24),
   weekly: mailedReportSchema.prefault({}),
   improve: mailedReportSchema.prefault({}),

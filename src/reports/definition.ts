@@ -18,7 +18,7 @@ const reportFile = z
     audience: z.string().min(1),
     period: z.enum(['week', 'month', 'day']),
     /** The built-in model that the rows are made into; without one, the template sees the rows as they are. */
-    model: z.enum(['weekly']).optional(),
+    model: z.enum(['weekly', 'improve']).optional(),
     /** Whether a query gives one row, always, or any number. */
     queries: z.record(name, z.enum(['one', 'many'])),
     pictures: z

@@ -1,4 +1,4 @@
-import { lastEndedWeek, parseWeek, type Period } from './period.js';
+import { ISO_CALENDAR, lastEnded, parsePeriod, type Calendar, type Period } from './period.js';
 import type { Reader } from '../warehouse/query.js';
 import { answer, type Answers } from './answers.js';
 import { findReport, type ReportDefinition } from './catalog.js';
@@ -8,6 +8,7 @@ import { faultOf } from './fault.js';
 import { composeMail, type ReportMail } from './mail.js';
 import { readPalette } from './palette.js';
 import { canShow, fillLine, fillTemplate, readTemplates } from './templates.js';
+import { improveModel } from './improve/model.js';
 import { weeklyModel } from './weekly/model.js';
 
 /** The project that a report is about. `siteUrl` is where its pages are; without it, paths are no links. */
@@ -21,8 +22,10 @@ export interface RenderRequest {
   readonly reader: Reader;
   readonly name: string;
   readonly project: ReportedProject;
-  /** Such as `2026-W46`, or a day in it; the last week that has ended at `now` when not given. */
+  /** Such as `2026-W46`, `2026-11`, or a day in it; the last one that has ended at `now` when not given. */
   readonly period?: string | undefined;
+  /** ISO weeks and UTC when not given. */
+  readonly calendar?: Calendar | undefined;
   readonly now: Date;
   /** Where the workspace's own `reports/` and `templates/` are looked for. */
   readonly workspaceDir?: string | undefined;
@@ -46,8 +49,7 @@ export interface RenderedReport {
 
 /** Renders a report over the history that `reader` answers from. Reads the report's files, writes nothing. */
 export async function renderReport(request: RenderRequest): Promise<RenderedReport> {
-  const { reader, name, now, workspaceDir } = request;
-  const period = request.period === undefined ? lastEndedWeek(now) : parseWeek(request.period);
+  const { reader, name, now, workspaceDir, calendar = ISO_CALENDAR } = request;
   const project = { ...request.project, siteUrl: request.project.siteUrl ?? null };
   const [report, templates, palette] = await Promise.all([
     findReport(name, workspaceDir),
@@ -55,12 +57,22 @@ export async function renderReport(request: RenderRequest): Promise<RenderedRepo
     readPalette(workspaceDir),
   ]);
 
+  const period =
+    request.period === undefined
+      ? lastEnded(report.period, now, calendar)
+      : parsePeriod(report.period, request.period, calendar);
   const parameters = { project: project.id, from: period.first, to: period.last };
   const answers = await answer(reader, report.queries, parameters);
-  const model = { project, period, ...modelOf(report, answers, project, period) };
+  const model = { project, period, ...modelOf(report, answers, { project, period, calendar }) };
 
   const subject = fillLine(name, 'subject', report.subject, model);
-  const shown = { ...model, report: { name, title: report.title }, subject, palette };
+  const shown = {
+    ...model,
+    report: { name, title: report.title },
+    subject,
+    palette,
+    timezone: calendar.timezone,
+  };
   const pictures = await drawAll(report, answers);
   const html = fillTemplate(name, 'page', templates, { ...shown, pictures });
   const hasMail = canShow(name, 'mail', templates);
@@ -77,12 +89,11 @@ export async function renderReport(request: RenderRequest): Promise<RenderedRepo
 function modelOf(
   report: ReportDefinition,
   answers: Answers,
-  project: { name: string },
-  period: Period,
+  context: { project: { name: string }; period: Period; calendar: Calendar },
 ): object {
   if (report.model === undefined) return { rows: answers };
   try {
-    return weeklyModel(answers, { project, period });
+    return report.model === 'weekly' ? weeklyModel(answers, context) : improveModel(answers);
   } catch (cause) {
     if (cause instanceof ReadershipError) throw cause;
     const message = `${report.folder}: the queries do not give what the ${report.model} model needs: ${faultOf(cause)}`;

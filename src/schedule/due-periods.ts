@@ -3,7 +3,8 @@ import type { ProjectSettings } from '../config/schema.js';
 import { daysIn } from '../day.js';
 import { type Due, whatIsDue } from '../mail/due.js';
 import { readDeliveries } from '../mail/ledger.js';
-import { lastEndedWeek, parseWeek, type Period } from '../reports/period.js';
+import { findReport } from '../reports/catalog.js';
+import { lastEnded, parsePeriod, type Period } from '../reports/period.js';
 import { readSql } from '../warehouse/query.js';
 import type { StepContext } from './context.js';
 import { recipientsOf } from './mailing.js';
@@ -11,7 +12,7 @@ import { recipientsOf } from './mailing.js';
 const DAYS_LOADED = readSql(import.meta.url, 'statements/days-loaded.sql');
 
 /**
- * What is due of a report: the last week that has ended, to everyone; weeks before it only to whom they could not be
+ * What is due of a report: the last period that has ended, to everyone; those before it only to whom they could not be
  * delivered yet. After weeks offline, nobody is sent what has become old news.
  */
 export async function duePeriods(
@@ -19,18 +20,19 @@ export async function duePeriods(
   project: ProjectSettings,
   report: string,
 ): Promise<{ period: string; due: Due }[]> {
-  const { settings, warehouse, now } = context;
+  const { settings, warehouse, workspaceDir, now } = context;
   const recipients = recipientsOf(settings, report);
   if (recipients.length === 0) return [];
   const deliveries = (await readDeliveries(warehouse)).filter(
     (delivery) => delivery.report === report && delivery.project === project.id,
   );
-  const current = lastEndedWeek(now());
+  const { period: kind } = await findReport(report, workspaceDir);
+  const current = lastEnded(kind, now(), settings.reports);
   const waiting = deliveries.filter(({ state }) => state === 'waiting');
   const names = new Set([current.name, ...waiting.map(({ period }) => period)]);
   return Promise.all(
     [...names].map(async (name) => {
-      const period = parseWeek(name);
+      const period = parsePeriod(kind, name, settings.reports);
       const ofPeriod = deliveries.filter((delivery) => delivery.period === name);
       const isOpen = (recipient: string) =>
         name === current.name || ofPeriod.some((delivery) => delivery.recipient === recipient);

@@ -12,15 +12,16 @@ import type { StepContext } from './context.js';
 export const recipientsOf = (settings: Settings, report: string): readonly MailAddress[] =>
   MAILED_REPORTS.filter((name) => name === report).flatMap((name) => settings.reports[name].to);
 
-/** Renders a report about a project, for the last week that has ended unless a period is given. */
+/** Renders a report about a project, for the last one that has ended unless a period is given. */
 export const renderFor = (
-  { workspaceDir, now }: Pick<StepContext, 'workspaceDir' | 'now'>,
+  { settings, workspaceDir, now }: Pick<StepContext, 'settings' | 'workspaceDir' | 'now'>,
   reader: Reader,
   project: ProjectSettings,
   report: { readonly name: string; readonly period?: string | undefined },
 ): Promise<RenderedReport> =>
   renderReport({
-    ...{ reader, workspaceDir, now: now(), name: report.name, period: report.period },
+    ...{ reader, workspaceDir, now: now(), calendar: settings.reports },
+    ...{ name: report.name, period: report.period },
     project: { id: project.id, name: project.name ?? project.id, siteUrl: project.siteUrl },
   });
 
