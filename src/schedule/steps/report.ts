@@ -33,24 +33,25 @@ export interface Reported {
 
 /** Renders the weekly page of every project for the last week that has ended, and mails every report that is due. */
 export async function reportStep(context: StepContext): Promise<StepResult<Reported>> {
-  const { projects, warehouse, now, signal } = context;
+  const { projects, warehouse, reportsDir, now, signal } = context;
   const pages: RenderedPage[] = [];
   const held: HeldReport[] = [];
   const deliveries = await settleInterrupted(warehouse, now());
   const faults: unknown[] = [];
   for (const project of projects) {
     if (signal.aborted) break;
-    try {
-      const { page, weekly } = await renderWeeklyPage(context, project);
-      pages.push(page);
-      for (const report of MAILED_REPORTS) {
+    let weekly: RenderedReport | undefined;
+    await keepingFaults(faults, async () => {
+      weekly = await renderFor(context, warehouse, project, { name: 'weekly' });
+      const file = await writePage(reportsDir, project.id, weekly);
+      pages.push({ project, file, subject: weekly.subject });
+    });
+    for (const report of MAILED_REPORTS)
+      await keepingFaults(faults, async () => {
         const mailed = await mailDue(context, project, report, weekly);
         deliveries.push(...mailed.deliveries);
         held.push(...mailed.held);
-      }
-    } catch (error) {
-      faults.push(error);
-    }
+      });
   }
   const undelivered = deliveries.filter(({ state }) => state !== 'sent');
   if (undelivered.length > 0) faults.push(new DeliveryError(undelivered));
@@ -60,13 +61,13 @@ export async function reportStep(context: StepContext): Promise<StepResult<Repor
   return faults.length === 0 ? result : { ...result, fault: faults[0] };
 }
 
-async function renderWeeklyPage(
-  context: StepContext,
-  project: ProjectSettings,
-): Promise<{ page: RenderedPage; weekly: RenderedReport }> {
-  const weekly = await renderFor(context, context.warehouse, project, { name: 'weekly' });
-  const file = await writePage(context.reportsDir, project.id, weekly);
-  return { page: { project, file, subject: weekly.subject }, weekly };
+/** What fails here holds up neither the other reports nor the other projects. */
+async function keepingFaults(faults: unknown[], work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    faults.push(error);
+  }
 }
 
 /** Mails a report of every period that is due. `rendered` saves rendering the same again. */
@@ -74,14 +75,14 @@ async function mailDue(
   context: StepContext,
   project: ProjectSettings,
   report: string,
-  rendered: RenderedReport,
+  rendered: RenderedReport | undefined,
 ): Promise<{ deliveries: Delivery[]; held: HeldReport[] }> {
   const deliveries: Delivery[] = [];
   const held: HeldReport[] = [];
   for (const { period, due } of await duePeriods(context, project, report)) {
     if (due.kind === 'waits') held.push({ project, report, period, due });
     if (due.kind !== 'due') continue;
-    const isRendered = rendered.name === report && rendered.period === period;
+    const isRendered = rendered?.name === report && rendered.period === period;
     const shown = isRendered
       ? rendered
       : await renderFor(context, context.warehouse, project, { name: report, period });
