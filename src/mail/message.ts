@@ -35,7 +35,7 @@ export const fingerprintOf = ({ report, project, period, recipient }: DeliveryKe
     .slice(0, 32);
 
 /** A mail that was sent again has the id of the first, so that mail readers show the two as one. */
-export const messageIdOf = (key: DeliveryKey, from: Sender): string =>
+const messageIdOf = (key: DeliveryKey, from: Sender): string =>
   `<readership.${fingerprintOf(key)}@${asciiDomain(from)}>`;
 
 /** Composes the mail: text and HTML as alternatives, the pictures related to the HTML. */

@@ -10,7 +10,7 @@ const MAX_RECIPIENT_LENGTH = 80;
  * The name of a mail's file: readable, and with a fingerprint that keeps any two apart whatever a project or recipient
  * is called.
  */
-export function outboxFileName(key: DeliveryKey): string {
+function outboxFileName(key: DeliveryKey): string {
   const plain = (text: string) => text.replaceAll(/[^A-Za-z0-9@._+-]/g, '_');
   const recipient = plain(key.recipient).slice(0, MAX_RECIPIENT_LENGTH);
   return `${plain(key.report)}-${plain(key.period)}-${recipient}-${fingerprintOf(key).slice(0, 16)}.eml`;

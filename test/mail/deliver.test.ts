@@ -26,7 +26,7 @@ afterEach(async () => {
 
 async function send(
   recipients: readonly string[],
-  { now = MONDAY, admission = 'due' as Admission, transport = undefined as Transport | undefined } = {},
+  { now = MONDAY, admission = 'due', transport = undefined as Transport | undefined } = {},
 ): Promise<Delivery[]> {
   return deliver(
     {

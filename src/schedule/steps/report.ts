@@ -10,7 +10,7 @@ import { duePeriods } from '../due-periods.js';
 import { mailReport, renderFor } from '../mailing.js';
 
 /** A page that was rendered, and where it lies. */
-export interface RenderedPage {
+interface RenderedPage {
   readonly project: ProjectSettings;
   readonly subject: string;
   readonly file: string;
