@@ -1,8 +1,10 @@
-import { type Command, Option } from 'commander';
+import { Option, type Command } from 'commander';
 import { spawn } from 'node:child_process';
 import { relative } from 'node:path';
 import { ConfigurationError } from '../errors.js';
 import { listReports } from '../reports/catalog.js';
+import { FORMATS, inFormat, type Format } from '../reports/formats.js';
+import { writeIndex } from '../reports/index-page.js';
 import { writePage } from '../reports/write.js';
 import { renderFor } from '../schedule/mailing.js';
 import { openHistory } from '../warehouse/history.js';
@@ -16,27 +18,30 @@ import { readWorkspace } from './workspace.js';
 interface ReportOptions extends SendOptions {
   readonly open?: boolean;
   readonly send?: boolean;
-  readonly format: 'html' | 'eml';
+  readonly format: Format | 'eml';
   readonly output?: string;
 }
 
 export function declareReport(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('report')))
-    .summary('render a report to an HTML page, or mail it; without a name, list the reports')
+    .summary('render a report, or mail it; without a name, list the reports')
     .description(
-      'Renders a report from the published history to an HTML page under data/reports/. With --send, mails it instead, from the live database, to the configured recipients who have not had it. Without a name, lists the reports there are.',
+      'Renders a report from the published history: to an HTML page under data/reports/, beside an index of all pages, or as text, JSON or a mail to stdout. With --send, mails it instead, from the live database, to the configured recipients who have not had it. Without a name, lists the reports there are.',
     )
     .argument('[name]', 'the report, such as weekly')
     .option(
       '--period <period>',
-      'an ISO week such as 2026-W46, or a day in it (default: the last week that has ended)',
+      'an ISO week such as 2026-W46, a month such as 2026-11, or a day in it (default: the last that has ended)',
     )
-    .option('--open', 'open the page in the browser')
     .addOption(
-      new Option('--format <format>', 'html: a page; eml: the mail, as it would be sent')
-        .choices(['html', 'eml'])
+      new Option(
+        '--format <format>',
+        'a page in a file; text, JSON, or the mail as it would be sent, to stdout',
+      )
+        .choices([...FORMATS, 'eml'])
         .default('html'),
     )
+    .option('--open', 'open the page in the browser')
     .option('--output <file>', 'write the mail to a file (default: standard output)')
     .option('--send', 'mail it now to the configured recipients who have not had it')
     .option('--force', 'with --send: also to those who had it, or may have')
@@ -48,6 +53,7 @@ Examples:
   readership report
   readership report weekly --open
   readership report weekly --period 2026-W46
+  readership report weekly --format json | jq .human
   readership report weekly --format eml --output weekly.eml
   readership report weekly --send
 ${ENVIRONMENT_HELP}`,
@@ -62,34 +68,53 @@ function report(name: string | undefined, options: ReportOptions, runtime: Runti
   if (options.send === true) return sendReport(name, options, runtime);
   if (options.force === true)
     throw new ConfigurationError('--force goes with --send: it mails a report again.');
-  return options.format === 'eml' ? writeMail(name, options, runtime) : render(name, options, runtime);
+  const { format } = options;
+  return format === 'eml' ? writeMail(name, options, runtime) : render(name, format, options, runtime);
 }
 
 async function list(options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
   const { directory } = await readWorkspace(options, runtime);
   const reports = await listReports({ workspaceDir: directory });
-  for (const { name, title } of reports) runtime.output.data(`${name.padEnd(12)}  ${title}`);
+  const rows = reports.map(({ name, title, period, audience, isBuiltIn, folder }) => {
+    const origin = isBuiltIn ? 'built in' : relative(runtime.workingDirectory, folder);
+    return [name, title, `a ${period}`, audience, origin];
+  });
+  const widthOf = (column: number): number => Math.max(...rows.map((row) => row[column]?.length ?? 0));
+  for (const row of rows) {
+    runtime.output.data(
+      row
+        .map((cell, column) => cell.padEnd(widthOf(column)))
+        .join('  ')
+        .trimEnd(),
+    );
+  }
   return 0;
 }
 
-async function render(name: string, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
-  const {
-    projects,
-    settings,
-    historyFile,
-    reportsDir,
-    directory: workspaceDir,
-  } = await readWorkspace(options, runtime);
+async function render(
+  name: string,
+  format: Format,
+  options: ReportOptions,
+  runtime: Runtime,
+): Promise<ExitCode> {
+  const workspace = await readWorkspace(options, runtime);
+  const { projects, settings, historyFile, reportsDir, directory: workspaceDir } = workspace;
+  const place = { settings, workspaceDir, now: runtime.now };
   const history = await openHistory(historyFile);
   try {
     for (const project of projects) {
-      const place = { settings, workspaceDir, now: runtime.now };
-      const rendered = await renderFor(place, history, project, { name, period: options.period });
+      const wanted = { name, period: options.period, withMail: false };
+      const rendered = await renderFor(place, history, project, wanted);
+      if (format !== 'html') {
+        runtime.output.data(inFormat(rendered, format));
+        continue;
+      }
       const file = await writePage(reportsDir, project.id, rendered);
       runtime.output.data(relative(runtime.workingDirectory, file));
       runtime.output.note(rendered.subject);
       if (options.open === true) openInBrowser(file, runtime);
     }
+    if (format === 'html') await writeIndex(reportsDir, { workspaceDir, calendar: settings.reports });
     return 0;
   } finally {
     history.close();

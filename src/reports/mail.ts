@@ -1,9 +1,7 @@
-import { inline } from '@css-inline/css-inline';
 import type { Answers } from './answers.js';
 import type { ReportDefinition } from './catalog.js';
 import { draw } from './draw.js';
 import type { Palette } from './palette.js';
-import { rasterise } from './rasterise.js';
 import { fillLine, fillTemplate, type Templates } from './templates.js';
 
 /** A report as the body of a mail. How it is sent, and to whom, is not known here. */
@@ -37,6 +35,11 @@ export async function composeMail(
   model: { readonly subject: string; readonly text: string },
 ): Promise<ReportMail> {
   const { subject, text } = model;
+  // Who only wants the page does not pay for loading what only mails need.
+  const [{ inline }, { rasterise }] = await Promise.all([
+    import('@css-inline/css-inline'),
+    import('./rasterise.js'),
+  ]);
   const pictures: Record<string, MailPicture> = {};
   for (const picture of report.pictures) {
     if (picture.mail === undefined) continue;

@@ -27,6 +27,8 @@ export interface RenderRequest {
   /** ISO weeks and UTC when not given. */
   readonly calendar?: Calendar | undefined;
   readonly now: Date;
+  /** Whether the mail is wanted too; it is when not said. */
+  readonly withMail?: boolean | undefined;
   /** Where the workspace's own `reports/` and `templates/` are looked for. */
   readonly workspaceDir?: string | undefined;
 }
@@ -41,7 +43,7 @@ export interface RenderedReport {
   readonly html: string;
   /** The same in plain text; null without a template for it. */
   readonly text: string | null;
-  /** The same as a mail; null without a template for it. */
+  /** The same as a mail; null without a template for it, or when it was not wanted. */
   readonly mail: ReportMail | null;
   /** What the page shows, as data. */
   readonly model: object;
@@ -75,7 +77,7 @@ export async function renderReport(request: RenderRequest): Promise<RenderedRepo
   };
   const pictures = await drawAll(report, answers);
   const html = fillTemplate(name, 'page', templates, { ...shown, pictures });
-  const hasMail = canShow(name, 'mail', templates);
+  const hasMail = canShow(name, 'mail', templates) && request.withMail !== false;
   const text =
     hasMail || canShow(name, 'text', templates) ? fillTemplate(name, 'text', templates, shown) : null;
   const mail =

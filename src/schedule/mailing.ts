@@ -4,7 +4,7 @@ import type { MailAddress } from '../mail-address.js';
 import { deliver } from '../mail/deliver.js';
 import type { Admission, Delivery } from '../mail/delivery.js';
 import { compose, type Message } from '../mail/message.js';
-import { type RenderedReport, renderReport } from '../reports/render.js';
+import { type RenderedReport, type RenderRequest, renderReport } from '../reports/render.js';
 import type { Reader } from '../warehouse/query.js';
 import type { StepContext } from './context.js';
 
@@ -17,11 +17,11 @@ export const renderFor = (
   { settings, workspaceDir, now }: Pick<StepContext, 'settings' | 'workspaceDir' | 'now'>,
   reader: Reader,
   project: ProjectSettings,
-  report: { readonly name: string; readonly period?: string | undefined },
+  report: Pick<RenderRequest, 'name' | 'period' | 'withMail'>,
 ): Promise<RenderedReport> =>
   renderReport({
     ...{ reader, workspaceDir, now: now(), calendar: settings.reports },
-    ...{ name: report.name, period: report.period },
+    ...report,
     project: { id: project.id, name: project.name ?? project.id, siteUrl: project.siteUrl },
   });
 

@@ -24,9 +24,15 @@ afterEach(async () => {
   await Promise.all([server.close(), test.remove()]);
 });
 
+interface Sending {
+  readonly now?: Date;
+  readonly admission?: Admission;
+  readonly transport?: Transport;
+}
+
 async function send(
   recipients: readonly string[],
-  { now = MONDAY, admission = 'due', transport = undefined as Transport | undefined } = {},
+  { now = MONDAY, admission = 'due', transport }: Sending = {},
 ): Promise<Delivery[]> {
   return deliver(
     {

@@ -39,7 +39,7 @@ interface MostRead {
   readonly ai: { readonly views: number; readonly change: Change };
 }
 
-type Rows = Pick<z.infer<typeof weeklyRows>, 'moved' | 'most_read' | 'one_sided' | 'new_pages'>;
+type Rows = Pick<z.infer<typeof weeklyRows>, 'moved' | 'most_read' | 'one_sided' | 'pages'>;
 
 export function pageListsOf(rows: Rows, week: Comparison, isFirstWeek: boolean): PageLists {
   const readBy = (audience: Audience): PageViews[] =>
@@ -60,7 +60,7 @@ export function pageListsOf(rows: Rows, week: Comparison, isFirstWeek: boolean):
     mostRead: rows.most_read.map((page) => mostRead(page, week, isFirstWeek)),
     longestBar: Math.max(0, ...rows.most_read.flatMap(({ human, ai }) => [human, ai])),
     oneSided: { human: readBy('human'), ai: readBy('ai') },
-    newPages: isFirstWeek ? [] : rows.new_pages,
+    newPages: isFirstWeek ? [] : rows.pages.new_pages,
   };
 }
 

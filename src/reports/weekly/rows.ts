@@ -64,12 +64,11 @@ export const weeklyRows = z.object({
   weeks: z.array(week),
   week_days: z.array(weekDay),
   daily_views: z.array(dayViews),
-  pages: z.object({ read: count, ever_seen: count, first_seen: count }),
+  pages: z.object({ read: count, ever_seen: count, first_seen: count, new_pages: z.array(pageViews) }),
   records: z.object({ weeks: count, human: count.nullable(), ai: count.nullable() }),
   moved: z.array(moved),
   most_read: z.array(mostRead),
   one_sided: z.array(pageViews.extend({ reader: z.enum(['human', 'ai']) })),
-  new_pages: z.array(pageViews),
   agent_work: z.array(job),
   history: z.object({
     first_day: dayColumn.nullable(),

@@ -3,7 +3,7 @@ import type { Delivery } from '../../mail/delivery.js';
 import { DeliveryError } from '../../mail/delivery-error.js';
 import type { Due } from '../../mail/due.js';
 import { settleInterrupted } from '../../mail/ledger.js';
-import type { RenderedReport } from '../../reports/render.js';
+import { writeIndex } from '../../reports/index-page.js';
 import { writePage } from '../../reports/write.js';
 import type { StepContext, StepResult } from '../context.js';
 import { duePeriods } from '../due-periods.js';
@@ -33,26 +33,26 @@ export interface Reported {
 
 /** Renders the weekly page of every project for the last week that has ended, and mails every report that is due. */
 export async function reportStep(context: StepContext): Promise<StepResult<Reported>> {
-  const { projects, warehouse, reportsDir, now, signal } = context;
+  const { settings, projects, warehouse, workspaceDir, reportsDir, now, signal } = context;
   const pages: RenderedPage[] = [];
   const held: HeldReport[] = [];
   const deliveries = await settleInterrupted(warehouse, now());
   const faults: unknown[] = [];
   for (const project of projects) {
     if (signal.aborted) break;
-    let weekly: RenderedReport | undefined;
     await keepingFaults(faults, async () => {
-      weekly = await renderFor(context, warehouse, project, { name: 'weekly' });
+      const weekly = await renderFor(context, warehouse, project, { name: 'weekly', withMail: false });
       const file = await writePage(reportsDir, project.id, weekly);
       pages.push({ project, file, subject: weekly.subject });
     });
     for (const report of MAILED_REPORTS)
       await keepingFaults(faults, async () => {
-        const mailed = await mailDue(context, project, report, weekly);
+        const mailed = await mailDue(context, project, report);
         deliveries.push(...mailed.deliveries);
         held.push(...mailed.held);
       });
   }
+  await keepingFaults(faults, () => writeIndex(reportsDir, { workspaceDir, calendar: settings.reports }));
   const undelivered = deliveries.filter(({ state }) => state !== 'sent');
   if (undelivered.length > 0) faults.push(new DeliveryError(undelivered));
   const sent = deliveries.length - undelivered.length;
@@ -62,7 +62,7 @@ export async function reportStep(context: StepContext): Promise<StepResult<Repor
 }
 
 /** What fails here holds up neither the other reports nor the other projects. */
-async function keepingFaults(faults: unknown[], work: () => Promise<void>): Promise<void> {
+async function keepingFaults(faults: unknown[], work: () => Promise<unknown>): Promise<void> {
   try {
     await work();
   } catch (error) {
@@ -70,24 +70,20 @@ async function keepingFaults(faults: unknown[], work: () => Promise<void>): Prom
   }
 }
 
-/** Mails a report of every period that is due. `rendered` saves rendering the same again. */
+/** Mails a report of every period that is due. */
 async function mailDue(
   context: StepContext,
   project: ProjectSettings,
   report: string,
-  rendered: RenderedReport | undefined,
 ): Promise<{ deliveries: Delivery[]; held: HeldReport[] }> {
   const deliveries: Delivery[] = [];
   const held: HeldReport[] = [];
   for (const { period, due } of await duePeriods(context, project, report)) {
     if (due.kind === 'waits') held.push({ project, report, period, due });
     if (due.kind !== 'due') continue;
-    const isRendered = rendered?.name === report && rendered.period === period;
-    const shown = isRendered
-      ? rendered
-      : await renderFor(context, context.warehouse, project, { name: report, period });
+    const rendered = await renderFor(context, context.warehouse, project, { name: report, period });
     const to = { recipients: due.recipients, admission: 'due' as const };
-    deliveries.push(...(await mailReport(context, project, shown, to)));
+    deliveries.push(...(await mailReport(context, project, rendered, to)));
   }
   return { deliveries, held };
 }
