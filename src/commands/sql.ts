@@ -35,7 +35,7 @@ export function declareSql(program: Command, act: Act): void {
     .addHelpText(
       'after',
       `
-Tables and views: page_views, day_loads, restatements, site_days, site_weeks, page_weeks, jobs, data_quality
+Tables and views: page_views, day_loads, restatements, site_days, site_weeks, page_weeks, jobs, deliveries, data_quality
 Macros: top_pages(first_day, last_day), page_history(path), human_vs_ai(first_day, last_day, grain)
 What a column means: DESCRIBE site_weeks, or FROM duckdb_columns()
 

@@ -1,5 +1,6 @@
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { createHash } from 'node:crypto';
+import { domainToASCII } from 'node:url';
 import { domainOf, type MailAddress, type Sender } from '../mail-address.js';
 import type { DeliveryKey } from './delivery.js';
 
@@ -80,5 +81,4 @@ export async function compose(
   return { key, id, envelope: { from: sender, to: recipient }, bytes: await composed.build() };
 }
 
-const asciiDomain = ({ address }: Sender): string =>
-  new URL(`http://${domainOf(address)}`).hostname || domainOf(address);
+const asciiDomain = ({ address }: Sender): string => domainToASCII(domainOf(address)) || domainOf(address);

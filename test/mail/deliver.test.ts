@@ -156,6 +156,18 @@ describe('a mail handed to a mail server', () => {
   });
 });
 
+describe('a server with a certificate that nobody vouches for', () => {
+  it('is given no mail: it waits', async () => {
+    const impostor = await startMailServer({ secure: true });
+    const [delivery] = await send(['a@example.com'], {
+      transport: smtpTransport(`smtps://127.0.0.1:${impostor.port}`, TIMEOUTS),
+    });
+    expect(delivery?.state).toBe('waiting');
+    expect(delivery?.note).toMatch(/while connecting: .*certificate/);
+    await impostor.close();
+  });
+});
+
 describe('a password', () => {
   const PASSWORD = 'p@ss/wörd:42';
   const url = (port: number) => `smtp://docs:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`;
