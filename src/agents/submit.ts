@@ -4,11 +4,9 @@ import { RefusedError } from '../api/errors/refused-error.js';
 import { TryLaterError } from '../api/errors/try-later-error.js';
 import type { AgentJob } from '../api/schema.js';
 import { messageOf } from '../errors.js';
+import { withGrace } from '../grace.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { changeJob, type Job, readJobs } from './ledger.js';
-
-/** How long a creation under way may still take after an interruption, so that its reply is not lost for nothing. */
-const GRACE_MS = 3_000;
 
 /** Refusals that are about the account, not the job: every other job would meet them as well. */
 const ACCOUNT_STATUSES = new Set([401, 402, 403]);
@@ -107,25 +105,8 @@ async function create(
   prompt: string,
 ): Promise<{ remote: AgentJob } | { error: unknown }> {
   try {
-    return { remote: await client.createJob(prompt, withGrace(signal)) };
+    return { remote: await client.createJob(prompt, signal && withGrace(signal)) };
   } catch (error) {
     return { error };
   }
-}
-
-/** A signal that aborts some seconds after the given one. */
-function withGrace(signal: AbortSignal | undefined): AbortSignal | undefined {
-  if (signal === undefined) return undefined;
-  const late = new AbortController();
-  signal.addEventListener(
-    'abort',
-    () =>
-      setTimeout(() => {
-        late.abort(signal.reason);
-      }, GRACE_MS).unref(),
-    {
-      once: true,
-    },
-  );
-  return late.signal;
 }

@@ -4,13 +4,14 @@ import { readJobs } from '../agents/ledger.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { dayRange } from '../format/days.js';
-import { lastEndedWeek } from '../reports/period.js';
+import { ISO_CALENDAR, lastEnded } from '../reports/period.js';
 import type { StepContext } from '../schedule/context.js';
 import type { LoopOutcome } from '../schedule/loop.js';
 import type { ProjectImprovement } from '../schedule/steps/improve.js';
 import type { ExportCost } from '../terminal/export-progress.js';
 import { loadedLines } from './export-summary.js';
 import { jobLine } from './job-lines.js';
+import { mailLines } from './mail-lines.js';
 import type { Runtime } from './runtime.js';
 import type { Workspace } from './workspace.js';
 
@@ -21,9 +22,10 @@ export async function summarise(
   outcome: LoopOutcome,
   context: StepContext,
   { configuration }: Workspace,
-  { workingDirectory, output, now }: Runtime,
+  runtime: Runtime,
   cost: ExportCost,
 ): Promise<string> {
+  const { workingDirectory, output, now } = runtime;
   const { bold, dim, cyan } = output.colors;
   const section = (title: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : ['', bold(title), ...lines.map((line) => `  ${line}`)];
@@ -39,15 +41,21 @@ export async function summarise(
     ...section('Agents', await agentLines(outcome, context)),
     ...section(
       'Report',
-      outcome.pages.map(({ file, subject }) => `${cyan(relative(workingDirectory, file))}  ${dim(subject)}`),
+      (outcome.reported?.pages ?? []).map(
+        ({ file, subject }) => `${cyan(relative(workingDirectory, file))}  ${dim(subject)}`,
+      ),
     ),
-    ...section('Ask the history', examples(configuration === undefined, lastEndedWeek(now()))),
+    ...section('Mail', await mailLines(outcome, context, runtime)),
+    ...section(
+      'Ask the history',
+      examples(configuration === undefined, lastEnded('week', now(), ISO_CALENDAR)),
+    ),
   ];
   return lines.join('\n');
 }
 
 async function readLine(project: ProjectSettings, { warehouse }: StepContext, now: Date): Promise<string[]> {
-  const week = lastEndedWeek(now);
+  const week = lastEnded('week', now, ISO_CALENDAR);
   const [row] = await warehouse.query(
     'SELECT human, ai, ai_share FROM site_weeks WHERE project = $project AND week = $week::DATE',
     weekRow,
@@ -56,7 +64,7 @@ async function readLine(project: ProjectSettings, { warehouse }: StepContext, no
   if (row === undefined) return [];
   const share = row.ai_share === null ? '' : ` (${percent(row.ai_share)} AI)`;
   const views = `${thousands(row.human)} views by people, ${thousands(row.ai)} by AI${share}`;
-  return [`${project.name ?? project.id}, week ${week.week}, ${dayRange(week)}: ${views}`];
+  return [`${project.name ?? project.id}, ${week.label.toLowerCase()}, ${dayRange(week)}: ${views}`];
 }
 
 async function agentLines(
