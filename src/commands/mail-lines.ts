@@ -6,7 +6,7 @@ import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext } from '../schedule/context.js';
 import type { LoopOutcome } from '../schedule/loop.js';
 import type { HeldReport } from '../schedule/steps/report.js';
-import { plainText } from '../terminal/output.js';
+import { plainText } from '../terminal/plain-text.js';
 import type { Runtime } from './runtime.js';
 
 /** The mails of a run, for people: what nobody knows first, then what was sent, and what waits. */
