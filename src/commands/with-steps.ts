@@ -2,6 +2,7 @@ import { VIEWS_OPERATION } from '../api/client.js';
 import type { Observer, StepContext } from '../schedule/context.js';
 import { openWarehouse } from '../warehouse/open.js';
 import { ExportProgress } from './export-progress.js';
+import { jobLine } from './job-lines.js';
 import type { Runtime } from './runtime.js';
 import { connect, readWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
 
@@ -42,9 +43,7 @@ export async function withSteps<Result>(
           progress.advance(result);
         },
         onJob: (job) => {
-          output.note(
-            `job ${job.id}  ${job.path}  ${job.state}${job.pr_link === null ? '' : `  ${job.pr_link}`}`,
-          );
+          output.note(jobLine(job));
         },
       };
       const { settings, projects, historyFile, reportsDir, directory: workspaceDir } = workspace;

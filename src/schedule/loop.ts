@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { TryLaterError } from '../api/errors/try-later-error.js';
-import { messageOf } from '../errors.js';
+import { messageOf, ReadershipError } from '../errors.js';
 import type { StepContext, StepResult } from './context.js';
 import { recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
 import { exportStep, type ProjectExport } from './steps/export.js';
@@ -89,5 +88,5 @@ async function attempt<Detail>(
 
 function outcomeOf(fault: unknown, signal: AbortSignal): Exclude<StepOutcome, 'done'> {
   if (signal.aborted) return 'interrupted';
-  return fault instanceof TryLaterError ? 'later' : 'failed';
+  return fault instanceof ReadershipError && fault.exitCode === 75 ? 'later' : 'failed';
 }
