@@ -95,8 +95,10 @@ export function selectPages(
   };
 }
 
-const evidenceOf = ({ days_viewed, days_viewed_by_people, path, ...evidence }: Candidate): Evidence =>
-  evidence;
+function evidenceOf(page: Candidate): Evidence {
+  const { weekly_human, weekly_ai, human_rank, ai_rank, ai_per_human, trend, weeks } = page;
+  return { weekly_human, weekly_ai, human_rank, ai_rank, ai_per_human, trend, weeks };
+}
 
 /** The first pages, up to and including the one with which they carry `target`. */
 function firstCarrying<Page>(
