@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { readFileSync } from 'node:fs';
+import { declareAudit } from './commands/audit.js';
 import { exitCodeOf, type ExitCode } from './commands/exit-code.js';
 import { declareExport } from './commands/export.js';
 import { declareImprove } from './commands/improve.js';
@@ -14,6 +15,7 @@ import { declareRun } from './commands/run.js';
 import type { Runtime } from './commands/runtime.js';
 import { declareSandbox } from './commands/sandbox.js';
 import { declareSql } from './commands/sql.js';
+import { declareStatus } from './commands/status.js';
 import { messageOf, ReadershipError } from './errors.js';
 
 /** What a shell expects of a program ended by a signal: 128 and the signal's number. */
@@ -71,7 +73,9 @@ Start here: readership run --sandbox`,
 for (const declare of [
   declareRun,
   declareExport,
+  declareAudit,
   declareSql,
+  declareStatus,
   declareReport,
   declareImprove,
   declareJobs,

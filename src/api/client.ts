@@ -3,14 +3,21 @@ import type { Day } from '../day.js';
 import { ContractError } from './errors/contract-error.js';
 import type { Operation } from './errors/api-error.js';
 import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
+import { type Pace, pauseWhenRefused, type Priority } from './pace.js';
 import { redactor, type Redact } from './redact.js';
-import { responseError } from './response-error.js';
+import { plainWords, responseError } from './response-error.js';
 import { DEFAULT_RETRIES, type OnRetry, retrying, type RetryPolicy } from './retry.js';
 import { type AgentJob, agentJobSchema, LIMITS, type ViewsResponse, viewsResponseSchema } from './schema.js';
 import { Transport, type TransportLimits } from './transport.js';
 
 /** The name of the operation that the views export consists of. */
 export const VIEWS_OPERATION = 'read page views';
+
+export interface ReadOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** `urgent` when not given. */
+  readonly priority?: Priority;
+}
 
 /** A page of views to ask for. Days are UTC; `dateTo` is exclusive. */
 export interface ViewsQuery {
@@ -30,6 +37,8 @@ export interface ClientOptions {
   readonly retries?: RetryPolicy;
   readonly limits?: Partial<TransportLimits>;
   readonly onRetry?: OnRetry;
+  /** When requests for views may be sent; they share an hourly limit. */
+  readonly pace?: Pace;
   /** Told of every request before it is sent, repeated ones included. */
   readonly onRequest?: (operation: Operation) => void;
 }
@@ -42,15 +51,17 @@ export class Client {
   readonly #options: ClientOptions;
   readonly #transport: Transport;
   readonly #redact: Redact;
+  readonly #pace: Pace;
 
   constructor(options: ClientOptions) {
     this.#options = options;
     this.#transport = new Transport(options.limits);
     this.#redact = redactor([options.apiKey]);
+    this.#pace = pauseWhenRefused(options.now, (options.retries ?? DEFAULT_RETRIES).maxDelayMs);
   }
 
   /** One page of views. Throws a `RangeError` for a `limit` or `offset` outside the interface's bounds; nothing is sent. */
-  views(query: ViewsQuery, signal?: AbortSignal): Promise<ViewsResponse> {
+  views(query: ViewsQuery, options: ReadOptions = {}): Promise<ViewsResponse> {
     const { min, max } = LIMITS.viewsPage;
     if (!Number.isInteger(query.limit) || query.limit < min || query.limit > max)
       throw new RangeError(`limit must be a whole number from ${min} to ${max}, not ${query.limit}`);
@@ -67,7 +78,7 @@ export class Client {
       'GET',
       `/v1/analytics/:project/views?${search.toString()}`,
     );
-    return this.#read(operation, viewsResponseSchema, signal);
+    return this.#read(operation, viewsResponseSchema, this.#options.pace ?? this.#pace, options);
   }
 
   /** Creates an agent job. Sent once. Throws a `RangeError` for an empty prompt. */
@@ -85,7 +96,12 @@ export class Client {
   /** The job as it stands. The documented interface names this operation but not its path: interface-notes, "get agent job". */
   job(jobId: string, signal?: AbortSignal): Promise<AgentJob> {
     const path = `/v2/agent/:project/job/${encodeURIComponent(jobId)}`;
-    return this.#read(this.#operation('read the agent job', 'GET', path), agentJobSchema, signal);
+    return this.#read(
+      this.#operation('read the agent job', 'GET', path),
+      agentJobSchema,
+      this.#pace,
+      signal ? { signal } : {},
+    );
   }
 
   close(): Promise<void> {
@@ -97,18 +113,25 @@ export class Client {
     return { name, method, url: baseUrl + path.replace(':project', encodeURIComponent(projectId)) };
   }
 
-  #read<Answer>(operation: Operation, schema: z.ZodType<Answer>, signal?: AbortSignal): Promise<Answer> {
-    const { retries = DEFAULT_RETRIES, onRetry } = this.#options;
+  #read<Answer>(
+    operation: Operation,
+    schema: z.ZodType<Answer>,
+    pace: Pace,
+    { signal, priority = 'urgent' }: ReadOptions,
+  ): Promise<Answer> {
+    const { retries = DEFAULT_RETRIES, onRetry = () => undefined } = this.#options;
     return retrying(
       async () => {
+        await pace.before(priority, signal);
         const body = await this.#send(operation, undefined, signal);
         const answer = this.#parse(body, schema);
         if ('fault' in answer) throw new ContractError(operation, answer.fault);
         return answer.value;
       },
       retries,
+      pace,
       signal,
-      onRetry ?? (() => undefined),
+      onRetry,
     );
   }
 
@@ -127,8 +150,7 @@ export class Client {
     onRequest?.(operation);
     const response = await this.#transport.send(operation, apiKey, body, signal);
     if (response.status >= 200 && response.status < 300) return response.body;
-    // Redacted before anything is cut to length: half a key would pass unnoticed.
-    throw responseError(operation, { ...response, body: this.#redact(response.body) }, keyName, now());
+    throw responseError(operation, response, { keyName, now: now(), redact: this.#redact });
   }
 
   #parse<Answer>(body: string, schema: z.ZodType<Answer>): { value: Answer } | { fault: string } {
@@ -136,7 +158,7 @@ export class Client {
     try {
       json = JSON.parse(body);
     } catch {
-      const start = this.#redact(body).slice(0, 60).replaceAll(/\s+/g, ' ');
+      const start = plainWords(this.#redact(body)).slice(0, 60);
       return {
         fault: `the answer is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the interface's address, not a web page's.`,
       };

@@ -1,5 +1,5 @@
 import type { Day } from '../day.js';
-import type { Client } from './client.js';
+import type { Client, ReadOptions } from './client.js';
 import { EndlessWalkError } from './errors/endless-walk-error.js';
 import { LIMITS, type ViewsResponse } from './schema.js';
 
@@ -13,11 +13,11 @@ const MAX_PAGES = 4_000;
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
   range: { readonly dateFrom: Day; readonly dateTo: Day },
-  signal?: AbortSignal,
+  options?: ReadOptions,
 ): AsyncGenerator<ViewsResponse, void, void> {
   const limit = LIMITS.viewsPage.max;
   for (let page = 0; page < MAX_PAGES; page++) {
-    const response = await client.views({ ...range, limit, offset: page * limit }, signal);
+    const response = await client.views({ ...range, limit, offset: page * limit }, options);
     yield response;
     if (!response.hasMore) return;
     if (response.views.length === 0)

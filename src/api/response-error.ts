@@ -3,6 +3,7 @@ import type { ApiError, Operation } from './errors/api-error.js';
 import { RefusedError } from './errors/refused-error.js';
 import { TryLaterError } from './errors/try-later-error.js';
 import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
+import type { Redact } from './redact.js';
 import { parseRetryAfter } from './retry-after.js';
 
 /** Server text is quoted up to this many characters. */
@@ -15,16 +16,22 @@ export interface RawResponse {
   readonly body: string;
 }
 
-/** The error that a response other than 2xx means. `keyName` is the environment variable that holds the key. */
+/** What is needed to explain a response. `keyName` is the environment variable that holds the key. */
+interface Surroundings {
+  readonly keyName: string;
+  readonly now: Date;
+  readonly redact: Redact;
+}
+
+/** The error that a response other than 2xx means. */
 export function responseError(
   operation: Operation,
   response: RawResponse,
-  keyName: string,
-  now: Date,
+  { keyName, now, redact }: Surroundings,
 ): ApiError {
   const { status } = response;
   const retryAfterMs = parseRetryAfter(response.retryAfter, now);
-  const said = `the server answered ${status}${quote(response.body)}.`;
+  const said = `the server answered ${status}${quote(response.body, redact)}.`;
   if (status === 429) {
     const wait = retryAfterMs === undefined ? '' : ` It asks to wait ${Math.ceil(retryAfterMs / 1000)} s.`;
     return new TryLaterError(
@@ -61,11 +68,16 @@ function adviceFor(status: number, keyName: string): string {
   }
 }
 
-function quote(body: string): string {
-  const words = serverWords(body).replaceAll(/\s+/g, ' ').trim();
+function quote(body: string, redact: Redact): string {
+  // Before tags are taken out, and after JSON's escapes are undone: either may hide the key. Half of one would pass
+  // unnoticed, so both come before anything is cut to length.
+  const words = plainWords(redact(serverWords(redact(body))));
   if (words === '') return '';
   return `: “${words.length > QUOTE_LENGTH ? `${words.slice(0, QUOTE_LENGTH)}…` : words}”`;
 }
+
+/** Untrusted text on one line, without characters that could steer a terminal. */
+export const plainWords = (text: string): string => text.replaceAll(/[\s\p{C}]+/gu, ' ').trim();
 
 /** The words in an error body: JSON in the shape seen in the field, plain text, or an HTML page without its tags. */
 function serverWords(body: string): string {

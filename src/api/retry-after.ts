@@ -1,5 +1,5 @@
 /** The longest wait that we believe: a server that asks for more is asked again after this. */
-const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
+export const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
 
 /**
  * The wait, in milliseconds, that a `Retry-After` header asks for: whole seconds or an HTTP date (RFC 9110, 10.2.3).

@@ -1,6 +1,6 @@
 import pRetry from 'p-retry';
-import { setTimeout as delay } from 'node:timers/promises';
 import { TryLaterError } from './errors/try-later-error.js';
+import { type Pace, sleepFor } from './pace.js';
 
 /** How often and how patiently a request that only reads is sent again. */
 export interface RetryPolicy {
@@ -15,16 +15,19 @@ export const DEFAULT_RETRIES: RetryPolicy = { retries: 4, minDelayMs: 500, maxDe
 export type OnRetry = (error: TryLaterError, retriesLeft: number) => void;
 
 /**
- * The one place where retrying is decided. Only a `TryLaterError` is retried: with growing, randomised delays, and not
- * before the `Retry-After` of the server. One that asks for longer than `maxDelayMs` is handed on, so that the caller
- * can let go of what it holds.
+ * The one place where retrying is decided. Only a `TryLaterError` is retried, with growing, randomised delays. A rate
+ * limit is told to the pace, which then holds every request back; any other `Retry-After` is waited for here, unless
+ * it is longer than `maxDelayMs`: then the caller is told, so that it can let go of what it holds.
  */
 export function retrying<Result>(
   attempt: () => Promise<Result>,
   policy: RetryPolicy,
+  pace: Pace,
   signal: AbortSignal | undefined,
   onRetry: OnRetry,
 ): Promise<Result> {
+  const waitOf = ({ reason, retryAfterMs = 0 }: TryLaterError) =>
+    reason === 'rate-limited' ? 0 : retryAfterMs;
   return pRetry(attempt, {
     retries: policy.retries,
     factor: 2,
@@ -35,14 +38,13 @@ export function retrying<Result>(
     unref: false,
     signal,
     shouldConsumeRetry: () => true,
-    shouldRetry: ({ error }) =>
-      error instanceof TryLaterError && (error.retryAfterMs ?? 0) <= policy.maxDelayMs,
+    shouldRetry: ({ error }) => error instanceof TryLaterError && waitOf(error) <= policy.maxDelayMs,
     onFailedAttempt: async ({ error, retriesLeft }) => {
-      if (!(error instanceof TryLaterError) || retriesLeft === 0) return;
-      const waitMs = error.retryAfterMs ?? 0;
-      if (waitMs > policy.maxDelayMs) return;
+      if (!(error instanceof TryLaterError)) return;
+      if (error.reason === 'rate-limited') await pace.refused(error.retryAfterMs);
+      if (retriesLeft === 0 || waitOf(error) > policy.maxDelayMs) return;
       onRetry(error, retriesLeft);
-      await delay(waitMs, undefined, signal ? { signal } : {});
+      await sleepFor(waitOf(error), signal);
     },
   });
 }

@@ -1,6 +1,6 @@
 import type { ProjectSettings } from '../config/schema.js';
 import { messageOf } from '../errors.js';
-import type { DayResult } from '../history/export.js';
+import type { DayResult } from '../history/load.js';
 import type { ExportPlan } from '../history/plan.js';
 import { plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';

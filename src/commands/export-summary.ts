@@ -1,5 +1,8 @@
-import type { DayResult } from '../history/export.js';
-import { plainDayRange } from '../format/days.js';
+import { PausedError } from '../api/errors/paused-error.js';
+import type { ExportOutcome } from '../history/export.js';
+import type { DayResult } from '../history/load.js';
+import type { Check } from '../history/verification.js';
+import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { ProjectExport } from '../schedule/steps/export.js';
 import { duration, type ExportCost } from './export-progress.js';
@@ -8,7 +11,7 @@ import { duration, type ExportCost } from './export-progress.js';
 export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCost): string[] {
   const name = project.name ?? project.id;
   if (outcome === undefined) return [`${name}: the platform has no views yet, so there is nothing to load.`];
-  const { plan, results } = outcome;
+  const { plan, results, check } = outcome;
   const loaded = results.filter((result) => result.outcome !== 'failed');
   const rows = loaded.reduce((sum, result) => sum + result.rows, 0);
   const added = loaded.filter((result) => result.outcome === 'added').length;
@@ -17,7 +20,12 @@ export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCos
       ? `${name}: no day loaded of ${plainDayRange(plan.range)}`
       : `${name}: ${counted(added, 'new day')} of ${plainDayRange(plan.range)}, ${counted(rows, 'row')}, ` +
         `${counted(cost.requests, 'request')}, ${duration(cost.elapsedMs)}`;
-  return [first, ...detailLines(plan.alreadyFinal, loaded, results)];
+  return [
+    first,
+    ...detailLines(plan.alreadyFinal, loaded, results),
+    ...checkLines(check),
+    ...leftLines(outcome),
+  ];
 }
 
 type LoadedDay = Exclude<DayResult, { outcome: 'failed' }>;
@@ -42,4 +50,27 @@ function detailLines(
     failed > 0 && `${failed} failed: tried again next time`,
   ];
   return facts.filter((fact) => fact !== false).map((fact) => `  ${fact}`);
+}
+
+function checkLines(check: Check | undefined): string[] {
+  if (check === undefined || check.days === 0 || check.stopped !== undefined) return [];
+  const found = check.differing.length;
+  const forgotten = check.forgotten.length;
+  return [
+    `  the last ${counted(check.days, 'final day')} checked against the platform: ` +
+      (found + forgotten === 0 ? 'all as stored' : `${counted(found, 'day')} differed and were loaded again`),
+    ...(forgotten === 0
+      ? []
+      : [`  ${counted(forgotten, 'day')} the platform no longer has; what is stored of them stays`]),
+  ];
+}
+
+function leftLines({ plan, results, stopped }: ExportOutcome): string[] {
+  if (stopped === undefined) return [];
+  const done = new Set(results.map(({ day }) => day));
+  const left = plan.days.filter(({ day }) => !done.has(day));
+  const requests = left.reduce((sum, planned) => sum + planned.requests, 0);
+  if (left.length === 0) return [];
+  const next = stopped instanceof PausedError ? `; go on after ${moment(stopped.resumeAt)}` : '';
+  return [`  ${counted(left.length, 'day')} left, about ${counted(requests, 'request')}${next}`];
 }

@@ -5,6 +5,7 @@ import { StepRunner } from '../schedule/loop.js';
 import { exportStep } from '../schedule/steps/export.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
+import { printExportPlan } from './export-plan.js';
 import { loadedLines } from './export-summary.js';
 import { dayArgument, ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
 import type { Act, Runtime } from './runtime.js';
@@ -15,6 +16,8 @@ import type { WorkspaceOptions } from './workspace.js';
 interface ExportOptions extends WorkspaceOptions {
   readonly from?: Day;
   readonly to?: Day;
+  readonly plan?: boolean;
+  readonly json?: boolean;
 }
 
 export function declareExport(program: Command, act: Act): void {
@@ -25,11 +28,14 @@ export function declareExport(program: Command, act: Act): void {
     )
     .option('--from <day>', 'first day, YYYY-MM-DD (default: where the history starts)', dayArgument)
     .option('--to <day>', 'last day, included (default: yesterday, UTC)', dayArgument)
+    .option('--plan', 'print which days, in how many requests and until when; send nothing')
+    .option('--json', 'with --plan: write JSON')
     .addHelpText(
       'after',
       `
 Examples:
   readership export                                       all that is due
+  readership export --plan                                what that would cost
   readership export --from 2026-01-01 --to 2026-01-31     what is due of January
 ${ENVIRONMENT_HELP}`,
     )
@@ -38,6 +44,7 @@ ${ENVIRONMENT_HELP}`,
 
 async function runExport(options: ExportOptions, runtime: Runtime): Promise<ExitCode> {
   checkBounds(options, runtime.now());
+  if (options.plan === true) return printExportPlan(options, runtime);
   return withSteps('export', options, runtime, async (context, _, progress) => {
     const runner = new StepRunner(context);
     const exported = await runner.step('export', () => exportStep(context, options));

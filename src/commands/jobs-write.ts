@@ -109,9 +109,11 @@ export function messageJob(
       );
     await planMessage(context.warehouse, job, { origin: 'typed', prompt: text, now: context.now() });
     const { stopped } = await submitWaiting(context, project, 'messages');
-    if (stopped !== undefined) throw stopped;
+    if (stopped !== undefined) throw errorOf(stopped);
   });
 }
+
+const errorOf = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
 export function markJobMerged(
   id: number,

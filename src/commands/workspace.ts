@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
 import { Client, type ClientOptions } from '../api/client.js';
+import type { Pace } from '../api/pace.js';
 import { apiKeyOf, type Configuration, loadConfiguration } from '../config/load.js';
 import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
@@ -62,7 +63,8 @@ export interface Connection {
 export async function connect(
   workspace: Workspace,
   runtime: Runtime,
-  callbacks: Pick<ClientOptions, 'onRetry' | 'onRequest'> = {},
+  callbacks: Pick<ClientOptions, 'onRetry' | 'onRequest'>,
+  paceOf: (project: ProjectSettings) => Pace | undefined,
 ): Promise<Connection> {
   const { configuration, settings } = workspace;
   const sandbox =
@@ -74,12 +76,14 @@ export async function connect(
     clientOf: (project) => {
       const known = clients.get(project.id);
       if (known !== undefined) return known;
+      const pace = paceOf(project);
       const client = new Client({
         baseUrl: sandbox?.baseUrl ?? settings.baseUrl,
         projectId: project.id,
         apiKey: configuration === undefined ? SANDBOX.apiKey : apiKeyOf(configuration, project),
         keyName: project.apiKeyEnv,
         now: runtime.now,
+        ...(pace === undefined ? {} : { pace }),
         ...callbacks,
       });
       clients.set(project.id, client);
@@ -98,6 +102,7 @@ const sandboxSettings = (workingDirectory: string): Settings =>
     baseUrl: 'http://127.0.0.1',
     projects: [{ id: SANDBOX.projectId, name: SANDBOX.projectName, siteUrl: SANDBOX.siteUrl }],
     dataDir: resolve(workingDirectory, 'data/sandbox'),
+    history: { requestsPerHour: 'unlimited' },
     improve: { mode: 'apply', exclude: ['/changelog/**'] },
     poll: { minDelay: '500ms', maxDelay: '2s' },
   });

@@ -1,4 +1,4 @@
-import { type Document, isMap, isNode, isScalar, type LineCounter } from 'yaml';
+import { type Document, isMap, isNode, isScalar, type LineCounter, visit } from 'yaml';
 import type { z } from 'zod';
 
 /** What is wrong with a configuration file, and where. */
@@ -18,6 +18,20 @@ export function faultsOf(issues: readonly Issue[], document: Document, lines: Li
       message: path.length === 0 ? text : `${nameOf(path)}: ${text}`,
     }))
     .sort((left, right) => left.line - right.line);
+}
+
+/** Aliases that name nothing: in a list of patterns, an asterisk that lacks its quotes. */
+export function strayAliases(document: Document, lines: LineCounter): Fault[] {
+  const faults: Fault[] = [];
+  visit(document, {
+    Alias: (_, alias) => {
+      if (alias.resolve(document) !== undefined) return;
+      const line = lines.linePos(alias.range?.[0] ?? 0).line;
+      const { source } = alias;
+      faults.push({ line, message: `YAML takes *${source} for an alias; put it in quotes: '*${source}'` });
+    },
+  });
+  return faults;
 }
 
 function describe(issue: Issue): { path: PropertyKey[]; text: string }[] {

@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { LineCounter, parseDocument } from 'yaml';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { type Fault, faultsOf } from './faults.js';
+import { type Fault, faultsOf, strayAliases } from './faults.js';
 import { type ProjectSettings, type Settings, settingsSchema } from './schema.js';
 
 export const CONFIG_FILE = 'readership.yaml';
@@ -88,6 +88,8 @@ function parseSettings(text: string, path: string): Settings {
       path,
       document.errors.map(({ message, pos }) => ({ line: lines.linePos(pos[0]).line, message })),
     );
+  const stray = strayAliases(document, lines);
+  if (stray.length > 0) throw faulty(path, stray);
   const parsed = settingsSchema.safeParse(document.toJS() ?? {}, { reportInput: true });
   if (!parsed.success) throw faulty(path, faultsOf(parsed.error.issues, document, lines));
   return parsed.data;

@@ -21,7 +21,7 @@ const durationSchema = z.string().transform((text, context): number => {
 const httpUrl = z
   .url({ protocol: /^https?$/, error: 'not an address: write https://…' })
   .refine(
-    (url) => !/^https?:\/\/[^/]*@/.test(url),
+    (url) => !/^https?:[/\\]*[^/\\]*@/i.test(url),
     'holds a user name or password; secrets belong in the environment',
   );
 
@@ -40,7 +40,13 @@ const historySchema = z.strictObject({
     .union([z.literal('auto'), daySchema], { error: 'write auto, or a day such as 2026-01-31' })
     .default('auto'),
   settleDays: z.int().min(0).max(60).default(3),
+  requestsPerHour: z
+    .union([z.literal('unlimited'), z.int().min(1)], {
+      error: 'write a whole number from 1 on, or unlimited',
+    })
+    .default(100),
   concurrency: z.int().min(1).max(32).default(6),
+  maxWait: durationSchema.default(120_000),
 });
 
 const improveSchema = z.strictObject({
@@ -69,7 +75,9 @@ const pollSchema = z.strictObject({
 
 /** `readership.yaml`. Every key but `baseUrl` and one project's id has a default. */
 export const settingsSchema = z.strictObject({
-  baseUrl: httpUrl.transform((url) => url.replace(/\/+$/, '')),
+  baseUrl: httpUrl
+    .refine((url) => !/[?#]/.test(url), 'holds a query or a fragment; paths are added to its end')
+    .transform((url) => url.replace(/\/+$/, '')),
   projects: z
     .array(projectSchema)
     .min(1, 'name at least one project')

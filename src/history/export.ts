@@ -1,109 +1,35 @@
-import pMap from 'p-map';
-import type { Client } from '../api/client.js';
-import { ContractError } from '../api/errors/contract-error.js';
-import { EndlessWalkError } from '../api/errors/endless-walk-error.js';
-import { TryLaterError } from '../api/errors/try-later-error.js';
-import { type Day, type DayRange } from '../day.js';
-import { messageOf } from '../errors.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
-import { readDayStates, recordFailedDay, storeDay, type StoreOutcome } from './ledger.js';
-import { type DayState, type ExportPlan, isSettled, planExport } from './plan.js';
-import { walkDay, type WalkedDay } from './walk.js';
+import { type DayRange, dayOf } from '../day.js';
+import { readDayLedger } from './ledger.js';
+import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
+import { type ExportPlan, planExport } from './plan.js';
+import { checkRecentDays, type Check, readLastVerification } from './verification.js';
 
-/** Days that fail one after another, with none loaded between them, before the server is taken to be down. */
-const MAX_FAILURES_IN_A_ROW = 5;
-
-/** What became of one day. */
-export type DayResult =
-  | {
-      readonly day: Day;
-      readonly outcome: StoreOutcome;
-      readonly state: Exclude<DayState, 'failed'>;
-      readonly rows: number;
-    }
-  | { readonly day: Day; readonly outcome: 'failed'; readonly error: unknown };
-
-/** What an export of one project did. `stopped` is why it ended before its last day; the days not reached are due next time. */
-export interface ExportOutcome {
+/** What an export of one project did. `check` is absent when the past was checked today already, or not reached. */
+export interface ExportOutcome extends LoadOutcome {
   readonly plan: ExportPlan;
-  readonly results: readonly DayResult[];
-  readonly stopped?: unknown;
+  readonly check?: Check | undefined;
 }
 
-export interface ExportTask {
-  readonly warehouse: Warehouse;
-  readonly client: Pick<Client, 'views'>;
-  readonly project: string;
+export interface ExportTask extends LoadTask {
   readonly range: DayRange;
-  readonly settleDays: number;
-  /** Days fetched at the same time. */
-  readonly concurrency: number;
-  readonly now: () => Date;
-  readonly signal?: AbortSignal;
-  readonly onPlan?: (plan: ExportPlan) => void;
-  readonly onDay?: (result: DayResult) => void;
+  readonly onPlan?: ((plan: ExportPlan) => void) | undefined;
 }
 
 /**
- * Loads the days of a range that are due. Each day is stored, or recorded as failed, by itself: one that fails leaves
- * what was stored of it, and the others go on. A fault that every other day would meet as well (a refused key, a rate
- * limit, a server that is down, an interruption) stops the export; days under way are finished or dropped whole.
+ * Loads the days of a range that are due, then, once a day, holds the settled recent past against the totals of the
+ * platform and loads again what differs.
  */
-export async function exportDays(task: ExportTask): Promise<ExportOutcome> {
-  const plan = planExport(await readDayStates(task.warehouse, task.project), task.range);
+export async function exportHistory(task: ExportTask): Promise<ExportOutcome> {
+  const { warehouse, project, now } = task;
+  const plan = planExport(await readDayLedger(warehouse, project), task.range, now());
   task.onPlan?.(plan);
-  const results: DayResult[] = [];
-  const stop = new AbortController();
-  const signal = task.signal ? AbortSignal.any([task.signal, stop.signal]) : stop.signal;
-  let failuresInARow = 0;
-
-  const visit = async (day: Day): Promise<void> => {
-    if (signal.aborted) return;
-    try {
-      const result = await attemptDay(task, day, signal);
-      failuresInARow = result.outcome === 'failed' ? failuresInARow + 1 : 0;
-      if (result.outcome === 'failed' && failuresInARow >= MAX_FAILURES_IN_A_ROW) stop.abort(result.error);
-      results.push(result);
-      task.onDay?.(result);
-    } catch (error) {
-      stop.abort(error);
-    }
-  };
-
-  await pMap(plan.days, visit, { concurrency: task.concurrency });
-  return signal.aborted ? { plan, results, stopped: signal.reason } : { plan, results };
+  const loaded = await loadDays(task, plan.days);
+  if (loaded.stopped !== undefined) return { plan, ...loaded };
+  const last = await readLastVerification(warehouse, project);
+  if (last !== undefined && dayOf(last) === dayOf(now())) return { plan, ...loaded };
+  const check = await checkRecentDays(task);
+  const results = [...loaded.results, ...check.repaired.results];
+  return check.stopped === undefined
+    ? { plan, results, check }
+    : { plan, results, check, stopped: check.stopped };
 }
-
-/** Loads a day, or records why it could not be loaded. Throws what every other day would meet as well. */
-async function attemptDay(task: ExportTask, day: Day, signal: AbortSignal): Promise<DayResult> {
-  try {
-    return await loadDay(task, day, signal);
-  } catch (error) {
-    if (!isOfThisDay(error)) throw error;
-    const at = { project: task.project, day, now: task.now() };
-    await recordFailedDay(task.warehouse, at, messageOf(error));
-    return { day, outcome: 'failed', error };
-  }
-}
-
-async function loadDay(task: ExportTask, day: Day, signal: AbortSignal): Promise<DayResult> {
-  const settled = isSettled(day, task.now(), task.settleDays);
-  const walked = await walkDay(task.client, day, settled, signal);
-  signal.throwIfAborted();
-  const state = stateOf(walked, settled);
-  const at = { project: task.project, day, now: task.now() };
-  const outcome = await storeDay(task.warehouse, at, walked, state);
-  return { day, outcome, state, rows: walked.rows.length };
-}
-
-const stateOf = ({ verdict }: WalkedDay, settled: boolean): Exclude<DayState, 'failed'> =>
-  verdict === 'inconsistent' ? 'inconsistent' : settled ? 'final' : 'provisional';
-
-/**
- * Faults that may be of one day alone: what the server sent for it, or a request that kept failing. After any other
- * (a refusal, a rate limit, no connection, a full disk) the day was not really read, so it stays as it was.
- */
-const isOfThisDay = (error: unknown): boolean =>
-  error instanceof ContractError ||
-  error instanceof EndlessWalkError ||
-  (error instanceof TryLaterError && (error.reason === 'server-fault' || error.reason === 'connection-lost'));

@@ -6,29 +6,42 @@ import { appendRows, type Column } from '../warehouse/append.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
 import { countChangedPages, equalCounts } from './counts.js';
-import type { DayState } from './plan.js';
-import type { WalkedDay } from './walk.js';
+import type { DayLedger, DayState } from './plan.js';
+import type { DayViews, WalkedDay } from './walk.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const RECORD_LOAD = statement('record-load');
 const RECORD_FAILURE = statement('record-failure');
 const RECORD_FIRST_FAILURE = statement('record-first-failure');
 const RECORD_RESTATEMENT = statement('record-restatement');
-const DAY_STATES = statement('day-states');
+const RECORD_UNCHANGED = statement('record-unchanged');
+const DAY_LEDGER = statement('day-ledger');
 const STORED_DAY = statement('stored-day');
 const STORED_PAGES = statement('stored-pages');
 
 const EPOCH = toDay('1970-01-01');
 
-const stateRow = z.object({
+const ledgerRow = viewCountsSchema.extend({
   day: dayColumn,
   state: z.enum(['provisional', 'final', 'inconsistent', 'failed']),
+  is_stored: z.boolean(),
+  pages: z.int().nullable(),
 });
 
-/** The state of every day of a project that was ever asked for. */
-export async function readDayStates(reader: Reader, project: string): Promise<Map<Day, DayState>> {
-  const rows = await reader.query(DAY_STATES, stateRow, { project });
-  return new Map(rows.map(({ day, state }) => [day, state]));
+/** Every day of a project that was ever asked for, oldest first. */
+export async function readDayLedger(reader: Reader, project: string): Promise<DayLedger> {
+  const rows = await reader.query(DAY_LEDGER, ledgerRow, { project });
+  return new Map(rows.map((row) => [row.day, row]));
+}
+
+/** What is stored of a day; undefined when nothing is. */
+export async function readStoredDay(
+  reader: Reader,
+  at: { readonly project: string; readonly day: Day },
+): Promise<DayViews | undefined> {
+  const [totals] = await reader.query(STORED_DAY, viewCountsSchema, { ...at });
+  if (totals === undefined) return undefined;
+  return { totals, rows: await reader.query(STORED_PAGES, pageViewsSchema, { ...at }) };
 }
 
 /** A day of a project, and when something is recorded of it. */
@@ -71,6 +84,11 @@ export function storeDay(
   });
 }
 
+/** Records that a day was read again and is as it was stored. */
+export function confirmDay(warehouse: Warehouse, at: DayAt, state: 'provisional' | 'final'): Promise<void> {
+  return warehouse.transaction((transaction) => transaction.execute(RECORD_UNCHANGED, { ...at, state }));
+}
+
 /** Records that a day could not be loaded. Rows stored by an earlier load stay. */
 export function recordFailedDay(warehouse: Warehouse, at: DayAt, failure: string): Promise<void> {
   const failed = { ...at, failure };
@@ -85,10 +103,10 @@ async function compareWithStored(
   at: DayAt,
   { totals, rows }: WalkedDay,
 ): Promise<{ outcome: StoreOutcome; pages: number }> {
-  const [stored] = await reader.query(STORED_DAY, viewCountsSchema, { ...at });
+  const stored = await readStoredDay(reader, at);
   if (stored === undefined) return { outcome: 'added', pages: rows.length };
-  const pages = countChangedPages(await reader.query(STORED_PAGES, pageViewsSchema, { ...at }), rows);
-  return { outcome: pages === 0 && equalCounts(stored, totals) ? 'unchanged' : 'restated', pages };
+  const pages = countChangedPages(stored.rows, rows);
+  return { outcome: pages === 0 && equalCounts(stored.totals, totals) ? 'unchanged' : 'restated', pages };
 }
 
 async function replacePages(transaction: Transaction, at: DayAt, rows: readonly PageViews[]): Promise<void> {

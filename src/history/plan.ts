@@ -1,31 +1,89 @@
+import type { Priority } from '../api/pace.js';
+import { LIMITS, type ViewCounts } from '../api/schema.js';
 import { type Day, daysBetween, daysIn, type DayRange, lastEndedDay } from '../day.js';
 
 /** How far a stored day can be trusted: see `day_loads.state`. A day that was never asked for has no state. */
 export type DayState = 'provisional' | 'final' | 'inconsistent' | 'failed';
 
-/** Whether `day` had ended `settleDays` whole days before `now`: late events have arrived, its numbers stay. */
-export const isSettled = (day: Day, now: Date, settleDays: number): boolean =>
-  daysBetween(day, lastEndedDay(now)) >= settleDays;
+/** What the ledger knows of a day. */
+export interface DayRecord extends ViewCounts {
+  readonly day: Day;
+  readonly state: DayState;
+  readonly is_stored: boolean;
+  readonly pages: number | null;
+}
+
+export type DayLedger = ReadonlyMap<Day, DayRecord>;
+
+/** A day to load: why, how urgently, and the fewest requests it takes as far as we know. */
+export interface PlannedDay {
+  readonly day: Day;
+  readonly due: 'yesterday' | 'missing' | Exclude<DayState, 'final'>;
+  readonly priority: Priority;
+  readonly requests: number;
+}
 
 /** Days to load, in the order in which to load them, and how many of the range need nothing. */
 export interface ExportPlan {
   readonly range: DayRange;
-  readonly days: readonly Day[];
+  readonly days: readonly PlannedDay[];
   readonly alreadyFinal: number;
+  readonly requests: number;
 }
 
+/** Whether `day` had ended `settleDays` whole days before `now`: late events have arrived, its numbers stay. */
+export const isSettled = (day: Day, now: Date, settleDays: number): boolean =>
+  daysBetween(day, lastEndedDay(now)) >= settleDays;
+
+/** The fewest requests that read a day of `pages` pages. */
+export const requestsFor = (pages: number): number => Math.max(1, Math.ceil(pages / LIMITS.viewsPage.max));
+
+/** The requests of an ordinary night at their most: yesterday, the days still settling, and the check of the past. */
+export const nightlyRequests = (pages: number, settleDays: number): number =>
+  (settleDays + 1) * requestsFor(pages) + 1;
+
+/** Pages of the newest stored day: what to expect of a day not read yet. */
+export function expectedPages(ledger: DayLedger): number {
+  const stored = [...ledger.values()].filter((record) => record.pages !== null);
+  const newest = stored.reduce<DayRecord | undefined>(
+    (latest, record) => (latest === undefined || record.day > latest.day ? record : latest),
+    undefined,
+  );
+  return newest?.pages ?? 0;
+}
+
+/** Why days are due, in the order in which they are loaded. */
+export const DUE_ORDER: readonly PlannedDay['due'][] = [
+  'yesterday',
+  'provisional',
+  'failed',
+  'inconsistent',
+  'missing',
+];
+
 /**
- * The days of `range` that are missing, failed, inconsistent or provisional. Days that changed or may have changed
- * lately come first, then the holes, newest first, so that a long backfill never keeps yesterday waiting.
+ * The days of `range` that are due: yesterday first, then those that may have changed or went wrong, then the holes,
+ * each newest first, so that a long backfill never keeps the latest days waiting.
  */
-export function planExport(states: ReadonlyMap<Day, DayState>, range: DayRange): ExportPlan {
-  const days = daysIn(range).reverse();
-  const open = days.filter((day) => states.get(day) !== 'final');
-  const yesterday = range.last;
-  const isUrgent = (day: Day) => day === yesterday || states.has(day);
-  return {
-    range,
-    days: [...open.filter(isUrgent), ...open.filter((day) => !isUrgent(day))],
-    alreadyFinal: days.length - open.length,
-  };
+export function planExport(ledger: DayLedger, range: DayRange, now: Date): ExportPlan {
+  const pages = expectedPages(ledger);
+  const yesterday = lastEndedDay(now);
+  const all = daysIn(range);
+  const days = all
+    .flatMap((day) => planDay(day, ledger.get(day), yesterday, pages))
+    .sort(
+      (left, right) =>
+        DUE_ORDER.indexOf(left.due) - DUE_ORDER.indexOf(right.due) || (left.day < right.day ? 1 : -1),
+    );
+  const requests = days.reduce((sum, day) => sum + day.requests, 0);
+  return { range, days, alreadyFinal: all.length - days.length, requests };
+}
+
+function planDay(day: Day, record: DayRecord | undefined, yesterday: Day, expected: number): PlannedDay[] {
+  if (record?.state === 'final') return [];
+  const due = day === yesterday && record?.is_stored !== true ? 'yesterday' : (record?.state ?? 'missing');
+  const priority = due === 'missing' ? 'backfill' : 'urgent';
+  // A provisional day that did not change is known by its first page.
+  const requests = due === 'provisional' ? 1 : requestsFor(record?.pages ?? expected);
+  return [{ day, due, priority, requests }];
 }

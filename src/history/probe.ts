@@ -1,4 +1,4 @@
-import type { Client } from '../api/client.js';
+import type { Client, ReadOptions } from '../api/client.js';
 import type { ViewCounts } from '../api/schema.js';
 import { addDays, type Day, day, daysBetween, type DayRange } from '../day.js';
 import { equalCounts, NO_VIEWS } from './counts.js';
@@ -10,11 +10,15 @@ export const EARLIEST_DAY = day('2015-01-01');
 export async function probeTotals(
   client: Pick<Client, 'views'>,
   { first, last }: DayRange,
-  signal?: AbortSignal,
+  options?: ReadOptions,
 ): Promise<ViewCounts> {
   const query = { dateFrom: first, dateTo: addDays(last, 1), limit: 1, offset: 0 };
-  return (await client.views(query, signal)).totals;
+  return (await client.views(query, options)).totals;
 }
+
+/** The most requests that `findFirstDay` sends. */
+export const requestsToFindFirstDay = (last: Day): number =>
+  1 + Math.ceil(Math.log2(daysBetween(EARLIEST_DAY, last) + 1));
 
 /**
  * The first day with a view up to `last`, by bisection over the totals of everything before: one request, and one more
@@ -23,10 +27,10 @@ export async function probeTotals(
 export async function findFirstDay(
   client: Pick<Client, 'views'>,
   last: Day,
-  signal?: AbortSignal,
+  options?: ReadOptions,
 ): Promise<Day | undefined> {
   const hasViewsUpTo = async (candidate: Day) =>
-    !equalCounts(await probeTotals(client, { first: EARLIEST_DAY, last: candidate }, signal), NO_VIEWS);
+    !equalCounts(await probeTotals(client, { first: EARLIEST_DAY, last: candidate }, options), NO_VIEWS);
   if (!(await hasViewsUpTo(last))) return undefined;
   let low = 0;
   let high = daysBetween(EARLIEST_DAY, last);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Client } from '../api/client.js';
 import { type Day, type DayRange, lastEndedDay } from '../day.js';
-import { dayColumn, readSql } from '../warehouse/query.js';
+import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { findFirstDay } from './probe.js';
 
@@ -30,11 +30,17 @@ export async function resolveRange(request: RangeRequest): Promise<DayRange | un
   return first === undefined ? undefined : { first, last };
 }
 
+/** The first day with a view, where it was looked for and found. */
+export async function readHistoryStart(reader: Reader, project: string): Promise<Day | undefined> {
+  const [known] = await reader.query(HISTORY_START, z.object({ day: dayColumn }), { project });
+  return known?.day;
+}
+
 async function findStart(request: RangeRequest, yesterday: Day): Promise<Day | undefined> {
   const { warehouse, client, project, now, signal } = request;
-  const [known] = await warehouse.query(HISTORY_START, z.object({ day: dayColumn }), { project });
-  if (known !== undefined) return known.day;
-  const firstDay = await findFirstDay(client, yesterday, signal);
+  const known = await readHistoryStart(warehouse, project);
+  if (known !== undefined) return known;
+  const firstDay = await findFirstDay(client, yesterday, { signal });
   if (firstDay === undefined) return undefined;
   await warehouse.transaction((transaction) =>
     transaction.execute(RECORD_HISTORY_START, { project, first_day: firstDay, now }),

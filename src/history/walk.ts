@@ -1,27 +1,37 @@
-import type { Client } from '../api/client.js';
+import type { Client, ReadOptions } from '../api/client.js';
 import { EndlessWalkError } from '../api/errors/endless-walk-error.js';
 import { viewsPages } from '../api/pages.js';
-import type { PageViews, ViewCounts } from '../api/schema.js';
+import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { countChangedPages, distanceOfCounts, equalCounts, subtractCounts, sumCounts } from './counts.js';
 
-/** A day is walked again this often, at most, when its walk does not add up. */
+/** A day is walked this often, at most, when its walk does not add up. */
 const MAX_WALKS = 3;
 
-/** One reading of a day from its first page to its last. Each path stands in `rows` once. */
-interface Walk {
+/** A day as it was read. */
+export interface DayViews {
   readonly totals: ViewCounts;
+  /** Each path stands here once. */
   readonly rows: readonly PageViews[];
+}
+
+/** One reading of a day from its first page to its last. */
+interface Walk extends DayViews {
   /** Whether the pages disagreed on the totals, or named a path twice: rows moved while they were read. */
   readonly moved: boolean;
 }
 
 /** What a day's walks came to. `unattributed` is the site total less the sum of the rows. */
-export interface WalkedDay {
-  readonly totals: ViewCounts;
-  readonly rows: readonly PageViews[];
+export interface WalkedDay extends DayViews {
   readonly verdict: 'consistent' | 'unattributed' | 'inconsistent';
   readonly unattributed: ViewCounts;
+}
+
+export interface WalkOptions extends ReadOptions {
+  /** Whether late events have arrived, so that the day no longer changes. */
+  readonly isSettled: boolean;
+  /** What an earlier walk stored, when that added up. */
+  readonly stored?: DayViews | undefined;
 }
 
 /**
@@ -29,19 +39,21 @@ export interface WalkedDay {
  * does is handed on as the best seen, `inconsistent`. A settled day that reads the same twice and still does not add
  * up is taken as it is, its difference `unattributed`: reading it a third time would not help.
  *
+ * When the totals and the first page are those stored, the day is `unchanged`, and no further page is asked for.
+ *
  * Throws what the client throws, and an `EndlessWalkError` when the pages do not end.
  */
 export async function walkDay(
   client: Pick<Client, 'views'>,
   day: Day,
-  isSettled: boolean,
-  signal?: AbortSignal,
-): Promise<WalkedDay> {
+  options: WalkOptions,
+): Promise<WalkedDay | 'unchanged'> {
   const walks: Walk[] = [];
   while (walks.length < MAX_WALKS) {
-    const walk = await walkOnce(client, day, signal);
+    const walk = await walkOnce(client, day, options, walks.length === 0 ? options.stored : undefined);
+    if (walk === 'unchanged') return walk;
     if (addsUp(walk)) return walked(walk, 'consistent');
-    if (isSettled && walks.some((earlier) => isSameReading(earlier, walk)))
+    if (options.isSettled && walks.some((earlier) => isSameReading(earlier, walk)))
       return walked(walk, 'unattributed');
     walks.push(walk);
   }
@@ -49,24 +61,40 @@ export async function walkDay(
   return walked(best, 'inconsistent');
 }
 
-async function walkOnce(client: Pick<Client, 'views'>, day: Day, signal?: AbortSignal): Promise<Walk> {
+async function walkOnce(
+  client: Pick<Client, 'views'>,
+  day: Day,
+  options: ReadOptions,
+  stored: DayViews | undefined,
+): Promise<Walk | 'unchanged'> {
   const rows = new Map<string, PageViews>();
   let totals: ViewCounts | undefined;
   let moved = false;
-  for await (const page of viewsPages(client, { dateFrom: day, dateTo: addDays(day, 1) }, signal)) {
+  for await (const page of viewsPages(client, { dateFrom: day, dateTo: addDays(day, 1) }, options)) {
+    if (totals === undefined && stored !== undefined && isStartOf(stored, page)) return 'unchanged';
     moved ||= totals !== undefined && !equalCounts(totals, page.totals);
     totals = page.totals;
     const known = rows.size;
     for (const row of page.views) rows.set(row.path, row);
-    const isNew = rows.size - known;
-    moved ||= isNew < page.views.length;
-    if (isNew === 0 && page.views.length > 0 && page.hasMore)
+    const added = rows.size - known;
+    moved ||= added < page.views.length;
+    if (added === 0 && page.views.length > 0 && page.hasMore)
       throw new EndlessWalkError(
         'a page of the export only repeats earlier ones, yet the server says that more follow',
       );
   }
   if (totals === undefined) throw new EndlessWalkError('the export has no page at all');
   return { totals, rows: [...rows.values()], moved };
+}
+
+/** Whether a first page is that of a stored day which goes on: the interface promises no order, so any rows will do. */
+function isStartOf(stored: DayViews, page: ViewsResponse): boolean {
+  if (!page.hasMore || page.views.length === 0 || !equalCounts(stored.totals, page.totals)) return false;
+  const byPath = new Map(stored.rows.map((row) => [row.path, row]));
+  return page.views.every((row) => {
+    const known = byPath.get(row.path);
+    return known !== undefined && equalCounts(known, row);
+  });
 }
 
 const addsUp = (walk: Walk): boolean => !walk.moved && gap(walk) === 0;

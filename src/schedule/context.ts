@@ -1,7 +1,7 @@
 import type { Job } from '../agents/ledger.js';
 import type { Client } from '../api/client.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import type { DayResult } from '../history/export.js';
+import type { DayResult } from '../history/load.js';
 import type { ExportPlan } from '../history/plan.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 

@@ -4,7 +4,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 const START_STEP = readSql(import.meta.url, 'statements/start-step.sql');
 const END_STEP = readSql(import.meta.url, 'statements/end-step.sql');
 
-export type StepName = 'export' | 'improve' | 'poll' | 'report' | 'publish';
+export type StepName = 'export' | 'improve' | 'poll' | 'report' | 'publish' | 'audit';
 
 /** How a step ended: `later` asks to be tried again, `interrupted` was told to stop. */
 export type StepOutcome = 'done' | 'failed' | 'later' | 'interrupted';

@@ -1,4 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import pLimit from 'p-limit';
 import { z } from 'zod';
 import { type Parameters, queryRows, type Reader } from './query.js';
 
@@ -7,7 +8,7 @@ import { type Parameters, queryRows, type Reader } from './query.js';
  * under way, what others ask waits.
  */
 export class Warehouse implements Reader {
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #inTurn = pLimit(1);
 
   constructor(
     readonly path: string,
@@ -51,12 +52,6 @@ export class Warehouse implements Reader {
         await this.release();
       }
     });
-  }
-
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const mine = this.#turn.then(work, work);
-    this.#turn = mine.catch(() => undefined);
-    return mine;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Day } from '../../day.js';
 import type { ProjectSettings } from '../../config/schema.js';
-import { exportDays, type ExportOutcome } from '../../history/export.js';
+import { exportHistory, type ExportOutcome } from '../../history/export.js';
 import { resolveRange } from '../../history/range.js';
 import type { StepContext, StepResult } from '../context.js';
 
@@ -50,7 +50,7 @@ async function exportProject(
   const { start, settleDays, concurrency } = settings.history;
   const range = await resolveRange({ ...common, ...bounds, start, now: now() });
   if (range === undefined) return undefined;
-  return exportDays({
+  return exportHistory({
     ...common,
     ...{ range, settleDays, concurrency, now },
     onPlan: (plan) => observer.onExportPlan?.(project, plan),

@@ -10,7 +10,7 @@ CREATE TABLE runs (
 
 COMMENT ON TABLE runs IS 'What each step did. One row per execution of a step.';
 COMMENT ON COLUMN runs.run IS 'Id shared by the steps of one command';
-COMMENT ON COLUMN runs.step IS 'export, improve, poll, report or publish';
+COMMENT ON COLUMN runs.step IS 'export, improve, poll, report, publish or audit';
 COMMENT ON COLUMN runs.started_at IS 'When the step began (UTC)';
 COMMENT ON COLUMN runs.ended_at IS 'When the step ended (UTC); NULL while it runs, or when it was killed';
 COMMENT ON COLUMN runs.outcome IS 'running, done, failed, later (told to try again later), interrupted';

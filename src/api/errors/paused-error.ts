@@ -1,0 +1,13 @@
+import { ReadershipError } from '../../errors.js';
+
+/** The next request may be sent only at `resumeAt`, which is later than anybody here waits for. */
+export class PausedError extends ReadershipError {
+  readonly exitCode = 75;
+
+  constructor(
+    why: string,
+    readonly resumeAt: Date,
+  ) {
+    super(`${why} The next request may be sent at ${resumeAt.toISOString()}.`);
+  }
+}

@@ -1,0 +1,42 @@
+import { addMilliseconds } from 'date-fns';
+import { setTimeout as delay } from 'node:timers/promises';
+import { PausedError } from './errors/paused-error.js';
+
+/**
+ * What a request is for: `urgent` ones keep the latest days right, `backfill` ones fill in the past and leave room for
+ * the others.
+ */
+export type Priority = 'urgent' | 'backfill';
+
+/** Decides when the next request may be sent. One pace is shared by all that use the same key. */
+export interface Pace {
+  /** Resolves when one request may be sent; throws when that would take too long, or the signal aborts. */
+  readonly before: (priority: Priority, signal?: AbortSignal) => Promise<void>;
+  /** The server answered 429, with or without saying how long to wait: nobody asks before that is over. */
+  readonly refused: (retryAfterMs: number | undefined) => Promise<void>;
+}
+
+/** Waits, in milliseconds; rejects with the signal's reason when it aborts. */
+export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
+
+export const sleepFor: Sleep = async (ms, signal) => {
+  // Cut short by an abort, it ends with the abort's reason, as everything else does.
+  await delay(ms, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
+};
+
+/** A pace that sends at once, and after a refusal not before the server said; it waits up to `maxWaitMs` for that. */
+export function pauseWhenRefused(now: () => Date, maxWaitMs: number): Pace {
+  let pausedUntil = new Date(0);
+  return {
+    before: async (_, signal) => {
+      const waitMs = pausedUntil.getTime() - now().getTime();
+      if (waitMs > maxWaitMs)
+        throw new PausedError('The server asked not to be asked for a while.', pausedUntil);
+      if (waitMs > 0) await sleepFor(waitMs, signal);
+    },
+    refused: (retryAfterMs = 0) => {
+      pausedUntil = addMilliseconds(now(), retryAfterMs);
+      return Promise.resolve();
+    },
+  };
+}

@@ -1,0 +1,184 @@
+import { addMilliseconds } from 'date-fns';
+import { randomUUID } from 'node:crypto';
+import pLimit from 'p-limit';
+import { z } from 'zod';
+import { PausedError } from '../api/errors/paused-error.js';
+import { type Pace, type Priority, type Sleep, sleepFor } from '../api/pace.js';
+import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+import { BLOCK_LIFE_MS, type HourState, hourState, nextFreeAt, usedRequests } from './hour.js';
+
+const RECENT_USES = readSql(import.meta.url, 'statements/recent-uses.sql');
+const RECORD_USE = readSql(import.meta.url, 'statements/record-use.sql');
+const RETURN_UNUSED = readSql(import.meta.url, 'statements/return-unused.sql');
+
+/** Requests reserved with one commit. A crash overcounts by less than this for each priority. */
+const BLOCK_REQUESTS = 10;
+
+/** A server that asks for no longer than this limits bursts; one that asks for more has spent the hour. */
+const BURST_WAIT_MS = 60_000;
+
+/** The pause after a refusal that names no wait, where no hourly limit tells when the next request is free. */
+const DEFAULT_PAUSE_MS = 60_000;
+
+const useRow = z.object({
+  used_at: timestampColumn,
+  requests: z.int(),
+  paused_until: timestampColumn.nullable(),
+});
+
+/** The ledger of a bucket as of `now`. */
+export const readHour = async (reader: Reader, bucket: string, now: Date): Promise<HourState> =>
+  hourState(
+    await reader.query(RECENT_USES, useRow, { bucket, now, since: addMilliseconds(now, -7_200_000) }),
+    now,
+  );
+
+export interface BudgetOptions {
+  readonly warehouse: Warehouse;
+  /** What shares the budget. */
+  readonly bucket: string;
+  /** Requests in any rolling hour. */
+  readonly limit: number | 'unlimited';
+  /** Of these, kept for urgent requests. */
+  readonly reserve: number;
+  /** How long a request may wait for its turn. */
+  readonly maxWaitMs: number;
+  readonly now: () => Date;
+  readonly sleep?: Sleep;
+  /** Told when everybody waits, and until when. */
+  readonly onWait?: (until: Date) => void;
+}
+
+interface LedgerEntry {
+  readonly id: string;
+  readonly now: Date;
+  readonly requests: number;
+  readonly cause: 'reserved' | 'refused';
+  readonly paused_until: Date | null;
+}
+
+interface Block {
+  readonly id: string;
+  readonly reservedAt: Date;
+  left: number;
+}
+
+/**
+ * A budget of requests that survives restarts: reserved in the ledger, in blocks, before they are sent, so that a crash
+ * can only overcount. Requests take turns here, so when one waits, all do.
+ */
+export class RequestBudget implements Pace {
+  readonly #options: BudgetOptions;
+  readonly #blocks = new Map<Priority, Block>();
+  #pausedUntil: Date | undefined;
+  #isRead = false;
+  readonly #inTurn = pLimit(1);
+
+  constructor(options: BudgetOptions) {
+    this.#options = options;
+  }
+
+  readonly before = (priority: Priority, signal?: AbortSignal): Promise<void> =>
+    this.#inTurn(() => this.#take(priority, signal));
+
+  readonly refused = (retryAfterMs: number | undefined): Promise<void> =>
+    this.#inTurn(() => this.#recordRefusal(retryAfterMs));
+
+  /** Returns what was reserved and not spent. */
+  close(): Promise<void> {
+    return this.#inTurn(async () => {
+      const { warehouse } = this.#options;
+      for (const { id, left } of this.#blocks.values())
+        if (left > 0)
+          await warehouse.transaction((transaction) =>
+            transaction.execute(RETURN_UNUSED, { id, unused: left }),
+          );
+      this.#blocks.clear();
+    });
+  }
+
+  async #take(priority: Priority, signal: AbortSignal | undefined): Promise<void> {
+    for (;;) {
+      signal?.throwIfAborted();
+      const now = this.#options.now();
+      const until = await this.#nextTurn(priority, now);
+      if (until <= now) return;
+      await this.#waitUntil(until, now, signal);
+    }
+  }
+
+  /** Takes a request and says `now`, or takes none and says when to try again. */
+  async #nextTurn(priority: Priority, now: Date): Promise<Date> {
+    const { limit } = this.#options;
+    if (!this.#isRead) {
+      this.#pausedUntil = (await this.#readHour(now)).pausedUntil;
+      this.#isRead = true;
+    }
+    if (this.#pausedUntil !== undefined && this.#pausedUntil > now) return this.#pausedUntil;
+    if (limit === 'unlimited') return now;
+    const block = this.#blocks.get(priority);
+    if (block !== undefined && block.left > 0 && now < addMilliseconds(block.reservedAt, BLOCK_LIFE_MS)) {
+      block.left--;
+      return now;
+    }
+    return this.#reserve(priority, limit, now);
+  }
+
+  /** Reserves a block and takes its first request, or says when a request will be free. */
+  async #reserve(priority: Priority, limit: number, now: Date): Promise<Date> {
+    const allowed = priority === 'backfill' ? Math.max(1, limit - this.#options.reserve) : limit;
+    const hour = await this.#readHour(now);
+    const free = Math.min(BLOCK_REQUESTS, allowed - usedRequests(hour));
+    if (free < 1) return nextFreeAt(hour, allowed, 1, now);
+    const id = randomUUID();
+    await this.#record({ id, now, requests: free, cause: 'reserved', paused_until: null });
+    this.#blocks.set(priority, { id, reservedAt: now, left: free - 1 });
+    return now;
+  }
+
+  /**
+   * A refusal is believed at once. When the server means the hour, others have spent what our count says is left, so
+   * the ledger counts it as spent now: a second refusal would be our own fault.
+   */
+  async #recordRefusal(retryAfterMs: number | undefined): Promise<void> {
+    const { limit } = this.#options;
+    const now = this.#options.now();
+    const isBurst = retryAfterMs !== undefined && retryAfterMs <= BURST_WAIT_MS;
+    const unknownUses =
+      limit === 'unlimited' || isBurst ? 0 : Math.max(0, limit - usedRequests(await this.#readHour(now)));
+    const pauseMs = retryAfterMs ?? (limit === 'unlimited' ? DEFAULT_PAUSE_MS : 0);
+    const pausedUntil = addMilliseconds(now, pauseMs);
+    const id = randomUUID();
+    await this.#record({ id, now, requests: unknownUses, cause: 'refused', paused_until: pausedUntil });
+    this.#pausedUntil = pausedUntil;
+    this.#blocks.clear();
+  }
+
+  async #waitUntil(until: Date, now: Date, signal: AbortSignal | undefined): Promise<void> {
+    const { limit, maxWaitMs, onWait, sleep = sleepFor } = this.#options;
+    const waitMs = until.getTime() - now.getTime();
+    if (waitMs > maxWaitMs) {
+      const what =
+        this.#pausedUntil !== undefined && this.#pausedUntil >= until
+          ? 'The server asked not to be asked for a while.'
+          : `The budget of ${limit} requests an hour is spent.`;
+      throw new PausedError(what, until);
+    }
+    onWait?.(until);
+    await sleep(waitMs, signal);
+  }
+
+  #readHour(now: Date): Promise<HourState> {
+    return readHour(this.#options.warehouse, this.#options.bucket, now);
+  }
+
+  #record(use: LedgerEntry): Promise<void> {
+    const { warehouse, bucket } = this.#options;
+    const horizon = addMilliseconds(use.now, -48 * 3_600_000);
+    return warehouse.transaction(async (transaction) => {
+      await transaction.execute('DELETE FROM request_uses WHERE used_at < $horizon::TIMESTAMP', { horizon });
+      await transaction.execute(RECORD_USE, { bucket, ...use });
+    });
+  }
+}

@@ -1,0 +1,74 @@
+import type { Command } from 'commander';
+import { dayList } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+import { StepRunner } from '../schedule/loop.js';
+import { auditStep, type ProjectAudit } from '../schedule/steps/audit.js';
+import { publishStep } from '../schedule/steps/publish.js';
+import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
+import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
+import type { Act, Runtime } from './runtime.js';
+import { reportFaults } from './step-faults.js';
+import { withSteps } from './with-steps.js';
+import type { WorkspaceOptions } from './workspace.js';
+
+interface AuditCommandOptions extends WorkspaceOptions {
+  readonly repair?: boolean;
+  readonly deep?: boolean;
+}
+
+export function declareAudit(program: Command, act: Act): void {
+  withProjectOption(withWorkspaceOptions(program.command('audit')))
+    .summary('verify the stored history against the platform, with as few requests as possible')
+    .description(
+      'Holds the final days against the totals of the platform: one request for a whole history without gaps, and about one for each halving to find a day that differs. It compares sums, so a change that keeps the totals of its day passes; --deep reads every day whole. Exits 1 when something differs and was not repaired.',
+    )
+    .option('--repair', 'load again what differs')
+    .option('--deep', 'read every day whole: as many requests as a backfill')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  readership audit
+  readership audit --repair
+${ENVIRONMENT_HELP}`,
+    )
+    .action((options: AuditCommandOptions) => act((runtime) => audit(options, runtime)));
+}
+
+function audit(options: AuditCommandOptions, runtime: Runtime): Promise<ExitCode> {
+  const { repair = false, deep = false } = options;
+  return withSteps('audit', options, runtime, async (context, _, progress) => {
+    const runner = new StepRunner(context);
+    const audits = await runner.step('audit', () => auditStep(context, { repair, deep }));
+    progress.end();
+    await runner.step('publish', () => publishStep(context, runner.changed));
+    for (const one of audits ?? []) runtime.output.data(auditLines(one).join('\n'));
+    reportFaults(runner.faults, runtime);
+    const isLeft = (audits ?? []).some(
+      (one) => one.audit.repaired === undefined && one.audit.differing.length + one.audit.damaged.length > 0,
+    );
+    return isLeft ? 1 : exitCodeOfFaults(runner.faults);
+  });
+}
+
+function auditLines({ project, audit }: ProjectAudit): string[] {
+  const { days, differing, damaged, forgotten, repaired } = audit;
+  const name = project.name ?? project.id;
+  if (days === 0) return [`${name}: there is no final day to verify yet.`];
+  const reloaded = repaired?.results.filter((result) => result.outcome !== 'failed').length ?? 0;
+  const isClean = differing.length + damaged.length + forgotten.length === 0;
+  return [
+    `${name}: ${counted(days, 'final day')} verified${isClean ? ': all as stored' : ''}`,
+    ...(differing.length === 0 ? [] : [`  differ from the platform: ${dayList(differing)}`]),
+    ...(damaged.length === 0 ? [] : [`  do not add up here: ${dayList(damaged)}`]),
+    ...(forgotten.length === 0
+      ? []
+      : [`  the platform no longer has ${counted(forgotten.length, 'day')}; what is stored of them stays`]),
+    ...(repaired === undefined || repaired.results.length === 0
+      ? []
+      : [`  ${counted(reloaded, 'day')} loaded again`]),
+    ...(repaired === undefined && differing.length + damaged.length > 0
+      ? ['  load them again: readership audit --repair']
+      : []),
+  ];
+}

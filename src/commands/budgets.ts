@@ -1,0 +1,50 @@
+import type { Pace, Sleep } from '../api/pace.js';
+import { RequestBudget } from '../budget/budget.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
+import { readDayLedger } from '../history/ledger.js';
+import { expectedPages, nightlyRequests } from '../history/plan.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+
+/** The budget of each key that the configuration names. */
+export interface Budgets {
+  readonly paceOf: (project: ProjectSettings) => Pace | undefined;
+  /** Returns what was reserved and not spent. */
+  readonly close: () => Promise<void>;
+}
+
+/** Opens the budgets; each keeps back what the next ordinary night of its projects will need. */
+export async function openBudgets(
+  warehouse: Warehouse,
+  settings: Settings,
+  now: () => Date,
+  onWait: (until: Date) => void,
+  sleep?: Sleep,
+): Promise<Budgets> {
+  const { requestsPerHour: limit, maxWait: maxWaitMs } = settings.history;
+  const budgets = new Map<string, RequestBudget>();
+  for (const bucket of new Set(settings.projects.map((project) => project.apiKeyEnv))) {
+    const projects = settings.projects.filter((project) => project.apiKeyEnv === bucket);
+    const reserve = limit === 'unlimited' ? 0 : await nightlyReserve(warehouse, projects, settings, limit);
+    const common = { warehouse, bucket, limit, reserve, maxWaitMs, now, onWait };
+    budgets.set(bucket, new RequestBudget(sleep ? { ...common, sleep } : common));
+  }
+  return {
+    paceOf: (project) => budgets.get(project.apiKeyEnv),
+    close: async () => {
+      for (const budget of budgets.values()) await budget.close();
+    },
+  };
+}
+
+/** Never more than half of the budget: a backfill must get on as well. */
+export async function nightlyReserve(
+  reader: Pick<Warehouse, 'query'>,
+  projects: readonly ProjectSettings[],
+  { history }: Settings,
+  limit: number,
+): Promise<number> {
+  let requests = 0;
+  for (const { id } of projects)
+    requests += nightlyRequests(expectedPages(await readDayLedger(reader, id)), history.settleDays);
+  return Math.min(requests, Math.floor(limit / 2));
+}

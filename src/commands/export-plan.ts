@@ -1,0 +1,117 @@
+import { access } from 'node:fs/promises';
+import { readHour } from '../budget/budget.js';
+import { usedRequests } from '../budget/hour.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { type Day, lastEndedDay } from '../day.js';
+import { moment, plainDayRange } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+import { readDayLedger } from '../history/ledger.js';
+import { DUE_ORDER, type ExportPlan, planExport, type PlannedDay } from '../history/plan.js';
+import { requestsToFindFirstDay } from '../history/probe.js';
+import { readHistoryStart } from '../history/range.js';
+import { openHistory } from '../warehouse/history.js';
+import type { Reader } from '../warehouse/query.js';
+import type { ExitCode } from './exit-code.js';
+import { expectedFinish } from './expected-finish.js';
+import type { Runtime } from './runtime.js';
+import { readWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
+
+interface PlanOptions extends WorkspaceOptions {
+  readonly from?: Day;
+  readonly to?: Day;
+  readonly json?: boolean;
+}
+
+/** What an export would do. Without a plan, the first day is not known yet. */
+interface PlannedExport {
+  readonly project: ProjectSettings;
+  readonly plan: ExportPlan | undefined;
+  readonly usedThisHour: number;
+  readonly finishingAt: Date | undefined;
+}
+
+/** Prints which days an export would load, in how many requests and until when. Sends nothing. */
+export async function printExportPlan(options: PlanOptions, runtime: Runtime): Promise<ExitCode> {
+  const workspace = await readWorkspace(options, runtime);
+  const reader = await openIfPublished(workspace.historyFile);
+  try {
+    const planned: PlannedExport[] = [];
+    for (const project of workspace.projects)
+      planned.push(await planProject(reader, project, workspace, options, runtime.now()));
+    if (options.json === true) runtime.output.data(JSON.stringify(planned.map(asJson), null, 2));
+    else for (const one of planned) runtime.output.data(planLines(one, workspace, runtime.now()).join('\n'));
+    return 0;
+  } finally {
+    reader.close();
+  }
+}
+
+async function planProject(
+  reader: Reader,
+  project: ProjectSettings,
+  { settings }: Workspace,
+  options: PlanOptions,
+  now: Date,
+): Promise<PlannedExport> {
+  const { start } = settings.history;
+  const usedThisHour = usedRequests(await readHour(reader, project.apiKeyEnv, now));
+  const first = options.from ?? (start === 'auto' ? await readHistoryStart(reader, project.id) : start);
+  if (first === undefined) return { project, plan: undefined, usedThisHour, finishingAt: undefined };
+  const range = { first, last: options.to ?? lastEndedDay(now) };
+  const plan = planExport(await readDayLedger(reader, project.id), range, now);
+  const finishingAt = await expectedFinish(reader, project, settings, plan, now);
+  return { project, plan, usedThisHour, finishingAt };
+}
+
+function planLines(
+  { project, plan, usedThisHour, finishingAt }: PlannedExport,
+  workspace: Workspace,
+  now: Date,
+): string[] {
+  const name = project.name ?? project.id;
+  const { requestsPerHour: limit } = workspace.settings.history;
+  if (plan === undefined)
+    return [
+      `${name}: the first day is not known yet. The first export asks the platform for it, in ${requestsToFindFirstDay(lastEndedDay(now))} requests at most, and then loads every day since.`,
+    ];
+  const budget =
+    limit === 'unlimited' ? '' : ` of ${limit} an hour, ${usedThisHour} of them used in the last hour`;
+  const end =
+    finishingAt === undefined || finishingAt <= now
+      ? 'can all be sent now'
+      : `done at about ${moment(finishingAt)}`;
+  return [
+    `${name}: ${counted(plan.days.length, 'day')} to load of ${plainDayRange(plan.range)}; ${counted(plan.alreadyFinal, 'day')} already final`,
+    ...DUE_ORDER.flatMap((due) => dueLine(due, plan)),
+    `  about ${counted(plan.requests, 'request')}${budget}: ${end}`,
+  ];
+}
+
+function dueLine(due: PlannedDay['due'], plan: ExportPlan): string[] {
+  const days = plan.days.filter((planned) => planned.due === due).map(({ day }) => day);
+  return days.length === 0 ? [] : [`  ${due.padEnd(12)}  ${counted(days.length, 'day')}, ${daysShown(days)}`];
+}
+
+/** Newest first, so the ends of the list are the ends of the range. */
+const daysShown = (days: readonly Day[]): string =>
+  days.length <= 4 ? days.join(', ') : `${days[0] ?? ''} back to ${days.at(-1) ?? ''}`;
+
+const asJson = ({ project, plan, usedThisHour, finishingAt }: PlannedExport) => ({
+  project: project.id,
+  range: plan?.range ?? null,
+  days: plan?.days ?? [],
+  alreadyFinal: plan?.alreadyFinal ?? 0,
+  requests: plan?.requests ?? null,
+  requestsUsedThisHour: usedThisHour,
+  finishingAt: finishingAt ?? null,
+});
+
+/** Before the first export there is no history: then nothing is loaded, and nothing used. */
+async function openIfPublished(historyFile: string): Promise<Reader & { close: () => void }> {
+  try {
+    await access(historyFile);
+  } catch {
+    return { query: () => Promise.resolve([]), close: () => undefined };
+  }
+  return openHistory(historyFile);
+}

@@ -1,0 +1,78 @@
+import { readHour } from '../budget/budget.js';
+import { usedRequests } from '../budget/hour.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
+import { type Day, lastEndedDay } from '../day.js';
+import { coverageOf, readSettling, recommendedSettleDays, type Settling } from '../history/coverage.js';
+import { readDayLedger } from '../history/ledger.js';
+import { planExport } from '../history/plan.js';
+import { readHistoryStart } from '../history/range.js';
+import { readLastVerification } from '../history/verification.js';
+import type { Reader } from '../warehouse/query.js';
+import { expectedFinish } from './expected-finish.js';
+
+/** The state of a project's history, as `status --json` writes it. */
+export interface ProjectStatus {
+  readonly project: string;
+  readonly name: string;
+  readonly firstDay: Day | null;
+  readonly lastDay: Day | null;
+  readonly isYesterdayStored: boolean;
+  readonly daysStored: number;
+  readonly gaps: readonly Day[];
+  readonly provisional: readonly Day[];
+  readonly inconsistent: readonly Day[];
+  readonly failed: readonly Day[];
+  readonly final: number;
+  readonly settling: Settling;
+  readonly settleDays: number;
+  readonly recommendedSettleDays: number | null;
+  readonly verifiedAt: Date | null;
+  readonly requests: {
+    readonly usedThisHour: number;
+    readonly perHour: number | 'unlimited';
+    readonly pausedUntil: Date | null;
+    readonly left: number;
+    readonly finishingAt: Date | null;
+  };
+}
+
+export async function readProjectStatus(
+  reader: Reader,
+  project: ProjectSettings,
+  settings: Settings,
+  now: Date,
+): Promise<ProjectStatus> {
+  const { start, settleDays, requestsPerHour } = settings.history;
+  const ledger = await readDayLedger(reader, project.id);
+  const first = start === 'auto' ? await readHistoryStart(reader, project.id) : start;
+  const range = first === undefined ? undefined : { first, last: lastEndedDay(now) };
+  const coverage = coverageOf(ledger, range);
+  const settling = await readSettling(reader, project.id, now);
+  const hour = await readHour(reader, project.apiKeyEnv, now);
+  const plan = range === undefined ? undefined : planExport(ledger, range, now);
+  const finish = plan === undefined ? undefined : await expectedFinish(reader, project, settings, plan, now);
+  return {
+    project: project.id,
+    name: project.name ?? project.id,
+    firstDay: coverage.first ?? null,
+    lastDay: coverage.last ?? null,
+    isYesterdayStored: ledger.get(lastEndedDay(now))?.is_stored ?? false,
+    daysStored: coverage.stored,
+    gaps: coverage.gaps,
+    provisional: coverage.days.provisional,
+    inconsistent: coverage.days.inconsistent,
+    failed: coverage.days.failed,
+    final: coverage.days.final.length,
+    settling,
+    settleDays,
+    recommendedSettleDays: recommendedSettleDays(settling, settleDays) ?? null,
+    verifiedAt: (await readLastVerification(reader, project.id)) ?? null,
+    requests: {
+      usedThisHour: usedRequests(hour),
+      perHour: requestsPerHour,
+      pausedUntil: hour.pausedUntil ?? null,
+      left: plan?.requests ?? 0,
+      finishingAt: finish ?? null,
+    },
+  };
+}

@@ -1,0 +1,12 @@
+-- Grain: one row per day ever asked for, oldest first.
+SELECT
+  day,
+  state,
+  loaded_at IS NOT NULL AS is_stored,
+  coalesce(human, 0) AS human,
+  coalesce(ai, 0) AS ai,
+  coalesce(total, 0) AS total,
+  pages
+FROM day_loads
+WHERE project = $project
+ORDER BY day

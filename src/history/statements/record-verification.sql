@@ -1,0 +1,8 @@
+-- Grain: one row, the check of a range of days.
+INSERT INTO verifications BY NAME
+SELECT
+  $project AS project,
+  $now::TIMESTAMP AS verified_at,
+  $first_day::DATE AS first_day,
+  $last_day::DATE AS last_day,
+  $days_differing::INTEGER AS days_differing

@@ -1,0 +1,336 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it } from 'vitest';
+import type { Client } from '../../src/api/client.js';
+import { ApiError } from '../../src/api/errors/api-error.js';
+import { ContractError } from '../../src/api/errors/contract-error.js';
+import { PausedError } from '../../src/api/errors/paused-error.js';
+import { RefusedError } from '../../src/api/errors/refused-error.js';
+import { TryLaterError } from '../../src/api/errors/try-later-error.js';
+import { UnknownOutcomeError } from '../../src/api/errors/unknown-outcome-error.js';
+import { reply } from '../serve.js';
+import { clientOf, faultOf, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
+
+const NO_RETRIES = { retries: 0, minDelayMs: 1, maxDelayMs: 60_000 };
+
+const OPERATIONS = [
+  {
+    name: 'read page views',
+    url: '/v1/analytics/prj_1/views?dateFrom=2026-11-10&dateTo=2026-11-11&limit=250&offset=0',
+    method: 'GET',
+    call: (client: Client) => client.views(PAGE),
+  },
+  {
+    name: 'read the agent job',
+    url: '/v2/agent/prj_1/job/job_1',
+    method: 'GET',
+    call: (client: Client) => client.job('job_1'),
+  },
+  {
+    name: 'create the agent job',
+    url: '/v2/agent/prj_1/job',
+    method: 'POST',
+    call: (client: Client) => client.createJob('Improve /a'),
+  },
+  {
+    name: 'send the follow-up message',
+    url: '/v2/agent/prj_1/job/job_1/message',
+    method: 'POST',
+    call: (client: Client) => client.sendMessage('job_1', 'Shorter'),
+  },
+] as const;
+
+/** The fault that each operation meets at a server, which must have been asked exactly once. */
+async function faultsAt(
+  handle: (response: ServerResponse) => unknown,
+): Promise<{ get: ApiError[]; post: ApiError[]; all: ApiError[] }> {
+  const faultAt = async ({ call, name, method, url }: (typeof OPERATIONS)[number]): Promise<ApiError> => {
+    const { client, server } = await clientOf(handle, { retries: NO_RETRIES });
+    const fault = await faultOf(call(client));
+    if (!(fault instanceof ApiError)) throw fault;
+    expect(fault.message).toMatch(new RegExp(`^Could not ${name}: `));
+    expect(fault.message).toContain(`[${method} ${server.baseUrl}${url}]`);
+    expect(fault.message).not.toContain(KEY);
+    expect(server.seen.map((request) => request.method)).toEqual([method]);
+    return fault;
+  };
+  const all = await Promise.all(OPERATIONS.map(faultAt));
+  const of = (wanted: string) => all.filter(({ operation }) => operation.method === wanted);
+  return { get: of('GET'), post: of('POST'), all };
+}
+
+const answer =
+  (status: number, headers: Record<string, string> = {}) =>
+  (response: ServerResponse) => {
+    reply(response, status, { error: 'Words of the server', details: [{ message: 'and more' }] }, headers);
+  };
+
+describe('an answer that is a refusal', () => {
+  it.each([
+    [400, 'project id is unknown'],
+    [401, 'ACME_KEY is wrong or has expired'],
+    [402, 'out of credits'],
+    [403, 'ACME_KEY may be read-only'],
+    [404, 'check baseUrl'],
+  ])('%i is refused for good, with what to do next', async (status, advice) => {
+    const { all } = await faultsAt(answer(status));
+    for (const fault of all) {
+      expect(fault).toBeInstanceOf(RefusedError);
+      expect(fault).toMatchObject({ status, exitCode: 1 });
+      expect(fault.message).toContain(`${status}: “Words of the server; and more”`);
+      expect(fault.message).toContain(advice);
+    }
+  });
+});
+
+describe('an answer that asks to come back', () => {
+  it.each([
+    ['seconds', { 'retry-after': '30' }, 30_000],
+    ['an HTTP date', { 'retry-after': 'Wed, 18 Nov 2026 05:01:00 GMT' }, 60_000],
+    ['no word of it', {}, undefined],
+  ])('429 with a wait in %s', async (_, headers, retryAfterMs) => {
+    const { all } = await faultsAt(answer(429, headers));
+    for (const fault of all) {
+      expect(fault).toBeInstanceOf(TryLaterError);
+      expect(fault).toMatchObject({ reason: 'rate-limited', exitCode: 75, isKnownNotDone: true });
+      expect(fault).toHaveProperty('retryAfterMs', retryAfterMs);
+    }
+  });
+
+  it('429 with a body of plain text is quoted as well', async () => {
+    const { all } = await faultsAt((response) => {
+      response.writeHead(429, { 'content-type': 'text/plain' }).end('Slow down,\n please');
+    });
+    for (const fault of all) expect(fault.message).toContain('429: “Slow down, please”');
+  });
+
+  it('503 that names a time was not taken, so a POST may be sent again', async () => {
+    const { all } = await faultsAt(answer(503, { 'retry-after': '5' }));
+    for (const fault of all)
+      expect(fault).toMatchObject({ reason: 'not-taken', retryAfterMs: 5_000, isKnownNotDone: true });
+  });
+});
+
+describe('a server that fails', () => {
+  it.each([500, 502, 503, 504])(
+    '%i: a GET may be sent again, a POST may have been carried out',
+    async (status) => {
+      const { get, post } = await faultsAt(answer(status));
+      for (const fault of get)
+        expect(fault).toMatchObject({ name: 'TryLaterError', reason: 'server-fault', isKnownNotDone: false });
+      for (const fault of post) {
+        expect(fault).toBeInstanceOf(UnknownOutcomeError);
+        expect(fault.message).toContain('may have been carried out');
+      }
+    },
+  );
+});
+
+describe('no whole answer', () => {
+  const LOST: [string, (response: ServerResponse) => unknown][] = [
+    ['the connection is reset', (response) => response.socket?.resetAndDestroy()],
+    ['no answer comes in time', () => undefined],
+    [
+      'the body is cut off',
+      (response) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': 500 });
+        response.write('{"id": "job_1", ', () => response.destroy());
+      },
+    ],
+    [
+      'the body stops coming',
+      (response) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'content-length': 500 });
+        response.write('{"id": "job_1", ');
+      },
+    ],
+  ];
+
+  it.each(LOST)('%s: a GET may be sent again, a POST may have been carried out', async (_, handle) => {
+    const { get, post } = await faultsAt(handle);
+    for (const fault of get)
+      expect(fault).toMatchObject({
+        name: 'TryLaterError',
+        reason: 'connection-lost',
+        isKnownNotDone: false,
+      });
+    for (const fault of post) {
+      expect(fault).toBeInstanceOf(UnknownOutcomeError);
+      expect(fault.message).toContain('may have been carried out');
+      expect(fault.cause).toBeInstanceOf(Error);
+    }
+  });
+
+  it('no connection: nothing was sent, so anything may be sent again', async () => {
+    for (const baseUrl of [await closedPort(), 'http://nowhere.invalid']) {
+      for (const { call } of OPERATIONS) {
+        const fault = await faultOf(call(openClient(baseUrl, { retries: NO_RETRIES })));
+        expect(fault).toBeInstanceOf(TryLaterError);
+        expect(fault).toMatchObject({ reason: 'unreachable', isKnownNotDone: true, exitCode: 75 });
+        expect(fault.message).toContain('Check baseUrl');
+        expect(fault.message).toMatch(/no connection \(.+\)/);
+      }
+    }
+  });
+});
+
+describe('an answer that is none of the interface', () => {
+  const WRONG: [string, string][] = [
+    ['a web page', '<!doctype html><title>Welcome</title>'],
+    ['nothing at all', ''],
+    [
+      'a missing field',
+      '{"status": "active", "totals": {"human": 1, "ai": 0, "total": 1}, "hasMore": false}',
+    ],
+    [
+      'a negative count',
+      '{"totals": {"human": -1, "ai": 0, "total": 1}, "views": [], "hasMore": false, "id": 1, "status": "active"}',
+    ],
+  ];
+
+  it.each(WRONG)('%s: the contract is broken; of a POST the outcome is unknown', async (_, body) => {
+    const { get, post } = await faultsAt((response) => response.end(body));
+    for (const fault of get) {
+      expect(fault).toBeInstanceOf(ContractError);
+      expect(fault).toMatchObject({ exitCode: 1 });
+    }
+    for (const fault of post) expect(fault).toBeInstanceOf(UnknownOutcomeError);
+  });
+
+  it('a web page points at baseUrl', async () => {
+    const { all } = await faultsAt((response) => response.end('<!doctype html><title>Welcome</title>'));
+    for (const fault of all) {
+      expect(fault.message).toContain('begins “<!doctype html><title>Welcome</title>”');
+      expect(fault.message).toContain('Check that baseUrl');
+    }
+  });
+});
+
+describe('a request that is sent again', () => {
+  it('is one that only reads, as often as the policy says', async () => {
+    const retried: number[] = [];
+    const { client, server } = await clientOf(answer(500), {
+      onRetry: (_, left) => retried.push(left),
+    });
+    expect(await faultOf(client.views(PAGE))).toBeInstanceOf(TryLaterError);
+    expect(server.seen).toHaveLength(3);
+    expect(retried).toEqual([2, 1]);
+  });
+
+  it.each([
+    ['500', answer(500)],
+    ['503 with a time to come back', answer(503, { 'retry-after': '0' })],
+    ['429', answer(429, { 'retry-after': '0' })],
+    ['a reset', (response: ServerResponse) => response.socket?.resetAndDestroy()],
+    ['silence', () => undefined],
+  ])('is never a POST: %s', async (_, handle) => {
+    const { client, server } = await clientOf(handle);
+    await Promise.all([
+      faultOf(client.createJob('Improve /a')),
+      faultOf(client.sendMessage('job_1', 'Shorter')),
+    ]);
+    expect(server.seen.map(({ method }) => method)).toEqual(['POST', 'POST']);
+  });
+
+  it.each([400, 401, 402, 403, 404])('is never one that was refused with %i', async (status) => {
+    const { client, server } = await clientOf(answer(status));
+    await faultOf(client.views(PAGE));
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('is never one whose answer broke the contract', async () => {
+    const { client, server } = await clientOf((response) => response.end('<html>'));
+    await faultOf(client.views(PAGE));
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('succeeds when the server has recovered, and is counted each time', async () => {
+    let counted = 0;
+    const { client, server } = await clientOf(
+      (response, count) => {
+        if (count === 1) response.socket?.resetAndDestroy();
+        else if (count === 2) reply(response, 503, {});
+        else reply(response, 200, NO_ROWS);
+      },
+      { onRequest: () => counted++ },
+    );
+    expect(await client.views(PAGE)).toEqual(NO_ROWS);
+    expect(server.seen).toHaveLength(3);
+    expect(counted).toBe(3);
+  });
+
+  it('waits for as long as Retry-After asks', async () => {
+    const { client, server } = await clientOf(
+      (response, count) => {
+        if (count > 1) reply(response, 200, NO_ROWS);
+        else reply(response, 429, {}, { 'retry-after': 'Wed, 18 Nov 2026 05:00:01 GMT' });
+      },
+      { now: () => new Date('2026-11-18T05:00:00.600Z') },
+    );
+    await client.views(PAGE);
+    const [first, second] = server.seen;
+    expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(395);
+  });
+
+  it('is handed on instead when Retry-After asks for longer than the policy waits', async () => {
+    const { client, server } = await clientOf(answer(429, { 'retry-after': '3' }));
+    const fault = await faultOf(client.views(PAGE));
+    expect(fault).toBeInstanceOf(PausedError);
+    expect(fault).toMatchObject({ exitCode: 75, resumeAt: new Date('2026-11-18T05:00:03Z') });
+    expect(server.seen).toHaveLength(1);
+  });
+});
+
+describe('an abort', () => {
+  const REASON = new Error('told to stop');
+
+  it('sends nothing when it came before', async () => {
+    const { client, server } = await clientOf((response) => {
+      reply(response, 200, NO_ROWS);
+    });
+    const signal = AbortSignal.abort(REASON);
+    expect(await faultOf(client.views(PAGE, { signal }))).toBe(REASON);
+    expect(await faultOf(client.createJob('Improve /a', signal))).toBe(REASON);
+    expect(server.seen).toHaveLength(0);
+  });
+
+  it('ends a request under way', async () => {
+    const abort = new AbortController();
+    const { client, server } = await clientOf(() => {
+      abort.abort(REASON);
+    });
+    expect(await faultOf(client.views(PAGE, { signal: abort.signal }))).toBe(REASON);
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('leaves the outcome of a POST under way unknown', async () => {
+    const abort = new AbortController();
+    const { client } = await clientOf(() => {
+      abort.abort(REASON);
+    });
+    expect(await faultOf(client.createJob('Improve /a', abort.signal))).toBeInstanceOf(UnknownOutcomeError);
+  });
+
+  it('ends the wait for another attempt, with its reason', async () => {
+    const abort = new AbortController();
+    const { client, server } = await clientOf(answer(429, { 'retry-after': '2' }), {
+      onRetry: () =>
+        setImmediate(() => {
+          abort.abort(REASON);
+        }),
+    });
+    expect(await faultOf(client.views(PAGE, { signal: abort.signal }))).toBe(REASON);
+    expect(server.seen).toHaveLength(1);
+  });
+});
+
+async function closedPort(): Promise<string> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return `http://127.0.0.1:${port}`;
+}

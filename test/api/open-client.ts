@@ -1,0 +1,57 @@
+import type { ServerResponse } from 'node:http';
+import { afterEach } from 'vitest';
+import { Client, type ClientOptions, type ViewsQuery } from '../../src/api/client.js';
+import { day } from '../../src/day.js';
+import { type SeenRequest, serve, type TestServer } from '../serve.js';
+
+export const KEY = 'adm_3f9c1b7e-KEY+of/tests==';
+
+export const PAGE: ViewsQuery = {
+  dateFrom: day('2026-11-10'),
+  dateTo: day('2026-11-11'),
+  limit: 250,
+  offset: 0,
+};
+export const NO_ROWS = { totals: { human: 0, ai: 0, total: 0 }, views: [], hasMore: false };
+export const JOB = { id: 'job_1', status: 'active' };
+
+const open: Client[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((client) => client.close()));
+});
+
+/** A client with small limits that is closed after the test. */
+export function openClient(baseUrl: string, options: Partial<ClientOptions> = {}): Client {
+  const client = new Client({
+    baseUrl,
+    projectId: 'prj_1',
+    apiKey: KEY,
+    keyName: 'ACME_KEY',
+    now: () => new Date('2026-11-18T05:00:00Z'),
+    retries: { retries: 2, minDelayMs: 1, maxDelayMs: 2_000 },
+    limits: { connectTimeoutMs: 500, responseTimeoutMs: 150 },
+    ...options,
+  });
+  open.push(client);
+  return client;
+}
+
+/** A client of a server that handles every request as told; `count` is 1 for the first. */
+export async function clientOf(
+  handle: (response: ServerResponse, count: number, request: SeenRequest) => unknown,
+  options: Partial<ClientOptions> = {},
+): Promise<{ client: Client; server: TestServer }> {
+  const server = await serve((request, response, count) => handle(response, count, request));
+  return { client: openClient(server.baseUrl, options), server };
+}
+
+/** What a promise rejects with; throws when it does not. */
+export async function faultOf(promise: Promise<unknown>): Promise<Error> {
+  try {
+    await promise;
+  } catch (error) {
+    if (error instanceof Error) return error;
+    throw new Error('rejected with something that is no error', { cause: error });
+  }
+  throw new Error('expected it to reject');
+}

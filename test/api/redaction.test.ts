@@ -1,0 +1,81 @@
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { clientOf, faultOf, KEY, PAGE } from './open-client.js';
+
+const PIECE = KEY.slice(0, 8);
+
+async function messagesOf(handle: (response: ServerResponse) => unknown): Promise<string[]> {
+  const { client } = await clientOf(handle, { retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 } });
+  const faults = [await faultOf(client.views(PAGE)), await faultOf(client.createJob('Improve /a'))];
+  return faults.map((fault) => fault.message);
+}
+
+const ECHOES: [string, string][] = [
+  ['an error body', JSON.stringify({ error: `no such key: ${KEY}` })],
+  ['its details', JSON.stringify({ error: 'no', details: [{ message: `key ${KEY} expired` }] })],
+  ['JSON with escaped slashes', JSON.stringify({ error: `no such key: ${KEY}` }).replaceAll('/', '\\/')],
+  ['JSON in escapes throughout', JSON.stringify({ error: 'KEY' }).replace('KEY', escaped(KEY))],
+  ['a web page', `<!doctype html><body>Bearer ${KEY}</body>`],
+  ['plain text', `Bearer ${KEY} is not allowed`],
+  ['the end of what is quoted', 'x'.repeat(300 - PIECE.length) + KEY],
+  ['the end of what is quoted, after tags', `<p>${'<b>'.repeat(50)}${'x'.repeat(299 - PIECE.length)}${KEY}`],
+];
+
+function escaped(text: string): string {
+  return text.replaceAll(/./g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
+describe('a server that echoes the key', () => {
+  it.each(ECHOES)('in %s: no message holds it, nor a piece of it', async (_, body) => {
+    for (const status of [400, 401, 429, 500]) {
+      const messages = await messagesOf((response) => response.writeHead(status).end(body));
+      for (const message of messages) expect(message).not.toContain(PIECE);
+    }
+  });
+
+  it.each([
+    ['a page where JSON was due', `<!doctype html>Bearer ${KEY}`],
+    ['the place where the quote ends', `${'x'.repeat(60 - PIECE.length)}${KEY}`],
+  ])('in %s: no message holds it, nor a piece of it', async (_, body) => {
+    for (const message of await messagesOf((response) => response.end(body)))
+      expect(message).not.toContain(PIECE);
+  });
+
+  it('leaves the rest of the words readable', async () => {
+    const [message] = await messagesOf((response) =>
+      response.writeHead(401).end(JSON.stringify({ error: `no such key: ${KEY}` })),
+    );
+    expect(message).toContain('no such key: [redacted]');
+  });
+});
+
+describe('what a message quotes of the server', () => {
+  it('is cut at a sane length', async () => {
+    const [message = ''] = await messagesOf((response) =>
+      response.writeHead(400).end('long '.repeat(10_000)),
+    );
+    expect(message.length).toBeLessThan(1_000);
+    expect(message).toContain('…”');
+  });
+
+  it('is the words of a web page, without its tags, scripts and styles', async () => {
+    const [message] = await messagesOf((response) =>
+      response
+        .writeHead(502)
+        .end('<html><style>b{color:red}</style><h1>Bad <b>gateway</b></h1><script>alert(1)</script></html>'),
+    );
+    expect(message).toContain('502: “Bad gateway”');
+  });
+
+  it('is nothing when the server said nothing', async () => {
+    const [message] = await messagesOf((response) => response.writeHead(500).end());
+    expect(message).toContain('the server answered 500.');
+  });
+
+  it('holds no control character that could steer a terminal', async () => {
+    const body = JSON.stringify({ error: 'red \u001b[31malert\u0007\u009b2J' });
+    for (const message of await messagesOf((response) => response.writeHead(400).end(body)))
+      // eslint-disable-next-line no-control-regex
+      expect(message).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+  });
+});

@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import { viewsPages } from '../../src/api/pages.js';
+import { EndlessWalkError } from '../../src/api/errors/endless-walk-error.js';
+import type { ViewsResponse } from '../../src/api/schema.js';
+import { reply } from '../serve.js';
+import { clientOf, faultOf, JOB, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
+
+const row = (index: number) => ({ path: `/${index}`, human: 1, ai: 0, total: 1 });
+const rows = (count: number) => Array.from({ length: count }, (_, index) => row(index));
+
+describe('the four operations', () => {
+  it('are asked as the interface documents', async () => {
+    const { client, server } = await clientOf(
+      (response, _, { url }) => {
+        reply(response, 200, url.pathname.endsWith('views') ? NO_ROWS : JOB);
+      },
+      { projectId: 'prj/1 ü' },
+    );
+    await client.views({ ...PAGE, limit: 50, offset: 100 });
+    await client.createJob('Improve “/a”');
+    await client.sendMessage('job/1?', 'Shorter');
+    await client.job('job_1');
+    const prefix = 'prj%2F1%20%C3%BC';
+    expect(server.seen.map(({ method, url, body }) => [method, url.pathname + url.search, body])).toEqual([
+      ['GET', `/v1/analytics/${prefix}/views?dateFrom=2026-11-10&dateTo=2026-11-11&limit=50&offset=100`, ''],
+      ['POST', `/v2/agent/${prefix}/job`, '{"prompt":"Improve “/a”"}'],
+      ['POST', `/v2/agent/${prefix}/job/job%2F1%3F/message`, '{"prompt":"Shorter"}'],
+      ['GET', `/v2/agent/${prefix}/job/job_1`, ''],
+    ]);
+    for (const { headers, method } of server.seen) {
+      expect(headers.authorization).toBe(`Bearer ${KEY}`);
+      expect(headers['content-type']).toBe(method === 'POST' ? 'application/json' : undefined);
+    }
+  });
+
+  it.each([200, 201, 202])('take %i for success', async (status) => {
+    const { client } = await clientOf((response) => {
+      reply(response, status, JOB);
+    });
+    expect(await client.createJob('Improve /a')).toMatchObject(JOB);
+    expect(await client.job('job_1')).toMatchObject(JOB);
+  });
+
+  it('keep a base URL that has a path', async () => {
+    const { server } = await clientOf((response) => {
+      reply(response, 200, NO_ROWS);
+    });
+    await openClient(`${server.baseUrl}/api`).views(PAGE);
+    expect(server.seen[0]?.url.pathname).toBe('/api/v1/analytics/prj_1/views');
+  });
+});
+
+describe('bounds that the interface states', () => {
+  it.each([
+    ['limit 0', { limit: 0 }],
+    ['limit 251', { limit: 251 }],
+    ['limit -1', { limit: -1 }],
+    ['limit 1.5', { limit: 1.5 }],
+    ['limit NaN', { limit: NaN }],
+    ['offset -1', { offset: -1 }],
+    ['offset 0.5', { offset: 0.5 }],
+    ['offset Infinity', { offset: Infinity }],
+  ])('%s is refused, and the server sees nothing', async (_, part) => {
+    const { client, server } = await clientOf((response) => {
+      reply(response, 200, NO_ROWS);
+    });
+    expect(await faultOf((async () => client.views({ ...PAGE, ...part }))())).toBeInstanceOf(RangeError);
+    expect(server.seen).toHaveLength(0);
+  });
+
+  it('an empty prompt is refused, and the server sees nothing', async () => {
+    const { client, server } = await clientOf((response) => {
+      reply(response, 200, JOB);
+    });
+    expect(await faultOf((async () => client.createJob(''))())).toBeInstanceOf(RangeError);
+    expect(await faultOf((async () => client.sendMessage('job_1', ''))())).toBeInstanceOf(RangeError);
+    expect(server.seen).toHaveLength(0);
+  });
+
+  it.each([
+    ['limit 1', { limit: 1 }],
+    ['limit 250', { limit: 250 }],
+  ])('%s is sent', async (_, part) => {
+    const { client, server } = await clientOf((response) => {
+      reply(response, 200, NO_ROWS);
+    });
+    await client.views({ ...PAGE, ...part });
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('a prompt of one character is sent', async () => {
+    const { client, server } = await clientOf((response) => {
+      reply(response, 200, JOB);
+    });
+    await client.createJob('x');
+    expect(server.seen).toHaveLength(1);
+  });
+});
+
+describe('the pages of a range', () => {
+  const RANGE = { dateFrom: PAGE.dateFrom, dateTo: PAGE.dateTo };
+  const pagesOf = async (answers: (offset: number) => Pick<ViewsResponse, 'views' | 'hasMore'>) => {
+    const offsets: string[] = [];
+    const { client } = await clientOf((response, _, { url }) => {
+      const { searchParams } = url;
+      offsets.push(`${searchParams.get('offset') ?? ''}+${searchParams.get('limit') ?? ''}`);
+      reply(response, 200, { ...NO_ROWS, ...answers(Number(searchParams.get('offset'))) });
+    });
+    return { offsets, pages: viewsPages(client, RANGE) };
+  };
+  const drain = async (pages: AsyncIterable<ViewsResponse>) => {
+    const sizes: number[] = [];
+    for await (const { views } of pages) sizes.push(views.length);
+    return sizes;
+  };
+
+  it('are asked for in the largest size, offset by limit while more is promised', async () => {
+    const { offsets, pages } = await pagesOf((offset) => ({
+      views: rows(offset < 500 ? 250 : 3),
+      hasMore: offset < 500,
+    }));
+    expect(await drain(pages)).toEqual([250, 250, 3]);
+    expect(offsets).toEqual(['0+250', '250+250', '500+250']);
+  });
+
+  it('end with hasMore, not with a short page', async () => {
+    const { offsets, pages } = await pagesOf((offset) => ({ views: rows(10), hasMore: offset === 0 }));
+    expect(await drain(pages)).toEqual([10, 10]);
+    expect(offsets).toEqual(['0+250', '250+250']);
+  });
+
+  it('may be one that is empty', async () => {
+    const { offsets, pages } = await pagesOf(() => ({ views: [], hasMore: false }));
+    expect(await drain(pages)).toEqual([0]);
+    expect(offsets).toHaveLength(1);
+  });
+
+  it('are a fault when one is empty though more are promised', async () => {
+    const { offsets, pages } = await pagesOf((offset) => ({
+      views: offset === 0 ? rows(250) : [],
+      hasMore: true,
+    }));
+    expect(await faultOf(drain(pages))).toBeInstanceOf(EndlessWalkError);
+    expect(offsets).toHaveLength(2);
+  });
+
+  it('are a fault when they do not end', async () => {
+    let asked = 0;
+    const client = {
+      views: () => {
+        asked++;
+        return Promise.resolve({ ...NO_ROWS, views: [row(asked)], hasMore: true });
+      },
+    };
+    expect(await faultOf(drain(viewsPages(client, RANGE)))).toBeInstanceOf(EndlessWalkError);
+    expect(asked).toBeLessThanOrEqual(10_000);
+  });
+});

@@ -1,0 +1,238 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { apiKeyOf, type Configuration, type Environment, loadConfiguration } from '../../src/config/load.js';
+import { parseDuration } from '../../src/config/duration.js';
+import { settingsSchema } from '../../src/config/schema.js';
+import { ConfigurationError } from '../../src/errors.js';
+import { tempDir } from '../temp-dir.js';
+
+const SMALLEST = 'baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n';
+const TEMPLATE = fileURLToPath(new URL('../../templates/workspace/readership.yaml', import.meta.url));
+
+interface Files {
+  readonly yaml?: string;
+  readonly dotEnv?: string;
+  readonly environment?: Environment;
+}
+
+async function load({ yaml = SMALLEST, dotEnv, environment = {} }: Files = {}): Promise<Configuration> {
+  const directory = await tempDir();
+  await writeFile(join(directory, 'readership.yaml'), yaml);
+  if (dotEnv !== undefined) await writeFile(join(directory, '.env'), dotEnv);
+  return loadConfiguration(undefined, directory, environment);
+}
+
+/** The message of the `ConfigurationError` that a file leads to. */
+async function faultsIn(yaml: string): Promise<string> {
+  try {
+    await load({ yaml });
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(error).toHaveProperty('exitCode', 2);
+    return error instanceof Error ? error.message : '';
+  }
+  throw new Error('expected a fault');
+}
+
+const keyOf = ({ settings, ...rest }: Configuration): string => {
+  const [project] = settings.projects;
+  if (project === undefined) throw new Error('no project');
+  return apiKeyOf({ settings, ...rest }, project);
+};
+
+describe('readership.yaml', () => {
+  it('needs a base URL and one project, and no more', async () => {
+    const { settings } = await load();
+    expect(settings).toMatchObject({ baseUrl: 'https://platform.example.com', projects: [{ id: 'prj_1' }] });
+  });
+
+  it('is told of all its faults at once, each with its line', async () => {
+    const message = await faultsIn(
+      [
+        'baseUrl: platform', // 1
+        'projects:', // 2
+        '  - name: Acme', // 3: no id
+        '    sitUrl: https://docs.example.com', // 4: unknown
+        '  - { id: prj_2, siteUrl: docs }', // 5
+        'history:', // 6
+        '  start: 2026-02-30', // 7: no such day
+        '  settleDays: -1', // 8
+        '  concurency: 6', // 9: unknown
+        'poll: { minDelay: 5 parsecs }', // 10
+        'colour: red', // 11: unknown
+      ].join('\n'),
+    );
+    const lines = [...message.matchAll(/readership\.yaml:(\d+) {2}(\S+): /g)].map(
+      ([, line, name]) => `${line ?? ''} ${name ?? ''}`,
+    );
+    expect(lines).toEqual([
+      '1 baseUrl',
+      '3 projects[0].id',
+      '4 projects[0].sitUrl',
+      '5 projects[1].siteUrl',
+      '7 history.start',
+      '8 history.settleDays',
+      '9 history.concurency',
+      '10 poll.minDelay',
+      '11 colour',
+    ]);
+    expect(message).toContain('has 9 faults');
+  });
+
+  it('that is empty lacks both that it needs', async () => {
+    const message = await faultsIn('# nothing yet\n');
+    expect(message).toContain('baseUrl: is missing');
+    expect(message).toContain('projects: is missing');
+  });
+
+  it.each([
+    ['a bracket that is never closed', 'baseUrl: https://a.example\nprojects: [{ id: prj_1\n', /:[23] {2}/],
+    ['a key twice', `${SMALLEST}baseUrl: https://b.example\n`, /:3 {2}/],
+    ['a tab for indentation', 'projects:\n\t- id: prj_1\n', /:2 {2}/],
+    ['an asterisk that YAML takes for an alias', `${SMALLEST}improve:\n  exclude: [**/drafts]\n`, /:4 {2}/],
+    ['a list at the top', '- baseUrl\n- projects\n', /:1 {2}/],
+    ['plain text', 'hello', /:1 {2}/],
+  ])('with %s is a fault with its line, not a crash', async (_, yaml, place) => {
+    expect(await faultsIn(yaml)).toMatch(place);
+  });
+
+  it.each([
+    ['https://user:secret@platform.example.com'],
+    ['HTTPS://user:secret@platform.example.com'],
+    ['https://secret@platform.example.com/api'],
+  ])('refuses a base URL with credentials, without repeating them: %s', async (baseUrl) => {
+    const message = await faultsIn(`baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]`);
+    expect(message).toContain('secrets belong in the environment');
+    expect(message).not.toContain('secret@');
+  });
+
+  it.each(['https://platform.example.com/?key=secret', 'https://platform.example.com/#top'])(
+    'refuses a base URL to which no path can be added: %s',
+    async (baseUrl) => {
+      expect(await faultsIn(`baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]`)).toContain(':1  baseUrl: ');
+    },
+  );
+
+  it.each(['ftp://a.example', 'platform.example.com', ''])(
+    'refuses a base URL such as %j',
+    async (baseUrl) => {
+      expect(await faultsIn(`baseUrl: '${baseUrl}'\nprojects: [{ id: prj_1 }]`)).toContain('write https://');
+    },
+  );
+
+  it('takes a base URL with slashes at its end for the one without', async () => {
+    const { settings } = await load({ yaml: SMALLEST.replace('.com', '.com/api//') });
+    expect(settings.baseUrl).toBe('https://platform.example.com/api');
+  });
+
+  it('names each project once', async () => {
+    expect(await faultsIn('baseUrl: https://a.example\nprojects: [{ id: a }, { id: a }]')).toContain(
+      'names a project id twice',
+    );
+  });
+
+  it('that is not there names both ways forward', async () => {
+    const directory = await tempDir();
+    const loading = loadConfiguration(undefined, directory, {});
+    await expect(loading).rejects.toThrow(ConfigurationError);
+    await expect(loading).rejects.toThrow(/readership init[\s\S]*readership run --sandbox/);
+  });
+
+  it('given by name that is not there says which', async () => {
+    const directory = await tempDir();
+    await expect(loadConfiguration('other.yaml', directory, {})).rejects.toThrow(
+      join(directory, 'other.yaml'),
+    );
+  });
+
+  it('given by name: what it names is beside it, and so is its .env', async () => {
+    const directory = await tempDir();
+    await mkdir(join(directory, 'etc'));
+    await writeFile(join(directory, 'etc', 'acme.yaml'), `${SMALLEST}dataDir: store/here\n`);
+    await writeFile(join(directory, 'etc', '.env'), 'READERSHIP_API_KEY=beside\n');
+    await writeFile(join(directory, '.env'), 'READERSHIP_API_KEY=elsewhere\n');
+    const configuration = await loadConfiguration('etc/acme.yaml', directory, {});
+    expect(configuration.settings.dataDir).toBe(join(directory, 'etc', 'store', 'here'));
+    expect(configuration.directory).toBe(join(directory, 'etc'));
+    expect(keyOf(configuration)).toBe('beside');
+  });
+
+  it('may name a directory by its whole path', async () => {
+    const { settings } = await load({ yaml: `${SMALLEST}dataDir: /srv/readership\n` });
+    expect(settings.dataDir).toBe('/srv/readership');
+  });
+});
+
+describe('the API key', () => {
+  it('comes from the environment, which wins over .env', async () => {
+    const dotEnv = '# secrets\nREADERSHIP_API_KEY="from-file"\n';
+    expect(keyOf(await load({ dotEnv }))).toBe('from-file');
+    expect(keyOf(await load({ dotEnv, environment: { READERSHIP_API_KEY: 'from-env' } }))).toBe('from-env');
+  });
+
+  it('may be that of a variable which the project names', async () => {
+    const yaml = SMALLEST.replace('prj_1', 'prj_1, apiKeyEnv: ACME_KEY');
+    const environment = { READERSHIP_API_KEY: 'other', ACME_KEY: 'mine' };
+    expect(keyOf(await load({ yaml, environment }))).toBe('mine');
+  });
+
+  it.each([{}, { READERSHIP_API_KEY: '' }])('missing: says which variable to set', async (environment) => {
+    const configuration = await load({ environment });
+    expect(() => keyOf(configuration)).toThrow(ConfigurationError);
+    expect(() => keyOf(configuration)).toThrow(/project prj_1: set READERSHIP_API_KEY/);
+  });
+
+  it.each(['with space', 'with\nfeed', 'schlüssel'])(
+    'that no header can hold is refused unseen',
+    async (key) => {
+      const configuration = await load({ environment: { READERSHIP_API_KEY: key } });
+      expect(() => keyOf(configuration)).toThrow(ConfigurationError);
+      expect(() => keyOf(configuration)).not.toThrow(key);
+    },
+  );
+});
+
+describe('a length of time', () => {
+  it.each([
+    ['500ms', 500],
+    ['30s', 30_000],
+    ['2m', 120_000],
+    ['1h', 3_600_000],
+    [' 5 s ', 5_000],
+    ['0s', 0],
+  ])('may be %j', (text, ms) => {
+    expect(parseDuration(text)).toBe(ms);
+  });
+
+  it.each(['', '5', 's', '-5s', '1.5h', '2 days', '1h30m', '5S', '99999999s'])('is never %j', (text) => {
+    expect(parseDuration(text)).toBeUndefined();
+  });
+});
+
+describe('the file that init writes', () => {
+  it('validates', async () => {
+    await expect(load({ yaml: await readFile(TEMPLATE, 'utf8') })).resolves.toBeDefined();
+  });
+
+  it('shows the defaults as they are', async () => {
+    const written: unknown = parse(await readFile(TEMPLATE, 'utf8'));
+    const settings = settingsSchema.parse(written);
+    const { baseUrl, projects } = settings;
+    expect(settings).toEqual(settingsSchema.parse({ baseUrl, projects }));
+  });
+
+  it('shows every setting there is, optional ones of a project as comments', async () => {
+    const text = await readFile(TEMPLATE, 'utf8');
+    const written = parse(text) as Record<string, unknown>;
+    const defaults = settingsSchema.parse(parse(SMALLEST));
+    const keysOf = (value: object) => Object.keys(value).sort();
+    expect(keysOf(written)).toEqual(keysOf(defaults));
+    for (const [section, value] of Object.entries(defaults))
+      if (typeof value === 'object' && !Array.isArray(value))
+        expect(keysOf(written[section] as object)).toEqual(keysOf(value));
+    for (const optional of ['siteUrl:', 'apiKeyEnv: READERSHIP_API_KEY']) expect(text).toContain(optional);
+  });
+});

@@ -1,0 +1,103 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { addDays, day, daysBetween, daysIn, dayOf, lastEndedDay, parseDay, startOfDay } from '../src/day.js';
+
+const DAY_MS = 86_400_000;
+
+describe('a day', () => {
+  it.each(['2026-11-18', '2024-02-29', '2000-02-29', '1999-12-31', '2026-01-01'])('may be %s', (text) => {
+    expect(parseDay(text)).toBe(text);
+    expect(day(text)).toBe(text);
+  });
+
+  it.each([
+    '2026-02-29',
+    '2026-02-30',
+    '1900-02-29',
+    '2100-02-29',
+    '2026-04-31',
+    '2026-13-01',
+    '2026-00-10',
+    '2026-01-00',
+    '2026-1-1',
+    '26-01-01',
+    '20260101',
+    '2026-01-01T00:00:00Z',
+    ' 2026-01-01',
+    '2026-01-01\n',
+    'yesterday',
+    '',
+  ])('is never %j', (text) => {
+    expect(parseDay(text)).toBeUndefined();
+    expect(() => day(text)).toThrow(RangeError);
+  });
+});
+
+describe('arithmetic of days', () => {
+  it.each([
+    ['2024-02-28', 1, '2024-02-29'],
+    ['2024-02-29', 1, '2024-03-01'],
+    ['2023-02-28', 1, '2023-03-01'],
+    ['2024-02-29', 365, '2025-02-28'],
+    ['2024-02-29', 366, '2025-03-01'],
+    ['2026-12-31', 1, '2027-01-01'],
+    ['2026-01-01', -1, '2025-12-31'],
+    ['2026-03-29', 0, '2026-03-29'],
+  ])('%s and %i days is %s', (from, days, to) => {
+    expect(addDays(day(from), days)).toBe(to);
+    expect(daysBetween(day(from), day(to))).toBe(days);
+    expect(daysBetween(day(to), day(from)) + days).toBe(0);
+  });
+
+  it('agrees with a count of milliseconds over thirty years, forth and back', () => {
+    const first = day('2010-01-01');
+    for (let count = 0; count < 30 * 366; count++) {
+      const then = new Date(startOfDay(first).getTime() + count * DAY_MS).toISOString().slice(0, 10);
+      expect(addDays(first, count)).toBe(then);
+      expect(daysBetween(first, day(then))).toBe(count);
+    }
+  });
+});
+
+describe('a range of days', () => {
+  it('holds both its ends, oldest first', () => {
+    expect(daysIn({ first: day('2024-02-28'), last: day('2024-03-01') })).toEqual([
+      '2024-02-28',
+      '2024-02-29',
+      '2024-03-01',
+    ]);
+  });
+
+  it('holds one day when its ends are the same, and none when they are the wrong way round', () => {
+    const [earlier, later] = [day('2026-11-17'), day('2026-11-18')];
+    expect(daysIn({ first: later, last: later })).toEqual([later]);
+    expect(daysIn({ first: later, last: earlier })).toEqual([]);
+  });
+});
+
+describe('days and instants', () => {
+  const zone = process.env['TZ'];
+  afterEach(() => {
+    if (zone === undefined) delete process.env['TZ'];
+    else process.env['TZ'] = zone;
+  });
+
+  it.each(['UTC', 'America/Los_Angeles', 'Pacific/Kiritimati', 'Europe/Berlin'])(
+    'are UTC on a machine in %s',
+    (machineZone) => {
+      process.env['TZ'] = machineZone;
+      expect(dayOf(new Date('2026-11-18T00:00:00Z'))).toBe('2026-11-18');
+      expect(dayOf(new Date('2026-11-18T23:59:59.999Z'))).toBe('2026-11-18');
+      expect(startOfDay(day('2026-03-29')).toISOString()).toBe('2026-03-29T00:00:00.000Z');
+      // Summer time begins and ends in some of these zones on these nights.
+      expect(addDays(day('2026-03-28'), 2)).toBe('2026-03-30');
+      expect(daysBetween(day('2026-10-24'), day('2026-10-26'))).toBe(2);
+      expect(parseDay('2026-03-29')).toBe('2026-03-29');
+    },
+  );
+
+  it('today has not ended, so the last ended day is yesterday', () => {
+    expect(lastEndedDay(new Date('2026-11-18T23:59:59Z'))).toBe('2026-11-17');
+    expect(lastEndedDay(new Date('2026-11-19T00:00:00Z'))).toBe('2026-11-18');
+    expect(lastEndedDay(new Date('2024-03-01T00:00:00Z'))).toBe('2024-02-29');
+  });
+});

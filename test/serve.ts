@@ -1,0 +1,64 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll } from 'vitest';
+
+/** A request as it arrived. `atMs` is on the clock of `performance.now()`. */
+export interface SeenRequest {
+  readonly method: string;
+  readonly url: URL;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+  readonly atMs: number;
+}
+
+/** A server on loopback, and every request that reached it. */
+export interface TestServer {
+  readonly baseUrl: string;
+  readonly seen: readonly SeenRequest[];
+  close(): Promise<void>;
+}
+
+const open: TestServer[] = [];
+afterAll(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close()));
+});
+
+/** Serves until the tests of the file are over. */
+export async function serve(
+  handle: (request: SeenRequest, response: ServerResponse, count: number) => unknown,
+): Promise<TestServer> {
+  const seen: SeenRequest[] = [];
+  const server = createServer((incoming, response) => {
+    const atMs = performance.now();
+    void text(incoming).then((body) => {
+      const { method = '', url = '', headers } = incoming;
+      const request = { method, headers, body, atMs, url: new URL(url, 'http://127.0.0.1') };
+      seen.push(request);
+      return handle(request, response, seen.length);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const testServer = {
+    baseUrl: `http://127.0.0.1:${port}`,
+    seen,
+    close: async () => {
+      if (!server.listening) return;
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+  open.push(testServer);
+  return testServer;
+}
+
+/** Answers with JSON. */
+export function reply(response: ServerResponse, status: number, body: unknown, headers = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body));
+}
