@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
 import { ContractError } from '../api/errors/contract-error.js';
@@ -50,6 +51,8 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   const results: DayResult[] = [];
   const stop = new AbortController();
   const signal = task.signal ? AbortSignal.any([task.signal, stop.signal]) : stop.signal;
+  // Every request under way listens to it: more than Node takes for a leak, as many as `concurrency` asks for.
+  setMaxListeners(0, signal);
   let failuresInARow = 0;
 
   const visit = async (planned: PlannedDay): Promise<void> => {

@@ -1,0 +1,107 @@
+/**
+ * `npm run bench`: the export's figures, all of one run on one machine. Times are the medians of several runs in turn,
+ * without the start of the process; compare ratios, not milliseconds, between machines.
+ */
+import { fork, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { cpus } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+const PATHS = 5_000;
+const ROUNDS = 5;
+
+interface Measured {
+  readonly rows: number;
+  readonly elapsedMs: number;
+  readonly peakMb: number;
+}
+
+const print = (line: string) => process.stdout.write(`${line}\n`);
+const thousands = (value: number) => Math.round(value).toLocaleString('en-US');
+const rate = ({ rows, elapsedMs }: Measured) => rows / (elapsedMs / 1000);
+
+async function run<Answer>(...values: (string | number)[]): Promise<Answer> {
+  const child = fork(here('child.ts'), values.map(String), { execArgv: ['--import', 'tsx'] });
+  const [answer] = (await once(child, 'message')) as [Answer];
+  await once(child, 'exit');
+  return answer;
+}
+
+async function withServer<Result>(
+  latencyMs: number,
+  work: (baseUrl: string) => Promise<Result>,
+): Promise<Result> {
+  const server: ChildProcess = fork(here('server.ts'), [String(PATHS), String(latencyMs)], {
+    execArgv: ['--import', 'tsx'],
+  });
+  const [baseUrl] = (await once(server, 'message')) as [string];
+  try {
+    return await work(baseUrl);
+  } finally {
+    server.disconnect();
+  }
+}
+
+function median<Item>(items: readonly Item[], valueOf: (item: Item) => number): Item {
+  const sorted = [...items].sort((left, right) => valueOf(left) - valueOf(right));
+  const middle = sorted[Math.floor(sorted.length / 2)];
+  if (middle === undefined) throw new Error('nothing was measured');
+  return middle;
+}
+
+/** The export beside the bare loop, in turn, so that both meet the machine in the same mood. */
+async function compareWithBareLoop(latencyMs: number, days: number): Promise<void> {
+  await withServer(latencyMs, async (baseUrl) => {
+    const pairs: { bare: Measured; full: Measured }[] = [];
+    for (let round = 0; round < ROUNDS; round++)
+      pairs.push({ bare: await run('bare', baseUrl, days), full: await run('export', baseUrl, days) });
+    const ratioOf = ({ bare, full }: (typeof pairs)[number]) => full.elapsedMs / bare.elapsedMs;
+    const { bare, full } = median(pairs, ratioOf);
+    const ratios = pairs.map(ratioOf).sort((left, right) => left - right);
+    print(
+      `| export over bare loop, ${latencyMs} ms latency | ${(full.elapsedMs / bare.elapsedMs).toFixed(2)} (${ratios[0]?.toFixed(2)} to ${ratios.at(-1)?.toFixed(2)}) |`,
+    );
+    print(
+      `| rows a second, export and bare loop, ${latencyMs} ms latency | ${thousands(rate(full))} and ${thousands(rate(bare))} |`,
+    );
+  });
+}
+
+async function compareWithNaiveScript(): Promise<void> {
+  await withServer(0, async (baseUrl) => {
+    const naive = await run<Measured>('naive', baseUrl, 4);
+    const full = await run<Measured>('export', baseUrl, 90);
+    print(
+      `| export over a naive script, rows a second | ${(rate(full) / rate(naive)).toFixed(0)} times (${thousands(rate(naive))}) |`,
+    );
+  });
+}
+
+async function measureMemory(): Promise<void> {
+  await withServer(0, async (baseUrl) => {
+    const small = await run<Measured>('export', baseUrl, 100);
+    const large = await run<Measured>('export', baseUrl, 1_000);
+    print(
+      `| peak memory, 0.5 M and 5 M rows | ${thousands(small.peakMb)} MB and ${thousands(large.peakMb)} MB |`,
+    );
+  });
+}
+
+async function measureNights(): Promise<void> {
+  for (const rows of [1_000_000, 20_000_000]) {
+    const { storeMs, publishMs } = await run<{ storeMs: number; publishMs: number }>('night', rows);
+    print(`| one night of 5,000 pages into ${thousands(rows)} rows: storing | ${storeMs.toFixed(0)} ms |`);
+    print(`| publishing ${thousands(rows)} rows | ${(publishMs / 1000).toFixed(1)} s |`);
+  }
+}
+
+print(
+  `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}\n`,
+);
+print('| what | figure |\n| --- | --- |');
+await compareWithBareLoop(0, 90);
+await compareWithBareLoop(50, 90);
+await compareWithNaiveScript();
+await measureMemory();
+await measureNights();

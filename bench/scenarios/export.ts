@@ -1,0 +1,29 @@
+import { Client } from '../../src/api/client.js';
+import type { Day } from '../../src/day.js';
+import { exportHistory } from '../../src/history/export.js';
+import { openWarehouse } from '../../src/warehouse/open.js';
+
+const now = () => new Date();
+
+/** The export as the product does it: walked, checked, stored. Rows stored. */
+export async function exportAll(
+  baseUrl: string,
+  file: string,
+  first: Day,
+  last: Day,
+  concurrency: number,
+): Promise<number> {
+  const warehouse = await openWarehouse(file, { command: 'bench', now, maxWaitMs: 0 });
+  const client = new Client({ baseUrl, projectId: 'prj_bench', apiKey: 'bench', keyName: 'BENCH', now });
+  const common = { warehouse, client, project: 'prj_bench', now };
+  const { results, stopped } = await exportHistory({
+    ...common,
+    range: { first, last },
+    settleDays: 3,
+    concurrency,
+  });
+  await client.close();
+  await warehouse.close();
+  if (stopped !== undefined) throw new Error('the export stopped', { cause: stopped });
+  return results.reduce((sum, result) => sum + (result.outcome === 'failed' ? 0 : result.rows), 0);
+}
