@@ -54,7 +54,7 @@ WITH
     JOIN page_reading AS own ON own.job = page.job AND own.path = changed.path AND own.views_before > 0
     ANTI JOIN touched ON touched.job = page.job AND touched.path = page.path
     WHERE page.path <> changed.path AND page.views_before >= 28
-    QUALIFY row_number() OVER (PARTITION BY page.job ORDER BY abs(ln(page.views_before / own.views_before)), page.path) <= 50
+    QUALIFY row_number() OVER (PARTITION BY page.job ORDER BY abs(ln(page.views_before / own.views_before)), page.path) <= 39
   ),
   compared AS (SELECT job, list(page ORDER BY page.path) AS pages FROM comparison GROUP BY job)
 SELECT
@@ -77,7 +77,7 @@ LEFT JOIN whole_weeks USING (job)
 LEFT JOIN page_reading USING (job, path)
 LEFT JOIN compared USING (job);
 
-COMMENT ON VIEW job_effects IS 'What effect of a pull request is measured from: reading of the page in the four whole weeks before the week of the change and the four after, and of up to 50 untouched pages of like reading. One row per job with a pull request.';
+COMMENT ON VIEW job_effects IS 'What effect of a pull request is measured from: reading of the page in the four whole weeks before the week of the change and the four after, and of up to 39 untouched pages of like reading. One row per job with a pull request.';
 COMMENT ON COLUMN job_effects.job IS 'Number of the job here';
 COMMENT ON COLUMN job_effects.project IS 'Project id on the platform';
 COMMENT ON COLUMN job_effects.path IS 'Page that was changed';
