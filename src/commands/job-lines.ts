@@ -8,6 +8,9 @@ import { alignedLines, type Column } from './columns.js';
 import { effectWords } from './effect-words.js';
 import { plainText } from './output.js';
 
+/** Notes in a list are cut to this. */
+const NOTE_LENGTH = 48;
+
 const COLUMNS: readonly Column[] = [
   { head: 'job', align: 'right' },
   { head: 'state', align: 'left' },
@@ -19,7 +22,7 @@ const COLUMNS: readonly Column[] = [
 export const jobLines = (jobs: readonly Job[], width: number): string[] =>
   alignedLines(
     COLUMNS,
-    jobs.map((job) => [String(job.id), stateOf(job), job.path, outcomeOf(job)].map(plainText)),
+    jobs.map((job) => [String(job.id), stateOf(job), job.path, shortOutcome(job)].map(plainText)),
     width,
   );
 
@@ -32,6 +35,12 @@ const stateOf = ({ state, remote_status }: Job): string =>
   state === 'active' && remote_status !== null && remote_status !== state
     ? `${state} (${remote_status})`
     : state;
+
+/** A pull request's address stays whole, to be opened; a note is told whole by `jobs show`. */
+const shortOutcome = (job: Job): string =>
+  job.pr_link === null && outcomeOf(job).length > NOTE_LENGTH
+    ? `${outcomeOf(job).slice(0, NOTE_LENGTH - 1)}…`
+    : outcomeOf(job);
 
 const outcomeOf = ({ state, pr_link, note }: Job): string =>
   pr_link ?? note ?? (state === 'completed' ? 'ended without a change' : '');
