@@ -25,7 +25,7 @@ export async function askWhyNoChange(
 }
 
 /** The jobs to ask now. A question whose fate is open, or a message under way, is answered first. */
-export function jobsToAsk(jobs: readonly Job[], messages: readonly Message[], now: Date): Job[] {
+function jobsToAsk(jobs: readonly Job[], messages: readonly Message[], now: Date): Job[] {
   const settled = new Set(
     messages
       .filter(({ state, origin }) => origin === 'askWhenNoChange' || OPEN_MESSAGE_STATES.has(state))

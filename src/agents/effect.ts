@@ -34,7 +34,7 @@ const WINDOW_WEEKS = 4;
 const CONFIDENCE = 0.95;
 
 /** With fewer, even the page that stands out most of all may do so by chance in more than 1 of 20 cases. */
-export const MIN_COMPARISON_PAGES = 19;
+const MIN_COMPARISON_PAGES = 19;
 
 /** Views on either side below which chance alone moves a page too much. */
 const MIN_VIEWS = 28;

@@ -38,7 +38,7 @@ export interface FlaggedPage {
 }
 
 /** A page that is read enough but was left out, and why, in words. */
-export interface LeftOutPage {
+interface LeftOutPage {
   readonly path: string;
   readonly why: string;
   readonly evidence: Evidence;

@@ -113,12 +113,12 @@ describe('the view job_effects', () => {
   });
 
   it('never compares with a page that agents touched in those weeks', async () => {
-    const { reader, run } = await historyWith(ENDED);
-    await run(`
+    await historyWith(ENDED);
+    await history.run(`
       INSERT INTO agent_jobs BY NAME
       SELECT 1 + number AS id, '/guides/page-' || number AS path, job.* EXCLUDE (id, path)
       FROM agent_jobs AS job, range(1, 31) AS numbers (number) WHERE job.id = 1`);
-    const effects = await readEffects(reader, 'prj_sandbox');
+    const effects = await readEffects(history.reader, 'prj_sandbox');
     expect(effects.find(({ job }) => job === 1)?.effect).toMatchObject({ comparisonPages: 30 });
   });
 });

@@ -1,9 +1,12 @@
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { type CliResult, runCli } from '../run-cli.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.js';
 import { type AgentSite, agentSite } from './agent-site.js';
 import { steadyPages } from './reading.js';
+
+// Each command is a process of its own, and a shared machine may be slow.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const listed = z.array(z.object({ id: z.int(), state: z.string(), pr_link: z.string().nullable() }));
 

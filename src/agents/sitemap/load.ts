@@ -68,7 +68,7 @@ export async function loadSitemap(
   }
 }
 
-export const isWebAddress = (source: string): boolean => /^https?:\/\//i.test(source);
+const isWebAddress = (source: string): boolean => /^https?:\/\//i.test(source);
 
 function bounded(source: string, pages: URL[], { maxPages }: SitemapLimits): URL[] {
   if (pages.length === 0) throw new SitemapError(source, 'it lists no page');
