@@ -8,7 +8,7 @@ import { declareImprove } from './commands/improve.js';
 import { declareInit } from './commands/init.js';
 import { declareJobs } from './commands/jobs.js';
 import { ENVIRONMENT_HELP } from './commands/options.js';
-import { Output } from './commands/output.js';
+import { Output } from './terminal/output.js';
 import { declarePublish } from './commands/publish.js';
 import { declareReport } from './commands/report.js';
 import { declareRun } from './commands/run.js';

@@ -5,7 +5,7 @@ import type { Check } from '../history/verification.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { ProjectExport } from '../schedule/steps/export.js';
-import { duration, type ExportCost } from './export-progress.js';
+import { duration, type ExportCost } from '../terminal/export-progress.js';
 
 /** What an export of a project did, in one to three lines for people. */
 export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCost): string[] {

@@ -6,7 +6,7 @@ import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from './columns.js';
 import { effectWords } from './effect-words.js';
-import { plainText } from './output.js';
+import { plainText } from '../terminal/plain-text.js';
 
 /** Notes in a list are cut to this. */
 const NOTE_LENGTH = 48;

@@ -25,11 +25,13 @@ Examples:
   withProjectOption(withWorkspaceOptions(jobs.command('list', { isDefault: true })))
     .description('List the jobs, from the published history.')
     .option('--json', 'write JSON')
+    .addHelpText('after', '\nExamples:\n  readership jobs list\n  readership jobs list --json')
     .action((options: JsonOption) => act((runtime) => listJobs(options, runtime)));
   withWorkspaceOptions(jobs.command('show'))
     .description('Show a job with its reason, evidence, messages, history and prompt.')
     .argument('<id>', 'number of the job', jobNumber)
     .option('--json', 'write JSON')
+    .addHelpText('after', '\nExample:\n  readership jobs show 3')
     .action((id: number, options: JsonOption) => act((runtime) => showJob(id, options, runtime)));
   withProjectOption(withWorkspaceOptions(jobs.command('poll')))
     .description(
@@ -37,6 +39,7 @@ Examples:
     )
     .option('--wait <time>', 'keep asking while jobs are active, such as 30s or 10m', durationArgument, 0)
     .option('--watch', 'keep asking, and show it live, until every job has ended')
+    .addHelpText('after', '\nExamples:\n  readership jobs poll --wait 10m\n  readership jobs poll --watch')
     .action((options: PollOptions) => act((runtime) => pollNow(options, runtime)));
   withWorkspaceOptions(jobs.command('message'))
     .description(
@@ -44,6 +47,7 @@ Examples:
     )
     .argument('<id>', 'number of the job', jobNumber)
     .argument('<text>', 'what the agent is to do now')
+    .addHelpText('after', '\nExample:\n  readership jobs message 3 "Mention the rate limits as well."')
     .action((id: number, text: string, options: WorkspaceOptions) =>
       act((runtime) => messageJob(id, text, options, runtime)),
     );
@@ -51,6 +55,7 @@ Examples:
     .description('Say when the pull request of a job was merged, so that its effect is counted from then.')
     .argument('<id>', 'number of the job', jobNumber)
     .argument('[day]', 'day of the merge, YYYY-MM-DD (default: today, UTC)', dayArgument)
+    .addHelpText('after', '\nExample:\n  readership jobs merged 3 2026-11-12')
     .action((id: number, day: Day | undefined, options: WorkspaceOptions) =>
       act((runtime) => markJobMerged(id, day, options, runtime)),
     );
@@ -63,6 +68,10 @@ Examples:
     .option('--not-created', 'the job does not exist there: plan it again')
     .option('--sent', 'the message arrived there: follow the job')
     .option('--not-sent', 'the message did not arrive: plan it again')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  readership jobs resolve 3 --created job_81\n  readership jobs resolve 3 --not-created\n  readership jobs resolve 3 --sent',
+    )
     .action((id: number, options: ResolveOptions) => act((runtime) => resolveJob(id, options, runtime)));
 }
 

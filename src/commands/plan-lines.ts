@@ -3,7 +3,7 @@ import { type FlaggedPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, percent, signedPercent, thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from './columns.js';
-import { plainText } from './output.js';
+import { plainText } from '../terminal/plain-text.js';
 
 /** Pages left out beyond these are counted, unless everything is asked for. */
 const LEFT_OUT_SHOWN = 15;

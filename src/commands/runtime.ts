@@ -1,6 +1,6 @@
 import type { Environment } from '../config/load.js';
 import type { ExitCode } from './exit-code.js';
-import type { Output } from './output.js';
+import type { Output } from '../terminal/output.js';
 
 /** What a command may touch of the process it runs in. */
 export interface Runtime {

@@ -1,48 +1,60 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import { readFile, writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { text as readAll } from 'node:stream/consumers';
-import { ConfigurationError, messageOf, StorageError } from '../errors.js';
-import { openHistory } from '../warehouse/history.js';
-import { type AnswerFormat, ANSWER_FORMATS, formatAnswer } from './answer-formats.js';
+import { join, resolve } from 'node:path';
+import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
+import { ask } from '../sql/answer.js';
+import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
+import { runPrompt } from '../sql/prompt.js';
+import { writeParquet, writeText } from '../sql/write.js';
+import { type History, openHistory } from '../warehouse/history.js';
 import type { ExitCode } from './exit-code.js';
-import { withWorkspaceOptions } from './options.js';
+import { durationArgument, withWorkspaceOptions } from './options.js';
+import { readQuery } from './read-query.js';
 import type { Act, Runtime } from './runtime.js';
 import { readWorkspace, type WorkspaceOptions } from './workspace.js';
 
-interface SqlOptions extends WorkspaceOptions {
+export interface SqlOptions extends WorkspaceOptions {
   readonly file?: string;
-  readonly format?: AnswerFormat;
+  readonly format?: TextFormat | 'parquet';
   readonly output?: string;
+  readonly timeout: number;
 }
 
 export function declareSql(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('sql'))
     .summary('ask SQL over the whole history')
     .description(
-      'Asks SQL over the published history: never blocked by an export, and never in its way. Read only: no query can change it or reach a file, the network or a setting. The query is the argument, a file, or what is piped in.',
+      'Asks SQL over the published history: never blocked by an export, and never in its way. Read only: no query can change it, or reach a file, the network or a setting. The query is the argument, a file, or what is piped in; without one, on a terminal, there is a prompt.',
     )
     .argument('[query]', 'the SQL to run')
     .option('--file <file>', 'read the query from a file')
     .addOption(
       new Option(
         '--format <format>',
-        'how to write the answer (default: table on a terminal, csv into a pipe)',
-      ).choices(ANSWER_FORMATS),
+        'how to write the answer (default: table on a terminal, else csv; parquet needs --output)',
+      ).choices([...TEXT_FORMATS, 'parquet']),
     )
     .option('--output <file>', 'write the answer to a file')
+    .option(
+      '--timeout <time>',
+      'stop a query that takes longer, such as 30s or 10m',
+      durationArgument,
+      300_000,
+    )
     .addHelpText(
       'after',
       `
+A query may take five minutes, unless --timeout says otherwise. A table shows 200 rows at most; the other formats write all of them.
+
 Tables and views: page_views, day_loads, restatements, site_days, site_weeks, page_weeks, jobs, data_quality
 Macros: top_pages(first_day, last_day), page_history(path), human_vs_ai(first_day, last_day, grain)
-What a column means: DESCRIBE site_weeks, or FROM duckdb_columns()
+What a column means: FROM duckdb_columns() SELECT table_name, column_name, comment
 
 Examples:
   readership sql "FROM site_weeks ORDER BY week DESC LIMIT 8"
   readership sql "FROM human_vs_ai('2026-01-01', '2026-12-31', 'month')" --format markdown
-  readership sql --file questions/top.sql --format csv --output top.csv
+  readership sql --file questions/top.sql --output top.csv
+  readership sql "FROM page_views" --format parquet --output views.parquet
   echo "FROM data_quality" | readership sql --sandbox`,
     )
     .action((query: string | undefined, options: SqlOptions) =>
@@ -51,44 +63,58 @@ Examples:
 }
 
 async function sql(query: string | undefined, options: SqlOptions, runtime: Runtime): Promise<ExitCode> {
-  const { historyFile } = await readWorkspace(options, runtime);
-  const statement = await readQuery(query, options, runtime);
-  const history = await openHistory(historyFile);
+  const { historyFile, dataDir } = await readWorkspace(options, runtime);
+  const target = options.output === undefined ? undefined : resolve(runtime.workingDirectory, options.output);
+  if (options.format === 'parquet' && target === undefined)
+    throw new ConfigurationError('Parquet is not for the terminal: name a file with --output.');
+  const statement = await readQuery(query, options.file, runtime);
+  const history = await openHistory(historyFile, options.format === 'parquet' ? target : undefined);
+  const answer = (text: string) => answerWithin(history, text, target, options, runtime);
+  const interrupt = () => {
+    history.connection.interrupt();
+  };
+  runtime.signal.throwIfAborted();
+  runtime.signal.addEventListener('abort', interrupt, { once: true });
   try {
-    const stop = () => {
-      history.connection.interrupt();
-    };
-    runtime.signal.addEventListener('abort', stop, { once: true });
-    const answer = await history.connection.runAndReadAll(statement);
-    const { isTerminal, colors } = runtime.output;
-    const format = options.format ?? (isTerminal && options.output === undefined ? 'table' : 'csv');
-    const text = formatAnswer(answer, format, colors);
-    if (options.output === undefined) runtime.output.data(text);
-    else await writeFile(resolve(runtime.workingDirectory, options.output), `${text}\n`);
+    if (statement !== undefined) await answer(statement);
+    else {
+      const { stdin: input, stdout: output } = process;
+      await runPrompt({ input, output, historyFile: join(dataDir, '.sql_history'), answer, interrupt });
+    }
     return 0;
-  } catch (cause) {
-    throw new StorageError(`The query failed. ${messageOf(cause)}`, { cause });
   } finally {
     history.close();
   }
 }
 
-async function readQuery(query: string | undefined, { file }: SqlOptions, runtime: Runtime): Promise<string> {
-  if (query !== undefined && file !== undefined)
-    throw new ConfigurationError('Give the query as an argument or with --file, not both.');
-  if (query !== undefined) return query;
-  if (file !== undefined) return readFileOrExplain(resolve(runtime.workingDirectory, file));
-  if (process.stdin.isTTY)
-    throw new ConfigurationError(
-      'No query. Try: readership sql "FROM site_weeks ORDER BY week DESC LIMIT 8"',
-    );
-  return readAll(process.stdin);
-}
-
-async function readFileOrExplain(path: string): Promise<string> {
+/** Answers one text of SQL, or stops it when its time is over. */
+async function answerWithin(
+  history: History,
+  statement: string,
+  target: string | undefined,
+  { format, timeout }: SqlOptions,
+  { output }: Runtime,
+): Promise<void> {
+  const limit = AbortSignal.timeout(timeout);
+  const stop = () => {
+    history.connection.interrupt();
+  };
+  limit.addEventListener('abort', stop);
   try {
-    return await readFile(path, 'utf8');
+    if (format === 'parquet') await writeParquet(history.connection, statement, target ?? '');
+    else {
+      const answer = await ask(history.connection, statement);
+      if (answer === undefined) throw new ConfigurationError('There is no SQL statement in the query.');
+      const chosen = format ?? (output.isTerminal && target === undefined ? 'table' : 'csv');
+      await writeText(formatAnswer(answer, chosen, output), target, output);
+    }
   } catch (cause) {
-    throw new ConfigurationError(`Cannot read the query from ${path}: ${messageOf(cause)}`, { cause });
+    if (cause instanceof ReadershipError) throw cause;
+    const why = limit.aborted
+      ? `It took longer than ${timeout / 1000} s (--timeout).`
+      : messageOf(cause).replace('Failed to extract statements: ', '');
+    throw new StorageError(`The query failed. ${why}`, { cause });
+  } finally {
+    limit.removeEventListener('abort', stop);
   }
 }

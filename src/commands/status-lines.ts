@@ -1,7 +1,7 @@
 import { dayList, longDay, moment } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import type { Day } from '../day.js';
-import type { Colors } from './output.js';
+import type { Colors } from '../terminal/output.js';
 import type { ProjectStatus } from './project-status.js';
 
 /** The state of a project for people: what is well first, what is not where it can be seen. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { stat } from 'node:fs/promises';
 import { openHistory } from '../warehouse/history.js';
-import { duration } from './export-progress.js';
+import { duration } from '../terminal/export-progress.js';
 import type { ExitCode } from './exit-code.js';
 import { withProjectOption, withWorkspaceOptions } from './options.js';
 import type { Act, Runtime } from './runtime.js';

@@ -3,9 +3,9 @@ import type { Observer, StepContext } from '../schedule/context.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { openBudgets } from './budgets.js';
-import { ExportProgress } from './export-progress.js';
 import { jobLine } from './job-lines.js';
-import type { Output } from './output.js';
+import { ExportProgress } from '../terminal/export-progress.js';
+import type { Output } from '../terminal/output.js';
 import type { Runtime } from './runtime.js';
 import { connect, readWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
 

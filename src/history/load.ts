@@ -77,7 +77,8 @@ async function attemptDay(task: LoadTask, planned: PlannedDay, signal: AbortSign
   try {
     return await loadDay(task, planned, signal);
   } catch (error) {
-    if (!isOfThisDay(error)) throw error;
+    // Once the load stops, a request under way ends with the reason of the stop: the fault of another day.
+    if (signal.aborted || !isOfThisDay(error)) throw error;
     const { project, now } = task;
     await recordFailedDay(task.warehouse, { project, day: planned.day, now: now() }, messageOf(error));
     return { day: planned.day, outcome: 'failed', error };

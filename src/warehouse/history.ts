@@ -21,8 +21,11 @@ export class History implements Reader {
   }
 }
 
-/** Opens the published history at `path`. Throws a `StorageError` when nothing was published yet. */
-export async function openHistory(path: string): Promise<History> {
+/**
+ * Opens the published history at `path`; its queries may write to the file `writable`, where one is given, and to no
+ * other. Throws a `StorageError` when nothing was published yet.
+ */
+export async function openHistory(path: string, writable?: string): Promise<History> {
   try {
     await access(path);
   } catch (cause) {
@@ -32,7 +35,7 @@ export async function openHistory(path: string): Promise<History> {
     );
   }
   try {
-    const instance = await openSafely(path);
+    const instance = await openSafely(path, writable);
     const connection = await instance.connect();
     return new History(connection, () => {
       connection.closeSync();

@@ -11,14 +11,27 @@ export const openForWriting = (path: string): Promise<DuckDBInstance> =>
   DuckDBInstance.fromCache(path, { storage_compatibility_version: STORAGE_VERSION });
 
 /**
- * Opens a database file so that no query can touch anything else: read only, no files, no network, no extensions, and
- * no setting that would lift this again.
+ * Opens a database file so that no query can touch anything else: read only, no files but `writable`, no network, no
+ * extensions, and no setting that would lift this again.
  */
-export const openSafely = (path: string): Promise<DuckDBInstance> =>
-  DuckDBInstance.fromCache(path, {
+export async function openSafely(path: string, writable?: string): Promise<DuckDBInstance> {
+  const instance = await DuckDBInstance.create(path, {
     access_mode: 'READ_ONLY',
-    enable_external_access: 'false',
     autoload_known_extensions: 'false',
     autoinstall_known_extensions: 'false',
-    lock_configuration: 'true',
   });
+  const connection = await instance.connect();
+  try {
+    if (writable !== undefined) await connection.run(`SET allowed_paths = [${quoted(writable)}]`);
+    await connection.run('SET enable_external_access = false; SET lock_configuration = true');
+    return instance;
+  } catch (error) {
+    instance.closeSync();
+    throw error;
+  } finally {
+    connection.closeSync();
+  }
+}
+
+/** A string as SQL writes it. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;

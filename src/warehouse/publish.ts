@@ -2,7 +2,7 @@ import { chmod, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
-import { openForWriting } from './instance.js';
+import { openForWriting, quoted } from './instance.js';
 import { migrate } from './migrate.js';
 import { queryRows } from './query.js';
 import type { Warehouse } from './warehouse.js';
@@ -58,7 +58,7 @@ const tableSchema = z.object({ name: z.string() });
 /** Every table, each sorted by its columns from the left: `page_views` by project, day, path. */
 function fill(warehouse: Warehouse, path: string): Promise<void> {
   return warehouse.exclusive(async (connection) => {
-    await connection.run(`ATTACH '${path.replaceAll("'", "''")}' AS publication`);
+    await connection.run(`ATTACH ${quoted(path)} AS publication`);
     try {
       const tables = await queryRows(
         connection,

@@ -1,16 +1,10 @@
 import { createLogUpdate } from 'log-update';
 import picocolors from 'picocolors';
+import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
 type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>;
-
-/** Control characters: a page's path must not be able to steer the terminal. Line feeds are ours. */
-// eslint-disable-next-line no-control-regex
-const CONTROL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-
-/** Untrusted text as it may stand on a terminal. */
-export const plainText = (text: string): string => text.replaceAll(CONTROL, '�');
 
 /** Data goes to standard output; notes and progress go to standard error, so that a pipe gets data alone. */
 export class Output {
@@ -50,6 +44,11 @@ export class Output {
   data(text: string): void {
     this.out.write(`${text}\n`);
   }
+
+  /** Data as it comes, without a line feed; false when the reader cannot keep up. */
+  readonly write = (text: string): boolean => this.out.write(text);
+
+  readonly drained = (): Promise<unknown> => once(this.out, 'drain');
 
   note(text: string): void {
     if (this.isLive) this.#live.clear();

@@ -1,0 +1,50 @@
+import {
+  type DuckDBConnection,
+  type Json,
+  JsonDuckDBValueConverter,
+  type DuckDBResult,
+} from '@duckdb/node-api';
+
+/** A column of an answer. Values of numeric ones stand at the right. */
+export interface AnswerColumn {
+  readonly name: string;
+  readonly isNumeric: boolean;
+}
+
+/** The answer to a query, read as it is written out: only a batch of rows is held at a time. */
+export interface Answer {
+  readonly columns: readonly AnswerColumn[];
+  readonly batches: AsyncIterable<readonly (readonly Json[])[]>;
+}
+
+const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL)/;
+
+const COMMENT = /--[^\n]*|\/\*[\s\S]*?\*\//g;
+
+/**
+ * Runs SQL, several statements if need be, and hands on the answer of the last one; undefined when there is no
+ * statement in it. Throws the database's own error, which points at the place.
+ */
+export async function ask(connection: DuckDBConnection, sql: string): Promise<Answer | undefined> {
+  // The library fails on a text without a statement.
+  if (sql.replaceAll(COMMENT, ' ').replaceAll(';', ' ').trim() === '') return undefined;
+  const statements = await connection.extractStatements(sql);
+  for (let index = 0; index < statements.count - 1; index++) await (await statements.prepare(index)).run();
+  const last = await statements.prepare(statements.count - 1);
+  return answerOf(await last.stream());
+}
+
+const answerOf = (result: DuckDBResult): Answer => ({
+  columns: result
+    .deduplicatedColumnNames()
+    .map((name, index) => ({ name, isNumeric: NUMERIC.test(result.columnType(index).toString()) })),
+  batches: batchesOf(result),
+});
+
+async function* batchesOf(result: DuckDBResult): AsyncGenerator<Json[][]> {
+  for (;;) {
+    const chunk = await result.fetchChunk();
+    if (chunk === null || chunk.rowCount === 0) return;
+    yield chunk.convertRows(JsonDuckDBValueConverter);
+  }
+}

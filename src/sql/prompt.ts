@@ -1,0 +1,90 @@
+import { appendFile, readFile } from 'node:fs/promises';
+import { createInterface, type Interface } from 'node:readline';
+import { messageOf } from '../errors.js';
+
+const MAX_REMEMBERED = 500;
+
+const HELP = `End a statement with a semicolon. Ctrl-C stops a query, Ctrl-D leaves.
+What there is: SHOW TABLES;   DESCRIBE site_weeks;`;
+
+export interface PromptOptions {
+  readonly input: NodeJS.ReadStream;
+  readonly output: NodeJS.WriteStream;
+  /** Where statements are remembered between sessions. */
+  readonly historyFile: string;
+  /** Answers a statement; its rejection is shown, and the prompt goes on. */
+  readonly answer: (sql: string) => Promise<void>;
+  /** Stops the statement under way. */
+  readonly interrupt: () => void;
+}
+
+/** A simple prompt: statements of any number of lines, remembered between sessions, until Ctrl-D. */
+export async function runPrompt({
+  input,
+  output,
+  historyFile,
+  answer,
+  interrupt,
+}: PromptOptions): Promise<void> {
+  const history = await readHistory(historyFile);
+  const prompt = createInterface({ input, output, history, historySize: MAX_REMEMBERED, prompt: 'sql> ' });
+  let statement = '';
+  let isBusy = false;
+
+  prompt.on('SIGINT', () => {
+    if (isBusy) interrupt();
+    else {
+      statement = '';
+      output.write('\n');
+      begin(prompt, statement);
+    }
+  });
+  output.write(`${HELP}\n`);
+  begin(prompt, statement);
+  for await (const line of prompt) {
+    statement = statement === '' ? line : `${statement}\n${line}`;
+    if (isComplete(statement)) {
+      isBusy = true;
+      await remember(historyFile, statement);
+      try {
+        await answer(statement);
+      } catch (error) {
+        output.write(`${messageOf(error)}\n`);
+      }
+      isBusy = false;
+      statement = '';
+    } else if (statement.trim() === '') statement = '';
+    begin(prompt, statement);
+  }
+  output.write('\n');
+}
+
+/** Whether a statement has its semicolon: one at the end of a line, outside quotes and comments. */
+export function isComplete(statement: string): boolean {
+  const bare = statement.replaceAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\//g, ' ');
+  return /;\s*$/.test(bare) && !/['"]/.test(bare) && !bare.includes('/*');
+}
+
+function begin(prompt: Interface, statement: string): void {
+  prompt.setPrompt(statement === '' ? 'sql> ' : '  -> ');
+  prompt.prompt();
+}
+
+/** Newest first, as readline wants it. Each line of the file is a statement, its line feeds as spaces. */
+async function readHistory(file: string): Promise<string[]> {
+  try {
+    const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
+    return lines.slice(-MAX_REMEMBERED).reverse();
+  } catch {
+    // Nothing remembered yet, or not readable: a prompt without a past.
+    return [];
+  }
+}
+
+async function remember(file: string, statement: string): Promise<void> {
+  try {
+    await appendFile(file, `${statement.replaceAll(/\s*\n\s*/g, ' ')}\n`, { mode: 0o600 });
+  } catch {
+    // A read-only directory: the prompt works all the same.
+  }
+}
