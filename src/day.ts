@@ -39,6 +39,17 @@ export const daysBetween = (from: Day, to: Day): number =>
 /** The last day that has ended at `now`. Today is never complete, so never loaded. */
 export const lastEndedDay = (now: Date): Day => addDays(dayOf(now), -1);
 
+/** As ISO 8601 counts them. */
+export const WEEKDAYS = [
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
+  'sunday',
+] as const;
+
 /** A range of days, both ends included. Empty when `last` is before `first`. */
 export interface DayRange {
   readonly first: Day;

@@ -2,9 +2,10 @@
 WITH history AS (
   SELECT
     min(day) AS first_day,
-    strftime(min(day), '%G-W%V') AS first_week,
-    strftime(max(day), '%G-W%V') AS last_week,
-    count(DISTINCT date_trunc('week', day)) AS weeks,
+    -- A week is named by its middle day, whatever weekday it begins on.
+    strftime($from::DATE - 7 * floor(($from::DATE - min(day) + 6) / 7)::INTEGER + 3, '%G-W%V') AS first_week,
+    strftime($from::DATE - 7 * floor(($from::DATE - max(day) + 6) / 7)::INTEGER + 3, '%G-W%V') AS last_week,
+    count(DISTINCT floor(($from::DATE - day + 6) / 7)) AS weeks,
     coalesce(sum(total) FILTER (day BETWEEN $from::DATE AND $to::DATE), 0) AS total
   FROM site_days
   WHERE project = $project

@@ -1,5 +1,12 @@
 -- Grain: one row per week with a loaded day, of the thirteen that end with the reported one. Oldest first.
-SELECT week, iso_week, human, ai, ai_share, days_loaded
-FROM site_weeks
-WHERE project = $project AND week BETWEEN $from::DATE - 84 AND $to::DATE
+-- Weeks are counted in sevens back from the first day of the reported one, whatever weekday that is.
+SELECT
+  $from::DATE - 7 * (($from::DATE - day + 6) // 7)::INTEGER AS week,
+  sum(human)::BIGINT AS human,
+  sum(ai)::BIGINT AS ai,
+  sum(ai) / nullif(sum(human) + sum(ai), 0) AS ai_share,
+  count(*) AS days_loaded
+FROM site_days
+WHERE project = $project AND day BETWEEN $from::DATE - 84 AND $to::DATE
+GROUP BY week
 ORDER BY week

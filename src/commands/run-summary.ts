@@ -4,7 +4,7 @@ import { readJobs } from '../agents/ledger.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { dayRange } from '../format/days.js';
-import { lastEndedWeek } from '../reports/period.js';
+import { ISO_CALENDAR, lastEnded } from '../reports/period.js';
 import type { StepContext } from '../schedule/context.js';
 import type { LoopOutcome } from '../schedule/loop.js';
 import type { ProjectImprovement } from '../schedule/steps/improve.js';
@@ -41,13 +41,16 @@ export async function summarise(
       'Report',
       outcome.pages.map(({ file, subject }) => `${cyan(relative(workingDirectory, file))}  ${dim(subject)}`),
     ),
-    ...section('Ask the history', examples(configuration === undefined, lastEndedWeek(now()))),
+    ...section(
+      'Ask the history',
+      examples(configuration === undefined, lastEnded('week', now(), ISO_CALENDAR)),
+    ),
   ];
   return lines.join('\n');
 }
 
 async function readLine(project: ProjectSettings, { warehouse }: StepContext, now: Date): Promise<string[]> {
-  const week = lastEndedWeek(now);
+  const week = lastEnded('week', now, ISO_CALENDAR);
   const [row] = await warehouse.query(
     'SELECT human, ai, ai_share FROM site_weeks WHERE project = $project AND week = $week::DATE',
     weekRow,
@@ -56,7 +59,7 @@ async function readLine(project: ProjectSettings, { warehouse }: StepContext, no
   if (row === undefined) return [];
   const share = row.ai_share === null ? '' : ` (${percent(row.ai_share)} AI)`;
   const views = `${thousands(row.human)} views by people, ${thousands(row.ai)} by AI${share}`;
-  return [`${project.name ?? project.id}, week ${week.week}, ${dayRange(week)}: ${views}`];
+  return [`${project.name ?? project.id}, ${week.label.toLowerCase()}, ${dayRange(week)}: ${views}`];
 }
 
 async function agentLines(

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Day, parseDay } from '../day.js';
+import { type Day, parseDay, WEEKDAYS } from '../day.js';
 import { parseDuration } from './duration.js';
 
 /** A day written `YYYY-MM-DD`. */
@@ -73,6 +73,23 @@ const pollSchema = z.strictObject({
   maxDelay: durationSchema.default(300_000),
 });
 
+const isTimezone = (name: string): boolean => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const reportsSchema = z.strictObject({
+  firstDayOfWeek: z.enum(WEEKDAYS).default('monday'),
+  timezone: z
+    .string()
+    .refine(isTimezone, 'not a time zone: write a name such as Europe/Zurich, or UTC')
+    .default('UTC'),
+});
+
 /** `readership.yaml`. Every key but `baseUrl` and one project's id has a default. */
 export const settingsSchema = z.strictObject({
   baseUrl: httpUrl
@@ -89,6 +106,7 @@ export const settingsSchema = z.strictObject({
   history: historySchema.prefault({}),
   improve: improveSchema.prefault({}),
   poll: pollSchema.prefault({}),
+  reports: reportsSchema.prefault({}),
 });
 
 /** The settings of a workspace, defaults filled in. */

@@ -27,8 +27,16 @@ export const plainDayRange = (range: DayRange): string => writeRange(range, 'd',
 /** `9 Nov 2026`. */
 export const longDay = (day: Day): string => write(day, 'd MMM yyyy');
 
-/** `18 Nov 2026 at 02:00 UTC`. */
-export const moment = (instant: Date): string => format(new UTCDate(instant), "d MMM yyyy 'at' HH:mm 'UTC'");
+/** `18 Nov 2026 at 02:00 UTC`; in another zone with its distance from UTC, as `18 Nov 2026 at 03:00 UTC+1`. */
+export function moment(instant: Date, timezone = 'UTC'): string {
+  const parts = new Intl.DateTimeFormat('en-US', {
+    ...{ timeZone: timezone, timeZoneName: 'shortOffset', hourCycle: 'h23' },
+    ...{ day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' },
+  }).formatToParts(instant);
+  const part = (type: string): string => parts.find((part) => part.type === type)?.value ?? '';
+  const zone = part('timeZoneName').replace(/^GMT(?:[+-]0)?/, 'UTC');
+  return `${part('day')} ${part('month')} ${part('year')} at ${part('hour')}:${part('minute')} ${zone}`;
+}
 
 /** Days in words, neighbours drawn together: `Mon 9 – Wed 11 and Sun 15 Nov`. Expects them oldest first. */
 export function dayList(days: readonly Day[]): string {

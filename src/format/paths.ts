@@ -3,10 +3,16 @@
 const LONGEST_SHOWN = 88;
 const TAIL = 24;
 
-/** A path short enough to show: a very long one is cut in the middle, between characters and never inside one. */
+/** Control characters, marks that turn the direction of writing, and others that do not show. */
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+
+/** A path with what would not be seen written as in an address. */
+export const wholePath = (path: string): string => path.replace(UNSEEN, encodeURIComponent);
+
+/** As `wholePath`, but a very long one is cut in the middle, between characters and never inside one. */
 export function shownPath(path: string): string {
-  const characters = Array.from(path);
-  if (characters.length <= LONGEST_SHOWN) return path;
+  const characters = Array.from(wholePath(path));
+  if (characters.length <= LONGEST_SHOWN) return characters.join('');
   const head = characters.slice(0, LONGEST_SHOWN - TAIL - 1);
   return `${head.join('')}…${characters.slice(-TAIL).join('')}`;
 }
@@ -20,6 +26,17 @@ export function pageLink(siteUrl: string | null, path: string): string | undefin
   const site = webAddress(siteUrl);
   const page = webAddress(siteUrl.replace(/\/+$/, '') + path);
   return page?.origin === site?.origin ? page?.href : undefined;
+}
+
+/** Text from elsewhere on one line of plain text. */
+export const shownText = (text: string): string => text.replace(/\s+/g, ' ').trim().replace(UNSEEN, '');
+
+const LONGEST_MAIL_LINK = 300;
+
+/** As `pageLink`, but none for a very long address: mail readers cut long mails. */
+export function mailLink(siteUrl: string | null, path: string): string | undefined {
+  const link = pageLink(siteUrl, path);
+  return link !== undefined && link.length <= LONGEST_MAIL_LINK ? link : undefined;
 }
 
 /** `text` as an address of the web, or undefined when it is none: `javascript:` and other schemes are not. */

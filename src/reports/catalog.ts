@@ -4,12 +4,14 @@ import { z } from 'zod';
 import { ConfigurationError } from '../errors.js';
 import { parseReportFile, type ReportFile } from './definition.js';
 import { faultOf } from './fault.js';
-import { ignoreMissing, searchedDirs } from './places.js';
+import { ignoreMissing, isBuiltIn, searchedDirs } from './places.js';
 
 /** A report as its folder defines it, with its SQL and pictures read. */
 export interface ReportDefinition extends Omit<ReportFile, 'queries' | 'pictures'> {
   readonly name: string;
   readonly folder: string;
+  /** Whether it comes with Readership, or is the workspace's own. */
+  readonly isBuiltIn: boolean;
   readonly queries: readonly Query[];
   readonly pictures: readonly Picture[];
 }
@@ -27,6 +29,7 @@ export interface Picture {
   readonly query: string;
   readonly title: string;
   readonly widths: readonly number[];
+  readonly mail?: { readonly width: number; readonly alt: string } | undefined;
   readonly spec: Readonly<Record<string, unknown>>;
 }
 
@@ -93,7 +96,9 @@ async function readReport(name: string, folder: string): Promise<ReportDefinitio
       faults.push(`${file}: ${faultOf(error)}`);
     }
   }
-  return faults.length > 0 ? { faults } : { ...parsed.report, name, folder, queries, pictures };
+  return faults.length > 0
+    ? { faults }
+    : { ...parsed.report, name, folder, isBuiltIn: isBuiltIn(folder), queries, pictures };
 }
 
 const faulty = (faults: readonly string[]): ConfigurationError =>

@@ -5,16 +5,20 @@ const name = z
   .string()
   .regex(/^[a-z][a-z0-9_]*$/, 'expected a name of small letters, digits and underscores');
 
+const width = z.number().int().min(200).max(2000);
+
 /** What `report.yaml` may say. Every query is a `.sql` file beside it, every picture a `.vl.json` file. */
 const reportFile = z
   .strictObject({
     title: z.string().min(1),
     /** A template of one line over the report's model. */
     subject: z.string().min(1),
+    /** A template of one line: what mail readers show beside the subject. */
+    preheader: z.string().default(''),
     audience: z.string().min(1),
-    period: z.enum(['week']),
+    period: z.enum(['week', 'month', 'day']),
     /** The built-in model that the rows are made into; without one, the template sees the rows as they are. */
-    model: z.enum(['weekly']).optional(),
+    model: z.enum(['weekly', 'improve']).optional(),
     /** Whether a query gives one row, always, or any number. */
     queries: z.record(name, z.enum(['one', 'many'])),
     pictures: z
@@ -24,7 +28,9 @@ const reportFile = z
           query: name,
           title: z.string().min(1),
           /** In pixels. The page shows the one that fits the reader's screen. */
-          widths: z.array(z.number().int().min(200).max(2000)).min(1).max(4),
+          widths: z.array(width).min(1).max(4),
+          /** For a picture that the mail shows too: its width there, and a template of one line that says what it shows. */
+          mail: z.strictObject({ width: width.max(552), alt: z.string().min(1) }).optional(),
         }),
       )
       .default({}),

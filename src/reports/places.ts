@@ -7,6 +7,9 @@ const packageDir = fileURLToPath(new URL('../../', import.meta.url));
 export const searchedDirs = (workspaceDir: string | undefined): string[] =>
   workspaceDir === undefined ? [packageDir] : [workspaceDir, packageDir];
 
+/** Whether a report's folder is one of the package. */
+export const isBuiltIn = (folder: string): boolean => folder.startsWith(packageDir + 'reports');
+
 /** For a `catch`: a file or folder that is not there gives undefined, anything else stays an error. */
 export function ignoreMissing(error: unknown): undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;

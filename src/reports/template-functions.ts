@@ -1,6 +1,6 @@
 import Handlebars, { type HelperDelegate } from 'handlebars';
 import { z } from 'zod';
-import { day } from '../day.js';
+import { day, dayOf } from '../day.js';
 import { writeChange, type Change } from '../format/change.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
 import {
@@ -13,7 +13,7 @@ import {
   signedPoints,
   thousands,
 } from '../format/numbers.js';
-import { pageLink, shownPath, webLink } from '../format/paths.js';
+import { mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/paths.js';
 
 const text = z.string();
 const number = z.number();
@@ -55,9 +55,11 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   dayRange: of(range, dayRange),
   shortDayRange: of(range, shortDayRange),
   plainDayRange: of(range, plainDayRange),
+  asRange: of(dayField, (day) => ({ first: day, last: day })),
   dayList: of(days, dayList),
   longDay: of(dayField, longDay),
-  moment: of(z.date(), moment),
+  dateOf: of(z.date(), (instant) => longDay(dayOf(instant))),
+  moment: ofTwo(z.date(), text, moment),
 
   /** A path as text that may break after a slash. */
   brokenPath: of(
@@ -71,11 +73,24 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
           .replace(/^\/<wbr>/, '/'),
       ),
   ),
+  shownPath: of(text, shownPath),
+  wholePath: of(text, wholePath),
+  shownText: of(text, shownText),
+  audienceName: of(z.enum(['human', 'ai']), (audience) => (audience === 'ai' ? 'AI' : 'Human')),
   pageLink: ofTwo(text.nullable(), text, pageLink),
+  mailLink: ofTwo(text.nullable(), text, mailLink),
   webLink: of(text.nullable(), webLink),
 
   /** Length of a bar, as a share of the longest one. */
   barLength: ofTwo(number, number, (value, longest) => percent(longest > 0 ? value / longest : 0)),
+  /** The same in pixels, for mails: `barPixels value longest 96`. What is not zero is seen. */
+  barPixels: (value: unknown, longest: unknown, most: unknown): number => {
+    const [views, scale, pixels] = [number.parse(value), number.parse(longest), number.parse(most)];
+    return views > 0 ? Math.max(2, Math.round((views / scale) * pixels)) : 0;
+  },
+  /** Columns of plain text. */
+  leftIn: ofTwo(number, text, (width, value) => value.padEnd(width)),
+  rightIn: ofTwo(number, text, (width, value) => value.padStart(width)),
   /** Whether a list is not empty, a number not zero, a value not null: written out, as `if` alone hides which. */
   has: of(z.unknown(), (value) => (Array.isArray(value) ? value.length > 0 : value !== null && value !== 0)),
   same: ofTwo(z.unknown(), z.unknown(), (one, two) => one === two),

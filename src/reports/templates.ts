@@ -6,9 +6,12 @@ import { faultOf } from './fault.js';
 import { ignoreMissing, searchedDirs } from './places.js';
 import { templateFunctions } from './template-functions.js';
 
-const EXTENSION = '.html.hbs';
+/** What a report can be filled into, and the end of the template's file name. Only HTML is escaped. */
+const SHOWINGS = { page: '.html.hbs', text: '.text.hbs', mail: '.mail.html.hbs' } as const;
 
-/** The templates of the package and of the workspace, by their path below `templates/`, without the extension. */
+export type Showing = keyof typeof SHOWINGS;
+
+/** The templates of the package and of the workspace, by their path below `templates/`; `.html.hbs` is left out of it. */
 export type Templates = ReadonlyMap<string, string>;
 
 /** Reads all templates. One in the workspace replaces the built-in one of the same path. */
@@ -16,8 +19,7 @@ export async function readTemplates(workspaceDir: string | undefined): Promise<T
   const found = new Map<string, string>();
   for (const dir of searchedDirs(workspaceDir).toReversed()) {
     for (const file of await templateFiles(join(dir, 'templates'))) {
-      const name = file.slice(0, -EXTENSION.length).replaceAll('\\', '/');
-      found.set(name, await readFile(join(dir, 'templates', file), 'utf8'));
+      found.set(nameOf(file.replaceAll('\\', '/')), await readFile(join(dir, 'templates', file), 'utf8'));
     }
   }
   return found;
@@ -25,23 +27,32 @@ export async function readTemplates(workspaceDir: string | undefined): Promise<T
 
 async function templateFiles(dir: string): Promise<string[]> {
   const files = await readdir(dir, { recursive: true }).catch(ignoreMissing);
-  return (files ?? []).filter((file) => file.endsWith(EXTENSION));
+  return (files ?? []).filter((file) => file.endsWith(SHOWINGS.page) || file.endsWith(SHOWINGS.text));
 }
 
-/** Fills the page of a report. A field that the template names and the model lacks is an error. */
-export function fillPage(report: string, templates: Templates, model: object): string {
-  const page = templates.get(report);
-  if (page === undefined) {
+/** `layouts/page` of `layouts/page.html.hbs`, and `weekly.text.hbs` as it is. */
+const nameOf = (file: string): string =>
+  file.endsWith(SHOWINGS.page) ? file.slice(0, -SHOWINGS.page.length) : file;
+
+/** Whether a report can be shown so. */
+export const canShow = (report: string, showing: Showing, templates: Templates): boolean =>
+  templates.has(nameOf(report + SHOWINGS[showing]));
+
+/** Fills a report's template. A field that the template names and the model lacks is an error. */
+export function fillTemplate(report: string, showing: Showing, templates: Templates, model: object): string {
+  const file = report + SHOWINGS[showing];
+  const template = templates.get(nameOf(file));
+  if (template === undefined) {
     throw new ConfigurationError(
-      `The report ${report} has no template: expected templates/${report}${EXTENSION}`,
+      `The report ${report} has no template for ${showing === 'page' ? 'its page' : `its ${showing}`}: expected templates/${file}`,
     );
   }
-  return fill(report, `templates/${report}${EXTENSION}`, page, model, { templates });
+  return fill(report, `templates/${file}`, template, model, { templates, plain: showing === 'text' });
 }
 
-/** Fills a line of plain text, such as a subject: nothing is escaped. */
-export const fillLine = (report: string, line: string, model: object): string =>
-  fill(report, 'the subject in report.yaml', line, model, { plain: true });
+/** Fills a line of plain text, such as a subject: nothing is escaped. `key` is where report.yaml has it. */
+export const fillLine = (report: string, key: string, line: string, model: object): string =>
+  fill(report, `${key} in report.yaml`, line, model, { plain: true });
 
 function fill(
   report: string,
@@ -53,7 +64,8 @@ function fill(
   const environment = Handlebars.create();
   environment.registerHelper(templateFunctions);
   try {
-    for (const [name, text] of templates) environment.registerPartial(name, compile(environment, text));
+    for (const [name, text] of templates)
+      environment.registerPartial(name, compile(environment, text, plain));
     return compile(environment, template, plain)(model);
   } catch (cause) {
     throw new ConfigurationError(`The report ${report} cannot be written: ${faultOf(cause)} (in ${source})`, {

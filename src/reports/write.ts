@@ -1,12 +1,9 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { messageOf, StorageError } from '../errors.js';
 import type { RenderedReport } from './render.js';
 
-/**
- * Writes a rendered page to `<directory>/<project>/<report>-<period>.html`, in one step, and returns that path. Throws
- * a `StorageError` when it cannot be written.
- */
+/** Writes a rendered page to `<directory>/<project>/<report>-<period>.html`, and returns that path. */
 export async function writePage(
   directory: string,
   project: string,
@@ -15,11 +12,16 @@ export async function writePage(
   // A project id is the platform's text: encoded, it cannot name another directory.
   const folder = join(directory, encodeURIComponent(project).replaceAll('.', '%2E'));
   const file = join(folder, `${name}-${period}.html`);
+  await writeWhole(file, html);
+  return file;
+}
+
+/** Writes a file in one step, so that nobody sees half of it. Throws a `StorageError` when it cannot be written. */
+export async function writeWhole(file: string, text: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true });
-    await writeFile(`${file}.unfinished`, html);
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(`${file}.unfinished`, text);
     await rename(`${file}.unfinished`, file);
-    return file;
   } catch (cause) {
     throw new StorageError(`Cannot write the report to ${file}: ${messageOf(cause)}`, { cause });
   }

@@ -17,6 +17,7 @@ const VIEWS = [
   'top_pages',
   'page_history',
   'human_vs_ai',
+  'movers',
 ] as const;
 
 /**

@@ -69,10 +69,11 @@ ORDER BY total DESC LIMIT 1`,
 }
 
 test('lists the built-in reports and those of the workspace', async () => {
-  expect((await listReports()).map(({ name }) => name)).toEqual(['weekly']);
+  expect((await listReports()).map(({ name }) => name)).toEqual(['improve', 'weekly']);
   await writeBusiest();
   expect((await listReports({ workspaceDir })).map(({ name, title }) => [name, title])).toEqual([
     ['busiest', 'Busiest day'],
+    ['improve', 'Improve'],
     ['weekly', 'Weekly'],
   ]);
 });
@@ -119,7 +120,9 @@ test('missing files, bad pictures and broken YAML are named', async () => {
   await expect(render('busiest')).rejects.toThrow(/2 faults[^]*days\.sql: missing[^]*days\.vl\.json: /);
   await write('reports/busiest/report.yaml', 'title: [');
   await expect(render('busiest')).rejects.toThrow(/report\.yaml: .*line 1/);
-  await expect(render('monthly')).rejects.toThrow('There is no report “monthly”. Reports: busiest, weekly');
+  await expect(render('monthly')).rejects.toThrow(
+    'There is no report “monthly”. Reports: busiest, improve, weekly',
+  );
 });
 
 test('a picture of a query that is not there is refused', async () => {

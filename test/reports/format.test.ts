@@ -110,7 +110,8 @@ describe('days', () => {
   });
   test('single days and moments are UTC', () => {
     expect(longDay(day('2026-05-18'))).toBe('18 May 2026');
-    expect(moment(new Date('2026-11-18T23:59:00Z'))).toBe('18 Nov 2026 at 23:59 UTC');
+    expect(moment(new Date('2026-11-18T23:59:00Z'), 'UTC')).toBe('18 Nov 2026 at 23:59 UTC');
+    expect(moment(new Date('2026-09-18T23:59:00Z'), 'Europe/Zurich')).toBe('19 Sep 2026 at 01:59 UTC+2');
   });
 });
 

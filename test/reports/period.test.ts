@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { addDays, day, type Day } from '../../src/day.js';
+import { addDays, day, WEEKDAYS, type Day } from '../../src/day.js';
 import { ConfigurationError } from '../../src/errors.js';
-import { lastEndedWeek, parseWeek, weekOf } from '../../src/reports/period.js';
+import { ISO_CALENDAR, lastEnded, parsePeriod, periodOf, titleOf } from '../../src/reports/period.js';
 
 /** ISO 8601 by its definition, without the library: the week's year is its Thursday's, and 4 January is in week 1. */
 function isoWeekByHand(of: Day): string {
@@ -16,13 +16,31 @@ function isoWeekByHand(of: Day): string {
 describe('weeks', () => {
   test('agree with a second way of computing for every day of forty years', () => {
     for (let at = day('2000-01-01'); at < '2040-01-01'; at = addDays(at, 1)) {
-      const week = weekOf(at);
+      const week = periodOf('week', at, ISO_CALENDAR);
       expect(week.name).toBe(isoWeekByHand(at));
-      expect(week.name.endsWith(`W${String(week.week).padStart(2, '0')}`)).toBe(true);
+      expect(week.label).toBe(`Week ${Number(week.name.slice(-2))}`);
       expect(week.first <= at && at <= week.last).toBe(true);
       expect(addDays(week.first, 6)).toBe(week.last);
     }
   });
+
+  test.each(WEEKDAYS)(
+    'that begin on a %s follow each other, each with a name of its own',
+    (firstDayOfWeek) => {
+      const calendar = { firstDayOfWeek, timezone: 'UTC' };
+      const names = new Set<string>();
+      let week = periodOf('week', day('2019-12-20'), calendar);
+      for (let count = 0; count < 600; count += 1) {
+        expect(WEEKDAYS[(new Date(week.first).getUTCDay() + 6) % 7]).toBe(firstDayOfWeek);
+        expect(parsePeriod('week', week.name, calendar)).toEqual(week);
+        expect(names.has(week.name)).toBe(false);
+        names.add(week.name);
+        const next = periodOf('week', addDays(week.last, 1), calendar);
+        expect(next.first).toBe(addDays(week.last, 1));
+        week = next;
+      }
+    },
+  );
 
   test.each([
     ['2026-W46', '2026-11-09', '2026-11-15'],
@@ -31,14 +49,19 @@ describe('weeks', () => {
     ['2027-01-01', '2026-12-28', '2027-01-03'],
     ['2025-W01', '2024-12-30', '2025-01-05'],
   ])('%s is %s to %s', (text, first, last) => {
-    expect(parseWeek(text)).toMatchObject({ first, last });
+    expect(parsePeriod('week', text, ISO_CALENDAR)).toMatchObject({ first, last });
+  });
+
+  test('that begin on Sunday bear the number of the ISO week that most of their days lie in', () => {
+    const week = parsePeriod('week', '2026-W53', { firstDayOfWeek: 'sunday', timezone: 'UTC' });
+    expect(week).toMatchObject({ first: '2026-12-27', last: '2027-01-02', name: '2026-W53' });
   });
 
   test.each(['2027-W53', '2026-W00', '2026-W54', '2026-W4', '2026-11', '2026-02-30', 'last week', ''])(
     '“%s” is refused with what to give instead',
     (text) => {
-      expect(() => parseWeek(text)).toThrow(ConfigurationError);
-      expect(() => parseWeek(text)).toThrow(/such as 2026-W46/);
+      expect(() => parsePeriod('week', text, ISO_CALENDAR)).toThrow(ConfigurationError);
+      expect(() => parsePeriod('week', text, ISO_CALENDAR)).toThrow(/such as 2026-W46/);
     },
   );
 
@@ -48,6 +71,42 @@ describe('weeks', () => {
     ['2026-11-22T12:00:00Z', '2026-W46'],
     ['2027-01-04T00:00:00Z', '2026-W53'],
   ])('the last week that has ended at %s is %s', (now, name) => {
-    expect(lastEndedWeek(new Date(now)).name).toBe(name);
+    expect(lastEnded('week', new Date(now), ISO_CALENDAR).name).toBe(name);
+  });
+});
+
+describe('months and days', () => {
+  test.each([
+    ['month', '2026-11', '2026-11-01', '2026-11-30', 'November 2026'],
+    ['month', '2028-02-29', '2028-02-01', '2028-02-29', 'February 2028'],
+    ['month', '2026-12', '2026-12-01', '2026-12-31', 'December 2026'],
+    ['day', '2026-11-12', '2026-11-12', '2026-11-12', 'Thu 12 Nov 2026'],
+  ] as const)('%s %s is %s to %s', (kind, text, first, last, title) => {
+    const period = parsePeriod(kind, text, ISO_CALENDAR);
+    expect(period).toMatchObject({ kind, first, last });
+    expect(titleOf(period)).toBe(title);
+  });
+
+  test.each([
+    ['month', '2026-13'],
+    ['month', '2026-W46'],
+    ['day', '2026-11'],
+    ['day', '2026-02-30'],
+  ] as const)('no %s is “%s”', (kind, text) => {
+    expect(() => parsePeriod(kind, text, ISO_CALENDAR)).toThrow(ConfigurationError);
+  });
+
+  test('end when the year does', () => {
+    const now = new Date('2027-01-01T00:00:00Z');
+    expect(lastEnded('month', now, ISO_CALENDAR).name).toBe('2026-12');
+    expect(lastEnded('day', now, ISO_CALENDAR).name).toBe('2026-12-31');
+  });
+
+  test('are over only when they are in UTC and by the clock of the zone', () => {
+    const calendar = { firstDayOfWeek: 'monday', timezone: 'America/Los_Angeles' } as const;
+    expect(lastEnded('day', new Date('2026-11-16T07:59:00Z'), calendar).name).toBe('2026-11-14');
+    expect(lastEnded('day', new Date('2026-11-16T08:00:00Z'), calendar).name).toBe('2026-11-15');
+    const ahead = { firstDayOfWeek: 'monday', timezone: 'Asia/Tokyo' } as const;
+    expect(lastEnded('day', new Date('2026-11-15T23:59:00Z'), ahead).name).toBe('2026-11-14');
   });
 });

@@ -1,12 +1,16 @@
-import { describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { addDays, day } from '../../src/day.js';
 import { compareWeeks, type Comparison } from '../../src/reports/weekly/comparison.js';
 import { detailOf } from '../../src/reports/weekly/detail.js';
 import { headlineOf } from '../../src/reports/weekly/headline.js';
+import type { RecordsRow } from '../../src/reports/weekly/rows.js';
 
 const MONDAY = day('2026-11-09');
 
 type Counts = readonly [human: number, ai: number, daysLoaded?: number] | null;
+
+/** Of all time before the reported week. */
+let records: RecordsRow = { weeks: 0, human: null, ai: null };
 
 /** Weeks given newest first, the reported one at the head; null is a week without any loaded day. */
 function weeks(...newestFirst: Counts[]): Comparison {
@@ -16,7 +20,6 @@ function weeks(...newestFirst: Counts[]): Comparison {
     return [
       {
         week: addDays(MONDAY, -7 * index),
-        iso_week: '',
         human,
         ai,
         ai_share: ai / (human + ai),
@@ -24,7 +27,7 @@ function weeks(...newestFirst: Counts[]): Comparison {
       },
     ];
   });
-  const week = compareWeeks(rows.toReversed(), MONDAY);
+  const week = compareWeeks(rows.toReversed(), MONDAY, records);
   if (week === undefined) throw new Error('the reported week has to be given');
   return week;
 }
@@ -77,6 +80,34 @@ describe('the headline', () => {
     expect(headline([300, 100], [200, 100], [310, 110], [290, 90], [305, 95])).toBe(
       'A calm week: people read your docs more than AI does, 300 views against 100.',
     );
+  });
+  describe('of a record', () => {
+    beforeEach(() => {
+      records = { weeks: 25, human: 300, ai: 149 };
+    });
+    afterEach(() => {
+      records = { weeks: 0, human: null, ai: null };
+    });
+    test('says so, when nothing larger happened', () => {
+      expect(headline([300, 150], [300, 149], [290, 140], [300, 141], [298, 142])).toBe(
+        'AI reads your docs more than ever: 150 views, the most of 26 weeks. People come to 300.',
+      );
+      expect(headline([301, 149], [300, 149])).toBe(
+        'People read your docs more than ever: 301 views, the most of 26 weeks. AI comes to 149.',
+      );
+      expect(detail([300, 155], [300, 149], [290, 140], [300, 141], [298, 142])).toBe(
+        'People held level with last week, about as usual. AI grew 4%, to its most on record.',
+      );
+    });
+    test('leaves the headline to a crossing and to a notable change', () => {
+      expect(headline([300, 400], [310, 149])).toMatch(/^AI now reads/);
+      expect(headline([300, 200], [300, 149])).toMatch(/^AI read your docs 34% more/);
+    });
+    test('needs a whole week, and a history of a quarter', () => {
+      expect(headline([300, 150, 6], [300, 149])).not.toMatch(/ever/);
+      records = { weeks: 11, human: 300, ai: 149 };
+      expect(headline([300, 150], [300, 149])).not.toMatch(/ever/);
+    });
   });
   test('has words for none', () => {
     expect(headline([0, 0])).toBe('Nobody read your docs this week: no views by people, none by AI.');

@@ -4,7 +4,7 @@ import type { JobRow } from './rows.js';
 /** What a job means for the reader of the report, most pressing first. */
 const GROUPS = ['ready', 'running', 'unchanged', 'failed', 'unconfirmed'] as const;
 
-type JobGroup = (typeof GROUPS)[number];
+export type JobGroup = (typeof GROUPS)[number];
 
 interface WeeklyJob {
   readonly id: number;
@@ -49,7 +49,7 @@ export function agentWorkOf(rows: readonly JobRow[]): AgentWork | null {
   };
 }
 
-function groupOf({ state, pr_link }: JobRow): JobGroup {
+export function groupOf({ state, pr_link }: JobRow): JobGroup {
   switch (state) {
     case 'planned':
     case 'submitting':

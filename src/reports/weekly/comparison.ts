@@ -1,5 +1,5 @@
 import { addDays, type Day } from '../../day.js';
-import type { WeekRow } from './rows.js';
+import type { RecordsRow, WeekRow } from './rows.js';
 
 export type Audience = 'human' | 'ai';
 
@@ -20,22 +20,29 @@ export interface Comparison {
   readonly earlier: readonly WeekRow[];
   /** Those of them that reach back from this week without a gap. */
   readonly unbroken: readonly WeekRow[];
+  /** The highest of all whole weeks before. */
+  readonly records: RecordsRow;
 }
 
-/** Lays the week that begins on `monday` beside those before it; undefined when none of its days is loaded. */
-export function compareWeeks(weeks: readonly WeekRow[], monday: Day): Comparison | undefined {
+/** Lays the week that begins on `firstDay` beside those before it; undefined when none of its days is loaded. */
+export function compareWeeks(
+  weeks: readonly WeekRow[],
+  firstDay: Day,
+  records: RecordsRow,
+): Comparison | undefined {
   const isWhole = (week: WeekRow): boolean => week.days_loaded === 7;
-  const thisWeek = weeks.find(({ week }) => week === monday);
+  const thisWeek = weeks.find(({ week }) => week === firstDay);
   if (thisWeek === undefined) return undefined;
-  const weekBefore = weeks.find(({ week }) => week === addDays(monday, -7)) ?? null;
-  const earlier = weeks.filter((week) => week.week < monday && isWhole(week)).toReversed();
-  const gap = earlier.findIndex(({ week }, index) => week !== addDays(monday, -7 * (index + 1)));
+  const weekBefore = weeks.find(({ week }) => week === addDays(firstDay, -7)) ?? null;
+  const earlier = weeks.filter((week) => week.week < firstDay && isWhole(week)).toReversed();
+  const gap = earlier.findIndex(({ week }, index) => week !== addDays(firstDay, -7 * (index + 1)));
   return {
     thisWeek,
     weekBefore,
     before: isWhole(thisWeek) && weekBefore !== null && isWhole(weekBefore) ? weekBefore : null,
     earlier,
     unbroken: gap < 0 ? earlier : earlier.slice(0, gap),
+    records,
   };
 }
 
@@ -55,6 +62,14 @@ export function usualOf({ thisWeek, earlier }: Comparison, audience: Audience): 
   if (thisWeek.days_loaded < 7 || counts.length < USUAL_WEEKS_LEAST) return null;
   return { low: Math.min(...counts), high: Math.max(...counts), weeks: counts.length };
 }
+
+const RECORD_WEEKS_LEAST = 12;
+
+/** Whether the week is the highest ever of an audience, in a history long enough for that to mean something. */
+export const isRecord = ({ thisWeek, records }: Comparison, audience: Audience): boolean =>
+  thisWeek.days_loaded === 7 &&
+  records.weeks >= RECORD_WEEKS_LEAST &&
+  thisWeek[audience] > (records[audience] ?? Infinity);
 
 /** Where a count lies against what is usual. */
 export function placeIn(usual: UsualRange | null, count: number): 'unknown' | 'below' | 'inside' | 'above' {

@@ -2,7 +2,7 @@ import { addDays } from '../../day.js';
 import { changeOf } from '../../format/change.js';
 import { shortDayRange } from '../../format/days.js';
 import { inWords, signedPercent, thousands } from '../../format/numbers.js';
-import { leader, other, placeIn, usualOf, type Audience, type Comparison } from './comparison.js';
+import { isRecord, leader, other, placeIn, usualOf, type Audience, type Comparison } from './comparison.js';
 
 /**
  * The sentences below the headline: how each audience changed, the larger one first; or why that cannot be said.
@@ -53,6 +53,7 @@ function usualWords(week: Comparison, audience: Audience, isLevel: boolean): str
   if (usual === null || place === 'unknown') return '';
   if (place === 'inside' || isLevel) return ', about as usual';
   const whose = audience === 'ai' ? 'its' : 'their';
+  if (isRecord(week, audience)) return `, to ${whose} most on record`;
   return `, to ${whose} ${place === 'above' ? 'most' : 'least'} in ${inWords(usual.weeks + 1)} weeks`;
 }
 

@@ -1,6 +1,6 @@
 import { changeOf } from '../../format/change.js';
-import { capitalised, counted, signedPercent, thousands } from '../../format/numbers.js';
-import { leader, other, placeIn, usualOf, type Audience, type Comparison } from './comparison.js';
+import { capitalised, counted, inWords, signedPercent, thousands } from '../../format/numbers.js';
+import { isRecord, leader, other, placeIn, usualOf, type Audience, type Comparison } from './comparison.js';
 
 /** A piece of a sentence; one that names an audience is shown in its colour. */
 export interface Phrase {
@@ -14,7 +14,7 @@ const NOTABLE_RATIO = 0.1;
 type Rule = (week: Comparison) => Phrase[] | undefined;
 
 /** The first rule that has something to say makes the headline. The last one has, whatever the week. */
-const rules: readonly Rule[] = [noViews, oneAudience, level, crossing, growth, calm, whoReadsMore];
+const rules: readonly Rule[] = [noViews, oneAudience, level, crossing, growth, record, calm, whoReadsMore];
 
 /** The week in a sentence. */
 export const headlineOf = (week: Comparison): Phrase[] =>
@@ -85,6 +85,22 @@ function notableChange(week: Comparison, audience: Audience): number {
   const change = changeOf(views, week.before[audience]);
   if (change.kind !== 'ratio' || Math.abs(change.ratio) < NOTABLE_RATIO) return 0;
   return placeIn(usualOf(week, audience), views) === 'inside' ? 0 : change.ratio;
+}
+
+function record(week: Comparison): Phrase[] | undefined {
+  const margin = (of: Audience): number => week.thisWeek[of] / Math.max(1, week.records[of] ?? 0);
+  const [audience] = (['human', 'ai'] as const)
+    .filter((of) => isRecord(week, of))
+    .sort((one, two) => margin(two) - margin(one));
+  if (audience === undefined) return undefined;
+  const views = counted(week.thisWeek[audience], 'view');
+  return [
+    atStart(audience),
+    say(` ${audience === 'ai' ? 'reads' : 'read'} your docs more than ever: ${views}, the most of `),
+    say(`${inWords(week.records.weeks + 1)} weeks. `),
+    atStart(other(audience)),
+    say(` ${other(audience) === 'ai' ? 'comes' : 'come'} to ${thousands(week.thisWeek[other(audience)])}.`),
+  ];
 }
 
 function calm(week: Comparison): Phrase[] | undefined {

@@ -1,18 +1,19 @@
-import { addDays, daysBetween, type DayRange } from '../../day.js';
+import { addDays, daysBetween, type Day, type DayRange } from '../../day.js';
 import { ConfigurationError } from '../../errors.js';
 import type { Answers } from '../answers.js';
-import { changeOf, type Change } from '../../format/change.js';
+import type { Change } from '../../format/change.js';
 import { dayRange } from '../../format/days.js';
-import type { Period } from '../period.js';
+import { periodOf, type Calendar, type Period } from '../period.js';
 import { agentWorkOf, type AgentWork } from './agent-work.js';
 import { compareWeeks, usualOf, type Audience, type Comparison, type UsualRange } from './comparison.js';
 import { cautionsOf, coverageOf, type Coverage } from './coverage.js';
 import { detailOf } from './detail.js';
 import { headlineOf, type Phrase } from './headline.js';
-import { weeklyRows, type HistoryRow, type MostReadRow, type WeekRow } from './rows.js';
+import { changeSince, pageListsOf, type PageLists } from './page-lists.js';
+import { weeklyRows, type HistoryRow, type WeekRow } from './rows.js';
 
 /** The weekly report, before it is shown in any way. Counts are views, shares go from 0 to 1. */
-export interface WeeklyModel {
+export interface WeeklyModel extends PageLists {
   readonly headline: readonly Phrase[];
   readonly detail: string;
   readonly cautions: readonly string[];
@@ -23,13 +24,12 @@ export interface WeeklyModel {
   readonly share: ShareFigures;
   readonly pages: { readonly read: number; readonly everSeen: number; readonly new: number | null };
   readonly weeks: readonly WeekFigures[];
+  /** The days that the picture draws, oldest first; null where a day is not loaded. */
+  readonly days: readonly { readonly day: Day; readonly human: number | null; readonly ai: number | null }[];
   /** Weeks that the picture spans. */
   readonly weeksDrawn: number;
   /** Whether its bold line is the average of seven days; in a very short history it is the days themselves. */
   readonly averageDrawn: boolean;
-  readonly mostRead: readonly MostRead[];
-  /** The largest count in `mostRead`, human or AI: the common scale of its bars. */
-  readonly longestBar: number;
   readonly agentWork: AgentWork | null;
   readonly coverage: Coverage;
 }
@@ -56,24 +56,21 @@ interface WeekFigures extends DayRange {
   readonly daysLoaded: number;
 }
 
-interface MostRead {
-  readonly path: string;
-  readonly human: { readonly views: number; readonly change: Change };
-  readonly ai: { readonly views: number; readonly change: Change };
-}
-
 /** Makes the model from what the report's queries answered. Throws when no day of the week is loaded. */
 export function weeklyModel(
   answers: Answers,
-  { project, period }: { project: { name: string }; period: Period },
+  { project, period, calendar }: { project: { name: string }; period: Period; calendar: Calendar },
 ): WeeklyModel {
   const rows = weeklyRows.parse(answers);
-  const week = compareWeeks(rows.weeks, period.first);
+  const week = compareWeeks(rows.weeks, period.first, rows.records);
   const historySince = rows.history.first_day;
   if (week === undefined || historySince === null) throw nothingLoaded(project.name, period, rows.history);
   const coverage = coverageOf(rows.week_days, rows.history, historySince);
   const isFirstWeek = historySince >= period.first;
   const drawn = rows.daily_views[0];
+  const aiViews = new Map(
+    rows.daily_views.flatMap((row) => (row.audience === 'AI' ? [[row.day, row.views]] : [])),
+  );
   return {
     headline: headlineOf(week),
     detail: detailOf(week, isFirstWeek),
@@ -87,11 +84,13 @@ export function weeklyModel(
       everSeen: rows.pages.ever_seen,
       new: isFirstWeek ? null : rows.pages.first_seen,
     },
-    weeks: rows.weeks.map(weekFigures).toReversed(),
+    weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
+    days: rows.daily_views
+      .filter(({ audience }) => audience === 'Human')
+      .map(({ day, views }) => ({ day, human: views, ai: aiViews.get(day) ?? null })),
     weeksDrawn: Math.ceil((daysBetween(drawn?.day ?? period.first, period.last) + 1) / 7),
     averageDrawn: drawn?.average_drawn ?? false,
-    mostRead: rows.most_read.map((page) => mostRead(page, week, isFirstWeek)),
-    longestBar: Math.max(0, ...rows.most_read.flatMap(({ human, ai }) => [human, ai])),
+    ...pageListsOf(rows, week, isFirstWeek),
     agentWork: agentWorkOf(rows.agent_work),
     coverage,
   };
@@ -101,9 +100,6 @@ function figuresOf(week: Comparison, audience: Audience): AudienceFigures {
   const views = week.thisWeek[audience];
   return { views, change: changeSince(week, views, week.before?.[audience]), usual: usualOf(week, audience) };
 }
-
-const changeSince = ({ before }: Comparison, now: number, then: number | undefined): Change =>
-  before === null || then === undefined ? { kind: 'unknown' } : changeOf(now, then);
 
 function shareOf({ thisWeek, before, earlier }: Comparison): ShareFigures {
   const earliest = earlier.at(-1);
@@ -118,8 +114,8 @@ function shareOf({ thisWeek, before, earlier }: Comparison): ShareFigures {
   };
 }
 
-const weekFigures = (row: WeekRow): WeekFigures => ({
-  name: row.iso_week,
+const weekFigures = (row: WeekRow, calendar: Calendar): WeekFigures => ({
+  name: periodOf('week', row.week, calendar).name,
   first: row.week,
   last: addDays(row.week, 6),
   human: row.human,
@@ -127,16 +123,6 @@ const weekFigures = (row: WeekRow): WeekFigures => ({
   share: row.ai_share,
   daysLoaded: row.days_loaded,
 });
-
-function mostRead(page: MostReadRow, week: Comparison, isFirstWeek: boolean): MostRead {
-  const change = (now: number, then: number): Change =>
-    page.first_seen && !isFirstWeek ? { kind: 'new' } : changeSince(week, now, then);
-  return {
-    path: page.path,
-    human: { views: page.human, change: change(page.human, page.human_before) },
-    ai: { views: page.ai, change: change(page.ai, page.ai_before) },
-  };
-}
 
 function nothingLoaded(project: string, period: Period, history: HistoryRow): ConfigurationError {
   const wanted = `Nothing is loaded for ${period.name} (${dayRange(period)}) of ${project}.`;

@@ -5,7 +5,6 @@ const count = z.number().int().nonnegative();
 
 const week = z.object({
   week: dayColumn,
-  iso_week: z.string(),
   human: count,
   ai: count,
   ai_share: z.number().nullable(),
@@ -17,16 +16,30 @@ const weekDay = z.object({
   state: z.enum(['provisional', 'final', 'inconsistent', 'failed']).nullable(),
 });
 
-const mostRead = z.object({
+const dayViews = z.object({
+  day: dayColumn,
+  audience: z.enum(['Human', 'AI']),
+  views: count.nullable(),
+  average_drawn: z.boolean(),
+});
+
+const moved = z.object({
+  audience: z.enum(['human', 'ai']),
   path: z.string(),
-  human: count,
-  ai: count,
+  views: count,
+  expected: count,
+  compared_with: z.enum(['earlier weeks', 'the week before']),
+});
+
+const pageViews = z.object({ path: z.string(), human: count, ai: count });
+
+const mostRead = pageViews.extend({
   human_before: count,
   ai_before: count,
   first_seen: z.boolean(),
 });
 
-const job = z.object({
+export const job = z.object({
   id: count,
   path: z.string(),
   state: z.enum([
@@ -50,9 +63,12 @@ const job = z.object({
 export const weeklyRows = z.object({
   weeks: z.array(week),
   week_days: z.array(weekDay),
-  daily_views: z.array(z.object({ day: dayColumn, average_drawn: z.boolean() })),
-  pages: z.object({ read: count, ever_seen: count, first_seen: count }),
+  daily_views: z.array(dayViews),
+  pages: z.object({ read: count, ever_seen: count, first_seen: count, new_pages: z.array(pageViews) }),
+  records: z.object({ weeks: count, human: count.nullable(), ai: count.nullable() }),
+  moved: z.array(moved),
   most_read: z.array(mostRead),
+  one_sided: z.array(pageViews.extend({ reader: z.enum(['human', 'ai']) })),
   agent_work: z.array(job),
   history: z.object({
     first_day: dayColumn.nullable(),
@@ -67,6 +83,8 @@ export const weeklyRows = z.object({
 
 export type WeekRow = z.infer<typeof week>;
 export type WeekDayRow = z.infer<typeof weekDay>;
+export type MovedRow = z.infer<typeof moved>;
+export type RecordsRow = z.infer<typeof weeklyRows>['records'];
 export type MostReadRow = z.infer<typeof mostRead>;
 export type JobRow = z.infer<typeof job>;
 export type HistoryRow = z.infer<typeof weeklyRows>['history'];
