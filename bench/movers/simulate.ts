@@ -8,9 +8,10 @@ const PAGES = 400;
 /** Pages that truly move, for people and for AI each. */
 const PLANTED = 5;
 /** A planted page has at least this many views in a usual week: smaller ones nobody could tell. */
-const PLANTED_VIEWS_LEAST = 60;
-/** Pages that a script hits hard on one or two days: loud, but no readers. */
-const HIT_BY_SCRIPTS = 8;
+const PLANTED_VIEWS_LEAST = 100;
+/** Addresses that hardly anybody reads, and that a script hits hard on one or two days: loud, but no readers. */
+const PROBED = 8;
+const PROBED_WEEKLY = 0.2;
 
 /** Beyond pure chance: of a page on one day, and of a page in one week. As in the sandbox's traffic. */
 const PAGE_NOISE = 0.14;
@@ -30,17 +31,22 @@ export interface SimulatedSite {
  */
 export function simulateSite(seed: number): SimulatedSite {
   const random = generator(seed);
-  const pages = Array.from({ length: PAGES }, (_, rank) => ({
-    path: `/page-${rank}`,
-    weekly: { human: 6000 / (rank + 6) ** 1.05, ai: (5000 / (rank + 6) ** 1.05) * spread(random, 0.5) },
-  }));
+  const pages = [
+    ...Array.from({ length: PAGES }, (_, rank) => ({
+      path: `/page-${rank}`,
+      weekly: { human: 6000 / (rank + 6) ** 1.05, ai: (5000 / (rank + 6) ** 1.05) * spread(random, 0.5) },
+    })),
+    ...Array.from({ length: PROBED }, (_, index) => ({
+      path: `/probed-${index}`,
+      weekly: { human: PROBED_WEEKLY, ai: PROBED_WEEKLY },
+    })),
+  ];
   const factors = plant(random, pages);
-  const hits = new Map(
-    Array.from({ length: HIT_BY_SCRIPTS }, () => [
-      `/page-${Math.floor(random() * PAGES)}`,
-      { first: Math.floor(random() * 6), days: 1 + Math.floor(random() * 2), views: 60 + 200 * random() },
-    ]),
-  );
+  const probes = pages.map(({ path }) => ({
+    first: Math.floor(random() * 6),
+    days: 1 + Math.floor(random() * 2),
+    views: path.startsWith('/probed') ? 60 + 200 * random() : 0,
+  }));
 
   const views: { day: Day; path: string; human: number; ai: number }[] = [];
   for (let week = -WEEKS_BEFORE; week <= 0; week += 1) {
@@ -51,14 +57,14 @@ export function simulateSite(seed: number): SimulatedSite {
       const at = addDays(WEEK_START, 7 * week + weekday);
       const rhythm = weekday < 5 ? 1.2 : 0.5;
       for (const [index, page] of pages.entries()) {
-        const hit = week === 0 ? hits.get(page.path) : undefined;
+        const probe = probes[index];
+        const isProbed =
+          week === 0 && probe !== undefined && weekday >= probe.first && weekday < probe.first + probe.days;
         const count = (audience: Audience): number => {
           const moved = week === 0 ? (factors.get(`${audience} ${page.path}`) ?? 1) : 1;
           const drift = drifts[index]?.[audience] ?? 1;
           const expected = (page.weekly[audience] / 7) * rhythm * level[audience] * drift * moved;
-          const burst =
-            hit !== undefined && weekday >= hit.first && weekday < hit.first + hit.days ? hit.views : 0;
-          return poisson(random, expected * spread(random, PAGE_NOISE) + burst);
+          return poisson(random, expected * spread(random, PAGE_NOISE) + (isProbed ? probe.views : 0));
         };
         const [human, ai] = [count('human'), count('ai')];
         if (human + ai > 0) views.push({ day: at, path: page.path, human, ai });
@@ -68,7 +74,7 @@ export function simulateSite(seed: number): SimulatedSite {
   return { views, planted: new Set(factors.keys()) };
 }
 
-/** Chooses the pages that truly move, and by what factor: up by half to triple, or down to a fifth to a half. */
+/** Chooses the pages that truly move, and by what factor: up to double or triple, or down to half or less. */
 function plant(
   random: () => number,
   pages: readonly { path: string; weekly: Record<Audience, number> }[],
@@ -78,7 +84,7 @@ function plant(
     const large = pages.filter(({ weekly }) => weekly[audience] >= PLANTED_VIEWS_LEAST);
     while ([...factors.keys()].filter((key) => key.startsWith(audience)).length < PLANTED) {
       const page = large[Math.floor(random() * large.length)];
-      const factor = random() < 0.6 ? 1.6 + 1.4 * random() : 0.2 + 0.35 * random();
+      const factor = random() < 0.6 ? 1.8 + 1.2 * random() : 0.15 + 0.35 * random();
       if (page !== undefined) factors.set(`${audience} ${page.path}`, factor);
     }
   }

@@ -1,16 +1,35 @@
 import { z } from 'zod';
 import type { AgentJob } from '../api/schema.js';
-import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
-import { JOB_STATES, type JobEvent, type JobState, nextState, OPEN_STATES } from './lifecycle.js';
+import type { Day } from '../day.js';
+import { JOB_STATES, type JobEvent, nextState, OPEN_STATES } from './lifecycle.js';
 import type { FlaggedPage } from './select.js';
+import { recordTransition } from './transitions.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const JOBS_OF_PROJECT = statement('jobs-of-project');
 const PLAN_JOB = statement('plan-job');
 const UPDATE_JOB = statement('update-job');
-const RECORD_TRANSITION = statement('record-transition');
-const TRANSITIONS_OF_JOB = statement('transitions-of-job');
+const MARK_MERGED = statement('mark-merged');
+
+/** What speaks for a page, as stored with its job. Views are people's and AI's, over the last whole weeks, 8 at most. */
+const evidenceColumns = {
+  /** Medians of a week. */
+  weekly_human: z.number(),
+  weekly_ai: z.number(),
+  /** 1 is the most read page. */
+  human_rank: z.int(),
+  ai_rank: z.int(),
+  /** Null without human views. */
+  ai_per_human: z.number().nullable(),
+  /** The newer half of the weeks against the older, as a ratio of change; null without views before. */
+  trend: z.number().nullable(),
+  /** Oldest first. */
+  weeks: z.array(z.object({ week: dayColumn, human: z.int(), ai: z.int() })),
+};
+export const evidenceRow = z.object(evidenceColumns);
+export type Evidence = z.infer<typeof evidenceRow>;
 
 const jobRow = z.object({
   id: z.int(),
@@ -28,25 +47,15 @@ const jobRow = z.object({
   next_poll_at: timestampColumn.nullable(),
   ended_at: timestampColumn.nullable(),
   note: z.string().nullable(),
+  merged_on: dayColumn.nullable(),
+  ...evidenceColumns,
 });
 /** A job as the ledger has it. `id` is its number here, `remote_id` its name on the platform. */
 export type Job = z.infer<typeof jobRow>;
 
-const transitionRow = z.object({
-  changed_at: timestampColumn,
-  from_state: z.string().nullable(),
-  to_state: z.string(),
-  cause: z.string(),
-});
-export type Transition = z.infer<typeof transitionRow>;
-
 /** Every job of a project, oldest first. */
 export const readJobs = (reader: Reader, project: string): Promise<Job[]> =>
   reader.query(JOBS_OF_PROJECT, jobRow, { project });
-
-/** How a job got to its state, oldest first. */
-export const readTransitions = (reader: Reader, job: number): Promise<Transition[]> =>
-  reader.query(TRANSITIONS_OF_JOB, transitionRow, { job });
 
 /** Records the intent to create a job for a page; nothing is sent. */
 export function planJob(
@@ -55,7 +64,8 @@ export function planJob(
 ): Promise<void> {
   const { project, page, prompt, now } = plan;
   return warehouse.transaction(async (transaction) => {
-    const values = { project, now, prompt, path: page.path, reason: page.reason };
+    const { path, reason, evidence } = page;
+    const values = { project, now, prompt, path, reason, ...evidence, weeks: JSON.stringify(evidence.weeks) };
     const [row] = await transaction.query(PLAN_JOB, z.object({ id: z.int() }), values);
     if (row === undefined) throw new Error('the job was not stored');
     await recordTransition(transaction, { job: row.id, now, from: null, to: 'planned', cause: 'flagged' });
@@ -75,23 +85,31 @@ export interface JobChange {
 }
 
 /** Applies an event to a job and commits it. Throws when the event cannot happen in the job's state. */
-export function changeJob(warehouse: Warehouse, job: Job, change: JobChange): Promise<Job> {
+export const changeJob = (warehouse: Warehouse, job: Job, change: JobChange): Promise<Job> =>
+  warehouse.transaction((transaction) => changeJobWithin(transaction, job, change));
+
+/** As `changeJob`, in a transaction that does more. */
+export async function changeJobWithin(transaction: Transaction, job: Job, change: JobChange): Promise<Job> {
   const changed = applyChange(job, change);
-  const { remote } = change;
-  return warehouse.transaction(async (transaction) => {
-    await transaction.execute(UPDATE_JOB, {
-      ...changed,
-      model: remote?.model ?? null,
-      repository: remote?.source?.repository ?? null,
-      ref: remote?.source?.ref ?? null,
-    });
-    if (changed.state !== job.state) {
-      const { now, cause } = change;
-      await recordTransition(transaction, { job: job.id, now, from: job.state, to: changed.state, cause });
-    }
-    return changed;
+  const { remote, now, cause } = change;
+  await transaction.execute(UPDATE_JOB, {
+    ...{ id: changed.id, state: changed.state, submitted_at: changed.submitted_at, polls: changed.polls },
+    ...{ remote_id: changed.remote_id, remote_status: changed.remote_status, pr_link: changed.pr_link },
+    ...{ next_poll_at: changed.next_poll_at, ended_at: changed.ended_at, note: changed.note },
+    model: remote?.model ?? null,
+    repository: remote?.source?.repository ?? null,
+    ref: remote?.source?.ref ?? null,
   });
+  if (changed.state !== job.state)
+    await recordTransition(transaction, { job: job.id, now, from: job.state, to: changed.state, cause });
+  return changed;
 }
+
+/** Records the day on which a job's pull request was merged: from then on its effect is counted. */
+export const markMerged = (warehouse: Warehouse, job: Job, mergedOn: Day): Promise<void> =>
+  warehouse.transaction((transaction) =>
+    transaction.execute(MARK_MERGED, { id: job.id, merged_on: mergedOn }),
+  );
 
 /** The job after a change: pure. */
 function applyChange(job: Job, { event, now, remote, remoteId, nextPollAt, note }: JobChange): Job {
@@ -105,19 +123,9 @@ function applyChange(job: Job, { event, now, remote, remoteId, nextPollAt, note 
     remote_id: remote?.id ?? remoteId ?? job.remote_id,
     remote_status: remote?.status ?? job.remote_status,
     pr_link: remote?.prLink ?? job.pr_link,
-    polls: event.kind === 'polled' ? job.polls + 1 : job.polls,
-    next_poll_at: nextPollAt ?? null,
+    polls: event.kind === 'polled' ? job.polls + 1 : event.kind === 'followed-up' ? 0 : job.polls,
+    next_poll_at: state === 'active' ? (nextPollAt ?? null) : null,
     ended_at: OPEN_STATES.has(state) ? null : (job.ended_at ?? now),
     note: note ?? null,
   };
 }
-
-const recordTransition = (
-  transaction: Transaction,
-  change: { job: number; now: Date; from: JobState | null; to: JobState; cause: string },
-): Promise<void> =>
-  transaction.execute(RECORD_TRANSITION, {
-    ...{ job: change.job, now: change.now, cause: change.cause },
-    from_state: change.from,
-    to_state: change.to,
-  });

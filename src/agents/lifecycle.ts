@@ -27,6 +27,7 @@ export type JobEvent =
   | { readonly kind: 'outcome-unknown' }
   | { readonly kind: 'refused' }
   | { readonly kind: 'polled'; readonly status: string }
+  | { readonly kind: 'followed-up' }
   | { readonly kind: 'found-created' }
   | { readonly kind: 'found-not-created' };
 
@@ -45,6 +46,8 @@ export function nextState(state: JobState, event: JobEvent): JobState | undefine
       return state === 'submitting' ? 'refused' : undefined;
     case 'polled':
       return state === 'active' ? stateOfStatus(event.status) : undefined;
+    case 'followed-up':
+      return takesMessages(state) ? 'active' : undefined;
     case 'found-created':
       return state === 'unconfirmed' ? 'active' : undefined;
     case 'found-not-created':
@@ -52,11 +55,48 @@ export function nextState(state: JobState, event: JobEvent): JobState | undefine
   }
 }
 
+/** Whether a follow-up message can be sent: the platform is known to have the job. */
+export const takesMessages = (state: JobState): boolean => state === 'active' || isEnded(state);
+
 /** Servers may use statuses that the interface does not name: anything but an end means "still going". */
 const stateOfStatus = (status: string): JobState => (isEnded(status) ? status : 'active');
 
 const isEnded = (status: string): status is EndedStatus =>
   (ENDED_STATUSES as readonly string[]).includes(status);
+
+/**
+ * The life of a follow-up message: `planned → submitting → sent`, and off to the side `unconfirmed` and `refused` as
+ * for a job. What the agent makes of it is the job's story.
+ */
+export const MESSAGE_STATES = ['planned', 'submitting', 'sent', 'unconfirmed', 'refused'] as const;
+export type MessageState = (typeof MESSAGE_STATES)[number];
+
+/** A job with a message in one of these gets no other. */
+export const OPEN_MESSAGE_STATES: ReadonlySet<MessageState> = new Set([
+  'planned',
+  'submitting',
+  'unconfirmed',
+]);
+
+/** What can happen to a message. */
+export type MessageEvent =
+  'submit' | 'accepted' | 'not-done' | 'outcome-unknown' | 'refused' | 'found-sent' | 'found-not-sent';
+
+const MESSAGE_TRANSITIONS: Readonly<Record<MessageEvent, readonly [from: MessageState, to: MessageState]>> = {
+  submit: ['planned', 'submitting'],
+  accepted: ['submitting', 'sent'],
+  'not-done': ['submitting', 'planned'],
+  'outcome-unknown': ['submitting', 'unconfirmed'],
+  refused: ['submitting', 'refused'],
+  'found-sent': ['unconfirmed', 'sent'],
+  'found-not-sent': ['unconfirmed', 'planned'],
+};
+
+/** The state after `event`, or undefined when it cannot happen in `state`. */
+export function nextMessageState(state: MessageState, event: MessageEvent): MessageState | undefined {
+  const [from, to] = MESSAGE_TRANSITIONS[event];
+  return state === from ? to : undefined;
+}
 
 /** Milliseconds to wait before asking again for a job that was asked for `polls` times: doubling, within bounds. */
 export const pollDelayMs = (polls: number, minDelayMs: number, maxDelayMs: number): number =>

@@ -1,20 +1,31 @@
 import { UTCDate } from '@date-fns/utc';
 import { startOfISOWeek, subDays } from 'date-fns';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { dayOf } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
-import { type Job, readJobs } from './ledger.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+import { type Evidence, evidenceRow, type Job, readJobs } from './ledger.js';
 import { OPEN_STATES } from './lifecycle.js';
-import { type Selection, type SelectionRules, selectPages } from './select.js';
+import { type Selection, type SelectionRules, selectPages, type Surroundings } from './select.js';
 
 const CANDIDATES = readSql(import.meta.url, 'statements/candidates.sql');
+const CHOICES = readSql(import.meta.url, 'statements/choices-of-project.sql');
+const FORGET_CHOICES = readSql(import.meta.url, 'statements/forget-choices.sql');
+const RECORD_CHOICES = readSql(import.meta.url, 'statements/record-choices.sql');
 
-const candidateRow = z.object({
+const candidateRow = evidenceRow.extend({
   path: z.string(),
-  human: z.number(),
-  ai: z.number(),
   days_viewed: z.int(),
   days_viewed_by_people: z.int(),
-  weeks: z.int(),
+});
+
+const choiceRow = z.object({
+  path: z.string(),
+  is_flagged: z.boolean(),
+  why: z.string(),
+  weekly_human: z.number(),
+  weekly_ai: z.number(),
 });
 
 /** The `improve` section of the configuration, as far as planning reads it. */
@@ -38,16 +49,31 @@ export async function planImprovement(
   reader: Reader,
   project: string,
   rules: PlanRules,
-  now: Date,
+  { now, isListed }: { readonly now: Date; readonly isListed: Surroundings['isListed'] },
 ): Promise<ImprovePlan> {
   const candidates = await reader.query(CANDIDATES, candidateRow, { project, now });
   const jobs = await readJobs(reader, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
   const plannedThisWeek = countPlannedThisWeek(jobs, now);
-  const places = Math.min(rules.maxJobsPerRun - waiting.length, rules.maxJobsPerWeek - plannedThisWeek);
-  const busy = busyPages(jobs, rules.cooldownDays, now);
-  const weeks = candidates[0]?.weeks ?? 0;
-  return { ...selectPages(candidates, busy, rules, Math.max(0, places)), waiting, weeks, plannedThisWeek };
+  const selection = selectPages(candidates, rules, {
+    busy: busyPages(jobs, rules.cooldownDays, now),
+    isListed,
+    places: placesLeft(rules, waiting.length, plannedThisWeek),
+  });
+  return { ...selection, waiting, weeks: candidates[0]?.weeks.length ?? 0, plannedThisWeek };
+}
+
+/** The places for new jobs, and the bound that decides them. */
+export function placesLeft(
+  { maxJobsPerRun, maxJobsPerWeek }: PlanRules,
+  waiting: number,
+  plannedThisWeek: number,
+): Surroundings['places'] {
+  const inRun = maxJobsPerRun - waiting;
+  const inWeek = maxJobsPerWeek - plannedThisWeek;
+  return inWeek < inRun
+    ? { count: Math.max(0, inWeek), bound: `improve.maxJobsPerWeek is ${maxJobsPerWeek}` }
+    : { count: Math.max(0, inRun), bound: `improve.maxJobsPerRun is ${maxJobsPerRun}` };
 }
 
 function countPlannedThisWeek(jobs: readonly Job[], now: Date): number {
@@ -55,16 +81,46 @@ function countPlannedThisWeek(jobs: readonly Job[], now: Date): number {
   return jobs.filter((job) => job.planned_at >= monday && job.state !== 'refused').length;
 }
 
-/** Pages that get no job now: they have one, or had one that ended less than `cooldownDays` ago. */
+/**
+ * Pages that get no job now: they have one, or had one that ended less than `cooldownDays` ago. A refused job was none:
+ * what made the platform refuse is mended, or refused again.
+ */
 export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date): Map<string, string> {
   const busy = new Map<string, string>();
-  for (const job of jobs) {
-    if (OPEN_STATES.has(job.state)) busy.set(job.path, `has job ${job.id}, ${job.state}`);
-    else if (job.ended_at !== null && job.ended_at > subDays(now, cooldownDays))
-      busy.set(
-        job.path,
-        `had job ${job.id}, ended on ${job.ended_at.toISOString().slice(0, 10)}: less than ${cooldownDays} days ago`,
-      );
+  for (const { id, path, state, ended_at } of jobs) {
+    if (OPEN_STATES.has(state)) busy.set(path, `has job ${id}, ${state}`);
+    else if (state !== 'refused' && ended_at !== null && ended_at > subDays(now, cooldownDays))
+      busy.set(path, `had job ${id}, ended ${dayOf(ended_at)}: less than ${cooldownDays} days ago`);
   }
   return busy;
 }
+
+/**
+ * Stores which pages were flagged or left out, in place of the choice before: for reports to tell. Returns whether that
+ * changed anything.
+ */
+export async function recordChoices(
+  warehouse: Warehouse,
+  project: string,
+  { flagged, leftOut }: Selection,
+  now: Date,
+): Promise<boolean> {
+  const choices = [
+    ...flagged.map(({ path, reason, evidence }) => choiceOf(path, true, reason, evidence)),
+    ...leftOut.map(({ path, why, evidence }) => choiceOf(path, false, why, evidence)),
+  ].sort((one, other) => (one.path < other.path ? -1 : 1));
+  const known = await warehouse.query(CHOICES, choiceRow, { project });
+  if (isDeepStrictEqual(known, choices)) return false;
+  await warehouse.transaction(async (transaction) => {
+    await transaction.execute(FORGET_CHOICES, { project });
+    await transaction.execute(RECORD_CHOICES, { project, now, choices: JSON.stringify(choices) });
+  });
+  return true;
+}
+
+const choiceOf = (
+  path: string,
+  is_flagged: boolean,
+  why: string,
+  { weekly_human, weekly_ai }: Evidence,
+): z.infer<typeof choiceRow> => ({ path, is_flagged, why, weekly_human, weekly_ai });

@@ -1,6 +1,7 @@
 import { addMilliseconds } from 'date-fns';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '../api/client.js';
+import { TryLaterError } from '../api/errors/try-later-error.js';
 import type { AgentJob } from '../api/schema.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -29,39 +30,52 @@ export interface PollOutcome {
   readonly faults: readonly ReadershipError[];
 }
 
-/** Asks the platform for the jobs that are due, until all have ended or `waitMs` are over. */
+/**
+ * Asks the platform for the jobs that are due, until all have ended or `waitMs` are over. When the platform cannot
+ * answer now, the rest of the round waits as long as it asks, or as for a job just asked.
+ */
 export async function pollJobs(task: PollTask): Promise<PollOutcome> {
   const deadline = addMilliseconds(task.now(), task.waitMs);
   const ended: Job[] = [];
   const faults: ReadershipError[] = [];
   for (;;) {
-    const active = (await readJobs(task.warehouse, task.project)).filter((job) => job.state === 'active');
-    const due = active.filter((job) => job.next_poll_at === null || job.next_poll_at <= task.now());
-    for (const job of due) {
-      task.signal?.throwIfAborted();
-      const after = await poll(task, job, faults);
-      if (after.state !== 'active') ended.push(after);
-    }
-    const stillActive = (await readJobs(task.warehouse, task.project)).filter(
-      (job) => job.state === 'active',
-    );
-    const nextPollAt = earliest(stillActive);
+    const fault = await pollDue(task, ended);
+    if (fault !== undefined) faults.push(fault);
+    const stillActive = await activeJobs(task);
+    const nextPollAt = latest(earliestPoll(stillActive), answersAgainAt(task, fault));
     if (nextPollAt === undefined || nextPollAt > deadline) return { ended, stillActive, faults };
-    await delay(Math.max(0, nextPollAt.getTime() - task.now().getTime()), undefined, {
-      ...(task.signal ? { signal: task.signal } : {}),
-    });
+    const waitMs = Math.max(0, nextPollAt.getTime() - task.now().getTime());
+    await delay(waitMs, undefined, task.signal ? { signal: task.signal } : {});
   }
 }
 
-async function poll(task: PollTask, job: Job, faults: ReadershipError[]): Promise<Job> {
+/** Asks once for each job that is due. Returns the last fault met. */
+async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | undefined> {
+  let fault: ReadershipError | undefined;
+  for (const job of await activeJobs(task)) {
+    if (job.next_poll_at !== null && job.next_poll_at > task.now()) continue;
+    task.signal?.throwIfAborted();
+    const polled = await poll(task, job);
+    if (polled.job.state !== 'active') ended.push(polled.job);
+    fault = polled.fault ?? fault;
+    if (polled.fault instanceof TryLaterError) break;
+  }
+  return fault;
+}
+
+const activeJobs = async ({ warehouse, project }: PollTask): Promise<Job[]> =>
+  (await readJobs(warehouse, project)).filter((job) => job.state === 'active');
+
+async function poll(task: PollTask, job: Job): Promise<{ job: Job; fault?: ReadershipError }> {
   const { warehouse, minDelayMs, maxDelayMs, now } = task;
   const nextPollAt = addMilliseconds(now(), pollDelayMs(job.polls, minDelayMs, maxDelayMs));
   const answer = await ask(task, job);
   if (answer instanceof ReadershipError) {
-    faults.push(answer);
     const event = { kind: 'polled', status: job.remote_status ?? 'unknown' } as const;
     const note = messageOf(answer);
-    return changeJob(warehouse, job, { event, now: now(), cause: note, note, nextPollAt });
+    const after = await changeJob(warehouse, job, { event, now: now(), cause: note, note, nextPollAt });
+    task.onChange?.(after);
+    return { job: after, fault: answer };
   }
   const after = await changeJob(warehouse, job, {
     event: { kind: 'polled', status: answer.status },
@@ -71,7 +85,7 @@ async function poll(task: PollTask, job: Job, faults: ReadershipError[]): Promis
     nextPollAt,
   });
   if (after.state !== job.state || after.remote_status !== job.remote_status) task.onChange?.(after);
-  return after;
+  return { job: after };
 }
 
 async function ask({ client, signal }: PollTask, job: Job): Promise<AgentJob | ReadershipError> {
@@ -83,7 +97,17 @@ async function ask({ client, signal }: PollTask, job: Job): Promise<AgentJob | R
   }
 }
 
-function earliest(jobs: readonly Job[]): Date | undefined {
+/** When the platform is worth asking again after a fault. */
+function answersAgainAt(task: PollTask, fault: ReadershipError | undefined): Date | undefined {
+  if (!(fault instanceof TryLaterError)) return undefined;
+  return addMilliseconds(task.now(), Math.max(fault.retryAfterMs ?? 0, task.minDelayMs));
+}
+
+function earliestPoll(jobs: readonly Job[]): Date | undefined {
   const times = jobs.map((job) => job.next_poll_at?.getTime() ?? 0);
   return times.length === 0 ? undefined : new Date(Math.min(...times));
 }
+
+/** The later of the two, if there is anything to wait for at all. */
+const latest = (due: Date | undefined, notBefore: Date | undefined): Date | undefined =>
+  due !== undefined && notBefore !== undefined && notBefore > due ? notBefore : due;

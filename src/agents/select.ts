@@ -1,40 +1,56 @@
 import picomatch from 'picomatch';
+import type { Evidence } from './ledger.js';
 import { isPlainPath } from './paths.js';
+import { reasonOf } from './reason.js';
+import type { IsListed } from './sitemap/listed.js';
 
 /** What is known of a page over the last whole weeks: see `statements/candidates.sql`. */
-export interface Candidate {
+export interface Candidate extends Evidence {
   readonly path: string;
-  /** Median weekly views over those weeks; a week without a view counts as 0. */
-  readonly human: number;
-  readonly ai: number;
   readonly days_viewed: number;
   readonly days_viewed_by_people: number;
-  readonly weeks: number;
 }
 
 /** Rules by which pages are chosen: the `improve` section of the configuration. */
 export interface SelectionRules {
   readonly minWeeklyViews: number;
+  readonly readingShare: number;
   readonly humanWeight: number;
   readonly aiWeight: number;
   readonly exclude: readonly string[];
 }
 
-/** A page chosen for a job, and why, in words. */
+/** What else decides about a page. */
+export interface Surroundings {
+  /** Pages that have a job, or lately had one, and what to say of it. */
+  readonly busy: ReadonlyMap<string, string>;
+  /** Whether the site's sitemap lists a page; undefined without a sitemap. */
+  readonly isListed: IsListed | undefined;
+  /** How many pages may be flagged, and which bound that is, in words. */
+  readonly places: { readonly count: number; readonly bound: string };
+}
+
+/** A page chosen for a job; why, in words; and the numbers behind it. */
 export interface FlaggedPage {
   readonly path: string;
   readonly reason: string;
+  readonly evidence: Evidence;
 }
 
 /** A page that is read enough but was left out, and why, in words. */
 interface LeftOutPage {
   readonly path: string;
   readonly why: string;
+  readonly evidence: Evidence;
 }
 
 export interface Selection {
   readonly flagged: readonly FlaggedPage[];
   readonly leftOut: readonly LeftOutPage[];
+  /** Pages read enough, but beyond those that carry `readingShare` of all reading. */
+  readonly beyondShare: number;
+  /** Pages below `minWeeklyViews`. */
+  readonly belowFloor: number;
 }
 
 /** Fewer whole weeks than this say nothing about sustained reading. */
@@ -45,41 +61,69 @@ const MIN_DAYS_VIEWED = 14;
 const MIN_DAYS_VIEWED_BY_PEOPLE = 7;
 
 /**
- * Chooses the pages with the most sustained reading, best first, up to `places`. `busy` says of a page that has, or
- * lately had, a job of its own what stands in the way. Pages below the floor are neither flagged nor listed.
+ * Chooses the pages with the most sustained reading, best first: those that together carry `readingShare` of it, none
+ * below the floor, as many as there are places.
  */
 export function selectPages(
   candidates: readonly Candidate[],
-  busy: ReadonlyMap<string, string>,
   rules: SelectionRules,
-  places: number,
+  surroundings: Surroundings,
 ): Selection {
+  const seen = candidates.filter(({ weeks }) => weeks.length >= MIN_WEEKS);
+  const reading = (page: Candidate) =>
+    page.weekly_human * rules.humanWeight + page.weekly_ai * rules.aiWeight;
+  const ranked = seen.sort((one, other) => reading(other) - reading(one) || (one.path < other.path ? -1 : 1));
+  const aboveFloor = ranked.filter((page) => reading(page) > 0 && reading(page) >= rules.minWeeklyViews);
+  const carrying = firstCarrying(aboveFloor, reading, rules.readingShare * sum(ranked.map(reading)));
   const isExcluded = picomatch([...rules.exclude]);
-  const weight = ({ human, ai }: Candidate) => human * rules.humanWeight + ai * rules.aiWeight;
-  const ranked = candidates
-    .filter((candidate) => candidate.weeks >= MIN_WEEKS && weight(candidate) >= rules.minWeeklyViews)
-    .sort((left, right) => weight(right) - weight(left) || (left.path < right.path ? -1 : 1));
   const flagged: FlaggedPage[] = [];
   const leftOut: LeftOutPage[] = [];
-  for (const [index, candidate] of ranked.entries()) {
-    const { path } = candidate;
-    const why = objection(candidate, isExcluded(path), busy.get(path));
-    if (why !== undefined) leftOut.push({ path, why });
-    else if (flagged.length < places) flagged.push({ path, reason: reasonOf(candidate, index + 1) });
+  for (const [index, page] of carrying.entries()) {
+    const { path } = page;
+    const evidence = evidenceOf(page);
+    const why = objection(page, isExcluded(path), surroundings);
+    if (why !== undefined) leftOut.push({ path, why, evidence });
+    else if (flagged.length < surroundings.places.count)
+      flagged.push({ path, reason: reasonOf(evidence, index + 1), evidence });
+    else leftOut.push({ path, why: `waits for a later run: ${surroundings.places.bound}`, evidence });
   }
-  return { flagged, leftOut };
+  return {
+    flagged,
+    leftOut,
+    beyondShare: aboveFloor.length - carrying.length,
+    belowFloor: ranked.length - aboveFloor.length,
+  };
 }
 
-function objection(candidate: Candidate, isExcluded: boolean, busy: string | undefined): string | undefined {
-  if (!isPlainPath(candidate.path)) return 'not a plain path, so it cannot be put into a prompt';
+function evidenceOf(page: Candidate): Evidence {
+  const { weekly_human, weekly_ai, human_rank, ai_rank, ai_per_human, trend, weeks } = page;
+  return { weekly_human, weekly_ai, human_rank, ai_rank, ai_per_human, trend, weeks };
+}
+
+/** The first pages, up to and including the one with which they carry `target`. */
+function firstCarrying<Page>(
+  pages: readonly Page[],
+  reading: (page: Page) => number,
+  target: number,
+): readonly Page[] {
+  let carried = 0;
+  const end = pages.findIndex((page) => (carried += reading(page)) >= target);
+  return end === -1 ? pages : pages.slice(0, end + 1);
+}
+
+/** A page that the site itself lists needs no further proof that it exists; any other must be seen to be relied on. */
+function objection(page: Candidate, isExcluded: boolean, surroundings: Surroundings): string | undefined {
+  const { busy, isListed } = surroundings;
+  if (!isPlainPath(page.path)) return 'not a plain path, so it cannot be put into a prompt';
   if (isExcluded) return 'excluded by improve.exclude';
-  if (candidate.days_viewed < MIN_DAYS_VIEWED) return `viewed on ${candidate.days_viewed} days only`;
-  if (candidate.days_viewed_by_people < MIN_DAYS_VIEWED_BY_PEOPLE)
-    return `viewed by people on ${candidate.days_viewed_by_people} days only`;
-  return busy;
+  if (isListed !== undefined) {
+    if (!isListed(page.path)) return 'not in the sitemap';
+  } else {
+    if (page.days_viewed < MIN_DAYS_VIEWED) return `viewed on ${page.days_viewed} days only`;
+    if (page.days_viewed_by_people < MIN_DAYS_VIEWED_BY_PEOPLE)
+      return `viewed by people on ${page.days_viewed_by_people} days only`;
+  }
+  return busy.get(page.path);
 }
 
-const reasonOf = ({ human, ai, weeks }: Candidate, rank: number): string =>
-  `number ${rank} in sustained reading: ${count(human)} human and ${count(ai)} AI views in a median week of the last ${weeks}`;
-
-const count = (views: number): string => Math.round(views).toLocaleString('en-US');
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

@@ -1,111 +1,77 @@
 import { addMilliseconds } from 'date-fns';
 import type { Client } from '../api/client.js';
-import { RefusedError } from '../api/errors/refused-error.js';
-import { TryLaterError } from '../api/errors/try-later-error.js';
 import type { AgentJob } from '../api/schema.js';
 import { messageOf } from '../errors.js';
 import { withGrace } from '../grace.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { changeJob, type Job, readJobs } from './ledger.js';
-
-/** Refusals that are about the account, not the job: every other job would meet them as well. */
-const ACCOUNT_STATUSES = new Set([401, 402, 403]);
-
-/** What a failed creation means for the job, and whether the next one may still be tried. */
-interface FailedCreation {
-  readonly event: { readonly kind: 'not-done' | 'refused' | 'outcome-unknown' };
-  readonly goOn: boolean;
-}
-
-/**
- * The one table of what a failure says about the outcome of a creation. Only what is known to come before the server
- * acted goes back to `planned`; anything ambiguous, our own faults included, is unknown and never sent again by itself.
- */
-export function classifyFailure(error: unknown): FailedCreation {
-  if (error instanceof TryLaterError && error.isKnownNotDone)
-    return { event: { kind: 'not-done' }, goOn: false };
-  if (error instanceof RefusedError)
-    return ACCOUNT_STATUSES.has(error.status)
-      ? { event: { kind: 'not-done' }, goOn: false }
-      : { event: { kind: 'refused' }, goOn: true };
-  return { event: { kind: 'outcome-unknown' }, goOn: false };
-}
-
-interface Fault {
-  readonly goOn: boolean;
-  readonly error: unknown;
-}
+import { type FailedOutcome, outcomeOf, pauseAfter } from './failures.js';
+import type { Job } from './ledger.js';
+import { nextTurn, pause } from './rate.js';
+import { TurnError } from './turn-error.js';
 
 export interface SubmitTask {
   readonly warehouse: Warehouse;
-  readonly client: Pick<Client, 'createJob'>;
+  readonly client: Pick<Client, 'createJob' | 'sendMessage'>;
   readonly project: string;
   readonly now: () => Date;
   readonly pollDelayMs: number;
   readonly signal?: AbortSignal;
+  /** Told of every job that was sent, or that a message was sent to, whatever came of it. */
   readonly onJob?: (job: Job) => void;
 }
 
-/** What a submission did. `stopped` is the fault that kept the rest waiting. */
+/** A planned prompt, and how its fate is committed. Each of these is a transaction, and returns the job as it is then. */
+export interface Intent {
+  readonly begin: (now: Date) => Promise<void>;
+  readonly post: (signal: AbortSignal | undefined) => Promise<AgentJob>;
+  readonly accepted: (remote: AgentJob, now: Date) => Promise<Job>;
+  readonly failed: (outcome: FailedOutcome, words: string, now: Date) => Promise<Job>;
+}
+
+/** What a submission did. `stopped` is what kept the rest waiting. */
 export interface SubmitOutcome {
   readonly submitted: readonly Job[];
   readonly stopped?: unknown;
 }
 
 /**
- * Marks jobs that a killed process left `submitting` as `unconfirmed`: their request may have arrived. Sound because
- * only the holder of the live database submits.
+ * Sends planned prompts one after another, each at most once, within the hourly limit and outside pauses. The first
+ * failure stops it: what befell one is likely to befall the next, and the rest are kept.
  */
-export async function settleInterrupted(warehouse: Warehouse, project: string, now: Date): Promise<Job[]> {
-  const jobs = await readJobs(warehouse, project);
-  const interrupted = jobs.filter((job) => job.state === 'submitting');
-  const cause = 'the process ended before the reply was recorded';
-  return Promise.all(
-    interrupted.map((job) =>
-      changeJob(warehouse, job, { event: { kind: 'outcome-unknown' }, now, cause, note: cause }),
-    ),
-  );
-}
-
-/** Creates the planned jobs of a project on the platform, one after another, each sent at most once. */
-export async function submitPlanned(task: SubmitTask): Promise<SubmitOutcome> {
-  const planned = (await readJobs(task.warehouse, task.project)).filter((job) => job.state === 'planned');
+export async function submitAll(task: SubmitTask, intents: readonly Intent[]): Promise<SubmitOutcome> {
   const submitted: Job[] = [];
-  for (const job of planned) {
+  for (const [index, intent] of intents.entries()) {
     if (task.signal?.aborted) return { submitted, stopped: task.signal.reason };
-    const { job: after, fault } = await submit(task, job);
-    submitted.push(after);
-    task.onJob?.(after);
-    if (fault !== undefined && !fault.goOn) return { submitted, stopped: fault.error };
+    const turn = await nextTurn(task.warehouse, task.project, task.now());
+    if (turn !== undefined) return { submitted, stopped: new TurnError(intents.length - index, turn) };
+    const { job, error } = await submit(task, intent);
+    submitted.push(job);
+    task.onJob?.(job);
+    if (error !== undefined) return { submitted, stopped: error };
   }
   return { submitted };
 }
 
-/** The intent is committed before anything is sent: whatever happens after that, the job is never taken for unsent. */
-async function submit(task: SubmitTask, planned: Job): Promise<{ job: Job; fault?: Fault }> {
-  const { warehouse, now } = task;
-  const cause = 'intent recorded, then sent';
-  const job = await changeJob(warehouse, planned, { event: { kind: 'submit' }, now: now(), cause });
-  const answer = await create(task, job.prompt);
-  if ('remote' in answer) {
-    const { remote } = answer;
-    const event = { kind: 'accepted', status: remote.status } as const;
-    const nextPollAt = addMilliseconds(now(), task.pollDelayMs);
-    const created = { event, now: now(), cause: `created as ${remote.id}`, remote, nextPollAt };
-    return { job: await changeJob(warehouse, job, created) };
-  }
-  const { event, goOn } = classifyFailure(answer.error);
-  const words = messageOf(answer.error);
-  const after = await changeJob(warehouse, job, { event, now: now(), cause: words, note: words });
-  return { job: after, fault: { goOn, error: answer.error } };
+/** The intent is committed before anything is sent: whatever happens after that, it is never taken for unsent. */
+async function submit(task: SubmitTask, intent: Intent): Promise<{ job: Job; error?: unknown }> {
+  await intent.begin(task.now());
+  const answer = await post(intent, task.signal);
+  if ('remote' in answer) return { job: await intent.accepted(answer.remote, task.now()) };
+  const { error } = answer;
+  const cause = messageOf(error);
+  const now = task.now();
+  const pauseMs = pauseAfter(error);
+  if (pauseMs !== undefined)
+    await pause(task.warehouse, task.project, { now, until: addMilliseconds(now, pauseMs), cause });
+  return { job: await intent.failed(outcomeOf(error), cause, now), error };
 }
 
-async function create(
-  { client, signal }: SubmitTask,
-  prompt: string,
+async function post(
+  intent: Intent,
+  signal: AbortSignal | undefined,
 ): Promise<{ remote: AgentJob } | { error: unknown }> {
   try {
-    return { remote: await client.createJob(prompt, signal && withGrace(signal)) };
+    return { remote: await intent.post(signal && withGrace(signal)) };
   } catch (error) {
     return { error };
   }

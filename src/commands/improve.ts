@@ -1,14 +1,16 @@
 import type { Command } from 'commander';
 import { planImprovement } from '../agents/plan.js';
-import { MIN_WEEKS } from '../agents/select.js';
 import { composePrompt } from '../agents/prompt.js';
+import type { FlaggedPage } from '../agents/select.js';
+import { readSitemap } from '../agents/sitemap/listed.js';
+import { counted } from '../format/numbers.js';
 import { StepRunner } from '../schedule/loop.js';
-import { improveStep, type ProjectImprovement } from '../schedule/steps/improve.js';
+import { improveStep } from '../schedule/steps/improve.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { openHistory } from '../warehouse/history.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
 import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
-import { plainText } from '../terminal/plain-text.js';
+import { planLines } from './plan-lines.js';
 import type { Act, Runtime } from './runtime.js';
 import { reportFaults } from './step-faults.js';
 import { withSteps } from './with-steps.js';
@@ -43,55 +45,36 @@ ${ENVIRONMENT_HELP}`,
 }
 
 async function showPlan(options: ImproveOptions, runtime: Runtime): Promise<ExitCode> {
-  const { projects, settings, historyFile } = await readWorkspace(options, runtime);
+  const { projects, settings, historyFile, directory } = await readWorkspace(options, runtime);
+  const { output, now, signal } = runtime;
+  const rules = settings.improve;
+  const promptRules = { workspaceDir: directory, maxPromptLength: rules.maxPromptLength };
+  const promptOf = (page: FlaggedPage) => composePrompt(page, promptRules);
+  const listedOf = await readSitemap(rules.sitemap, signal);
   const history = await openHistory(historyFile);
   try {
-    for (const project of projects) {
-      const plan = await planImprovement(history, project.id, settings.improve, runtime.now());
-      const shown: ProjectImprovement = { project, plan, submitted: [], interrupted: [] };
-      const promptOf = (page: { path: string; reason: string }) =>
-        composePrompt(page, settings.improve.maxPromptLength);
-      if (options.json === true) {
-        const flagged = plan.flagged.map((page) => ({ ...page, prompt: promptOf(page) }));
-        runtime.output.data(JSON.stringify({ project: project.id, ...plan, flagged }, null, 2));
-      } else {
-        runtime.output.data(planLines(shown, options.verbose === true ? promptOf : undefined).join('\n'));
-      }
+    const plans = [];
+    for (const { id, name = id, siteUrl } of projects) {
+      const surroundings = { now: now(), isListed: listedOf(siteUrl) };
+      const plan = await planImprovement(history, id, rules, surroundings);
+      plans.push({ project: id, name, plan });
+    }
+    if (options.json === true) {
+      const shown = plans.map(({ project, plan }) => ({
+        ...{ project, ...plan },
+        flagged: plan.flagged.map((page) => ({ ...page, prompt: promptOf(page) })),
+      }));
+      output.data(JSON.stringify(shown, null, 2));
+      return 0;
+    }
+    for (const { name, plan } of plans) {
+      const view = { name, plan, rules, width: output.width };
+      output.data(planLines(options.verbose === true ? { ...view, promptOf } : view).join('\n'));
     }
     return 0;
   } finally {
     history.close();
   }
-}
-
-function planLines(
-  { project, plan }: ProjectImprovement,
-  promptOf: ((page: { path: string; reason: string }) => string) | undefined,
-): string[] {
-  const lines = [`${project.name ?? project.id}: ${plan.flagged.length} pages would get a job now`];
-  if (plan.weeks < MIN_WEEKS)
-    lines.push(
-      `  There are ${plan.weeks} whole weeks of history; ${MIN_WEEKS} are needed to tell sustained reading from a burst.`,
-    );
-  for (const job of plan.waiting)
-    lines.push(`  ${plainText(job.path)}  planned earlier as job ${job.id}, not sent yet`);
-  for (const page of plan.flagged) {
-    lines.push(`  ${page.path}`, `    ${page.reason}`);
-    if (promptOf)
-      lines.push(
-        '',
-        ...promptOf(page)
-          .trimEnd()
-          .split('\n')
-          .map((line) => `    | ${line}`),
-        '',
-      );
-  }
-  if (plan.leftOut.length > 0) lines.push('Left out:');
-  for (const { path, why } of plan.leftOut) lines.push(`  ${plainText(path)}  ${why}`);
-  if (plan.flagged.length + plan.waiting.length > 0)
-    lines.push('Nothing was created. To create the jobs: readership improve --apply');
-  return lines;
 }
 
 function apply(options: ImproveOptions, runtime: Runtime): Promise<ExitCode> {
@@ -100,12 +83,11 @@ function apply(options: ImproveOptions, runtime: Runtime): Promise<ExitCode> {
     const improved = await runner.step('improve', () => improveStep(context, true));
     await runner.step('publish', () => publishStep(context, runner.changed));
     for (const { project, submitted, interrupted } of improved ?? []) {
-      runtime.output.data(
-        `${project.name ?? project.id}: ${submitted.filter((job) => job.remote_id !== null).length} jobs created`,
-      );
-      for (const job of interrupted)
+      const created = submitted.filter((job) => job.remote_id !== null).length;
+      runtime.output.data(`${project.name ?? project.id}: ${counted(created, 'job')} created`);
+      for (const { id, state } of interrupted)
         runtime.output.data(
-          `  job ${job.id} is unconfirmed: an earlier run ended before its reply. See: readership jobs show ${job.id}`,
+          `  ${state === 'unconfirmed' ? `job ${id}` : `a message to job ${id}`} is unconfirmed: an earlier run ended before its reply. See: readership jobs show ${id}`,
         );
     }
     reportFaults(runner.faults, runtime);

@@ -1,41 +1,100 @@
-import type { Job, Transition } from '../agents/ledger.js';
-import { moment } from '../format/days.js';
+import type { Job } from '../agents/ledger.js';
+import type { Message } from '../agents/message-ledger.js';
+import type { JobEffect } from '../agents/read-effects.js';
+import type { Transition } from '../agents/transitions.js';
+import { longDay, moment } from '../format/days.js';
+import { thousands } from '../format/numbers.js';
+import { alignedLines, type Column } from './columns.js';
+import { effectWords } from './effect-words.js';
 import { plainText } from '../terminal/plain-text.js';
 
-/** A job in a line, for lists. */
-export function jobLine(job: Job): string {
-  const end = job.pr_link ?? (job.state === 'completed' ? 'no change was needed' : (job.note ?? ''));
-  return plainText(`${String(job.id).padStart(3)}  ${job.state.padEnd(11)}  ${job.path}  ${end}`.trimEnd());
-}
+/** Notes in a list are cut to this. */
+const NOTE_LENGTH = 48;
+
+const COLUMNS: readonly Column[] = [
+  { head: 'job', align: 'right' },
+  { head: 'state', align: 'left' },
+  { head: 'page', align: 'left', shrinks: true },
+  { head: 'outcome', align: 'left' },
+];
+
+/** Jobs as a table; the first line names the columns. */
+export const jobLines = (jobs: readonly Job[], width: number): string[] =>
+  alignedLines(
+    COLUMNS,
+    jobs.map((job) => [String(job.id), stateOf(job), job.path, shortOutcome(job)].map(plainText)),
+    width,
+  );
+
+/** A job in a line, as things happen. */
+export const jobLine = (job: Job): string =>
+  plainText(`job ${job.id}  ${stateOf(job)}  ${job.path}  ${outcomeOf(job)}`.trimEnd());
+
+/** The state, and the platform's own word where it says something else: `active (running)`. */
+const stateOf = ({ state, remote_status }: Job): string =>
+  state === 'active' && remote_status !== null && remote_status !== state
+    ? `${state} (${remote_status})`
+    : state;
+
+/** A pull request's address stays whole, to be opened; a note is told whole by `jobs show`. */
+const shortOutcome = (job: Job): string =>
+  job.pr_link === null && outcomeOf(job).length > NOTE_LENGTH
+    ? `${outcomeOf(job).slice(0, NOTE_LENGTH - 1)}…`
+    : outcomeOf(job);
+
+const outcomeOf = ({ state, pr_link, note }: Job): string =>
+  pr_link ?? note ?? (state === 'completed' ? 'ended without a change' : '');
 
 /** A job with all that is known of it. */
-export function describeJob(job: Job, transitions: readonly Transition[]): string {
-  const facts: [string, string | null][] = [
-    ['page', job.path],
-    ['state', job.state],
-    ['pull request', job.pr_link],
-    ['why', job.reason],
-    [
-      'on the platform',
-      job.remote_id === null ? null : `${job.remote_id} (${job.remote_status ?? 'status unknown'})`,
-    ],
-    ['note', job.note],
-  ];
-  return plainText(
+export interface JobDetail {
+  readonly job: Job;
+  readonly messages: readonly Message[];
+  readonly transitions: readonly Transition[];
+  /** Of its pull request, if it has one. */
+  readonly effect: JobEffect | undefined;
+}
+
+export const describeJob = ({ job, messages, transitions, effect }: JobDetail): string =>
+  plainText(
     [
       `Job ${job.id}`,
-      ...facts.flatMap(([name, value]) => (value === null ? [] : [`  ${name.padEnd(16)}${value}`])),
-      '',
-      'History',
-      ...transitions.map(
-        ({ changed_at, to_state, cause }) => `  ${moment(changed_at)}  ${to_state.padEnd(11)}  ${cause}`,
-      ),
-      '',
-      'Prompt',
-      ...job.prompt
-        .trimEnd()
-        .split('\n')
-        .map((line) => `  ${line}`),
+      ...factsOf(job, effect).map(([name, value]) => `  ${name.padEnd(17)}${value}`),
+      ...section('Weeks the choice rests on', job.weeks.map(weekLine)),
+      ...section('Messages', messages.flatMap(messageLines)),
+      ...section('History', transitions.map(transitionLine)),
+      ...section('Prompt', job.prompt.trimEnd().split('\n')),
     ].join('\n'),
   );
+
+function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value: string][] {
+  const { remote_id, remote_status, next_poll_at, merged_on } = job;
+  const facts: [string, string | null][] = [
+    ['page', job.path],
+    ['state', stateOf(job)],
+    ['pull request', job.pr_link],
+    ['merged', merged_on && longDay(merged_on)],
+    ['effect', effect === undefined ? null : effectWords(effect)],
+    ['why', job.reason],
+    ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
+    ['asked again', next_poll_at && moment(next_poll_at)],
+    ['note', job.note],
+  ];
+  return facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
 }
+
+const section = (title: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : ['', title, ...lines.map((line) => `  ${line}`.trimEnd())];
+
+const weekLine = ({ week, human, ai }: Job['weeks'][number]): string =>
+  `${week}  ${thousands(human).padStart(9)} by people  ${thousands(ai).padStart(9)} by AI`;
+
+const messageLines = ({ id, state, origin, prompt, note }: Message): string[] => [
+  `Message ${id}, ${state}${origin === 'typed' ? '' : `, by ${origin}`}${note === null ? '' : `: ${note}`}`,
+  ...prompt
+    .trimEnd()
+    .split('\n')
+    .map((line) => `  ${line}`),
+];
+
+const transitionLine = ({ changed_at, message, to_state, cause }: Transition): string =>
+  `${moment(changed_at)}  ${(message === null ? to_state : `message ${message} ${to_state}`).padEnd(11)}  ${cause}`;

@@ -1,38 +1,67 @@
-import { readTransitions } from '../agents/ledger.js';
+import { type Message, readMessages } from '../agents/message-ledger.js';
+import { nextTurn } from '../agents/rate.js';
+import { readEffects } from '../agents/read-effects.js';
+import { readTransitions } from '../agents/transitions.js';
+import { moment } from '../format/days.js';
+import { counted } from '../format/numbers.js';
 import { openHistory } from '../warehouse/history.js';
 import type { Reader } from '../warehouse/query.js';
 import type { ExitCode } from './exit-code.js';
 import { allJobs, findJob } from './find-job.js';
-import { describeJob, jobLine } from './job-lines.js';
+import { describeJob, jobLines } from './job-lines.js';
 import type { Runtime } from './runtime.js';
 import { readWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
 
 export type JsonOption = WorkspaceOptions & { readonly json?: boolean };
 
 export async function listJobs(options: JsonOption, runtime: Runtime): Promise<ExitCode> {
-  const jobs = await fromHistory(options, runtime, allJobs);
-  if (options.json === true) runtime.output.data(JSON.stringify(jobs, null, 2));
-  else if (jobs.length === 0)
-    runtime.output.data('No jobs yet. Which pages would get one: readership improve');
-  else for (const job of jobs) runtime.output.data(jobLine(job));
-  const unconfirmed = jobs.filter((job) => job.state === 'unconfirmed');
-  if (unconfirmed.length > 0)
-    runtime.output.note(
-      `${unconfirmed.length} unconfirmed: the reply was lost, so they may exist on the platform. Look there, then: readership jobs resolve ID`,
+  const { output, now } = runtime;
+  const { jobs, messages, turns } = await fromHistory(options, runtime, async (reader, workspace) => ({
+    jobs: await allJobs(reader, workspace),
+    messages: await allMessages(reader, workspace),
+    turns: await Promise.all(workspace.projects.map(({ id }) => nextTurn(reader, id, now()))),
+  }));
+  if (options.json === true) output.data(JSON.stringify(jobs, null, 2));
+  else if (jobs.length === 0) output.data('No jobs yet. Which pages would get one: readership improve');
+  else output.data(jobLines(jobs, output.width).join('\n'));
+
+  for (const { id } of jobs.filter(({ state }) => state === 'unconfirmed'))
+    output.note(
+      `Job ${id} is unconfirmed: the reply was lost, so it may exist on the platform. Look there, then: readership jobs resolve ${id} --created REMOTE_ID, or --not-created`,
     );
+  for (const { id, job } of messages.filter(({ state }) => state === 'unconfirmed'))
+    output.note(
+      `Message ${id} to job ${job} is unconfirmed: the reply was lost, so the agent may have it. Look there, then: readership jobs resolve ${job} --sent, or --not-sent`,
+    );
+  const planned = [...jobs, ...messages].filter(({ state }) => state === 'planned').length;
+  for (const turn of planned === 0 ? [] : turns)
+    if (turn !== undefined)
+      output.note(
+        `${counted(planned, 'prompt')} planned: ${turn.why}, and the next may go on ${moment(turn.at)}`,
+      );
   return 0;
 }
 
 export async function showJob(id: number, options: JsonOption, runtime: Runtime): Promise<ExitCode> {
-  const { job, transitions } = await fromHistory(options, runtime, async (reader, workspace) => {
+  const detail = await fromHistory(options, runtime, async (reader, workspace) => {
     const job = findJob(await allJobs(reader, workspace), id);
-    return { job, transitions: await readTransitions(reader, id) };
+    const messages = await readMessages(reader, job.project);
+    const effects = await readEffects(reader, job.project);
+    return {
+      ...{ job, messages: messages.filter((message) => message.job === id) },
+      transitions: await readTransitions(reader, id),
+      effect: effects.find((effect) => effect.job === id),
+    };
   });
+  const { job, ...rest } = detail;
   runtime.output.data(
-    options.json === true ? JSON.stringify({ ...job, transitions }, null, 2) : describeJob(job, transitions),
+    options.json === true ? JSON.stringify({ ...job, ...rest }, null, 2) : describeJob(detail),
   );
   return 0;
 }
+
+const allMessages = async (reader: Reader, { projects }: Workspace): Promise<Message[]> =>
+  (await Promise.all(projects.map(({ id }) => readMessages(reader, id)))).flat();
 
 async function fromHistory<Result>(
   options: WorkspaceOptions,

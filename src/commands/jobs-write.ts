@@ -1,51 +1,160 @@
-import { changeJob, type JobChange } from '../agents/ledger.js';
+import { changeJob, type Job, markMerged } from '../agents/ledger.js';
+import { OPEN_MESSAGE_STATES, takesMessages } from '../agents/lifecycle.js';
+import { changeMessageWithin, type Message, planMessage, readMessages } from '../agents/message-ledger.js';
+import { settleAsSent } from '../agents/submit-messages.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
-import { StepRunner } from '../schedule/loop.js';
-import { pollStep } from '../schedule/steps/poll.js';
+import { longDay } from '../format/days.js';
+import type { StepContext } from '../schedule/context.js';
 import { publishStep } from '../schedule/steps/publish.js';
-import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
+import { settleInterrupted, submitWaiting } from '../schedule/steps/submit.js';
+import type { ExitCode } from './exit-code.js';
 import { allJobs, findJob } from './find-job.js';
 import { jobLine } from './job-lines.js';
 import type { Runtime } from './runtime.js';
-import { reportFaults } from './step-faults.js';
 import { withSteps } from './with-steps.js';
 import type { WorkspaceOptions } from './workspace.js';
 
-export type PollOptions = WorkspaceOptions & { readonly wait: number };
-export type ResolveOptions = WorkspaceOptions & { readonly created?: string; readonly notCreated?: boolean };
+export interface ResolveOptions extends WorkspaceOptions {
+  readonly created?: string;
+  readonly notCreated?: boolean;
+  readonly sent?: boolean;
+  readonly notSent?: boolean;
+}
 
-export function pollNow(options: PollOptions, runtime: Runtime): Promise<ExitCode> {
-  return withSteps('jobs poll', options, runtime, async (context) => {
-    const runner = new StepRunner(context);
-    const polled = await runner.step('poll', () => pollStep(context, options.wait));
-    await runner.step('publish', () => publishStep(context, runner.changed));
-    for (const job of [...(polled?.ended ?? []), ...(polled?.stillActive ?? [])])
-      runtime.output.data(jobLine(job));
-    if (polled?.ended.length === 0 && polled.stillActive.length === 0) runtime.output.data('No active jobs.');
-    reportFaults(runner.faults, runtime);
-    return exitCodeOfFaults(runner.faults);
-  });
+/** A job to change, with its messages and where it belongs. */
+interface JobToChange {
+  readonly context: StepContext;
+  readonly project: ProjectSettings;
+  readonly job: Job;
+  readonly jobs: readonly Job[];
+  readonly messages: readonly Message[];
 }
 
 export function resolveJob(id: number, options: ResolveOptions, runtime: Runtime): Promise<ExitCode> {
-  const { created, notCreated = false } = options;
-  if ((created !== undefined) === notCreated)
-    throw new ConfigurationError('Say what became of it: --created REMOTE_ID, or --not-created.');
-  return withSteps<ExitCode>('jobs resolve', options, runtime, async (context, workspace) => {
-    const job = findJob(await allJobs(context.warehouse, workspace), id);
-    if (job.state !== 'unconfirmed')
-      throw new ConfigurationError(`Job ${id} is ${job.state}: only an unconfirmed job needs resolving.`);
-    const resolved = await changeJob(context.warehouse, job, resolution(created, runtime.now()));
-    await publishStep(context, true);
-    runtime.output.data(jobLine(resolved));
-    return 0;
+  const { created, notCreated, sent, notSent } = options;
+  if ([created, notCreated, sent, notSent].filter((option) => option !== undefined).length !== 1)
+    throw new ConfigurationError(
+      'Say what became of it: --created REMOTE_ID or --not-created for a job, --sent or --not-sent for its message.',
+    );
+  return changing('jobs resolve', id, options, runtime, async (found) => {
+    if (created !== undefined) await resolveAsCreated(found, created);
+    else if (notCreated === true) await resolveAsNotCreated(found);
+    else await resolveMessage(found, sent === true);
   });
 }
 
-const resolution = (created: string | undefined, now: Date): JobChange =>
-  created === undefined
-    ? { event: { kind: 'found-not-created' }, now, cause: 'resolved: not created' }
-    : {
-        event: { kind: 'found-created' },
-        ...{ now, nextPollAt: now, remoteId: created, cause: `resolved: created as ${created}` },
-      };
+/** The id is looked up first: a mistyped one would be followed for ever, or follow another page's job. */
+async function resolveAsCreated(
+  { context, project, job, jobs }: JobToChange,
+  remoteId: string,
+): Promise<void> {
+  expectUnconfirmed(job);
+  const other = jobs.find(({ remote_id }) => remote_id === remoteId);
+  if (other !== undefined)
+    throw new ConfigurationError(`${remoteId} is job ${other.id} here already. Nothing was changed.`);
+  const remote = await context.clientOf(project).job(remoteId, context.signal);
+  const now = context.now();
+  await changeJob(context.warehouse, job, {
+    event: { kind: 'found-created' },
+    ...{ now, remote, nextPollAt: now, cause: `resolved: created as ${remoteId}` },
+  });
+}
+
+async function resolveAsNotCreated({ context, job }: JobToChange): Promise<void> {
+  expectUnconfirmed(job);
+  const event = { kind: 'found-not-created' } as const;
+  await changeJob(context.warehouse, job, { event, now: context.now(), cause: 'resolved: not created' });
+}
+
+function expectUnconfirmed({ id, state }: Job): void {
+  if (state !== 'unconfirmed')
+    throw new ConfigurationError(`Job ${id} is ${state}: only an unconfirmed job needs resolving.`);
+}
+
+async function resolveMessage({ context, job, messages }: JobToChange, wasSent: boolean): Promise<void> {
+  const message = messages.find(({ state }) => state === 'unconfirmed');
+  if (message === undefined)
+    throw new ConfigurationError(`Job ${job.id} has no unconfirmed message: nothing needs resolving.`);
+  const now = context.now();
+  if (wasSent) {
+    const change = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;
+    await settleAsSent(context.warehouse, message, job, change);
+  } else {
+    const change = { event: 'found-not-sent', now, cause: 'resolved: not sent' } as const;
+    await context.warehouse.transaction((transaction) => changeMessageWithin(transaction, message, change));
+  }
+}
+
+export function messageJob(
+  id: number,
+  text: string,
+  options: WorkspaceOptions,
+  runtime: Runtime,
+): Promise<ExitCode> {
+  if (text.trim() === '') throw new ConfigurationError('The message is empty.');
+  return changing('jobs message', id, options, runtime, async ({ context, project, job, messages }) => {
+    const { maxPromptLength } = context.settings.improve;
+    if (text.length > maxPromptLength)
+      throw new ConfigurationError(
+        `The message has ${text.length} characters, more than improve.maxPromptLength (${maxPromptLength}).`,
+      );
+    if (!takesMessages(job.state))
+      throw new ConfigurationError(`Job ${id} is ${job.state}: the platform is not known to have it.`);
+    const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
+    if (open !== undefined)
+      throw new ConfigurationError(
+        `Job ${id} has a message that is ${open.state}; its fate comes first. See: readership jobs show ${id}`,
+      );
+    await planMessage(context.warehouse, job, { origin: 'typed', prompt: text, now: context.now() });
+    const { stopped } = await submitWaiting(context, project, 'messages');
+    if (stopped !== undefined) throw errorOf(stopped);
+  });
+}
+
+const errorOf = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
+
+export function markJobMerged(
+  id: number,
+  day: Day | undefined,
+  options: WorkspaceOptions,
+  runtime: Runtime,
+): Promise<ExitCode> {
+  return changing('jobs merged', id, options, runtime, async ({ context, job }) => {
+    const today = dayOf(context.now());
+    const mergedOn = day ?? today;
+    if (job.pr_link === null)
+      throw new ConfigurationError(`Job ${id} is ${job.state} and has no pull request to be merged.`);
+    if (mergedOn > today || mergedOn < dayOf(job.planned_at))
+      throw new ConfigurationError(
+        `Job ${id} cannot have been merged on ${mergedOn}: it was planned on ${dayOf(job.planned_at)}, and today is ${today} (UTC).`,
+      );
+    await markMerged(context.warehouse, job, mergedOn);
+    runtime.output.note(`Merged on ${longDay(mergedOn)}: its effect is counted from then.`);
+  });
+}
+
+/** Finds the job, settles what a killed process left behind, does the work, and publishes, also when the work failed. */
+const changing = (
+  command: string,
+  id: number,
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  work: (found: JobToChange) => Promise<void>,
+): Promise<ExitCode> =>
+  withSteps<ExitCode>(command, options, runtime, async (context, workspace) => {
+    for (const project of workspace.projects) await settleInterrupted(context, project);
+    const jobs = await allJobs(context.warehouse, workspace);
+    const job = findJob(jobs, id);
+    const project = workspace.projects.find((candidate) => candidate.id === job.project);
+    if (project === undefined) throw new Error(`job ${id} belongs to no project`);
+    const messages = (await readMessages(context.warehouse, project.id)).filter(({ job }) => job === id);
+    try {
+      await work({ context, project, job, jobs, messages });
+    } finally {
+      await publishStep(context, true);
+    }
+    runtime.output.data(jobLine(findJob(await allJobs(context.warehouse, workspace), id)));
+    return 0;
+  });

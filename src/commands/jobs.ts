@@ -1,8 +1,11 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type JsonOption, listJobs, showJob } from './jobs-read.js';
-import { pollNow, type PollOptions, resolveJob, type ResolveOptions } from './jobs-write.js';
-import { durationArgument, withProjectOption, withWorkspaceOptions } from './options.js';
+import type { Day } from '../day.js';
+import { pollNow, type PollOptions } from './jobs-poll.js';
+import { markJobMerged, messageJob, resolveJob, type ResolveOptions } from './jobs-write.js';
+import { dayArgument, durationArgument, withProjectOption, withWorkspaceOptions } from './options.js';
 import type { Act } from './runtime.js';
+import type { WorkspaceOptions } from './workspace.js';
 
 export function declareJobs(program: Command, act: Act): void {
   const jobs = program
@@ -14,7 +17,9 @@ export function declareJobs(program: Command, act: Act): void {
 Examples:
   readership jobs list
   readership jobs show 3
-  readership jobs poll --wait 10m
+  readership jobs poll --watch
+  readership jobs message 3 "Mention the rate limits as well."
+  readership jobs merged 3 2026-11-12         count its effect from that day
   readership jobs resolve 3 --not-created     after looking on the platform`,
     );
   withProjectOption(withWorkspaceOptions(jobs.command('list', { isDefault: true })))
@@ -23,26 +28,49 @@ Examples:
     .addHelpText('after', '\nExamples:\n  readership jobs list\n  readership jobs list --json')
     .action((options: JsonOption) => act((runtime) => listJobs(options, runtime)));
   withWorkspaceOptions(jobs.command('show'))
-    .description('Show a job with its reason, prompt and history.')
+    .description('Show a job with its reason, evidence, messages, history and prompt.')
     .argument('<id>', 'number of the job', jobNumber)
     .option('--json', 'write JSON')
     .addHelpText('after', '\nExample:\n  readership jobs show 3')
     .action((id: number, options: JsonOption) => act((runtime) => showJob(id, options, runtime)));
   withProjectOption(withWorkspaceOptions(jobs.command('poll')))
-    .description('Ask the platform for the active jobs that are due.')
-    .option('--wait <time>', 'keep asking while jobs are active, such as 30s or 10m', durationArgument, 0)
-    .addHelpText('after', '\nExample:\n  readership jobs poll --wait 10m')
-    .action((options: PollOptions) => act((runtime) => pollNow(options, runtime)));
-  withWorkspaceOptions(jobs.command('resolve'))
     .description(
-      'Say what became of an unconfirmed job, after looking on the platform. Only then it goes on.',
+      'Send what waits its turn (planned jobs only if improve.mode is apply), and ask the platform for the active jobs that are due.',
+    )
+    .option('--wait <time>', 'keep asking while jobs are active, such as 30s or 10m', durationArgument, 0)
+    .option('--watch', 'keep asking, and show it live, until every job has ended')
+    .addHelpText('after', '\nExamples:\n  readership jobs poll --wait 10m\n  readership jobs poll --watch')
+    .action((options: PollOptions) => act((runtime) => pollNow(options, runtime)));
+  withWorkspaceOptions(jobs.command('message'))
+    .description(
+      'Send a follow-up message to a job, which reopens it. Recorded before it is sent, and never sent twice.',
     )
     .argument('<id>', 'number of the job', jobNumber)
-    .option('--created <remote-id>', 'it exists on the platform, under this id: follow it')
-    .option('--not-created', 'it does not exist there: plan it again')
+    .argument('<text>', 'what the agent is to do now')
+    .addHelpText('after', '\nExample:\n  readership jobs message 3 "Mention the rate limits as well."')
+    .action((id: number, text: string, options: WorkspaceOptions) =>
+      act((runtime) => messageJob(id, text, options, runtime)),
+    );
+  withWorkspaceOptions(jobs.command('merged'))
+    .description('Say when the pull request of a job was merged, so that its effect is counted from then.')
+    .argument('<id>', 'number of the job', jobNumber)
+    .argument('[day]', 'day of the merge, YYYY-MM-DD (default: today, UTC)', dayArgument)
+    .addHelpText('after', '\nExample:\n  readership jobs merged 3 2026-11-12')
+    .action((id: number, day: Day | undefined, options: WorkspaceOptions) =>
+      act((runtime) => markJobMerged(id, day, options, runtime)),
+    );
+  withWorkspaceOptions(jobs.command('resolve'))
+    .description(
+      'Say what became of an unconfirmed job or message, after looking on the platform. Only then it goes on.',
+    )
+    .argument('<id>', 'number of the job', jobNumber)
+    .option('--created <remote-id>', 'the job exists on the platform, under this id: follow it')
+    .option('--not-created', 'the job does not exist there: plan it again')
+    .option('--sent', 'the message arrived there: follow the job')
+    .option('--not-sent', 'the message did not arrive: plan it again')
     .addHelpText(
       'after',
-      '\nExamples:\n  readership jobs resolve 3 --created job_81\n  readership jobs resolve 3 --not-created',
+      '\nExamples:\n  readership jobs resolve 3 --created job_81\n  readership jobs resolve 3 --not-created\n  readership jobs resolve 3 --sent',
     )
     .action((id: number, options: ResolveOptions) => act((runtime) => resolveJob(id, options, runtime)));
 }

@@ -10,7 +10,7 @@ import type { LoopOutcome } from '../schedule/loop.js';
 import type { ProjectImprovement } from '../schedule/steps/improve.js';
 import type { ExportCost } from '../terminal/export-progress.js';
 import { loadedLines } from './export-summary.js';
-import { jobLine } from './job-lines.js';
+import { jobLines } from './job-lines.js';
 import { mailLines } from './mail-lines.js';
 import type { Runtime } from './runtime.js';
 import type { Workspace } from './workspace.js';
@@ -38,7 +38,7 @@ export async function summarise(
       'Read',
       (await Promise.all(context.projects.map((project) => readLine(project, context, now())))).flat(),
     ),
-    ...section('Agents', await agentLines(outcome, context)),
+    ...section('Agents', await agentLines(outcome, context, output.width)),
     ...section(
       'Report',
       (outcome.reported?.pages ?? []).map(
@@ -70,11 +70,12 @@ async function readLine(project: ProjectSettings, { warehouse }: StepContext, no
 async function agentLines(
   outcome: LoopOutcome,
   { projects, warehouse, settings }: StepContext,
+  width: number,
 ): Promise<string[]> {
   const jobs = (await Promise.all(projects.map((project) => readJobs(warehouse, project.id)))).flat();
   return [
     ...outcome.improved.map((improved) => improvedLine(improved, settings.improve.mode)),
-    ...jobs.map(jobLine),
+    ...jobLines(jobs, width - 2).slice(1),
   ];
 }
 

@@ -3,6 +3,7 @@ import type { Observer, StepContext } from '../schedule/context.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { openBudgets } from './budgets.js';
+import { jobLine } from './job-lines.js';
 import { ExportProgress } from '../terminal/export-progress.js';
 import type { Output } from '../terminal/output.js';
 import type { Runtime } from './runtime.js';
@@ -84,6 +85,6 @@ const observe = (progress: ExportProgress, output: Output): Observer => ({
     progress.advance(result);
   },
   onJob: (job) => {
-    output.note(`job ${job.id}  ${job.path}  ${job.state}${job.pr_link === null ? '' : `  ${job.pr_link}`}`);
+    output.note(jobLine(job));
   },
 });

@@ -32,9 +32,21 @@ export async function loadConfiguration(
   const settings = parseSettings(await readConfig(path, file === undefined), path);
   const directory = dirname(path);
   return {
-    settings: { ...settings, dataDir: resolve(directory, settings.dataDir) },
+    settings: withPaths(settings, directory),
     directory,
     environment: { ...(await readDotEnv(join(directory, '.env'))), ...environment },
+  };
+}
+
+/** Paths in a configuration are relative to it; a sitemap may be a web address as well. */
+function withPaths(settings: Settings, directory: string): Settings {
+  const { dataDir, improve } = settings;
+  const { sitemap } = improve;
+  const isPath = sitemap !== undefined && !URL.canParse(sitemap);
+  return {
+    ...settings,
+    dataDir: resolve(directory, dataDir),
+    improve: isPath ? { ...improve, sitemap: resolve(directory, sitemap) } : improve,
   };
 }
 

@@ -56,9 +56,16 @@ const improveSchema = z.strictObject({
   maxJobsPerWeek: z.int().min(1).max(1000).default(5),
   cooldownDays: z.int().min(0).max(3650).default(56),
   minWeeklyViews: z.int().min(0).default(200),
+  readingShare: z
+    .number()
+    .gt(0, 'write a share such as 0.8')
+    .max(1, 'write a share such as 0.8')
+    .default(0.8),
   humanWeight: z.number().min(0).max(100).default(1),
   aiWeight: z.number().min(0).max(100).default(1),
   exclude: z.array(z.string().min(1)).default([]),
+  sitemap: z.string().min(1).optional(),
+  askWhenNoChange: z.boolean().default(false),
   maxPromptLength: z.int().min(200).max(100_000).default(8_000),
 });
 

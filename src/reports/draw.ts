@@ -57,11 +57,12 @@ const side = (padding: unknown, name: 'left' | 'right'): number => {
   return typeof value === 'number' ? value : 0;
 };
 
-/** Vega writes no title that every screen reader finds, so the picture gets one, and a description. */
+/** Vega gives its marks roles without names; instead the picture as a whole gets a title and a description. */
 function labelled(svg: string, { title, spec }: Picture): string {
   const description =
     typeof spec['description'] === 'string' ? `<desc>${escaped(spec['description'])}</desc>` : '';
   return svg
+    .replace(/ (?:role="graphics-[a-z]+"|aria-[a-z]+="[^"]*")/g, '')
     .replace(/^<svg /, '<svg role="img" ')
     .replace('>', `><title>${escaped(title)}</title>${description}`);
 }

@@ -1,7 +1,7 @@
--- Grain: one row per page viewed in the last eight whole weeks; medians count a week without a view as 0.
+-- Grain: one row per page viewed in the last eight whole weeks; a week without a view counts as 0.
 WITH
   weeks AS (
-    SELECT week
+    SELECT week, row_number() OVER (ORDER BY week DESC) AS age, count(*) OVER () AS known
     FROM site_weeks
     WHERE project = $project AND days_loaded = 7 AND week < date_trunc('week', $now::TIMESTAMP)
     ORDER BY week DESC
@@ -10,7 +10,7 @@ WITH
   days AS (
     SELECT path, day, date_trunc('week', day)::DATE AS week, human, ai
     FROM page_views
-    WHERE project = $project AND date_trunc('week', day)::DATE IN (FROM weeks)
+    WHERE project = $project AND date_trunc('week', day)::DATE IN (SELECT week FROM weeks)
   ),
   pages AS (
     SELECT path, count(*) AS days_viewed, count(*) FILTER (human > 0) AS days_viewed_by_people
@@ -21,16 +21,30 @@ WITH
     SELECT path, week, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
     FROM days
     GROUP BY path, week
+  ),
+  page_weeks AS (
+    SELECT
+      pages.*,
+      weeks.week,
+      coalesce(page_totals.human, 0) AS human,
+      coalesce(page_totals.ai, 0) AS ai,
+      weeks.age <= least(known, 8) // 2 AS is_newer_half,
+      weeks.age > least(known, 8) - least(known, 8) // 2 AS is_older_half
+    FROM pages
+    CROSS JOIN weeks
+    LEFT JOIN page_totals USING (path, week)
   )
 SELECT
   path,
-  median(coalesce(human, 0)) AS human,
-  median(coalesce(ai, 0)) AS ai,
   any_value(days_viewed) AS days_viewed,
   any_value(days_viewed_by_people) AS days_viewed_by_people,
-  count(*) AS weeks
-FROM pages
-CROSS JOIN weeks
-LEFT JOIN page_totals USING (path, week)
+  median(human) AS weekly_human,
+  median(ai) AS weekly_ai,
+  rank() OVER (ORDER BY median(human) DESC) AS human_rank,
+  rank() OVER (ORDER BY median(ai) DESC) AS ai_rank,
+  sum(ai) / nullif(sum(human), 0) AS ai_per_human,
+  sum(human + ai) FILTER (is_newer_half) / nullif(sum(human + ai) FILTER (is_older_half), 0) - 1 AS trend,
+  list({week: week, human: human, ai: ai} ORDER BY week) AS weeks
+FROM page_weeks
 GROUP BY path
 ORDER BY path

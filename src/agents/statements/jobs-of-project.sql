@@ -14,7 +14,15 @@ SELECT
   polls,
   next_poll_at,
   ended_at,
-  note
+  note,
+  merged_on,
+  weekly_human,
+  weekly_ai,
+  human_rank,
+  ai_rank,
+  ai_per_human,
+  trend,
+  weeks
 FROM agent_jobs
 WHERE project = $project
 ORDER BY id

@@ -1,3 +1,10 @@
--- Grain: one row, the change of state.
+-- Grain: one row, the change of state, numbered after the job's last one.
 INSERT INTO job_transitions BY NAME
-SELECT $job::INTEGER AS job, $now::TIMESTAMP AS changed_at, $from_state AS from_state, $to_state AS to_state, $cause AS cause
+SELECT
+  $job::INTEGER AS job,
+  $message::INTEGER AS message,
+  (SELECT count(*) + 1 FROM job_transitions WHERE job = $job)::INTEGER AS number,
+  $now::TIMESTAMP AS changed_at,
+  $from_state AS from_state,
+  $to_state AS to_state,
+  $cause AS cause

@@ -1,2 +1,5 @@
--- Grain: one row per change of state of the job, oldest first.
-SELECT changed_at, from_state, to_state, cause FROM job_transitions WHERE job = $job ORDER BY changed_at, rowid
+-- Grain: one row per change of state of the job or of one of its messages, oldest first.
+SELECT message, changed_at, from_state, to_state, cause
+FROM job_transitions
+WHERE job = $job
+ORDER BY changed_at, number

@@ -1,17 +1,17 @@
-import type { Job } from '../../agents/ledger.js';
-import { planJob } from '../../agents/ledger.js';
-import { type ImprovePlan, planImprovement } from '../../agents/plan.js';
+import { type IsListed, readSitemap } from '../../agents/sitemap/listed.js';
+import { type Job, planJob } from '../../agents/ledger.js';
+import { type ImprovePlan, planImprovement, recordChoices } from '../../agents/plan.js';
 import { composePrompt } from '../../agents/prompt.js';
-import { settleInterrupted, submitPlanned } from '../../agents/submit.js';
 import type { ProjectSettings } from '../../config/schema.js';
 import type { StepContext, StepResult } from '../context.js';
+import { settleInterrupted, submitWaiting } from './submit.js';
 
 /** What improving a project came to. In `plan` mode nothing is submitted. */
 export interface ProjectImprovement {
   readonly project: ProjectSettings;
   readonly plan: ImprovePlan;
   readonly submitted: readonly Job[];
-  /** Jobs that a killed process left half sent. */
+  /** Jobs whose fate a killed process left open, those with such a message included. */
   readonly interrupted: readonly Job[];
 }
 
@@ -20,38 +20,49 @@ export async function improveStep(
   context: StepContext,
   apply: boolean,
 ): Promise<StepResult<ProjectImprovement[]>> {
+  const { settings, projects, signal } = context;
+  const listedOf = await readSitemap(settings.improve.sitemap, signal);
   const detail: ProjectImprovement[] = [];
   const faults: unknown[] = [];
-  for (const project of context.projects) {
-    if (context.signal.aborted) break;
-    const { improvement, stopped } = await improveProject(context, project, apply);
-    detail.push(improvement);
-    if (stopped !== undefined) faults.push(stopped);
+  const changes: boolean[] = [];
+  for (const project of projects) {
+    if (signal.aborted) break;
+    try {
+      const isListed = listedOf(project.siteUrl);
+      const { improvement, stopped, changed } = await improveProject(context, project, { apply, isListed });
+      detail.push(improvement);
+      changes.push(changed);
+      if (stopped !== undefined) faults.push(stopped);
+    } catch (error) {
+      faults.push(error);
+    }
   }
   const submitted = detail.flatMap((improvement) => improvement.submitted);
-  const interrupted = detail.flatMap((improvement) => improvement.interrupted);
   const flagged = detail.flatMap(({ plan }) => plan.flagged);
-  const summary = apply ? `${submitted.length} jobs sent` : `${flagged.length} pages flagged, nothing sent`;
-  const changed = submitted.length + interrupted.length > 0 || (apply && flagged.length > 0);
-  return faults.length === 0 ? { detail, summary, changed } : { detail, summary, changed, fault: faults[0] };
+  const summary = apply
+    ? `${submitted.length} prompts sent`
+    : `${flagged.length} pages flagged, nothing sent`;
+  const result = { detail, summary, changed: changes.some(Boolean) };
+  return faults.length === 0 ? result : { ...result, fault: faults[0] };
 }
 
 async function improveProject(
-  { settings, warehouse, clientOf, now, signal, observer }: StepContext,
+  context: StepContext,
   project: ProjectSettings,
-  apply: boolean,
-): Promise<{ improvement: ProjectImprovement; stopped?: unknown }> {
-  const interrupted = await settleInterrupted(warehouse, project.id, now());
-  const plan = await planImprovement(warehouse, project.id, settings.improve, now());
-  if (!apply) return { improvement: { project, plan, interrupted, submitted: [] } };
+  { apply, isListed }: { apply: boolean; isListed: IsListed | undefined },
+): Promise<{ improvement: ProjectImprovement; changed: boolean; stopped?: unknown }> {
+  const { settings, warehouse, workspaceDir, now } = context;
+  const interrupted = await settleInterrupted(context, project);
+  const plan = await planImprovement(warehouse, project.id, settings.improve, { now: now(), isListed });
+  const isNewChoice = await recordChoices(warehouse, project.id, plan, now());
+  const changed = isNewChoice || interrupted.length > 0;
+  if (!apply) return { improvement: { project, plan, interrupted, submitted: [] }, changed };
+  const { maxPromptLength } = settings.improve;
   for (const page of plan.flagged) {
-    const prompt = composePrompt(page, settings.improve.maxPromptLength);
+    const prompt = composePrompt(page, { workspaceDir, maxPromptLength });
     await planJob(warehouse, { project: project.id, page, prompt, now: now() });
   }
-  const { submitted, stopped } = await submitPlanned({
-    ...{ warehouse, now, signal, client: clientOf(project), project: project.id },
-    pollDelayMs: settings.poll.minDelay,
-    onJob: (job) => observer.onJob?.(job),
-  });
-  return { improvement: { project, plan, interrupted, submitted }, stopped };
+  const { submitted, stopped } = await submitWaiting(context, project, 'all');
+  const created = plan.flagged.length + submitted.length > 0;
+  return { improvement: { project, plan, interrupted, submitted }, changed: changed || created, stopped };
 }

@@ -1,0 +1,13 @@
+-- Grain: one row per page considered.
+INSERT INTO page_choices BY NAME
+SELECT $project AS project, $now::TIMESTAMP AS chosen_at, choice.*
+FROM
+  (
+    SELECT
+      unnest(
+        from_json(
+          $choices,
+          '[{"path": "VARCHAR", "is_flagged": "BOOLEAN", "why": "VARCHAR", "weekly_human": "DOUBLE", "weekly_ai": "DOUBLE"}]'
+        )
+      ) AS choice
+  )

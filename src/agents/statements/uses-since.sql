@@ -1,0 +1,6 @@
+-- Grain: one row per time a prompt of the project, a job's or a message's, was about to be sent; oldest first.
+SELECT changed_at
+FROM job_transitions
+JOIN agent_jobs ON agent_jobs.id = job_transitions.job
+WHERE project = $project AND to_state = 'submitting' AND changed_at > $since::TIMESTAMP
+ORDER BY changed_at

@@ -1,0 +1,75 @@
+import { addMilliseconds } from 'date-fns';
+import type { Warehouse } from '../warehouse/warehouse.js';
+import { changeJobWithin, type Job, readJobs } from './ledger.js';
+import { changeMessageWithin, type Message, type MessageChange, readMessages } from './message-ledger.js';
+import { type Intent, submitAll, type SubmitOutcome, type SubmitTask } from './submit.js';
+
+/** Sends the planned follow-up messages of a project. */
+export async function submitMessages(task: SubmitTask): Promise<SubmitOutcome> {
+  const { warehouse, project } = task;
+  const jobs = new Map((await readJobs(warehouse, project)).map((job) => [job.id, job]));
+  const intents = (await readMessages(warehouse, project)).flatMap((message) => {
+    const job = jobs.get(message.job);
+    return message.state === 'planned' && job !== undefined ? [sendingOf(task, message, job)] : [];
+  });
+  return submitAll(task, intents);
+}
+
+function sendingOf({ warehouse, client, pollDelayMs }: SubmitTask, planned: Message, job: Job): Intent {
+  let message = planned;
+  const change = (next: MessageChange) =>
+    warehouse.transaction((transaction) => changeMessageWithin(transaction, message, next));
+  return {
+    begin: async (now) => {
+      message = await change({ event: 'submit', now, cause: 'about to be sent' });
+    },
+    post: (signal) => client.sendMessage(job.remote_id ?? '', message.prompt, signal),
+    accepted: (_, now) =>
+      settleAsSent(warehouse, message, job, {
+        ...{ event: 'accepted', now, cause: 'taken by the platform' },
+        nextPollAt: addMilliseconds(now, pollDelayMs),
+      }),
+    failed: async (outcome, words, now) => {
+      await change({ event: outcome, now, cause: words, note: words });
+      return job;
+    },
+  };
+}
+
+/** A message that arrived reopens its job, in one transaction: it is polled again until it ends again. */
+export const settleAsSent = (
+  warehouse: Warehouse,
+  message: Message,
+  job: Job,
+  { nextPollAt, ...change }: MessageChange & { readonly nextPollAt: Date },
+): Promise<Job> =>
+  warehouse.transaction(async (transaction) => {
+    await changeMessageWithin(transaction, message, change);
+    const cause = `message ${message.id} was sent`;
+    const event = { kind: 'followed-up' } as const;
+    return changeJobWithin(transaction, job, { event, now: change.now, cause, nextPollAt });
+  });
+
+/** As `settleInterruptedJobs`, for messages. */
+export async function settleInterruptedMessages(
+  warehouse: Warehouse,
+  project: string,
+  now: Date,
+): Promise<Message[]> {
+  const messages = await readMessages(warehouse, project);
+  const interrupted = messages.filter((message) => message.state === 'submitting');
+  const cause = 'the process ended before the reply was recorded';
+  return warehouse.transaction(async (transaction) => {
+    const settled: Message[] = [];
+    for (const message of interrupted)
+      settled.push(
+        await changeMessageWithin(transaction, message, {
+          event: 'outcome-unknown',
+          now,
+          cause,
+          note: cause,
+        }),
+      );
+    return settled;
+  });
+}

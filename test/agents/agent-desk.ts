@@ -1,0 +1,71 @@
+import { join } from 'node:path';
+import { afterEach } from 'vitest';
+import { type Job, planJob, readJobs } from '../../src/agents/ledger.js';
+import { type Message, readMessages } from '../../src/agents/message-ledger.js';
+import type { SubmitTask } from '../../src/agents/submit.js';
+import { Client } from '../../src/api/client.js';
+import type { SandboxOptions } from '../../src/sandbox/index.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { type Clock, clockAt, NOW, openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
+import { tempDir } from '../temp-dir.js';
+import { EVIDENCE } from './reading.js';
+
+/** Everything that jobs need: a live database, the sandbox over HTTP, and one clock for both. */
+export interface AgentDesk {
+  readonly sandbox: OpenSandbox['sandbox'];
+  readonly clock: Clock;
+  readonly project: string;
+  warehouse: Warehouse;
+  readonly client: Client;
+  task(): SubmitTask;
+  /** Plans a job a page: `/page-1`, `/page-2`, … */
+  plan(count: number): Promise<void>;
+  jobs(): Promise<Job[]>;
+  job(id: number): Promise<Job>;
+  messages(): Promise<Message[]>;
+  /** Closes the database and opens it again, as another process would. */
+  restart(): Promise<void>;
+}
+
+const clients = new Set<Client>();
+afterEach(async () => {
+  await Promise.all([...clients].map((client) => client.close()));
+  clients.clear();
+});
+
+export async function agentDesk(options: Partial<SandboxOptions> = {}): Promise<AgentDesk> {
+  const clock = clockAt(NOW);
+  const { sandbox } = await openSandbox(options, clock);
+  const { baseUrl, apiKey, projectId: project } = sandbox;
+  const file = join(await tempDir(), 'warehouse.duckdb');
+  const client = new Client({
+    ...{ baseUrl, projectId: project, apiKey, keyName: 'READERSHIP_API_KEY', now: clock.now },
+    retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
+    limits: { responseTimeoutMs: 300 },
+  });
+  clients.add(client);
+  const desk: AgentDesk = {
+    ...{ sandbox, clock, project, client, warehouse: await liveWarehouse(file) },
+    task: () => ({ warehouse: desk.warehouse, client, project, now: clock.now, pollDelayMs: 5_000 }),
+    plan: async (count) => {
+      for (let number = 1; number <= count; number++) {
+        const page = { path: `/page-${number}`, reason: 'much read', evidence: EVIDENCE };
+        const prompt = `Improve /page-${number}`;
+        await planJob(desk.warehouse, { project, page, prompt, now: clock.now() });
+      }
+    },
+    jobs: () => readJobs(desk.warehouse, project),
+    job: async (id) => {
+      const job = (await readJobs(desk.warehouse, project)).find((candidate) => candidate.id === id);
+      if (job === undefined) throw new Error(`no job ${id}`);
+      return job;
+    },
+    messages: () => readMessages(desk.warehouse, project),
+    restart: async () => {
+      await closeNow(desk.warehouse);
+      desk.warehouse = await liveWarehouse(file);
+    },
+  };
+  return desk;
+}

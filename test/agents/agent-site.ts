@@ -1,0 +1,41 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { addDays, dayOf } from '../../src/day.js';
+import type { Sandbox } from '../../src/sandbox/index.js';
+import { publish } from '../../src/warehouse/publish.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { tempDir } from '../temp-dir.js';
+import { type DailyReading, storeReading } from './reading.js';
+
+/** A workspace directory of the command line, with ten weeks of history up to yesterday, and its live database. */
+export interface AgentSite {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly liveFile: string;
+}
+
+/** `improve` is the section of that name, as YAML in braces. */
+export async function agentSite(
+  sandbox: Sandbox,
+  pages: readonly DailyReading[],
+  improve: string,
+): Promise<AgentSite> {
+  const cwd = await tempDir();
+  const liveFile = join(cwd, 'data', 'warehouse.duckdb');
+  await mkdir(join(cwd, 'data'));
+  const config = `baseUrl: ${sandbox.baseUrl}
+projects: [{ id: ${sandbox.projectId}, name: Acme Docs }]
+history: { requestsPerHour: unlimited }
+improve: ${improve}
+poll: { minDelay: 200ms, maxDelay: 400ms }
+`;
+  await writeFile(join(cwd, 'readership.yaml'), config);
+  const warehouse = await liveWarehouse(liveFile);
+  const yesterday = addDays(dayOf(new Date()), -1);
+  await storeReading(warehouse, pages, {
+    ...{ project: sandbox.projectId, first: addDays(yesterday, -70), last: yesterday },
+  });
+  await publish(warehouse, join(cwd, 'data', 'history.duckdb'));
+  await closeNow(warehouse);
+  return { cwd, liveFile, env: { READERSHIP_API_KEY: sandbox.apiKey } };
+}

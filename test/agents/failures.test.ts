@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { type FailedOutcome, outcomeOf, pauseAfter } from '../../src/agents/failures.js';
+import { Client } from '../../src/api/client.js';
+import type { FaultInput } from '../../src/sandbox/faults/schema.js';
+import { reply, serve } from '../serve.js';
+import { openSandbox } from '../sandbox/open-sandbox.js';
+
+/** What each failure of a creation says about its outcome: `jobs` is what the platform has afterwards. */
+const TABLE: readonly [name: string, fault: FaultInput, outcome: FailedOutcome, jobs: 0 | 1][] = [
+  ['429 with Retry-After', { on: 'create', kind: 'rate-limit' }, 'not-done', 0],
+  ['429 without', { on: 'create', kind: 'rate-limit', retryAfter: 'none' }, 'not-done', 0],
+  ['429 as plain text', { on: 'create', kind: 'rate-limit', body: 'text' }, 'not-done', 0],
+  ['401', { on: 'create', kind: 'status', status: 401 }, 'not-done', 0],
+  ['402', { on: 'create', kind: 'status', status: 402 }, 'not-done', 0],
+  ['403', { on: 'create', kind: 'status', status: 403 }, 'not-done', 0],
+  ['400', { on: 'create', kind: 'status', status: 400 }, 'refused', 0],
+  ['404', { on: 'create', kind: 'status', status: 404 }, 'refused', 0],
+  ['422', { on: 'create', kind: 'status', status: 422 }, 'refused', 0],
+  ['500 before', { on: 'create', kind: 'status', status: 500 }, 'outcome-unknown', 0],
+  ['503 without Retry-After', { on: 'create', kind: 'status', status: 503 }, 'outcome-unknown', 0],
+  ['500 after', { on: 'create', kind: 'status-after', status: 500 }, 'outcome-unknown', 1],
+  ['reset before', { on: 'create', kind: 'reset' }, 'outcome-unknown', 0],
+  ['timeout', { on: 'create', kind: 'timeout' }, 'outcome-unknown', 0],
+  ['reply lost', { on: 'create', kind: 'lost-reply' }, 'outcome-unknown', 1],
+  ['reply cut', { on: 'create', kind: 'cut-body' }, 'outcome-unknown', 1],
+  ['a web page', { on: 'create', kind: 'html' }, 'outcome-unknown', 1],
+  ['no id in the reply', { on: 'create', kind: 'missing-field', field: 'id' }, 'outcome-unknown', 1],
+];
+
+const failureOf = async (work: Promise<unknown>): Promise<unknown> => {
+  const outcome = await work.then(
+    () => ({ ok: true }),
+    (error: unknown) => ({ error }),
+  );
+  if (!('error' in outcome)) throw new Error('it did not fail');
+  return outcome.error;
+};
+
+const clientOf = (baseUrl: string, projectId = 'prj', apiKey = 'key'): Client => {
+  const limits = { responseTimeoutMs: 300 };
+  return new Client({ baseUrl, projectId, apiKey, keyName: 'KEY', now: () => new Date(), limits });
+};
+
+async function faultySandbox(faults: readonly FaultInput[]) {
+  const { sandbox } = await openSandbox();
+  sandbox.setFaults(faults);
+  return { sandbox, client: clientOf(sandbox.baseUrl, sandbox.projectId, sandbox.apiKey) };
+}
+
+describe('what a failure says about the outcome of a POST', () => {
+  it.each(TABLE)('%s', async (_, fault, outcome, jobs) => {
+    const { sandbox, client } = await faultySandbox([fault]);
+    expect(outcomeOf(await failureOf(client.createJob('Improve /')))).toBe(outcome);
+    expect(sandbox.inspect().jobs).toHaveLength(jobs);
+  });
+
+  it('503 with Retry-After: the server says itself that it did not begin', async () => {
+    const server = await serve((_, response) => {
+      reply(response, 503, { error: 'busy' }, { 'retry-after': '20' });
+    });
+    const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /'));
+    expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-done', 20_000]);
+  });
+
+  it('no connection: nothing left this machine', async () => {
+    const server = await serve(() => undefined);
+    await server.close();
+    const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /'));
+    expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-done', undefined]);
+  });
+
+  it('a fault of our own: unknown, for it may have come after the reply', () => {
+    expect(outcomeOf(new TypeError('undefined is not a function'))).toBe('outcome-unknown');
+  });
+});
+
+describe('how long a failure keeps prompts back', () => {
+  it('429: as long as the server asks, or ten minutes', async () => {
+    const { client } = await faultySandbox([
+      { on: 'create', kind: 'rate-limit', seconds: 90, times: 1 },
+      { on: 'create', kind: 'rate-limit', retryAfter: 'none' },
+    ]);
+    expect(pauseAfter(await failureOf(client.createJob('Improve /')))).toBe(90_000);
+    expect(pauseAfter(await failureOf(client.createJob('Improve /')))).toBe(600_000);
+  });
+
+  it('any other: not at all', async () => {
+    const { client } = await faultySandbox([{ on: 'create', kind: 'status', status: 500 }]);
+    expect(pauseAfter(await failureOf(client.createJob('Improve /')))).toBeUndefined();
+  });
+});

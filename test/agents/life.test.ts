@@ -1,0 +1,163 @@
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { type CliResult, runCli } from '../run-cli.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/index.js';
+import { type AgentSite, agentSite } from './agent-site.js';
+import { steadyPages } from './reading.js';
+
+// Each command is a process of its own, and a shared machine may be slow.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const listed = z.array(z.object({ id: z.int(), state: z.string(), pr_link: z.string().nullable() }));
+
+/** The command line on a site whose agents end in each of the four ways, within a second. */
+async function life(pages: number, improve: string) {
+  const outcomes = ['pull-request', 'no-change', 'failed', 'archived'] as const;
+  const sandbox = await startSandbox({ now: () => new Date(), jobSeconds: 1, outcomes });
+  const site = await agentSite(sandbox, steadyPages(pages), improve);
+  return { sandbox, readership: commandLineOf(site) };
+}
+
+const commandLineOf = (site: AgentSite) => {
+  const run = (...args: string[]): Promise<CliResult> => runCli(args, site);
+  const states = async () => {
+    const { stdout } = await run('jobs', 'list', '--json');
+    return listed.parse(JSON.parse(stdout)).map(({ state, pr_link }) => [state, pr_link !== null]);
+  };
+  return { run, states };
+};
+
+describe('the whole life of jobs, through the command line', () => {
+  let sandbox: Sandbox;
+  let run: (...args: string[]) => Promise<CliResult>;
+  let states: () => Promise<unknown[]>;
+  beforeAll(async () => {
+    const rules = '{ maxJobsPerWeek: 20, exclude: ["/guides/page-1"], readingShare: 1 }';
+    const started = await life(6, rules);
+    sandbox = started.sandbox;
+    ({ run, states } = started.readership);
+    return () => sandbox.close();
+  });
+
+  it('shows the plan, and creates nothing', async () => {
+    const plan = await run('improve');
+    expect(plan.code).toBe(0);
+    expect(plan.stdout).toMatch('Acme Docs: 5 pages would get a job now');
+    expect(plan.stdout).toMatch(/page +people a week +AI a week +AI per human +trend/);
+    expect(plan.stdout).toMatch(/\/guides\/page-1 +excluded by improve.exclude/);
+    expect(Math.max(...plan.stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
+    const verbose = await run('improve', '--verbose');
+    expect(verbose.stdout).toMatch('    | "/guides/page-2"');
+    const json = JSON.parse((await run('improve', '--json')).stdout) as { flagged: { prompt: string }[] }[];
+    expect(json[0]?.flagged[0]).toMatchObject({ path: '/guides/page-2', evidence: { human_rank: 2 } });
+    expect(sandbox.inspect().jobs).toEqual([]);
+  });
+
+  it('creates the jobs, and stops where a reply is lost', async () => {
+    sandbox.setFaults([{ on: 'create', kind: 'lost-reply', after: 4 }]);
+    const applied = await run('improve', '--apply');
+    expect(applied.stdout).toMatch('Acme Docs: 4 jobs created');
+    expect(applied.code).toBe(1);
+    sandbox.setFaults([]);
+    expect(sandbox.inspect().jobs).toHaveLength(5);
+    const { stdout, stderr } = await run('jobs', 'list');
+    expect(stdout).toMatch(/5 +unconfirmed +\/guides\/page-6/);
+    expect(stderr).toMatch('readership jobs resolve 5 --created REMOTE_ID, or --not-created');
+  });
+
+  it('watches them to their ends: with a pull request, without, failed, archived', async () => {
+    const watched = await run('jobs', 'poll', '--watch');
+    expect(watched.code).toBe(0);
+    expect(await states()).toEqual([
+      ['completed', true],
+      ['completed', false],
+      ['failed', false],
+      ['archived', true],
+      ['unconfirmed', false],
+    ]);
+  });
+
+  it('follows up: reopened, then completed', async () => {
+    expect((await run('jobs', 'message', '2', 'Mention the rate limits.')).stdout).toMatch(/^job 2 +active/);
+    expect((await states())[1]).toEqual(['active', false]);
+    await run('jobs', 'poll', '--watch');
+    expect((await states())[1]).toEqual(['completed', true]);
+    const { stdout } = await run('jobs', 'show', '2');
+    expect(stdout).toMatch(/Message 1, sent\n +Mention the rate limits\./);
+    const history = [...stdout.matchAll(/UTC {2}(.*?) {2}/g)].map(([, state]) => state?.trim());
+    expect(history).toEqual([
+      ...['planned', 'submitting', 'active', 'completed'],
+      ...['message 1 planned', 'message 1 submitting', 'message 1 sent', 'active', 'completed'],
+    ]);
+    expect(stdout).toMatch('Weeks the choice rests on');
+    expect(stdout).toMatch('Improve one page of this documentation');
+  });
+
+  it('resolves an unconfirmed job only with an id that the platform knows, and that no other job has', async () => {
+    expect((await run('jobs', 'resolve', '5', '--created', 'job_999999')).code).toBe(1);
+    expect((await run('jobs', 'resolve', '5', '--created', 'job_000001')).stderr).toMatch(
+      'is job 1 here already',
+    );
+    expect((await run('jobs', 'resolve', '5')).code).toBe(2);
+    expect((await states())[4]).toEqual(['unconfirmed', false]);
+    expect((await run('jobs', 'resolve', '5', '--created', 'job_000005')).code).toBe(0);
+    await run('jobs', 'poll', '--watch');
+    expect((await states())[4]).toEqual(['completed', true]);
+  });
+
+  it('resolves an unconfirmed message', async () => {
+    sandbox.setFaults([{ on: 'message', kind: 'lost-reply', times: 1 }]);
+    expect((await run('jobs', 'message', '3', 'Try again.')).code).toBe(1);
+    const unconfirmed = await run('jobs', 'list');
+    expect(unconfirmed.stderr).toMatch('readership jobs resolve 3 --sent, or --not-sent');
+    expect((await run('jobs', 'message', '3', 'And again.')).stderr).toMatch(
+      'unconfirmed; its fate comes first',
+    );
+    expect((await run('jobs', 'resolve', '3', '--sent')).stdout).toMatch(/^job 3 +active/);
+    await run('jobs', 'poll', '--watch');
+    expect((await states())[2]).toEqual(['completed', true]);
+  });
+
+  it('counts the effect from the day a pull request was merged', async () => {
+    expect((await run('jobs', 'merged', '1', '2020-01-01')).code).toBe(2);
+    expect((await run('jobs', 'merged', '1')).code).toBe(0);
+    expect((await run('jobs', 'show', '1')).stdout).toMatch(/effect +too early: .* when it was merged/);
+  });
+
+  it('never planned a second job for a page', async () => {
+    const again = await run('improve', '--apply');
+    expect(again.stdout).toMatch('0 jobs created');
+    expect(sandbox.inspect().jobs).toHaveLength(5);
+  });
+});
+
+describe('in mode: plan', () => {
+  it('nothing is created by run, report, status, jobs or improve without --apply', async () => {
+    const { sandbox, readership } = await life(4, '{ mode: plan }');
+    const commands = [
+      ['run'],
+      ['improve'],
+      ['report', 'weekly'],
+      ['status'],
+      ['jobs', 'list'],
+      ['jobs', 'poll'],
+    ];
+    for (const command of commands) expect((await readership.run(...command)).code).toBe(0);
+    expect(sandbox.inspect().jobs).toEqual([]);
+    expect(sandbox.inspect().requests.counts.create).toBeUndefined();
+    expect(await readership.states()).toEqual([]);
+    await sandbox.close();
+  });
+
+  it('what somebody applied and a failure kept back is sent by the next improve --apply, not by jobs poll', async () => {
+    const { sandbox, readership } = await life(2, '{ mode: plan }');
+    sandbox.setFaults([{ on: 'create', kind: 'rate-limit', seconds: 1, times: 1 }]);
+    const applied = await readership.run('improve', '--apply');
+    expect([applied.code, sandbox.inspect().jobs.length]).toEqual([75, 0]);
+    await readership.run('jobs', 'poll');
+    expect(sandbox.inspect().jobs).toHaveLength(0);
+    await readership.run('improve', '--apply');
+    expect(sandbox.inspect().jobs).toHaveLength(2);
+    await sandbox.close();
+  });
+});

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { planImprovement, type PlanRules, recordChoices } from '../../src/agents/plan.js';
+import { emptyHistory, type TestHistory } from '../reports/history.js';
+import { liveWarehouse } from '../open-warehouse.js';
+import { NOW } from '../sandbox/open-sandbox.js';
+import { readingSql, steadyPages, storeReading } from './reading.js';
+
+const RULES: PlanRules = {
+  ...{ minWeeklyViews: 200, readingShare: 1, humanWeight: 1, aiWeight: 1, exclude: [] },
+  ...{ cooldownDays: 56, maxJobsPerRun: 5, maxJobsPerWeek: 5 },
+};
+const AT = { now: NOW, isListed: undefined };
+
+describe('what speaks for a page, from the history', () => {
+  let history: TestHistory;
+  beforeAll(async () => {
+    history = await emptyHistory();
+    await history.run(
+      readingSql([
+        { path: '/steady', human: 100, ai: 50 },
+        { path: '/ai', human: 10, ai: 120 },
+      ]),
+    );
+    // A spike of one week, a page that grew, and another project's.
+    await history.run(`
+      INSERT INTO page_views SELECT 'prj_sandbox', day, '/spike', 9000, 0, 9000 FROM day_loads WHERE day >= '2026-11-09';
+      INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-09-21';
+      INSERT INTO page_views SELECT 'prj_sandbox', day, '/grew', 60, 0, 60 FROM day_loads WHERE day >= '2026-10-19';
+      INSERT INTO page_views SELECT 'prj_other', day, '/other', 5000, 0, 5000 FROM day_loads;`);
+  });
+  afterAll(() => {
+    history.close();
+  });
+
+  it('is sustained: a spike of a week does not count', async () => {
+    const { flagged, weeks } = await planImprovement(history.reader, 'prj_sandbox', RULES, AT);
+    expect(flagged.map(({ path }) => path)).toEqual(['/steady', '/ai', '/grew']);
+    expect(weeks).toBe(8);
+  });
+
+  it('holds medians, ranks, trend and ratio', async () => {
+    const { flagged } = await planImprovement(history.reader, 'prj_sandbox', RULES, AT);
+    const evidence = Object.fromEntries(flagged.map((page) => [page.path, page.evidence]));
+    expect(evidence['/steady']).toMatchObject({
+      ...{ weekly_human: 700, weekly_ai: 350, human_rank: 1, ai_rank: 2, ai_per_human: 0.5, trend: 0 },
+    });
+    expect(evidence['/grew']).toMatchObject({ weekly_human: 630, human_rank: 2, ai_per_human: 0, trend: 1 });
+    expect(evidence['/steady']?.weeks).toHaveLength(8);
+    expect(evidence['/steady']?.weeks[0]).toEqual({ week: '2026-09-21', human: 700, ai: 350 });
+  });
+
+  it('takes whole weeks only: neither the current one nor one with a day missing', async () => {
+    const gappy = await emptyHistory();
+    await gappy.run(readingSql(steadyPages(1), { first: '2026-10-12', last: '2026-11-17' }));
+    await gappy.run("DELETE FROM day_loads WHERE day = '2026-10-28'");
+    const { weeks, flagged } = await planImprovement(gappy.reader, 'prj_sandbox', RULES, AT);
+    expect([weeks, flagged.length]).toEqual([4, 1]);
+    gappy.close();
+  });
+});
+
+describe('the stored choice', () => {
+  it('is written again only when it came out differently', async () => {
+    const warehouse = await liveWarehouse();
+    await storeReading(warehouse, steadyPages(3));
+    const choose = async (rules: PlanRules) =>
+      recordChoices(
+        warehouse,
+        'prj_sandbox',
+        await planImprovement(warehouse, 'prj_sandbox', rules, AT),
+        NOW,
+      );
+    expect(await choose(RULES)).toBe(true);
+    expect(await choose(RULES)).toBe(false);
+    expect(await choose({ ...RULES, exclude: ['/guides/page-1'] })).toBe(true);
+  });
+});

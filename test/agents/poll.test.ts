@@ -1,0 +1,120 @@
+import { describe, expect, it } from 'vitest';
+import { askWhyNoChange } from '../../src/agents/ask-why.js';
+import { pollJobs, type PollTask } from '../../src/agents/poll.js';
+import { submitJobs } from '../../src/agents/submit-jobs.js';
+import { submitMessages } from '../../src/agents/submit-messages.js';
+import { type AgentDesk, agentDesk } from './agent-desk.js';
+
+const taskOf = (desk: AgentDesk, changes: Partial<PollTask> = {}): PollTask => ({
+  ...{ warehouse: desk.warehouse, client: desk.client, project: desk.project, now: desk.clock.now },
+  ...{ minDelayMs: 5_000, maxDelayMs: 60_000, waitMs: 0, ...changes },
+});
+
+/** A desk whose jobs the platform is working on. */
+async function deskWithJobs(
+  count: number,
+  options: Parameters<typeof agentDesk>[0] = {},
+): Promise<AgentDesk> {
+  const desk = await agentDesk({ jobSeconds: 3600, ...options });
+  await desk.plan(count);
+  await submitJobs(desk.task());
+  return desk;
+}
+
+const secondsToNextPoll = async (desk: AgentDesk): Promise<number> => {
+  const { next_poll_at } = await desk.job(1);
+  return next_poll_at === null ? NaN : (next_poll_at.getTime() - desk.clock.now().getTime()) / 1000;
+};
+
+describe('polling', () => {
+  it('asks for what is due only, less and less often, across restarts', async () => {
+    const desk = await deskWithJobs(1);
+    const delays = [await secondsToNextPoll(desk)];
+    for (let round = 0; round < 6; round++) {
+      await pollJobs(taskOf(desk));
+      desk.clock.advance(await secondsToNextPoll(desk));
+      await desk.restart();
+      await pollJobs(taskOf(desk));
+      delays.push(await secondsToNextPoll(desk));
+    }
+    expect(delays).toEqual([5, 5, 10, 20, 40, 60, 60]);
+    expect(desk.sandbox.inspect().requests.counts.job).toEqual({ '200': 6 });
+  });
+
+  it('follows each job to its end', async () => {
+    const outcomes = ['pull-request', 'no-change', 'failed', 'archived'] as const;
+    const desk = await deskWithJobs(4, { outcomes, jobSeconds: 10 });
+    desk.clock.advance(60);
+    const { ended, stillActive } = await pollJobs(taskOf(desk));
+    expect(stillActive).toEqual([]);
+    expect(ended.map(({ state, pr_link }) => [state, pr_link !== null])).toEqual([
+      ['completed', true],
+      ['completed', false],
+      ['failed', false],
+      ['archived', true],
+    ]);
+  });
+
+  it('takes a status it does not know for “still going”, and keeps the word', async () => {
+    const desk = await deskWithJobs(1);
+    desk.clock.advance(5);
+    const client = { job: (id: string) => Promise.resolve({ id, status: 'thinking' }) };
+    await pollJobs(taskOf(desk, { client }));
+    expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'thinking' });
+  });
+
+  it('keeps a job through faults, with a note, and leaves the platform alone after a 429', async () => {
+    const desk = await deskWithJobs(3);
+    desk.clock.advance(5);
+    desk.sandbox.setFaults([{ on: 'job', kind: 'rate-limit' }]);
+    const { faults, stillActive } = await pollJobs(taskOf(desk));
+    expect(faults).toHaveLength(1);
+    expect(stillActive).toHaveLength(3);
+    expect(desk.sandbox.inspect().requests.counts.job).toEqual({ '429': 1 });
+    expect((await desk.job(1)).note).toMatch('the rate limit is reached');
+    desk.sandbox.setFaults([]);
+    desk.clock.advance(60);
+    await pollJobs(taskOf(desk));
+    expect((await desk.job(1)).note).toBeNull();
+  });
+
+  it('goes on to other jobs when the platform does not know one', async () => {
+    const desk = await deskWithJobs(2, { jobSeconds: 4 });
+    desk.clock.advance(60);
+    desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 404, times: 1 }]);
+    const { ended, faults } = await pollJobs(taskOf(desk));
+    expect([ended.map(({ id }) => id), faults.length]).toEqual([[2], 1]);
+  });
+});
+
+describe('the rule improve.askWhenNoChange', () => {
+  const ask = async (desk: AgentDesk) => {
+    const rules = { workspaceDir: undefined, maxPromptLength: 8000 };
+    await askWhyNoChange(desk.warehouse, desk.project, { now: desk.clock.now(), ...rules });
+    await submitMessages(desk.task());
+  };
+
+  it('asks a job that completed without a pull request for the reason, once', async () => {
+    const outcomes = ['pull-request', 'no-change', 'failed'] as const;
+    const desk = await deskWithJobs(3, { outcomes, jobSeconds: 4 });
+    desk.clock.advance(60);
+    await pollJobs(taskOf(desk));
+    await ask(desk);
+    await ask(desk);
+    expect(await desk.messages()).toMatchObject([{ job: 2, origin: 'askWhenNoChange', state: 'sent' }]);
+    expect((await desk.job(2)).state).toBe('active');
+    desk.clock.advance(60);
+    await pollJobs(taskOf(desk));
+    await ask(desk);
+    expect(desk.sandbox.inspect().jobs.flatMap(({ messages }) => messages)).toHaveLength(1);
+  });
+
+  it('does not go back to jobs that ended long before', async () => {
+    const desk = await deskWithJobs(1, { outcomes: ['no-change'], jobSeconds: 4 });
+    desk.clock.advance(60);
+    await pollJobs(taskOf(desk));
+    desk.clock.advance(8 * 86_400);
+    await ask(desk);
+    expect(await desk.messages()).toEqual([]);
+  });
+});

@@ -1,0 +1,50 @@
+import type { Evidence } from '../../src/agents/ledger.js';
+import { day } from '../../src/day.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+
+/** Views a page gets on each day. */
+export interface DailyReading {
+  readonly path: string;
+  readonly human: number;
+  readonly ai: number;
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** SQL that stores these views for every day of a range, each day loaded and final. */
+export const readingSql = (
+  pages: readonly DailyReading[],
+  { project = 'prj_sandbox', first = '2026-09-14', last = '2026-11-15' } = {},
+): string => `
+  INSERT INTO page_views
+  SELECT ${quoted(project)}, calendar.day::DATE, path, human, ai, human + ai
+  FROM (VALUES ${pages.map(({ path, human, ai }) => `(${quoted(path)}, ${human}, ${ai})`).join(', ')}) AS page (path, human, ai),
+    generate_series(DATE '${first}', DATE '${last}', INTERVAL 1 DAY) AS calendar (day);
+  INSERT INTO day_loads
+  SELECT project, day, 'final', TIMESTAMP '2026-11-18 02:00:00', TIMESTAMP '2026-11-18 02:00:00',
+    sum(human), sum(ai), sum(total), count(*), 0, 0, 0, NULL
+  FROM page_views WHERE project = ${quoted(project)} GROUP BY ALL`;
+
+/** As `readingSql`, run on a live database. */
+export const storeReading = (
+  warehouse: Warehouse,
+  ...reading: Parameters<typeof readingSql>
+): Promise<unknown> => warehouse.exclusive((connection) => connection.run(readingSql(...reading)));
+
+/** `count` pages, each read a little less than the one before, all above the default floor. */
+export const steadyPages = (count: number): DailyReading[] =>
+  Array.from({ length: count }, (_, index) => ({
+    path: `/guides/page-${index + 1}`,
+    human: 100 + count - index,
+    ai: 50,
+  }));
+
+export const EVIDENCE: Evidence = {
+  weekly_human: 900,
+  weekly_ai: 300,
+  human_rank: 2,
+  ai_rank: 3,
+  ai_per_human: 1 / 3,
+  trend: 0.1,
+  weeks: [{ week: day('2026-11-09'), human: 900, ai: 300 }],
+};

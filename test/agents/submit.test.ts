@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest';
+import { changeJob } from '../../src/agents/ledger.js';
+import { planMessage } from '../../src/agents/message-ledger.js';
+import { freeAt } from '../../src/agents/rate.js';
+import { settleInterruptedJobs, submitJobs } from '../../src/agents/submit-jobs.js';
+import { settleInterruptedMessages, submitMessages } from '../../src/agents/submit-messages.js';
+import { readTransitions } from '../../src/agents/transitions.js';
+import { TurnError } from '../../src/agents/turn-error.js';
+import type { FaultInput } from '../../src/sandbox/faults/schema.js';
+import { agentDesk } from './agent-desk.js';
+
+const HOUR_MS = 3_600_000;
+
+describe('submitting jobs', () => {
+  it('stores the intent before the POST and every change after it', async () => {
+    const desk = await agentDesk();
+    await desk.plan(1);
+    const { submitted } = await submitJobs(desk.task());
+    expect(submitted).toMatchObject([{ state: 'active', remote_id: 'job_000001', remote_status: 'active' }]);
+    const transitions = await readTransitions(desk.warehouse, 1);
+    expect(transitions.map(({ to_state }) => to_state)).toEqual(['planned', 'submitting', 'active']);
+  });
+
+  it('never sends an unconfirmed job again, and sends the rest the next time', async () => {
+    const desk = await agentDesk();
+    await desk.plan(3);
+    desk.sandbox.setFaults([{ on: 'create', kind: 'lost-reply', after: 1, times: 1 }]);
+    expect((await submitJobs(desk.task())).stopped).toBeInstanceOf(Error);
+    expect((await desk.jobs()).map(({ state }) => state)).toEqual(['active', 'unconfirmed', 'planned']);
+    await desk.restart();
+    await submitJobs(desk.task());
+    expect((await desk.jobs()).map(({ state }) => state)).toEqual(['active', 'unconfirmed', 'active']);
+    expect(desk.sandbox.inspect().jobs).toHaveLength(3);
+  });
+
+  it('marks as unconfirmed what a killed process left half sent', async () => {
+    const desk = await agentDesk();
+    await desk.plan(1);
+    const change = { event: { kind: 'submit' }, now: desk.clock.now(), cause: 'about to be sent' } as const;
+    await changeJob(desk.warehouse, await desk.job(1), change);
+    await desk.restart();
+    await settleInterruptedJobs(desk.warehouse, desk.project, desk.clock.now());
+    await submitJobs(desk.task());
+    expect(await desk.jobs()).toMatchObject([{ state: 'unconfirmed' }]);
+    expect(desk.sandbox.inspect().jobs).toEqual([]);
+  });
+
+  it('stops at a refusal: what one meets, the next would meet too', async () => {
+    const desk = await agentDesk();
+    await desk.plan(2);
+    desk.sandbox.setFaults([{ on: 'create', kind: 'status', status: 400 }]);
+    await submitJobs(desk.task());
+    expect((await desk.jobs()).map(({ state }) => state)).toEqual(['refused', 'planned']);
+  });
+});
+
+describe('the hourly limit', () => {
+  it('lets go of a use when it has left the window', () => {
+    const uses = [0, 10, 20].map((minutes) => new Date(minutes * 60_000));
+    expect(freeAt(uses, 4)).toBeUndefined();
+    expect(freeAt(uses, 3)).toEqual(new Date(61 * 60_000));
+    expect(freeAt(uses, 2)).toEqual(new Date(71 * 60_000));
+    expect(freeAt([], 1)).toBeUndefined();
+  });
+
+  it('holds for 250 jobs across restarts: never more than 100 in any rolling hour', async () => {
+    const desk = await agentDesk();
+    await desk.plan(250);
+    const waits: Date[] = [];
+    for (let run = 0; run < 40 && (await desk.jobs()).some(({ state }) => state === 'planned'); run++) {
+      const { stopped } = await submitJobs({
+        ...desk.task(),
+        onJob: () => {
+          desk.clock.advance(7);
+        },
+      });
+      if (stopped instanceof TurnError) waits.push(stopped.turn.at);
+      else if (stopped !== undefined) throw stopped as Error;
+      await desk.restart();
+      desk.clock.advance(20 * 60);
+    }
+    const { jobs, requests } = desk.sandbox.inspect();
+    expect(jobs).toHaveLength(250);
+    expect(requests.counts.create).toEqual({ '201': 250 });
+    const times = jobs.map(({ createdAt }) => Date.parse(createdAt));
+    for (const start of times)
+      expect(times.filter((time) => time >= start && time <= start + HOUR_MS).length).toBeLessThanOrEqual(
+        100,
+      );
+    expect(waits.length).toBeGreaterThan(2);
+  }, 60_000);
+
+  it('counts messages and sendings that came to nothing together with jobs', async () => {
+    const desk = await agentDesk();
+    await desk.plan(99);
+    desk.sandbox.setFaults([{ on: 'create', kind: 'status', status: 401, times: 1 }]);
+    await submitJobs(desk.task());
+    await submitJobs(desk.task());
+    expect(desk.sandbox.inspect().jobs).toHaveLength(99);
+    await planMessage(desk.warehouse, await desk.job(1), {
+      ...{ origin: 'typed', prompt: 'Go on', now: desk.clock.now() },
+    });
+    const { stopped } = await submitMessages(desk.task());
+    expect(stopped).toBeInstanceOf(TurnError);
+    expect((stopped as Error).message).toMatch(
+      '1 prompt waits: 100 prompts were sent within an hour. The next may go on 18 Nov 2026 at 06:01 UTC',
+    );
+  });
+
+  it.each<[string, FaultInput, number]>([
+    ['as long as the server asks', { on: 'create', kind: 'rate-limit', seconds: 1800, times: 1 }, 1800],
+    [
+      'ten minutes if it does not say',
+      { on: 'create', kind: 'rate-limit', retryAfter: 'none', times: 1 },
+      600,
+    ],
+  ])('pauses after a 429, across restarts: %s', async (_, fault, seconds) => {
+    const desk = await agentDesk();
+    await desk.plan(2);
+    desk.sandbox.setFaults([fault]);
+    await submitJobs(desk.task());
+    await desk.restart();
+    desk.clock.advance(seconds - 1);
+    expect((await submitJobs(desk.task())).stopped).toBeInstanceOf(TurnError);
+    expect(desk.sandbox.inspect().requests.counts.create).toEqual({ '429': 1 });
+    desk.clock.advance(1);
+    expect((await submitJobs(desk.task())).stopped).toBeUndefined();
+    expect(desk.sandbox.inspect().jobs).toHaveLength(2);
+  });
+});
+
+describe('follow-up messages', () => {
+  const messagesOf = (job: { messages: readonly { prompt: string }[] } | undefined) =>
+    job?.messages.map(({ prompt }) => prompt);
+
+  async function deskWithEndedJob() {
+    const desk = await agentDesk();
+    await desk.plan(1);
+    await submitJobs(desk.task());
+    const event = { kind: 'polled', status: 'completed' } as const;
+    const now = desk.clock.now();
+    await changeJob(desk.warehouse, await desk.job(1), { event, now, cause: 'the platform says completed' });
+    await planMessage(desk.warehouse, await desk.job(1), { origin: 'typed', prompt: 'And the errors?', now });
+    return desk;
+  }
+
+  it('reopen the job, to be polled anew from the shortest delay', async () => {
+    const desk = await deskWithEndedJob();
+    await submitMessages(desk.task());
+    expect(await desk.messages()).toMatchObject([{ state: 'sent' }]);
+    expect(await desk.job(1)).toMatchObject({ state: 'active', ended_at: null, polls: 0 });
+    expect(messagesOf(desk.sandbox.inspect().jobs[0])).toEqual(['And the errors?']);
+  });
+
+  it.each<[string, FaultInput, string, number]>([
+    ['reply lost', { on: 'message', kind: 'lost-reply', times: 1 }, 'unconfirmed', 1],
+    ['500 after', { on: 'message', kind: 'status-after', times: 1 }, 'unconfirmed', 1],
+    ['reset', { on: 'message', kind: 'reset', times: 1 }, 'unconfirmed', 0],
+    ['refused', { on: 'message', kind: 'status', status: 404, times: 1 }, 'refused', 0],
+    ['key expired', { on: 'message', kind: 'status', status: 401, times: 1 }, 'sent', 1],
+  ])('are sent at most once: %s', async (_, fault, state, arrived) => {
+    const desk = await deskWithEndedJob();
+    desk.sandbox.setFaults([fault]);
+    await submitMessages(desk.task());
+    await desk.restart();
+    await submitMessages(desk.task());
+    expect(await desk.messages()).toMatchObject([{ state }]);
+    expect(messagesOf(desk.sandbox.inspect().jobs[0])).toHaveLength(arrived);
+  });
+
+  it('are unconfirmed when the process was killed while sending', async () => {
+    const desk = await deskWithEndedJob();
+    await desk.warehouse.exclusive((connection) =>
+      connection.run("UPDATE agent_messages SET state = 'submitting'"),
+    );
+    await desk.restart();
+    await settleInterruptedMessages(desk.warehouse, desk.project, desk.clock.now());
+    await submitMessages(desk.task());
+    expect(await desk.messages()).toMatchObject([{ state: 'unconfirmed' }]);
+    expect(messagesOf(desk.sandbox.inspect().jobs[0])).toEqual([]);
+  });
+});

@@ -1,0 +1,45 @@
+import { loadDays, siteHistory, type TestHistory } from './history.js';
+
+/** Paths that anyone may make up by visiting them. */
+export const HOSTILE_PATHS = [
+  '/<script>alert(1)</script>',
+  `/"onmouseover="alert(1)'`,
+  'javascript:alert(1)',
+  '//evil.example/',
+  '/\u202egpj.exe',
+  `/${'x'.repeat(2000)}`,
+  '/{{project.name}}',
+  '=cmd()',
+  '/a\r\nForged line',
+];
+
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** A history with which every section of every report is full, and hostile paths are in most of them. */
+export async function fullHistory(): Promise<TestHistory> {
+  const history = await siteHistory({ pages: 100 });
+  const paths = HOSTILE_PATHS.map((path, index) => `(${literal(path)}, ${index})`).join(', ');
+  await history.run(`
+    INSERT INTO page_views
+    SELECT 'prj_1', day::DATE, path, 10 + 400 * (index % 2), 410 - 400 * (index % 2), 420
+    FROM generate_series(DATE '2026-11-09', DATE '2026-11-15', INTERVAL 1 DAY) AS calendar (day), (VALUES ${paths}) AS page (path, index)`);
+  await history.run(`
+    UPDATE page_views SET human = human * 3 WHERE day >= '2026-11-09' AND path IN ('/changelog', '/guides/webhooks', '/quickstart');
+    UPDATE page_views SET ai = ai * 3 WHERE day >= '2026-11-09' AND path IN ('/changelog', '/llms-full.txt', '/sdks/typescript');
+    UPDATE page_views SET total = human + ai`);
+  await loadDays(history);
+  const states = ['active', 'completed', 'completed', 'failed', 'unconfirmed', 'refused', 'archived'];
+  const jobs = Array.from({ length: 21 }, (_, index) => {
+    const state = states[index % states.length] ?? '';
+    const pullRequest = index % 7 === 1 ? `'https://github.com/acme/docs/pull/${index}'` : 'NULL';
+    const ended = ['active', 'unconfirmed'].includes(state) ? 'NULL' : `TIMESTAMP '2026-11-16'`;
+    return `(${index + 1}, ${literal(HOSTILE_PATHS[index % HOSTILE_PATHS.length] ?? '')}, '${state}', ${pullRequest}, ${ended})`;
+  });
+  await history.run(`
+    INSERT INTO agent_jobs BY NAME
+    SELECT
+      *, 'prj_1' AS project, 'number 3 in sustained reading: 1,204 human and 870 AI views in a median week of the last 8' AS reason,
+      'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at, 'The connection was reset' || chr(10) || 'Forged line' AS note
+    FROM (VALUES ${jobs.join(', ')}) AS job (id, path, state, pr_link, ended_at)`);
+  return history;
+}

@@ -1,0 +1,103 @@
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { renderReport } from '../../src/reports/render.js';
+import { launchChromium, skipWithoutChromium } from '../chromium.js';
+import { fullHistory } from './full-history.js';
+
+describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromium is installed)', () => {
+  let browser: Browser;
+  const pages: Record<string, string> = {};
+
+  beforeAll(async () => {
+    const history = await fullHistory();
+    const project = { id: 'prj_1', name: 'Acme Docs', siteUrl: 'https://docs.example.com' };
+    for (const name of ['weekly', 'improve']) {
+      const now = new Date('2026-11-18T09:00:00Z');
+      const { html, mail } = await renderReport({ reader: history.reader, name, project, now });
+      Object.assign(pages, { [name]: html, [`the mail of ${name}`]: mail?.html });
+    }
+    history.close();
+    browser = await launchChromium();
+  });
+  afterAll(() => browser.close());
+
+  async function open(name: string, width: number, colorScheme: 'light' | 'dark' = 'light'): Promise<Page> {
+    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+    await page.setContent(pages[name] ?? '');
+    return page;
+  }
+
+  const finding = z.object({ id: z.string(), impact: z.string().nullish(), nodes: z.array(z.unknown()) });
+
+  test.each(
+    ['weekly', 'improve', 'the mail of weekly', 'the mail of improve'].flatMap((name) => [
+      { name, scheme: 'light' as const },
+      { name, scheme: 'dark' as const },
+    ]),
+  )('$name, $scheme: axe finds nothing serious', async ({ name, scheme }) => {
+    const page = await open(name, 820, scheme);
+    // The page's own policy lets no other script in, so axe comes through the browser's door.
+    await page.evaluate(axe.source);
+    const found = z
+      .array(finding)
+      .parse(await page.evaluate('axe.run().then(({ violations }) => violations)'));
+    expect(found.filter(({ impact }) => impact === 'serious' || impact === 'critical')).toEqual([]);
+    await page.close();
+  });
+
+  test('tables sort by number, by pressing their heads', async () => {
+    const page = await open('weekly', 1280);
+    const table = page.locator('table.ranking');
+    const numbers = async (): Promise<number[]> =>
+      (await table.locator('tbody tr td:nth-of-type(2)').all()).length === 0
+        ? []
+        : page.evaluate<number[]>(
+            `[...document.querySelectorAll('table.ranking tbody tr')].map((row) => Number(row.cells[2].dataset.value))`,
+          );
+    const head = table.getByRole('columnheader').nth(2);
+    await head.getByRole('button').press('Enter');
+    const down = await numbers();
+    expect(down).toEqual([...down].sort((one, two) => two - one));
+    expect(await head.getAttribute('aria-sort')).toBe('descending');
+    await head.getByRole('button').click();
+    expect(await numbers()).toEqual(down.toReversed());
+    await page.close();
+  });
+
+  test.each([390, 1280])(
+    'at %i px the picture tells the values of the day under the pointer',
+    async (width) => {
+      const page = await open('weekly', width);
+      const dot = page.locator('svg:visible .mark-symbol path').first();
+      const box = await dot.boundingBox();
+      if (box === null) throw new Error('the picture has no last day');
+      await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+      expect(await page.locator('.hover').textContent()).toMatch(
+        /^Sun 15 Nov 2026\nHuman [\d,]+\nAI [\d,]+$/,
+      );
+      const rule = await page.locator('.hover').boundingBox();
+      expect(Math.abs((rule?.x ?? 0) - (box.x + box.width / 2))).toBeLessThan(2);
+      expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+      await page.close();
+    },
+  );
+
+  test.each([390, 600])('mails fit into %i px, hostile paths and all', async (width) => {
+    for (const name of ['the mail of weekly', 'the mail of improve']) {
+      const page = await open(name, width);
+      expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+      await page.close();
+    }
+  });
+
+  test('the weekly prints to three pages at most, every section full of long paths', async () => {
+    const page = await open('weekly', 1280);
+    const pdf = (
+      await page.pdf({ format: 'A4', margin: { top: '12mm', bottom: '12mm', left: '12mm', right: '12mm' } })
+    ).toString('latin1');
+    expect(pdf.match(/\/Type\s*\/Page\b/g)?.length).toBeLessThanOrEqual(3);
+    await page.close();
+  });
+});

@@ -1,0 +1,106 @@
+import { beforeAll, afterAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { addDays, day, daysIn } from '../../src/day.js';
+import { inFormat } from '../../src/reports/formats.js';
+import { renderReport } from '../../src/reports/render.js';
+import { createTraffic } from '../../src/sandbox/traffic/traffic.js';
+import { emptyHistory, loadDays, type TestHistory } from './history.js';
+
+/** A year of 53 weeks, across its end: 29 December 2025 to 3 January 2027. */
+const FIRST = day('2025-12-29');
+const WEEKS = 53;
+const LAST = addDays(FIRST, 7 * WEEKS - 1);
+
+let history: TestHistory;
+beforeAll(async () => {
+  history = await emptyHistory();
+  const traffic = createTraffic({ seed: 7, firstDay: FIRST, pages: 90 });
+  const settled = new Date('2027-02-01T00:00:00Z');
+  for (const at of daysIn({ first: FIRST, last: LAST })) {
+    const { rows } = traffic.viewsIn({ from: at, to: addDays(at, 1) }, settled);
+    const values = rows.map(
+      ({ path, human, ai, total }) =>
+        `('prj_1', '${at}', '${path.replaceAll("'", "''")}', ${human}, ${ai}, ${total})`,
+    );
+    await history.run(`INSERT INTO page_views VALUES ${values.join(', ')}`);
+  }
+  await loadDays(history);
+});
+afterAll(() => {
+  history.close();
+});
+
+const count = z.number();
+const weekRow = z.object({
+  week: z.string(),
+  human: count,
+  ai: count,
+  human_before: count.nullable(),
+  pages: count,
+  top: z.string(),
+  top_human: count,
+  top_ai: count,
+});
+
+/** Written apart from the report's own queries, and in another way. */
+const INDEPENDENT = `
+  WITH numbered AS (SELECT *, (day - DATE '${FIRST}') // 7 AS n FROM page_views),
+  page AS (SELECT n, path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai FROM numbered GROUP BY n, path)
+  SELECT
+    strftime(DATE '${FIRST}' + 7 * n::INTEGER, '%G-W%V') AS week,
+    sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai,
+    lag(sum(human)::BIGINT) OVER (ORDER BY n) AS human_before,
+    count(*) FILTER (human + ai > 0) AS pages,
+    arg_max(path, human + ai) AS top, arg_max(human, human + ai) AS top_human, arg_max(ai, human + ai) AS top_ai
+  FROM page GROUP BY n ORDER BY n`;
+
+const shown = z.object({
+  human: z.object({ views: count }),
+  ai: z.object({ views: count }),
+  pages: z.object({ read: count }),
+  mostRead: z.array(
+    z.object({ path: z.string(), human: z.object({ views: count }), ai: z.object({ views: count }) }),
+  ),
+});
+
+/** What a reader of the page sees: tags gone, blanks drawn together. */
+const seenIn = (html: string): string =>
+  html
+    .replace(/<(style|script)>.*?<\/\1>|<wbr>/gs, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+
+test('all weeks of a year show, in every format, the numbers that independent SQL finds', async () => {
+  const weeks = await history.reader.query(INDEPENDENT, weekRow);
+  expect(weeks).toHaveLength(WEEKS);
+  expect(weeks.at(-1)?.week).toBe('2026-W53');
+  for (const week of weeks) {
+    const report = await renderReport({
+      ...{ reader: history.reader, name: 'weekly', period: week.week, withMail: false },
+      ...{ project: { id: 'prj_1', name: 'Acme Docs' }, now: new Date('2027-02-01T00:00:00Z') },
+    });
+    const written = (value: number): string => value.toLocaleString('en-US');
+    const data = shown.parse(JSON.parse(inFormat(report, 'json')));
+    expect([data.human.views, data.ai.views, data.pages.read]).toEqual([week.human, week.ai, week.pages]);
+    expect(data.mostRead[0]).toEqual({
+      path: week.top,
+      human: { views: week.top_human },
+      ai: { views: week.top_ai },
+    });
+
+    const [page, text] = [seenIn(report.html), inFormat(report, 'text').replace(/ +/g, ' ')];
+    for (const shown of [page, text]) {
+      expect(shown).toContain(`Human views ${written(week.human)}`);
+      expect(shown).toContain(`AI views ${written(week.ai)}`);
+      expect(shown).toContain(`Pages read ${week.pages}`);
+      expect(shown).not.toMatch(/NaN|Infinity|undefined|\[object/);
+      if (week.human_before !== null) {
+        const percent = Math.round((week.human / week.human_before - 1) * 100);
+        const sign = percent > 0 ? '+' : percent < 0 ? '−' : '';
+        expect(shown).toContain(`${written(week.human)} ${sign}${Math.abs(percent)}% on last week`);
+      }
+    }
+    expect(page).toContain(`${week.top} ${written(week.top_human)}`);
+    expect(text).toContain(`${week.top}\n human ${written(week.top_human)}`);
+  }
+}, 60_000);
