@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
 import { ContractError } from '../api/errors/contract-error.js';
@@ -53,6 +54,8 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   const results: DayResult[] = [];
   const stop = new AbortController();
   const signal = task.signal ? AbortSignal.any([task.signal, stop.signal]) : stop.signal;
+  // Every request listens to it, some until shortly after they have ended; Node would warn of more than ten.
+  setMaxListeners(0, signal);
   const admission = new Admission(task.client);
   let failuresInARow = 0;
   let paused: PausedError | undefined;
@@ -105,7 +108,8 @@ async function attemptDay(
   try {
     return await loadDay(task, { views }, planned, signal);
   } catch (error) {
-    if (!isOfThisDay(error)) throw error;
+    // Once the export stops, a request under way ends with the reason of the stop: the fault of another day.
+    if (signal.aborted || !isOfThisDay(error)) throw error;
     const { project, now } = task;
     await recordFailedDay(task.warehouse, { project, day: planned.day, now: now() }, messageOf(error));
     return { day: planned.day, outcome: 'failed', error };
