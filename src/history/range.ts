@@ -21,14 +21,21 @@ export interface RangeRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The days an export covers: never today, which has not ended. Undefined when the platform has no view yet. */
+/**
+ * The days an export covers: never today, which has not ended, and none from before the first view, where that is to be
+ * found. Undefined when the platform has no view yet.
+ */
 export async function resolveRange(request: RangeRequest): Promise<DayRange | undefined> {
   const yesterday = lastEndedDay(request.now);
   const last = request.to !== undefined && request.to < yesterday ? request.to : yesterday;
-  const first =
-    request.from ?? (request.start === 'auto' ? await findStart(request, yesterday) : request.start);
-  return first === undefined ? undefined : { first, last };
+  if (request.start !== 'auto') return { first: request.from ?? request.start, last };
+  const start = await findStart(request, yesterday);
+  return start === undefined ? undefined : { first: later(start, request.from), last };
 }
+
+/** Where a history that starts at `start` is to be exported from; before its first view there is nothing. */
+export const later = (start: Day, from: Day | undefined): Day =>
+  from !== undefined && from > start ? from : start;
 
 /** The first day with a view, where it was looked for and found. */
 export async function readHistoryStart(reader: Reader, project: string): Promise<Day | undefined> {
