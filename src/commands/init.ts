@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { existsSync } from 'node:fs';
 import { copyFile, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,8 +22,11 @@ export function declareInit(program: Command, act: Act): void {
 }
 
 async function init({ workingDirectory, output }: Runtime): Promise<ExitCode> {
-  await write('readership.yaml', join(workingDirectory, CONFIG_FILE));
-  await write('env.example', join(workingDirectory, '.env.example'));
+  const targets = { 'readership.yaml': CONFIG_FILE, 'env.example': '.env.example' };
+  const copies = Object.entries(targets).map(([from, to]) => [from, join(workingDirectory, to)] as const);
+  // All or nothing: none is written where one of them is in the way.
+  for (const [, target] of copies) if (existsSync(target)) throw inTheWay(target);
+  for (const [example, target] of copies) await write(example, target);
   output.data(
     [
       `Wrote ${CONFIG_FILE} and .env.example. Next:`,
@@ -38,11 +42,10 @@ async function write(example: string, target: string): Promise<void> {
   try {
     await copyFile(join(EXAMPLES, example), target, constants.COPYFILE_EXCL);
   } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST')
-      throw new ConfigurationError(
-        `${target} is there already; nothing was overwritten. Move it away first.`,
-        { cause },
-      );
+    if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST') throw inTheWay(target);
     throw new ConfigurationError(`Cannot write ${target}: ${messageOf(cause)}`, { cause });
   }
 }
+
+const inTheWay = (target: string): ConfigurationError =>
+  new ConfigurationError(`${target} is there already; nothing was overwritten. Move it away first.`);

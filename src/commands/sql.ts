@@ -1,10 +1,11 @@
+import type { DuckDBResultReader } from '@duckdb/node-api';
 import type { Command } from 'commander';
 import { Option } from 'commander';
 import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { ConfigurationError, messageOf, StorageError } from '../errors.js';
-import { openHistory } from '../warehouse/history.js';
+import { type History, openHistory } from '../warehouse/history.js';
 import { type AnswerFormat, ANSWER_FORMATS, formatAnswer } from './answer-formats.js';
 import type { ExitCode } from './exit-code.js';
 import { withWorkspaceOptions } from './options.js';
@@ -58,18 +59,33 @@ async function sql(query: string | undefined, options: SqlOptions, runtime: Runt
     const stop = () => {
       history.connection.interrupt();
     };
+    runtime.signal.throwIfAborted();
     runtime.signal.addEventListener('abort', stop, { once: true });
-    const answer = await history.connection.runAndReadAll(statement);
+    const answer = await ask(history, statement);
     const { isTerminal, colors } = runtime.output;
     const format = options.format ?? (isTerminal && options.output === undefined ? 'table' : 'csv');
     const text = formatAnswer(answer, format, colors);
-    if (options.output === undefined) runtime.output.data(text);
-    else await writeFile(resolve(runtime.workingDirectory, options.output), `${text}\n`);
+    if (options.output !== undefined) await write(text, resolve(runtime.workingDirectory, options.output));
+    else if (text !== '') runtime.output.data(text);
     return 0;
-  } catch (cause) {
-    throw new StorageError(`The query failed. ${messageOf(cause)}`, { cause });
   } finally {
     history.close();
+  }
+}
+
+async function ask({ connection }: History, statement: string): Promise<DuckDBResultReader> {
+  try {
+    return await connection.runAndReadAll(statement);
+  } catch (cause) {
+    throw new StorageError(`The query failed. ${messageOf(cause)}`, { cause });
+  }
+}
+
+async function write(text: string, path: string): Promise<void> {
+  try {
+    await writeFile(path, text === '' ? '' : `${text}\n`);
+  } catch (cause) {
+    throw new StorageError(`Cannot write the answer to ${path}: ${messageOf(cause)}`, { cause });
   }
 }
 
@@ -78,11 +94,12 @@ async function readQuery(query: string | undefined, { file }: SqlOptions, runtim
     throw new ConfigurationError('Give the query as an argument or with --file, not both.');
   if (query !== undefined) return query;
   if (file !== undefined) return readFileOrExplain(resolve(runtime.workingDirectory, file));
-  if (process.stdin.isTTY)
+  const piped = process.stdin.isTTY ? '' : await readAll(process.stdin);
+  if (piped.trim() === '')
     throw new ConfigurationError(
       'No query. Try: readership sql "FROM site_weeks ORDER BY week DESC LIMIT 8"',
     );
-  return readAll(process.stdin);
+  return piped;
 }
 
 async function readFileOrExplain(path: string): Promise<string> {

@@ -33,9 +33,10 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
   const instance = await openInstance(path, options);
   const lockFile = `${path}.lock`;
   const release = async () => {
+    // While the database is still held: a moment later the file may be that of the next holder.
+    await rm(lockFile, { force: true });
     connection.closeSync();
     instance.closeSync();
-    await rm(lockFile, { force: true });
   };
   const connection = await instance.connect();
   try {
@@ -50,12 +51,13 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
 }
 
 async function openInstance(path: string, options: OpenOptions): Promise<DuckDBInstance> {
-  for (let waitedMs = 0; ; waitedMs += RETRY_DELAY_MS) {
+  const deadlineMs = performance.now() + options.maxWaitMs;
+  for (;;) {
     try {
       return await openForWriting(path);
     } catch (error) {
       if (!isHeldElsewhere(error)) throw explainOpenFailure(path, error);
-      if (waitedMs >= options.maxWaitMs) throw await lockedError(path, options.maxWaitMs, error);
+      if (performance.now() >= deadlineMs) throw await lockedError(path, options.maxWaitMs, error);
       await delay(RETRY_DELAY_MS, undefined, options.signal ? { signal: options.signal } : {});
     }
   }

@@ -1,0 +1,244 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { FaultInput } from '../../src/sandbox/faults/schema.js';
+import { type CliResult, runCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+import { holdElsewhere } from '../warehouse/other-process.js';
+import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+
+/** Everything stored that a failed command must leave: rows of days, and totals of what was loaded. */
+const STORED = `
+  SELECT count(*)::INTEGER AS rows, coalesce(bit_xor(hash(project, day, path, human, ai, total)), 0)::VARCHAR AS fingerprint FROM page_views
+  UNION ALL
+  SELECT count(*)::INTEGER, coalesce(bit_xor(hash(project, day, human, ai, total, loaded_at)), 0)::VARCHAR FROM day_loads WHERE loaded_at IS NOT NULL`;
+
+async function storedIn(directory: string): Promise<string> {
+  const instance = await DuckDBInstance.create(liveFile(directory), { access_mode: 'READ_ONLY' });
+  const connection = await instance.connect();
+  const rows = (await connection.runAndReadAll(STORED)).getRowsJson();
+  connection.closeSync();
+  instance.closeSync();
+  return JSON.stringify(rows);
+}
+
+const sqlOn = async (directory: string, statement: string): Promise<void> => {
+  const instance = await DuckDBInstance.create(liveFile(directory));
+  const connection = await instance.connect();
+  await connection.run(statement);
+  connection.closeSync();
+  instance.closeSync();
+};
+
+interface BadInput {
+  readonly what: string;
+  readonly code: number;
+  /** The one thing that the message must say, and the next step it names. */
+  readonly says: readonly RegExp[];
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly fault?: FaultInput;
+  readonly spoil?: (directory: string) => Promise<unknown>;
+}
+
+const replaceIn = (directory: string, from: string | RegExp, to: string) =>
+  readFile(join(directory, 'readership.yaml'), 'utf8').then((text) =>
+    writeFile(join(directory, 'readership.yaml'), text.replace(from, to)),
+  );
+
+const CASES: readonly BadInput[] = [
+  {
+    ...{ what: 'a wrong key', code: 1, says: [/401/, /READERSHIP_API_KEY is wrong or has expired/] },
+    env: { READERSHIP_API_KEY: 'adm_wrong-key-987' },
+  },
+  {
+    ...{ what: 'no key', code: 2, says: [/No API key for project prj_sandbox: set READERSHIP_API_KEY/] },
+    env: {},
+  },
+  {
+    ...{ what: 'an unreachable host', code: 75, says: [/no connection/, /Check baseUrl/] },
+    spoil: (directory) => replaceIn(directory, /baseUrl: .*/, 'baseUrl: http://127.0.0.1:9'),
+  },
+  {
+    ...{ what: 'an unknown project', code: 1, says: [/400/, /project id is unknown/] },
+    spoil: (directory) => replaceIn(directory, 'prj_sandbox', 'prj_other'),
+  },
+  {
+    ...{
+      what: 'HTML instead of JSON',
+      code: 1,
+      says: [/not JSON; it begins “<!doctype html>/, /Check that baseUrl/],
+    },
+    fault: { on: 'views', kind: 'html' },
+  },
+  {
+    ...{ what: 'a missing field', code: 1, says: [/not what the interface documents: .*human/] },
+    fault: { on: 'views', kind: 'missing-field', field: 'human' },
+  },
+  {
+    ...{ what: 'a negative count', code: 1, says: [/not what the interface documents: views\.0\.human/] },
+    fault: { on: 'views', kind: 'negative-count' },
+  },
+  {
+    ...{ what: 'hasMore for ever, rows repeated', code: 1, says: [/only repeats earlier ones/] },
+    fault: { on: 'views', kind: 'endless', beyond: 'last-page' },
+  },
+  {
+    ...{
+      what: 'hasMore for ever, nothing more',
+      code: 1,
+      says: [/is empty, yet the server says that more follow/],
+    },
+    fault: { on: 'views', kind: 'endless', beyond: 'nothing' },
+  },
+  {
+    ...{ what: 'a rate limit', code: 75, says: [/rate limit is reached/, /wait 3600 s/] },
+    fault: { on: 'views', kind: 'rate-limit', seconds: 3600 },
+  },
+  {
+    ...{ what: '--from after --to', code: 2, says: [/--from 2026-02-01 is after --to 2026-01-01/] },
+    args: ['--from', '2026-02-01', '--to', '2026-01-01'],
+  },
+  {
+    ...{
+      what: 'a day that has not ended',
+      code: 2,
+      says: [/--to 2999-01-01 has not ended yet/, /last day to load is/],
+    },
+    args: ['--to', '2999-01-01'],
+  },
+  {
+    ...{ what: 'a day that does not exist', code: 2, says: [/2026-02-30/, /YYYY-MM-DD/] },
+    args: ['--from', '2026-02-30'],
+  },
+  {
+    ...{
+      what: 'a project that is not configured',
+      code: 2,
+      says: [/No project prj_x/, /there is prj_sandbox/],
+    },
+    args: ['--project', 'prj_x'],
+  },
+  {
+    ...{ what: 'broken YAML', code: 2, says: [/readership\.yaml:\d+ {2}/] },
+    spoil: (directory) => replaceIn(directory, ']', ''),
+  },
+  {
+    ...{
+      what: 'settings that do not exist',
+      code: 2,
+      says: [/has 2 faults/, /colour: no such setting/, /history\.pace: no such/],
+    },
+    spoil: (directory) => replaceIn(directory, /$/, 'colour: red\nhistory: { pace: 3 }\n'),
+  },
+  {
+    ...{
+      what: 'no configuration',
+      code: 2,
+      says: [/no readership\.yaml/, /readership init/, /run --sandbox/],
+    },
+    spoil: (directory) => rm(join(directory, 'readership.yaml')),
+  },
+  {
+    ...{
+      what: 'a database of a newer version',
+      code: 1,
+      says: [/newer Readership \(schema 999/, /Install the newer version/],
+    },
+    spoil: (directory) => sqlOn(directory, 'INSERT INTO schema_version VALUES (999)'),
+  },
+  {
+    ...{ what: 'an option that does not exist', code: 2, says: [/unknown option '--fast'/, /--help/] },
+    args: ['--fast'],
+  },
+];
+
+describe(
+  'bad input: one clear message, the documented exit code, nothing stored lost',
+  { timeout: 120_000 },
+  () => {
+    let loaded: string;
+    beforeAll(async () => {
+      const sandbox = await serveSandbox();
+      loaded = await workspaceOf(sandbox);
+      const result = await runCli(['export'], { cwd: loaded, env: { READERSHIP_API_KEY: KEY } });
+      expect(result.code, result.stderr).toBe(0);
+      await expectCleanEnd(loaded, result);
+    });
+
+    /** A copy of the loaded workspace, with a server of its own. */
+    async function copyOf(fault?: FaultInput): Promise<string> {
+      const sandbox = await serveSandbox();
+      if (fault !== undefined) sandbox.setFaults([fault]);
+      const directory = await tempDir();
+      await cp(loaded, directory, { recursive: true });
+      await replaceIn(directory, /baseUrl: .*/, `baseUrl: ${sandbox.baseUrl}`);
+      return directory;
+    }
+
+    function expectOneMessage(
+      { code, stdout, stderr }: CliResult,
+      expected: Pick<BadInput, 'code' | 'says'>,
+    ): void {
+      expect(code, stderr).toBe(expected.code);
+      for (const words of expected.says) expect(stderr).toMatch(words);
+      expect(
+        [...stderr.matchAll(/^(error:|(export|publish) (failed|could not finish))/gm)].length,
+      ).toBeLessThan(2);
+      expect(stderr.split('\n').filter((line) => !line.endsWith(' left).')).length).toBeLessThan(10);
+      expect(stdout).not.toMatch(/could not|error/i);
+    }
+
+    // First, so that the others run while it waits.
+    it.concurrent(
+      'a second process exits 75 after a wait, naming the first; reading is not kept waiting',
+      async () => {
+        const directory = await copyOf();
+        const holder = await holdElsewhere(liveFile(directory), 'readership run');
+        const env = { READERSHIP_API_KEY: KEY };
+        const writing = runCli(['export'], { cwd: directory, env });
+        const reading = await runCli(['sql', 'SELECT count(*) AS days FROM site_days'], { cwd: directory });
+        expect(reading).toMatchObject({ code: 0, stdout: 'days\n12\n' });
+        const result = await writing;
+        expectOneMessage(result, {
+          code: 75,
+          says: [new RegExp(`held by \`readership run\` \\(process ${holder.pid}`)],
+        });
+        await holder.letGo();
+        await expectCleanEnd(directory, result);
+        expect(await runCli(['export'], { cwd: directory, env })).toMatchObject({ code: 0 });
+      },
+    );
+
+    it.concurrent.each(CASES)('$what exits $code', async ({ fault, spoil, args = [], env, ...expected }) => {
+      const directory = await copyOf(fault);
+      await spoil?.(directory);
+      const before = await storedIn(directory);
+      const result = await runCli(['export', ...args], {
+        cwd: directory,
+        env: env ?? { READERSHIP_API_KEY: KEY },
+      });
+      expectOneMessage(result, expected);
+      expect(await storedIn(directory)).toBe(before);
+      for (const key of [KEY, 'adm_wrong-key-987']) await expectCleanEnd(directory, result, key);
+    });
+
+    it.concurrent('a command that does not exist exits 2', async () => {
+      const result = await runCli(['explode'], { cwd: await tempDir() });
+      expectOneMessage(result, { code: 2, says: [/unknown command 'explode'/, /--help/] });
+    });
+
+    it.concurrent('a range before the first day loads nothing that is wrong', async () => {
+      const directory = await copyOf();
+      const range = ['--from', daysAgo(20), '--to', daysAgo(15)];
+      const result = await runCli(['export', ...range], { cwd: directory, env: { READERSHIP_API_KEY: KEY } });
+      expect(result.code, result.stderr).toBe(0);
+      const answer = await runCli(
+        ['sql', `SELECT count(*) AS days, sum(total) AS views FROM site_days WHERE day <= '${daysAgo(15)}'`],
+        { cwd: directory },
+      );
+      expect(answer.stdout).toBe('days,views\n6,0\n');
+    });
+  },
+);

@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest';
+import { runCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+
+const help = async (command: readonly string[]): Promise<string> => {
+  const { code, stdout, stderr } = await runCli([...command, '--help'], { cwd: await tempDir() });
+  expect(stderr).toBe('');
+  expect(code).toBe(0);
+  return stdout;
+};
+
+/** The commands that a help text lists, each as the words to type. */
+const commandsIn = (text: string, parent: readonly string[]): string[][] =>
+  [...(/^Commands:\n((?: .*\n?)+)/m.exec(text)?.[1] ?? '').matchAll(/^ {2}([a-z]+)/gm)]
+    .map(([, name]) => name ?? '')
+    .filter((name) => name !== 'help')
+    .map((name) => [...parent, name]);
+
+describe('--help', () => {
+  it('of every command says what it does and shows an example that calls it', async () => {
+    const commands = commandsIn(await help([]), []);
+    expect(commands.length).toBeGreaterThanOrEqual(9);
+    const visit = async (command: string[]): Promise<void> => {
+      const text = await help(command);
+      const [, example = ''] = /^Examples?:\n([\s\S]+)/m.exec(text) ?? [];
+      expect(example, command.join(' ')).toContain(`readership ${command.join(' ')}`);
+      await Promise.all(commandsIn(text, command).map(visit));
+    };
+    await Promise.all(commands.map(visit));
+  });
+
+  it('names the exit codes and the environment', async () => {
+    const text = await help([]);
+    expect(text).toMatch(/0 done · 1 failed · 2 usage or configuration · 75 try again later/);
+    for (const name of ['READERSHIP_API_KEY', 'NO_COLOR']) expect(text).toContain(name);
+  });
+});

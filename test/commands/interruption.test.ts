@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { addDays, day } from '../../src/day.js';
+import { viewsResponseSchema } from '../../src/api/schema.js';
+import type { Sandbox } from '../../src/sandbox/index.js';
+import { expectWhole, storedDays, storedTotals } from '../history/stored-days.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { runCli, startCli } from '../run-cli.js';
+import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+
+const DAYS = 40;
+const env = { READERSHIP_API_KEY: KEY };
+
+const requestsAt = (sandbox: Sandbox): number =>
+  Object.values(sandbox.inspect().requests.counts.views ?? {}).reduce((sum, count) => sum + count, 0);
+
+async function setUp() {
+  const sandbox = await serveSandbox({ firstDay: daysAgo(DAYS), pages: 300 });
+  sandbox.setFaults([{ on: 'views', kind: 'latency', delayMs: 15 }]);
+  // Its start is configured, so that all requests are for days.
+  const cwd = await workspaceOf(sandbox, `history: { start: ${daysAgo(DAYS)}, concurrency: 3 }\n`);
+  return { sandbox, cwd };
+}
+
+const reach = (sandbox: Sandbox, count: number) =>
+  expect.poll(() => requestsAt(sandbox), { interval: 2, timeout: 20_000 }).toBeGreaterThanOrEqual(count);
+
+/** How many days are stored; asserts that each of them is whole. */
+async function wholeDays(cwd: string): Promise<number> {
+  const warehouse = await liveWarehouse(liveFile(cwd));
+  await expectWhole(warehouse);
+  const days = await storedDays(warehouse);
+  expect(days.filter(({ state }) => state === 'failed' || state === 'inconsistent')).toEqual([]);
+  await closeNow(warehouse);
+  return days.length;
+}
+
+async function expectComplete(sandbox: Sandbox, cwd: string): Promise<void> {
+  sandbox.setFaults([]);
+  const result = await runCli(['export'], { cwd, env });
+  expect(result.code, result.stderr).toBe(0);
+  expect(await wholeDays(cwd)).toBe(DAYS);
+  const range = `dateFrom=${daysAgo(DAYS)}&dateTo=${addDays(day(daysAgo(1)), 1)}&limit=1`;
+  const response = await fetch(`${sandbox.baseUrl}/v1/analytics/${sandbox.projectId}/views?${range}`, {
+    headers: { authorization: `Bearer ${KEY}` },
+  });
+  const { totals } = viewsResponseSchema.parse(await response.json());
+  const warehouse = await liveWarehouse(liveFile(cwd));
+  expect(await storedTotals(warehouse)).toEqual(totals);
+  await closeNow(warehouse);
+  const published = await runCli(['sql', 'SELECT sum(total) AS total FROM page_views'], { cwd });
+  expect(published.stdout).toBe(`total\n${totals.total}\n`);
+}
+
+describe('an export', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)(
+    'told to stop by %s exits %i at once; what is stored is whole, and the next one completes it',
+    async (signal, code) => {
+      const { sandbox, cwd } = await setUp();
+      const { child, result } = startCli(['export'], { cwd, env });
+      await reach(sandbox, 12);
+      const toldAtMs = performance.now();
+      child.kill(signal);
+      const ended = await result;
+      expect(performance.now() - toldAtMs).toBeLessThan(5_000);
+      expect(ended.code, ended.stderr).toBe(code);
+      expect(ended.stderr).toContain('Interrupted. What was stored is whole');
+      await expectCleanEnd(cwd, ended);
+      const days = await wholeDays(cwd);
+      expect(days).toBeGreaterThan(0);
+      expect(days).toBeLessThan(DAYS);
+      await expectComplete(sandbox, cwd);
+    },
+  );
+
+  it('that waits for a server which never answers stops as soon', async () => {
+    const { sandbox, cwd } = await setUp();
+    sandbox.setFaults([{ on: 'views', kind: 'timeout', after: 6 }]);
+    const { child, result } = startCli(['export'], { cwd, env });
+    await reach(sandbox, 9);
+    const toldAtMs = performance.now();
+    child.kill('SIGINT');
+    expect((await result).code).toBe(130);
+    expect(performance.now() - toldAtMs).toBeLessThan(5_000);
+    expect(await wholeDays(cwd)).toBe(6);
+  });
+
+  it('killed at one moment after another leaves whole days each time, and the next one completes it', async () => {
+    const { sandbox, cwd } = await setUp();
+    let reached = 0;
+    let stored = 0;
+    for (const more of [1, 7, 13, 10, DAYS]) {
+      const { child, result } = startCli(['export'], { cwd, env });
+      const wanted = Math.min(reached + more, reached + DAYS - stored);
+      await reach(sandbox, wanted);
+      child.kill('SIGKILL');
+      expect(await result).toMatchObject({ code: null, signal: 'SIGKILL' });
+      reached = requestsAt(sandbox);
+      const days = await wholeDays(cwd);
+      expect(days).toBeGreaterThanOrEqual(stored);
+      stored = days;
+    }
+    expect(stored).toBeGreaterThan(10);
+    await expectComplete(sandbox, cwd);
+  }, 60_000);
+});

@@ -1,0 +1,70 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { expectWhole, statesOf } from '../history/stored-days.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { runCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+import { expectCleanEnd } from './workspace.js';
+
+const jobsRow = z.object({
+  remote_id: z.string(),
+  path: z.string(),
+  state: z.string(),
+  pr_link: z.string().nullable(),
+});
+const recordSchema = z.object({ jobs: z.array(z.object({ id: z.string() })) });
+
+describe('readership run --sandbox', () => {
+  it('shows the whole loop; a second time it reloads no final day, creates no second job, and says so', async () => {
+    const cwd = await tempDir();
+    const data = join(cwd, 'data', 'sandbox');
+    const record = async () =>
+      recordSchema.parse(JSON.parse(await readFile(join(data, 'sandbox.json'), 'utf8'))).jobs;
+    const stored = async () => {
+      const warehouse = await liveWarehouse(join(data, 'warehouse.duckdb'));
+      await expectWhole(warehouse);
+      const jobs = await warehouse.query(
+        'SELECT remote_id, path, state, pr_link FROM agent_jobs ORDER BY id',
+        jobsRow,
+      );
+      const attempts = await warehouse.query(
+        "SELECT day, attempted_at FROM day_loads WHERE state = 'final' ORDER BY day",
+        z.object({ day: z.string(), attempted_at: z.string() }),
+      );
+      const states = Object.values(await statesOf(warehouse));
+      await closeNow(warehouse);
+      return { jobs, attempts, states };
+    };
+
+    const first = await runCli(['run', '--sandbox'], { cwd });
+    expect(first.code, first.stderr).toBe(0);
+    await expectCleanEnd(cwd, first, 'READERSHIP_API_KEY=');
+    expect(first.stdout).toMatch(/18\d new days of .+ rows, \d+ requests/);
+    expect(first.stdout).toMatch(/5 jobs sent/);
+    expect(first.stdout).toMatch(/https:\/\/\S+\/pull\/\d+/);
+    const once = await stored();
+    expect(new Set(once.states)).toEqual(new Set(['final', 'provisional']));
+    expect(once.jobs).toHaveLength(5);
+    expect(new Set(once.jobs.map(({ state }) => state))).not.toContain('active');
+    expect((await record()).map(({ id }) => id).sort()).toEqual(once.jobs.map((job) => job.remote_id).sort());
+    const report = /(data\/sandbox\/reports\/\S+\.html)/.exec(first.stdout)?.[1] ?? '';
+    expect(await readFile(join(cwd, report), 'utf8')).toContain('Acme Docs');
+    // The three queries that the summary offers are true offers.
+    for (const [, query = ''] of first.stdout.matchAll(/sql --sandbox "(.+)"$/gm)) {
+      const answer = await runCli(['sql', '--sandbox', query, '--format', 'json'], { cwd });
+      expect(answer.code, answer.stderr).toBe(0);
+      expect(JSON.parse(answer.stdout)).not.toHaveLength(0);
+    }
+
+    const second = await runCli(['run', '--sandbox'], { cwd });
+    expect(second.code, second.stderr).toBe(0);
+    expect(second.stdout).toMatch(/18\d days already final, not asked for again/);
+    expect(second.stdout).toMatch(/no new job/);
+    const twice = await stored();
+    expect(twice.jobs).toEqual(once.jobs);
+    expect(twice.attempts.slice(0, once.attempts.length)).toEqual(once.attempts);
+    expect(await record()).toHaveLength(5);
+  });
+});

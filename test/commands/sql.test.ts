@@ -1,0 +1,183 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { openWarehouse } from '../../src/warehouse/open.js';
+import { publish } from '../../src/warehouse/publish.js';
+import { runCli, startCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+import { expectCleanEnd } from './workspace.js';
+
+/** Paths as a stranger may have sent them. */
+const HOSTILE = [
+  '/quoted "twice" and \'once\'',
+  '/comma,semicolon;',
+  '/pipe|pipe||\\|',
+  '/line\nfeed',
+  '/carriage\r\nreturn\r',
+  '/tab\tulator',
+  '/escape\u001b[31mred\u001b]0;title\u0007',
+  '/c1\u009b2J and delete\u007f',
+  '/right\u202eto\u2066left',
+  '/zero\u0000byte',
+  '/<script>alert(1)</script>',
+  '=HYPERLINK("http://x")',
+  '',
+  '/ünï/日本/🦆',
+  '`code` *star* [link](x)',
+];
+
+const PATHS = 'SELECT path, human FROM page_views ORDER BY human';
+
+/** A reader of RFC 4180, written apart from the writer. */
+function parseCsv(text: string): string[][] {
+  const rows: string[][] = [[]];
+  const cells = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\n|$)/gy;
+  for (
+    let match = cells.exec(text);
+    match !== null && cells.lastIndex <= text.length;
+    match = cells.exec(text)
+  ) {
+    rows.at(-1)?.push(match[1]?.replaceAll('""', '"') ?? match[2] ?? '');
+    if (cells.lastIndex === text.length) break;
+    if (match[3] === '\n') rows.push([]);
+  }
+  return rows;
+}
+
+describe('readership sql', () => {
+  let cwd: string;
+  beforeAll(async () => {
+    cwd = await tempDir();
+    await writeFile(join(cwd, 'readership.yaml'), 'baseUrl: http://127.0.0.1:9\nprojects: [{ id: prj_1 }]\n');
+    await mkdir(join(cwd, 'data'));
+    const warehouse = await openWarehouse(join(cwd, 'data', 'warehouse.duckdb'), {
+      ...{ command: 'test', maxWaitMs: 0 },
+      now: () => new Date(),
+    });
+    await warehouse.transaction(async (transaction) => {
+      for (const [index, path] of HOSTILE.entries())
+        await transaction.execute(
+          "INSERT INTO page_views VALUES ('prj_1', '2026-11-01', $path, $index, 0, $index)",
+          { path, index },
+        );
+    });
+    await publish(warehouse, join(cwd, 'data', 'history.duckdb'));
+    await warehouse.close();
+  });
+  const sql = (args: readonly string[], stdin = '') => runCli(['sql', ...args], { cwd, stdin });
+  const answer = async (args: readonly string[], stdin = '') => {
+    const result = await sql(args, stdin);
+    expect(result.code, result.stderr).toBe(0);
+    expect(result.stderr).toBe('');
+    return result.stdout;
+  };
+
+  it('into a pipe: CSV that reads back as it was stored', async () => {
+    expect(parseCsv((await answer([PATHS])).trimEnd())).toEqual([
+      ['path', 'human'],
+      ...HOSTILE.map((path, index) => [path, String(index)]),
+    ]);
+  });
+
+  it('as JSON and as a line of JSON a row: reads back as it was stored', async () => {
+    const expected = HOSTILE.map((path, human) => ({ path, human }));
+    expect(JSON.parse(await answer([PATHS, '--format', 'json']))).toEqual(expected);
+    const lines = (await answer([PATHS, '--format', 'ndjson'])).trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(expected);
+  });
+
+  it('as a table: nothing in it can steer the terminal', async () => {
+    const table = await answer([PATHS, '--format', 'table']);
+    // eslint-disable-next-line no-control-regex
+    expect(table).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
+    expect(table).toContain('/pipe|pipe||');
+    expect(table).toContain(`${HOSTILE.length} rows`);
+  });
+
+  it('as Markdown: a line for each row, two cells in each', async () => {
+    const lines = (await answer([PATHS, '--format', 'markdown'])).trimEnd().split('\n');
+    expect(lines).toHaveLength(HOSTILE.length + 2);
+    for (const line of lines) {
+      // eslint-disable-next-line no-control-regex
+      expect(line).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+      expect(line.replaceAll(/\\[\\|]/g, '').split('|')).toHaveLength(4);
+    }
+  });
+
+  it('keeps what is NULL, large, nested or a date as it is', async () => {
+    const query =
+      "SELECT NULL AS nothing, 9007199254740993 AS large, 12 AS small, 1.5::DECIMAL(9, 2) AS exact, [1, 2] AS list, DATE '2026-11-01' AS day, true AS yes";
+    expect(JSON.parse(await answer([query, '--format', 'json']))).toEqual([
+      {
+        nothing: null,
+        large: '9007199254740993',
+        small: 12,
+        exact: 1.5,
+        list: [1, 2],
+        day: '2026-11-01',
+        yes: true,
+      },
+    ]);
+    expect(await answer([query])).toContain(',9007199254740993,12,1.50,"[1,2]",2026-11-01,true');
+  });
+
+  it('an answer without rows is a header, an empty list, or no line at all', async () => {
+    const none = 'SELECT path, human FROM page_views WHERE false';
+    expect(await answer([none])).toBe('path,human\n');
+    expect(JSON.parse(await answer([none, '--format', 'json']))).toEqual([]);
+    expect(await answer([none, '--format', 'ndjson'])).toBe('');
+  });
+
+  it('takes the query from a pipe', async () => {
+    expect(await answer([], 'SELECT 1 AS one;\n')).toBe('one\n1\n');
+  });
+
+  it('takes the query from a file, and writes the answer to one', async () => {
+    const directory = await tempDir();
+    await writeFile(join(directory, 'top.sql'), '-- the answer\nSELECT 42 AS answer');
+    const output = join(directory, 'answer.csv');
+    expect(await answer(['--file', join(directory, 'top.sql'), '--output', output])).toBe('');
+    expect(await readFile(output, 'utf8')).toBe('answer\n42\n');
+  });
+
+  it('ends well when the reader of a long answer has seen enough', async () => {
+    const { child, result } = startCli(['sql', 'FROM range(200000)'], { cwd });
+    child.stdout?.once('data', () => child.stdout?.destroy());
+    expect(await result).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it.each([
+    ['SQL that is none', ['SELEC 1'], 1, /The query failed.*syntax error/s],
+    ['a table that is not there', ['FROM nowhere'], 1, /nowhere does not exist/],
+    ['a write', ['DELETE FROM page_views'], 1, /read-only/],
+    ['a file to be read', ["FROM read_text('/etc/passwd')"], 1, /disabled/],
+    ['a setting to be changed', ['SET enable_external_access = true'], 1, /The query failed/],
+    ['a query twice', ['SELECT 1', '--file', 'x.sql'], 2, /not both/],
+    ['a file that is not there', ['--file', 'nowhere.sql'], 2, /nowhere\.sql/],
+    ['a format that is none', ['SELECT 1', '--format', 'xml'], 2, /xml.*table, csv, json/],
+    [
+      'a place that cannot be written',
+      ['SELECT 1', '--output', 'nowhere/answer.csv'],
+      1,
+      /Cannot write .*nowhere\/answer\.csv/,
+    ],
+    ['no query', [], 2, /No query/],
+  ] as const)('%s: one clear message', async (_, args, code, words) => {
+    const result = await sql(args);
+    expect(result.code, result.stderr).toBe(code);
+    expect(result.stderr).toMatch(words);
+    expect(result.stdout).toBe('');
+    await expectCleanEnd(cwd, result);
+  });
+
+  it('before anything was published says how to load it', async () => {
+    const directory = await tempDir();
+    await writeFile(
+      join(directory, 'readership.yaml'),
+      'baseUrl: http://127.0.0.1:9\nprojects: [{ id: prj_1 }]\n',
+    );
+    const result = await runCli(['sql', 'SELECT 1'], { cwd: directory });
+    expect(result).toMatchObject({ code: 1, stdout: '' });
+    expect(result.stderr).toMatch(/no published history yet.*readership export/);
+  });
+});

@@ -1,0 +1,61 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, expect } from 'vitest';
+import { addDays, dayOf, type Day } from '../../src/day.js';
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.js';
+import type { CliResult } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+
+/** A key that no fault of ours may show. */
+export const KEY = 'adm_secret-Key/0123456789';
+
+const open: Sandbox[] = [];
+afterAll(async () => {
+  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
+});
+
+/** The day this many days before today, UTC. */
+export const daysAgo = (days: number): Day => addDays(dayOf(new Date()), -days);
+
+/** A small sandbox with real time, served by the test's process until the file is over. */
+export async function serveSandbox(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
+  const sandbox = await startSandbox({
+    ...{ now: () => new Date(), apiKey: KEY, firstDay: daysAgo(12), pages: 40 },
+    ...options,
+  });
+  open.push(sandbox);
+  return sandbox;
+}
+
+/** A directory with a configuration for a sandbox of `serveSandbox`. */
+export async function workspaceOf(
+  { baseUrl, projectId }: Pick<Sandbox, 'baseUrl' | 'projectId'>,
+  settings = '',
+): Promise<string> {
+  const directory = await tempDir();
+  await mkdir(join(directory, 'data'));
+  await writeFile(
+    join(directory, 'readership.yaml'),
+    `baseUrl: ${baseUrl}\nprojects: [{ id: ${projectId}, name: Acme Docs }]\n${settings}`,
+  );
+  return directory;
+}
+
+export const liveFile = (directory: string): string => join(directory, 'data', 'warehouse.duckdb');
+
+/** What holds for every command, however it ends: no stack trace, and no key anywhere. */
+export async function expectCleanEnd(
+  directory: string,
+  { stdout, stderr }: CliResult,
+  key = KEY,
+): Promise<void> {
+  const written = stdout + stderr;
+  expect(written).not.toMatch(/^\s+at .+:\d+:\d+\)?$/m);
+  expect(written).not.toContain('fault of Readership itself');
+  expect(written).not.toContain(key);
+  for (const file of await readdir(directory, { recursive: true, withFileTypes: true }))
+    if (file.isFile() && file.name !== '.env') {
+      const content = await readFile(join(file.parentPath, file.name));
+      expect(content.includes(key), `the key in ${file.name}`).toBe(false);
+    }
+}

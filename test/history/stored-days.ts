@@ -1,0 +1,65 @@
+import { expect } from 'vitest';
+import { z } from 'zod';
+import type { ViewCounts } from '../../src/api/schema.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+
+const storedDay = z.object({
+  day: z.string(),
+  state: z.string(),
+  failure: z.string().nullable(),
+  human: z.int().nullable(),
+  ai: z.int().nullable(),
+  total: z.int().nullable(),
+  pages: z.int().nullable(),
+  unattributed_total: z.int().nullable(),
+});
+export type StoredDay = z.infer<typeof storedDay>;
+
+/** The ledger of days, oldest first. */
+export const storedDays = (warehouse: Warehouse): Promise<StoredDay[]> =>
+  warehouse.query(
+    'SELECT day, state, failure, human, ai, total, pages, unattributed_total FROM day_loads ORDER BY project, day',
+    storedDay,
+  );
+
+/** The state of each day, oldest first. */
+export const statesOf = async (warehouse: Warehouse): Promise<Record<string, string>> =>
+  Object.fromEntries((await storedDays(warehouse)).map(({ day, state }) => [day, state]));
+
+export const storedRows = (warehouse: Warehouse, day: string) =>
+  warehouse.query(
+    'SELECT path, human, ai, total FROM page_views WHERE day = $day::DATE ORDER BY path',
+    z.object({ path: z.string(), human: z.int(), ai: z.int(), total: z.int() }),
+    { day },
+  );
+
+export const storedTotals = async (warehouse: Warehouse): Promise<ViewCounts | undefined> =>
+  (
+    await warehouse.query(
+      'SELECT sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai, sum(total)::BIGINT AS total FROM page_views',
+      z.object({ human: z.int(), ai: z.int(), total: z.int() }),
+    )
+  )[0];
+
+/** What makes each a fault: a path twice, rows of a day that is not loaded, a day that does not add up and does not say so. */
+const BROKEN = `
+  SELECT project, day::VARCHAR AS day, 'a path twice' AS fault FROM page_views GROUP BY project, day, path HAVING count(*) > 1
+  UNION ALL
+  SELECT project, day::VARCHAR, 'a day twice' FROM day_loads GROUP BY project, day HAVING count(*) > 1
+  UNION ALL
+  SELECT DISTINCT project, day::VARCHAR, 'rows of a day that is not loaded' FROM page_views ANTI JOIN (FROM day_loads WHERE loaded_at IS NOT NULL) USING (project, day)
+  UNION ALL
+  SELECT load.project, load.day::VARCHAR, 'rows that do not add up to the totals'
+  FROM day_loads AS load LEFT JOIN page_views AS view USING (project, day)
+  WHERE loaded_at IS NOT NULL
+  GROUP BY ALL
+  HAVING coalesce(sum(view.human), 0) + any_value(unattributed_human) <> any_value(load.human)
+    OR coalesce(sum(view.ai), 0) + any_value(unattributed_ai) <> any_value(load.ai)
+    OR coalesce(sum(view.total), 0) + any_value(unattributed_total) <> any_value(load.total)
+    OR count(view.path) <> any_value(load.pages)`;
+
+/** Asserts what holds for every stored day, however it came there. */
+export async function expectWhole(warehouse: Warehouse): Promise<void> {
+  const row = z.object({ project: z.string(), day: z.string(), fault: z.string() });
+  expect(await warehouse.query(BROKEN, row)).toEqual([]);
+}

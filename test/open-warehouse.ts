@@ -1,0 +1,29 @@
+import { join } from 'node:path';
+import { afterEach } from 'vitest';
+import { openWarehouse } from '../src/warehouse/open.js';
+import type { Warehouse } from '../src/warehouse/warehouse.js';
+import { tempDir } from './temp-dir.js';
+
+const open = new Set<Warehouse>();
+afterEach(async () => {
+  const left = [...open];
+  open.clear();
+  await Promise.all(left.map((warehouse) => warehouse.close()));
+});
+
+/** The live database at `path`, a new one by default; closed after the test. */
+export async function liveWarehouse(path?: string): Promise<Warehouse> {
+  const warehouse = await openWarehouse(path ?? join(await tempDir(), 'warehouse.duckdb'), {
+    command: 'readership test',
+    now: () => new Date('2026-11-18T05:00:00Z'),
+    maxWaitMs: 5_000,
+  });
+  open.add(warehouse);
+  return warehouse;
+}
+
+/** Closes it before the test is over. */
+export async function closeNow(warehouse: Warehouse): Promise<void> {
+  open.delete(warehouse);
+  await warehouse.close();
+}

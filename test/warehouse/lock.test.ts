@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { LockedError } from '../../src/errors.js';
+import { openWarehouse } from '../../src/warehouse/open.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { tempDir } from '../temp-dir.js';
+import { holdElsewhere } from './other-process.js';
+
+const OPEN = { command: 'readership test', now: () => new Date('2026-11-18T05:00:00Z') };
+
+describe('a live database that another process holds', () => {
+  it('is refused after the wait, naming process and command', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const holder = await holdElsewhere(path, 'readership export --from 2026-01-01');
+    const opening = openWarehouse(path, { ...OPEN, maxWaitMs: 300 });
+    await expect(opening).rejects.toThrow(LockedError);
+    await expect(opening).rejects.toMatchObject({ exitCode: 75 });
+    await expect(opening).rejects.toThrow(`\`readership export --from 2026-01-01\` (process ${holder.pid}`);
+    await holder.letGo();
+  });
+
+  it('is waited for, and opened when it is let go', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const holder = await holdElsewhere(path, 'readership run');
+    const opening = liveWarehouse(path);
+    await holder.letGo();
+    await expect(opening).resolves.toBeDefined();
+  });
+
+  it('is not waited for after an abort', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const holder = await holdElsewhere(path, 'readership run');
+    const signal = AbortSignal.abort(new Error('told to stop'));
+    await expect(openWarehouse(path, { ...OPEN, maxWaitMs: 60_000, signal })).rejects.toThrow();
+    await holder.letGo();
+  });
+
+  it('is free as soon as that process is killed, whatever it left behind', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const holder = await holdElsewhere(path, 'readership run');
+    await holder.kill();
+    expect(existsSync(`${path}.lock`)).toBe(true);
+    await openWarehouse(path, { ...OPEN, maxWaitMs: 0 }).then((warehouse) => warehouse.close());
+    expect(existsSync(`${path}.lock`)).toBe(false);
+  });
+});
+
+describe('the lock file', () => {
+  it('names the holder while there is one, and is gone after', async () => {
+    const warehouse = await liveWarehouse();
+    const holder: unknown = JSON.parse(await readFile(`${warehouse.path}.lock`, 'utf8'));
+    expect(holder).toEqual({
+      ...{ pid: process.pid, since: OPEN.now().toISOString() },
+      command: OPEN.command,
+    });
+    await closeNow(warehouse);
+    expect(existsSync(`${warehouse.path}.lock`)).toBe(false);
+  });
+
+  it.each(['', '{', '{"pid": 1}', JSON.stringify({ pid: 1, command: 'readership run', since: 'long ago' })])(
+    'left behind as %j keeps nobody out',
+    async (content) => {
+      const path = join(await tempDir(), 'warehouse.duckdb');
+      await writeFile(`${path}.lock`, content);
+      await openWarehouse(path, { ...OPEN, maxWaitMs: 0 }).then((warehouse) => warehouse.close());
+    },
+  );
+
+  it('that cannot be read leaves the message without a name', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const holder = await holdElsewhere(path, 'readership run');
+    await writeFile(`${path}.lock`, '{');
+    await expect(openWarehouse(path, { ...OPEN, maxWaitMs: 0 })).rejects.toThrow('held by another process');
+    await holder.letGo();
+  });
+});

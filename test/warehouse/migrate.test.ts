@@ -1,0 +1,115 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { StorageError } from '../../src/errors.js';
+import { openWarehouse } from '../../src/warehouse/open.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { tempDir } from '../temp-dir.js';
+
+const OPEN = { command: 'readership test', now: () => new Date(), maxWaitMs: 0 };
+
+/** Runs statements on a database file that nothing else holds, and says how many rows the last of them gave. */
+async function onFile(path: string, ...statements: string[]): Promise<number> {
+  const instance = await DuckDBInstance.create(path);
+  const connection = await instance.connect();
+  let rows = 0;
+  for (const statement of statements) rows = (await connection.runAndReadAll(statement)).currentRowCount;
+  connection.closeSync();
+  instance.closeSync();
+  return rows;
+}
+
+const versionRow = z.object({ version: z.int() });
+const VERSIONS = 'SELECT version FROM schema_version ORDER BY version';
+
+describe('a database', () => {
+  it('is made, with every migration recorded once; opened again, nothing is applied twice', async () => {
+    const warehouse = await liveWarehouse();
+    const versions = await warehouse.query(VERSIONS, versionRow);
+    expect(versions.map(({ version }) => version)).toEqual(versions.map((_, index) => index + 1));
+    expect(versions.length).toBeGreaterThanOrEqual(3);
+    await warehouse.transaction((transaction) =>
+      transaction.execute("INSERT INTO history_starts VALUES ('prj_1', '2026-01-01', '2026-01-01')", {}),
+    );
+    await closeNow(warehouse);
+    const again = await liveWarehouse(warehouse.path);
+    expect(await again.query(VERSIONS, versionRow)).toEqual(versions);
+    expect(await again.query('FROM history_starts', z.object({ project: z.string() }))).toHaveLength(1);
+  });
+
+  it('of a newer version is refused, and left as it is', async () => {
+    const warehouse = await liveWarehouse();
+    await closeNow(warehouse);
+    const { path } = warehouse;
+    await onFile(path, 'INSERT INTO schema_version VALUES (999)', 'DROP VIEW site_days', 'CHECKPOINT');
+    const before = await readFile(path);
+    const opening = openWarehouse(path, OPEN);
+    await expect(opening).rejects.toThrow(StorageError);
+    await expect(opening).rejects.toThrow(/newer Readership \(schema 999/);
+    expect((await readFile(path)).equals(before)).toBe(true);
+    expect(await onFile(path, "SELECT 1 FROM duckdb_views() WHERE view_name = 'site_days'")).toBe(0);
+  });
+
+  it('whose migration fails stays at the version before, with nothing of the migration applied', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    // In the way of the second migration, after the first.
+    await onFile(path, 'CREATE TABLE runs (mine INTEGER)');
+    await expect(openWarehouse(path, OPEN)).rejects.toThrow(/runs/);
+    expect(await onFile(path, VERSIONS)).toBe(1);
+    expect(await onFile(path, "SELECT 1 FROM duckdb_tables() WHERE table_name = 'page_views'")).toBe(1);
+    await onFile(path, 'DROP TABLE runs');
+    const warehouse = await liveWarehouse(path);
+    expect((await warehouse.query(VERSIONS, versionRow)).length).toBeGreaterThanOrEqual(3);
+  });
+
+  it('that is no database is explained', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    await writeFile(path, 'certainly no database, and longer than a header would be'.repeat(200));
+    const opening = openWarehouse(path, OPEN);
+    await expect(opening).rejects.toThrow(StorageError);
+    await expect(opening).rejects.toThrow('move it away');
+  });
+
+  it('in a directory that cannot be made is explained', async () => {
+    const directory = await tempDir();
+    await writeFile(join(directory, 'data'), 'a file');
+    const opening = openWarehouse(join(directory, 'data', 'warehouse.duckdb'), OPEN);
+    await expect(opening).rejects.toThrow(StorageError);
+    await expect(opening).rejects.toThrow('Set dataDir');
+  });
+
+  it('is made in a directory that only its owner may enter', async () => {
+    const directory = join(await tempDir(), 'deep', 'data');
+    const warehouse = await liveWarehouse(join(directory, 'warehouse.duckdb'));
+    expect((await stat(directory)).mode & 0o077).toBe(0);
+    await closeNow(warehouse);
+  });
+});
+
+describe('the schema explains itself', () => {
+  const nameRow = z.object({ name: z.string() });
+  const without = async (sql: string): Promise<string[]> => {
+    const warehouse = await liveWarehouse();
+    return (await warehouse.query(sql, nameRow)).map(({ name }) => name);
+  };
+  const BOOKKEEPING = "('schema_version')";
+
+  it.each([
+    ['table', 'SELECT table_name AS name FROM duckdb_tables()', 'table_name'],
+    ['view', 'SELECT view_name AS name FROM duckdb_views()', 'view_name'],
+    ['column', "SELECT table_name || '.' || column_name AS name FROM duckdb_columns()", 'table_name'],
+  ])('every %s has a comment', async (_, select, table) => {
+    const own = `${select} WHERE NOT internal AND ${table} NOT IN ${BOOKKEEPING}`;
+    expect(await without(`${own} AND coalesce(comment, '') = ''`)).toEqual([]);
+    expect((await without(own)).length).toBeGreaterThan(4);
+  });
+
+  it('every macro has a comment', async () => {
+    const own =
+      "SELECT function_name AS name FROM duckdb_functions() WHERE NOT internal AND function_type LIKE '%macro%'";
+    expect(await without(`${own} AND coalesce(comment, '') = ''`)).toEqual([]);
+    expect((await without(own)).length).toBeGreaterThan(2);
+  });
+});

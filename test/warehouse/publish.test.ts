@@ -1,0 +1,176 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { StorageError } from '../../src/errors.js';
+import { type History, openHistory } from '../../src/warehouse/history.js';
+import { publish } from '../../src/warehouse/publish.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { runCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+
+const pathRow = z.object({ path: z.string() });
+
+const view = (warehouse: Warehouse, ...values: [day: string, path: string, human: number][]) =>
+  warehouse.transaction(async (transaction) => {
+    for (const [day, path, human] of values)
+      await transaction.execute(
+        "INSERT INTO page_views VALUES ('prj_1', $day::DATE, $path, $human, 0, $human)",
+        { day, path, human },
+      );
+  });
+
+const historyBeside = ({ path }: Warehouse) => join(dirname(path), 'history.duckdb');
+
+async function readFrom<Result>(path: string, work: (history: History) => Promise<Result>): Promise<Result> {
+  const history = await openHistory(path);
+  try {
+    return await work(history);
+  } finally {
+    history.close();
+  }
+}
+
+const pathsIn = (history: History) =>
+  history.query('SELECT path FROM page_views', pathRow).then((rows) => rows.map(({ path }) => path));
+
+describe('the published history', () => {
+  it('holds what the live database holds, sorted, and may only be read', async () => {
+    const warehouse = await liveWarehouse();
+    await view(warehouse, ['2026-11-02', '/b', 1], ['2026-11-02', '/a', 2], ['2026-11-01', '/c', 3]);
+    const target = historyBeside(warehouse);
+    const bytes = await publish(warehouse, target);
+    const file = await stat(target);
+    expect(file.size).toBe(bytes);
+    expect(file.mode & 0o777).toBe(0o444);
+    expect(await readFrom(target, pathsIn)).toEqual(['/c', '/a', '/b']);
+    expect(await readdir(dirname(target))).not.toContain('history.duckdb.publishing');
+  });
+
+  it('has every table and view of the live database, with as many rows', async () => {
+    const warehouse = await liveWarehouse();
+    await view(warehouse, ['2026-11-02', '/b', 1]);
+    await publish(warehouse, historyBeside(warehouse));
+    const nameRow = z.object({ name: z.string() });
+    const NAMES = 'SELECT table_name AS name FROM information_schema.tables ORDER BY name';
+    const live = await warehouse.query(NAMES, nameRow);
+    await readFrom(historyBeside(warehouse), async (history) => {
+      expect(await history.query(NAMES, nameRow)).toEqual(live);
+      for (const { name } of live) {
+        const count = `SELECT count(*) AS rows FROM ${name}`;
+        const rows = z.object({ rows: z.int() });
+        expect(await history.query(count, rows)).toEqual(await warehouse.query(count, rows));
+      }
+    });
+  });
+
+  it('stays readable, unchanged, while another process publishes anew; whoever opens it then gets the new one', async () => {
+    const directory = await tempDir();
+    await writeFile(
+      join(directory, 'readership.yaml'),
+      'baseUrl: http://127.0.0.1:1\nprojects: [{ id: prj_1 }]\n',
+    );
+    const warehouse = await liveWarehouse(join(directory, 'data', 'warehouse.duckdb'));
+    const target = historyBeside(warehouse);
+    await view(warehouse, ['2026-11-01', '/old', 1]);
+    await publish(warehouse, target);
+    await view(warehouse, ['2026-11-02', '/new', 1]);
+    await closeNow(warehouse);
+
+    const reader = await openHistory(target);
+    expect(await pathsIn(reader)).toEqual(['/old']);
+    expect(await runCli(['publish'], { cwd: directory })).toMatchObject({ code: 0 });
+    expect(await pathsIn(reader)).toEqual(['/old']);
+    reader.close();
+    expect(await readFrom(target, pathsIn)).toEqual(['/old', '/new']);
+  });
+
+  it('takes the place of an unfinished copy that a killed process left', async () => {
+    const warehouse = await liveWarehouse();
+    const target = historyBeside(warehouse);
+    await writeFile(`${target}.publishing`, 'half a copy', { mode: 0o444 });
+    await writeFile(`${target}.publishing.wal`, 'half a log');
+    await publish(warehouse, target);
+    expect(existsSync(`${target}.publishing`)).toBe(false);
+    expect(existsSync(`${target}.publishing.wal`)).toBe(false);
+    expect(await readFrom(target, pathsIn)).toEqual([]);
+  });
+
+  it('still stands when publishing fails, and nothing unfinished stays', async () => {
+    const warehouse = await liveWarehouse();
+    const target = historyBeside(warehouse);
+    await view(warehouse, ['2026-11-01', '/old', 1]);
+    await publish(warehouse, target);
+    await warehouse.exclusive(async (connection) => {
+      await connection.run('DROP TABLE job_transitions');
+    });
+    const failed = publish(warehouse, target);
+    await expect(failed).rejects.toThrow(StorageError);
+    await expect(failed).rejects.toThrow('The one published before still stands');
+    expect(await readFrom(target, pathsIn)).toEqual(['/old']);
+    expect((await readdir(dirname(target))).filter((name) => name.includes('publishing'))).toEqual([]);
+    // The live database is not left attached to the failed copy.
+    await view(warehouse, ['2026-11-02', '/new', 1]);
+  });
+
+  it('that cannot take its place is explained', async () => {
+    const warehouse = await liveWarehouse();
+    await mkdir(join(historyBeside(warehouse), 'in-the-way'), { recursive: true });
+    await expect(publish(warehouse, historyBeside(warehouse))).rejects.toThrow(StorageError);
+  });
+
+  it('may lie in a directory with a quote in its name', async () => {
+    const warehouse = await liveWarehouse();
+    const directory = join(await tempDir(), "the team's");
+    await mkdir(directory);
+    await publish(warehouse, join(directory, 'history.duckdb'));
+    expect(await readFrom(join(directory, 'history.duckdb'), pathsIn)).toEqual([]);
+  });
+
+  it('that was never published says how to', async () => {
+    const opening = openHistory(join(await tempDir(), 'history.duckdb'));
+    await expect(opening).rejects.toThrow(StorageError);
+    await expect(opening).rejects.toThrow('readership export');
+  });
+});
+
+describe('a query of the published history', () => {
+  const REFUSED: [string, (directory: string) => string][] = [
+    ['write a row', () => "INSERT INTO page_views VALUES ('p', '2026-01-01', '/', 1, 0, 1)"],
+    ['delete rows', () => 'DELETE FROM page_views'],
+    ['change the schema', () => 'DROP TABLE page_views'],
+    ['make a table', () => 'CREATE TABLE mine AS SELECT 1'],
+    ['write a file', (directory) => `COPY page_views TO '${directory}/out.csv'`],
+    ['write many files', (directory) => `EXPORT DATABASE '${directory}/out'`],
+    ['attach a database', (directory) => `ATTACH '${directory}/other.duckdb' AS other`],
+    ['read a file', (directory) => `FROM read_csv('${directory}/secret.csv')`],
+    ['read a file by its name', (directory) => `FROM '${directory}/secret.csv'`],
+    ['read text', (directory) => `FROM read_text('${directory}/secret.csv')`],
+    ['list files', (directory) => `FROM glob('${directory}/*')`],
+    ['reach the network', () => "FROM read_csv('http://127.0.0.1:1/x.csv')"],
+    ['allow itself more', () => 'SET enable_external_access = true'],
+    ['change a setting', () => "SET temp_directory = '/tmp'"],
+    ['reset a setting', () => 'RESET enable_external_access'],
+    ['install an extension', () => 'INSTALL httpfs'],
+    ['load an extension', () => 'LOAD httpfs'],
+    ['read the environment', () => "SELECT getenv('PATH')"],
+    ['keep a secret', () => "CREATE SECRET (TYPE s3, KEY_ID 'x', SECRET 'y')"],
+  ];
+
+  it('can change nothing and reach nothing else', async () => {
+    const warehouse = await liveWarehouse();
+    const target = historyBeside(warehouse);
+    await view(warehouse, ['2026-11-01', '/a', 1]);
+    await publish(warehouse, target);
+    const directory = await tempDir();
+    await writeFile(join(directory, 'secret.csv'), 'a,b\n1,2\n');
+    await readFrom(target, async (history) => {
+      for (const [what, statement] of REFUSED)
+        await expect(history.connection.runAndReadAll(statement(directory)), what).rejects.toThrow();
+      expect(await pathsIn(history)).toEqual(['/a']);
+    });
+    expect(await readdir(directory)).toEqual(['secret.csv']);
+  });
+});

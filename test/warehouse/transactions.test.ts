@@ -1,0 +1,145 @@
+import { BIGINT, DuckDBDateValue, DATE, VARCHAR } from '@duckdb/node-api';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { appendRows, type Column } from '../../src/warehouse/append.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+
+interface Row {
+  readonly path: string;
+  readonly views: number;
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { type: VARCHAR, value: () => 'prj_1' },
+  { type: DATE, value: () => new DuckDBDateValue(20_000) },
+  { type: VARCHAR, value: ({ path }) => path },
+  { type: BIGINT, value: ({ views }) => BigInt(views) },
+  { type: BIGINT, value: () => 0n },
+  { type: BIGINT, value: ({ views }) => BigInt(views) },
+];
+
+const rows = (count: number): Row[] =>
+  Array.from({ length: count }, (_, views) => ({ path: `/${views}`, views }));
+const append = (warehouse: Warehouse, given: readonly Row[], columns = COLUMNS) =>
+  warehouse.transaction((transaction) => appendRows(transaction, 'page_views', columns, given));
+
+const stored = async (warehouse: Warehouse) =>
+  (
+    await warehouse.query(
+      'SELECT count(*) AS rows, count(DISTINCT path) AS paths, coalesce(sum(human), 0)::BIGINT AS views FROM page_views',
+      z.object({ rows: z.int(), paths: z.int(), views: z.int() }),
+    )
+  )[0];
+
+describe('appending', () => {
+  it.each([0, 1, 2_047, 2_048, 2_049, 4_096, 6_144, 10_000])('stores all of %i rows', async (count) => {
+    const warehouse = await liveWarehouse();
+    await append(warehouse, rows(count));
+    const views = rows(count).reduce((sum, row) => sum + row.views, 0);
+    expect(await stored(warehouse)).toEqual({ rows: count, paths: count, views });
+  });
+
+  it('keeps paths exactly as sent', async () => {
+    const paths = ['', "/it's", '/ü/日本/🦆', '/a\nb\tc\u0000d', '/"quoted"', '/'.repeat(5_000), '/a', '/a '];
+    const warehouse = await liveWarehouse();
+    await append(
+      warehouse,
+      paths.map((path, views) => ({ path, views })),
+    );
+    const read = await warehouse.query(
+      'SELECT path FROM page_views ORDER BY human',
+      z.object({ path: z.string() }),
+    );
+    expect(read.map(({ path }) => path)).toEqual(paths);
+  });
+
+  it.each([
+    ['in the first chunk', 5],
+    ['in a later chunk', 3_000],
+  ])('that fails %s stores nothing, not even after closing', async (_, at) => {
+    const warehouse = await liveWarehouse();
+    await append(warehouse, rows(3));
+    const failing = COLUMNS.with(3, {
+      type: BIGINT,
+      value: ({ views }) => {
+        if (views === at) throw new Error('no such number');
+        return BigInt(views);
+      },
+    });
+    await expect(append(warehouse, rows(5_000), failing)).rejects.toThrow('no such number');
+    expect(await stored(warehouse)).toMatchObject({ rows: 3 });
+    await closeNow(warehouse);
+    expect(await stored(await liveWarehouse(warehouse.path))).toMatchObject({ rows: 3 });
+  });
+
+  it('that breaks a constraint stores nothing', async () => {
+    const warehouse = await liveWarehouse();
+    const withNull = COLUMNS.with(2, {
+      type: VARCHAR,
+      value: ({ path }) => (path === '/2500' ? null : path),
+    });
+    await expect(append(warehouse, rows(3_000), withNull)).rejects.toThrow(/NOT NULL/);
+    expect(await stored(warehouse)).toMatchObject({ rows: 0 });
+    await append(warehouse, rows(2));
+    await closeNow(warehouse);
+    expect(await stored(await liveWarehouse(warehouse.path))).toMatchObject({ rows: 2 });
+  });
+});
+
+describe('transactions', () => {
+  const insert = (path: string) => `INSERT INTO page_views VALUES ('p', '2026-01-01', '${path}', 1, 0, 1)`;
+
+  it('that throw leave nothing, and the next one goes on', async () => {
+    const warehouse = await liveWarehouse();
+    const failed = warehouse.transaction(async (transaction) => {
+      await transaction.execute(insert('/a'), {});
+      throw new Error('halfway');
+    });
+    await expect(failed).rejects.toThrow('halfway');
+    expect(await stored(warehouse)).toMatchObject({ rows: 0 });
+    await warehouse.transaction((transaction) => transaction.execute(insert('/b'), {}));
+    expect(await stored(warehouse)).toMatchObject({ rows: 1 });
+  });
+
+  it('whose statement fails leave nothing', async () => {
+    const warehouse = await liveWarehouse();
+    const failed = warehouse.transaction(async (transaction) => {
+      await transaction.execute(insert('/a'), {});
+      await transaction.execute('INSERT INTO nowhere VALUES (1)', {});
+    });
+    await expect(failed).rejects.toThrow(/nowhere/);
+    expect(await stored(warehouse)).toMatchObject({ rows: 0 });
+  });
+
+  it('take turns: none sees, or ends, the other', async () => {
+    const warehouse = await liveWarehouse();
+    const log: string[] = [];
+    const one = (name: string, fail: boolean) =>
+      warehouse.transaction(async (transaction) => {
+        log.push(`${name} begins`);
+        await transaction.execute(insert(`/${name}`), {});
+        await new Promise(setImmediate);
+        log.push(`${name} ends`);
+        if (fail) throw new Error(name);
+      });
+    await Promise.allSettled([one('first', false), one('second', true), one('third', false)]);
+    expect(log).toEqual(['first', 'second', 'third'].flatMap((name) => [`${name} begins`, `${name} ends`]));
+    const left = await warehouse.query(
+      'SELECT path FROM page_views ORDER BY path',
+      z.object({ path: z.string() }),
+    );
+    expect(left.map(({ path }) => path)).toEqual(['/first', '/third']);
+  });
+
+  it('keep a query waiting until they are over', async () => {
+    const warehouse = await liveWarehouse();
+    const writing = warehouse.transaction(async (transaction) => {
+      await transaction.execute(insert('/a'), {});
+      await new Promise(setImmediate);
+      await transaction.execute(insert('/b'), {});
+    });
+    expect(await stored(warehouse)).toMatchObject({ rows: 2 });
+    await writing;
+  });
+});

@@ -1,0 +1,153 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { emptyHistory, loadDays, type TestHistory } from '../reports/history.js';
+
+const anyRow = z.record(z.string(), z.union([z.string(), z.number(), z.null()]));
+
+/** Two projects, thirteen weeks with a turn of the year, a day without a view, and a page that comes and goes. */
+const VIEWS = `
+  INSERT INTO page_views
+  SELECT
+    project,
+    day::DATE,
+    path,
+    human,
+    ai,
+    human + ai
+  FROM (
+    SELECT
+      format('prj_{}', p) AS project,
+      day,
+      format('/page-{}', n) AS path,
+      (hash(n, p, day::DATE) % 50)::BIGINT AS human,
+      (hash(day::DATE, n, p) % 40)::BIGINT AS ai
+    FROM range(1, 3) AS projects (p), range(40) AS pages (n), generate_series(DATE '2025-11-05', DATE '2026-02-10', INTERVAL 1 DAY) AS days (day)
+    WHERE (n + p + epoch(day)::BIGINT // 86400) % 3 <> 0 AND NOT (p = 2 AND day = DATE '2025-12-25')
+  )`;
+
+/** Loaded, and nothing on it; never loaded; failed with what was stored before. */
+const ODD_DAYS = `
+  INSERT INTO day_loads VALUES
+    ('prj_2', '2025-12-25', 'final', '2026-01-01', '2026-01-01', 0, 0, 0, 0, 0, 0, 0, NULL),
+    ('prj_2', '2026-02-11', 'failed', '2026-02-12', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'cut off');
+  UPDATE day_loads SET state = 'failed', failure = 'cut off' WHERE project = 'prj_1' AND day = '2026-02-10'`;
+
+describe('views and macros give the numbers of independent SQL', () => {
+  let history: TestHistory;
+  beforeAll(async () => {
+    history = await emptyHistory();
+    await history.run(VIEWS);
+    await loadDays(history);
+    await history.run(ODD_DAYS);
+    return () => {
+      history.close();
+    };
+  });
+  const rows = (sql: string) => history.reader.query(sql, anyRow);
+
+  it.each([
+    [
+      'site_days',
+      'SELECT project, day, human, ai, total, pages FROM site_days ORDER BY ALL',
+      `SELECT project, day, coalesce(sum(human), 0)::BIGINT AS human, coalesce(sum(ai), 0)::BIGINT AS ai,
+         coalesce(sum(total), 0)::BIGINT AS total, count(path) AS pages
+       FROM (SELECT project, day FROM page_views UNION SELECT 'prj_2', DATE '2025-12-25')
+       LEFT JOIN page_views USING (project, day) GROUP BY ALL ORDER BY ALL`,
+    ],
+    [
+      'site_weeks',
+      'SELECT project, week, iso_week, human, ai, total, days_loaded FROM site_weeks ORDER BY ALL',
+      `WITH dated AS (SELECT *, day - (isodow(day) - 1)::INTEGER AS week FROM page_views)
+       SELECT project, week,
+         format('{:04d}-W{:02d}', isoyear(week + 3), week(week + 3)) AS iso_week,
+         sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai, sum(total)::BIGINT AS total,
+         count(DISTINCT day) + (project = 'prj_2' AND week = DATE '2025-12-22')::BIGINT AS days_loaded
+       FROM dated GROUP BY project, week ORDER BY ALL`,
+    ],
+    [
+      'page_weeks',
+      'SELECT project, week, path, human, ai, total, days_viewed FROM page_weeks ORDER BY ALL',
+      `SELECT DISTINCT project, day - (isodow(day) - 1)::INTEGER AS week, path,
+         (sum(human) OVER same)::BIGINT AS human, (sum(ai) OVER same)::BIGINT AS ai,
+         (sum(total) OVER same)::BIGINT AS total, count(*) OVER same AS days_viewed
+       FROM page_views WINDOW same AS (PARTITION BY project, path, day - (isodow(day) - 1)::INTEGER) ORDER BY ALL`,
+    ],
+    [
+      'top_pages',
+      "SELECT * FROM top_pages('2026-01-05', '2026-01-11') WHERE project = 'prj_1'",
+      `SELECT project, path, list_sum(list(human))::BIGINT AS human, list_sum(list(ai))::BIGINT AS ai, list_sum(list(total))::BIGINT AS total
+       FROM page_views WHERE project = 'prj_1' AND day >= '2026-01-05' AND day < '2026-01-12'
+       GROUP BY project, path ORDER BY total DESC, path`,
+    ],
+    [
+      'page_history',
+      "SELECT * FROM page_history('/page-7') ORDER BY ALL",
+      `SELECT project, day, coalesce(max(human) FILTER (path = '/page-7'), 0) AS human,
+         coalesce(max(ai) FILTER (path = '/page-7'), 0) AS ai, coalesce(max(total) FILTER (path = '/page-7'), 0) AS total
+       FROM (FROM page_views UNION ALL SELECT 'prj_2', DATE '2025-12-25', '-', 0, 0, 0) GROUP BY ALL ORDER BY ALL`,
+    ],
+    [
+      'human_vs_ai by month',
+      "SELECT project, period, human, ai, days_loaded FROM human_vs_ai('2025-12-01', '2026-01-31', 'month') ORDER BY ALL",
+      `SELECT project, make_date(year(day), month(day), 1) AS period, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai,
+         count(DISTINCT day) + (project = 'prj_2' AND period = DATE '2025-12-01')::BIGINT AS days_loaded
+       FROM page_views WHERE year(day) * 100 + month(day) IN (202512, 202601) GROUP BY project, period ORDER BY ALL`,
+    ],
+  ])('%s', async (_, view, independent) => {
+    const expected = await rows(independent);
+    expect(expected.length).toBeGreaterThan(3);
+    expect(await rows(view)).toEqual(expected);
+  });
+
+  it('a share of AI is that of human and AI views; none on a day without views', async () => {
+    const shares = await rows(
+      'SELECT human, ai, ai_share FROM site_days UNION ALL SELECT human, ai, ai_share FROM site_weeks',
+    );
+    for (const { human, ai, ai_share } of shares) {
+      const sum = Number(human) + Number(ai);
+      if (sum === 0) expect(ai_share).toBeNull();
+      else expect(ai_share).toBeCloseTo(Number(ai) / sum, 12);
+    }
+    expect(shares.filter(({ ai_share }) => ai_share === null)).toHaveLength(1);
+  });
+
+  it('a day that failed later keeps its numbers; one never loaded has none', async () => {
+    expect(await rows("SELECT state FROM site_days WHERE day = '2026-02-10' AND project = 'prj_1'")).toEqual([
+      { state: 'failed' },
+    ]);
+    expect(await rows("FROM site_days WHERE day = '2026-02-11'")).toEqual([]);
+  });
+});
+
+describe('data_quality', () => {
+  it('tells each thing to know about a day, and nothing of days that are well', async () => {
+    const history = await emptyHistory();
+    const load = (day: number, state: string, totals: string, rest = '0, 0, 0', failure = 'NULL') =>
+      `INSERT INTO day_loads VALUES ('p', '2026-01-0${day}', '${state}', '2026-01-09', '2026-01-09', ${totals}, 1, ${rest}, ${failure});`;
+    await history.run(
+      load(1, 'final', '2, 1, 3') +
+        load(2, 'provisional', '2, 1, 3') +
+        load(3, 'inconsistent', '2, 1, 3', '1, 0, 1', "'rows moved'") +
+        load(4, 'failed', '2, 1, 3', '0, 0, 0', "'cut off'") +
+        load(6, 'final', '2, 1, 9') +
+        load(7, 'final', '2, 1, 3', '0, -1, -1') +
+        load(8, 'final', '2, 1, 3') +
+        "INSERT INTO restatements VALUES ('p', '2026-01-08', '2026-01-09 03:04:00', 1, 2, 1, 1, 2, 3, 1)",
+    );
+    const found = await history.reader.query(
+      'SELECT day, finding, detail FROM data_quality ORDER BY day, finding',
+      z.object({ day: z.string(), finding: z.string(), detail: z.string() }),
+    );
+    expect(found.map(({ day, finding, detail }) => `${day.slice(-1)} ${finding}: ${detail}`)).toEqual([
+      '2 provisional: may still change: loaded before it could settle',
+      '3 inconsistent: rows moved',
+      '3 unattributed: +1 human, +0 AI in the site total that no page accounts for',
+      '4 failed: cut off',
+      '5 missing: never loaded',
+      '6 total is not human + ai: total 9, human + ai 3',
+      '7 unattributed: +0 human, -1 AI in the site total that no page accounts for',
+      '8 restated: +1 views in 1 pages, seen 2026-01-09 03:04 UTC',
+    ]);
+    history.close();
+  });
+});
