@@ -104,9 +104,7 @@ export class RequestBudget implements Pace {
 
   /** Returns what was reserved and not spent. */
   close(): Promise<void> {
-    return this.#inTurn(async () => {
-      for (const [priority, block] of this.#blocks) await this.#return(priority, block);
-    });
+    return this.#inTurn(() => this.#returnAll());
   }
 
   /** Waits until `attempt` says that it is time, or throws when that is too far off. */
@@ -140,8 +138,8 @@ export class RequestBudget implements Pace {
     const wanted = limit === 'unlimited' ? requests : Math.min(requests, this.#allowed(priority, limit));
     if ((await this.#free(priority, now)) >= wanted) return now;
     if (limit === 'unlimited') return this.#pausedUntil ?? now;
-    const ofBlock = this.#blocks.get(priority)?.left ?? 0;
-    return nextFreeAt(await this.#readHour(now), this.#allowed(priority, limit), wanted - ofBlock, now);
+    await this.#returnAll();
+    return nextFreeAt(await this.#readHour(now), this.#allowed(priority, limit), wanted, now);
   }
 
   /** Requests that could be sent now. */
@@ -150,8 +148,9 @@ export class RequestBudget implements Pace {
     await this.#catchUp(now);
     if (this.#pausedUntil !== undefined && this.#pausedUntil > now) return 0;
     if (limit === 'unlimited') return Infinity;
-    const unreserved = this.#allowed(priority, limit) - usedRequests(await this.#readHour(now));
-    return Math.max(0, unreserved) + (this.#blocks.get(priority)?.left ?? 0);
+    const unspent = [...this.#blocks.values()].reduce((sum, { left }) => sum + left, 0);
+    const spent = usedRequests(await this.#readHour(now)) - unspent;
+    return Math.max(this.#blocks.get(priority)?.left ?? 0, this.#allowed(priority, limit) - spent);
   }
 
   #allowed(priority: Priority, limit: number): number {
@@ -169,6 +168,10 @@ export class RequestBudget implements Pace {
     for (const refusal of this.#refusals.splice(0)) await this.#recordRefusal(refusal);
   }
 
+  async #returnAll(): Promise<void> {
+    for (const [priority, block] of this.#blocks) await this.#return(priority, block);
+  }
+
   async #return(priority: Priority, { id, left }: Block): Promise<void> {
     this.#blocks.delete(priority);
     if (left === 0) return;
@@ -180,6 +183,8 @@ export class RequestBudget implements Pace {
   /** Reserves a block and takes its first request, or says when a request will be free. */
   async #reserve(priority: Priority, limit: number, now: Date): Promise<Date> {
     const allowed = this.#allowed(priority, limit);
+    // The last requests of the hour may lie in the other priority's block.
+    if ((await this.#free(priority, now)) < BLOCK_REQUESTS) await this.#returnAll();
     const hour = await this.#readHour(now);
     const free = Math.min(BLOCK_REQUESTS, allowed - usedRequests(hour));
     if (free < 1) return nextFreeAt(hour, allowed, 1, now);

@@ -10,7 +10,7 @@ export const BLOCK_LIFE_MS = 50_000;
 const ARRIVAL_MS = 10_000;
 
 /** Requests that count against the budget until `freeAt`. */
-export interface Use {
+interface Use {
   readonly requests: number;
   readonly freeAt: Date;
 }

@@ -67,15 +67,16 @@ export const DUE_ORDER: readonly PlannedDay['due'][] = [
  * The days of `range` that are due: yesterday first, then those that may have changed or went wrong, then the holes,
  * each newest first, so that a long backfill never keeps the latest days waiting.
  *
- * Days that may change, or moved while they were read, are read once a day (UTC): a backfill that goes on every few
- * minutes would spend its budget on them.
+ * While there are holes to fill, days that may change, or moved while they were read, are read once a day (UTC): a
+ * backfill that goes on every few minutes would spend its budget on them.
  */
 export function planExport(ledger: DayLedger, range: DayRange, now: Date): ExportPlan {
   const pages = expectedPages(ledger);
   const yesterday = lastEndedDay(now);
   const all = daysIn(range);
+  const hasHoles = all.some((day) => !ledger.has(day));
   const days = all
-    .flatMap((day) => planDay(day, ledger.get(day), { now, yesterday, expected: pages }))
+    .flatMap((day) => planDay(day, ledger.get(day), { now, yesterday, hasHoles, expected: pages }))
     .sort(
       (left, right) =>
         DUE_ORDER.indexOf(left.due) - DUE_ORDER.indexOf(right.due) || (left.day < right.day ? 1 : -1),
@@ -89,11 +90,11 @@ export function planExport(ledger: DayLedger, range: DayRange, now: Date): Expor
 function planDay(
   day: Day,
   record: DayRecord | undefined,
-  { now, yesterday, expected }: { now: Date; yesterday: Day; expected: number },
+  { now, yesterday, hasHoles, expected }: { now: Date; yesterday: Day; hasHoles: boolean; expected: number },
 ): PlannedDay[] {
   const wasTriedToday = record !== undefined && dayOf(record.attempted_at) === dayOf(now);
   if (record?.state === 'final') return [];
-  if (wasTriedToday && record.state !== 'failed') return [];
+  if (wasTriedToday && hasHoles && record.state !== 'failed') return [];
   const due = day === yesterday && record?.is_stored !== true ? 'yesterday' : (record?.state ?? 'missing');
   // A day that failed today is tried again, but not out of what is kept for the others.
   const priority = due === 'missing' || wasTriedToday ? 'backfill' : 'urgent';

@@ -68,7 +68,7 @@ describe('the plan of an export', () => {
     expect(plan(done)).toMatchObject({ days: [], requests: 0, alreadyFinal: 10 });
   });
 
-  test('reads a day that may change, or moved, once a day, however often the export runs', () => {
+  test('reads a day that may change, or moved, once a day, however often a backfill goes on', () => {
     const atMidnight = new Date('2026-11-18T00:05:00Z');
     const read = ledgerOf(
       record(YESTERDAY, 'provisional', 300, atMidnight),
@@ -80,6 +80,9 @@ describe('the plan of an export', () => {
       '2026-11-15',
     ]);
     expect(planned.readToday).toBe(2);
+    // Without holes nobody goes on: whoever asks again wants to know.
+    const asked = planExport(read, { first: day('2026-11-15'), last: YESTERDAY }, NOW);
+    expect(asked.days.map(({ due }) => due)).toEqual(['provisional', 'provisional', 'inconsistent']);
   });
 
   test('tries a day that failed today again, but not out of what is kept for the night', () => {
@@ -118,8 +121,14 @@ test('a night takes yesterday, the days still settling, and one request for the 
   expect(nightlyRequests(900, 3)).toBe(4 + 3 * 4 + 1);
 });
 
-test('a day is settled when settleDays whole days have passed since it ended', () => {
-  expect(isSettled(day('2026-11-14'), NOW, 3)).toBe(true);
-  expect(isSettled(day('2026-11-15'), NOW, 3)).toBe(false);
-  expect(isSettled(YESTERDAY, NOW, 0)).toBe(true);
+test.each([
+  [0, '2026-11-10T23:59:59.999Z', false],
+  [0, '2026-11-11T00:00:00Z', true],
+  [1, '2026-11-11T23:59:59.999Z', false],
+  [1, '2026-11-12T00:00:00Z', true],
+  [3, '2026-11-13T23:59:59.999Z', false],
+  [3, '2026-11-14T00:00:00Z', true],
+  [3, '2027-11-14T00:00:00Z', true],
+])('a day has settled %i whole days after it ended: at %s it is %s', (settleDays, now, settled) => {
+  expect(isSettled(day('2026-11-10'), new Date(now), settleDays)).toBe(settled);
 });
