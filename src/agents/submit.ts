@@ -2,14 +2,12 @@ import { addMilliseconds } from 'date-fns';
 import type { Client } from '../api/client.js';
 import type { AgentJob } from '../api/schema.js';
 import { messageOf } from '../errors.js';
+import { withGrace } from '../grace.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type FailedOutcome, outcomeOf, pauseAfter } from './failures.js';
 import type { Job } from './ledger.js';
 import { nextTurn, pause } from './rate.js';
 import { TurnError } from './turn-error.js';
-
-/** How long a POST under way may still take after an interruption, so that its reply is not lost for nothing. */
-const GRACE_MS = 3_000;
 
 export interface SubmitTask {
   readonly warehouse: Warehouse;
@@ -73,21 +71,8 @@ async function post(
   signal: AbortSignal | undefined,
 ): Promise<{ remote: AgentJob } | { error: unknown }> {
   try {
-    return { remote: await intent.post(withGrace(signal)) };
+    return { remote: await intent.post(signal && withGrace(signal)) };
   } catch (error) {
     return { error };
   }
-}
-
-/** A signal that aborts some seconds after the given one. */
-function withGrace(signal: AbortSignal | undefined): AbortSignal | undefined {
-  if (signal === undefined) return undefined;
-  const late = new AbortController();
-  const abortLate = () => {
-    setTimeout(() => {
-      late.abort(signal.reason);
-    }, GRACE_MS).unref();
-  };
-  signal.addEventListener('abort', abortLate, { once: true });
-  return late.signal;
 }

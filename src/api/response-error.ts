@@ -3,7 +3,7 @@ import type { ApiError, Operation } from './errors/api-error.js';
 import { RefusedError } from './errors/refused-error.js';
 import { TryLaterError } from './errors/try-later-error.js';
 import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
-import type { Redact } from './redact.js';
+import type { Redact } from '../redact.js';
 import { parseRetryAfter } from './retry-after.js';
 
 /** Server text is quoted up to this many characters. */

@@ -31,4 +31,6 @@ export function durationArgument(text: string): number {
 export const ENVIRONMENT_HELP = `
 Environment (or .env beside the configuration):
   READERSHIP_API_KEY     the admin API key; a project may name another variable
+  READERSHIP_SMTP_URL    the mail server, such as smtps://user:password@smtp.example.com;
+                         without it, mails are written to data/outbox/
   NO_COLOR               no colours`;

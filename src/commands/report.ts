@@ -1,28 +1,32 @@
 import { Option, type Command } from 'commander';
 import { spawn } from 'node:child_process';
 import { relative } from 'node:path';
+import { ConfigurationError } from '../errors.js';
 import { listReports } from '../reports/catalog.js';
 import { FORMATS, inFormat, type Format } from '../reports/formats.js';
 import { writeIndex } from '../reports/index-page.js';
-import { renderReport } from '../reports/render.js';
 import { writePage } from '../reports/write.js';
+import { renderFor } from '../schedule/mailing.js';
 import { openHistory } from '../warehouse/history.js';
 import type { ExitCode } from './exit-code.js';
-import { withProjectOption, withWorkspaceOptions } from './options.js';
+import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
+import { writeMail } from './report-mail.js';
+import { sendReport, type SendOptions } from './report-send.js';
 import type { Act, Runtime } from './runtime.js';
-import { readWorkspace, type WorkspaceOptions } from './workspace.js';
+import { readWorkspace } from './workspace.js';
 
-interface ReportOptions extends WorkspaceOptions {
-  readonly period?: string;
-  readonly format: Format;
+interface ReportOptions extends SendOptions {
   readonly open?: boolean;
+  readonly send?: boolean;
+  readonly format: Format | 'eml';
+  readonly output?: string;
 }
 
 export function declareReport(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('report')))
-    .summary('render a report; without a name, list the reports')
+    .summary('render a report, or mail it; without a name, list the reports')
     .description(
-      'Renders a report from the published history: to an HTML page under data/reports/, beside an index of all pages, or as text or JSON to stdout. Without a name, lists the reports there are.',
+      'Renders a report from the published history: to an HTML page under data/reports/, beside an index of all pages, or as text, JSON or a mail to stdout. With --send, mails it instead, from the live database, to the configured recipients who have not had it. Without a name, lists the reports there are.',
     )
     .argument('[name]', 'the report, such as weekly')
     .option(
@@ -30,18 +34,42 @@ export function declareReport(program: Command, act: Act): void {
       'an ISO week such as 2026-W46, a month such as 2026-11, or a day in it (default: the last that has ended)',
     )
     .addOption(
-      new Option('--format <format>', 'a page in a file, or text or JSON to stdout')
-        .choices(FORMATS)
+      new Option(
+        '--format <format>',
+        'a page in a file; text, JSON, or the mail as it would be sent, to stdout',
+      )
+        .choices([...FORMATS, 'eml'])
         .default('html'),
     )
     .option('--open', 'open the page in the browser')
+    .option('--output <file>', 'write the mail to a file (default: standard output)')
+    .option('--send', 'mail it now to the configured recipients who have not had it')
+    .option('--force', 'with --send: also to those who had it, or may have')
+    .option('--to <address>', 'only this one of the configured recipients')
     .addHelpText(
       'after',
-      '\nExamples:\n  readership report\n  readership report weekly --open\n  readership report weekly --period 2026-W46\n  readership report weekly --format json | jq .human',
+      `
+Examples:
+  readership report
+  readership report weekly --open
+  readership report weekly --period 2026-W46
+  readership report weekly --format json | jq .human
+  readership report weekly --format eml --output weekly.eml
+  readership report weekly --send
+${ENVIRONMENT_HELP}`,
     )
     .action((name: string | undefined, options: ReportOptions) =>
-      act((runtime) => (name === undefined ? list(options, runtime) : render(name, options, runtime))),
+      act((runtime) => report(name, options, runtime)),
     );
+}
+
+function report(name: string | undefined, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
+  if (name === undefined) return list(options, runtime);
+  if (options.send === true) return sendReport(name, options, runtime);
+  if (options.force === true)
+    throw new ConfigurationError('--force goes with --send: it mails a report again.');
+  const { format } = options;
+  return format === 'eml' ? writeMail(name, options, runtime) : render(name, format, options, runtime);
 }
 
 async function list(options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
@@ -63,19 +91,22 @@ async function list(options: ReportOptions, runtime: Runtime): Promise<ExitCode>
   return 0;
 }
 
-async function render(name: string, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
-  const { projects, settings, historyFile, reportsDir, directory } = await readWorkspace(options, runtime);
-  const calendar = settings.reports;
+async function render(
+  name: string,
+  format: Format,
+  options: ReportOptions,
+  runtime: Runtime,
+): Promise<ExitCode> {
+  const workspace = await readWorkspace(options, runtime);
+  const { projects, settings, historyFile, reportsDir, directory: workspaceDir } = workspace;
+  const place = { settings, workspaceDir, now: runtime.now };
   const history = await openHistory(historyFile);
   try {
     for (const project of projects) {
-      const rendered = await renderReport({
-        ...{ reader: history, name, period: options.period, now: runtime.now() },
-        ...{ calendar, workspaceDir: directory, withMail: false },
-        project: { id: project.id, name: project.name ?? project.id, siteUrl: project.siteUrl },
-      });
-      if (options.format !== 'html') {
-        runtime.output.data(inFormat(rendered, options.format));
+      const wanted = { name, period: options.period, withMail: false };
+      const rendered = await renderFor(place, history, project, wanted);
+      if (format !== 'html') {
+        runtime.output.data(inFormat(rendered, format));
         continue;
       }
       const file = await writePage(reportsDir, project.id, rendered);
@@ -83,7 +114,7 @@ async function render(name: string, options: ReportOptions, runtime: Runtime): P
       runtime.output.note(rendered.subject);
       if (options.open === true) openInBrowser(file, runtime);
     }
-    if (options.format === 'html') await writeIndex(reportsDir, { workspaceDir: directory, calendar });
+    if (format === 'html') await writeIndex(reportsDir, { workspaceDir, calendar: settings.reports });
     return 0;
   } finally {
     history.close();

@@ -11,6 +11,7 @@ import type { ProjectImprovement } from '../schedule/steps/improve.js';
 import type { ExportCost } from '../terminal/export-progress.js';
 import { loadedLines } from './export-summary.js';
 import { jobLines } from './job-lines.js';
+import { mailLines } from './mail-lines.js';
 import type { Runtime } from './runtime.js';
 import type { Workspace } from './workspace.js';
 
@@ -21,9 +22,10 @@ export async function summarise(
   outcome: LoopOutcome,
   context: StepContext,
   { configuration }: Workspace,
-  { workingDirectory, output, now }: Runtime,
+  runtime: Runtime,
   cost: ExportCost,
 ): Promise<string> {
+  const { workingDirectory, output, now } = runtime;
   const { bold, dim, cyan } = output.colors;
   const section = (title: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : ['', bold(title), ...lines.map((line) => `  ${line}`)];
@@ -39,8 +41,11 @@ export async function summarise(
     ...section('Agents', await agentLines(outcome, context, output.width)),
     ...section(
       'Report',
-      outcome.pages.map(({ file, subject }) => `${cyan(relative(workingDirectory, file))}  ${dim(subject)}`),
+      (outcome.reported?.pages ?? []).map(
+        ({ file, subject }) => `${cyan(relative(workingDirectory, file))}  ${dim(subject)}`,
+      ),
     ),
+    ...section('Mail', await mailLines(outcome, context, runtime)),
     ...section(
       'Ask the history',
       examples(configuration === undefined, lastEnded('week', now(), ISO_CALENDAR)),

@@ -44,9 +44,7 @@ export function declareSql(program: Command, act: Act): void {
     .addHelpText(
       'after',
       `
-A query may take five minutes, unless --timeout says otherwise. A table shows 200 rows at most; the other formats write all of them.
-
-Tables and views: page_views, day_loads, restatements, site_days, site_weeks, page_weeks, jobs, data_quality
+Tables and views: page_views, day_loads, restatements, site_days, site_weeks, page_weeks, jobs, deliveries, data_quality
 Macros: top_pages(first_day, last_day), page_history(path), human_vs_ai(first_day, last_day, grain)
 What a column means: FROM duckdb_columns() SELECT table_name, column_name, comment
 

@@ -7,7 +7,7 @@ import { jobLine } from './job-lines.js';
 import { ExportProgress } from '../terminal/export-progress.js';
 import type { Output } from '../terminal/output.js';
 import type { Runtime } from './runtime.js';
-import { connect, readWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
+import { connect, readWorkspace, transportOf, type Workspace, type WorkspaceOptions } from './workspace.js';
 
 /** How long a command waits for another process to let go of the live database. */
 const MAX_LOCK_WAIT_MS = 30_000;
@@ -63,9 +63,10 @@ async function withConnection<Result>(
   const { clientOf, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
   try {
     const observer = observe(progress, output);
+    const transport = () => transportOf(workspace);
     const places = { workspaceDir, historyFile, reportsDir };
     return await work(
-      { settings, projects, warehouse, clientOf, ...places, now, signal, observer },
+      { settings, projects, warehouse, clientOf, transport, ...places, now, signal, observer },
       workspace,
       progress,
     );

@@ -4,6 +4,8 @@ import type { Pace } from '../api/pace.js';
 import { apiKeyOf, type Configuration, loadConfiguration } from '../config/load.js';
 import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
+import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';
+import { outboxTransport, smtpTransport, type Transport } from '../mail/transport.js';
 import { SANDBOX, startSandbox } from '../sandbox/index.js';
 import type { Runtime } from './runtime.js';
 
@@ -25,6 +27,7 @@ export interface Workspace {
   readonly liveFile: string;
   readonly historyFile: string;
   readonly reportsDir: string;
+  readonly outboxDir: string;
   /** Undefined for the embedded sandbox, which has no configuration and no secrets. */
   readonly configuration: Configuration | undefined;
 }
@@ -50,6 +53,7 @@ export async function readWorkspace(options: WorkspaceOptions, runtime: Runtime)
     liveFile: join(dataDir, 'warehouse.duckdb'),
     historyFile: join(dataDir, 'history.duckdb'),
     reportsDir: join(dataDir, 'reports'),
+    outboxDir: join(dataDir, 'outbox'),
   };
 }
 
@@ -96,6 +100,12 @@ export async function connect(
   };
 }
 
+/** The mail server that the environment names; without one, or in the sandbox, the outbox. */
+export function transportOf({ configuration, outboxDir }: Workspace): Transport {
+  const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
+  return url === '' ? outboxTransport(outboxDir) : smtpTransport(url);
+}
+
 /** Agents of the sandbox finish within seconds, so they are asked often; and it shows everything, so jobs are created. */
 const sandboxSettings = (workingDirectory: string): Settings =>
   settingsSchema.parse({
@@ -105,6 +115,8 @@ const sandboxSettings = (workingDirectory: string): Settings =>
     history: { requestsPerHour: 'unlimited' },
     improve: { mode: 'apply', exclude: ['/changelog/**'] },
     poll: { minDelay: '500ms', maxDelay: '2s' },
+    mail: { from: 'Readership <readership@example.com>', unsubscribe: 'docs-lead@example.com' },
+    reports: { weekly: { to: ['docs@example.com'] } },
   });
 
 function chooseProjects(settings: Settings, id: string | undefined): readonly ProjectSettings[] {

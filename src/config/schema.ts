@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { type Day, parseDay, WEEKDAYS } from '../day.js';
+import { type MailAddress, parseMailAddress, parseSender, type Sender } from '../mail-address.js';
 import { parseDuration } from './duration.js';
 
 /** A day written `YYYY-MM-DD`. */
@@ -82,32 +83,77 @@ const isTimezone = (name: string): boolean => {
   }
 };
 
+const addressSchema = z.string().transform((text, context): MailAddress => {
+  const address = parseMailAddress(text);
+  if (address !== undefined) return address;
+  context.addIssue('not a mail address: write one such as docs@example.com');
+  return z.NEVER;
+});
+
+const senderSchema = z.string().transform((text, context): Sender => {
+  const sender = parseSender(text);
+  if (sender !== undefined) return sender;
+  context.addIssue('not a sender: write docs@example.com, or Readership <docs@example.com>');
+  return z.NEVER;
+});
+
+const mailSchema = z.strictObject({
+  from: senderSchema,
+  unsubscribe: addressSchema.optional(),
+});
+
+/** Recipients, each once. */
+const mailedReportSchema = z.strictObject({
+  to: z
+    .array(addressSchema)
+    .max(500)
+    .transform((addresses) => [...new Set(addresses)])
+    .default([]),
+});
+
 const reportsSchema = z.strictObject({
   firstDayOfWeek: z.enum(WEEKDAYS).default('monday'),
   timezone: z
     .string()
     .refine(isTimezone, 'not a time zone: write a name such as Europe/Zurich, or UTC')
     .default('UTC'),
+  patienceHours: z.number().min(0).max(168).default(24),
+  weekly: mailedReportSchema.prefault({}),
+  improve: mailedReportSchema.prefault({}),
 });
 
+/** The reports that the configuration has recipients for. */
+export const MAILED_REPORTS = ['weekly', 'improve'] as const;
+
 /** `readership.yaml`. Every key but `baseUrl` and one project's id has a default. */
-export const settingsSchema = z.strictObject({
-  baseUrl: httpUrl
-    .refine((url) => !/[?#]/.test(url), 'holds a query or a fragment; paths are added to its end')
-    .transform((url) => url.replace(/\/+$/, '')),
-  projects: z
-    .array(projectSchema)
-    .min(1, 'name at least one project')
-    .refine(
-      (projects) => new Set(projects.map(({ id }) => id)).size === projects.length,
-      'names a project id twice',
-    ),
-  dataDir: z.string().min(1).default('data'),
-  history: historySchema.prefault({}),
-  improve: improveSchema.prefault({}),
-  poll: pollSchema.prefault({}),
-  reports: reportsSchema.prefault({}),
-});
+export const settingsSchema = z
+  .strictObject({
+    baseUrl: httpUrl
+      .refine((url) => !/[?#]/.test(url), 'holds a query or a fragment; paths are added to its end')
+      .transform((url) => url.replace(/\/+$/, '')),
+    projects: z
+      .array(projectSchema)
+      .min(1, 'name at least one project')
+      .refine(
+        (projects) => new Set(projects.map(({ id }) => id)).size === projects.length,
+        'names a project id twice',
+      ),
+    dataDir: z.string().min(1).default('data'),
+    history: historySchema.prefault({}),
+    improve: improveSchema.prefault({}),
+    poll: pollSchema.prefault({}),
+    reports: reportsSchema.prefault({}),
+    mail: mailSchema.optional(),
+  })
+  .superRefine(({ reports, mail }, context) => {
+    for (const report of MAILED_REPORTS)
+      if (mail === undefined && reports[report].to.length > 0)
+        context.addIssue({
+          code: 'custom',
+          path: ['reports', report, 'to'],
+          message: 'needs mail.from: who the mails are from, such as Readership <docs@example.com>',
+        });
+  });
 
 /** The settings of a workspace, defaults filled in. */
 export type Settings = z.infer<typeof settingsSchema>;

@@ -3,6 +3,7 @@ import type { Client } from '../api/client.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import type { DayResult } from '../history/load.js';
 import type { ExportPlan } from '../history/plan.js';
+import type { Transport } from '../mail/transport.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 
 /** Told of what happens while a step runs; it knows no terminal. */
@@ -19,6 +20,8 @@ export interface StepContext {
   readonly warehouse: Warehouse;
   /** The interface of a project. Throws a `ConfigurationError` when its key is missing. */
   readonly clientOf: (project: ProjectSettings) => Client;
+  /** Where mails go. Throws a `ConfigurationError` when the mail server's address cannot be read. */
+  readonly transport: () => Transport;
   /** Where the workspace's own reports and templates are looked for. */
   readonly workspaceDir: string | undefined;
   /** The published history. */

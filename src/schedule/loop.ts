@@ -6,7 +6,7 @@ import { exportStep, type ProjectExport } from './steps/export.js';
 import { improveStep, type ProjectImprovement } from './steps/improve.js';
 import { pollStep, type PolledJobs } from './steps/poll.js';
 import { publishStep } from './steps/publish.js';
-import { type RenderedPage, reportStep } from './steps/report.js';
+import { type Reported, reportStep } from './steps/report.js';
 
 /** A fault that a step met, and what it meant for the step. */
 export interface StepFault {
@@ -20,7 +20,7 @@ export interface LoopOutcome {
   readonly exported: readonly ProjectExport[];
   readonly improved: readonly ProjectImprovement[];
   readonly polled: PolledJobs | undefined;
-  readonly pages: readonly RenderedPage[];
+  readonly reported: Reported | undefined;
   readonly faults: readonly StepFault[];
 }
 
@@ -41,13 +41,13 @@ export async function runLoop(context: StepContext, options: LoopOptions): Promi
   const exported = await run.step('export', () => exportStep(context));
   const improved = await run.step('improve', () => improveStep(context, options.apply));
   const polled = await run.step('poll', () => pollStep(context, options.waitMs));
-  const pages = await run.step('report', () => reportStep(context));
+  const reported = await run.step('report', () => reportStep(context));
   await run.step('publish', () => publishStep(context, run.changed));
   return {
     exported: exported ?? [],
     improved: improved ?? [],
     polled,
-    pages: pages ?? [],
+    reported,
     faults: run.faults,
   };
 }

@@ -4,7 +4,14 @@ import { StorageError } from '../errors.js';
 import { queryRows, readSql } from './query.js';
 
 /** Applied in this order; a released file is never edited, only followed by another. */
-const MIGRATIONS = ['001_history', '002_runs', '003_agents', '004_requests', '006_agents_at_work'] as const;
+const MIGRATIONS = [
+  '001_history',
+  '002_runs',
+  '003_agents',
+  '004_requests',
+  '005_deliveries',
+  '006_agents_at_work',
+] as const;
 
 /** What analysts query, in an order in which each needs only those before it. */
 const VIEWS = [

@@ -1,35 +1,89 @@
-import type { ProjectSettings } from '../../config/schema.js';
+import { MAILED_REPORTS, type ProjectSettings } from '../../config/schema.js';
+import type { Delivery } from '../../mail/delivery.js';
+import { DeliveryError } from '../../mail/delivery-error.js';
+import type { Due } from '../../mail/due.js';
+import { settleInterrupted } from '../../mail/ledger.js';
 import { writeIndex } from '../../reports/index-page.js';
-import { renderReport } from '../../reports/render.js';
 import { writePage } from '../../reports/write.js';
 import type { StepContext, StepResult } from '../context.js';
+import { duePeriods } from '../due-periods.js';
+import { mailReport, renderFor } from '../mailing.js';
 
 /** A page that was rendered, and where it lies. */
-export interface RenderedPage {
+interface RenderedPage {
   readonly project: ProjectSettings;
   readonly subject: string;
   readonly file: string;
 }
 
-/** Renders the weekly report of every project for the last week that has ended. */
-export async function reportStep(context: StepContext): Promise<StepResult<RenderedPage[]>> {
-  const { projects, settings, warehouse, workspaceDir, reportsDir, now } = context;
-  const calendar = settings.reports;
-  const detail: RenderedPage[] = [];
+/** A report that is not mailed yet, because days of its period are missing. */
+export interface HeldReport {
+  readonly project: ProjectSettings;
+  readonly report: string;
+  readonly period: string;
+  readonly due: Extract<Due, { kind: 'waits' }>;
+}
+
+export interface Reported {
+  readonly pages: readonly RenderedPage[];
+  readonly held: readonly HeldReport[];
+  /** Attempted now, or found half sent by a process that was killed. */
+  readonly deliveries: readonly Delivery[];
+}
+
+/** Renders the weekly page of every project for the last week that has ended, and mails every report that is due. */
+export async function reportStep(context: StepContext): Promise<StepResult<Reported>> {
+  const { settings, projects, warehouse, workspaceDir, reportsDir, now, signal } = context;
+  const pages: RenderedPage[] = [];
+  const held: HeldReport[] = [];
+  const deliveries = await settleInterrupted(warehouse, now());
   const faults: unknown[] = [];
   for (const project of projects) {
-    try {
-      const rendered = await renderReport({
-        ...{ reader: warehouse, name: 'weekly', now: now(), calendar, workspaceDir },
-        project: { id: project.id, name: project.name ?? project.id, siteUrl: project.siteUrl },
+    if (signal.aborted) break;
+    await keepingFaults(faults, async () => {
+      const weekly = await renderFor(context, warehouse, project, { name: 'weekly', withMail: false });
+      const file = await writePage(reportsDir, project.id, weekly);
+      pages.push({ project, file, subject: weekly.subject });
+    });
+    for (const report of MAILED_REPORTS)
+      await keepingFaults(faults, async () => {
+        const mailed = await mailDue(context, project, report);
+        deliveries.push(...mailed.deliveries);
+        held.push(...mailed.held);
       });
-      const file = await writePage(reportsDir, project.id, rendered);
-      detail.push({ project, subject: rendered.subject, file });
-    } catch (error) {
-      faults.push(error);
-    }
   }
-  await writeIndex(reportsDir, { workspaceDir, calendar });
-  const result = { detail, summary: `${detail.length} pages rendered`, changed: false };
+  await keepingFaults(faults, () => writeIndex(reportsDir, { workspaceDir, calendar: settings.reports }));
+  const undelivered = deliveries.filter(({ state }) => state !== 'sent');
+  if (undelivered.length > 0) faults.push(new DeliveryError(undelivered));
+  const sent = deliveries.length - undelivered.length;
+  const summary = `${pages.length} pages rendered, ${sent} mails sent, ${undelivered.length} not known to be`;
+  const result = { detail: { pages, held, deliveries }, summary, changed: deliveries.length > 0 };
   return faults.length === 0 ? result : { ...result, fault: faults[0] };
+}
+
+/** What fails here holds up neither the other reports nor the other projects. */
+async function keepingFaults(faults: unknown[], work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    faults.push(error);
+  }
+}
+
+/** Mails a report of every period that is due. */
+async function mailDue(
+  context: StepContext,
+  project: ProjectSettings,
+  report: string,
+): Promise<{ deliveries: Delivery[]; held: HeldReport[] }> {
+  const deliveries: Delivery[] = [];
+  const held: HeldReport[] = [];
+  for (const { period, due } of await duePeriods(context, project, report)) {
+    if (due.kind === 'waits') held.push({ project, report, period, due });
+    if (due.kind !== 'due') continue;
+    const rendered = await renderFor(context, context.warehouse, project, { name: report, period });
+    const to = { recipients: due.recipients, admission: 'due' as const };
+    deliveries.push(...(await mailReport(context, project, rendered, to)));
+  }
+  return { deliveries, held };
 }

@@ -1,0 +1,72 @@
+import { relative } from 'node:path';
+import { moment } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+import type { Delivery } from '../mail/delivery.js';
+import { readDeliveries } from '../mail/ledger.js';
+import type { StepContext } from '../schedule/context.js';
+import type { LoopOutcome } from '../schedule/loop.js';
+import type { HeldReport } from '../schedule/steps/report.js';
+import { plainText } from '../terminal/plain-text.js';
+import type { Runtime } from './runtime.js';
+
+/** The mails of a run, for people: what nobody knows first, then what was sent, and what waits. */
+export async function mailLines(
+  outcome: LoopOutcome,
+  { warehouse, projects }: StepContext,
+  runtime: Runtime,
+): Promise<string[]> {
+  const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
+  const all = (await readDeliveries(warehouse)).filter((delivery) =>
+    projects.some(({ id }) => id === delivery.project),
+  );
+  const isNew = (delivery: Delivery) => attempted.some((other) => other.message_id === delivery.message_id);
+  const unknown = all.filter(({ state }) => state === 'unknown');
+  const isLatest = ({ report, project, period }: Delivery) =>
+    all.every((other) => other.report !== report || other.project !== project || other.period <= period);
+  const known = all.filter(
+    (delivery) => delivery.state !== 'unknown' && (isLatest(delivery) || isNew(delivery)),
+  );
+  return [
+    ...unknown.map((delivery) => deliveryLine(delivery, runtime)),
+    ...known.map((delivery) =>
+      isNew(delivery) || delivery.state !== 'sent' ? deliveryLine(delivery, runtime) : hadLine(delivery),
+    ),
+    ...held.map(heldLine),
+  ];
+}
+
+/** What became of a delivery, and what can be done about it. */
+export function deliveryLine(delivery: Delivery, { output, workingDirectory }: Runtime): string {
+  const { red, yellow, cyan } = output.colors;
+  const { report, period, recipient, state, via, next_attempt_at, note } = delivery;
+  const what = plainText(`${report} ${period} to ${recipient}`);
+  const words = plainText(note ?? '').replaceAll('\n', ' ');
+  const again = `readership report ${report} --period ${period} --send --force --to ${plainText(recipient)}`;
+  switch (state) {
+    case 'sent':
+      return via === 'outbox' && note !== null
+        ? `${cyan(relative(workingDirectory, note))}  ${what}`
+        : `${what}: sent (${words})`;
+    case 'sending':
+      return `${what}: being sent`;
+    case 'waiting':
+      return yellow(
+        `${what}: not delivered yet (${words}); tried again ${next_attempt_at === null ? 'later' : `from ${moment(next_attempt_at)}`}`,
+      );
+    case 'failed':
+      return red(`${what}: not delivered (${words}). When that is mended: ${again}`);
+    case 'unknown':
+      return red(
+        `${what}: UNKNOWN whether it arrived (${words}). It is not sent again by itself. If they have not had it: ${again}`,
+      );
+  }
+}
+
+/** For a delivery that was made before. */
+export const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>
+  plainText(
+    `${report} ${period} to ${recipient}: had it${settled_at === null ? '' : ` on ${moment(settled_at)}`}, not sent again`,
+  );
+
+const heldLine = ({ report, period, due }: HeldReport): string =>
+  `${report} ${period}: waits for ${counted(due.missingDays, 'missing day')}, until ${moment(due.until)} at the latest`;

@@ -1,0 +1,92 @@
+import { ConfigurationError } from '../errors.js';
+import { type MailAddress, parseMailAddress } from '../mail-address.js';
+import type { Delivery } from '../mail/delivery.js';
+import { DeliveryError } from '../mail/delivery-error.js';
+import { readDeliveries, settleInterrupted } from '../mail/ledger.js';
+import type { StepContext, StepResult } from '../schedule/context.js';
+import { StepRunner } from '../schedule/loop.js';
+import { mailReport, recipientsOf, renderFor } from '../schedule/mailing.js';
+import { publishStep } from '../schedule/steps/publish.js';
+import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
+import { deliveryLine, hadLine } from './mail-lines.js';
+import type { Runtime } from './runtime.js';
+import { reportFaults } from './step-faults.js';
+import { withSteps } from './with-steps.js';
+import type { WorkspaceOptions } from './workspace.js';
+
+export interface SendOptions extends WorkspaceOptions {
+  readonly period?: string;
+  readonly force?: boolean;
+  readonly to?: string;
+}
+
+/** Mails a report now to the configured recipients who have not had it; with `force`, to all of them again. */
+export function sendReport(name: string, options: SendOptions, runtime: Runtime): Promise<ExitCode> {
+  return withSteps(`report ${name} --send`, options, runtime, async (context) => {
+    const recipients = chooseRecipients(recipientsOf(context.settings, name), name, options.to);
+    const runner = new StepRunner(context);
+    const sent = await runner.step('report', () => send(context, name, recipients, options));
+    await runner.step('publish', () => publishStep(context, runner.changed));
+    for (const { delivery, isNew } of sent ?? [])
+      runtime.output.data(
+        isNew || delivery.state !== 'sent' ? deliveryLine(delivery, runtime) : hadLine(delivery),
+      );
+    reportFaults(runner.faults, runtime);
+    return exitCodeOfFaults(runner.faults);
+  });
+}
+
+/** The configured recipients, or the one of them that was asked for. Throws a `ConfigurationError` when there is none. */
+export function chooseRecipients(
+  configured: readonly MailAddress[],
+  report: string,
+  to: string | undefined,
+): readonly MailAddress[] {
+  if (configured.length === 0)
+    throw new ConfigurationError(
+      `Nobody is to get ${report}: name them in the configuration, reports.${report}.to.`,
+    );
+  if (to === undefined) return configured;
+  const chosen = configured.filter((address) => address === parseMailAddress(to));
+  if (chosen.length === 0)
+    throw new ConfigurationError(`${to} does not get ${report}; those who do: ${configured.join(', ')}.`);
+  return chosen;
+}
+
+interface ShownDelivery {
+  readonly delivery: Delivery;
+  /** Attempted by this command. */
+  readonly isNew: boolean;
+}
+
+async function send(
+  context: StepContext,
+  name: string,
+  recipients: readonly MailAddress[],
+  { period, force }: SendOptions,
+): Promise<StepResult<ShownDelivery[]>> {
+  const { projects, warehouse, now } = context;
+  const interrupted = await settleInterrupted(warehouse, now());
+  const detail: ShownDelivery[] = [];
+  const attempted: Delivery[] = [];
+  for (const project of projects) {
+    const rendered = await renderFor(context, warehouse, project, { name, period });
+    const admission = force === true ? ('force' as const) : ('unsettled' as const);
+    const tried = await mailReport(context, project, rendered, { recipients, admission });
+    attempted.push(...tried);
+    const ofReport = (await readDeliveries(warehouse)).filter(
+      (delivery) =>
+        delivery.report === name &&
+        delivery.project === project.id &&
+        delivery.period === rendered.period &&
+        recipients.some((recipient) => recipient === delivery.recipient),
+    );
+    for (const delivery of ofReport)
+      detail.push({ delivery, isNew: tried.some(({ recipient }) => recipient === delivery.recipient) });
+  }
+  const undelivered = attempted.filter(({ state }) => state !== 'sent');
+  const summary = `${attempted.length - undelivered.length} mails sent, ${undelivered.length} not known to be`;
+  const changed = attempted.length + interrupted.length > 0;
+  const result = { detail, summary, changed };
+  return undelivered.length === 0 ? result : { ...result, fault: new DeliveryError(undelivered) };
+}

@@ -1,0 +1,39 @@
+import addressParser from 'nodemailer/lib/addressparser';
+
+declare const addressBrand: unique symbol;
+
+/** A bare mail address, its domain in lower case: two that are equal reach the same mailbox. */
+export type MailAddress = string & { readonly [addressBrand]: true };
+
+/** Who a mail is from: the name may be empty. */
+export interface Sender {
+  readonly name: string;
+  readonly address: MailAddress;
+}
+
+/** As long as SMTP lets an address be (RFC 5321, 4.5.3.1). */
+const MAX_LENGTH = 254;
+
+// Neither spaces nor control characters, so that no address can end a header line and begin another. Domains may be
+// international: they are turned into ASCII when the mail is composed.
+const BARE = /^[^\s\p{Cc}@<>()[\]\\,;:"]+@[^\s\p{Cc}@<>()[\]\\,;:".]+(?:\.[^\s\p{Cc}@<>()[\]\\,;:".]+)*$/u;
+
+/** Reads `docs@example.com`; undefined for anything else. */
+export function parseMailAddress(text: string): MailAddress | undefined {
+  const trimmed = text.trim();
+  if (trimmed.length > MAX_LENGTH || !BARE.test(trimmed)) return undefined;
+  const domainStart = trimmed.indexOf('@') + 1;
+  // The part before the @ is the receiving server's business, and may tell capitals from small letters.
+  return (trimmed.slice(0, domainStart) + trimmed.slice(domainStart).toLowerCase()) as MailAddress;
+}
+
+/** Reads `docs@example.com` or `Readership <docs@example.com>`; undefined for anything else, several included. */
+export function parseSender(text: string): Sender | undefined {
+  const [only, ...others] = addressParser(text);
+  if (only === undefined || 'group' in only || others.length > 0) return undefined;
+  const address = parseMailAddress(only.address);
+  return address === undefined || /\p{Cc}/u.test(only.name) ? undefined : { name: only.name, address };
+}
+
+/** The part after the @. */
+export const domainOf = (address: MailAddress): string => address.slice(address.indexOf('@') + 1);

@@ -1,0 +1,45 @@
+import pMap from 'p-map';
+import { withGrace } from '../grace.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+import type { Admission, Delivery } from './delivery.js';
+import { claim, record } from './ledger.js';
+import type { Message } from './message.js';
+import type { Transport } from './transport.js';
+
+/** So that one slow server does not hold up the other recipients, and none is stormed. */
+const MAX_AT_ONCE = 4;
+
+export interface DeliveryTask {
+  readonly warehouse: Warehouse;
+  readonly transport: Transport;
+  readonly admission: Admission;
+  readonly now: () => Date;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends the mails that may be sent, each recorded before it leaves and after it arrived; the deliveries attempted.
+ * What becomes of one holds up no other. Interrupted, it finishes those under way and begins none.
+ */
+export async function deliver(task: DeliveryTask, messages: readonly Message[]): Promise<Delivery[]> {
+  const faults: unknown[] = [];
+  const attempt = (message: Message) =>
+    deliverOne(task, message).catch((error: unknown) => {
+      faults.push(error);
+    });
+  const attempted = await pMap(messages, attempt, { concurrency: MAX_AT_ONCE });
+  // Only the database can be at fault here, and only once every conversation under way has ended is it thrown.
+  if (faults.length > 0) throw faults[0];
+  return attempted.filter((delivery) => delivery !== undefined);
+}
+
+async function deliverOne(
+  { warehouse, transport, admission, now, signal }: DeliveryTask,
+  message: Message,
+): Promise<Delivery | undefined> {
+  if (signal.aborted) return undefined;
+  const claimed = await claim(warehouse, message, { via: transport.via, admission, now: now() });
+  if (claimed === undefined) return undefined;
+  const outcome = await transport.send(message, withGrace(signal));
+  return record(warehouse, claimed, outcome, now());
+}

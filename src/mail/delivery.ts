@@ -1,0 +1,91 @@
+import { addMilliseconds } from 'date-fns';
+import { z } from 'zod';
+import { timestampColumn } from '../warehouse/query.js';
+
+/**
+ * `sending` is committed before anything leaves; then `sent`, `waiting` (known not to have arrived: tried again at
+ * `next_attempt_at`), `failed` (refused for good, or given up) or `unknown` (it may have arrived, and nobody can tell).
+ */
+const DELIVERY_STATES = ['sending', 'sent', 'waiting', 'failed', 'unknown'] as const;
+
+/** What a delivery is of, and to whom: there is never more than one row for it. */
+export interface DeliveryKey {
+  readonly report: string;
+  readonly project: string;
+  readonly period: string;
+  readonly recipient: string;
+}
+
+export const deliveryRow = z.object({
+  report: z.string(),
+  project: z.string(),
+  period: z.string(),
+  recipient: z.string(),
+  state: z.enum(DELIVERY_STATES),
+  via: z.enum(['smtp', 'outbox']),
+  message_id: z.string(),
+  attempts: z.int(),
+  tried_at: timestampColumn,
+  settled_at: timestampColumn.nullable(),
+  next_attempt_at: timestampColumn.nullable(),
+  note: z.string().nullable(),
+});
+/** A delivery as the ledger has it. */
+export type Delivery = z.infer<typeof deliveryRow>;
+
+/**
+ * How an attempt ended. `later` and `refused` are known not to have arrived; `unknown` is all that is not known. The
+ * words are the server's, or the path of the file.
+ */
+export interface Outcome {
+  readonly kind: 'sent' | 'later' | 'refused' | 'unknown';
+  readonly words: string;
+}
+
+/** Which deliveries to attempt: those due by themselves, all not yet settled, or even those that were made. */
+export type Admission = 'due' | 'unsettled' | 'force';
+
+const MAX_ATTEMPTS = 8;
+const FIRST_RETRY_MS = 5 * 60_000;
+const LAST_RETRY_MS = 4 * 3_600_000;
+
+/** Whether a delivery may be attempted now. One that is known or feared to have arrived needs `force`. */
+export function mayBeTried(delivery: Delivery | undefined, admission: Admission, now: Date): boolean {
+  if (delivery === undefined) return true;
+  switch (delivery.state) {
+    case 'waiting':
+      return admission !== 'due' || delivery.next_attempt_at === null || delivery.next_attempt_at <= now;
+    case 'sent':
+    case 'failed':
+    case 'unknown':
+      return admission === 'force';
+    case 'sending':
+      return false;
+  }
+}
+
+/** The delivery once its attempt has ended. */
+export function settled(delivery: Delivery, { kind, words }: Outcome, now: Date): Delivery {
+  const ended = { ...delivery, settled_at: now, next_attempt_at: null, note: words };
+  switch (kind) {
+    case 'sent':
+      return { ...ended, state: 'sent' };
+    case 'refused':
+      return { ...ended, state: 'failed' };
+    case 'unknown':
+      return { ...ended, state: 'unknown' };
+    case 'later':
+      if (delivery.attempts >= MAX_ATTEMPTS)
+        return { ...ended, state: 'failed', note: `given up after ${delivery.attempts} attempts: ${words}` };
+      return {
+        ...ended,
+        state: 'waiting',
+        settled_at: null,
+        next_attempt_at: addMilliseconds(now, retryDelayMs(delivery.attempts)),
+      };
+  }
+}
+
+/** Doubling from five minutes: what servers that greylist ask for at first, and hours for one that is down. */
+const retryDelayMs = (attempts: number): number =>
+  Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, attempts - 1));

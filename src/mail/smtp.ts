@@ -1,0 +1,124 @@
+import SMTPConnection from 'nodemailer/lib/smtp-connection';
+import { Readable } from 'node:stream';
+import type { Message } from './message.js';
+import type { SmtpServer } from './smtp-server.js';
+
+/** How far a conversation had come: `message` once the first byte of the mail itself was on its way. */
+export type SmtpStage = 'connect' | 'login' | 'envelope' | 'message';
+
+/** A conversation that did not end with the server's acceptance. */
+export interface SmtpFailure {
+  readonly stage: SmtpStage;
+  readonly error: unknown;
+}
+
+/** Bounds of a conversation, in milliseconds. */
+export interface SmtpTimeouts {
+  readonly connectMs: number;
+  /** Silence after which the server is given up. */
+  readonly silenceMs: number;
+  /** All of it, whatever the server does. */
+  readonly totalMs: number;
+}
+
+/** Patient, because a timeout once the mail is on its way leaves it unknown whether it arrived. */
+export const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 30_000, silenceMs: 120_000, totalMs: 300_000 };
+
+/** How long a server may take over QUIT: the mail is accepted, so nothing depends on it. */
+const GOODBYE_MS = 1_000;
+
+/**
+ * Hands one mail to the server over a connection of its own: the server's words of acceptance, or how far it came.
+ *
+ * nodemailer's pooled transport sends a mail again by itself when its connection closes, and the plain one does not
+ * tell whether the mail had begun to leave. Both decide what must be decided here, so this speaks through the layer
+ * below them.
+ */
+export async function speakSmtp(
+  server: SmtpServer,
+  { envelope, bytes }: Message,
+  timeouts: SmtpTimeouts,
+  interruption: AbortSignal,
+): Promise<{ readonly reply: string } | SmtpFailure> {
+  let stage: SmtpStage = 'connect';
+  const connection = new SMTPConnection(connectionOptions(server, timeouts));
+  const signal = AbortSignal.any([interruption, AbortSignal.timeout(timeouts.totalMs)]);
+  const step = stepsOf(connection, signal);
+  try {
+    await step<unknown>((done) => {
+      connection.connect(done);
+    });
+    if (server.login !== undefined && connection.allowsAuth) {
+      stage = 'login';
+      const credentials = { user: server.login.user, pass: server.login.password };
+      await step<unknown>((done) => {
+        connection.login({ credentials }, done);
+      });
+    }
+    stage = 'envelope';
+    // The body is read when the server has asked for it, not before.
+    const body = Readable.from(
+      (function* () {
+        stage = 'message';
+        yield bytes;
+      })(),
+    );
+    const { response } = await step<{ response: string }>((done) => {
+      connection.send({ from: envelope.from, to: envelope.to, size: bytes.length }, body, done);
+    });
+    connection.quit();
+    setTimeout(() => {
+      connection.close();
+    }, GOODBYE_MS).unref();
+    return { reply: response };
+  } catch (error) {
+    connection.close();
+    return { stage, error };
+  }
+}
+
+const connectionOptions = (server: SmtpServer, { connectMs, silenceMs }: SmtpTimeouts) => ({
+  host: server.host,
+  port: server.port,
+  secure: server.secure,
+  requireTLS: server.requireTls,
+  ignoreTLS: false,
+  opportunisticTLS: false,
+  tls: { rejectUnauthorized: true, minVersion: 'TLSv1.2' as const },
+  dnsTimeout: connectMs,
+  connectionTimeout: connectMs,
+  greetingTimeout: connectMs,
+  socketTimeout: silenceMs,
+  socketCloseTimeout: GOODBYE_MS,
+  logger: false,
+});
+
+type Done<Value> = (error?: Error | null, value?: Value) => void;
+
+/** Turns the calls of a connection into promises that also end when the connection does, or when told to stop. */
+function stepsOf(connection: SMTPConnection, signal: AbortSignal) {
+  const lost = new Promise<never>((_, reject) => {
+    connection.on('error', reject);
+    connection.once('end', () => {
+      // The server's last words, if it had any, are told right after this.
+      setImmediate(reject, new Error('the connection ended'));
+    });
+    const stop = () => {
+      reject(new Error('stopped before the server had answered', { cause: signal.reason }));
+    };
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+  // After the last step, nobody waits for it any more.
+  lost.catch(() => undefined);
+  return <Value>(begin: (done: Done<Value>) => void): Promise<Value> =>
+    Promise.race([
+      lost,
+      new Promise<Value>((resolve, reject) => {
+        begin((error, value) => {
+          if (error) reject(error);
+          else resolve(value as Value);
+        });
+      }),
+    ]);
+}

@@ -1,0 +1,70 @@
+import { messageOf } from '../errors.js';
+import { redactor } from '../redact.js';
+import { classify } from './classify.js';
+import type { Delivery, Outcome } from './delivery.js';
+import type { Message } from './message.js';
+import { putIntoOutbox } from './outbox.js';
+import { DEFAULT_TIMEOUTS, speakSmtp, type SmtpFailure, type SmtpStage } from './smtp.js';
+import { parseSmtpUrl, type SmtpServer } from './smtp-server.js';
+
+/** Where mails go. `send` never throws: whatever happens is an outcome. */
+export interface Transport {
+  readonly via: Delivery['via'];
+  readonly send: (message: Message, interruption: AbortSignal) => Promise<Outcome>;
+}
+
+/** A server's words end up in the ledger and on terminals. */
+const MAX_WORDS = 300;
+
+const DOING: Readonly<Record<SmtpStage, string>> = {
+  connect: 'connecting',
+  login: 'logging in',
+  envelope: 'naming sender and recipient',
+  message: 'the mail was on its way',
+};
+
+/** Mails as `.eml` files in a folder. */
+export const outboxTransport = (directory: string): Transport => ({
+  via: 'outbox',
+  send: (message) => putIntoOutbox(directory, message),
+});
+
+/** Mails to the server that the URL names. Throws a `ConfigurationError` when it names none. */
+export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): Transport {
+  const server = parseSmtpUrl(url);
+  const redact = redactor(secretsOf(server));
+  return {
+    via: 'smtp',
+    send: async (message, interruption) => {
+      const result = await speakSmtp(server, message, timeouts, interruption);
+      if ('reply' in result) return { kind: 'sent', words: redact(result.reply).slice(0, MAX_WORDS) };
+      const words = redact(wordsOf(server, result)).slice(0, MAX_WORDS);
+      return { kind: classify(result.stage, replyCodeOf(result.error)), words };
+    },
+  };
+}
+
+/** The password, and the forms in which it crosses the wire: a server may echo any of them. */
+function secretsOf({ login }: SmtpServer): string[] {
+  if (login === undefined) return [];
+  const base64 = (text: string) => Buffer.from(text).toString('base64');
+  const { user, password } = login;
+  return [base64(`\0${user}\0${password}`), base64(password), encodeURIComponent(password), password];
+}
+
+function wordsOf({ host, port }: SmtpServer, { stage, error }: SmtpFailure): string {
+  const reply = responseOf(error);
+  const during = `${host}:${port}, while ${DOING[stage]}`;
+  return reply === undefined ? `${during}: ${messageOf(error)}` : `${during}, said: ${reply}`;
+}
+
+const replyCodeOf = (error: unknown): number | undefined =>
+  error instanceof Error && 'responseCode' in error && typeof error.responseCode === 'number'
+    ? error.responseCode
+    : undefined;
+
+/** The server's own words; nodemailer's typings leave them out. */
+const responseOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'response' in error && typeof error.response === 'string'
+    ? error.response
+    : undefined;

@@ -1,0 +1,142 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import PostalMime from 'postal-mime';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Output } from '../../src/terminal/output.js';
+import { writeMail } from '../../src/commands/report-mail.js';
+import { sendReport, type SendOptions } from '../../src/commands/report-send.js';
+import { day } from '../../src/day.js';
+import { openHistory } from '../../src/warehouse/history.js';
+import { openWarehouse } from '../../src/warehouse/open.js';
+import { readDeliveries } from '../../src/mail/ledger.js';
+import { type MailServer, startMailServer } from '../mail/mail-server.js';
+import { loadDays } from '../mail/site.js';
+
+const CONFIGURATION = `
+baseUrl: https://platform.example.com
+projects: [{ id: prj_1, name: Acme Docs }]
+mail: { from: Readership <readership@example.com> }
+reports: { weekly: { to: [docs@example.com, lead@example.com] } }
+`;
+
+let server: MailServer;
+let directory: string;
+
+beforeEach(async () => {
+  server = await startMailServer();
+  directory = await mkdtemp(join(tmpdir(), 'readership-send-'));
+  await writeFile(join(directory, 'readership.yaml'), CONFIGURATION);
+  await mkdir(join(directory, 'data'));
+  const options = { command: 'test', now: () => new Date(), maxWaitMs: 0 };
+  const warehouse = await openWarehouse(join(directory, 'data/warehouse.duckdb'), options);
+  await loadDays(warehouse, day('2026-11-02'), day('2026-11-15'));
+  await warehouse.close();
+});
+
+afterEach(async () => {
+  await server.close();
+  await rm(directory, { recursive: true });
+});
+
+function runtime(environment: Record<string, string>) {
+  const [out, err] = [new PassThrough(), new PassThrough()];
+  const output = new Output(out, err, false);
+  const now = () => new Date('2026-11-16T09:00:00Z');
+  const { signal } = new AbortController();
+  return { out, err, runtime: { workingDirectory: directory, environment, now, signal, output } };
+}
+
+async function send(options: SendOptions, url = `smtp://127.0.0.1:${server.port}`) {
+  const { out, err, runtime: its } = runtime({ READERSHIP_SMTP_URL: url });
+  const exitCode = await sendReport('weekly', options, its);
+  return {
+    exitCode,
+    lines: String(out.read() ?? '')
+      .trimEnd()
+      .split('\n'),
+    notes: String(err.read() ?? ''),
+  };
+}
+
+const copies = (recipient: string) => server.accepted.get(recipient)?.length ?? 0;
+
+describe('readership report weekly --send', () => {
+  it('mails it to those who have not had it, and says who had it and when', async () => {
+    const first = await send({});
+    expect(first).toEqual({
+      exitCode: 0,
+      lines: [
+        'weekly 2026-W46 to docs@example.com: sent (250 queued)',
+        'weekly 2026-W46 to lead@example.com: sent (250 queued)',
+      ],
+      notes: '',
+    });
+    const second = await send({});
+    expect(second.lines).toEqual([
+      'weekly 2026-W46 to docs@example.com: had it on 16 Nov 2026 at 09:00 UTC, not sent again',
+      'weekly 2026-W46 to lead@example.com: had it on 16 Nov 2026 at 09:00 UTC, not sent again',
+    ]);
+    expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
+  });
+
+  it('says who may have had it, and what to do; forced, it goes to that recipient again, and to no other', async () => {
+    server.behaviours.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
+    const first = await send({});
+    expect(first.exitCode).toBe(1);
+    const again = 'readership report weekly --period 2026-W46 --send --force --to docs@example.com';
+    expect(first.lines[0]).toContain('UNKNOWN whether it arrived');
+    expect(first.lines[0]).toContain(again);
+    const second = await send({});
+    expect(second.exitCode).toBe(0);
+    expect(second.lines[0]).toContain('UNKNOWN');
+    const forced = await send({ force: true, to: 'docs@example.com', period: '2026-W46' });
+    expect(forced.lines).toEqual(['weekly 2026-W46 to docs@example.com: sent (250 queued)']);
+    expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
+  });
+
+  it('asks to be tried later when a server refused for now, and does not wait for its time when asked again', async () => {
+    server.behaviours.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
+    const first = await send({});
+    expect(first.exitCode).toBe(75);
+    expect(first.lines[0]).toMatch(/not delivered yet .*451.*; tried again from 16 Nov 2026 at 09:05 UTC/);
+    expect((await send({})).lines[0]).toContain('sent (250 queued)');
+  });
+
+  it('publishes the deliveries, for SQL', async () => {
+    await send({});
+    const history = await openHistory(join(directory, 'data/history.duckdb'));
+    expect(await readDeliveries(history)).toMatchObject([{ state: 'sent' }, { state: 'sent' }]);
+    history.close();
+  });
+
+  it('puts the mails into the outbox without a mail server, and says where', async () => {
+    const { lines } = await send({}, '');
+    expect(lines[0]).toMatch(
+      /^data\/outbox\/weekly-2026-W46-docs@example\.com-\w+\.eml {2}weekly 2026-W46 to/,
+    );
+    expect((await readFile(join(directory, lines[0]?.split('  ')[0] ?? ''))).length).toBeGreaterThan(1000);
+  });
+
+  it('is refused for somebody who is not a recipient, and for a report without any', async () => {
+    await expect(send({ to: 'eve@example.com' })).rejects.toThrow(
+      'eve@example.com does not get weekly; those who do: docs@example.com, lead@example.com.',
+    );
+    const { runtime: its } = runtime({});
+    await expect(sendReport('improve', {}, its)).rejects.toThrow('reports.improve.to');
+  });
+});
+
+describe('readership report weekly --format eml', () => {
+  it('writes the mail of the first recipient, and sends and records nothing', async () => {
+    await send({ to: 'lead@example.com' });
+    const { out, runtime: its } = runtime({});
+    expect(await writeMail('weekly', { output: 'weekly.eml' }, its)).toBe(0);
+    const mail = await PostalMime.parse(await readFile(join(directory, 'weekly.eml')));
+    expect(mail.to).toMatchObject([{ address: 'docs@example.com' }]);
+    expect(mail.subject).toContain('Acme Docs');
+    expect(out.read()).toBeNull();
+    expect(copies('docs@example.com')).toBe(0);
+  });
+});

@@ -1,0 +1,87 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadConfiguration } from '../../src/config/load.js';
+import { parseSmtpUrl } from '../../src/mail/smtp-server.js';
+
+let directory: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'readership-config-'));
+});
+
+afterAll(() => rm(directory, { recursive: true }));
+
+async function load(yaml: string) {
+  const file = join(directory, 'readership.yaml');
+  await writeFile(file, `baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n${yaml}`);
+  return (await loadConfiguration(file, directory, {})).settings;
+}
+
+describe('the configuration of mails', () => {
+  it('has recipients normalised, each once', async () => {
+    const { mail, reports } = await load(
+      'mail: { from: Readership <docs@Example.com>, unsubscribe: leave@example.com }\n' +
+        "reports: { weekly: { to: [docs@example.com, ' docs@EXAMPLE.com', lead@example.com] } }",
+    );
+    expect(mail).toEqual({
+      from: { name: 'Readership', address: 'docs@example.com' },
+      unsubscribe: 'leave@example.com',
+    });
+    expect(reports).toMatchObject({
+      patienceHours: 24,
+      weekly: { to: ['docs@example.com', 'lead@example.com'] },
+      improve: { to: [] },
+    });
+  });
+
+  it('needs a sender as soon as there is a recipient', async () => {
+    await expect(load('reports: { weekly: { to: [docs@example.com] } }')).rejects.toThrow(
+      /yaml:3 {2}reports\.weekly\.to: needs mail\.from/,
+    );
+  });
+
+  it.each([
+    [
+      'reports: { weekly: { to: [docs] } }',
+      /reports\.weekly\.to\[0\]: not a mail address: write one such as/,
+    ],
+    ['mail: { from: nobody }', /mail\.from: not a sender/],
+    ['mail: {}', /mail\.from: is missing/],
+    ['mail: { from: a@example.com, password: x }', /mail\.password: no such setting/],
+    ['reports: { patienceHours: -1 }', /reports\.patienceHours/],
+  ])('%s is a fault, told with what to write', async (yaml, message) => {
+    await expect(load(yaml)).rejects.toThrow(message);
+  });
+});
+
+describe('the address of the mail server', () => {
+  it.each([
+    ['smtps://me:p%40ss@smtp.example.com', { port: 465, secure: true, requireTls: false }],
+    ['smtp://me:p%40ss@smtp.example.com', { port: 587, secure: false, requireTls: true }],
+    ['smtp://me:p%40ss@localhost:1025', { port: 1025, secure: false, requireTls: false }],
+    ['smtp://relay.internal:25', { port: 25, secure: false, requireTls: false }],
+    ['smtp://[::1]:25', { host: '::1', port: 25, requireTls: false }],
+  ])('%s', (url, server) => {
+    expect(parseSmtpUrl(url)).toMatchObject(server);
+  });
+
+  it('keeps the password as it was before it was put into an address', () => {
+    expect(parseSmtpUrl('smtps://me%40example.com:p%3A%2F%40ss@smtp.example.com').login).toEqual({
+      user: 'me@example.com',
+      password: 'p:/@ss',
+    });
+  });
+
+  it.each([
+    'smtp.example.com',
+    'https://me:s3cret@smtp.example.com',
+    'smtp://me:s3cret@smtp.example.com/?tls=no',
+    'smtp://me:s3cret%@smtp.example.com',
+    'smtp://me@smtp.example.com',
+    'smtps://me:s3cret@',
+  ])('%s is a fault that does not repeat the password', (url) => {
+    expect(() => parseSmtpUrl(url)).toThrow(/^READERSHIP_SMTP_URL (?!.*s3cret)/s);
+  });
+});

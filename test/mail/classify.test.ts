@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { CLASSIFICATION, classify } from '../../src/mail/classify.js';
+
+// One case a row of the table, in its order: where the conversation was, the server's last word, what it means.
+const CASES = [
+  ['connect', 554, 'later'],
+  ['login', 535, 'later'],
+  ['envelope', 530, 'later'],
+  ['envelope', 550, 'refused'],
+  ['envelope', 451, 'later'],
+  ['message', 421, 'unknown'],
+  ['message', 451, 'later'],
+  ['message', 554, 'refused'],
+  ['message', undefined, 'unknown'],
+] as const;
+
+describe('a failed conversation', () => {
+  it.each(CASES)('while at %s, with the reply %s, means: %s', (stage, code, kind) => {
+    expect(classify(stage, code)).toBe(kind);
+  });
+
+  it('has a case here for every row of the table', () => {
+    expect(CASES.map(([stage, , kind]) => [stage, kind])).toEqual(
+      CLASSIFICATION.map(({ stage, kind }) => [stage, kind]),
+    );
+  });
+
+  it('never counts as not arrived by the silence of a server that had been sent the mail', () => {
+    for (const code of [undefined, 0, 200, 250, 354, 421, 600])
+      expect(classify('message', code)).toBe('unknown');
+  });
+
+  it('always counts as not arrived before the mail was sent', () => {
+    for (const stage of ['connect', 'login', 'envelope'] as const)
+      for (const code of [undefined, 0, 200, 250, 354, 421, 450, 530, 550])
+        expect(classify(stage, code)).not.toBe('unknown');
+  });
+});

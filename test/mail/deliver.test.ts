@@ -1,0 +1,268 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { deliver } from '../../src/mail/deliver.js';
+import type { Admission, Delivery } from '../../src/mail/delivery.js';
+import { readDeliveries, settleInterrupted } from '../../src/mail/ledger.js';
+import { outboxTransport, smtpTransport, type Transport } from '../../src/mail/transport.js';
+import { letter } from './letters.js';
+import { type Behaviour, type MailServer, startMailServer } from './mail-server.js';
+import { testWarehouse, type TestWarehouse } from './warehouse.js';
+
+const TIMEOUTS = { connectMs: 300, silenceMs: 300, totalMs: 2_000 };
+const MONDAY = new Date('2026-11-16T03:00:00Z');
+const hoursLater = (hours: number) => new Date(MONDAY.getTime() + hours * 3_600_000);
+
+let server: MailServer;
+let test: TestWarehouse;
+
+beforeEach(async () => {
+  [server, test] = await Promise.all([startMailServer(), testWarehouse()]);
+});
+
+afterEach(async () => {
+  await Promise.all([server.close(), test.remove()]);
+});
+
+interface Sending {
+  readonly now?: Date;
+  readonly admission?: Admission;
+  readonly transport?: Transport;
+}
+
+async function send(
+  recipients: readonly string[],
+  { now = MONDAY, admission = 'due', transport }: Sending = {},
+): Promise<Delivery[]> {
+  return deliver(
+    {
+      warehouse: test.warehouse,
+      transport: transport ?? smtpTransport(`smtp://127.0.0.1:${server.port}`, TIMEOUTS),
+      admission,
+      now: () => now,
+      signal: new AbortController().signal,
+    },
+    await Promise.all(recipients.map((recipient) => letter(recipient))),
+  );
+}
+
+const take = (recipient: string, ...behaviours: Behaviour[]) => server.behaviours.set(recipient, behaviours);
+const received = (recipient: string): number => server.accepted.get(recipient)?.length ?? 0;
+
+describe('a mail handed to a mail server', () => {
+  it('arrives as it was composed, and never again by itself', async () => {
+    const [delivery] = await send(['docs@example.com']);
+    expect(delivery).toMatchObject({ state: 'sent', via: 'smtp', attempts: 1, note: '250 queued' });
+    expect(await send(['docs@example.com'], { now: hoursLater(1000) })).toEqual([]);
+    expect(await send(['docs@example.com'], { admission: 'unsettled' })).toEqual([]);
+    const { bytes } = await letter('docs@example.com');
+    const [arrived, ...others] = server.accepted.get('docs@example.com') ?? [];
+    expect(others).toEqual([]);
+    expect(arrived?.toString().trimEnd()).toBe(bytes.toString().trimEnd());
+  });
+
+  it('arrives again when that is forced, with the same Message-ID', async () => {
+    const [first] = await send(['docs@example.com']);
+    const [second] = await send(['docs@example.com'], { admission: 'force' });
+    expect(second).toMatchObject({ state: 'sent', attempts: 2, message_id: first?.message_id });
+    expect(received('docs@example.com')).toBe(2);
+    expect(await readDeliveries(test.warehouse)).toHaveLength(1);
+  });
+
+  it.each<[string, Behaviour, Delivery['state'], RegExp, number]>([
+    ['refused for good at RCPT', { on: 'rcpt', do: 550 }, 'failed', /said: 550 says 550/, 0],
+    ['refused for now at RCPT, as by a greylist', { on: 'rcpt', do: 451 }, 'waiting', /said: 451/, 0],
+    ['told at RCPT that the server is shutting down', { on: 'rcpt', do: 421 }, 'waiting', /421/, 0],
+    ['cut off at RCPT', { on: 'rcpt', do: 'drop' }, 'waiting', /naming sender and recipient/, 0],
+    ['not answered at RCPT', { on: 'rcpt', do: 'silence' }, 'waiting', /Timeout/, 0],
+    ['refused for good after DATA', { on: 'data', do: 554 }, 'failed', /said: 554/, 0],
+    ['refused for now after DATA', { on: 'data', do: 451 }, 'waiting', /said: 451/, 0],
+    ['cut off after DATA, and lost', { on: 'data', do: 'drop-lost' }, 'unknown', /on its way/, 0],
+    ['cut off after DATA, yet taken', { on: 'data', do: 'drop-accepted' }, 'unknown', /on its way/, 1],
+    ['not answered after DATA, yet taken', { on: 'data', do: 'silence' }, 'unknown', /Timeout/, 1],
+    ['told after DATA that the server is shutting down', { on: 'data', do: 421 }, 'unknown', /421/, 0],
+    ['answered slowly', { on: 'data', do: 'delay', ms: 200 }, 'sent', /250 queued/, 1],
+  ])('that is %s', async (_, behaviour, state, words, copies) => {
+    take('docs@example.com', behaviour);
+    const [delivery] = await send(['docs@example.com']);
+    expect(delivery?.state).toBe(state);
+    expect(delivery?.note).toMatch(words);
+    expect(received('docs@example.com')).toBe(copies);
+    expect(await readDeliveries(test.warehouse)).toEqual([delivery]);
+  });
+
+  it('is tried again, later and not sooner, when a greylist refused it', async () => {
+    take('docs@example.com', { on: 'rcpt', do: 451 });
+    const [first] = await send(['docs@example.com']);
+    expect(first?.next_attempt_at).toEqual(new Date(MONDAY.getTime() + 5 * 60_000));
+    expect(await send(['docs@example.com'], { now: new Date(MONDAY.getTime() + 299_000) })).toEqual([]);
+    const [second] = await send(['docs@example.com'], { now: new Date(MONDAY.getTime() + 300_000) });
+    expect(second).toMatchObject({ state: 'sent', attempts: 2, next_attempt_at: null });
+    expect(received('docs@example.com')).toBe(1);
+  });
+
+  it('is given up after eight attempts, with the last reason', async () => {
+    take('docs@example.com', ...Array<Behaviour>(9).fill({ on: 'rcpt', do: 451 }));
+    const states: string[] = [];
+    for (let day = 0; day < 9; day++)
+      for (const { state } of await send(['docs@example.com'], { now: hoursLater(24 * day) }))
+        states.push(state);
+    expect(states).toEqual([...Array<string>(7).fill('waiting'), 'failed']);
+    const [delivery] = await readDeliveries(test.warehouse);
+    expect(delivery?.note).toMatch(/^given up after 8 attempts: .*451/);
+  });
+
+  it('is never sent again by itself when nobody knows whether it arrived; but when that is forced', async () => {
+    take('docs@example.com', { on: 'data', do: 'drop-accepted' });
+    await send(['docs@example.com']);
+    expect(await send(['docs@example.com'], { now: hoursLater(1000) })).toEqual([]);
+    expect(await send(['docs@example.com'], { admission: 'unsettled' })).toEqual([]);
+    expect(received('docs@example.com')).toBe(1);
+    const [forced] = await send(['docs@example.com'], { admission: 'force' });
+    expect(forced?.state).toBe('sent');
+  });
+
+  it('arrives though those to others do not', async () => {
+    take('b@example.com', { on: 'rcpt', do: 550 });
+    take('c@example.com', { on: 'rcpt', do: 'silence' });
+    take('d@example.com', { on: 'data', do: 'drop-lost' });
+    const deliveries = await send(['b@example.com', 'c@example.com', 'd@example.com', 'e@example.com']);
+    expect(deliveries.map(({ state }) => state)).toEqual(['failed', 'waiting', 'unknown', 'sent']);
+    expect(received('e@example.com')).toBe(1);
+  });
+
+  it('waits when the server cannot be reached, or does not take the login', async () => {
+    const gone = await startMailServer();
+    await gone.close();
+    const [unreachable] = await send(['a@example.com'], {
+      transport: smtpTransport(`smtp://127.0.0.1:${gone.port}`, TIMEOUTS),
+    });
+    expect(unreachable).toMatchObject({ state: 'waiting' });
+    expect(unreachable?.note).toMatch(/while connecting: .*ECONNREFUSED/);
+  });
+
+  it('is recorded as being sent before it leaves, so that a crash leaves it unknown', async () => {
+    const crash = new Error('the process was killed');
+    const transport: Transport = { via: 'smtp', send: () => Promise.reject(crash) };
+    await expect(send(['docs@example.com'], { transport })).rejects.toBe(crash);
+    const recorded = { state: 'sending', attempts: 1, settled_at: null };
+    expect(await readDeliveries(test.warehouse)).toMatchObject([recorded]);
+    const warehouse = await test.reopen();
+    expect(await send(['docs@example.com'], { admission: 'force' })).toEqual([]);
+    const found = await settleInterrupted(warehouse, hoursLater(1));
+    expect(found).toMatchObject([{ state: 'unknown', settled_at: hoursLater(1) }]);
+    expect(await readDeliveries(warehouse)).toEqual(found);
+    expect(await send(['docs@example.com'])).toEqual([]);
+  });
+});
+
+describe('a server with a certificate that nobody vouches for', () => {
+  it('is given no mail: it waits', async () => {
+    const impostor = await startMailServer({ secure: true });
+    const [delivery] = await send(['a@example.com'], {
+      transport: smtpTransport(`smtps://127.0.0.1:${impostor.port}`, TIMEOUTS),
+    });
+    expect(delivery?.state).toBe('waiting');
+    expect(delivery?.note).toMatch(/while connecting: .*certificate/);
+    await impostor.close();
+  });
+});
+
+describe('a password', () => {
+  const PASSWORD = 'p@ss/wörd:42';
+  const url = (port: number) => `smtp://docs:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`;
+
+  it('logs in', async () => {
+    const seen: string[] = [];
+    const guarded = await startMailServer({
+      authOptional: false,
+      allowInsecureAuth: true,
+      onAuth: ({ username, password }, _, done) => {
+        seen.push(`${username} ${password}`);
+        done(null, { user: username });
+      },
+    });
+    const [delivery] = await send(['a@example.com'], {
+      transport: smtpTransport(url(guarded.port), TIMEOUTS),
+    });
+    expect(delivery?.state).toBe('sent');
+    expect(seen).toEqual([`docs ${PASSWORD}`]);
+    await guarded.close();
+  });
+
+  it('appears nowhere, though the server refuses it and says it aloud', async () => {
+    const guarded = await startMailServer({
+      authOptional: false,
+      allowInsecureAuth: true,
+      onAuth: ({ password }, _, done) => {
+        const base64 = Buffer.from(`\0docs\0${password ?? ''}`).toString('base64');
+        done(Object.assign(new Error(`no to ${password} and ${base64}`), { responseCode: 535 }));
+      },
+    });
+    const [delivery] = await send(['a@example.com'], {
+      transport: smtpTransport(url(guarded.port), TIMEOUTS),
+    });
+    expect(delivery?.state).toBe('waiting');
+    expect(delivery?.note).toContain('while logging in, said: 535 no to [redacted] and [redacted]');
+    await guarded.close();
+  });
+
+  it('is not needed in an address; without the login that a server wants, mails wait', async () => {
+    const guarded = await startMailServer({ authOptional: false, allowInsecureAuth: true });
+    const [delivery] = await send(['a@example.com'], {
+      transport: smtpTransport(`smtp://127.0.0.1:${guarded.port}`, TIMEOUTS),
+    });
+    expect(delivery).toMatchObject({ state: 'waiting', note: expect.stringContaining('530') as string });
+    await guarded.close();
+  });
+});
+
+describe('without a mail server', () => {
+  it('a mail is put into the outbox, whole, once', async () => {
+    const outbox = join(test.directory, 'outbox');
+    const transport = outboxTransport(outbox);
+    const [delivery] = await send(['docs@example.com'], { transport });
+    expect(delivery).toMatchObject({ state: 'sent', via: 'outbox' });
+    expect(await readFile(delivery?.note ?? '')).toEqual((await letter('docs@example.com')).bytes);
+    expect(await send(['docs@example.com'], { transport })).toEqual([]);
+    expect(await readdir(outbox)).toEqual([
+      expect.stringMatching(/^weekly-2026-W46-docs@example\.com-[0-9a-f]{16}\.eml$/),
+    ]);
+  });
+
+  it('no two mails share a file, and none leaves the outbox, whatever recipients are called', async () => {
+    const outbox = join(test.directory, 'outbox');
+    const recipients = [
+      'a/b@example.com',
+      'a_b@example.com',
+      '../../x@example.com',
+      `${'l'.repeat(200)}@example.com`,
+    ];
+    const deliveries = await send(recipients, { transport: outboxTransport(outbox) });
+    expect(deliveries.map(({ state }) => state)).toEqual(['sent', 'sent', 'sent', 'sent']);
+    expect(new Set(await readdir(outbox)).size).toBe(4);
+  });
+
+  it('a mail that cannot be written waits', async () => {
+    const transport = outboxTransport(join(test.directory, 'warehouse.duckdb', 'outbox'));
+    expect(await send(['docs@example.com'], { transport })).toMatchObject([{ state: 'waiting' }]);
+  });
+});
+
+describe('an interruption', () => {
+  it('begins no mail, and lets the one under way come to its end', async () => {
+    take('a@example.com', { on: 'data', do: 'delay', ms: 150 });
+    const interruption = new AbortController();
+    server.onEvent = (event) => {
+      if (event === 'data') interruption.abort();
+    };
+    const transport = smtpTransport(`smtp://127.0.0.1:${server.port}`, TIMEOUTS);
+    const task = { transport, admission: 'due' as const, now: () => MONDAY, signal: interruption.signal };
+    const [first] = await deliver({ ...task, warehouse: test.warehouse }, [await letter('a@example.com')]);
+    expect(first?.state).toBe('sent');
+    expect(await deliver({ ...task, warehouse: test.warehouse }, [await letter('b@example.com')])).toEqual(
+      [],
+    );
+    expect(await readDeliveries(test.warehouse)).toHaveLength(1);
+  });
+});

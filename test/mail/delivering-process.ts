@@ -1,0 +1,30 @@
+// A process that delivers the weekly to some recipients, as a step does: the one that crash.test.ts kills. Its imports
+// of src are those of dist when it runs.
+import { deliver } from '../../src/mail/deliver.js';
+import { settleInterrupted } from '../../src/mail/ledger.js';
+import { compose } from '../../src/mail/message.js';
+import { smtpTransport } from '../../src/mail/transport.js';
+import { parseMailAddress } from '../../src/mail-address.js';
+import { openWarehouse } from '../../src/warehouse/open.js';
+
+const [file = '', url = '', ...recipients] = process.argv.slice(2);
+const now = () => new Date('2026-11-16T03:00:00Z');
+const from = parseMailAddress('readership@example.com');
+if (from === undefined) throw new Error('no sender');
+
+const warehouse = await openWarehouse(file, { command: 'delivering-process', now, maxWaitMs: 5_000 });
+await settleInterrupted(warehouse, now());
+const messages = await Promise.all(
+  recipients.map((recipient) =>
+    compose(
+      { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient },
+      { subject: 'Weekly', html: '<p>Read.</p>', text: 'Read.', pictures: [] },
+      { from: { name: 'Readership', address: from } },
+      now(),
+    ),
+  ),
+);
+const transport = smtpTransport(url, { connectMs: 2_000, silenceMs: 2_000, totalMs: 4_000 });
+const { signal } = new AbortController();
+await deliver({ warehouse, transport, admission: 'due', now, signal }, messages);
+await warehouse.close();

@@ -1,0 +1,36 @@
+import { parseMailAddress, parseSender, type MailAddress, type Sender } from '../../src/mail-address.js';
+import { compose, type MailContent, type Message } from '../../src/mail/message.js';
+
+export function address(text: string): MailAddress {
+  const parsed = parseMailAddress(text);
+  if (parsed === undefined) throw new Error(`not an address: ${text}`);
+  return parsed;
+}
+
+export function sender(text: string): Sender {
+  const parsed = parseSender(text);
+  if (parsed === undefined) throw new Error(`not a sender: ${text}`);
+  return parsed;
+}
+
+/** The smallest PNG: one pixel. */
+const PNG = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+export const content: MailContent = {
+  subject: 'Acme Docs, 9 – 15 Nov 2026: 18,931 human views',
+  html: '<h1>People read — a lot</h1><img src="cid:weekly.daily_views@readership" width="552" alt="Views">',
+  text: 'People read — a lot.\n.\nA line that is a single dot stands above.',
+  pictures: [{ cid: 'weekly.daily_views@readership', png: PNG }],
+};
+
+/** The weekly of `period` for a recipient. */
+export const letter = (recipient: string, period = '2026-W46'): Promise<Message> =>
+  compose(
+    { report: 'weekly', project: 'prj_1', period, recipient },
+    content,
+    { from: sender('Readership <readership@example.com>') },
+    new Date('2026-11-16T03:00:00Z'),
+  );

@@ -1,0 +1,96 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server';
+
+/** What the server does with mail for a recipient. Numbers are reply codes. */
+export type Behaviour =
+  | { readonly on: 'rcpt'; readonly do: number | 'drop' | 'silence' }
+  /** `drop-accepted` and `silence` take the mail and say nothing of it; `drop-lost` loses it. */
+  | { readonly on: 'data'; readonly do: number | 'drop-accepted' | 'drop-lost' | 'silence' }
+  | { readonly on: 'data'; readonly do: 'delay'; readonly ms: number };
+
+/** Where a conversation is; `accepted` before the reply is sent. */
+export type ServerEvent = 'connect' | 'rcpt' | 'data' | 'accepted';
+
+/** A real SMTP server on loopback that remembers what it took. */
+export interface MailServer {
+  readonly port: number;
+  /** Mails taken for good, whether or not the sender was told, by recipient. */
+  readonly accepted: Map<string, Buffer[]>;
+  /** By recipient; everything else is accepted. A list is used up, one a conversation. */
+  readonly behaviours: Map<string, Behaviour[]>;
+  onEvent: (event: ServerEvent, recipient: string) => void;
+  close(): Promise<void>;
+}
+
+export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
+  const accepted = new Map<string, Buffer[]>();
+  const behaviours = new Map<string, Behaviour[]>();
+  const planned = new Map<string, Behaviour>();
+  const drop = ({ id }: SMTPServerSession) => {
+    for (const connection of server.connections) if (connection.id === id) connection._socket.destroy();
+  };
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    logger: false,
+    closeTimeout: 100,
+    onConnect: (_, done) => {
+      mailServer.onEvent('connect', '');
+      done();
+    },
+    onRcptTo: ({ address }, session, done) => {
+      mailServer.onEvent('rcpt', address);
+      const behaviour = behaviours.get(address)?.shift();
+      if (behaviour !== undefined) planned.set(session.id, behaviour);
+      if (behaviour?.on !== 'rcpt') done();
+      else if (behaviour.do === 'drop') drop(session);
+      else if (behaviour.do !== 'silence') done(reply(behaviour.do));
+    },
+    onData: (stream, session, done) => {
+      const recipient = session.envelope.rcptTo[0]?.address ?? '';
+      mailServer.onEvent('data', recipient);
+      const behaviour = planned.get(session.id);
+      const parts: Buffer[] = [];
+      stream.on('data', (part: Buffer) => parts.push(part));
+      stream.on('end', () => {
+        const take = () => {
+          accepted.set(recipient, [...(accepted.get(recipient) ?? []), Buffer.concat(parts)]);
+          mailServer.onEvent('accepted', recipient);
+        };
+        if (behaviour?.on !== 'data') {
+          take();
+          done(null, 'queued');
+        } else if (behaviour.do === 'delay') {
+          setTimeout(() => {
+            take();
+            done(null, 'queued');
+          }, behaviour.ms);
+        } else if (typeof behaviour.do === 'number') done(reply(behaviour.do));
+        else {
+          if (behaviour.do !== 'drop-lost') take();
+          if (behaviour.do !== 'silence') drop(session);
+        }
+      });
+    },
+    ...options,
+  });
+  // A client that is killed resets its connection; that is what these tests are about.
+  server.on('error', () => undefined);
+  const mailServer: MailServer = {
+    port: 0,
+    accepted,
+    behaviours,
+    onEvent: () => undefined,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(resolve);
+      }),
+  };
+  const listening = server.listen(0, '127.0.0.1');
+  await once(listening, 'listening');
+  return Object.assign(mailServer, { port: (listening.address() as AddressInfo).port });
+}
+
+const reply = (responseCode: number): Error =>
+  Object.assign(new Error(`says ${responseCode}`), { responseCode });

@@ -1,0 +1,92 @@
+import PostalMime from 'postal-mime';
+import { describe, expect, it } from 'vitest';
+import { compose } from '../../src/mail/message.js';
+import { address, content, letter, sender } from './letters.js';
+
+const now = new Date('2026-11-16T03:00:00Z');
+const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: 'docs@example.com' };
+const from = sender('"Readership, Ltd." <readership@example.com>');
+
+const composed = async (changes: Partial<typeof key> = {}) => {
+  const message = await compose(
+    { ...key, ...changes },
+    content,
+    { from, unsubscribe: address('leave@example.com') },
+    now,
+  );
+  const parsed = await PostalMime.parse(message.bytes);
+  const header = (name: string) => parsed.headers.find((header) => header.key === name)?.value;
+  return { message, parsed, header };
+};
+
+describe('a mail', () => {
+  it('is text and HTML as alternatives, with the pictures related to the HTML', async () => {
+    const { message, parsed } = await composed();
+    const types = [...message.bytes.toString().matchAll(/^Content-Type: ([a-z/]+)/gm)].map(
+      ([, type]) => type,
+    );
+    expect(types).toEqual([
+      'multipart/alternative',
+      'text/plain',
+      'multipart/related',
+      'text/html',
+      'image/png',
+    ]);
+    expect(parsed.text?.trim()).toBe(content.text);
+    expect(parsed.html?.trim()).toBe(content.html);
+    const [picture, ...others] = parsed.attachments;
+    expect(others).toEqual([]);
+    expect(picture).toMatchObject({
+      contentId: '<weekly.daily_views@readership>',
+      disposition: 'inline',
+      related: true,
+      mimeType: 'image/png',
+    });
+    expect(Buffer.from(picture?.content as ArrayBuffer)).toEqual(content.pictures[0]?.png);
+  });
+
+  it('names sender, one recipient, subject and date, and says that a machine wrote it', async () => {
+    const { parsed, header } = await composed();
+    expect(parsed.from).toMatchObject({ name: 'Readership, Ltd.', address: 'readership@example.com' });
+    expect(parsed.to).toMatchObject([{ address: 'docs@example.com' }]);
+    expect(parsed.subject).toBe(content.subject);
+    expect(new Date(parsed.date ?? '')).toEqual(now);
+    expect(header('auto-submitted')).toBe('auto-generated');
+    expect(parsed.headers.filter(({ key }) => key.startsWith('x-'))).toEqual([]);
+  });
+
+  it('can be unsubscribed from by mail when an address for that is configured, and only then', async () => {
+    expect((await composed()).header('list-unsubscribe')).toBe(
+      '<mailto:leave@example.com?subject=unsubscribe>',
+    );
+    expect((await letter('docs@example.com')).bytes.toString()).not.toContain('List-Unsubscribe');
+  });
+
+  it('has an id of its report, project, period and recipient, under the domain it is from', async () => {
+    const { parsed } = await composed();
+    expect(parsed.messageId).toMatch(/^<readership\.[0-9a-f]{32}@example\.com>$/);
+    const others = await Promise.all([
+      composed({ report: 'improve' }),
+      composed({ project: 'prj_2' }),
+      composed({ period: '2026-W47' }),
+      composed({ recipient: 'lead@example.com' }),
+    ]);
+    expect(new Set([parsed.messageId, ...others.map(({ message }) => message.id)]).size).toBe(5);
+  });
+
+  it('is the same, byte by byte, when it is composed again', async () => {
+    expect((await composed()).message.bytes).toEqual((await composed()).message.bytes);
+  });
+
+  it('reaches an international domain by its ASCII name', async () => {
+    const { message } = await composed({ recipient: 'docs@müller.example' });
+    expect(message.envelope.to).toBe('docs@xn--mller-kva.example');
+  });
+
+  it('cannot be given another header by its subject', async () => {
+    const subject = 'Views\r\nBcc: eve@example.com';
+    const message = await compose(key, { ...content, subject }, { from }, now);
+    const { headers } = await PostalMime.parse(message.bytes);
+    expect(headers.some(({ key }) => key === 'bcc')).toBe(false);
+  });
+});

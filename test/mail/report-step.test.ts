@@ -1,0 +1,128 @@
+import { join } from 'node:path';
+import PostalMime from 'postal-mime';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { settingsSchema } from '../../src/config/schema.js';
+import { day } from '../../src/day.js';
+import { DeliveryError } from '../../src/mail/delivery-error.js';
+import { claim } from '../../src/mail/ledger.js';
+import { smtpTransport } from '../../src/mail/transport.js';
+import { reportStep } from '../../src/schedule/steps/report.js';
+import { letter } from './letters.js';
+import { type MailServer, startMailServer } from './mail-server.js';
+import { loadDays } from './site.js';
+import { testWarehouse, type TestWarehouse } from './warehouse.js';
+
+const settings = settingsSchema.parse({
+  baseUrl: 'http://127.0.0.1',
+  projects: [{ id: 'prj_1', name: 'Acme Docs' }],
+  mail: { from: 'Readership <readership@example.com>' },
+  reports: { weekly: { to: ['docs@example.com', 'lead@example.com'] } },
+});
+const MONDAY = '2026-11-16T03:00:00Z';
+
+let server: MailServer;
+let test: TestWarehouse;
+
+beforeEach(async () => {
+  [server, test] = await Promise.all([startMailServer(), testWarehouse()]);
+});
+
+afterEach(async () => {
+  await Promise.all([server.close(), test.remove()]);
+});
+
+const report = (time: string) =>
+  reportStep({
+    ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: undefined },
+    historyFile: join(test.directory, 'history.duckdb'),
+    reportsDir: join(test.directory, 'reports'),
+    clientOf: () => {
+      throw new Error('reports do not ask the platform');
+    },
+    transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
+    now: () => new Date(time),
+    signal: new AbortController().signal,
+    observer: {},
+  });
+
+const mailsTo = (recipient: string): Buffer[] => server.accepted.get(recipient) ?? [];
+
+describe('the report step', () => {
+  it('mails the week that has ended to everyone, once, however often it runs', async () => {
+    await loadDays(test.warehouse, day('2026-10-12'), day('2026-11-15'));
+    const first = await report(MONDAY);
+    expect(first).toMatchObject({
+      changed: true,
+      summary: '1 pages rendered, 2 mails sent, 0 not known to be',
+    });
+    for (const time of [MONDAY, '2026-11-16T04:00:00Z', '2026-11-22T23:59:00Z']) {
+      const again = await report(time);
+      expect(again.detail.deliveries).toEqual([]);
+      expect(again.changed).toBe(false);
+    }
+    for (const recipient of ['docs@example.com', 'lead@example.com'])
+      expect(mailsTo(recipient)).toHaveLength(1);
+    const mail = await PostalMime.parse(mailsTo('docs@example.com')[0] ?? '');
+    expect(mail.subject).toContain('5,348 human views');
+    expect(mail.text).toContain('5,348');
+    expect(mail.html).toContain('5,348');
+  });
+
+  it('waits for a missing day until it is loaded', async () => {
+    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-14'));
+    const { detail } = await report(MONDAY);
+    expect(detail.deliveries).toEqual([]);
+    expect(detail.held).toMatchObject([
+      {
+        report: 'weekly',
+        period: '2026-W46',
+        due: { missingDays: 1, until: new Date('2026-11-17T02:15:00Z') },
+      },
+    ]);
+    await loadDays(test.warehouse, day('2026-11-15'), day('2026-11-15'));
+    expect((await report('2026-11-16T05:00:00Z')).detail.deliveries).toHaveLength(2);
+  });
+
+  it('goes out without the missing day when patience is over, and says so', async () => {
+    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-14'));
+    expect((await report('2026-11-17T02:14:00Z')).detail.deliveries).toEqual([]);
+    expect((await report('2026-11-17T02:15:00Z')).detail.deliveries).toHaveLength(2);
+    const mail = await PostalMime.parse(mailsTo('docs@example.com')[0] ?? '');
+    for (const part of [mail.text, mail.html]) expect(part).toMatch(/Sun\s+15\s+Nov\s+is\s+not\s+loaded/);
+  });
+
+  it('tells of a mail that a killed process left half sent, once as a fault, and does not send it again', async () => {
+    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
+    const now = new Date(MONDAY);
+    await claim(test.warehouse, await letter('docs@example.com'), { via: 'smtp', admission: 'due', now });
+    const { detail, fault } = await report('2026-11-16T04:00:00Z');
+    expect(detail.deliveries).toMatchObject([
+      { recipient: 'docs@example.com', state: 'unknown' },
+      { recipient: 'lead@example.com', state: 'sent' },
+    ]);
+    expect(fault).toBeInstanceOf(DeliveryError);
+    expect(fault).toMatchObject({
+      exitCode: 1,
+      message: expect.stringContaining('docs@example.com') as string,
+    });
+    expect(mailsTo('docs@example.com')).toEqual([]);
+    expect((await report('2026-11-16T05:00:00Z')).fault).toBeUndefined();
+  });
+
+  it('is to be tried later when all that failed will be, and keeps trying when the next week has begun', async () => {
+    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
+    server.behaviours.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
+    const { fault } = await report('2026-11-22T23:58:00Z');
+    expect(fault).toMatchObject({ exitCode: 75 });
+    const { detail } = await report('2026-11-23T00:04:00Z');
+    expect(detail.deliveries).toMatchObject([
+      { recipient: 'docs@example.com', period: '2026-W46', state: 'sent', attempts: 2 },
+    ]);
+  });
+
+  it('sends no old news after weeks offline', async () => {
+    await loadDays(test.warehouse, day('2026-11-02'), day('2026-12-06'));
+    const { detail } = await report('2026-12-07T03:00:00Z');
+    expect(detail.deliveries.map(({ period }) => period)).toEqual(['2026-W49', '2026-W49']);
+  });
+});
