@@ -1,4 +1,5 @@
--- Grain: one row per agent job that is not over, or was planned or ended in the reported week or since.
+-- Grain: one row per agent job that is not over, or was planned or ended in the reported week or since; what was merged
+-- needs nobody any more.
 SELECT
   jobs.id,
   jobs.path,
@@ -22,5 +23,6 @@ FROM
   ) AS week USING (path)
 WHERE
   jobs.project = $project
+  AND jobs.merged_on IS NULL
   AND (jobs.ended_at IS NULL OR jobs.ended_at >= $from::DATE OR jobs.planned_at >= $from::DATE)
 ORDER BY jobs.id

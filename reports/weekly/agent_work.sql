@@ -1,5 +1,5 @@
--- Grain: one row per agent job that is not over, or ended in the reported week or since.
+-- Grain: one row per agent job that is not over, or ended in the reported week or since, and is not merged yet.
 SELECT id, path, state, remote_status, pr_link, planned_at, ended_at, note
 FROM jobs
-WHERE project = $project AND (ended_at IS NULL OR ended_at >= $from::DATE)
+WHERE project = $project AND merged_on IS NULL AND (ended_at IS NULL OR ended_at >= $from::DATE)
 ORDER BY id

@@ -1,3 +1,4 @@
+import { effectWords } from '../agents/effect-words.js';
 import type { Job } from '../agents/ledger.js';
 import type { Message } from '../agents/message-ledger.js';
 import type { JobEffect } from '../agents/read-effects.js';
@@ -5,7 +6,6 @@ import type { Transition } from '../agents/transitions.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from './columns.js';
-import { effectWords } from './effect-words.js';
 import { plainText } from '../terminal/plain-text.js';
 
 /** Notes in a list are cut to this. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Period, Calendar } from './period.js';
 import { parsePeriod, titleOf } from './period.js';
 import { readPalette } from './palette.js';
-import { ignoreMissing } from './places.js';
+import { ignoreMissing } from '../places.js';
 import { fillTemplate, readTemplates } from './templates.js';
 import { writeWhole } from './write.js';
 

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { CALM, effectOfChange, LIVELY } from '../../bench/scenarios/changed-page.js';
 import { type EffectSample, measureEffect } from '../../src/agents/effect.js';
 import { readEffects } from '../../src/agents/read-effects.js';
-import { effectWords } from '../../src/commands/effect-words.js';
+import { effectWords } from '../../src/agents/effect-words.js';
 import { day } from '../../src/day.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { type DailyReading, readingSql, steadyPages } from './reading.js';

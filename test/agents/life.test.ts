@@ -77,6 +77,21 @@ describe('the whole life of jobs, through the command line', () => {
     ]);
   });
 
+  it('reports each of them', async () => {
+    const { stdout } = await run('report', 'improve', '--format', 'text');
+    const sections = stdout.split(/\n\n\n/).map((section) => section.split('\n').filter(Boolean));
+    const pages = Object.fromEntries(
+      sections.map(([title, ...lines]) => [title, lines.filter((line) => line.startsWith('/'))]),
+    );
+    expect(pages).toMatchObject({
+      'WAITING FOR YOUR REVIEW': ['/guides/page-2', '/guides/page-5'],
+      'COMPLETED WITHOUT A CHANGE': ['/guides/page-3'],
+      FAILED: ['/guides/page-4'],
+      UNCONFIRMED: ['/guides/page-6'],
+      SKIPPED: ['/guides/page-1'],
+    });
+  });
+
   it('follows up: reopened, then completed', async () => {
     expect((await run('jobs', 'message', '2', 'Mention the rate limits.')).stdout).toMatch(/^job 2 +active/);
     expect((await states())[1]).toEqual(['active', false]);

@@ -41,5 +41,13 @@ export async function fullHistory(): Promise<TestHistory> {
       *, 'prj_1' AS project, 'number 3 in sustained reading: 1,204 human and 870 AI views in a median week of the last 8' AS reason,
       'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at, 'The connection was reset' || chr(10) || 'Forged line' AS note
     FROM (VALUES ${jobs.join(', ')}) AS job (id, path, state, pr_link, ended_at)`);
+  const choices = HOSTILE_PATHS.flatMap((path, index) => [
+    `(${literal(path)}, ${index % 2 === 0}, 'has job ${index}')`,
+    `(${literal(`/skipped-${index}`)}, false, 'excluded by improve.exclude')`,
+  ]);
+  await history.run(`
+    INSERT INTO page_choices
+    SELECT 'prj_1', path, TIMESTAMP '2026-11-17', is_flagged, why, 1204, 870
+    FROM (VALUES ${choices.join(', ')}) AS choice (path, is_flagged, why)`);
   return history;
 }

@@ -26,7 +26,18 @@ async function mailOf(name: string): Promise<ReportMail> {
 
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   weekly: ['What moved', 'Most read', 'AI reads it', 'People read it', 'New this week', 'Agent work'],
-  improve: ['Waiting for', 'Newly flagged', 'Unconfirmed', 'Running', 'Failed', 'without a change'],
+  improve: [
+    ...[
+      'Waiting for',
+      'Newly flagged',
+      'Worth an agent',
+      'Unconfirmed',
+      'Running',
+      'Failed',
+      'without a change',
+    ],
+    ...['After earlier work', 'Skipped'],
+  ],
 };
 
 describe.each(['weekly', 'improve'])('the mail of %s', (name) => {

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { effectWords } from '../../agents/effect-words.js';
+import { jobEffectRow } from '../../agents/read-effects.js';
 import { webLink } from '../../format/paths.js';
 import { counted } from '../../format/numbers.js';
 import type { Answers } from '../answers.js';
@@ -9,7 +11,20 @@ const count = z.number().int().nonnegative();
 
 const improveRows = z.object({
   jobs: z.array(job.extend({ reason: z.string(), newly_flagged: z.boolean(), human: count, ai: count })),
+  effects: z.array(jobEffectRow),
+  choices: z.array(
+    z.object({
+      path: z.string(),
+      is_flagged: z.boolean(),
+      why: z.string(),
+      weekly_human: z.number(),
+      weekly_ai: z.number(),
+    }),
+  ),
 });
+
+/** Pages left out beyond these are counted. */
+const SKIPPED_LISTED = 10;
 
 /** A job, with the views of its page in the reported week. */
 interface ImproveJob {
@@ -26,15 +41,37 @@ interface ImproveJob {
   readonly note: string | null;
 }
 
+/** Reading of a page beside that of untouched pages, in a sentence. */
+interface ImproveEffect {
+  readonly path: string;
+  readonly job: number;
+  readonly words: string;
+}
+
+/** A page that has no job, and why it deserves one or was left out. */
+interface ChosenPage {
+  readonly path: string;
+  readonly why: string;
+  /** In a median week. */
+  readonly human: number;
+  readonly ai: number;
+}
+
 /** The improve report, before it is shown in any way: the jobs by what they mean for the reader. */
 export interface ImproveModel extends Readonly<Record<JobGroup, readonly ImproveJob[]>> {
   readonly summary: string;
   /** Planned in the week or since, whatever became of them. */
   readonly flagged: readonly ImproveJob[];
+  /** Flagged in `mode: plan`: nothing was created for them. */
+  readonly proposed: readonly ChosenPage[];
+  readonly effects: readonly ImproveEffect[];
+  readonly skipped: readonly ChosenPage[];
+  /** Pages skipped beyond those that are listed. */
+  readonly moreSkipped: number;
 }
 
 export function improveModel(answers: Answers): ImproveModel {
-  const rows = improveRows.parse(answers).jobs;
+  const { jobs: rows, effects, choices } = improveRows.parse(answers);
   const jobs = rows.map((row) => ({
     id: row.id,
     path: row.path,
@@ -56,7 +93,25 @@ export function improveModel(answers: Answers): ImproveModel {
     unconfirmed: of('unconfirmed'),
   };
   const flagged = jobs.filter((_, index) => rows[index]?.newly_flagged === true);
-  return { summary: summaryOf(groups.ready.length, flagged.length, groups), ...groups, flagged };
+  const pages = choices.map(({ weekly_human, weekly_ai, ...page }) => ({
+    ...page,
+    human: Math.round(weekly_human),
+    ai: Math.round(weekly_ai),
+  }));
+  const skipped = pages.filter(({ is_flagged }) => !is_flagged);
+  return {
+    summary: summaryOf(groups.ready.length, flagged.length, groups),
+    ...groups,
+    flagged,
+    proposed: pages.filter(({ is_flagged }) => is_flagged),
+    effects: effects.map((effect) => ({
+      path: effect.path,
+      job: effect.job,
+      words: effectWords(effect),
+    })),
+    skipped: skipped.slice(0, SKIPPED_LISTED),
+    moreSkipped: Math.max(0, skipped.length - SKIPPED_LISTED),
+  };
 }
 
 /** What there is to do, in a sentence. */

@@ -1,5 +1,5 @@
-import type { Effect } from '../agents/effect.js';
-import type { JobEffect } from '../agents/read-effects.js';
+import type { Effect } from './effect.js';
+import type { JobEffect } from './read-effects.js';
 import { longDay } from '../format/days.js';
 import { counted, signedPercent } from '../format/numbers.js';
 

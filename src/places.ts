@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 
-// Both src/reports and dist/reports lie two levels below the package.
-const packageDir = fileURLToPath(new URL('../../', import.meta.url));
+// Both src and dist lie right below the package.
+const packageDir = fileURLToPath(new URL('../', import.meta.url));
 
 /** Where reports and templates are looked for: those of the workspace come before the built-in ones. */
 export const searchedDirs = (workspaceDir: string | undefined): string[] =>
