@@ -3,7 +3,7 @@ import { readHour } from '../budget/budget.js';
 import { usedRequests } from '../budget/hour.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
-import { moment, plainDayRange } from '../format/days.js';
+import { longDay, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { readDayLedger } from '../history/ledger.js';
 import { DUE_ORDER, type ExportPlan, planExport, type PlannedDay } from '../history/plan.js';
@@ -85,6 +85,8 @@ function planLines(
     return [
       `${name}: the first day is not known yet. The first export asks the platform for it, in ${requestsToFindFirstDay(lastEndedDay(now))} requests at most, and then loads every day since.`,
     ];
+  if (plan.range.first > plan.range.last)
+    return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`];
   const budget =
     limit === 'unlimited' ? '' : ` of ${limit} an hour, ${usedThisHour} of them used in the last hour`;
   const end =

@@ -3,7 +3,7 @@ import type { ExportOutcome } from '../history/export.js';
 import type { ExportPlan } from '../history/plan.js';
 import type { DayResult } from '../history/load.js';
 import type { Check } from '../history/verification.js';
-import { moment, plainDayRange } from '../format/days.js';
+import { longDay, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { ProjectExport } from '../schedule/steps/export.js';
 import { duration, type ExportCost } from '../terminal/export-progress.js';
@@ -13,6 +13,8 @@ export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCos
   const name = project.name ?? project.id;
   if (outcome === undefined) return [`${name}: the platform has no views yet, so there is nothing to load.`];
   const { plan, results, check } = outcome;
+  if (plan.range.first > plan.range.last)
+    return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`];
   const loaded = results.filter((result) => result.outcome !== 'failed');
   const rows = loaded.reduce((sum, result) => sum + result.rows, 0);
   const added = loaded.filter((result) => result.outcome === 'added').length;

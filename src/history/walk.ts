@@ -89,7 +89,8 @@ async function walkOnce(
 
 /** Whether a first page is that of a stored day which goes on: the interface promises no order, so any rows will do. */
 function isStartOf(stored: DayViews, page: ViewsResponse): boolean {
-  if (!page.hasMore || page.views.length === 0 || !equalCounts(stored.totals, page.totals)) return false;
+  const goesOn = page.hasMore && page.views.length > 0 && page.views.length < stored.rows.length;
+  if (!goesOn || !equalCounts(stored.totals, page.totals)) return false;
   const byPath = new Map(stored.rows.map((row) => [row.path, row]));
   return page.views.every((row) => {
     const known = byPath.get(row.path);

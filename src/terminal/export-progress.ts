@@ -45,6 +45,7 @@ export class ExportProgress {
     this.#rows = 0;
     this.#startedMs = this.#lastLineMs = performance.now();
     const { days, alreadyFinal, range } = plan;
+    if (range.first > range.last) return;
     this.output.note(
       `${this.#name}: ${counted(days.length, 'day')} to load of ${plainDayRange(range)}` +
         (alreadyFinal === 0 ? '' : `; ${counted(alreadyFinal, 'day')} already final`),

@@ -17,7 +17,10 @@ async function setUp() {
   const sandbox = await serveSandbox({ firstDay: daysAgo(DAYS), pages: 300 });
   sandbox.setFaults([{ on: 'views', kind: 'latency', delayMs: 15 }]);
   // Its start is configured, so that all requests are for days.
-  const cwd = await workspaceOf(sandbox, `history: { start: ${daysAgo(DAYS)}, concurrency: 3 }\n`);
+  const cwd = await workspaceOf(
+    sandbox,
+    `history: { start: ${daysAgo(DAYS)}, concurrency: 3, requestsPerHour: unlimited }\n`,
+  );
   return { sandbox, cwd };
 }
 
