@@ -17,7 +17,7 @@ const PROBED_WEEKLY = 0.2;
 const PAGE_NOISE = 0.14;
 const DRIFT = 0.08;
 
-export type Audience = 'human' | 'ai';
+type Audience = 'human' | 'ai';
 
 export interface SimulatedSite {
   readonly views: readonly { day: Day; path: string; human: number; ai: number }[];

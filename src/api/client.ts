@@ -78,7 +78,17 @@ export class Client {
       'GET',
       `/v1/analytics/:project/views?${search.toString()}`,
     );
-    return this.#read(operation, viewsResponseSchema, this.#options.pace ?? this.#pace, options);
+    return this.#read(operation, viewsResponseSchema, this.#viewsPace, options);
+  }
+
+  /** Whether that many pages of views could be asked for now: see `Pace`. */
+  hasRoom(requests: number, priority: Priority): Promise<boolean> {
+    return this.#viewsPace.hasRoom(requests, priority);
+  }
+
+  /** Waits until that many pages of views could be asked for: see `Pace`. */
+  room(requests: number, priority: Priority, signal?: AbortSignal): Promise<void> {
+    return this.#viewsPace.room(requests, priority, signal);
   }
 
   /** Creates an agent job. Sent once. Throws a `RangeError` for an empty prompt. */
@@ -106,6 +116,10 @@ export class Client {
 
   close(): Promise<void> {
     return this.#transport.close();
+  }
+
+  get #viewsPace(): Pace {
+    return this.#options.pace ?? this.#pace;
   }
 
   #operation(name: string, method: Operation['method'], path: string): Operation {

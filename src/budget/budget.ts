@@ -58,6 +58,12 @@ interface LedgerEntry {
   readonly paused_until: Date | null;
 }
 
+interface Refusal {
+  readonly at: Date;
+  /** What the server asked to wait, where it said so. */
+  readonly retryAfterMs: number | undefined;
+}
+
 interface Block {
   readonly id: string;
   readonly reservedAt: Date;
@@ -71,6 +77,8 @@ interface Block {
 export class RequestBudget implements Pace {
   readonly #options: BudgetOptions;
   readonly #blocks = new Map<Priority, Block>();
+  /** Refusals that are not in the ledger yet. */
+  readonly #refusals: Refusal[] = [];
   #pausedUntil: Date | undefined;
   #isRead = false;
   readonly #inTurn = pLimit(1);
@@ -80,29 +88,31 @@ export class RequestBudget implements Pace {
   }
 
   readonly before = (priority: Priority, signal?: AbortSignal): Promise<void> =>
-    this.#inTurn(() => this.#take(priority, signal));
+    this.#inTurn(() => this.#wait((now) => this.#nextTurn(priority, now), signal));
 
-  readonly refused = (retryAfterMs: number | undefined): Promise<void> =>
-    this.#inTurn(() => this.#recordRefusal(retryAfterMs));
+  readonly hasRoom = (requests: number, priority: Priority): Promise<boolean> =>
+    this.#inTurn(async () => (await this.#free(priority, this.#options.now())) >= requests);
+
+  readonly room = (requests: number, priority: Priority, signal?: AbortSignal): Promise<void> =>
+    this.#inTurn(() => this.#wait((now) => this.#roomAt(requests, priority, now), signal));
+
+  /** Whoever takes a turn next finds the refusal recorded, however many were waiting for theirs. */
+  readonly refused = (retryAfterMs: number | undefined): Promise<void> => {
+    this.#refusals.push({ at: this.#options.now(), retryAfterMs });
+    return this.#inTurn(() => this.#catchUp(this.#options.now()));
+  };
 
   /** Returns what was reserved and not spent. */
   close(): Promise<void> {
-    return this.#inTurn(async () => {
-      const { warehouse } = this.#options;
-      for (const { id, left } of this.#blocks.values())
-        if (left > 0)
-          await warehouse.transaction((transaction) =>
-            transaction.execute(RETURN_UNUSED, { id, unused: left }),
-          );
-      this.#blocks.clear();
-    });
+    return this.#inTurn(() => this.#returnAll());
   }
 
-  async #take(priority: Priority, signal: AbortSignal | undefined): Promise<void> {
+  /** Waits until `attempt` says that it is time, or throws when that is too far off. */
+  async #wait(attempt: (now: Date) => Promise<Date>, signal: AbortSignal | undefined): Promise<void> {
     for (;;) {
       signal?.throwIfAborted();
       const now = this.#options.now();
-      const until = await this.#nextTurn(priority, now);
+      const until = await attempt(now);
       if (until <= now) return;
       await this.#waitUntil(until, now, signal);
     }
@@ -111,23 +121,70 @@ export class RequestBudget implements Pace {
   /** Takes a request and says `now`, or takes none and says when to try again. */
   async #nextTurn(priority: Priority, now: Date): Promise<Date> {
     const { limit } = this.#options;
-    if (!this.#isRead) {
-      this.#pausedUntil = (await this.#readHour(now)).pausedUntil;
-      this.#isRead = true;
-    }
+    await this.#catchUp(now);
     if (this.#pausedUntil !== undefined && this.#pausedUntil > now) return this.#pausedUntil;
     if (limit === 'unlimited') return now;
     const block = this.#blocks.get(priority);
-    if (block !== undefined && block.left > 0 && now < addMilliseconds(block.reservedAt, BLOCK_LIFE_MS)) {
+    if (block !== undefined && block.left > 0) {
       block.left--;
       return now;
     }
     return this.#reserve(priority, limit, now);
   }
 
+  /** `now` when that many requests could be sent, or else when to look again. */
+  async #roomAt(requests: number, priority: Priority, now: Date): Promise<Date> {
+    const { limit } = this.#options;
+    const wanted = limit === 'unlimited' ? requests : Math.min(requests, this.#allowed(priority, limit));
+    if ((await this.#free(priority, now)) >= wanted) return now;
+    if (limit === 'unlimited') return this.#pausedUntil ?? now;
+    await this.#returnAll();
+    return nextFreeAt(await this.#readHour(now), this.#allowed(priority, limit), wanted, now);
+  }
+
+  /** Requests that could be sent now. */
+  async #free(priority: Priority, now: Date): Promise<number> {
+    const { limit } = this.#options;
+    await this.#catchUp(now);
+    if (this.#pausedUntil !== undefined && this.#pausedUntil > now) return 0;
+    if (limit === 'unlimited') return Infinity;
+    const unspent = [...this.#blocks.values()].reduce((sum, { left }) => sum + left, 0);
+    const spent = usedRequests(await this.#readHour(now)) - unspent;
+    return Math.max(this.#blocks.get(priority)?.left ?? 0, this.#allowed(priority, limit) - spent);
+  }
+
+  #allowed(priority: Priority, limit: number): number {
+    return priority === 'backfill' ? Math.max(1, limit - this.#options.reserve) : limit;
+  }
+
+  /** Brings what is held here and the ledger into line: an earlier pause, refusals, blocks whose time is over. */
+  async #catchUp(now: Date): Promise<void> {
+    if (!this.#isRead) {
+      this.#pausedUntil = (await this.#readHour(now)).pausedUntil;
+      this.#isRead = true;
+    }
+    for (const [priority, block] of this.#blocks)
+      if (!isAlive(block, now)) await this.#return(priority, block);
+    for (const refusal of this.#refusals.splice(0)) await this.#recordRefusal(refusal);
+  }
+
+  async #returnAll(): Promise<void> {
+    for (const [priority, block] of this.#blocks) await this.#return(priority, block);
+  }
+
+  async #return(priority: Priority, { id, left }: Block): Promise<void> {
+    this.#blocks.delete(priority);
+    if (left === 0) return;
+    await this.#options.warehouse.transaction((transaction) =>
+      transaction.execute(RETURN_UNUSED, { id, unused: left }),
+    );
+  }
+
   /** Reserves a block and takes its first request, or says when a request will be free. */
   async #reserve(priority: Priority, limit: number, now: Date): Promise<Date> {
-    const allowed = priority === 'backfill' ? Math.max(1, limit - this.#options.reserve) : limit;
+    const allowed = this.#allowed(priority, limit);
+    // The last requests of the hour may lie in the other priority's block.
+    if ((await this.#free(priority, now)) < BLOCK_REQUESTS) await this.#returnAll();
     const hour = await this.#readHour(now);
     const free = Math.min(BLOCK_REQUESTS, allowed - usedRequests(hour));
     if (free < 1) return nextFreeAt(hour, allowed, 1, now);
@@ -141,9 +198,8 @@ export class RequestBudget implements Pace {
    * A refusal is believed at once. When the server means the hour, others have spent what our count says is left, so
    * the ledger counts it as spent now: a second refusal would be our own fault.
    */
-  async #recordRefusal(retryAfterMs: number | undefined): Promise<void> {
+  async #recordRefusal({ at: now, retryAfterMs }: Refusal): Promise<void> {
     const { limit } = this.#options;
-    const now = this.#options.now();
     const isBurst = retryAfterMs !== undefined && retryAfterMs <= BURST_WAIT_MS;
     const unknownUses =
       limit === 'unlimited' || isBurst ? 0 : Math.max(0, limit - usedRequests(await this.#readHour(now)));
@@ -151,8 +207,8 @@ export class RequestBudget implements Pace {
     const pausedUntil = addMilliseconds(now, pauseMs);
     const id = randomUUID();
     await this.#record({ id, now, requests: unknownUses, cause: 'refused', paused_until: pausedUntil });
-    this.#pausedUntil = pausedUntil;
-    this.#blocks.clear();
+    if (this.#pausedUntil === undefined || this.#pausedUntil < pausedUntil) this.#pausedUntil = pausedUntil;
+    if (!isBurst) this.#blocks.clear();
   }
 
   async #waitUntil(until: Date, now: Date, signal: AbortSignal | undefined): Promise<void> {
@@ -182,3 +238,7 @@ export class RequestBudget implements Pace {
     });
   }
 }
+
+/** A clock that was set back must not keep a block alive. */
+const isAlive = ({ reservedAt }: Block, now: Date): boolean =>
+  reservedAt <= now && now < addMilliseconds(reservedAt, BLOCK_LIFE_MS);

@@ -4,10 +4,13 @@ import { LONGEST_WAIT_MS } from '../api/retry-after.js';
 const HOUR_MS = 60 * 60 * 1000;
 
 /** A reserved block must be spent within this time, so it counts for that much longer than an hour. */
-export const BLOCK_LIFE_MS = 60_000;
+export const BLOCK_LIFE_MS = 50_000;
+
+/** A request may be on its way for this long before the server counts it. */
+const ARRIVAL_MS = 10_000;
 
 /** Requests that count against the budget until `freeAt`. */
-export interface Use {
+interface Use {
   readonly requests: number;
   readonly freeAt: Date;
 }
@@ -42,7 +45,7 @@ export function hourState(rows: readonly LedgerRow[], now: Date): HourState {
 }
 
 /** When requests used at `usedAt` no longer count. */
-export const freeAt = (usedAt: Date): Date => addMilliseconds(usedAt, HOUR_MS + BLOCK_LIFE_MS);
+export const freeAt = (usedAt: Date): Date => addMilliseconds(usedAt, HOUR_MS + BLOCK_LIFE_MS + ARRIVAL_MS);
 
 export const usedRequests = ({ uses }: HourState): number => uses.reduce((sum, use) => sum + use.requests, 0);
 
@@ -50,7 +53,7 @@ export const usedRequests = ({ uses }: HourState): number => uses.reduce((sum, u
 export function nextFreeAt(state: HourState, limit: number, wanted: number, now: Date): Date {
   let used = usedRequests(state);
   let at = now;
-  for (const use of [...state.uses].sort((left, right) => left.freeAt.getTime() - right.freeAt.getTime())) {
+  for (const use of [...state.uses].sort(byFreeAt)) {
     if (used + wanted <= limit) break;
     used -= use.requests;
     at = use.freeAt;
@@ -61,11 +64,14 @@ export function nextFreeAt(state: HourState, limit: number, wanted: number, now:
 /** When the last of `requests` can be sent, if `limit` an hour are sent as early as they may be. */
 export function finishingAt(state: HourState, limit: number, requests: number, now: Date): Date {
   const start = state.pausedUntil ?? now;
-  const queue = [{ requests: Math.max(0, limit - usedRequests(state)), freeAt: start }, ...state.uses];
+  const queue = [
+    { requests: Math.max(0, limit - usedRequests(state)), freeAt: start },
+    ...usesWithin(limit, state),
+  ];
   let left = requests;
   let at = start;
   while (left > 0) {
-    queue.sort((earlier, later) => earlier.freeAt.getTime() - later.freeAt.getTime());
+    queue.sort(byFreeAt);
     const next = queue.shift();
     if (next === undefined) break;
     if (next.freeAt > at) at = next.freeAt;
@@ -74,6 +80,18 @@ export function finishingAt(state: HourState, limit: number, requests: number, n
   }
   return at;
 }
+
+/** The uses that make room under `limit` when they are over: of those beyond it, the first make none. */
+function usesWithin(limit: number, state: HourState): Use[] {
+  let excess = Math.max(0, usedRequests(state) - limit);
+  return [...state.uses].sort(byFreeAt).map((use) => {
+    const beyond = Math.min(excess, use.requests);
+    excess -= beyond;
+    return { ...use, requests: use.requests - beyond };
+  });
+}
+
+const byFreeAt = (left: Use, right: Use): number => left.freeAt.getTime() - right.freeAt.getTime();
 
 const latest = (dates: readonly Date[]): Date | undefined =>
   dates.length === 0 ? undefined : new Date(Math.max(...dates.map((date) => date.getTime())));

@@ -2,7 +2,7 @@ import type { Pace, Sleep } from '../api/pace.js';
 import { RequestBudget } from '../budget/budget.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { readDayLedger } from '../history/ledger.js';
-import { expectedPages, nightlyRequests } from '../history/plan.js';
+import { expectedPages, nightlyRequests, requestsFor } from '../history/plan.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 
 /** The budget of each key that the configuration names. */
@@ -36,15 +36,16 @@ export async function openBudgets(
   };
 }
 
-/** Never more than half of the budget: a backfill must get on as well. */
+/** Never more than half of the budget, and never so much that no day of the backfill fits into the rest. */
 export async function nightlyReserve(
   reader: Pick<Warehouse, 'query'>,
   projects: readonly ProjectSettings[],
   { history }: Settings,
   limit: number,
 ): Promise<number> {
-  let requests = 0;
-  for (const { id } of projects)
-    requests += nightlyRequests(expectedPages(await readDayLedger(reader, id)), history.settleDays);
-  return Math.min(requests, Math.floor(limit / 2));
+  const pages = await Promise.all(
+    projects.map(async ({ id }) => expectedPages(await readDayLedger(reader, id))),
+  );
+  const requests = pages.reduce((sum, ofDay) => sum + nightlyRequests(ofDay, history.settleDays), 0);
+  return Math.max(0, Math.min(requests, Math.floor(limit / 2), limit - requestsFor(Math.max(...pages))));
 }

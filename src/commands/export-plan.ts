@@ -8,7 +8,7 @@ import { counted } from '../format/numbers.js';
 import { readDayLedger } from '../history/ledger.js';
 import { DUE_ORDER, type ExportPlan, planExport, type PlannedDay } from '../history/plan.js';
 import { requestsToFindFirstDay } from '../history/probe.js';
-import { readHistoryStart } from '../history/range.js';
+import { later, readHistoryStart } from '../history/range.js';
 import { openHistory } from '../warehouse/history.js';
 import type { Reader } from '../warehouse/query.js';
 import type { ExitCode } from './exit-code.js';
@@ -55,12 +55,23 @@ async function planProject(
 ): Promise<PlannedExport> {
   const { start } = settings.history;
   const usedThisHour = usedRequests(await readHour(reader, project.apiKeyEnv, now));
-  const first = options.from ?? (start === 'auto' ? await readHistoryStart(reader, project.id) : start);
+  const first = await firstDay(reader, project.id, start, options.from);
   if (first === undefined) return { project, plan: undefined, usedThisHour, finishingAt: undefined };
   const range = { first, last: options.to ?? lastEndedDay(now) };
   const plan = planExport(await readDayLedger(reader, project.id), range, now);
   const finishingAt = await expectedFinish(reader, project, settings, plan, now);
   return { project, plan, usedThisHour, finishingAt };
+}
+
+async function firstDay(
+  reader: Reader,
+  project: string,
+  start: Day | 'auto',
+  from: Day | undefined,
+): Promise<Day | undefined> {
+  if (start !== 'auto') return from ?? start;
+  const known = await readHistoryStart(reader, project);
+  return known === undefined ? from : later(known, from);
 }
 
 function planLines(
@@ -82,6 +93,9 @@ function planLines(
       : `done at about ${moment(finishingAt)}`;
   return [
     `${name}: ${counted(plan.days.length, 'day')} to load of ${plainDayRange(plan.range)}; ${counted(plan.alreadyFinal, 'day')} already final`,
+    ...(plan.readToday === 0
+      ? []
+      : [`  ${counted(plan.readToday, 'day')} read today already, and again tomorrow`]),
     ...DUE_ORDER.flatMap((due) => dueLine(due, plan)),
     `  about ${counted(plan.requests, 'request')}${budget}: ${end}`,
   ];
@@ -101,6 +115,7 @@ const asJson = ({ project, plan, usedThisHour, finishingAt }: PlannedExport) => 
   range: plan?.range ?? null,
   days: plan?.days ?? [],
   alreadyFinal: plan?.alreadyFinal ?? 0,
+  readToday: plan?.readToday ?? 0,
   requests: plan?.requests ?? null,
   requestsUsedThisHour: usedThisHour,
   finishingAt: finishingAt ?? null,

@@ -1,5 +1,6 @@
 import { PausedError } from '../api/errors/paused-error.js';
 import type { ExportOutcome } from '../history/export.js';
+import type { ExportPlan } from '../history/plan.js';
 import type { DayResult } from '../history/load.js';
 import type { Check } from '../history/verification.js';
 import { moment, plainDayRange } from '../format/days.js';
@@ -20,18 +21,13 @@ export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCos
       ? `${name}: no day loaded of ${plainDayRange(plan.range)}`
       : `${name}: ${counted(added, 'new day')} of ${plainDayRange(plan.range)}, ${counted(rows, 'row')}, ` +
         `${counted(cost.requests, 'request')}, ${duration(cost.elapsedMs)}`;
-  return [
-    first,
-    ...detailLines(plan.alreadyFinal, loaded, results),
-    ...checkLines(check),
-    ...leftLines(outcome),
-  ];
+  return [first, ...detailLines(plan, loaded, results), ...checkLines(check), ...leftLines(outcome)];
 }
 
 type LoadedDay = Exclude<DayResult, { outcome: 'failed' }>;
 
 function detailLines(
-  alreadyFinal: number,
+  { alreadyFinal, readToday }: ExportPlan,
   loaded: readonly LoadedDay[],
   results: readonly DayResult[],
 ): string[] {
@@ -41,6 +37,7 @@ function detailLines(
   const failed = results.length - loaded.length;
   const facts = [
     alreadyFinal > 0 && `${counted(alreadyFinal, 'day')} already final, not asked for again`,
+    readToday > 0 && `${counted(readToday, 'day')} read today already, and again tomorrow`,
     again.length > 0 &&
       `${counted(again.length, 'day')} read again, ${restated === 0 ? 'unchanged' : `${restated} restated`}`,
     inState('final') > 0 && `${inState('final')} now final`,

@@ -30,7 +30,7 @@ export async function auditHistory(task: LoadTask, options: AuditOptions): Promi
   const ledger = await readDayLedger(warehouse, project);
   const settled = settledTotals(ledger);
   const damaged = await findDamagedDays(warehouse, project);
-  const found = await findDifferingDays(client, settled, { signal });
+  const found = await findDifferingDays(client, settled, { signal, priority: 'backfill' });
   const forgotten = found.filter(isForgotten);
   const byTotals = found.filter((day) => !isForgotten(day)).map(({ day }) => day);
   const byPages = options.deep
@@ -39,8 +39,9 @@ export async function auditHistory(task: LoadTask, options: AuditOptions): Promi
   await recordVerification(task, settled, found.length + byPages.length);
   const audit = { days: settled.length, differing: [...byTotals, ...byPages].sort(), forgotten, damaged };
   if (!options.repair) return audit;
-  const toLoad = [...new Set([...audit.differing, ...damaged])].sort();
-  return { ...audit, repaired: await loadDays(task, planAgain(ledger, toLoad)) };
+  const kept = new Set(forgotten.map(({ day }) => day));
+  const toLoad = [...new Set([...audit.differing, ...damaged])].filter((day) => !kept.has(day)).sort();
+  return { ...audit, repaired: await loadDays(task, planAgain(ledger, toLoad, 'backfill')) };
 }
 
 /** Days that keep their totals and yet differ in a page: seen only by reading them whole. */

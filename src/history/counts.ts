@@ -27,10 +27,13 @@ export const distanceOfCounts = (left: ViewCounts, right: ViewCounts): number =>
   return Math.abs(human) + Math.abs(ai) + Math.abs(total);
 };
 
-/** Pages whose counts differ between two readings of a day, new and vanished ones included. Order does not matter. */
+/**
+ * Pages whose counts differ between two readings of a day, new and vanished ones included, and rows too many of a path
+ * that stands there twice. Order does not matter.
+ */
 export function countChangedPages(before: readonly PageViews[], after: readonly PageViews[]): number {
   const unmatched = new Map(before.map((row) => [row.path, row]));
-  let changed = 0;
+  let changed = before.length - unmatched.size;
   for (const row of after) {
     const earlier = unmatched.get(row.path);
     unmatched.delete(row.path);

@@ -1,7 +1,7 @@
 import { type DayRange, dayOf } from '../day.js';
 import { readDayLedger } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
-import { type ExportPlan, planExport } from './plan.js';
+import { expectedPages, type ExportPlan, planExport, requestsFor } from './plan.js';
 import { checkRecentDays, type Check, readLastVerification } from './verification.js';
 
 /** What an export of one project did. `check` is absent when the past was checked today already, or not reached. */
@@ -16,20 +16,28 @@ export interface ExportTask extends LoadTask {
 }
 
 /**
- * Loads the days of a range that are due, then, once a day, holds the settled recent past against the totals of the
- * platform and loads again what differs.
+ * Loads the days of a range that are due: first the latest and those that may have changed; then, once a day, it holds
+ * the settled recent past against the totals of the platform and loads again what differs; then it fills in the past.
  */
 export async function exportHistory(task: ExportTask): Promise<ExportOutcome> {
   const { warehouse, project, now } = task;
   const plan = planExport(await readDayLedger(warehouse, project), task.range, now());
   task.onPlan?.(plan);
-  const loaded = await loadDays(task, plan.days);
-  if (loaded.stopped !== undefined) return { plan, ...loaded };
+  const urgent = await loadDays(
+    task,
+    plan.days.filter(({ priority }) => priority === 'urgent'),
+  );
+  if (urgent.stopped !== undefined) return { plan, ...urgent };
   const last = await readLastVerification(warehouse, project);
-  if (last !== undefined && dayOf(last) === dayOf(now())) return { plan, ...loaded };
-  const check = await checkRecentDays(task);
-  const results = [...loaded.results, ...check.repaired.results];
-  return check.stopped === undefined
-    ? { plan, results, check }
-    : { plan, results, check, stopped: check.stopped };
+  const check = last !== undefined && dayOf(last) === dayOf(now()) ? undefined : await checkRecentDays(task);
+  const results = [...urgent.results, ...(check?.repaired.results ?? [])];
+  if (check?.stopped !== undefined) return { plan, results, check, stopped: check.stopped };
+  const length = requestsFor(expectedPages(await readDayLedger(warehouse, project)));
+  const rest = plan.days.filter(({ priority }) => priority === 'backfill');
+  // Of a first export, only now is known how long a day is.
+  const backfill = await loadDays(
+    task,
+    rest.map((planned) => (planned.due === 'missing' ? { ...planned, requests: length } : planned)),
+  );
+  return { plan, ...backfill, results: [...results, ...backfill.results], check };
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type PageViews, pageViewsSchema, viewCountsSchema } from '../api/schema.js';
 import { type Day, daysBetween, day as toDay } from '../day.js';
 import { appendRows, type Column } from '../warehouse/append.js';
-import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
+import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
 import { countChangedPages, equalCounts } from './counts.js';
 import type { DayLedger, DayState } from './plan.js';
@@ -25,6 +25,7 @@ const ledgerRow = viewCountsSchema.extend({
   day: dayColumn,
   state: z.enum(['provisional', 'final', 'inconsistent', 'failed']),
   is_stored: z.boolean(),
+  attempted_at: timestampColumn,
   pages: z.int().nullable(),
 });
 

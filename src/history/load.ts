@@ -3,12 +3,14 @@ import pMap from 'p-map';
 import type { Client } from '../api/client.js';
 import { ContractError } from '../api/errors/contract-error.js';
 import { EndlessWalkError } from '../api/errors/endless-walk-error.js';
+import { PausedError } from '../api/errors/paused-error.js';
 import { TryLaterError } from '../api/errors/try-later-error.js';
 import type { Day } from '../day.js';
 import { messageOf } from '../errors.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import { Admission, type Admitted } from './admission.js';
 import { confirmDay, readStoredDay, recordFailedDay, storeDay, type StoreOutcome } from './ledger.js';
-import { type DayState, isSettled, type PlannedDay } from './plan.js';
+import { type DayState, isSettled, type PlannedDay, requestsFor } from './plan.js';
 import { walkDay, type WalkedDay } from './walk.js';
 
 /** Days that fail one after another, with none loaded between them, before the server is taken to be down. */
@@ -32,7 +34,7 @@ export interface LoadOutcome {
 
 export interface LoadTask {
   readonly warehouse: Warehouse;
-  readonly client: Pick<Client, 'views'>;
+  readonly client: Pick<Client, 'views' | 'hasRoom' | 'room'>;
   readonly project: string;
   readonly settleDays: number;
   /** Days fetched at the same time. */
@@ -44,40 +46,69 @@ export interface LoadTask {
 
 /**
  * Loads days in their order. Each is stored, or recorded as failed, by itself: one that fails leaves what was stored of
- * it, and the others go on. A fault that every other day would meet as well (a refused key, a spent budget, a server
- * that is down, an interruption) stops the load; days under way are finished or dropped whole.
+ * it, and the others go on. A fault that every other day would meet as well (a refused key, a server that is down, an
+ * interruption) stops the load, and days under way are dropped whole. When the budget is spent no further day begins;
+ * those under way have their requests promised, and are finished.
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
   const results: DayResult[] = [];
   const stop = new AbortController();
   const signal = task.signal ? AbortSignal.any([task.signal, stop.signal]) : stop.signal;
-  // Every request under way listens to it: more than Node takes for a leak, as many as `concurrency` asks for.
+  // Every request listens to it, some until shortly after they have ended; Node would warn of more than ten.
   setMaxListeners(0, signal);
+  const admission = new Admission(task.client);
   let failuresInARow = 0;
+  let paused: PausedError | undefined;
+  let newestRead: number | undefined;
 
-  const visit = async (planned: PlannedDay): Promise<void> => {
-    if (signal.aborted) return;
+  const attempt = async (planned: PlannedDay): Promise<void> => {
+    const admitted = await admission.enter(expectedRequests(planned, newestRead), planned.priority, signal);
     try {
-      const result = await attemptDay(task, planned, signal);
+      if (paused !== undefined) return;
+      const result = await attemptDay(task, planned, admitted, signal);
       failuresInARow = result.outcome === 'failed' ? failuresInARow + 1 : 0;
       if (result.outcome === 'failed' && failuresInARow >= MAX_FAILURES_IN_A_ROW) stop.abort(result.error);
+      if (result.outcome !== 'failed') newestRead = requestsFor(result.rows);
       results.push(result);
       task.onDay?.(result);
+    } finally {
+      admission.leave(admitted);
+    }
+  };
+  const visit = async (planned: PlannedDay): Promise<void> => {
+    if (signal.aborted || paused !== undefined) return;
+    try {
+      await attempt(planned);
     } catch (error) {
-      stop.abort(error);
+      if (error instanceof PausedError) paused ??= error;
+      else stop.abort(error);
     }
   };
 
   await pMap(days, visit, { concurrency: task.concurrency });
-  return signal.aborted ? { results, stopped: signal.reason } : { results };
+  if (signal.aborted) return { results, stopped: signal.reason };
+  return paused === undefined ? { results } : { results, stopped: paused };
 }
 
+/** A day never read is likely to be as long as its neighbour, which was read just before. */
+const expectedRequests = ({ due, requests }: PlannedDay, ofNeighbour: number | undefined): number =>
+  due === 'missing' ? (ofNeighbour ?? requests) : requests;
+
 /** Loads a day, or records why it could not be loaded. Throws what every other day would meet as well. */
-async function attemptDay(task: LoadTask, planned: PlannedDay, signal: AbortSignal): Promise<DayResult> {
+async function attemptDay(
+  task: LoadTask,
+  planned: PlannedDay,
+  admitted: Admitted,
+  signal: AbortSignal,
+): Promise<DayResult> {
+  const views: Client['views'] = (query, options) => {
+    admitted.left = Math.max(0, admitted.left - 1);
+    return task.client.views(query, options);
+  };
   try {
-    return await loadDay(task, planned, signal);
+    return await loadDay(task, { views }, planned, signal);
   } catch (error) {
-    // Once the load stops, a request under way ends with the reason of the stop: the fault of another day.
+    // Once the export stops, a request under way ends with the reason of the stop: the fault of another day.
     if (signal.aborted || !isOfThisDay(error)) throw error;
     const { project, now } = task;
     await recordFailedDay(task.warehouse, { project, day: planned.day, now: now() }, messageOf(error));
@@ -85,8 +116,13 @@ async function attemptDay(task: LoadTask, planned: PlannedDay, signal: AbortSign
   }
 }
 
-async function loadDay(task: LoadTask, planned: PlannedDay, signal: AbortSignal): Promise<DayResult> {
-  const { warehouse, client, project, now } = task;
+async function loadDay(
+  task: LoadTask,
+  client: Pick<Client, 'views'>,
+  planned: PlannedDay,
+  signal: AbortSignal,
+): Promise<DayResult> {
+  const { warehouse, project, now } = task;
   const { day, due, priority } = planned;
   const settled = isSettled(day, now(), task.settleDays);
   const stored = due === 'provisional' ? await readStoredDay(warehouse, { project, day }) : undefined;

@@ -1,6 +1,6 @@
 import type { Priority } from '../api/pace.js';
 import { LIMITS, type ViewCounts } from '../api/schema.js';
-import { type Day, daysBetween, daysIn, type DayRange, lastEndedDay } from '../day.js';
+import { type Day, dayOf, daysBetween, daysIn, type DayRange, lastEndedDay } from '../day.js';
 
 /** How far a stored day can be trusted: see `day_loads.state`. A day that was never asked for has no state. */
 export type DayState = 'provisional' | 'final' | 'inconsistent' | 'failed';
@@ -10,6 +10,7 @@ export interface DayRecord extends ViewCounts {
   readonly day: Day;
   readonly state: DayState;
   readonly is_stored: boolean;
+  readonly attempted_at: Date;
   readonly pages: number | null;
 }
 
@@ -23,11 +24,12 @@ export interface PlannedDay {
   readonly requests: number;
 }
 
-/** Days to load, in the order in which to load them, and how many of the range need nothing. */
+/** Days to load, in the order in which to load them, and how many of the range need nothing, or nothing today. */
 export interface ExportPlan {
   readonly range: DayRange;
   readonly days: readonly PlannedDay[];
   readonly alreadyFinal: number;
+  readonly readToday: number;
   readonly requests: number;
 }
 
@@ -64,25 +66,38 @@ export const DUE_ORDER: readonly PlannedDay['due'][] = [
 /**
  * The days of `range` that are due: yesterday first, then those that may have changed or went wrong, then the holes,
  * each newest first, so that a long backfill never keeps the latest days waiting.
+ *
+ * While there are holes to fill, days that may change, or moved while they were read, are read once a day (UTC): a
+ * backfill that goes on every few minutes would spend its budget on them.
  */
 export function planExport(ledger: DayLedger, range: DayRange, now: Date): ExportPlan {
   const pages = expectedPages(ledger);
   const yesterday = lastEndedDay(now);
   const all = daysIn(range);
+  const hasHoles = all.some((day) => !ledger.has(day));
   const days = all
-    .flatMap((day) => planDay(day, ledger.get(day), yesterday, pages))
+    .flatMap((day) => planDay(day, ledger.get(day), { now, yesterday, hasHoles, expected: pages }))
     .sort(
       (left, right) =>
         DUE_ORDER.indexOf(left.due) - DUE_ORDER.indexOf(right.due) || (left.day < right.day ? 1 : -1),
     );
+  const alreadyFinal = all.filter((day) => ledger.get(day)?.state === 'final').length;
+  const readToday = all.length - days.length - alreadyFinal;
   const requests = days.reduce((sum, day) => sum + day.requests, 0);
-  return { range, days, alreadyFinal: all.length - days.length, requests };
+  return { range, days, alreadyFinal, readToday, requests };
 }
 
-function planDay(day: Day, record: DayRecord | undefined, yesterday: Day, expected: number): PlannedDay[] {
+function planDay(
+  day: Day,
+  record: DayRecord | undefined,
+  { now, yesterday, hasHoles, expected }: { now: Date; yesterday: Day; hasHoles: boolean; expected: number },
+): PlannedDay[] {
+  const wasTriedToday = record !== undefined && dayOf(record.attempted_at) === dayOf(now);
   if (record?.state === 'final') return [];
+  if (wasTriedToday && hasHoles && record.state !== 'failed') return [];
   const due = day === yesterday && record?.is_stored !== true ? 'yesterday' : (record?.state ?? 'missing');
-  const priority = due === 'missing' ? 'backfill' : 'urgent';
+  // A day that failed today is tried again, but not out of what is kept for the others.
+  const priority = due === 'missing' || wasTriedToday ? 'backfill' : 'urgent';
   // A provisional day that did not change is known by its first page.
   const requests = due === 'provisional' ? 1 : requestsFor(record?.pages ?? expected);
   return [{ day, due, priority, requests }];

@@ -4,7 +4,7 @@ import { addDays, type Day, day, daysBetween, type DayRange } from '../day.js';
 import { equalCounts, NO_VIEWS } from './counts.js';
 
 /** No server of the interface has data from before this day. */
-export const EARLIEST_DAY = day('2015-01-01');
+const EARLIEST_DAY = day('2015-01-01');
 
 /** Site totals of a range of days, both included, for one request: totals are additive, and one row is enough. */
 export async function probeTotals(

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Client } from '../api/client.js';
-import { type Day, type DayRange, lastEndedDay } from '../day.js';
+import { type Day, daysBetween, type DayRange, lastEndedDay } from '../day.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { findFirstDay } from './probe.js';
+import { findFirstDay, requestsToFindFirstDay } from './probe.js';
 
 const HISTORY_START = readSql(import.meta.url, 'statements/history-start.sql');
 const RECORD_HISTORY_START = readSql(import.meta.url, 'statements/record-history-start.sql');
@@ -21,14 +21,28 @@ export interface RangeRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** The days an export covers: never today, which has not ended. Undefined when the platform has no view yet. */
+/**
+ * The days an export covers: never today, which has not ended, and none from before the first view, where that is to be
+ * found. Undefined when the platform has no view yet.
+ */
 export async function resolveRange(request: RangeRequest): Promise<DayRange | undefined> {
   const yesterday = lastEndedDay(request.now);
   const last = request.to !== undefined && request.to < yesterday ? request.to : yesterday;
-  const first =
-    request.from ?? (request.start === 'auto' ? await findStart(request, yesterday) : request.start);
-  return first === undefined ? undefined : { first, last };
+  if (request.start !== 'auto') return { first: request.from ?? request.start, last };
+  const known = await readHistoryStart(request.warehouse, request.project);
+  if (known === undefined && request.from !== undefined && isCheaperThanSearch(request.from, last, yesterday))
+    return { first: request.from, last };
+  const start = known ?? (await findStart(request, yesterday));
+  return start === undefined ? undefined : { first: later(start, request.from), last };
 }
+
+/** Whether a few days are read sooner than the first view is found. */
+const isCheaperThanSearch = (from: Day, last: Day, yesterday: Day): boolean =>
+  daysBetween(from, last) < requestsToFindFirstDay(yesterday);
+
+/** Where a history that starts at `start` is to be exported from; before its first view there is nothing. */
+export const later = (start: Day, from: Day | undefined): Day =>
+  from !== undefined && from > start ? from : start;
 
 /** The first day with a view, where it was looked for and found. */
 export async function readHistoryStart(reader: Reader, project: string): Promise<Day | undefined> {
@@ -38,8 +52,6 @@ export async function readHistoryStart(reader: Reader, project: string): Promise
 
 async function findStart(request: RangeRequest, yesterday: Day): Promise<Day | undefined> {
   const { warehouse, client, project, now, signal } = request;
-  const known = await readHistoryStart(warehouse, project);
-  if (known !== undefined) return known;
   const firstDay = await findFirstDay(client, yesterday, { signal });
   if (firstDay === undefined) return undefined;
   await warehouse.transaction((transaction) =>

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Priority } from '../api/pace.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { readDayLedger } from './ledger.js';
@@ -48,14 +49,16 @@ export async function checkRecentDays(task: LoadTask): Promise<Check> {
   }
 }
 
-/** Records a check, and loads again the days that differ, except those that the platform forgot. */
+/**
+ * Loads again the days that differ, except those that the platform forgot. The check is recorded when that is done: one
+ * that the budget stops begins anew, since nothing else would remember which days differ.
+ */
 async function settle(
   task: LoadTask,
   ledger: DayLedger,
   checked: readonly StoredTotals[],
   found: readonly DifferingDay[],
 ): Promise<Check> {
-  await recordVerification(task, checked, found.length);
   const differing = found.filter((day) => !isForgotten(day));
   const forgotten = found.filter(isForgotten);
   const repaired = await loadDays(
@@ -63,18 +66,21 @@ async function settle(
     planAgain(
       ledger,
       differing.map(({ day }) => day),
+      'urgent',
     ),
   );
   const check = { days: checked.length, differing, forgotten, repaired };
-  return repaired.stopped === undefined ? check : { ...check, stopped: repaired.stopped };
+  if (repaired.stopped !== undefined) return { ...check, stopped: repaired.stopped };
+  await recordVerification(task, checked, found.length);
+  return check;
 }
 
 /** Days to be read whole once more, whatever their state. */
-export const planAgain = (ledger: DayLedger, days: readonly Day[]): PlannedDay[] =>
+export const planAgain = (ledger: DayLedger, days: readonly Day[], priority: Priority): PlannedDay[] =>
   days.map((day) => ({
     day,
     due: 'failed',
-    priority: 'urgent',
+    priority,
     requests: requestsFor(ledger.get(day)?.pages ?? 0),
   }));
 

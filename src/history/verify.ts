@@ -47,11 +47,13 @@ async function narrow(
   options: ReadOptions | undefined,
 ): Promise<DifferingDay[]> {
   if (equalCounts(sumCounts(days), platform)) return [];
+  // Counts are never negative: where nothing is left of a range, nothing is left of any of its days.
+  if (equalCounts(platform, NO_VIEWS))
+    return days
+      .filter((stored) => !equalCounts(stored, NO_VIEWS))
+      .map((stored) => difference(stored, platform));
   const [only] = days;
-  if (only !== undefined && days.length === 1) {
-    const { day, human, ai, total } = only;
-    return [{ day, stored: { human, ai, total }, platform }];
-  }
+  if (only !== undefined && days.length === 1) return [difference(only, platform)];
   const middle = Math.ceil(days.length / 2);
   const firstHalf = days.slice(0, middle);
   const ofFirstHalf = await totalsOf(client, firstHalf, options);
@@ -60,6 +62,12 @@ async function narrow(
     ...(await narrow(client, days.slice(middle), subtractCounts(platform, ofFirstHalf), options)),
   ];
 }
+
+const difference = ({ day, human, ai, total }: StoredTotals, platform: ViewCounts): DifferingDay => ({
+  day,
+  stored: { human, ai, total },
+  platform,
+});
 
 function totalsOf(
   client: Pick<Client, 'views'>,

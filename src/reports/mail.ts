@@ -15,7 +15,7 @@ export interface ReportMail {
   readonly pictures: readonly MailPicture[];
 }
 
-export interface MailPicture {
+interface MailPicture {
   /** Without the angle brackets of the Content-ID header. */
   readonly cid: string;
   /** Opaque, at twice `width`. */

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import type { Client } from '../../src/api/client.js';
 import { RefusedError } from '../../src/api/errors/refused-error.js';
 import { addDays, day } from '../../src/day.js';
-import { ReadershipError } from '../../src/errors.js';
 import { openClient } from '../api/open-client.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
@@ -76,7 +75,7 @@ describe('every loaded day adds up, and the history to what the server reports',
     expect(await storedTotals(warehouse)).toEqual(independentTotals('2026-11-01', '2026-11-06'));
     const [first] = await storedDays(warehouse);
     expect(first).toMatchObject({ day: '2026-11-01', ...independentTotals('2026-11-01', '2026-11-01') });
-    expect(server.seen.length).toBe((6 * pathsADay) / 250 + 1);
+    expect(server.seen.length).toBe((6 * pathsADay) / 250);
   });
 });
 
@@ -232,10 +231,11 @@ describe('a day that cannot be loaded', () => {
     await exportFrom({ ...task, ...range });
     const before = await storedRows(warehouse, '2026-11-17');
     expect(before.length).toBeGreaterThan(250);
+    // A provisional day would be known by its first page alone.
+    await warehouse.transaction((transaction) =>
+      transaction.execute("UPDATE day_loads SET state = 'inconsistent'"),
+    );
 
-    // Failed once already, so that a first page as it was stored is not enough.
-    sandbox.setFaults([{ on: 'views', kind: 'html' }]);
-    await exportFrom({ ...task, ...range });
     sandbox.setFaults([{ on: 'views', ...fault }]);
     const { results } = await exportFrom({ ...task, ...range });
     expect(results.map(({ outcome }) => outcome)).toEqual(['failed', 'failed']);
@@ -288,12 +288,11 @@ describe('a day that cannot be loaded', () => {
     const failFourTimes = () => {
       sandbox.setFaults([{ on: 'views', kind: 'html', times: 4 }]);
     };
-    let loaded = 0;
     failFourTimes();
     const { results, stopped } = await exportFrom({
       ...{ ...task, concurrency: 1, from: '2026-11-01', to: '2026-11-10' },
       onDay: ({ outcome }) => {
-        if (outcome === 'added' && ++loaded === 1) failFourTimes();
+        if (outcome === 'added') failFourTimes();
       },
     });
     expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(8);
@@ -352,8 +351,7 @@ describe('what every other day would meet as well', () => {
       to: '2026-11-17',
     });
     expect(results).toEqual([]);
-    expect([1, 75]).toContain((stopped as ReadershipError).exitCode);
-    expect(stopped).toBeInstanceOf(ReadershipError);
+    expect(stopped).toMatchObject({ exitCode: fault.kind === 'status' ? 1 : 75 });
     expect(totalRequests(opened) - asked).toBeLessThanOrEqual(2);
     expect([await storedDays(task.warehouse), await storedTotals(task.warehouse)]).toEqual(before);
   });
@@ -425,8 +423,7 @@ describe('rows that move while a day is read', () => {
       const { sandbox, task } = opened;
       sandbox.setFaults([{ on: 'views', kind, times: 2 }]);
       await exportFrom({ ...task, from: '2026-11-10', to: '2026-11-10' });
-      // Two walks of two pages, and the check of the day's totals.
-      expect(requestsFor(opened, '2026-11-10')).toBe(5);
+      expect(requestsFor(opened, '2026-11-10')).toBe(4);
       expect(await statesOf(task.warehouse)).toEqual({ '2026-11-10': 'final' });
       await expectWhole(task.warehouse);
       expect(await storedRows(task.warehouse, '2026-11-10')).toEqual(await truth(opened, '2026-11-10'));

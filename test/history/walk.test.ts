@@ -9,7 +9,7 @@ const DAY = day('2026-11-10');
 async function walk(walks: readonly (readonly Page[])[], isSettled = true) {
   const { client, queries, walksBegun } = scriptedViews(walks);
   const walked = await walkDay(client, DAY, { isSettled });
-  if (walked === 'unchanged') throw new Error('nothing is stored, so it cannot be unchanged');
+  if (walked === 'unchanged') throw new Error('nothing was stored before');
   return { walked, walks: walksBegun(), queries };
 }
 

@@ -1,7 +1,7 @@
 import { loadDays, siteHistory, type TestHistory } from './history.js';
 
 /** Paths that anyone may make up by visiting them. */
-export const HOSTILE_PATHS = [
+const HOSTILE_PATHS = [
   '/<script>alert(1)</script>',
   `/"onmouseover="alert(1)'`,
   'javascript:alert(1)',

@@ -3,6 +3,7 @@ SELECT
   day,
   state,
   loaded_at IS NOT NULL AS is_stored,
+  attempted_at,
   coalesce(human, 0) AS human,
   coalesce(ai, 0) AS ai,
   coalesce(total, 0) AS total,

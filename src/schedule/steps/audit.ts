@@ -1,4 +1,5 @@
 import type { ProjectSettings } from '../../config/schema.js';
+import type { LoadOutcome } from '../../history/load.js';
 import { type Audit, auditHistory, type AuditOptions } from '../../history/audit.js';
 import type { StepContext, StepResult } from '../context.js';
 
@@ -23,7 +24,13 @@ export async function auditStep(
     detail.push({ project, audit: await auditHistory({ ...task, now, signal, onDay }, options) });
   }
   const differing = detail.reduce((sum, { audit }) => sum + audit.differing.length + audit.damaged.length, 0);
-  const stopped = detail.flatMap(({ audit }) => audit.repaired?.stopped ?? []);
+  const faults = detail.flatMap(({ audit }) => faultsOf(audit.repaired));
   const result = { detail, summary: `${differing} days differ`, changed: true };
-  return stopped.length === 0 ? result : { ...result, fault: stopped[0] };
+  return faults.length === 0 ? result : { ...result, fault: faults[0] };
 }
+
+/** A day that differs and could not be loaded again is as much a fault as a repair that was stopped. */
+const faultsOf = (repaired: LoadOutcome | undefined): unknown[] => [
+  ...(repaired?.stopped === undefined ? [] : [repaired.stopped]),
+  ...(repaired?.results ?? []).flatMap((result) => (result.outcome === 'failed' ? [result.error] : [])),
+];

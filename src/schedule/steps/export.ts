@@ -1,5 +1,6 @@
 import type { Day } from '../../day.js';
 import type { ProjectSettings } from '../../config/schema.js';
+import { ReadershipError } from '../../errors.js';
 import { exportHistory, type ExportOutcome } from '../../history/export.js';
 import { resolveRange } from '../../history/range.js';
 import type { StepContext, StepResult } from '../context.js';
@@ -37,8 +38,12 @@ export async function exportStep(
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
   const summary = `${attempted.length - failed} days loaded, ${failed} failed`;
   const result = { detail, summary, changed: attempted.length > 0 };
-  return faults.length === 0 ? result : { ...result, fault: faults[0] };
+  return faults.length === 0 ? result : { ...result, fault: worstOf(faults) };
 }
+
+/** What somebody must mend comes before what mends itself: a pause must not hide it. */
+const worstOf = (faults: readonly unknown[]): unknown =>
+  faults.find((fault) => !(fault instanceof ReadershipError && fault.exitCode === 75)) ?? faults[0];
 
 async function exportProject(
   { settings, warehouse, clientOf, now, signal, observer }: StepContext,

@@ -1,0 +1,188 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { addDays, dayOf } from '../../src/day.js';
+import { readDayLedger } from '../../src/history/ledger.js';
+import { liveWarehouse, closeNow } from '../open-warehouse.js';
+import { rowsOf, servePlatform } from '../platform.js';
+import { runCli } from '../run-cli.js';
+import { daysAgo, expectCleanEnd, KEY, liveFile, workspaceOf } from './workspace.js';
+
+const DAYS = 12;
+
+/** A platform with twelve days of history in real time, and a workspace that reads it. */
+async function setUp(options: { limit?: number; requestsPerHour?: number | 'unlimited' } = {}) {
+  const changed = new Map<string, ReturnType<typeof rowsOf>>();
+  const platform = await servePlatform({
+    now: () => new Date(),
+    rowsOf: (day) =>
+      changed.get(day) ?? (day < daysAgo(DAYS) || day >= dayOf(new Date()) ? [] : rowsOf(day, 10)),
+    ...(options.limit === undefined ? {} : { limit: options.limit }),
+  });
+  const cwd = await workspaceOf(
+    { baseUrl: platform.baseUrl, projectId: 'prj_1' },
+    `history: { maxWait: 1s, requestsPerHour: ${options.requestsPerHour ?? 'unlimited'} }\n`,
+  );
+  const run = async (...args: string[]) => {
+    const result = await runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    await expectCleanEnd(cwd, result);
+    return result;
+  };
+  const inLedger = async <Result>(
+    work: (warehouse: Awaited<ReturnType<typeof liveWarehouse>>) => Promise<Result>,
+  ) => {
+    const warehouse = await liveWarehouse(liveFile(cwd));
+    const result = await work(warehouse);
+    await closeNow(warehouse);
+    return result;
+  };
+  return { platform, changed, cwd, run, inLedger };
+}
+
+const planSchema = z.array(
+  z.object({
+    range: z.object({ first: z.string(), last: z.string() }).nullable(),
+    days: z.array(z.object({ day: z.string(), due: z.string(), requests: z.int() })),
+    requests: z.int().nullable(),
+    requestsUsedThisHour: z.int(),
+    finishingAt: z.iso.datetime().nullable(),
+  }),
+);
+
+describe('readership export --plan', () => {
+  it('sends nothing: not before the first export, nor after one that the budget stopped', async () => {
+    const { platform, run } = await setUp({ requestsPerHour: 24 });
+    const before = await run('export', '--plan');
+    expect(before).toMatchObject({ code: 0 });
+    expect(before.stdout).toMatch(/the first day is not known yet.+in \d+ requests at most/);
+    expect(platform.seen).toHaveLength(0);
+
+    expect((await run('export')).code).toBe(75);
+    const sent = platform.seen.length;
+    const text = await run('export', '--plan');
+    expect(text.stdout).toMatch(/Acme Docs: \d+ days to load of /);
+    expect(text.stdout).toMatch(/missing +\d+ days?, /);
+    expect(text.stdout).toMatch(/of 24 an hour, \d+ of them used in the last hour: done at about /);
+    const json = await run('export', '--plan', '--json');
+    const [plan] = planSchema.parse(JSON.parse(json.stdout));
+    expect(plan?.range).toEqual({ first: daysAgo(DAYS), last: daysAgo(1) });
+    expect(plan?.days.length).toBe(plan?.requests);
+    expect(plan?.requestsUsedThisHour).toBeGreaterThanOrEqual(sent);
+    expect(new Date(plan?.finishingAt ?? 0).getTime()).toBeGreaterThan(Date.now() + 55 * 60_000);
+    expect(platform.seen).toHaveLength(sent);
+  });
+});
+
+describe('a budget that is spent', () => {
+  it('ends an export with 75, says what is left and when to go on, and the next run goes on', async () => {
+    const { platform, run, inLedger } = await setUp({ requestsPerHour: 24 });
+    const first = await run('export');
+    expect(first.code).toBe(75);
+    expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; go on after .+ UTC/);
+    expect(first.stderr).toMatch(/The budget of 24 requests an hour is spent.+may be sent at \d{4}-/);
+    expect(platform.seen.length).toBeLessThanOrEqual(24);
+    const loaded = await inLedger((warehouse) => readDayLedger(warehouse, 'prj_1'));
+    expect(loaded.has(daysAgo(1))).toBe(true);
+    expect([...loaded.values()].every(({ state }) => state !== 'failed')).toBe(true);
+
+    expect((await run('export')).code).toBe(75);
+    expect(platform.busiestHour()).toBeLessThanOrEqual(24);
+
+    // An hour later.
+    await inLedger((warehouse) =>
+      warehouse.transaction((transaction) =>
+        transaction.execute('UPDATE request_uses SET used_at = used_at - INTERVAL 62 MINUTE'),
+      ),
+    );
+    expect(await run('export')).toMatchObject({ code: 0 });
+    expect((await inLedger((warehouse) => readDayLedger(warehouse, 'prj_1'))).size).toBe(DAYS);
+  });
+
+  it('is believed when only the server knows: one refusal, exit 75, and none by the next run', async () => {
+    const { platform, run } = await setUp({ requestsPerHour: 100, limit: 15 });
+    expect((await run('export')).code).toBe(75);
+    const sent = platform.seen.length;
+    expect(platform.views.filter(({ status }) => status === 429).length).toBeGreaterThan(0);
+    const again = await run('export');
+    expect(again.code).toBe(75);
+    expect(platform.seen).toHaveLength(sent);
+  });
+});
+
+describe('readership audit', () => {
+  it('exits 0 when all is as stored, 1 when something differs, 0 when that was repaired', async () => {
+    const { platform, changed, run } = await setUp();
+    expect((await run('export')).code).toBe(0);
+    const sent = platform.seen.length;
+    const clean = await run('audit');
+    expect(clean).toMatchObject({ code: 0 });
+    expect(clean.stdout).toContain('9 final days verified: all as stored');
+    expect(platform.seen.length).toBe(sent + 1);
+
+    changed.set(daysAgo(8), rowsOf(daysAgo(8), 11));
+    const found = await run('audit');
+    expect(found.code).toBe(1);
+    expect(found.stdout).toMatch(/differ from the platform: .+\n.*readership audit --repair/);
+    expect(await run('audit', '--repair')).toMatchObject({ code: 0 });
+    expect((await run('audit')).stdout).toContain('all as stored');
+  });
+
+  it('exits 1 when a day that differs could not be loaded again', async () => {
+    const { changed, run } = await setUp();
+    expect((await run('export')).code).toBe(0);
+    const wrong = rowsOf(daysAgo(8), 10).map((row) => ({ ...row, path: '' }));
+    changed.set(daysAgo(8), [...wrong, { path: '/negative', human: 1, ai: 0.5, total: 1 }]);
+    expect((await run('audit', '--repair')).code).toBe(1);
+  });
+});
+
+const statusSchema = z.object({
+  projects: z.array(
+    z.object({
+      firstDay: z.string(),
+      lastDay: z.string(),
+      isYesterdayStored: z.boolean(),
+      daysStored: z.int(),
+      gaps: z.array(z.string()),
+      provisional: z.array(z.string()),
+      inconsistent: z.array(z.string()),
+      failed: z.array(z.string()),
+      final: z.int(),
+      settling: z.object({ restated_days: z.int() }),
+      recommendedSettleDays: z.int().nullable(),
+      requests: z.object({
+        usedThisHour: z.int(),
+        perHour: z.union([z.int(), z.literal('unlimited')]),
+        left: z.int(),
+        finishingAt: z.iso.datetime().nullable(),
+      }),
+    }),
+  ),
+});
+
+describe('readership status', () => {
+  it('shows coverage, gaps, settling and the budget, and sends nothing', async () => {
+    const { platform, run } = await setUp({ requestsPerHour: 24 });
+    expect((await run('export')).code).toBe(75);
+    const sent = platform.seen.length;
+    const text = await run('status');
+    expect(text.code).toBe(0);
+    expect(text.stdout).toMatch(/yesterday +loaded/);
+    expect(text.stdout).toMatch(/gaps +\d+ days?: /);
+    expect(text.stdout).toMatch(/provisional +\d days?: /);
+    expect(text.stdout).toMatch(/requests +\d+ of 24 used in the last hour.+done at about /);
+
+    const json = await run('status', '--json');
+    const [status] = statusSchema.parse(JSON.parse(json.stdout)).projects;
+    expect(status).toMatchObject({
+      lastDay: daysAgo(1),
+      isYesterdayStored: true,
+      failed: [],
+      inconsistent: [],
+    });
+    const { daysStored = 0, gaps = [] } = status ?? {};
+    expect(daysStored + gaps.length).toBe(DAYS);
+    expect(gaps).toContain(addDays(daysAgo(DAYS), 0));
+    expect(status?.requests).toMatchObject({ perHour: 24, left: gaps.length });
+    expect(platform.seen).toHaveLength(sent);
+  });
+});

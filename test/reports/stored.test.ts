@@ -1,0 +1,47 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { inFormat } from '../../src/reports/formats.js';
+import { writeIndex } from '../../src/reports/index-page.js';
+import { ISO_CALENDAR } from '../../src/reports/period.js';
+import type { RenderedReport } from '../../src/reports/render.js';
+import { writePage } from '../../src/reports/write.js';
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'readership-stored-'));
+});
+afterEach(() => rm(directory, { recursive: true }));
+
+const rendered = (name: string, period: string, subject: string): RenderedReport => ({
+  ...{ name, period, subject, text: null, mail: null, model: { human: 3 } },
+  html: `<title>${subject.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</title>`,
+});
+
+const index = async (): Promise<string> =>
+  readFile(await writeIndex(directory, { workspaceDir: undefined, calendar: ISO_CALENDAR }), 'utf8');
+
+test('the index lists every page by period, newest first, whatever its project', async () => {
+  await writePage(directory, 'prj/1', rendered('weekly', '2026-W46', 'Docs <b> & more'));
+  await writePage(directory, 'prj_2', rendered('weekly', '2026-W46', 'Second'));
+  await writePage(directory, 'prj_2', rendered('weekly', '2026-W53', 'Last week'));
+  await writePage(directory, 'prj_2', rendered('sections', '2026-10', 'October'));
+  await writeFile(join(directory, 'prj_2', 'notes.html'), 'not a report');
+  const html = await index();
+  const order = ['Week 53', 'Last week', 'Week 46', 'Docs &lt;b&gt; &amp; more', 'Second', 'October 2026'];
+  expect(html.match(/<h2>.*?<\/h2>|<li>.*?<\/li>/gs)?.join('\n')).toMatch(new RegExp(order.join('[^]*')));
+  // The folder is named by the encoded id, so its address is encoded once more.
+  expect(html).toContain('href="prj%252F1/weekly-2026-W46.html"');
+  expect(html).not.toContain('notes');
+});
+
+test('the index of nothing says how to get something', async () => {
+  expect(await index()).toContain('readership report weekly');
+});
+
+test('a report without a text template says which one to add', () => {
+  const report = rendered('sections', '2026-10', 'October');
+  expect(() => inFormat(report, 'text')).toThrow('add templates/sections.text.hbs');
+  expect(JSON.parse(inFormat(report, 'json'))).toEqual({ report: 'sections', subject: 'October', human: 3 });
+});
