@@ -80,10 +80,10 @@ describe('the whole life of jobs, through the command line', () => {
   it('reports each of them', async () => {
     const { stdout } = await run('report', 'improve', '--format', 'text');
     const sections = stdout.split(/\n\n\n/).map((section) => section.split('\n').filter(Boolean));
-    const pages = Object.fromEntries(
-      sections.map(([title, ...lines]) => [title, lines.filter((line) => line.startsWith('/'))]),
+    const pages = new Map(
+      sections.map(([title = '', ...lines]) => [title, lines.filter((line) => line.startsWith('/'))]),
     );
-    expect(pages).toMatchObject({
+    expect(Object.fromEntries(pages)).toMatchObject({
       'WAITING FOR YOUR REVIEW': ['/guides/page-2', '/guides/page-5'],
       'COMPLETED WITHOUT A CHANGE': ['/guides/page-3'],
       FAILED: ['/guides/page-4'],

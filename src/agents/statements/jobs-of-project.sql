@@ -1,4 +1,4 @@
--- Grain: one row per job of the project.
+-- Grain: one row per job of the project. Jobs planned before evidence was kept have zeros and no weeks.
 SELECT
   id,
   project,
@@ -16,13 +16,13 @@ SELECT
   ended_at,
   note,
   merged_on,
-  weekly_human,
-  weekly_ai,
-  human_rank,
-  ai_rank,
+  coalesce(weekly_human, 0) AS weekly_human,
+  coalesce(weekly_ai, 0) AS weekly_ai,
+  coalesce(human_rank, 0) AS human_rank,
+  coalesce(ai_rank, 0) AS ai_rank,
   ai_per_human,
   trend,
-  weeks
+  coalesce(weeks, []) AS weeks
 FROM agent_jobs
 WHERE project = $project
 ORDER BY id

@@ -1,12 +1,12 @@
 -- What made a page worth a job, follow-up messages, pauses, and the pages last chosen or left out. Jobs from before have no
--- evidence: zeros and no weeks.
-ALTER TABLE agent_jobs ADD COLUMN weekly_human DOUBLE DEFAULT 0;
-ALTER TABLE agent_jobs ADD COLUMN weekly_ai DOUBLE DEFAULT 0;
-ALTER TABLE agent_jobs ADD COLUMN human_rank INTEGER DEFAULT 0;
-ALTER TABLE agent_jobs ADD COLUMN ai_rank INTEGER DEFAULT 0;
+-- evidence. No column has a default: DuckDB 1.5 cannot replay from its log one that is an expression, such as [].
+ALTER TABLE agent_jobs ADD COLUMN weekly_human DOUBLE;
+ALTER TABLE agent_jobs ADD COLUMN weekly_ai DOUBLE;
+ALTER TABLE agent_jobs ADD COLUMN human_rank INTEGER;
+ALTER TABLE agent_jobs ADD COLUMN ai_rank INTEGER;
 ALTER TABLE agent_jobs ADD COLUMN ai_per_human DOUBLE;
 ALTER TABLE agent_jobs ADD COLUMN trend DOUBLE;
-ALTER TABLE agent_jobs ADD COLUMN weeks STRUCT(week DATE, human BIGINT, ai BIGINT)[] DEFAULT [];
+ALTER TABLE agent_jobs ADD COLUMN weeks STRUCT(week DATE, human BIGINT, ai BIGINT)[];
 ALTER TABLE agent_jobs ADD COLUMN merged_on DATE;
 
 COMMENT ON COLUMN agent_jobs.weekly_human IS 'Median weekly human views over the weeks the choice rests on';
