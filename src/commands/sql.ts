@@ -13,7 +13,7 @@ import { readQuery } from './read-query.js';
 import type { Act, Runtime } from './runtime.js';
 import { readWorkspace, type WorkspaceOptions } from './workspace.js';
 
-export interface SqlOptions extends WorkspaceOptions {
+interface SqlOptions extends WorkspaceOptions {
   readonly file?: string;
   readonly format?: TextFormat | 'parquet';
   readonly output?: string;

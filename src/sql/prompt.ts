@@ -60,7 +60,7 @@ export async function runPrompt({
 }
 
 /** Whether a statement has its semicolon: one at the end of a line, outside quotes and comments. */
-export function isComplete(statement: string): boolean {
+function isComplete(statement: string): boolean {
   const bare = statement.replaceAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\//g, ' ');
   return /;\s*$/.test(bare) && !/['"]/.test(bare) && !bare.includes('/*');
 }

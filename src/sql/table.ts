@@ -36,7 +36,7 @@ export async function* tableText(answer: Answer, { colors, width }: TableStyle):
 const cellText = (value: Json, column: AnswerColumn): string => plainText(shortText(value, column));
 
 /** Widths of the columns, the widest narrowed until the whole fits. */
-export function fitWidths(rows: readonly (readonly string[])[], width: number): number[] {
+function fitWidths(rows: readonly (readonly string[])[], width: number): number[] {
   const columns = rows[0]?.length ?? 0;
   const widths = Array.from({ length: columns }, (_, column) =>
     rows.reduce((widest, row) => Math.max(widest, (row[column]?.length ?? 0) + 2), 0),

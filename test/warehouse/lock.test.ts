@@ -42,7 +42,7 @@ describe('a live database that another process holds', () => {
     const holder = await holdElsewhere(path, 'readership run');
     await holder.kill();
     expect(existsSync(`${path}.lock`)).toBe(true);
-    await openWarehouse(path, { ...OPEN, maxWaitMs: 0 }).then((warehouse) => warehouse.close());
+    await openWarehouse(path, { ...OPEN, maxWaitMs: 5_000 }).then((warehouse) => warehouse.close());
     expect(existsSync(`${path}.lock`)).toBe(false);
   });
 });
