@@ -18,7 +18,7 @@ const DEFAULT_LIMITS: TransportLimits = { connectTimeoutMs: 10_000, responseTime
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
 /** Failures that come before a request has left this machine. */
-const NOT_SENT = new Set([
+const NOT_CONNECTED = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -26,6 +26,9 @@ const NOT_SENT = new Set([
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
+
+/** A certificate that is not believed: the server has seen nothing of the request either. */
+const NOT_TRUSTED = /^ERR_TLS_|CERT|SELF_SIGNED|^UNABLE_TO_/;
 
 /** Sends one request at a time and says what became of it; retries and meaning are decided by those who call it. */
 export class Transport {
@@ -82,7 +85,8 @@ export class Transport {
 }
 
 function transportError(operation: Operation, cause: unknown, signal: AbortSignal | undefined): unknown {
-  const notSent = NOT_SENT.has(codeOf(cause));
+  const code = codeOf(cause);
+  const notSent = NOT_CONNECTED.has(code) || NOT_TRUSTED.test(code);
   if (signal?.aborted && (operation.method === 'GET' || notSent)) return signal.reason;
   return failureOf(operation, cause, notSent);
 }

@@ -6,6 +6,7 @@ import { openBudgets } from './budgets.js';
 import { jobLine } from './job-lines.js';
 import { ExportProgress } from '../terminal/export-progress.js';
 import type { Output } from '../terminal/output.js';
+import { retryNotes } from '../terminal/retry-notes.js';
 import type { Runtime } from './runtime.js';
 import { connect, readWorkspace, transportOf, type Workspace, type WorkspaceOptions } from './workspace.js';
 
@@ -56,9 +57,9 @@ async function withConnection<Result>(
     onRequest: ({ name }: { name: string }) => {
       if (name === VIEWS_OPERATION) progress.countRequest();
     },
-    onRetry: (error: Error, retriesLeft: number) => {
-      output.note(`${error.message} Trying again (${retriesLeft} left).`);
-    },
+    onRetry: retryNotes((text) => {
+      output.note(text);
+    }),
   };
   const { clientOf, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
   try {
