@@ -1,4 +1,5 @@
 import { addMilliseconds } from 'date-fns';
+import type { AgentJob } from '../api/schema.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { changeJobWithin, type Job, readJobs } from './ledger.js';
 import { changeMessageWithin, type Message, type MessageChange, readMessages } from './message-ledger.js';
@@ -24,9 +25,9 @@ function sendingOf({ warehouse, client, pollDelayMs }: SubmitTask, planned: Mess
       message = await change({ event: 'submit', now, cause: 'about to be sent' });
     },
     post: (signal) => client.sendMessage(job.remote_id ?? '', message.prompt, signal),
-    accepted: (_, now) =>
+    accepted: (remote, now) =>
       settleAsSent(warehouse, message, job, {
-        ...{ event: 'accepted', now, cause: 'taken by the platform' },
+        ...{ event: 'accepted', now, remote, cause: 'taken by the platform' },
         nextPollAt: addMilliseconds(now, pollDelayMs),
       }),
     failed: async (outcome, words, now) => {
@@ -41,13 +42,18 @@ export const settleAsSent = (
   warehouse: Warehouse,
   message: Message,
   job: Job,
-  { nextPollAt, ...change }: MessageChange & { readonly nextPollAt: Date },
+  {
+    nextPollAt,
+    remote,
+    ...change
+  }: MessageChange & { readonly nextPollAt: Date; readonly remote?: AgentJob },
 ): Promise<Job> =>
   warehouse.transaction(async (transaction) => {
     await changeMessageWithin(transaction, message, change);
     const cause = `message ${message.id} was sent`;
     const event = { kind: 'followed-up' } as const;
-    return changeJobWithin(transaction, job, { event, now: change.now, cause, nextPollAt });
+    const now = change.now;
+    return changeJobWithin(transaction, job, { event, now, cause, nextPollAt, ...(remote && { remote }) });
   });
 
 /** As `settleInterruptedJobs`, for messages. */

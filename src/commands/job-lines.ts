@@ -1,3 +1,4 @@
+import { ENDED_STATUSES } from '../api/schema.js';
 import { effectWords } from '../agents/effect-words.js';
 import type { Job } from '../agents/ledger.js';
 import type { Message } from '../agents/message-ledger.js';
@@ -30,9 +31,12 @@ export const jobLines = (jobs: readonly Job[], width: number): string[] =>
 export const jobLine = (job: Job): string =>
   plainText(`job ${job.id}  ${stateOf(job)}  ${job.path}  ${outcomeOf(job)}`.trimEnd());
 
+/** How an end is called that a follow-up has since reopened. */
+const PAST: ReadonlySet<string> = new Set(ENDED_STATUSES);
+
 /** The state, and the platform's own word where it says something else: `active (running)`. */
 const stateOf = ({ state, remote_status }: Job): string =>
-  state === 'active' && remote_status !== null && remote_status !== state
+  state === 'active' && remote_status !== null && remote_status !== state && !PAST.has(remote_status)
     ? `${state} (${remote_status})`
     : state;
 
