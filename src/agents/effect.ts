@@ -42,7 +42,7 @@ const MIN_VIEWS = 28;
 /**
  * Measures the effect of a change. The noise is not assumed but measured: the comparison pages were not changed, so how
  * far each of them strays from their common course is how far a page strays by itself. The change is clear only if its
- * page strays further than 19 of 20 would. See docs/decisions/011-the-effect-of-a-change.md.
+ * page strays further than 19 of 20 would. See docs/decisions/009-the-effect-of-a-change.md.
  */
 export function measureEffect(sample: EffectSample): Effect {
   const { weeks_before, weeks_after, views_before, views_after, comparison } = sample;
