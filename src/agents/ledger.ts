@@ -3,6 +3,7 @@ import type { AgentJob } from '../api/schema.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
 import type { Day } from '../day.js';
+import { evidenceColumns } from './evidence.js';
 import { JOB_STATES, type JobEvent, nextState, OPEN_STATES } from './lifecycle.js';
 import type { FlaggedPage } from './select.js';
 import { recordTransition } from './transitions.js';
@@ -12,24 +13,6 @@ const JOBS_OF_PROJECT = statement('jobs-of-project');
 const PLAN_JOB = statement('plan-job');
 const UPDATE_JOB = statement('update-job');
 const MARK_MERGED = statement('mark-merged');
-
-/** What speaks for a page, as stored with its job. Views are people's and AI's, over the last whole weeks, 8 at most. */
-const evidenceColumns = {
-  /** Medians of a week. */
-  weekly_human: z.number(),
-  weekly_ai: z.number(),
-  /** 1 is the most read page. */
-  human_rank: z.int(),
-  ai_rank: z.int(),
-  /** Null without human views. */
-  ai_per_human: z.number().nullable(),
-  /** The newer half of the weeks against the older, as a ratio of change; null without views before. */
-  trend: z.number().nullable(),
-  /** Oldest first. */
-  weeks: z.array(z.object({ week: dayColumn, human: z.int(), ai: z.int() })),
-};
-export const evidenceRow = z.object(evidenceColumns);
-export type Evidence = z.infer<typeof evidenceRow>;
 
 const jobRow = z.object({
   id: z.int(),

@@ -1,5 +1,5 @@
 import { signedPercent, thousands } from '../format/numbers.js';
-import type { Evidence } from './ledger.js';
+import type { Evidence } from './evidence.js';
 
 /** Changes of weekly reading smaller than this are called steady. */
 const STEADY = 0.05;

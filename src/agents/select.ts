@@ -1,5 +1,5 @@
 import picomatch from 'picomatch';
-import type { Evidence } from './ledger.js';
+import type { Evidence } from './evidence.js';
 import { isPlainPath } from './paths.js';
 import { reasonOf } from './reason.js';
 import type { IsListed } from './sitemap/listed.js';

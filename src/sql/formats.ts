@@ -1,19 +1,12 @@
 import type { Json } from '@duckdb/node-api';
-import type { Colors } from '../terminal/output.js';
 import { plainText } from '../terminal/plain-text.js';
 import type { Answer, AnswerColumn } from './answer.js';
 import { csvCell, jsonValue, textOf } from './cells.js';
-import { tableText } from './table.js';
+import { tableText, type TableStyle } from './table.js';
 
 /** Formats that are written as text; `parquet` is the database's own work. */
 export const TEXT_FORMATS = ['table', 'csv', 'json', 'ndjson', 'markdown'] as const;
 export type TextFormat = (typeof TEXT_FORMATS)[number];
-
-/** What a table may use of the terminal. */
-export interface TableStyle {
-  readonly colors: Colors;
-  readonly width: number;
-}
 
 /** An answer as pieces of text, to be written one after another. */
 export function formatAnswer(answer: Answer, format: TextFormat, style: TableStyle): AsyncIterable<string> {

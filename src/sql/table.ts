@@ -1,9 +1,15 @@
 import type { Json } from '@duckdb/node-api';
 import Table from 'cli-table3';
+import type { Colors } from '../terminal/output.js';
 import { plainText } from '../terminal/plain-text.js';
 import type { Answer, AnswerColumn } from './answer.js';
 import { shortText } from './cells.js';
-import type { TableStyle } from './formats.js';
+
+/** What a table may use of the terminal. */
+export interface TableStyle {
+  readonly colors: Colors;
+  readonly width: number;
+}
 
 /** Rows beyond these are counted, not shown. */
 const MAX_ROWS = 200;
