@@ -1,6 +1,6 @@
 import { BIGINT, DATE, DuckDBDateValue, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
-import { type PageViews, pageViewsSchema, viewCountsSchema } from '../api/schema.js';
+import { type PageViews, pageViewsSchema, type ViewCounts, viewCountsSchema } from '../api/schema.js';
 import { type Day, daysBetween, day as toDay } from '../day.js';
 import { appendRows, type Column } from '../warehouse/append.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
@@ -18,6 +18,8 @@ const RECORD_UNCHANGED = statement('record-unchanged');
 const DAY_LEDGER = statement('day-ledger');
 const STORED_DAY = statement('stored-day');
 const STORED_PAGES = statement('stored-pages');
+const DELETE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day = $day::DATE';
+const DELETE_LOAD = 'DELETE FROM day_loads WHERE project = $project AND day = $day::DATE';
 
 const EPOCH = toDay('1970-01-01');
 
@@ -35,15 +37,25 @@ export async function readDayLedger(reader: Reader, project: string): Promise<Da
   return new Map(rows.map((row) => [row.day, row]));
 }
 
+const knownRow = viewCountsSchema.extend({ is_stored: z.boolean() });
+
 /** What is stored of a day; undefined when nothing is. */
 export async function readStoredDay(
   reader: Reader,
   at: { readonly project: string; readonly day: Day },
 ): Promise<DayViews | undefined> {
-  const [totals] = await reader.query(STORED_DAY, viewCountsSchema, { ...at });
-  if (totals === undefined) return undefined;
-  return { totals, rows: await reader.query(STORED_PAGES, pageViewsSchema, { ...at }) };
+  const [known] = await reader.query(STORED_DAY, knownRow, { ...at });
+  return known?.is_stored === true ? readPages(reader, at, known) : undefined;
 }
+
+const readPages = async (
+  reader: Reader,
+  at: { readonly project: string; readonly day: Day },
+  { human, ai, total }: ViewCounts,
+): Promise<DayViews> => ({
+  totals: { human, ai, total },
+  rows: await reader.query(STORED_PAGES, pageViewsSchema, { ...at }),
+});
 
 /** A day of a project, and when something is recorded of it. */
 interface DayAt {
@@ -75,11 +87,14 @@ export function storeDay(
       state === 'inconsistent' ? 'rows moved while the day was read; it is read again next time' : null,
   };
   return warehouse.transaction(async (transaction) => {
-    const change = await compareWithStored(transaction, load, walked);
+    const [known] = await transaction.query(STORED_DAY, knownRow, load);
+    const change = await compareWithStored(transaction, load, known, walked);
     if (change.outcome === 'restated')
       await transaction.execute(RECORD_RESTATEMENT, { ...load, pages_changed: change.pages });
-    if (change.outcome !== 'unchanged') await replacePages(transaction, load, rows);
-    await transaction.execute('DELETE FROM day_loads WHERE project = $project AND day = $day::DATE', load);
+    // Rows and their ledger row come and go together, so of an unknown day there is nothing to remove.
+    if (change.outcome !== 'unchanged' && known !== undefined) await transaction.execute(DELETE_PAGES, load);
+    if (change.outcome !== 'unchanged') await appendPages(transaction, load, rows);
+    if (known !== undefined) await transaction.execute(DELETE_LOAD, load);
     await transaction.execute(RECORD_LOAD, load);
     return change.outcome;
   });
@@ -102,15 +117,16 @@ export function recordFailedDay(warehouse: Warehouse, at: DayAt, failure: string
 async function compareWithStored(
   reader: Reader,
   at: DayAt,
+  known: z.infer<typeof knownRow> | undefined,
   { totals, rows }: WalkedDay,
 ): Promise<{ outcome: StoreOutcome; pages: number }> {
-  const stored = await readStoredDay(reader, at);
-  if (stored === undefined) return { outcome: 'added', pages: rows.length };
+  if (known?.is_stored !== true) return { outcome: 'added', pages: rows.length };
+  const stored = await readPages(reader, at, known);
   const pages = countChangedPages(stored.rows, rows);
   return { outcome: pages === 0 && equalCounts(stored.totals, totals) ? 'unchanged' : 'restated', pages };
 }
 
-async function replacePages(transaction: Transaction, at: DayAt, rows: readonly PageViews[]): Promise<void> {
+function appendPages(transaction: Transaction, at: DayAt, rows: readonly PageViews[]): Promise<void> {
   const date = new DuckDBDateValue(daysBetween(EPOCH, at.day));
   const columns: Column<PageViews>[] = [
     { type: VARCHAR, value: () => at.project },
@@ -120,8 +136,5 @@ async function replacePages(transaction: Transaction, at: DayAt, rows: readonly 
     { type: BIGINT, value: (row) => BigInt(row.ai) },
     { type: BIGINT, value: (row) => BigInt(row.total) },
   ];
-  await transaction.execute('DELETE FROM page_views WHERE project = $project AND day = $day::DATE', {
-    ...at,
-  });
-  await appendRows(transaction, 'page_views', columns, rows);
+  return appendRows(transaction, 'page_views', columns, rows);
 }

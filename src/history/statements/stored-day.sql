@@ -1,2 +1,4 @@
--- Grain: one row when something is stored for the day, else none.
-SELECT human, ai, total FROM day_loads WHERE project = $project AND day = $day::DATE AND loaded_at IS NOT NULL
+-- Grain: one row when the day was ever asked for, else none.
+SELECT loaded_at IS NOT NULL AS is_stored, coalesce(human, 0) AS human, coalesce(ai, 0) AS ai, coalesce(total, 0) AS total
+FROM day_loads
+WHERE project = $project AND day = $day::DATE
