@@ -10,8 +10,8 @@ import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli, startCli } from '../run-cli.js';
 import { type AgentSite, agentSite } from './agent-site.js';
 
-/** 300 were run when this was written; the suite keeps fewer, and `READERSHIP_CRASHES=300` brings them back. */
-const RUNS = Number(process.env['READERSHIP_CRASHES'] ?? 40);
+/** 300 were run when this was written; the suite keeps fewer, and `CRASH_RUNS=300` brings them back. */
+const RUNS = Number(process.env['CRASH_RUNS'] ?? 12);
 const RUNS_A_SITE = 8;
 const LANES = 2;
 const PAGES = 24;

@@ -16,7 +16,7 @@ import { letter } from './letters.js';
 import { type Behaviour, type MailServer, type ServerEvent, startMailServer } from './mail-server.js';
 
 /** Each is a process killed at a moment that its seed chooses. */
-const RUNS = Number(process.env['CRASH_RUNS'] ?? 40);
+const RUNS = Number(process.env['CRASH_RUNS'] ?? 12);
 const AT_ONCE = 3;
 
 let server: MailServer;

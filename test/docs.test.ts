@@ -1,0 +1,52 @@
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runCli } from './run-cli.js';
+
+const ROOT = join(import.meta.dirname, '..');
+const read = (file: string) => readFile(join(ROOT, file), 'utf8');
+
+async function markdownFiles(): Promise<string[]> {
+  const found = await readdir(join(ROOT, 'docs'), { recursive: true });
+  return [
+    'README.md',
+    'CHANGELOG.md',
+    ...found.filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`),
+  ];
+}
+
+describe('the documentation', () => {
+  it('names every command that --help lists', async () => {
+    const { stdout } = await runCli(['--help'], { cwd: ROOT });
+    const commands = [...stdout.matchAll(/^ {2}([a-z]+) (?:\[| {2})/gm)].map(([, name = '']) => name);
+    expect(commands).toContain('export');
+    const readme = await read('README.md');
+    for (const command of commands.filter((name) => name !== 'help'))
+      expect(readme).toContain(`| \`${command}\` `);
+  });
+
+  it('names every package that is installed with it, and why', async () => {
+    const { dependencies } = JSON.parse(await read('package.json')) as {
+      dependencies: Record<string, string>;
+    };
+    const readme = await read('README.md');
+    for (const name of Object.keys(dependencies)) expect(readme).toContain(`\`${name}\``);
+  });
+
+  it('links to files that are there', async () => {
+    for (const file of await markdownFiles()) {
+      const links = [...(await read(file)).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(
+        ([, link = '']) => link,
+      );
+      for (const link of links)
+        expect(existsSync(join(ROOT, dirname(file), link)), `${file} links to ${link}`).toBe(true);
+    }
+  });
+
+  it('lists every decision', async () => {
+    const index = await read('docs/decisions/README.md');
+    const pages = (await readdir(join(ROOT, 'docs/decisions'))).filter((file) => /^\d/.test(file));
+    for (const page of pages) expect(index).toContain(`(${page})`);
+  });
+});
