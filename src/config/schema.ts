@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Day, parseDay, WEEKDAYS } from '../day.js';
 import { type MailAddress, parseMailAddress, parseSender, type Sender } from '../mail-address.js';
+import { isCron } from './cron.js';
 import { parseDuration } from './duration.js';
 
 /** A day written `YYYY-MM-DD`. */
@@ -83,6 +84,23 @@ const isTimezone = (name: string): boolean => {
   }
 };
 
+const timezoneSchema = z
+  .string()
+  .refine(isTimezone, 'not a time zone: write a name such as Europe/Zurich, or UTC')
+  .default('UTC');
+
+const cronSchema = z
+  .string()
+  .refine(isCron, "not a cron expression: write minute, hour, day, month and weekday, such as '15 2 * * *'");
+
+const scheduleSchema = z.strictObject({
+  timezone: timezoneSchema,
+  export: cronSchema.default('15 2 * * *'),
+  improve: cronSchema.default('0 4 * * 1'),
+  poll: cronSchema.default('*/5 * * * *'),
+  report: cronSchema.default('0 * * * *'),
+});
+
 const addressSchema = z.string().transform((text, context): MailAddress => {
   const address = parseMailAddress(text);
   if (address !== undefined) return address;
@@ -113,10 +131,7 @@ const mailedReportSchema = z.strictObject({
 
 const reportsSchema = z.strictObject({
   firstDayOfWeek: z.enum(WEEKDAYS).default('monday'),
-  timezone: z
-    .string()
-    .refine(isTimezone, 'not a time zone: write a name such as Europe/Zurich, or UTC')
-    .default('UTC'),
+  timezone: timezoneSchema,
   patienceHours: z.number().min(0).max(168).default(24),
   weekly: mailedReportSchema.prefault({}),
   improve: mailedReportSchema.prefault({}),
@@ -142,6 +157,7 @@ export const settingsSchema = z
     history: historySchema.prefault({}),
     improve: improveSchema.prefault({}),
     poll: pollSchema.prefault({}),
+    schedule: scheduleSchema.prefault({}),
     reports: reportsSchema.prefault({}),
     mail: mailSchema.optional(),
   })
