@@ -15,6 +15,7 @@ import { declareRun } from './commands/run.js';
 import type { Runtime } from './commands/runtime.js';
 import { declareSandbox } from './commands/sandbox.js';
 import { declareSql } from './commands/sql.js';
+import { declareStart } from './commands/start.js';
 import { declareStatus } from './commands/status.js';
 import { messageOf, ReadershipError } from './errors.js';
 
@@ -23,6 +24,7 @@ const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 const interruption = new AbortController();
 let interruptedWith: number | undefined;
+const command = { endsByInterruption: false };
 
 for (const [signal, code] of Object.entries(SIGNAL_EXIT_CODES))
   process.on(signal, () => {
@@ -46,7 +48,11 @@ const runtime: Runtime = {
   output,
 };
 
-async function act(work: (runtime: Runtime) => Promise<ExitCode>): Promise<void> {
+async function act(
+  work: (runtime: Runtime) => Promise<ExitCode>,
+  { endsByInterruption = false } = {},
+): Promise<void> {
+  command.endsByInterruption = endsByInterruption;
   process.exitCode = await work(runtime);
 }
 
@@ -72,6 +78,7 @@ Start here: readership run --sandbox`,
 
 for (const declare of [
   declareRun,
+  declareStart,
   declareExport,
   declareAudit,
   declareSql,
@@ -94,7 +101,7 @@ try {
     process.exitCode = exitCodeOf(error);
   }
 }
-if (interruptedWith !== undefined) process.exitCode = interruptedWith;
+if (interruptedWith !== undefined && !command.endsByInterruption) process.exitCode = interruptedWith;
 
 /** People get the message; a fault of our own comes with its stack, to be reported. */
 function explain(error: unknown): string {

@@ -1,4 +1,5 @@
-import { VIEWS_OPERATION } from '../api/client.js';
+import { type ClientOptions, VIEWS_OPERATION } from '../api/client.js';
+import type { Settings } from '../config/schema.js';
 import type { Observer, StepContext } from '../schedule/context.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -26,13 +27,44 @@ export async function withSteps<Result>(
   work: StepWork<Result>,
 ): Promise<Result> {
   const workspace = await readWorkspace(options, runtime);
+  const progress = new ExportProgress(runtime.output);
+  const listener = showing(progress, runtime.output, workspace.settings);
+  const hold = { command, listener, maxWaitMs: MAX_LOCK_WAIT_MS };
+  try {
+    return await withLiveDatabase(workspace, runtime, hold, (context) => work(context, workspace, progress));
+  } finally {
+    progress.end();
+  }
+}
+
+/** Told of what happens while the live database is held. */
+export interface Listener extends Pick<ClientOptions, 'onRequest' | 'onRetry'> {
+  readonly observer: Observer;
+  /** Told when requests wait for the budget, and until when. */
+  readonly onWait: (until: Date) => void;
+}
+
+/** Who holds the live database, and how long that waits for whoever held it before. */
+interface Hold {
+  readonly command: string;
+  readonly listener: Listener;
+  readonly maxWaitMs: number;
+}
+
+/** Runs `work` while holding the live database. Throws a `LockedError` when another process does not let go of it. */
+export async function withLiveDatabase<Result>(
+  workspace: Workspace,
+  runtime: Runtime,
+  { command, listener, maxWaitMs }: Hold,
+  work: (context: StepContext) => Promise<Result>,
+): Promise<Result> {
   const { now, signal } = runtime;
   const warehouse = await openWarehouse(workspace.liveFile, {
     command: `readership ${command}`,
-    ...{ now, signal, maxWaitMs: MAX_LOCK_WAIT_MS },
+    ...{ now, signal, maxWaitMs },
   });
   try {
-    return await withConnection(workspace, warehouse, runtime, work);
+    return await withConnection(workspace, warehouse, runtime, listener, work);
   } finally {
     await warehouse.close();
   }
@@ -42,49 +74,46 @@ async function withConnection<Result>(
   workspace: Workspace,
   warehouse: Warehouse,
   runtime: Runtime,
-  work: StepWork<Result>,
+  { observer, onWait, ...callbacks }: Listener,
+  work: (context: StepContext) => Promise<Result>,
 ): Promise<Result> {
-  const { output, now, signal } = runtime;
+  const { now, signal } = runtime;
   const { settings, projects, historyFile, reportsDir, directory: workspaceDir } = workspace;
-  const progress = new ExportProgress(output);
-  const budgets = await openBudgets(warehouse, settings, now, (until) => {
-    output.note(
-      `The budget of ${settings.history.requestsPerHour} requests an hour is spent: waiting until ${until.toISOString()}.`,
-    );
-  });
-  const callbacks = {
-    onRequest: ({ name }: { name: string }) => {
-      if (name === VIEWS_OPERATION) progress.countRequest();
-    },
-    onRetry: (error: Error, retriesLeft: number) => {
-      output.note(`${error.message} Trying again (${retriesLeft} left).`);
-    },
-  };
+  const budgets = await openBudgets(warehouse, settings, now, onWait);
   const { clientOf, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
   try {
-    const observer = observe(progress, output);
     const transport = () => transportOf(workspace);
     const places = { workspaceDir, historyFile, reportsDir };
-    return await work(
-      { settings, projects, warehouse, clientOf, transport, ...places, now, signal, observer },
-      workspace,
-      progress,
-    );
+    return await work({
+      ...{ settings, projects, warehouse, clientOf, transport, ...places, now, signal, observer },
+    });
   } finally {
-    progress.end();
     await close();
     await budgets.close();
   }
 }
 
-const observe = (progress: ExportProgress, output: Output): Observer => ({
-  onExportPlan: (project, plan) => {
-    progress.begin(project, plan);
+const showing = (progress: ExportProgress, output: Output, { history }: Settings): Listener => ({
+  onWait: (until) => {
+    output.note(
+      `The budget of ${history.requestsPerHour} requests an hour is spent: waiting until ${until.toISOString()}.`,
+    );
   },
-  onDay: (_, result) => {
-    progress.advance(result);
+  onRequest: ({ name }) => {
+    if (name === VIEWS_OPERATION) progress.countRequest();
   },
-  onJob: (job) => {
-    output.note(jobLine(job));
+  onRetry: (error, retriesLeft) => {
+    output.note(`${error.message} Trying again (${retriesLeft} left).`);
+  },
+  observer: {
+    onExportPlan: (project, plan) => {
+      progress.begin(project, plan);
+    },
+    onDay: (_, result) => {
+      progress.advance(result);
+    },
+    onJob: (job) => {
+      output.note(jobLine(job));
+    },
   },
 });

@@ -1,7 +1,12 @@
+import { addMilliseconds } from 'date-fns';
 import { randomUUID } from 'node:crypto';
+import { TurnError } from '../agents/turn-error.js';
+import { PausedError } from '../api/errors/paused-error.js';
+import { TryLaterError } from '../api/errors/try-later-error.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import type { StepContext, StepResult } from './context.js';
-import { recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
+import { isUnpublished } from './due-steps.js';
+import { readLastRuns, recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
 import { exportStep, type ProjectExport } from './steps/export.js';
 import { improveStep, type ProjectImprovement } from './steps/improve.js';
 import { pollStep, type PolledJobs } from './steps/poll.js';
@@ -29,6 +34,8 @@ export interface LoopOptions {
   readonly apply: boolean;
   /** How long polling goes on while jobs are active. */
   readonly waitMs: number;
+  /** The steps to do; all of them when not given. */
+  readonly due?: ReadonlySet<StepName>;
 }
 
 /**
@@ -37,12 +44,14 @@ export interface LoopOptions {
  * interruption does.
  */
 export async function runLoop(context: StepContext, options: LoopOptions): Promise<LoopOutcome> {
-  const run = new StepRunner(context);
+  const { warehouse, now } = context;
+  const unpublished = isUnpublished(await readLastRuns(warehouse, now()));
+  const run = new StepRunner(context, options.due);
   const exported = await run.step('export', () => exportStep(context));
   const improved = await run.step('improve', () => improveStep(context, options.apply));
   const polled = await run.step('poll', () => pollStep(context, options.waitMs));
   const reported = await run.step('report', () => reportStep(context));
-  await run.step('publish', () => publishStep(context, run.changed));
+  await run.step('publish', () => publishStep(context, run.changed || unpublished));
   return {
     exported: exported ?? [],
     improved: improved ?? [],
@@ -58,19 +67,25 @@ export class StepRunner {
   changed = false;
   readonly #run = randomUUID();
 
-  constructor(private readonly context: StepContext) {}
+  constructor(
+    private readonly context: StepContext,
+    private readonly due?: ReadonlySet<StepName>,
+  ) {}
 
-  /** The detail of the step's result; undefined when it threw, or was not begun because of an interruption. */
+  /** The detail of the step's result; undefined when it threw, is not due, or was not begun after an interruption. */
   async step<Detail>(name: StepName, work: () => Promise<StepResult<Detail>>): Promise<Detail | undefined> {
-    const { warehouse, now, signal } = this.context;
-    if (signal.aborted) return undefined;
+    const { warehouse, now, signal, observer } = this.context;
+    if (signal.aborted || this.due?.has(name) === false) return undefined;
+    observer.onStepStart?.(name);
     await recordStepStart(warehouse, this.#run, name, now());
     const { result, fault } = await attempt(work);
     this.changed ||= result?.changed ?? false;
-    const outcome = fault === undefined ? 'done' : outcomeOf(fault, signal);
+    const outcome: StepOutcome = fault === undefined ? 'done' : outcomeOf(fault, signal);
     if (outcome !== 'done') this.faults.push({ step: name, outcome, error: fault });
     const summary = [result?.summary, fault === undefined ? [] : messageOf(fault)].flat().join('; ');
-    await recordStepEnd(warehouse, this.#run, name, { outcome, summary, now: now() });
+    const end = { outcome, summary, resume_at: resumeAt(fault, now()), now: now() };
+    await recordStepEnd(warehouse, this.#run, name, end);
+    observer.onStepEnd?.(name, end);
     return result?.detail;
   }
 }
@@ -89,4 +104,13 @@ async function attempt<Detail>(
 function outcomeOf(fault: unknown, signal: AbortSignal): Exclude<StepOutcome, 'done'> {
   if (signal.aborted) return 'interrupted';
   return fault instanceof ReadershipError && fault.exitCode === 75 ? 'later' : 'failed';
+}
+
+/** When what a fault stopped may go on, where the budget or the server said so. */
+function resumeAt(fault: unknown, now: Date): Date | null {
+  if (fault instanceof PausedError) return fault.resumeAt;
+  if (fault instanceof TurnError) return fault.turn.at;
+  if (fault instanceof TryLaterError && fault.retryAfterMs !== undefined)
+    return addMilliseconds(now, fault.retryAfterMs);
+  return null;
 }
