@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { readFileSync } from 'node:fs';
 import { declareAudit } from './commands/audit.js';
 import { exitCodeOf, type ExitCode } from './commands/exit-code.js';
+import { declareDoctor } from './commands/doctor.js';
 import { declareExport } from './commands/export.js';
 import { declareImprove } from './commands/improve.js';
 import { declareInit } from './commands/init.js';
@@ -83,6 +84,7 @@ for (const declare of [
   declareAudit,
   declareSql,
   declareStatus,
+  declareDoctor,
   declareReport,
   declareImprove,
   declareJobs,
