@@ -107,7 +107,8 @@ async function mail(
 ): Promise<Verdict> {
   const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
   if (url !== '') return pass(await tryMailServer(url, signal));
-  const isMailed = MAILED_REPORTS.some((report) => settings.reports[report].to.length > 0);
+  const { reports, alerts } = settings;
+  const isMailed = alerts.to.length > 0 || MAILED_REPORTS.some((report) => reports[report].to.length > 0);
   if (configuration === undefined || !isMailed) return pass(`mails would be written to ${outboxDir}`);
   return warn(`Mails only go to ${outboxDir}: set ${SMTP_URL_VARIABLE} for them to be sent.`);
 }

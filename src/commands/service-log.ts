@@ -21,6 +21,9 @@ export const logging = (log: Log): Listener => ({
         `${step} ${outcome}`,
       );
     },
+    onAlertFailed: (error) => {
+      log.warn({ error }, 'an alert could not be given');
+    },
     onExportPlan: (project, { days, requests }) => {
       log.info({ project: project.id, days: days.length, requests }, 'days to load');
     },

@@ -112,6 +112,9 @@ const showing = (progress: ExportProgress, output: Output, { history }: Settings
     onDay: (_, result) => {
       progress.advance(result);
     },
+    onAlertFailed: (words) => {
+      output.note(words);
+    },
     onJob: (job) => {
       output.note(jobLine(job));
     },

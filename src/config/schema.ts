@@ -120,13 +120,21 @@ const mailSchema = z.strictObject({
   unsubscribe: addressSchema.optional(),
 });
 
-/** Recipients, each once. */
-const mailedReportSchema = z.strictObject({
-  to: z
-    .array(addressSchema)
-    .max(500)
-    .transform((addresses) => [...new Set(addresses)])
-    .default([]),
+/** Each once. */
+const recipientsSchema = z
+  .array(addressSchema)
+  .max(500)
+  .transform((addresses) => [...new Set(addresses)])
+  .default([]);
+
+const mailedReportSchema = z.strictObject({ to: recipientsSchema });
+
+const alertsSchema = z.strictObject({
+  to: recipientsSchema,
+  pingUrl: httpUrl
+    .refine((url) => !/[?#]/.test(url), 'holds a query or a fragment; /start and /fail are added to its end')
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional(),
 });
 
 const reportsSchema = z.strictObject({
@@ -160,13 +168,18 @@ export const settingsSchema = z
     schedule: scheduleSchema.prefault({}),
     reports: reportsSchema.prefault({}),
     mail: mailSchema.optional(),
+    alerts: alertsSchema.prefault({}),
   })
-  .superRefine(({ reports, mail }, context) => {
-    for (const report of MAILED_REPORTS)
-      if (mail === undefined && reports[report].to.length > 0)
+  .superRefine(({ reports, alerts, mail }, context) => {
+    const mailed = [
+      ...MAILED_REPORTS.map((report) => ({ path: ['reports', report, 'to'], to: reports[report].to })),
+      { path: ['alerts', 'to'], to: alerts.to },
+    ];
+    for (const { path, to } of mailed)
+      if (mail === undefined && to.length > 0)
         context.addIssue({
           code: 'custom',
-          path: ['reports', report, 'to'],
+          path,
           message: 'needs mail.from: who the mails are from, such as Readership <docs@example.com>',
         });
   });

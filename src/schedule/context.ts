@@ -13,6 +13,8 @@ export interface Observer {
   readonly onStepEnd?: (step: StepName, end: StepEnd) => void;
   readonly onExportPlan?: (project: ProjectSettings, plan: ExportPlan) => void;
   readonly onDay?: (project: ProjectSettings, result: DayResult) => void;
+  /** Told of alerts that could not be given. */
+  readonly onAlertFailed?: (words: string) => void;
   readonly onJob?: (job: Job) => void;
 }
 

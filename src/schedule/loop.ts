@@ -5,6 +5,8 @@ import { PausedError } from '../api/errors/paused-error.js';
 import { TryLaterError } from '../api/errors/try-later-error.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import type { StepContext, StepResult } from './context.js';
+import { mailAlerts } from './alerts.js';
+import { ping } from './ping.js';
 import { isUnpublished } from './due-steps.js';
 import { readLastRuns, recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
 import { exportStep, type ProjectExport } from './steps/export.js';
@@ -47,11 +49,12 @@ export async function runLoop(context: StepContext, options: LoopOptions): Promi
   const { warehouse, now } = context;
   const unpublished = isUnpublished(await readLastRuns(warehouse, now()));
   const run = new StepRunner(context, options.due);
-  const exported = await run.step('export', () => exportStep(context));
+  const exported = await pinging(context, run, () => run.step('export', () => exportStep(context)));
   const improved = await run.step('improve', () => improveStep(context, options.apply));
   const polled = await run.step('poll', () => pollStep(context, options.waitMs));
   const reported = await run.step('report', () => reportStep(context));
   await run.step('publish', () => publishStep(context, run.changed || unpublished));
+  await mailAlerts(context);
   return {
     exported: exported ?? [],
     improved: improved ?? [],
@@ -59,6 +62,26 @@ export async function runLoop(context: StepContext, options: LoopOptions): Promi
     reported,
     faults: run.faults,
   };
+}
+
+/** Does the export between two pings. One that has to wait sends no second one: the watcher waits with it. */
+async function pinging<Detail>(
+  { settings, signal, observer }: StepContext,
+  run: StepRunner,
+  work: () => Promise<Detail>,
+): Promise<Detail> {
+  const { pingUrl } = settings.alerts;
+  if (pingUrl === undefined || !run.isToDo('export')) return work();
+  const send = async (suffix: '/start' | '/fail' | '') => {
+    const trouble = await ping(pingUrl + suffix, signal);
+    if (trouble !== undefined) observer.onAlertFailed?.(trouble);
+  };
+  await send('/start');
+  const result = await work();
+  const outcome = run.faults.find(({ step }) => step === 'export')?.outcome;
+  if (outcome === undefined) await send('');
+  if (outcome === 'failed') await send('/fail');
+  return result;
 }
 
 /** Runs steps one after another, each recorded in the ledger of runs. */
@@ -72,10 +95,14 @@ export class StepRunner {
     private readonly due?: ReadonlySet<StepName>,
   ) {}
 
+  isToDo(name: StepName): boolean {
+    return !this.context.signal.aborted && this.due?.has(name) !== false;
+  }
+
   /** The detail of the step's result; undefined when it threw, is not due, or was not begun after an interruption. */
   async step<Detail>(name: StepName, work: () => Promise<StepResult<Detail>>): Promise<Detail | undefined> {
     const { warehouse, now, signal, observer } = this.context;
-    if (signal.aborted || this.due?.has(name) === false) return undefined;
+    if (!this.isToDo(name)) return undefined;
     observer.onStepStart?.(name);
     await recordStepStart(warehouse, this.#run, name, now());
     const { result, fault } = await attempt(work);

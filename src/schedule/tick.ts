@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { readSql } from '../warehouse/query.js';
+import { mailAlerts } from './alerts.js';
 import type { StepContext } from './context.js';
 import { dueSteps } from './due-steps.js';
 import { type LoopOutcome, runLoop } from './loop.js';
@@ -15,5 +16,7 @@ export async function tick(context: StepContext): Promise<LoopOutcome | undefine
   const [poll] = await warehouse.query(POLL_WAITS, z.object({ waits: z.boolean() }), { apply, now: at });
   const runs = await readLastRuns(warehouse, at);
   const due = dueSteps(settings.schedule, { runs, pollWaits: poll?.waits ?? false }, at);
-  return due.size === 0 ? undefined : runLoop(context, { apply, waitMs: 0, due });
+  if (due.size > 0) return runLoop(context, { apply, waitMs: 0, due });
+  await mailAlerts(context);
+  return undefined;
 }
