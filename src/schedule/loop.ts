@@ -8,7 +8,14 @@ import type { StepContext, StepResult } from './context.js';
 import { mailAlerts } from './alerts.js';
 import { ping } from './ping.js';
 import { isUnpublished } from './due-steps.js';
-import { readLastRuns, recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
+import {
+  type LastRun,
+  readLastRuns,
+  recordStepEnd,
+  recordStepStart,
+  type StepName,
+  type StepOutcome,
+} from './runs.js';
 import { exportStep, type ProjectExport } from './steps/export.js';
 import { improveStep, type ProjectImprovement } from './steps/improve.js';
 import { pollStep, type PolledJobs } from './steps/poll.js';
@@ -47,13 +54,16 @@ export interface LoopOptions {
  */
 export async function runLoop(context: StepContext, options: LoopOptions): Promise<LoopOutcome> {
   const { warehouse, now } = context;
-  const unpublished = isUnpublished(await readLastRuns(warehouse, now()));
+  const before = await readLastRuns(warehouse, now());
   const run = new StepRunner(context, options.due);
   const exported = await pinging(context, run, () => run.step('export', () => exportStep(context)));
   const improved = await run.step('improve', () => improveStep(context, options.apply));
   const polled = await run.step('poll', () => pollStep(context, options.waitMs));
   const reported = await run.step('report', () => reportStep(context));
-  await run.step('publish', () => publishStep(context, run.changed || unpublished));
+  // Readers of the published history are to see that a step has begun to fail, or no longer does.
+  const isNews = failing(before) !== failing(await readLastRuns(warehouse, now()));
+  const changed = run.changed || isNews || isUnpublished(before);
+  await run.step('publish', () => publishStep(context, changed));
   await mailAlerts(context);
   return {
     exported: exported ?? [],
@@ -63,6 +73,9 @@ export async function runLoop(context: StepContext, options: LoopOptions): Promi
     faults: run.faults,
   };
 }
+
+const failing = (runs: readonly LastRun[]): string =>
+  runs.flatMap(({ step, outcome }) => (outcome === 'failed' ? step : [])).join();
 
 /** Does the export between two pings. One that has to wait sends no second one: the watcher waits with it. */
 async function pinging<Detail>(
