@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { readFileSync } from 'node:fs';
 import { declareAudit } from './commands/audit.js';
 import { exitCodeOf, type ExitCode } from './commands/exit-code.js';
+import { declareDoctor } from './commands/doctor.js';
 import { declareExport } from './commands/export.js';
 import { declareImprove } from './commands/improve.js';
 import { declareInit } from './commands/init.js';
@@ -15,6 +16,7 @@ import { declareRun } from './commands/run.js';
 import type { Runtime } from './commands/runtime.js';
 import { declareSandbox } from './commands/sandbox.js';
 import { declareSql } from './commands/sql.js';
+import { declareStart } from './commands/start.js';
 import { declareStatus } from './commands/status.js';
 import { messageOf, ReadershipError } from './errors.js';
 
@@ -23,6 +25,7 @@ const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 const interruption = new AbortController();
 let interruptedWith: number | undefined;
+const command = { endsByInterruption: false };
 
 for (const [signal, code] of Object.entries(SIGNAL_EXIT_CODES))
   process.on(signal, () => {
@@ -46,7 +49,11 @@ const runtime: Runtime = {
   output,
 };
 
-async function act(work: (runtime: Runtime) => Promise<ExitCode>): Promise<void> {
+async function act(
+  work: (runtime: Runtime) => Promise<ExitCode>,
+  { endsByInterruption = false } = {},
+): Promise<void> {
+  command.endsByInterruption = endsByInterruption;
   process.exitCode = await work(runtime);
 }
 
@@ -72,10 +79,12 @@ Start here: readership run --sandbox`,
 
 for (const declare of [
   declareRun,
+  declareStart,
   declareExport,
   declareAudit,
   declareSql,
   declareStatus,
+  declareDoctor,
   declareReport,
   declareImprove,
   declareJobs,
@@ -94,7 +103,7 @@ try {
     process.exitCode = exitCodeOf(error);
   }
 }
-if (interruptedWith !== undefined) process.exitCode = interruptedWith;
+if (interruptedWith !== undefined && !command.endsByInterruption) process.exitCode = interruptedWith;
 
 /** People get the message; a fault of our own comes with its stack, to be reported. */
 function explain(error: unknown): string {

@@ -83,12 +83,18 @@ function planLines(
   const { requestsPerHour: limit } = workspace.settings.history;
   if (plan === undefined)
     return [
-      `${name}: the first day is not known yet. The first export asks the platform for it, in ${requestsToFindFirstDay(lastEndedDay(now))} requests at most, and then loads every day since.`,
+      `${name}: the first day is not known yet. The first export asks the platform for it, in ${requestsToFindFirstDay(lastEndedDay(now))} requests at most, and then loads every day since, newest first.`,
+      `  A day takes a request for each 250 pages viewed${limit === 'unlimited' ? '' : `: a year of small days takes 365, about ${Math.ceil(365 / limit)} h at ${limit} an hour`}. Set history.start, or --from, to load less.`,
     ];
   if (plan.range.first > plan.range.last)
     return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`];
   const budget =
     limit === 'unlimited' ? '' : ` of ${limit} an hour, ${usedThisHour} of them used in the last hour`;
+  // Before any day was read, each is taken for a small one.
+  const about =
+    plan.alreadyFinal + plan.readToday + plan.days.filter(({ due }) => due !== 'missing').length > 1
+      ? 'about'
+      : 'at least';
   const end =
     finishingAt === undefined || finishingAt <= now
       ? 'can all be sent now'
@@ -99,7 +105,7 @@ function planLines(
       ? []
       : [`  ${counted(plan.readToday, 'day')} read today already, and again tomorrow`]),
     ...DUE_ORDER.flatMap((due) => dueLine(due, plan)),
-    `  about ${counted(plan.requests, 'request')}${budget}: ${end}`,
+    `  ${about} ${counted(plan.requests, 'request')}${budget}: ${end}`,
   ];
 }
 

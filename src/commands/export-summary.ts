@@ -2,8 +2,10 @@ import { PausedError } from '../api/errors/paused-error.js';
 import type { ExportOutcome } from '../history/export.js';
 import type { ExportPlan } from '../history/plan.js';
 import type { DayResult } from '../history/load.js';
+import { requestsFor } from '../history/plan.js';
 import type { Check } from '../history/verification.js';
 import { longDay, moment, plainDayRange } from '../format/days.js';
+import { nextMinute } from '../format/instants.js';
 import { counted } from '../format/numbers.js';
 import type { ProjectExport } from '../schedule/steps/export.js';
 import { duration, type ExportCost } from '../terminal/export-progress.js';
@@ -64,12 +66,18 @@ function checkLines(check: Check | undefined): string[] {
   ];
 }
 
+/** What a day has just been seen to take; 0 when none was loaded. */
+function requestsADay(results: readonly DayResult[]): number {
+  const rows = results.flatMap((result) => (result.outcome === 'failed' ? [] : [result.rows]));
+  return rows.length === 0 ? 0 : requestsFor(Math.max(...rows));
+}
+
 function leftLines({ plan, results, stopped }: ExportOutcome): string[] {
   if (stopped === undefined) return [];
   const done = new Set(results.map(({ day }) => day));
   const left = plan.days.filter(({ day }) => !done.has(day));
-  const requests = left.reduce((sum, planned) => sum + planned.requests, 0);
+  const requests = left.length * requestsADay(results) || left.reduce((sum, day) => sum + day.requests, 0);
   if (left.length === 0) return [];
-  const next = stopped instanceof PausedError ? `; go on after ${moment(stopped.resumeAt)}` : '';
+  const next = stopped instanceof PausedError ? `; go on from ${nextMinute(stopped.resumeAt)} on` : '';
   return [`  ${counted(left.length, 'day')} left, about ${counted(requests, 'request')}${next}`];
 }

@@ -12,5 +12,11 @@ export interface Runtime {
   readonly output: Output;
 }
 
-/** Runs the work of a command, and makes its exit code that of the process. */
-export type Act = (work: (runtime: Runtime) => Promise<ExitCode>) => Promise<void>;
+/**
+ * Runs the work of a command, and makes its exit code that of the process: also after an interruption, when that is how
+ * the command ends.
+ */
+export type Act = (
+  work: (runtime: Runtime) => Promise<ExitCode>,
+  options?: { readonly endsByInterruption?: boolean },
+) => Promise<void>;

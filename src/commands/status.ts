@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { stat } from 'node:fs/promises';
 import { openHistory } from '../warehouse/history.js';
-import { duration } from '../terminal/export-progress.js';
+import { plainText } from '../terminal/plain-text.js';
 import type { ExitCode } from './exit-code.js';
+import { needsOf, operationsLines, readOperations } from './operations-status.js';
 import { withProjectOption, withWorkspaceOptions } from './options.js';
 import type { Act, Runtime } from './runtime.js';
 import { statusLines } from './status-lines.js';
@@ -15,12 +15,12 @@ export function declareStatus(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('status')))
     .summary('what is stored, what is missing, and what it waits for')
     .description(
-      'Shows the coverage of the history: first and last day, gaps, provisional, failed, inconsistent and restated days, how long days take to settle, the requests of the last hour, and when the backfill ends. Reads the published history, so it is never blocked.',
+      'Shows the coverage of the history: first and last day, gaps, provisional, failed, inconsistent and restated days, how long days take to settle, the requests of the last hour, when the backfill ends; the last runs, jobs, mails and disk. Exits 1 when something needs a person. Reads the published history, so it is never blocked.',
     )
     .option('--json', 'write JSON')
     .addHelpText(
       'after',
-      '\nExamples:\n  readership status\n  readership status --json | jq .projects[0].gaps',
+      '\nExamples:\n  readership status\n  readership status || echo somebody is needed\n  readership status --json | jq .needs',
     )
     .action((options: StatusOptions) => act((runtime) => status(options, runtime)));
 }
@@ -33,15 +33,16 @@ async function status(options: StatusOptions, runtime: Runtime): Promise<ExitCod
     const projects: ProjectStatus[] = [];
     for (const project of workspace.projects)
       projects.push(await readProjectStatus(history, project, workspace.settings, now()));
-    const publishedAt = (await stat(workspace.historyFile)).mtime;
-    if (options.json === true) output.data(JSON.stringify({ publishedAt, projects }, null, 2));
+    const operations = await readOperations(history, workspace, now());
+    const needs = needsOf(projects, operations, workspace.settings, now());
+    if (options.json === true) output.data(JSON.stringify({ ...operations, projects, needs }, null, 2));
     else {
+      const { bold, red } = output.colors;
       for (const project of projects) output.data(statusLines(project, output.colors).join('\n'));
-      output.data(
-        `\npublished ${duration(now().getTime() - publishedAt.getTime())} ago: ${workspace.historyFile}`,
-      );
+      output.data([bold('Operations'), ...operationsLines(operations, now())].join('\n'));
+      for (const need of needs) output.data(`${red('needs you')}  ${plainText(need)}`);
     }
-    return 0;
+    return needs.length === 0 ? 0 : 1;
   } finally {
     history.close();
   }

@@ -5,7 +5,9 @@ import type { Runtime } from './runtime.js';
 /** Says which steps did not come to their end, and why. */
 export function reportFaults(faults: readonly StepFault[], { output, signal }: Runtime): void {
   if (signal.aborted) {
-    output.note('Interrupted. What was stored is whole; the rest is due next time.');
+    output.note(
+      'Interrupted. What was stored is whole, and shown after the next publish: readership publish, or the next run.',
+    );
     return;
   }
   for (const { step, outcome, error } of faults) {

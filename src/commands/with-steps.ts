@@ -1,4 +1,6 @@
-import { VIEWS_OPERATION } from '../api/client.js';
+import { type ClientOptions, VIEWS_OPERATION } from '../api/client.js';
+import type { Settings } from '../config/schema.js';
+import { nextMinute } from '../format/instants.js';
 import type { Observer, StepContext } from '../schedule/context.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -27,13 +29,50 @@ export async function withSteps<Result>(
   work: StepWork<Result>,
 ): Promise<Result> {
   const workspace = await readWorkspace(options, runtime);
+  const progress = new ExportProgress(runtime.output);
+  const listener = showing(progress, runtime.output, workspace.settings);
+  const onHeld = (who: string) => {
+    runtime.output.note(`The database is held by ${who}; waiting for up to ${MAX_LOCK_WAIT_MS / 1000} s.`);
+  };
+  const hold = { command, listener, onHeld, maxWaitMs: MAX_LOCK_WAIT_MS };
+  try {
+    return await withLiveDatabase(workspace, runtime, hold, (context) => work(context, workspace, progress));
+  } finally {
+    progress.end();
+  }
+}
+
+/** Told of what happens while the live database is held. */
+export interface Listener extends Pick<ClientOptions, 'onRequest' | 'onRetry'> {
+  readonly observer: Observer;
+  /** Told when requests wait for the budget, and until when. */
+  readonly onWait: (until: Date) => void;
+}
+
+/** Who holds the live database, and how long that waits for whoever held it before. */
+interface Hold {
+  readonly command: string;
+  readonly listener: Listener;
+  readonly maxWaitMs: number;
+  /** Told, once, who it waits for. */
+  readonly onHeld?: (who: string) => void;
+}
+
+/** Runs `work` while holding the live database. Throws a `LockedError` when another process does not let go of it. */
+export async function withLiveDatabase<Result>(
+  workspace: Workspace,
+  runtime: Runtime,
+  { command, listener, maxWaitMs, onHeld }: Hold,
+  work: (context: StepContext) => Promise<Result>,
+): Promise<Result> {
   const { now, signal } = runtime;
   const warehouse = await openWarehouse(workspace.liveFile, {
     command: `readership ${command}`,
-    ...{ now, signal, maxWaitMs: MAX_LOCK_WAIT_MS },
+    ...{ now, signal, maxWaitMs },
+    ...(onHeld === undefined ? {} : { onHeld }),
   });
   try {
-    return await withConnection(workspace, warehouse, runtime, work);
+    return await withConnection(workspace, warehouse, runtime, listener, work);
   } finally {
     await warehouse.close();
   }
@@ -43,49 +82,49 @@ async function withConnection<Result>(
   workspace: Workspace,
   warehouse: Warehouse,
   runtime: Runtime,
-  work: StepWork<Result>,
+  { observer, onWait, ...callbacks }: Listener,
+  work: (context: StepContext) => Promise<Result>,
 ): Promise<Result> {
-  const { output, now, signal } = runtime;
+  const { now, signal } = runtime;
   const { settings, projects, historyFile, reportsDir, directory: workspaceDir } = workspace;
-  const progress = new ExportProgress(output);
-  const budgets = await openBudgets(warehouse, settings, now, (until) => {
-    output.note(
-      `The budget of ${settings.history.requestsPerHour} requests an hour is spent: waiting until ${until.toISOString()}.`,
-    );
-  });
-  const callbacks = {
-    onRequest: ({ name }: { name: string }) => {
-      if (name === VIEWS_OPERATION) progress.countRequest();
-    },
-    onRetry: retryNotes((text) => {
-      output.note(text);
-    }),
-  };
+  const budgets = await openBudgets(warehouse, settings, now, onWait);
   const { clientOf, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
   try {
-    const observer = observe(progress, output);
     const transport = () => transportOf(workspace);
     const places = { workspaceDir, historyFile, reportsDir };
-    return await work(
-      { settings, projects, warehouse, clientOf, transport, ...places, now, signal, observer },
-      workspace,
-      progress,
-    );
+    return await work({
+      ...{ settings, projects, warehouse, clientOf, transport, ...places, now, signal, observer },
+    });
   } finally {
-    progress.end();
     await close();
     await budgets.close();
   }
 }
 
-const observe = (progress: ExportProgress, output: Output): Observer => ({
-  onExportPlan: (project, plan) => {
-    progress.begin(project, plan);
+const showing = (progress: ExportProgress, output: Output, { history }: Settings): Listener => ({
+  onWait: (until) => {
+    output.note(
+      `The budget of ${history.requestsPerHour} requests an hour is spent: waiting until ${nextMinute(until)}.`,
+    );
   },
-  onDay: (_, result) => {
-    progress.advance(result);
+  onRequest: ({ name }) => {
+    if (name === VIEWS_OPERATION) progress.countRequest();
   },
-  onJob: (job) => {
-    output.note(jobLine(job));
+  onRetry: retryNotes((text) => {
+    output.note(text);
+  }),
+  observer: {
+    onExportPlan: (project, plan) => {
+      progress.begin(project, plan);
+    },
+    onDay: (_, result) => {
+      progress.advance(result);
+    },
+    onAlertFailed: (words) => {
+      output.note(words);
+    },
+    onJob: (job) => {
+      output.note(jobLine(job));
+    },
   },
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Day, parseDay, WEEKDAYS } from '../day.js';
 import { type MailAddress, parseMailAddress, parseSender, type Sender } from '../mail-address.js';
+import { isCron } from './cron.js';
 import { parseDuration } from './duration.js';
 
 /** A day written `YYYY-MM-DD`. */
@@ -83,6 +84,23 @@ const isTimezone = (name: string): boolean => {
   }
 };
 
+const timezoneSchema = z
+  .string()
+  .refine(isTimezone, 'not a time zone: write a name such as Europe/Zurich, or UTC')
+  .default('UTC');
+
+const cronSchema = z
+  .string()
+  .refine(isCron, "not a cron expression: write minute, hour, day, month and weekday, such as '15 2 * * *'");
+
+const scheduleSchema = z.strictObject({
+  timezone: timezoneSchema,
+  export: cronSchema.default('15 2 * * *'),
+  improve: cronSchema.default('0 4 * * 1'),
+  poll: cronSchema.default('*/5 * * * *'),
+  report: cronSchema.default('0 * * * *'),
+});
+
 const addressSchema = z.string().transform((text, context): MailAddress => {
   const address = parseMailAddress(text);
   if (address !== undefined) return address;
@@ -102,21 +120,26 @@ const mailSchema = z.strictObject({
   unsubscribe: addressSchema.optional(),
 });
 
-/** Recipients, each once. */
-const mailedReportSchema = z.strictObject({
-  to: z
-    .array(addressSchema)
-    .max(500)
-    .transform((addresses) => [...new Set(addresses)])
-    .default([]),
+/** Each once. */
+const recipientsSchema = z
+  .array(addressSchema)
+  .max(500)
+  .transform((addresses) => [...new Set(addresses)])
+  .default([]);
+
+const mailedReportSchema = z.strictObject({ to: recipientsSchema });
+
+const alertsSchema = z.strictObject({
+  to: recipientsSchema,
+  pingUrl: httpUrl
+    .refine((url) => !/[?#]/.test(url), 'holds a query or a fragment; /start and /fail are added to its end')
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional(),
 });
 
 const reportsSchema = z.strictObject({
   firstDayOfWeek: z.enum(WEEKDAYS).default('monday'),
-  timezone: z
-    .string()
-    .refine(isTimezone, 'not a time zone: write a name such as Europe/Zurich, or UTC')
-    .default('UTC'),
+  timezone: timezoneSchema,
   patienceHours: z.number().min(0).max(168).default(24),
   weekly: mailedReportSchema.prefault({}),
   improve: mailedReportSchema.prefault({}),
@@ -142,15 +165,21 @@ export const settingsSchema = z
     history: historySchema.prefault({}),
     improve: improveSchema.prefault({}),
     poll: pollSchema.prefault({}),
+    schedule: scheduleSchema.prefault({}),
     reports: reportsSchema.prefault({}),
     mail: mailSchema.optional(),
+    alerts: alertsSchema.prefault({}),
   })
-  .superRefine(({ reports, mail }, context) => {
-    for (const report of MAILED_REPORTS)
-      if (mail === undefined && reports[report].to.length > 0)
+  .superRefine(({ reports, alerts, mail }, context) => {
+    const mailed = [
+      ...MAILED_REPORTS.map((report) => ({ path: ['reports', report, 'to'], to: reports[report].to })),
+      { path: ['alerts', 'to'], to: alerts.to },
+    ];
+    for (const { path, to } of mailed)
+      if (mail === undefined && to.length > 0)
         context.addIssue({
           code: 'custom',
-          path: ['reports', report, 'to'],
+          path,
           message: 'needs mail.from: who the mails are from, such as Readership <docs@example.com>',
         });
   });

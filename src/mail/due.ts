@@ -1,17 +1,12 @@
-import { addMilliseconds } from 'date-fns';
-import { addDays, type DayRange, startOfDay } from '../day.js';
 import type { MailAddress } from '../mail-address.js';
 import { type Delivery, mayBeTried } from './delivery.js';
 
-/** When the last day of a period can be there at the earliest: the nightly export runs at 02:15 by default. */
-const EXPORT_TIME_MS = 2.25 * 3_600_000;
-const HOUR_MS = 3_600_000;
-
 /** A report of one period, and what is stored of it. */
 export interface PeriodState {
-  readonly period: DayRange;
   readonly days: number;
   readonly daysLoaded: number;
+  /** When patience with missing days is over. */
+  readonly until: Date;
   readonly recipients: readonly MailAddress[];
   /** Those of this report, project and period. */
   readonly deliveries: readonly Delivery[];
@@ -27,14 +22,9 @@ export type Due =
 
 /**
  * Who is due a report now: everyone not yet attempted, and those whose next attempt has come, once the period's days
- * are all loaded or `patienceHours` have passed since they could have been. A period without any day has nothing to
- * say, however long it takes.
+ * are all loaded or patience with them is over. A period without any day has nothing to say, however long it takes.
  */
-export function whatIsDue(
-  { period, days, daysLoaded, recipients, deliveries }: PeriodState,
-  patienceHours: number,
-  now: Date,
-): Due {
+export function whatIsDue({ days, daysLoaded, until, recipients, deliveries }: PeriodState, now: Date): Due {
   const open = recipients.filter((recipient) =>
     mayBeTried(
       deliveries.find((delivery) => delivery.recipient === recipient),
@@ -43,8 +33,6 @@ export function whatIsDue(
     ),
   );
   if (open.length === 0) return { kind: 'nothing' };
-  const ended = startOfDay(addDays(period.last, 1));
-  const until = addMilliseconds(ended, EXPORT_TIME_MS + patienceHours * HOUR_MS);
   const isReady = daysLoaded === days || (daysLoaded > 0 && now >= until);
   return isReady
     ? { kind: 'due', recipients: open }

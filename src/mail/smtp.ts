@@ -45,16 +45,9 @@ export async function speakSmtp(
   const signal = AbortSignal.any([interruption, AbortSignal.timeout(timeouts.totalMs)]);
   const step = stepsOf(connection, signal);
   try {
-    await step<unknown>((done) => {
-      connection.connect(done);
-    });
-    if (server.login !== undefined && connection.allowsAuth) {
+    await logIn(connection, server, step, () => {
       stage = 'login';
-      const credentials = { user: server.login.user, pass: server.login.password };
-      await step<unknown>((done) => {
-        connection.login({ credentials }, done);
-      });
-    }
+    });
     stage = 'envelope';
     // The body is read when the server has asked for it, not before.
     const body = Readable.from(
@@ -75,6 +68,33 @@ export async function speakSmtp(
     connection.close();
     return { stage, error };
   }
+}
+
+/** Connects and logs in, and sends nothing. Throws what went wrong. */
+export async function trySmtp(server: SmtpServer, timeouts: SmtpTimeouts, signal: AbortSignal) {
+  const connection = new SMTPConnection(connectionOptions(server, timeouts));
+  const within = AbortSignal.any([signal, AbortSignal.timeout(timeouts.totalMs)]);
+  try {
+    await logIn(connection, server, stepsOf(connection, within));
+  } finally {
+    connection.close();
+  }
+}
+
+async function logIn(
+  connection: SMTPConnection,
+  { login }: SmtpServer,
+  step: ReturnType<typeof stepsOf>,
+  onLogin?: () => void,
+): Promise<void> {
+  await step<unknown>((done) => {
+    connection.connect(done);
+  });
+  if (login === undefined || !connection.allowsAuth) return;
+  onLogin?.();
+  await step<unknown>((done) => {
+    connection.login({ credentials: { user: login.user, pass: login.password } }, done);
+  });
 }
 
 const connectionOptions = (server: SmtpServer, { connectMs, silenceMs }: SmtpTimeouts) => ({

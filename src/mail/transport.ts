@@ -4,7 +4,7 @@ import { classify } from './classify.js';
 import type { Delivery, Outcome } from './delivery.js';
 import type { Message } from './message.js';
 import { putIntoOutbox } from './outbox.js';
-import { DEFAULT_TIMEOUTS, speakSmtp, type SmtpFailure, type SmtpStage } from './smtp.js';
+import { DEFAULT_TIMEOUTS, speakSmtp, type SmtpFailure, type SmtpStage, trySmtp } from './smtp.js';
 import { parseSmtpUrl, type SmtpServer } from './smtp-server.js';
 
 /** Where mails go. `send` never throws: whatever happens is an outcome. */
@@ -42,6 +42,21 @@ export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): Transpo
       return { kind: classify(result.stage, replyCodeOf(result.error)), words };
     },
   };
+}
+
+const TRIAL_TIMEOUTS = { connectMs: 5_000, silenceMs: 5_000, totalMs: 10_000 };
+
+/** Connects to the mail server that the URL names, and logs in; throws an error without secrets when that fails. */
+export async function tryMailServer(url: string, signal: AbortSignal): Promise<string> {
+  const server = parseSmtpUrl(url);
+  const { host, port } = server;
+  try {
+    await trySmtp(server, TRIAL_TIMEOUTS, signal);
+    return `${host}:${port} ${server.login === undefined ? 'answers' : 'accepts the login'}`;
+  } catch (cause) {
+    const words = redactor(secretsOf(server))(responseOf(cause) ?? messageOf(cause));
+    throw new Error(`${host}:${port}: ${words.slice(0, MAX_WORDS)}`, { cause });
+  }
 }
 
 /** The password, and the forms in which it crosses the wire: a server may echo any of them. */

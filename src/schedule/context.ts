@@ -5,11 +5,16 @@ import type { DayResult } from '../history/load.js';
 import type { ExportPlan } from '../history/plan.js';
 import type { Transport } from '../mail/transport.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import type { StepEnd, StepName } from './runs.js';
 
 /** Told of what happens while a step runs; it knows no terminal. */
 export interface Observer {
+  readonly onStepStart?: (step: StepName) => void;
+  readonly onStepEnd?: (step: StepName, end: StepEnd) => void;
   readonly onExportPlan?: (project: ProjectSettings, plan: ExportPlan) => void;
   readonly onDay?: (project: ProjectSettings, result: DayResult) => void;
+  /** Told of alerts that could not be given. */
+  readonly onAlertFailed?: (words: string) => void;
   readonly onJob?: (job: Job) => void;
 }
 

@@ -1,6 +1,8 @@
+import { addHours, subMilliseconds } from 'date-fns';
 import { z } from 'zod';
-import type { ProjectSettings } from '../config/schema.js';
-import { daysIn } from '../day.js';
+import { nextScheduled } from '../config/cron.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
+import { addDays, daysIn, startOfDay } from '../day.js';
 import { type Due, whatIsDue } from '../mail/due.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { findReport } from '../reports/catalog.js';
@@ -37,15 +39,22 @@ export async function duePeriods(
       const isOpen = (recipient: string) =>
         name === current.name || ofPeriod.some((delivery) => delivery.recipient === recipient);
       const state = {
-        period,
         days: daysIn(period).length,
         daysLoaded: await daysLoaded(context, project, period),
+        until: patienceEnd(period, settings),
         recipients: recipients.filter(isOpen),
         deliveries: ofPeriod,
       };
-      return { period: name, due: whatIsDue(state, settings.reports.patienceHours, now()) };
+      return { period: name, due: whatIsDue(state, now()) };
     }),
   );
+}
+
+/** Patience begins with the export that could have loaded the last day. */
+function patienceEnd({ last }: Period, { schedule, reports }: Settings): Date {
+  const ended = startOfDay(addDays(last, 1));
+  const exportAt = nextScheduled(schedule.export, schedule.timezone, subMilliseconds(ended, 1));
+  return addHours(exportAt, reports.patienceHours);
 }
 
 async function daysLoaded(

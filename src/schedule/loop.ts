@@ -1,7 +1,21 @@
+import { addMilliseconds } from 'date-fns';
 import { randomUUID } from 'node:crypto';
+import { TurnError } from '../agents/turn-error.js';
+import { PausedError } from '../api/errors/paused-error.js';
+import { TryLaterError } from '../api/errors/try-later-error.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import type { StepContext, StepResult } from './context.js';
-import { recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
+import { mailAlerts } from './alerts.js';
+import { ping } from './ping.js';
+import { isUnpublished } from './due-steps.js';
+import {
+  type LastRun,
+  readLastRuns,
+  recordStepEnd,
+  recordStepStart,
+  type StepName,
+  type StepOutcome,
+} from './runs.js';
 import { exportStep, type ProjectExport } from './steps/export.js';
 import { improveStep, type ProjectImprovement } from './steps/improve.js';
 import { pollStep, type PolledJobs } from './steps/poll.js';
@@ -29,6 +43,8 @@ export interface LoopOptions {
   readonly apply: boolean;
   /** How long polling goes on while jobs are active. */
   readonly waitMs: number;
+  /** The steps to do; all of them when not given. */
+  readonly due?: ReadonlySet<StepName>;
 }
 
 /**
@@ -37,12 +53,18 @@ export interface LoopOptions {
  * interruption does.
  */
 export async function runLoop(context: StepContext, options: LoopOptions): Promise<LoopOutcome> {
-  const run = new StepRunner(context);
-  const exported = await run.step('export', () => exportStep(context));
+  const { warehouse, now } = context;
+  const before = await readLastRuns(warehouse, now());
+  const run = new StepRunner(context, options.due);
+  const exported = await pinging(context, run, () => run.step('export', () => exportStep(context)));
   const improved = await run.step('improve', () => improveStep(context, options.apply));
   const polled = await run.step('poll', () => pollStep(context, options.waitMs));
   const reported = await run.step('report', () => reportStep(context));
-  await run.step('publish', () => publishStep(context, run.changed));
+  // Readers of the published history are to see that a step has begun to fail, or no longer does.
+  const isNews = failing(before) !== failing(await readLastRuns(warehouse, now()));
+  const changed = run.changed || isNews || isUnpublished(before);
+  await run.step('publish', () => publishStep(context, changed));
+  await mailAlerts(context);
   return {
     exported: exported ?? [],
     improved: improved ?? [],
@@ -52,25 +74,58 @@ export async function runLoop(context: StepContext, options: LoopOptions): Promi
   };
 }
 
+const failing = (runs: readonly LastRun[]): string =>
+  runs.flatMap(({ step, outcome }) => (outcome === 'failed' ? step : [])).join();
+
+/** Does the export between two pings. One that has to wait sends no second one: the watcher waits with it. */
+async function pinging<Detail>(
+  { settings, signal, observer }: StepContext,
+  run: StepRunner,
+  work: () => Promise<Detail>,
+): Promise<Detail> {
+  const { pingUrl } = settings.alerts;
+  if (pingUrl === undefined || !run.isToDo('export')) return work();
+  const send = async (suffix: '/start' | '/fail' | '') => {
+    const trouble = await ping(pingUrl + suffix, signal);
+    if (trouble !== undefined) observer.onAlertFailed?.(trouble);
+  };
+  await send('/start');
+  const result = await work();
+  const outcome = run.faults.find(({ step }) => step === 'export')?.outcome;
+  if (outcome === undefined) await send('');
+  if (outcome === 'failed') await send('/fail');
+  return result;
+}
+
 /** Runs steps one after another, each recorded in the ledger of runs. */
 export class StepRunner {
   readonly faults: StepFault[] = [];
   changed = false;
   readonly #run = randomUUID();
 
-  constructor(private readonly context: StepContext) {}
+  constructor(
+    private readonly context: StepContext,
+    private readonly due?: ReadonlySet<StepName>,
+  ) {}
 
-  /** The detail of the step's result; undefined when it threw, or was not begun because of an interruption. */
+  isToDo(name: StepName): boolean {
+    return !this.context.signal.aborted && this.due?.has(name) !== false;
+  }
+
+  /** The detail of the step's result; undefined when it threw, is not due, or was not begun after an interruption. */
   async step<Detail>(name: StepName, work: () => Promise<StepResult<Detail>>): Promise<Detail | undefined> {
-    const { warehouse, now, signal } = this.context;
-    if (signal.aborted) return undefined;
+    const { warehouse, now, signal, observer } = this.context;
+    if (!this.isToDo(name)) return undefined;
+    observer.onStepStart?.(name);
     await recordStepStart(warehouse, this.#run, name, now());
     const { result, fault } = await attempt(work);
     this.changed ||= result?.changed ?? false;
-    const outcome = fault === undefined ? 'done' : outcomeOf(fault, signal);
+    const outcome: StepOutcome = fault === undefined ? 'done' : outcomeOf(fault, signal);
     if (outcome !== 'done') this.faults.push({ step: name, outcome, error: fault });
     const summary = [result?.summary, fault === undefined ? [] : messageOf(fault)].flat().join('; ');
-    await recordStepEnd(warehouse, this.#run, name, { outcome, summary, now: now() });
+    const end = { outcome, summary, resume_at: resumeAt(fault, now()), now: now() };
+    await recordStepEnd(warehouse, this.#run, name, end);
+    observer.onStepEnd?.(name, end);
     return result?.detail;
   }
 }
@@ -89,4 +144,13 @@ async function attempt<Detail>(
 function outcomeOf(fault: unknown, signal: AbortSignal): Exclude<StepOutcome, 'done'> {
   if (signal.aborted) return 'interrupted';
   return fault instanceof ReadershipError && fault.exitCode === 75 ? 'later' : 'failed';
+}
+
+/** When what a fault stopped may go on, where the budget or the server said so. */
+function resumeAt(fault: unknown, now: Date): Date | null {
+  if (fault instanceof PausedError) return fault.resumeAt;
+  if (fault instanceof TurnError) return fault.turn.at;
+  if (fault instanceof TryLaterError && fault.retryAfterMs !== undefined)
+    return addMilliseconds(now, fault.retryAfterMs);
+  return null;
 }

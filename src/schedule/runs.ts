@@ -1,13 +1,38 @@
-import { readSql } from '../warehouse/query.js';
+import { z } from 'zod';
+import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 
 const START_STEP = readSql(import.meta.url, 'statements/start-step.sql');
 const END_STEP = readSql(import.meta.url, 'statements/end-step.sql');
+const LAST_RUNS = readSql(import.meta.url, 'statements/last-runs.sql');
 
-export type StepName = 'export' | 'improve' | 'poll' | 'report' | 'publish' | 'audit';
+const STEPS = ['export', 'improve', 'poll', 'report', 'publish', 'audit'] as const;
+export type StepName = (typeof STEPS)[number];
 
 /** How a step ended: `later` asks to be tried again, `interrupted` was told to stop. */
 export type StepOutcome = 'done' | 'failed' | 'later' | 'interrupted';
+
+/** How a step ended, in a sentence, and when it may go on where the budget or the server said so. */
+export interface StepEnd {
+  readonly outcome: StepOutcome;
+  readonly summary: string;
+  readonly resume_at: Date | null;
+  readonly now: Date;
+}
+
+const lastRunRow = z.object({
+  step: z.enum(STEPS),
+  started_at: timestampColumn,
+  outcome: z.enum(['running', 'done', 'failed', 'later', 'interrupted']),
+  resume_at: timestampColumn.nullable(),
+  summary: z.string().nullable(),
+  done_at: timestampColumn.nullable(),
+});
+/** The latest run of a step; `done_at` is the start of the latest that came to its end. */
+export type LastRun = z.infer<typeof lastRunRow>;
+
+export const readLastRuns = (reader: Reader, now: Date): Promise<LastRun[]> =>
+  reader.query(LAST_RUNS, lastRunRow, { now });
 
 /** Records that a step begins. A killed process leaves it `running`. */
 export const recordStepStart = (
@@ -18,11 +43,11 @@ export const recordStepStart = (
 ): Promise<void> =>
   warehouse.transaction((transaction) => transaction.execute(START_STEP, { run, step, now }));
 
-/** Records how a step ended, in a sentence. */
+/** Records how a step ended. */
 export const recordStepEnd = (
   warehouse: Warehouse,
   run: string,
   step: StepName,
-  end: { readonly outcome: StepOutcome; readonly summary: string; readonly now: Date },
+  end: StepEnd,
 ): Promise<void> =>
   warehouse.transaction((transaction) => transaction.execute(END_STEP, { run, step, ...end }));

@@ -1,15 +1,21 @@
+import type { TryLaterError } from '../api/errors/try-later-error.js';
+
 /** Days fetched at the same time fail at the same time: one note tells of them all. */
 const SAME_MOMENT_MS = 400;
 
-/** Tells of requests that are sent again, once for each round of those that wait together. */
-export function retryNotes(note: (text: string) => void): (error: Error, retriesLeft: number) => void {
-  let lastMs = -Infinity;
-  let lastRound: number | undefined;
-  return (error, retriesLeft) => {
-    const nowMs = performance.now();
-    if (retriesLeft === lastRound && nowMs - lastMs < SAME_MOMENT_MS) return;
-    lastMs = nowMs;
-    lastRound = retriesLeft;
-    note(`${error.message} Trying again (${retriesLeft} left).`);
+/** Within this, a fault of the same kind is the same fault going on. */
+const SAME_FAULT_MS = 60_000;
+
+/** Tells of requests that are sent again: the fault in full once, then a word for each further round. */
+export function retryNotes(
+  note: (text: string) => void,
+): (error: TryLaterError, retriesLeft: number) => void {
+  let last = { reason: '', retriesLeft: -1, ms: -Infinity };
+  return ({ reason, message }, retriesLeft) => {
+    const ms = performance.now();
+    const isSameFault = reason === last.reason && ms - last.ms < SAME_FAULT_MS;
+    if (isSameFault && retriesLeft === last.retriesLeft && ms - last.ms < SAME_MOMENT_MS) return;
+    last = { reason, retriesLeft, ms };
+    note(`${isSameFault ? '' : `${message} `}Trying again (${retriesLeft} left).`);
   };
 }

@@ -11,6 +11,7 @@ const MIGRATIONS = [
   '004_requests',
   '005_deliveries',
   '006_agents_at_work',
+  '007_resume',
 ] as const;
 
 /** What analysts query, in an order in which each needs only those before it. */

@@ -18,6 +18,8 @@ export interface OpenOptions {
   readonly now: () => Date;
   /** How long to wait for another process to let go. */
   readonly maxWaitMs: number;
+  /** Told, once, who it waits for. */
+  readonly onHeld?: (who: string) => void;
   readonly signal?: AbortSignal;
 }
 
@@ -40,7 +42,11 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
   };
   const connection = await instance.connect();
   try {
-    const holder = { pid: process.pid, command: options.command, since: options.now().toISOString() };
+    const holder = {
+      pid: process.pid,
+      command: options.command,
+      since: options.now().toISOString().slice(0, 19) + 'Z',
+    };
     await writeFile(lockFile, JSON.stringify(holder), { mode: 0o600 });
     await migrate(connection, path);
     return new Warehouse(path, connection, release);
@@ -52,12 +58,15 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
 
 async function openInstance(path: string, options: OpenOptions): Promise<DuckDBInstance> {
   const deadlineMs = performance.now() + options.maxWaitMs;
+  let isTold = false;
   for (;;) {
     try {
       return await openForWriting(path);
     } catch (error) {
       if (!isHeldElsewhere(error)) throw explainOpenFailure(path, error);
       if (performance.now() >= deadlineMs) throw await lockedError(path, options.maxWaitMs, error);
+      if (!isTold) options.onHeld?.(await whoHolds(path));
+      isTold = true;
       await delay(RETRY_DELAY_MS, undefined, options.signal ? { signal: options.signal } : {});
     }
   }
@@ -66,15 +75,16 @@ async function openInstance(path: string, options: OpenOptions): Promise<DuckDBI
 const isHeldElsewhere = (error: unknown): boolean => messageOf(error).includes('Could not set lock on file');
 
 async function lockedError(path: string, waitedMs: number, cause: unknown): Promise<LockedError> {
-  const holder = await readHolder(`${path}.lock`);
-  const who = holder
-    ? `\`${holder.command}\` (process ${holder.pid}, since ${holder.since})`
-    : 'another process';
   return new LockedError(
-    `${path} is held by ${who}; waited ${waitedMs / 1000} s. Nothing was changed. ` +
+    `${path} is held by ${await whoHolds(path)}; waited ${waitedMs / 1000} s. Nothing was changed. ` +
       `Try again when it has ended, or end it. Reading never waits: \`readership sql\` and \`readership report\` use the published history.`,
     { cause },
   );
+}
+
+async function whoHolds(path: string): Promise<string> {
+  const holder = await readHolder(`${path}.lock`);
+  return holder ? `\`${holder.command}\` (process ${holder.pid}, since ${holder.since})` : 'another process';
 }
 
 async function readHolder(lockFile: string): Promise<z.infer<typeof holderSchema> | undefined> {

@@ -1,16 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { day } from '../../src/day.js';
 import type { Delivery } from '../../src/mail/delivery.js';
 import { whatIsDue, type PeriodState } from '../../src/mail/due.js';
 import { address } from './letters.js';
 
 const docs = address('docs@example.com');
 const lead = address('lead@example.com');
-const week = { first: day('2026-11-09'), last: day('2026-11-15') };
-const complete: PeriodState = {
-  ...{ period: week, days: 7, daysLoaded: 7, recipients: [docs, lead], deliveries: [] },
-};
 const at = (time: string) => new Date(`2026-11-${time}Z`);
+const complete: PeriodState = {
+  ...{ days: 7, daysLoaded: 7, until: at('17T02:15'), recipients: [docs, lead], deliveries: [] },
+};
 
 const delivery = (recipient: string, state: Delivery['state'], next: Date | null = null): Delivery => ({
   ...{ report: 'weekly', project: 'prj_1', period: '2026-W46', recipient, state, via: 'smtp' },
@@ -20,35 +18,34 @@ const delivery = (recipient: string, state: Delivery['state'], next: Date | null
 
 describe('a report', () => {
   it('is due to everyone as soon as the last day of its period is loaded', () => {
-    const due = whatIsDue(complete, 24, at('16T00:20'));
+    const due = whatIsDue(complete, at('16T00:20'));
     expect(due).toEqual({ kind: 'due', recipients: [docs, lead] });
   });
 
-  it('waits for a missing day, a day after the export that could have loaded it, and no longer', () => {
+  it('waits for a missing day until patience is over, and no longer', () => {
     const lacking = { ...complete, daysLoaded: 6 };
     const waits = { kind: 'waits', missingDays: 1, until: at('17T02:15') };
-    expect(whatIsDue(lacking, 24, at('17T02:14'))).toEqual(waits);
-    expect(whatIsDue(lacking, 24, at('17T02:15'))).toEqual({ kind: 'due', recipients: [docs, lead] });
-    expect(whatIsDue(lacking, 0, at('16T02:15')).kind).toBe('due');
+    expect(whatIsDue(lacking, at('17T02:14'))).toEqual(waits);
+    expect(whatIsDue(lacking, at('17T02:15'))).toEqual({ kind: 'due', recipients: [docs, lead] });
   });
 
   it('is never due while it has nothing to say', () => {
-    expect(whatIsDue({ ...complete, daysLoaded: 0 }, 24, at('30T00:00')).kind).toBe('waits');
+    expect(whatIsDue({ ...complete, daysLoaded: 0 }, at('30T00:00')).kind).toBe('waits');
   });
 
   it.each(['sent', 'failed', 'unknown', 'sending'] as const)(
     'is not due to whom it is %s, and still due to others',
     (state) => {
       const deliveries = [delivery(docs, state)];
-      const due = whatIsDue({ ...complete, deliveries }, 24, at('30T00:00'));
+      const due = whatIsDue({ ...complete, deliveries }, at('30T00:00'));
       expect(due).toEqual({ kind: 'due', recipients: [lead] });
     },
   );
 
   it('is due again when the next attempt has come, and not before', () => {
     const deliveries = [delivery(docs, 'waiting', at('16T04:00')), delivery(lead, 'sent')];
-    expect(whatIsDue({ ...complete, deliveries }, 24, at('16T03:59'))).toEqual({ kind: 'nothing' });
-    expect(whatIsDue({ ...complete, deliveries }, 24, at('16T04:00'))).toEqual({
+    expect(whatIsDue({ ...complete, deliveries }, at('16T03:59'))).toEqual({ kind: 'nothing' });
+    expect(whatIsDue({ ...complete, deliveries }, at('16T04:00'))).toEqual({
       ...{ kind: 'due', recipients: [docs] },
     });
   });

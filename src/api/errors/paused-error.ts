@@ -1,3 +1,4 @@
+import { nextMinute } from '../../format/instants.js';
 import { ReadershipError } from '../../errors.js';
 
 /** The next request may be sent only at `resumeAt`, which is later than anybody here waits for. */
@@ -8,6 +9,6 @@ export class PausedError extends ReadershipError {
     why: string,
     readonly resumeAt: Date,
   ) {
-    super(`${why} The next request may be sent at ${resumeAt.toISOString()}.`);
+    super(`${why} The next request may be sent from ${nextMinute(resumeAt)} on.`);
   }
 }

@@ -1,0 +1,148 @@
+import { tzOffset } from '@date-fns/tz';
+import { access, stat } from 'node:fs/promises';
+import { request } from 'undici';
+import { TryLaterError } from '../api/errors/try-later-error.js';
+import { MAILED_REPORTS, type ProjectSettings } from '../config/schema.js';
+import { addDays, lastEndedDay } from '../day.js';
+import { LockedError, messageOf } from '../errors.js';
+import { freeDisk } from '../free-disk.js';
+import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';
+import { tryMailServer } from '../mail/transport.js';
+import { ignoreMissing } from '../places.js';
+import { duration } from '../terminal/export-progress.js';
+import { openWarehouse } from '../warehouse/open.js';
+import type { Runtime } from './runtime.js';
+import { connect, type Connection, type Workspace } from './workspace.js';
+
+/** What one check came to; the words of anything but `pass` say what to do. */
+export interface Finding {
+  readonly check: string;
+  readonly verdict: 'pass' | 'warn' | 'fail';
+  readonly words: string;
+}
+
+type Verdict = Omit<Finding, 'check'>;
+
+const pass = (words: string): Verdict => ({ verdict: 'pass', words });
+const warn = (words: string): Verdict => ({ verdict: 'warn', words });
+const fail = (words: string): Verdict => ({ verdict: 'fail', words });
+
+const ANSWER_TIMEOUT_MS = 10_000;
+/** From here on, the day that has just ended here may not have ended there. */
+const MAX_SKEW_MS = 60_000;
+const SCARCE_BYTES = 2 ** 30;
+/** Publishing writes a copy of the history beside it. */
+const COPIES = 2;
+
+/** Checks everything that a night needs; a check that fails keeps none of the others from being made. */
+export async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[]> {
+  const connection = await connect(workspace, runtime, {}, () => undefined);
+  try {
+    return await Promise.all([
+      found('configuration', () => Promise.resolve(configuration(workspace))),
+      found('server', () => server(workspace, runtime)),
+      ...workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
+      found('mail', () => mail(workspace, runtime)),
+      found('database', () => database(workspace, runtime)),
+      found('disk', () => disk(workspace)),
+      found('time zones', () => Promise.resolve(timeZones())),
+    ]);
+  } finally {
+    await connection.close();
+  }
+}
+
+async function found(check: string, examined: () => Promise<Verdict>): Promise<Finding> {
+  try {
+    return { check, ...(await examined()) };
+  } catch (error) {
+    return { check, ...fail(messageOf(error)) };
+  }
+}
+
+function configuration({ configuration, settings }: Workspace): Verdict {
+  const place = configuration === undefined ? 'the sandbox has its own' : configuration.directory;
+  return pass(`${place}; ${settings.projects.length} projects, data in ${settings.dataDir}`);
+}
+
+/** Any answer will do: its Date header tells what the time is there. */
+async function server({ configuration, settings }: Workspace, { now, signal }: Runtime): Promise<Verdict> {
+  if (configuration === undefined) return pass('the embedded sandbox, with the clock of this machine');
+  const { baseUrl } = settings;
+  const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
+  const { headers, body } = await request(baseUrl, { signal: within }).catch((cause: unknown) => {
+    const words = `${baseUrl} does not answer (${messageOf(cause)}). Check baseUrl, and the network.`;
+    throw new Error(words, { cause });
+  });
+  await body.dump();
+  const date = typeof headers['date'] === 'string' ? Date.parse(headers['date']) : Number.NaN;
+  if (Number.isNaN(date)) return warn(`${baseUrl} answers, but tells no time: the clock is not checked.`);
+  const skewMs = Math.abs(now().getTime() - date);
+  if (skewMs < MAX_SKEW_MS) return pass(`${baseUrl} answers, and its clock agrees`);
+  const words = `The clock here is ${duration(skewMs)} off that of ${baseUrl}: days would be read before they ended, or late. Set it by NTP.`;
+  return skewMs < 60 * MAX_SKEW_MS ? warn(words) : fail(words);
+}
+
+async function key(
+  project: ProjectSettings,
+  { clientOf }: Connection,
+  { now, signal }: Runtime,
+): Promise<Verdict> {
+  const day = lastEndedDay(now());
+  const query = { dateFrom: day, dateTo: addDays(day, 1), limit: 1, offset: 0 };
+  const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
+  try {
+    await clientOf(project).views(query, { signal: within });
+    return pass(`${project.id}: ${project.apiKeyEnv} reads views; whether it may create jobs is not tried`);
+  } catch (error) {
+    const isLimited = error instanceof TryLaterError && error.reason === 'rate-limited';
+    const words = `${project.id}: ${messageOf(error)}`;
+    return isLimited ? warn(words) : fail(words);
+  }
+}
+
+async function mail(
+  { configuration, settings, outboxDir }: Workspace,
+  { signal }: Runtime,
+): Promise<Verdict> {
+  const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
+  if (url !== '') return pass(await tryMailServer(url, signal));
+  const { reports, alerts } = settings;
+  const isMailed = alerts.to.length > 0 || MAILED_REPORTS.some((report) => reports[report].to.length > 0);
+  if (configuration === undefined || !isMailed) return pass(`mails would be written to ${outboxDir}`);
+  return warn(`Mails only go to ${outboxDir}: set ${SMTP_URL_VARIABLE} for them to be sent.`);
+}
+
+async function database({ liveFile }: Workspace, { now, signal }: Runtime): Promise<Verdict> {
+  if ((await access(liveFile).then(() => true, ignoreMissing)) === undefined)
+    return warn(`There is none yet. Load the history: readership export, or readership run`);
+  try {
+    const options = { command: 'readership doctor', now, signal, maxWaitMs: 0 };
+    await (await openWarehouse(liveFile, options)).close();
+    return pass(`${liveFile} opens, is of this version, and nobody holds it`);
+  } catch (error) {
+    if (error instanceof LockedError) return warn(messageOf(error));
+    throw error;
+  }
+}
+
+async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
+  const exists = (await access(dataDir).then(() => true, ignoreMissing)) ?? false;
+  const free = await freeDisk(exists ? dataDir : '.');
+  const needed = COPIES * ((await stat(liveFile).catch(ignoreMissing))?.size ?? 0);
+  const words = `${gigabytes(free)} free in ${dataDir}`;
+  if (free < needed) return fail(`${words}: publishing needs ${gigabytes(needed)}. Make room.`);
+  return free < SCARCE_BYTES ? warn(`${words}: make room before it runs out.`) : pass(words);
+}
+
+const gigabytes = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GB`;
+
+/** A runtime built without them takes every zone for UTC. */
+function timeZones(): Verdict {
+  const [january, july] = ['2026-01-01', '2026-07-01'].map((day) =>
+    tzOffset('Europe/Zurich', new Date(`${day}T12:00:00Z`)),
+  );
+  return january === 60 && july === 120
+    ? pass(`known, of ${process.versions['tz'] ?? 'an unnamed version'}`)
+    : fail('This Node.js has no time zone data: install one built with full-icu.');
+}

@@ -1,0 +1,96 @@
+import { stat } from 'node:fs/promises';
+import { type Job, readJobs } from '../agents/ledger.js';
+import { lastScheduled } from '../config/cron.js';
+import { dayOf } from '../day.js';
+import { counted } from '../format/numbers.js';
+import { moment } from '../format/days.js';
+import { freeDisk } from '../free-disk.js';
+import { readDeliveries } from '../mail/ledger.js';
+import { type LastRun, readLastRuns } from '../schedule/runs.js';
+import { duration } from '../terminal/export-progress.js';
+import type { Reader } from '../warehouse/query.js';
+import type { ProjectStatus } from './project-status.js';
+import type { Workspace } from './workspace.js';
+
+/** What is not of one project's history, as `status --json` writes it. */
+export interface OperationsStatus {
+  readonly publishedAt: Date;
+  readonly diskFreeBytes: number;
+  readonly runs: readonly LastRun[];
+  /** How many jobs are in each state. */
+  readonly jobs: Readonly<Record<string, number>>;
+  readonly unconfirmedJobs: readonly Pick<Job, 'id' | 'project' | 'path'>[];
+  readonly unknownDeliveries: readonly Record<'report' | 'project' | 'period' | 'recipient', string>[];
+}
+
+export async function readOperations(
+  reader: Reader,
+  { projects, historyFile, dataDir }: Workspace,
+  now: Date,
+): Promise<OperationsStatus> {
+  const jobs = (await Promise.all(projects.map(({ id }) => readJobs(reader, id)))).flat();
+  const states: Record<string, number> = {};
+  for (const { state } of jobs) states[state] = (states[state] ?? 0) + 1;
+  const unknown = (await readDeliveries(reader)).filter(({ state }) => state === 'unknown');
+  return {
+    publishedAt: (await stat(historyFile)).mtime,
+    diskFreeBytes: await freeDisk(dataDir),
+    // That of the publishing itself was not over when this was published.
+    runs: (await readLastRuns(reader, now)).filter(({ step }) => step !== 'publish'),
+    jobs: states,
+    unconfirmedJobs: jobs
+      .filter(({ state }) => state === 'unconfirmed')
+      .map(({ id, project, path }) => ({ id, project, path })),
+    unknownDeliveries: unknown.map(({ report, project, period, recipient }) => ({
+      ...{ report, project, period, recipient },
+    })),
+  };
+}
+
+/** What needs a person, in words that say what to do. Nothing of it mends itself, or it should have by now. */
+export function needsOf(
+  projects: readonly ProjectStatus[],
+  { runs, unconfirmedJobs, unknownDeliveries }: OperationsStatus,
+  { schedule }: Workspace['settings'],
+  now: Date,
+): string[] {
+  const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
+  const isExportOver = dayOf(exportAt) === dayOf(now);
+  return [
+    ...projects.flatMap(({ name, failed, isYesterdayStored }) => [
+      ...(failed.length === 0 ? [] : [`${name}: ${counted(failed.length, 'day')} failed: readership export`]),
+      ...(isYesterdayStored || !isExportOver
+        ? []
+        : [`${name}: yesterday is missing since ${moment(exportAt)}: readership export`]),
+    ]),
+    ...runs
+      .filter(({ outcome }) => outcome === 'failed')
+      .map(({ step, summary }) => `the last ${step} failed: ${summary ?? 'without a word'}`),
+    ...unconfirmedJobs.map(
+      ({ id, path }) => `job ${id} (${path}) may exist or not: readership jobs resolve ${id}`,
+    ),
+    ...unknownDeliveries.map(
+      ({ report, period, recipient }) =>
+        `${report} ${period} may have reached ${recipient} or not: ask, or readership report ${report} --send --force`,
+    ),
+  ];
+}
+
+/** Runs, jobs, mails and disk for people. */
+export function operationsLines(
+  { publishedAt, diskFreeBytes, runs, jobs, unconfirmedJobs, unknownDeliveries }: OperationsStatus,
+  now: Date,
+): string[] {
+  const ofJobs = Object.entries(jobs).map(([state, count]) => `${count} ${state}`);
+  const rows: [string, string][] = [
+    ...runs.map(({ step, started_at: startedAt, outcome }): [string, string] => [
+      `last ${step}`,
+      `${outcome}, ${moment(startedAt)}`,
+    ]),
+    ['jobs', `${ofJobs.join(', ') || 'none'}${unconfirmedJobs.length === 0 ? '' : ' (see below)'}`],
+    ['mails unknown', unknownDeliveries.length === 0 ? 'none' : String(unknownDeliveries.length)],
+    ['disk', `${(diskFreeBytes / 2 ** 30).toFixed(1)} GB free`],
+    ['published', `${duration(now.getTime() - publishedAt.getTime())} ago`],
+  ];
+  return rows.map(([name, value]) => `  ${name.padEnd(14)}${value}`);
+}

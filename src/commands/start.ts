@@ -1,0 +1,82 @@
+import type { Command } from 'commander';
+import { apiKeyOf } from '../config/load.js';
+import { messageOf, LockedError } from '../errors.js';
+import { redactor } from '../redact.js';
+import { serveTicks } from '../schedule/service.js';
+import { tick } from '../schedule/tick.js';
+import { type Log, openLog } from '../terminal/log.js';
+import type { ExitCode } from './exit-code.js';
+import { ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
+import type { Act, Runtime } from './runtime.js';
+import { logging } from './service-log.js';
+import { withLiveDatabase } from './with-steps.js';
+import { readWorkspace, transportOf, type Workspace, type WorkspaceOptions } from './workspace.js';
+
+export function declareStart(program: Command, act: Act): void {
+  withWorkspaceOptions(program.command('start'))
+    .summary('stay, and do each step whenever its schedule says so')
+    .description(
+      'Stays, and does the steps of `run` on the schedules of the configuration. What is due comes from stored state: what was missed while it was down is made up for, what failed is tried again, and it may be stopped and started at any moment. It opens no port, holds the database only while a step runs, and logs to standard output: JSON lines, or lines for people on a terminal. SIGTERM and SIGINT end it within seconds, with exit code 0.',
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  readership start --sandbox        see it work, without an account
+  readership start                  from a service manager such as systemd
+  readership start | jq .summary    the log, for machines
+${ENVIRONMENT_HELP}`,
+    )
+    .action((options: WorkspaceOptions) =>
+      act((runtime) => start(options, runtime), { endsByInterruption: true }),
+    );
+}
+
+async function start(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
+  const { workspace, log } = await openService(options, runtime);
+  const { schedule } = workspace.settings;
+  const warn = (message: string | Error) => {
+    log.warn(messageOf(message));
+  };
+  const logger = { info: warn, warn, error: warn, debug: () => undefined };
+  log.info({ schedule, dataDir: workspace.dataDir }, 'started');
+  await serveTicks({
+    schedule,
+    logger,
+    signal: runtime.signal,
+    tick: () => loggedTick(workspace, runtime, log),
+  });
+  log.info('stopped; what was stored is whole');
+  return 0;
+}
+
+/** What the service works on. Throws a `ConfigurationError` now, rather than every night. */
+export async function openService(options: WorkspaceOptions, runtime: Runtime) {
+  const workspace = unwaiting(await readWorkspace(options, runtime));
+  return { workspace, log: openLog(runtime.output, redactor(checkedKeys(workspace))) };
+}
+
+/** In the service, a step never sits waiting for the budget: a later tick goes on. */
+const unwaiting = (workspace: Workspace): Workspace => {
+  const { settings } = workspace;
+  return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: 0 } } };
+};
+
+/** The keys of all projects. Throws a `ConfigurationError` when one is missing, or the mail server's address is none. */
+function checkedKeys(workspace: Workspace): string[] {
+  const { configuration, projects } = workspace;
+  transportOf(workspace);
+  return configuration === undefined ? [] : projects.map((project) => apiKeyOf(configuration, project));
+}
+
+/** One tick, whose faults are logged: none of them ends the service. */
+export async function loggedTick(workspace: Workspace, runtime: Runtime, log: Log): Promise<void> {
+  const hold = { command: 'start', listener: logging(log), maxWaitMs: 0 };
+  try {
+    await withLiveDatabase(workspace, runtime, hold, tick);
+  } catch (error) {
+    if (runtime.signal.aborted) return;
+    const outcome = error instanceof LockedError ? 'later' : 'failed';
+    log[outcome === 'later' ? 'warn' : 'error']({ outcome, error: messageOf(error) }, `tick ${outcome}`);
+  }
+}

@@ -1,0 +1,74 @@
+import Handlebars from 'handlebars';
+import { z } from 'zod';
+import { messageOf } from '../errors.js';
+import { moment } from '../format/days.js';
+import { deliver } from '../mail/deliver.js';
+import type { Delivery } from '../mail/delivery.js';
+import { readDeliveries } from '../mail/ledger.js';
+import { compose } from '../mail/message.js';
+import { readSql, timestampColumn } from '../warehouse/query.js';
+import type { StepContext } from './context.js';
+
+const FAULTS = readSql(import.meta.url, 'statements/faults.sql');
+
+/** What alerts are called in the ledger of deliveries, which keeps each of them from being sent twice. */
+const ALERT = { report: 'alert', project: '-' };
+
+const faultRow = z.object({
+  step: z.string(),
+  words: z.string().nullable(),
+  since: timestampColumn,
+  over_at: timestampColumn.nullable(),
+});
+type Fault = z.infer<typeof faultRow>;
+
+interface Alert {
+  /** Names it in the ledger of deliveries. */
+  readonly period: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+/** Mails what failed, once a fault, and that it is over, to whom had been told. Never throws. */
+export async function mailAlerts(context: StepContext): Promise<void> {
+  const { settings, warehouse, transport, now, signal, observer } = context;
+  const { mail, alerts } = settings;
+  if (mail === undefined || alerts.to.length === 0 || signal.aborted) return;
+  try {
+    const faults = await warehouse.query(FAULTS, faultRow);
+    const deliveries = await readDeliveries(warehouse);
+    const messages = await Promise.all(
+      alerts.to.flatMap((recipient) =>
+        alertsFor(recipient, faults, deliveries).map(({ period, subject, text }) => {
+          const html = `<pre style="white-space: pre-wrap">${Handlebars.escapeExpression(text)}</pre>`;
+          const content = { subject, text, html, pictures: [] };
+          return compose({ ...ALERT, period, recipient }, content, mail, now());
+        }),
+      ),
+    );
+    const task = { warehouse, transport: transport(), admission: 'due', now, signal } as const;
+    const attempted = messages.length === 0 ? [] : await deliver(task, messages);
+    for (const { state, recipient, note } of attempted)
+      if (state !== 'sent') observer.onAlertFailed?.(`The alert to ${recipient} is ${state}: ${note ?? ''}`);
+  } catch (error) {
+    observer.onAlertFailed?.(`No alert could be mailed: ${messageOf(error)}`);
+  }
+}
+
+/** What a recipient is to know, told already or not: each fault that goes on, and the end of each they were told of. */
+function alertsFor(recipient: string, faults: readonly Fault[], told: readonly Delivery[]): Alert[] {
+  return faults.flatMap(({ step, words, since, over_at: overAt }): Alert[] => {
+    const period = `${step} ${since.toISOString()}`;
+    if (overAt === null) {
+      const what = `${step} has failed since ${moment(since)}:\n\n${words ?? ''}\n\n`;
+      const text = `${what}It is tried again by itself. See: readership status, readership doctor`;
+      return [{ period, subject: `Readership: ${step} fails`, text }];
+    }
+    const wasTold = told.some(
+      (delivery) =>
+        delivery.report === ALERT.report && delivery.period === period && delivery.recipient === recipient,
+    );
+    const text = `${step} failed from ${moment(since)} on, and works again since ${moment(overAt)}.`;
+    return wasTold ? [{ period: `${period} over`, subject: `Readership: ${step} works again`, text }] : [];
+  });
+}

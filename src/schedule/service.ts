@@ -1,0 +1,43 @@
+import cron, { type Logger } from 'node-cron';
+import { once } from 'node:events';
+import pLimit from 'p-limit';
+import type { Settings } from '../config/schema.js';
+
+export interface ServiceOptions {
+  readonly schedule: Settings['schedule'];
+  /** Never throws. */
+  readonly tick: () => Promise<void>;
+  /** Ends the service. */
+  readonly signal: AbortSignal;
+  /** What the clockwork itself has to say. */
+  readonly logger: Logger;
+}
+
+/**
+ * Ticks at once, and then whenever any of the schedules says so; which steps are due is the tick's own business. Until
+ * the signal aborts and the tick under way has ended.
+ */
+export async function serveTicks({ schedule, tick, signal, logger }: ServiceOptions): Promise<void> {
+  const { timezone, ...expressions } = schedule;
+  const { run, ended } = neverOverlapping(tick);
+  const options = { timezone, logger, suppressMissedWarning: true };
+  const tasks = [...new Set(Object.values(expressions))].map((expression) =>
+    cron.schedule(expression, run, options),
+  );
+  try {
+    void run();
+    if (!signal.aborted) await once(signal, 'abort');
+  } finally {
+    for (const task of tasks) await task.destroy();
+    await ended();
+  }
+}
+
+/** A tick that comes while one is under way is dropped: what is due stays due. */
+export function neverOverlapping(tick: () => Promise<void>) {
+  const inTurn = pLimit(1);
+  const run = async (): Promise<void> => {
+    if (inTurn.activeCount + inTurn.pendingCount === 0) await inTurn(tick);
+  };
+  return { run, ended: () => inTurn(() => undefined) };
+}

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { startMailServer } from '../mail/mail-server.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { runCli } from '../run-cli.js';
+import { reply, serve } from '../serve.js';
+import { tempDir } from '../temp-dir.js';
+import { expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+
+const findings = z.array(z.object({ check: z.string(), verdict: z.string(), words: z.string() }));
+
+async function doctor(cwd: string, env: Record<string, string> = { READERSHIP_API_KEY: KEY }) {
+  const result = await runCli(['doctor', '--json'], { cwd, env });
+  await expectCleanEnd(cwd, result);
+  const found = findings.parse(JSON.parse(result.stdout));
+  const of = (check: string) => found.find((finding) => finding.check === check);
+  return { code: result.code, of, found };
+}
+
+const verdicts = (found: z.infer<typeof findings>) =>
+  found.map(({ check, verdict }) => `${check} ${verdict}`).join(', ');
+
+describe('readership doctor', () => {
+  it('passes a workspace that has all it needs, with one request for views and none that could change anything', async () => {
+    const sandbox = await serveSandbox();
+    const mails = await startMailServer();
+    const cwd = await workspaceOf(sandbox);
+    const warehouse = await liveWarehouse(liveFile(cwd));
+    await closeNow(warehouse);
+    const smtp = `smtp://127.0.0.1:${mails.port}`;
+    const { code, found } = await doctor(cwd, { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: smtp });
+    await mails.close();
+    expect(verdicts(found)).toBe(
+      'configuration pass, server pass, key pass, mail pass, database pass, disk pass, time zones pass',
+    );
+    expect(code).toBe(0);
+    expect(mails.accepted.size).toBe(0);
+    const { counts } = sandbox.inspect().requests;
+    expect(counts.views).toEqual({ 200: 1 });
+    expect(sandbox.inspect().jobs).toEqual([]);
+  });
+
+  it('fails for a wrong key and a silent mail server, says what to do, and still checks the rest', async () => {
+    const cwd = await workspaceOf(await serveSandbox());
+    const env = { READERSHIP_API_KEY: 'wrong-key', READERSHIP_SMTP_URL: 'smtp://u:s3cret-word@127.0.0.1:1' };
+    const { code, of, found } = await doctor(cwd, env);
+    expect(code).toBe(1);
+    expect(of('key')).toMatchObject({ verdict: 'fail' });
+    expect(of('key')?.words).toMatch(/expired/);
+    expect(of('mail')).toMatchObject({ verdict: 'fail' });
+    expect(of('database')).toMatchObject({ verdict: 'warn' });
+    expect(of('disk')).toMatchObject({ verdict: 'pass' });
+    expect(JSON.stringify(found)).not.toMatch(/wrong-key|s3cret-word/);
+  });
+
+  it('tells of a clock that is wrong, and of who holds the database', async () => {
+    const late = await serve((_, response) => {
+      response.setHeader('date', new Date(Date.now() + 7_200_000).toUTCString());
+      reply(response, 200, { totals: { human: 0, ai: 0, total: 0 }, views: [], hasMore: false });
+    });
+    const cwd = await workspaceOf({ baseUrl: late.baseUrl, projectId: 'prj_1' });
+    const holder = await liveWarehouse(liveFile(cwd));
+    const { code, of } = await doctor(cwd);
+    await closeNow(holder);
+    expect(code).toBe(1);
+    expect(of('server')).toMatchObject({ verdict: 'fail' });
+    expect(of('server')?.words).toMatch(/clock here is (2 h 0|1 h 59) min off.+NTP/);
+    expect(of('database')).toMatchObject({ verdict: 'warn' });
+    expect(of('database')?.words).toContain('held by `readership test`');
+  });
+
+  it('fails without a configuration, and says how to get one', async () => {
+    const { code, of } = await doctor(await tempDir());
+    expect(code).toBe(1);
+    expect(of('configuration')?.words).toContain('readership init');
+  });
+});

@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { runCli } from '../run-cli.js';
+import { expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+
+const statusSchema = z.object({
+  diskFreeBytes: z.int().positive(),
+  runs: z.array(z.object({ step: z.string(), outcome: z.string() })),
+  unknownDeliveries: z.array(z.object({ recipient: z.string() })),
+  needs: z.array(z.string()),
+});
+
+it('status exits 1, and says what to do, while something needs a person; 0 when nothing does', async () => {
+  const cwd = await workspaceOf(await serveSandbox());
+  const cli = async (key: string, ...args: string[]) => {
+    const result = await runCli(args, { cwd, env: { READERSHIP_API_KEY: key } });
+    await expectCleanEnd(cwd, result);
+    return result;
+  };
+  const status = async () => {
+    const { code, stdout } = await cli(KEY, 'status', '--json');
+    return { code, ...statusSchema.parse(JSON.parse(stdout)) };
+  };
+  await cli(KEY, 'run');
+  expect(await status()).toMatchObject({ code: 0, needs: [], unknownDeliveries: [] });
+  const text = await cli(KEY, 'status');
+  expect(text.stdout).toMatch(/last export +done, .+ UTC/);
+  expect(text.stdout).toMatch(/disk +\d+\.\d GB free/);
+
+  // A failure is seen although it changed nothing else, and no longer when it is over.
+  await cli('wrong-key', 'run');
+  const failed = await status();
+  expect(failed.code).toBe(1);
+  expect(failed.needs).toContainEqual(expect.stringMatching(/^the last export failed: .+key/));
+  await cli(KEY, 'run');
+  expect(await status()).toMatchObject({ code: 0, needs: [] });
+
+  const warehouse = await liveWarehouse(liveFile(cwd));
+  await warehouse.transaction((transaction) =>
+    transaction.execute(
+      "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<1>' AS message_id, 1 AS attempts, TIMESTAMP '2026-01-05' AS tried_at",
+    ),
+  );
+  await closeNow(warehouse);
+  await cli(KEY, 'publish');
+  const unknown = await status();
+  expect(unknown).toMatchObject({ code: 1, unknownDeliveries: [{ recipient: 'a@example.com' }] });
+  expect(unknown.needs[0]).toMatch(/may have reached a@example\.com or not: .+ --send --force/);
+}, 60_000);

@@ -1,0 +1,74 @@
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import PostalMime from 'postal-mime';
+import { describe, expect, it } from 'vitest';
+import { expectCleanEnd, KEY, serveSandbox, workspaceOf } from '../commands/workspace.js';
+import { runCli } from '../run-cli.js';
+import { reply, serve } from '../serve.js';
+
+/** A workspace whose runs are watched by mail and by pings. */
+async function setUp() {
+  const pings = await serve((_, response) => {
+    reply(response, 200, 'OK');
+  });
+  const sandbox = await serveSandbox();
+  const alerts = `alerts: { to: [ops@example.com], pingUrl: '${pings.baseUrl}/abc/' }`;
+  const cwd = await workspaceOf(sandbox, `mail: { from: docs@example.com }\n${alerts}\n`);
+  const run = async (key = KEY) => {
+    const result = await runCli(['run'], { cwd, env: { READERSHIP_API_KEY: key } });
+    await expectCleanEnd(cwd, result);
+    return result;
+  };
+  const outbox = join(cwd, 'data', 'outbox');
+  const subjects = async () => {
+    const names = await readdir(outbox).catch(() => []);
+    const mails = await Promise.all(
+      names.map(async (name) => PostalMime.parse(await readFile(join(outbox, name)))),
+    );
+    return mails.map(({ subject }) => subject ?? '').sort();
+  };
+  return { pings, cwd, outbox, run, subjects };
+}
+
+describe('alerts', () => {
+  it('come by mail once a fault and once when it is over, however many runs it lasts', async () => {
+    const { run, subjects, outbox } = await setUp();
+    for (let times = 0; times < 3; times++) {
+      expect((await run('wrong-key')).code).not.toBe(0);
+      expect((await subjects()).filter((subject) => subject.includes('export'))).toEqual([
+        'Readership: export fails',
+      ]);
+    }
+    const [name = ''] = (await readdir(outbox)).filter((file) => file.includes('export'));
+    const { text } = await PostalMime.parse(await readFile(join(outbox, name)));
+    expect(text).toMatch(/export has failed since .+ UTC:\s+.+key.+\s+It is tried again by itself/s);
+    expect(text).not.toContain('wrong-key');
+    for (let times = 0; times < 2; times++) {
+      await run();
+      expect((await subjects()).filter((subject) => subject.includes('export'))).toEqual([
+        'Readership: export fails',
+        'Readership: export works again',
+      ]);
+    }
+    // A second fault is another one.
+    await rm(outbox, { recursive: true });
+    await run('wrong-key');
+    expect(await subjects()).toContain('Readership: export fails');
+  });
+
+  it('ping around each export: with /start, then as it is or with /fail; nobody there is a note, no fault', async () => {
+    const { run, pings, cwd } = await setUp();
+    const asked = () => pings.seen.map(({ url }) => url.pathname);
+    await run();
+    expect(asked()).toEqual(['/abc/start', '/abc']);
+    await run('wrong-key');
+    expect(asked().slice(2)).toEqual(['/abc/start', '/abc/fail']);
+    const file = join(cwd, 'readership.yaml');
+    const yaml = await readFile(file, 'utf8');
+    await writeFile(file, yaml.replace(pings.baseUrl, 'http://127.0.0.1:1'));
+    const { code, stderr } = await run();
+    expect(code).toBe(0);
+    expect(stderr).toContain('The ping to http://127.0.0.1:1 failed');
+    expect(stderr).not.toContain('/abc');
+  });
+});

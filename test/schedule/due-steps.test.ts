@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { settingsSchema } from '../../src/config/schema.js';
+import { dueSteps } from '../../src/schedule/due-steps.js';
+import type { LastRun, StepName } from '../../src/schedule/runs.js';
+
+const scheduleOf = (schedule = {}) =>
+  settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }], schedule }).schedule;
+
+const at = (text: string) => new Date(`${text}Z`);
+
+const run = (step: StepName, started: string, more: Partial<LastRun> = {}): LastRun => ({
+  ...{ step, started_at: at(started), outcome: 'done', resume_at: null, summary: null },
+  ...{ done_at: at(started), ...more },
+});
+
+/** All four done at that moment, and published. */
+const allDone = (started: string): LastRun[] =>
+  (['export', 'improve', 'poll', 'report', 'publish'] as const).map((step) => run(step, started));
+
+const withRun = (runs: LastRun[], changed: LastRun): LastRun[] => [
+  ...runs.filter(({ step }) => step !== changed.step),
+  changed,
+];
+
+const due = (runs: readonly LastRun[], now: string, schedule = {}, pollWaits = false): StepName[] => [
+  ...dueSteps(scheduleOf(schedule), { runs, pollWaits }, at(now)),
+];
+
+// A Friday.
+const NIGHT = '2026-11-20T02:15:00';
+const failed: Partial<LastRun> = { outcome: 'failed', done_at: at('2026-11-19T02:15:00') };
+
+describe('what is due', () => {
+  it('is everything at the first start, except to poll for jobs that there are not', () => {
+    expect(due([], NIGHT)).toEqual(['export', 'improve', 'report', 'publish']);
+  });
+
+  it('is nothing right after all was done, however often it is asked', () => {
+    for (const now of [NIGHT, '2026-11-20T02:15:01', '2026-11-20T02:59:59'])
+      expect(due(allDone(NIGHT), now)).toEqual([]);
+  });
+
+  it('is each step from its scheduled moment on, and what changed is published', () => {
+    const runs = allDone('2026-11-20T01:30:00');
+    expect(due(runs, '2026-11-20T01:59:59')).toEqual([]);
+    expect(due(runs, '2026-11-20T02:00:00')).toEqual(['report', 'publish']);
+    expect(due(runs, NIGHT)).toEqual(['export', 'report', 'publish']);
+    expect(due(runs, '2026-11-23T04:00:00')).toEqual(['export', 'improve', 'report', 'publish']);
+  });
+
+  it('is a missed night at once, and a week offline once, not seven times', () => {
+    const runs = allDone('2026-11-13T02:15:00');
+    const now = '2026-11-20T11:47:00';
+    expect(due(runs, now)).toContain('export');
+    expect(due(allDone(now), '2026-11-20T11:52:00')).toEqual([]);
+  });
+
+  it('is to poll when a job waits, and then no more often than scheduled', () => {
+    const runs = allDone(NIGHT);
+    expect(due(runs, '2026-11-20T02:20:00', {}, true)).toEqual(['poll', 'publish']);
+    expect(due(runs, '2026-11-20T02:19:00', {}, true)).toEqual([]);
+    expect(due(runs, '2026-11-20T02:20:00', {}, false)).toEqual([]);
+  });
+
+  it.each(['failed', 'later', 'interrupted', 'running'] as const)(
+    'is at the next tick a step that is %s',
+    (outcome) => {
+      const runs = withRun(allDone(NIGHT), run('export', NIGHT, { ...failed, outcome }));
+      expect(due(runs, '2026-11-20T02:20:00')).toEqual(['export', 'publish']);
+    },
+  );
+
+  it('is what had to wait from the moment on that the budget or the server named, and not before', () => {
+    const resume_at = at('2026-11-20T03:10:00');
+    const runs = withRun(allDone(NIGHT), run('export', NIGHT, { ...failed, outcome: 'later', resume_at }));
+    expect(due(runs, '2026-11-20T02:55:00')).toEqual([]);
+    expect(due(runs, '2026-11-20T03:10:00')).toContain('export');
+  });
+
+  it('is to publish when a crash came between a step and its publishing', () => {
+    const runs = withRun(allDone(NIGHT), run('export', '2026-11-20T02:16:00'));
+    expect(due(runs, '2026-11-20T02:20:00')).toEqual(['publish']);
+  });
+
+  it('survives a clock that jumps: ahead, all that is due comes once; back, nothing comes twice', () => {
+    const jumped = '2026-12-24T12:00:00';
+    expect(due(allDone(NIGHT), jumped)).toContain('export');
+    expect(due(allDone(jumped), '2026-12-24T11:59:00')).toEqual([]);
+  });
+
+  it('is the nightly export once a night while daylight saving begins and ends', () => {
+    for (const [from, to] of [
+      ['2026-03-27T12:00:00', '2026-03-31T12:00:00'],
+      ['2026-10-23T12:00:00', '2026-10-27T12:00:00'],
+    ] as const) {
+      let runs = allDone(from);
+      const nights: string[] = [];
+      for (let now = at(from); now <= at(to); now = new Date(now.getTime() + 300_000)) {
+        const text = now.toISOString().slice(0, 19);
+        if (!due(runs, text, { timezone: 'Europe/Zurich' }).includes('export')) continue;
+        nights.push(text);
+        runs = allDone(text);
+      }
+      expect(nights).toHaveLength(4);
+    }
+  });
+});
