@@ -46,6 +46,8 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
       await connection.run('INSERT INTO schema_version VALUES ($version)', { version: index + 1 });
     });
   }
+  // DuckDB cannot replay some of them from its log: a process killed later would leave a file that does not open.
+  if (version < MIGRATIONS.length) await connection.run('CHECKPOINT');
   await createViews(connection);
 }
 
