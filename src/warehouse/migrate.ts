@@ -4,15 +4,7 @@ import { StorageError } from '../errors.js';
 import { queryRows, readSql } from './query.js';
 
 /** Applied in this order; a released file is never edited, only followed by another. */
-const MIGRATIONS = [
-  '001_history',
-  '002_runs',
-  '003_agents',
-  '004_requests',
-  '005_deliveries',
-  '006_agents_at_work',
-  '007_resume',
-] as const;
+const MIGRATIONS = ['001_history', '002_runs', '003_agents', '004_requests', '005_deliveries'] as const;
 
 /** What analysts query, in an order in which each needs only those before it. */
 const VIEWS = [
@@ -46,7 +38,7 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
       await connection.run('INSERT INTO schema_version VALUES ($version)', { version: index + 1 });
     });
   }
-  // DuckDB cannot replay some of them from its log: a process killed later would leave a file that does not open.
+  // Into the file at once: DuckDB 1.5 cannot replay every change of a table from its log.
   if (version < MIGRATIONS.length) await connection.run('CHECKPOINT');
   await createViews(connection);
 }

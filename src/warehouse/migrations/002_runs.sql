@@ -5,7 +5,8 @@ CREATE TABLE runs (
   started_at TIMESTAMP NOT NULL,
   ended_at TIMESTAMP,
   outcome VARCHAR NOT NULL CHECK (outcome IN ('running', 'done', 'failed', 'later', 'interrupted')),
-  summary VARCHAR
+  summary VARCHAR,
+  resume_at TIMESTAMP
 );
 
 COMMENT ON TABLE runs IS 'What each step did. One row per execution of a step.';
@@ -15,3 +16,4 @@ COMMENT ON COLUMN runs.started_at IS 'When the step began (UTC)';
 COMMENT ON COLUMN runs.ended_at IS 'When the step ended (UTC); NULL while it runs, or when it was killed';
 COMMENT ON COLUMN runs.outcome IS 'running, done, failed, later (told to try again later), interrupted';
 COMMENT ON COLUMN runs.summary IS 'What was done, or the error, in a sentence';
+COMMENT ON COLUMN runs.resume_at IS 'When the budget or the server lets the step go on (UTC); NULL when neither named a moment';
