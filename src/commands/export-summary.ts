@@ -4,7 +4,7 @@ import type { ExportPlan } from '../history/plan.js';
 import type { DayResult } from '../history/load.js';
 import { requestsFor } from '../history/plan.js';
 import type { Check } from '../history/verification.js';
-import { longDay, moment, plainDayRange } from '../format/days.js';
+import { longDay, plainDayRange } from '../format/days.js';
 import { nextMinute } from '../format/instants.js';
 import { counted } from '../format/numbers.js';
 import type { ProjectExport } from '../schedule/steps/export.js';

@@ -80,7 +80,7 @@ function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value:
     ['effect', effect === undefined ? null : effectWords(effect)],
     ['why', job.reason],
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
-    ['asked again', next_poll_at && moment(next_poll_at)],
+    ['asked next', next_poll_at && moment(next_poll_at)],
     ['note', job.note],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
@@ -101,4 +101,4 @@ const messageLines = ({ id, state, origin, prompt, note }: Message): string[] =>
 ];
 
 const transitionLine = ({ changed_at, message, to_state, cause }: Transition): string =>
-  `${moment(changed_at)}  ${(message === null ? to_state : `message ${message} ${to_state}`).padEnd(11)}  ${cause}`;
+  `${moment(changed_at)}  ${(message === null ? to_state : `message ${message} ${to_state}`).padEnd(20)}  ${cause}`;

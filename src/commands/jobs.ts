@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type JsonOption, listJobs, showJob } from './jobs-read.js';
 import type { Day } from '../day.js';
 import { pollNow, type PollOptions } from './jobs-poll.js';
@@ -37,7 +37,11 @@ Examples:
     .description(
       'Send what waits its turn (planned jobs only if improve.mode is apply), and ask the platform for the active jobs that are due.',
     )
-    .option('--wait <time>', 'keep asking while jobs are active, such as 30s or 10m', durationArgument, 0)
+    .addOption(
+      new Option('--wait <time>', 'keep asking while jobs are active, such as 30s or 10m')
+        .argParser(durationArgument)
+        .default(0, 'ask once'),
+    )
     .option('--watch', 'keep asking, and show it live, until every job has ended')
     .addHelpText('after', '\nExamples:\n  readership jobs poll --wait 10m\n  readership jobs poll --watch')
     .action((options: PollOptions) => act((runtime) => pollNow(options, runtime)));

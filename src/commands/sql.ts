@@ -13,6 +13,9 @@ import { readQuery } from './read-query.js';
 import type { Act, Runtime } from './runtime.js';
 import { readWorkspace, type WorkspaceOptions } from './workspace.js';
 
+/** Rows of a table for people, on a terminal. */
+const MAX_TABLE_ROWS = 200;
+
 interface SqlOptions extends WorkspaceOptions {
   readonly file?: string;
   readonly format?: TextFormat | 'parquet';
@@ -35,11 +38,10 @@ export function declareSql(program: Command, act: Act): void {
       ).choices([...TEXT_FORMATS, 'parquet']),
     )
     .option('--output <file>', 'write the answer to a file')
-    .option(
-      '--timeout <time>',
-      'stop a query that takes longer, such as 30s or 10m',
-      durationArgument,
-      300_000,
+    .addOption(
+      new Option('--timeout <time>', 'stop a query that takes longer, such as 30s or 10m')
+        .argParser(durationArgument)
+        .default(300_000, '5m'),
     )
     .addHelpText(
       'after',
@@ -104,13 +106,18 @@ async function answerWithin(
       const answer = await ask(history.connection, statement);
       if (answer === undefined) throw new ConfigurationError('There is no SQL statement in the query.');
       const chosen = format ?? (output.isTerminal && target === undefined ? 'table' : 'csv');
-      await writeText(formatAnswer(answer, chosen, output), target, output);
+      const { colors, width } = output;
+      const whole = { colors, width: Infinity, maxRows: Infinity };
+      const style = target === undefined ? { colors, width, maxRows: MAX_TABLE_ROWS } : whole;
+      await writeText(formatAnswer(answer, chosen, style), target, output);
     }
   } catch (cause) {
     if (cause instanceof ReadershipError) throw cause;
     const why = limit.aborted
       ? `It took longer than ${timeout / 1000} s (--timeout).`
-      : messageOf(cause).replace('Failed to extract statements: ', '');
+      : messageOf(cause)
+          .replace('Failed to extract statements: ', '')
+          .replace(/^INTERRUPT Error.*/s, 'It was stopped.');
     throw new StorageError(`The query failed. ${why}`, { cause });
   } finally {
     limit.removeEventListener('abort', stop);

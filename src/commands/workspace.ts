@@ -113,7 +113,7 @@ const sandboxSettings = (workingDirectory: string): Settings =>
     projects: [{ id: SANDBOX.projectId, name: SANDBOX.projectName, siteUrl: SANDBOX.siteUrl }],
     dataDir: resolve(workingDirectory, 'data/sandbox'),
     history: { requestsPerHour: 'unlimited' },
-    improve: { mode: 'apply', exclude: ['/changelog/**'] },
+    improve: { mode: 'apply', exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'] },
     poll: { minDelay: '500ms', maxDelay: '2s' },
     mail: { from: 'Readership <readership@example.com>', unsubscribe: 'docs-lead@example.com' },
     reports: { weekly: { to: ['docs@example.com'] } },

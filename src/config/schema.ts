@@ -64,7 +64,7 @@ const improveSchema = z.strictObject({
     .default(0.8),
   humanWeight: z.number().min(0).max(100).default(1),
   aiWeight: z.number().min(0).max(100).default(1),
-  exclude: z.array(z.string().min(1)).default([]),
+  exclude: z.array(z.string().min(1)).default(['/llms*.txt', '/**/openapi.*']),
   sitemap: z.string().min(1).optional(),
   askWhenNoChange: z.boolean().default(false),
   maxPromptLength: z.int().min(200).max(100_000).default(8_000),

@@ -9,6 +9,8 @@ import {
 export interface AnswerColumn {
   readonly name: string;
   readonly isNumeric: boolean;
+  /** Whether its values can be long, so that cutting them short loses least. */
+  readonly isText: boolean;
 }
 
 /** The answer to a query, read as it is written out: only a batch of rows is held at a time. */
@@ -18,6 +20,8 @@ export interface Answer {
 }
 
 const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL)/;
+
+const TEXT = /^(VARCHAR|STRUCT|MAP|JSON)|\[\]$/;
 
 const COMMENT = /--[^\n]*|\/\*[\s\S]*?\*\//g;
 
@@ -35,9 +39,10 @@ export async function ask(connection: DuckDBConnection, sql: string): Promise<An
 }
 
 const answerOf = (result: DuckDBResult): Answer => ({
-  columns: result
-    .deduplicatedColumnNames()
-    .map((name, index) => ({ name, isNumeric: NUMERIC.test(result.columnType(index).toString()) })),
+  columns: result.deduplicatedColumnNames().map((name, index) => {
+    const type = result.columnType(index).toString();
+    return { name, isNumeric: NUMERIC.test(type), isText: TEXT.test(type) };
+  }),
   batches: batchesOf(result),
 });
 

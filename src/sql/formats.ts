@@ -28,7 +28,7 @@ export function formatAnswer(answer: Answer, format: TextFormat, style: TableSty
   }
 }
 
-const TEXT: AnswerColumn = { name: '', isNumeric: false };
+const TEXT: AnswerColumn = { name: '', isNumeric: false, isText: true };
 
 async function* lines(
   { batches }: Answer,

@@ -4,7 +4,10 @@ import { messageOf } from '../errors.js';
 
 const MAX_REMEMBERED = 500;
 
-const HELP = `End a statement with a semicolon. Ctrl-C stops a query, Ctrl-D leaves.
+const LEAVE = /^\s*[.\\]?(exit|quit|q)\s*;?\s*$/i;
+const HELP_WORDS = /^\s*[.\\]?(help|h|\?)\s*;?\s*$/i;
+
+const HELP = `End a statement with a semicolon. Ctrl-C stops a query, exit or Ctrl-D leaves.
 What there is: SHOW TABLES;   DESCRIBE site_weeks;`;
 
 export interface PromptOptions {
@@ -42,6 +45,12 @@ export async function runPrompt({
   output.write(`${HELP}\n`);
   begin(prompt, statement);
   for await (const line of prompt) {
+    if (statement === '' && LEAVE.test(line)) break;
+    if (statement === '' && HELP_WORDS.test(line)) {
+      output.write(`${HELP}\n`);
+      begin(prompt, statement);
+      continue;
+    }
     statement = statement === '' ? line : `${statement}\n${line}`;
     if (isComplete(statement)) {
       isBusy = true;
@@ -56,6 +65,7 @@ export async function runPrompt({
     } else if (statement.trim() === '') statement = '';
     begin(prompt, statement);
   }
+  prompt.close();
   output.write('\n');
 }
 

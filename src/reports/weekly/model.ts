@@ -1,5 +1,5 @@
 import { addDays, daysBetween, type Day, type DayRange } from '../../day.js';
-import { ConfigurationError } from '../../errors.js';
+import { NothingLoadedError } from '../nothing-loaded-error.js';
 import type { Answers } from '../answers.js';
 import type { Change } from '../../format/change.js';
 import { dayRange } from '../../format/days.js';
@@ -124,15 +124,15 @@ const weekFigures = (row: WeekRow, calendar: Calendar): WeekFigures => ({
   daysLoaded: row.days_loaded,
 });
 
-function nothingLoaded(project: string, period: Period, history: HistoryRow): ConfigurationError {
+function nothingLoaded(project: string, period: Period, history: HistoryRow): NothingLoadedError {
   const wanted = `Nothing is loaded for ${period.name} (${dayRange(period)}) of ${project}.`;
   if (history.first_week === null || history.last_week === null) {
-    return new ConfigurationError(`${wanted} Its history is empty: load it with readership export.`);
+    return new NothingLoadedError(`${wanted} Its history is empty: load it with readership export.`);
   }
   const weeks =
     history.weeks === 1
       ? 'The only week with loaded days is'
       : `${history.weeks} weeks have loaded days, from`;
   const which = history.weeks === 1 ? history.first_week : `${history.first_week} to ${history.last_week}`;
-  return new ConfigurationError(`${wanted} ${weeks} ${which}.`);
+  return new NothingLoadedError(`${wanted} ${weeks} ${which}.`);
 }

@@ -3,6 +3,7 @@ import type { Delivery } from '../../mail/delivery.js';
 import { DeliveryError } from '../../mail/delivery-error.js';
 import type { Due } from '../../mail/due.js';
 import { settleInterrupted } from '../../mail/ledger.js';
+import { NothingLoadedError } from '../../reports/nothing-loaded-error.js';
 import { writeIndex } from '../../reports/index-page.js';
 import { writePage } from '../../reports/write.js';
 import type { StepContext, StepResult } from '../context.js';
@@ -66,7 +67,8 @@ async function keepingFaults(faults: unknown[], work: () => Promise<unknown>): P
   try {
     await work();
   } catch (error) {
-    faults.push(error);
+    // A site too young for a whole week: there is nothing to tell yet, and nothing wrong.
+    if (!(error instanceof NothingLoadedError)) faults.push(error);
   }
 }
 
