@@ -30,7 +30,7 @@ export async function openHistory(path: string, writable?: string): Promise<Hist
     await access(path);
   } catch (cause) {
     throw new StorageError(
-      `There is no published history yet (${path}). Load it first: readership run, or readership run --sandbox for the sandbox's. ` +
+      `There is no published history yet (${path}). Load it first: readership export, or readership run --sandbox for the sandbox's. ` +
         `After an interrupted export: readership publish`,
       { cause },
     );
