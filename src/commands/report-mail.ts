@@ -1,9 +1,7 @@
-import { writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
-import { ConfigurationError } from '../errors.js';
 import { composeMails, recipientsOf, renderFor } from '../schedule/mailing.js';
 import { openHistory } from '../warehouse/history.js';
 import type { ExitCode } from './exit-code.js';
+import { onlyProject, writeOutput } from './report-output.js';
 import { chooseRecipients, type SendOptions } from './report-send.js';
 import type { Runtime } from './runtime.js';
 import { readWorkspace } from './workspace.js';
@@ -15,9 +13,7 @@ export interface WriteOptions extends SendOptions {
 /** Writes the mail that the first recipient, or the one asked for, would get. Sends and records nothing. */
 export async function writeMail(name: string, options: WriteOptions, runtime: Runtime): Promise<ExitCode> {
   const { settings, projects, historyFile, directory: workspaceDir } = await readWorkspace(options, runtime);
-  const [project, ...others] = projects;
-  if (project === undefined || others.length > 0)
-    throw new ConfigurationError('A mail is about one project: choose it with --project.');
+  const project = onlyProject(projects, 'A mail');
   const recipients = chooseRecipients(recipientsOf(settings, name), name, options.to).slice(0, 1);
   const history = await openHistory(historyFile);
   try {
@@ -25,7 +21,7 @@ export async function writeMail(name: string, options: WriteOptions, runtime: Ru
     const rendered = await renderFor(place, history, project, { name, period: options.period });
     for (const { bytes } of await composeMails(settings, project, rendered, recipients, runtime.now()))
       if (options.output === undefined) runtime.output.data(bytes.toString('latin1'));
-      else await writeFile(resolve(runtime.workingDirectory, options.output), bytes);
+      else await writeOutput(options.output, bytes, runtime);
     return 0;
   } finally {
     history.close();

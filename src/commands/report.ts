@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { spawn } from 'node:child_process';
-import { relative } from 'node:path';
+import { relative, resolve } from 'node:path';
 import { ConfigurationError } from '../errors.js';
 import { listReports } from '../reports/catalog.js';
 import { FORMATS, inFormat, type Format } from '../reports/formats.js';
@@ -11,6 +11,7 @@ import { openHistory } from '../warehouse/history.js';
 import type { ExitCode } from './exit-code.js';
 import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
 import { writeMail } from './report-mail.js';
+import { onlyProject, writeOutput } from './report-output.js';
 import { sendReport, type SendOptions } from './report-send.js';
 import type { Act, Runtime } from './runtime.js';
 import { readWorkspace } from './workspace.js';
@@ -26,7 +27,7 @@ export function declareReport(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('report')))
     .summary('render a report, or mail it; without a name, list the reports')
     .description(
-      'Renders a report from the published history: to an HTML page under data/reports/, beside an index of all pages, or as text, JSON or a mail to stdout. With --send, mails it instead, from the live database, to the configured recipients who have not had it. Without a name, lists the reports there are.',
+      'Renders a report from the published history: to an HTML page under data/reports/, beside an index of all pages, or as text, JSON or a mail to stdout; with --output, to that file instead. With --send, mails it instead, from the live database, to the configured recipients who have not had it. Without a name, lists the reports there are.',
     )
     .argument('[name]', 'the report, such as weekly')
     .option(
@@ -42,10 +43,10 @@ export function declareReport(program: Command, act: Act): void {
         .default('html'),
     )
     .option('--open', 'open the page in the browser')
-    .option('--output <file>', 'write the mail to a file (default: standard output)')
+    .option('--output <file>', 'write it to this file, whatever the format')
     .option('--send', 'mail it now to the configured recipients who have not had it')
     .option('--force', 'with --send: also to those who had it, or may have')
-    .option('--to <address>', 'only this one of the configured recipients')
+    .option('--to <address>', 'with --send or --format eml: only this one of the configured recipients')
     .addHelpText(
       'after',
       `
@@ -54,6 +55,7 @@ Examples:
   readership report weekly --open
   readership report weekly --period 2026-W46
   readership report weekly --format json | jq .human
+  readership report weekly --output weekly.html
   readership report weekly --format eml --output weekly.eml
   readership report weekly --send
 ${ENVIRONMENT_HELP}`,
@@ -65,10 +67,13 @@ ${ENVIRONMENT_HELP}`,
 
 function report(name: string | undefined, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
   if (name === undefined) return list(options, runtime);
-  if (options.send === true) return sendReport(name, options, runtime);
-  if (options.force === true)
-    throw new ConfigurationError('--force goes with --send: it mails a report again.');
-  const { format } = options;
+  const { send, force, to, output, format } = options;
+  if (send === true && output !== undefined)
+    throw new ConfigurationError('--output does not go with --send: nothing is written to a file.');
+  if (send === true) return sendReport(name, options, runtime);
+  if (force === true) throw new ConfigurationError('--force goes with --send: it mails a report again.');
+  if (to !== undefined && format !== 'eml')
+    throw new ConfigurationError('--to goes with --send or --format eml: it says who gets the mail.');
   return format === 'eml' ? writeMail(name, options, runtime) : render(name, format, options, runtime);
 }
 
@@ -99,22 +104,31 @@ async function render(
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
   const { projects, settings, historyFile, reportsDir, directory: workspaceDir } = workspace;
+  const { output } = options;
+  if (output !== undefined) onlyProject(projects, 'A file');
   const place = { settings, workspaceDir, now: runtime.now };
   const history = await openHistory(historyFile);
+  const shown: string[] = [];
   try {
     for (const project of projects) {
       const wanted = { name, period: options.period, withMail: false };
       const rendered = await renderFor(place, history, project, wanted);
-      if (format !== 'html') {
+      if (output !== undefined) {
+        const text = inFormat(rendered, format);
+        await writeOutput(output, text.endsWith('\n') ? text : `${text}\n`, runtime);
+        if (format === 'html') shown.push(resolve(runtime.workingDirectory, output));
+      } else if (format === 'html') {
+        const file = await writePage(reportsDir, project.id, rendered);
+        runtime.output.data(relative(runtime.workingDirectory, file));
+        runtime.output.note(rendered.subject);
+        shown.push(file);
+      } else {
         runtime.output.data(inFormat(rendered, format));
-        continue;
       }
-      const file = await writePage(reportsDir, project.id, rendered);
-      runtime.output.data(relative(runtime.workingDirectory, file));
-      runtime.output.note(rendered.subject);
-      if (options.open === true) openInBrowser(file, runtime);
     }
-    if (format === 'html') await writeIndex(reportsDir, { workspaceDir, calendar: settings.reports });
+    if (options.open === true) for (const file of shown) openInBrowser(file, runtime);
+    if (format === 'html' && output === undefined)
+      await writeIndex(reportsDir, { workspaceDir, calendar: settings.reports });
     return 0;
   } finally {
     history.close();

@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { Command } from 'commander';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -6,6 +7,7 @@ import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Output } from '../../src/terminal/output.js';
 import { writeMail } from '../../src/commands/report-mail.js';
+import { declareReport } from '../../src/commands/report.js';
 import { sendReport, type SendOptions } from '../../src/commands/report-send.js';
 import { day } from '../../src/day.js';
 import { openHistory } from '../../src/warehouse/history.js';
@@ -58,6 +60,17 @@ async function send(options: SendOptions, url = `smtp://127.0.0.1:${server.port}
       .split('\n'),
     notes: String(err.read() ?? ''),
   };
+}
+
+/** As the command line has it: `readership report <args>`. */
+async function report(...args: string[]) {
+  const { out, err, runtime: its } = runtime({});
+  const program = new Command().exitOverride();
+  declareReport(program, async (work) => {
+    await work(its);
+  });
+  await program.parseAsync(['report', ...args], { from: 'user' });
+  return { lines: String(out.read() ?? ''), notes: String(err.read() ?? '') };
 }
 
 const copies = (recipient: string) => server.accepted.get(recipient)?.length ?? 0;
@@ -138,5 +151,35 @@ describe('readership report weekly --format eml', () => {
     expect(mail.subject).toContain('Acme Docs');
     expect(out.read()).toBeNull();
     expect(copies('docs@example.com')).toBe(0);
+  });
+});
+
+describe('readership report weekly --output', () => {
+  // A mail sent publishes the history, which the other formats are rendered from.
+  beforeEach(() => send({}));
+
+  it.each([
+    ['text', /^Acme Docs/],
+    ['json', /^\{\n {2}"report": "weekly"/],
+    ['html', /^<!doctype html>/],
+    ['eml', /^From: Readership/m],
+  ])('writes %s to the file, and nothing anywhere else', async (format, beginning) => {
+    const { lines } = await report('weekly', '--format', format, '--output', 'weekly.out');
+    expect(await readFile(join(directory, 'weekly.out'), 'utf8')).toMatch(beginning);
+    expect(lines).toBe('');
+    expect(await readdir(join(directory, 'data'))).not.toContain('reports');
+  });
+
+  it('says which file cannot be written', async () => {
+    await expect(report('weekly', '--format', 'text', '--output', 'missing/weekly.txt')).rejects.toThrow(
+      'Cannot write the report to missing/weekly.txt',
+    );
+  });
+
+  it('is refused where it would be without effect, as are --to and --force', async () => {
+    const refused = (...args: string[]) => expect(report('weekly', ...args)).rejects;
+    await refused('--send', '--output', 'weekly.html').toThrow('--output does not go with --send');
+    await refused('--format', 'text', '--to', 'docs@example.com').toThrow('--to goes with --send');
+    await refused('--force').toThrow('--force goes with --send');
   });
 });
