@@ -45,7 +45,7 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
     const holder = {
       pid: process.pid,
       command: options.command,
-      since: options.now().toISOString().slice(0, 19) + 'Z',
+      since: options.now().toISOString(),
     };
     await writeFile(lockFile, JSON.stringify(holder), { mode: 0o600 });
     await migrate(connection, path);
