@@ -5,6 +5,7 @@ import { TryLaterError } from '../api/errors/try-later-error.js';
 import { MAILED_REPORTS, type ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { LockedError, messageOf } from '../errors.js';
+import { counted } from '../format/numbers.js';
 import { freeDisk } from '../free-disk.js';
 import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';
 import { tryMailServer } from '../mail/transport.js';
@@ -62,7 +63,7 @@ async function found(check: string, examined: () => Promise<Verdict>): Promise<F
 
 function configuration({ configuration, settings }: Workspace): Verdict {
   const place = configuration === undefined ? 'the sandbox has its own' : configuration.directory;
-  return pass(`${place}; ${settings.projects.length} projects, data in ${settings.dataDir}`);
+  return pass(`${place}; ${counted(settings.projects.length, 'project')}, data in ${settings.dataDir}`);
 }
 
 /** Any answer will do: its Date header tells what the time is there. */

@@ -77,8 +77,8 @@ describe('a budget that is spent', () => {
     const { platform, run, inLedger } = await setUp({ requestsPerHour: 24 });
     const first = await run('export');
     expect(first.code).toBe(75);
-    expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; go on after .+ UTC/);
-    expect(first.stderr).toMatch(/The budget of 24 requests an hour is spent.+may be sent at \d{4}-/);
+    expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; go on from .+ UTC on/);
+    expect(first.stderr).toMatch(/The budget of 24 requests an hour is spent.+may be sent from \d+ \w+ \d{4} at/);
     expect(platform.seen.length).toBeLessThanOrEqual(24);
     const loaded = await inLedger((warehouse) => readDayLedger(warehouse, 'prj_1'));
     expect(loaded.has(daysAgo(1))).toBe(true);
