@@ -11,6 +11,9 @@ export interface Sender {
   readonly address: MailAddress;
 }
 
+/** Stands in a mail that is only looked at: RFC 2606 has it that nobody is there. */
+export const NOBODY: Sender = { name: 'Readership', address: 'nobody@example.invalid' as MailAddress };
+
 /** As long as SMTP lets an address be (RFC 5321, 4.5.3.1). */
 const MAX_LENGTH = 254;
 

@@ -1,8 +1,9 @@
--- Grain: one row per page that the latest choice flagged and that got no job since, or left out; most read first.
+-- Grain: one row per page that the latest choice flagged or left out, most read first; without pages that got a job since,
+-- and without those left out because they have or had one: the jobs tell of them.
 SELECT choice.path, choice.is_flagged, choice.why, choice.weekly_human, choice.weekly_ai
 FROM
   page_choices AS choice
   ANTI JOIN agent_jobs AS job
-    ON job.project = choice.project AND job.path = choice.path AND choice.is_flagged AND job.planned_at >= choice.chosen_at
-WHERE choice.project = $project
+    ON job.project = choice.project AND job.path = choice.path AND job.planned_at >= choice.chosen_at
+WHERE choice.project = $project AND (choice.is_flagged OR NOT regexp_matches(choice.why, '^(has|had) job \d+'))
 ORDER BY choice.weekly_human + choice.weekly_ai DESC, choice.path

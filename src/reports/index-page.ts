@@ -1,5 +1,6 @@
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { capitalised } from '../format/numbers.js';
 import type { Period, Calendar } from './period.js';
 import { parsePeriod, titleOf } from './period.js';
 import { readPalette } from './palette.js';
@@ -9,6 +10,8 @@ import { writeWhole } from './write.js';
 
 interface StoredPage {
   readonly period: Period;
+  /** The name of the report as words, such as `Weekly`: it may not be there any more. */
+  readonly report: string;
   readonly subject: string;
   readonly href: string;
 }
@@ -52,6 +55,7 @@ async function storedPage(
   const kind = named.includes('W') ? 'week' : named.length === 7 ? 'month' : 'day';
   return {
     period: parsePeriod(kind, named, calendar),
+    report: capitalised(name.slice(0, -`-${named}.html`.length).replaceAll(/[-_]/g, ' ')),
     subject: titleIn(await beginningOf(join(directory, file))) ?? name,
     // A folder's name is a project's id, encoded; in an address it is encoded once more.
     href: `${encodeURIComponent(project)}/${encodeURIComponent(name)}`,

@@ -6,19 +6,16 @@ import type { Colours } from './palette.js';
 const FONTS = fileURLToPath(new URL('../../templates/fonts/', import.meta.url));
 const FONT_FAMILY = 'Inter';
 
-/** Pixels of the picture for each pixel of the mail: sharp on the screens of phones. */
-const SCALE = 2;
-
 /**
- * An SVG as PNG on opaque paper. Colours named `var(--name)` are those of `colours`; text is set in the shipped font
+ * An SVG as PNG of a width in pixels, on opaque paper. Colours named `var(--name)` are those of `colours`; text is set in the shipped font
  * and in no other, so that every machine makes the same bytes.
  */
-export function rasterise(svg: string, colours: Colours): Uint8Array {
+export function rasterise(svg: string, width: number, colours: Colours): Uint8Array {
   const resolved = svg
     .replace(/var\(--([a-z-]+)\)/g, (whole, name: string) => colours[name] ?? whole)
     .replaceAll('font-family="inherit"', `font-family="${FONT_FAMILY}"`);
   return new Resvg(resolved, {
-    fitTo: { mode: 'zoom', value: SCALE },
+    fitTo: { mode: 'width', value: width },
     background: colours['card'] ?? '#ffffff',
     font: {
       loadSystemFonts: false,

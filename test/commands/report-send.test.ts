@@ -152,6 +152,30 @@ describe('readership report weekly --format eml', () => {
     expect(out.read()).toBeNull();
     expect(copies('docs@example.com')).toBe(0);
   });
+
+  it('is addressed to nobody as long as nobody is to get it, and says so', async () => {
+    await send({});
+    await writeFile(
+      join(directory, 'readership.yaml'),
+      CONFIGURATION.split('\n')
+        .filter((line) => !/^(mail|reports):/.test(line))
+        .join('\n'),
+    );
+    const { lines, notes } = await report('weekly', '--format', 'eml');
+    expect(await PostalMime.parse(lines)).toMatchObject({
+      from: { address: 'nobody@example.invalid' },
+      to: [{ address: 'nobody@example.invalid' }],
+    });
+    expect(notes).toContain('Nobody is to get weekly yet');
+    expect(notes).toContain('mail.from is not set');
+  });
+
+  it('is addressed to the sender when only the sender is known', async () => {
+    await send({});
+    const { lines, notes } = await report('improve', '--format', 'eml');
+    expect((await PostalMime.parse(lines)).to).toMatchObject([{ address: 'readership@example.com' }]);
+    expect(notes).toContain('addressed to readership@example.com.');
+  });
 });
 
 describe('readership report weekly --output', () => {

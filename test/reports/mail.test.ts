@@ -95,7 +95,15 @@ describe.each(['weekly', 'improve'])('the mail of %s', (name) => {
  */
 const ORNAMENTS: readonly string[] = [
   ...['<style> element', '@media', '@media (prefers-color-scheme)', 'Type selector', 'Class selector'],
-  ...['Descendant combinator', 'border-radius', 'white-space', 'word-break', 'max-width', '<body> element'],
+  ...[
+    'Descendant combinator',
+    'border-radius',
+    'white-space',
+    'word-break',
+    '<wbr> element',
+    'max-width',
+    '<body> element',
+  ],
   ...['display:none', 'overflow', 'max-height'],
 ];
 

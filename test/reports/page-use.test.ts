@@ -66,6 +66,19 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     await page.close();
   });
 
+  test.each([390, 1280])('at %i px the heads of the most read end where their numbers do', async (width) => {
+    const page = await open('weekly', width);
+    const ends = (row: string): Promise<number[]> =>
+      page.evaluate<number[]>(
+        `[...document.querySelectorAll('table.ranking ${row} .measure > :not(.bar):not(:empty)')].filter((span) => span.offsetWidth > 0).map((span) => Math.round(span.getBoundingClientRect().right))`,
+      );
+    const heads = await ends('thead tr');
+    const numbers = await ends('tbody tr:first-child');
+    expect(heads.length).toBeGreaterThan(1);
+    for (const head of heads) expect(numbers).toContain(head);
+    await page.close();
+  });
+
   test.each([390, 1280])(
     'at %i px the picture tells the values of the day under the pointer',
     async (width) => {

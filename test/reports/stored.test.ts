@@ -29,7 +29,10 @@ test('the index lists every page by period, newest first, whatever its project',
   await writePage(directory, 'prj_2', rendered('sections', '2026-10', 'October'));
   await writeFile(join(directory, 'prj_2', 'notes.html'), 'not a report');
   const html = await index();
-  const order = ['Week 53', 'Last week', 'Week 46', 'Docs &lt;b&gt; &amp; more', 'Second', 'October 2026'];
+  const order = [
+    ...['Week 53', 'Weekly · Last week', 'Week 46', 'Weekly · Docs &lt;b&gt; &amp; more', 'Weekly · Second'],
+    ...['October 2026', 'Sections · October'],
+  ];
   expect(html.match(/<h2>.*?<\/h2>|<li>.*?<\/li>/gs)?.join('\n')).toMatch(new RegExp(order.join('[^]*')));
   // The folder is named by the encoded id, so its address is encoded once more.
   expect(html).toContain('href="prj%252F1/weekly-2026-W46.html"');

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { effectWords } from '../../agents/effect-words.js';
-import { jobEffectRow } from '../../agents/read-effects.js';
+import { jobEffectRow, type JobEffect } from '../../agents/read-effects.js';
+import { addDays, type Day } from '../../day.js';
 import { webLink } from '../../format/paths.js';
 import { counted } from '../../format/numbers.js';
 import type { Answers } from '../answers.js';
+import { ISO_CALENDAR, periodOf } from '../period.js';
 import { groupOf, type JobGroup } from '../weekly/agent-work.js';
 import { job } from '../weekly/rows.js';
 
@@ -23,6 +25,8 @@ const improveRows = z.object({
   ),
 });
 
+const TASKS: ReadonlySet<JobGroup> = new Set(['ready', 'unconfirmed']);
+
 /** Pages left out beyond these are counted. */
 const SKIPPED_LISTED = 10;
 
@@ -31,6 +35,8 @@ interface ImproveJob {
   readonly id: number;
   readonly path: string;
   readonly group: JobGroup;
+  /** Whether somebody has to do something about it; of the others, the group says all. */
+  readonly isTask: boolean;
   readonly reason: string;
   readonly human: number;
   readonly ai: number;
@@ -46,6 +52,18 @@ interface ImproveEffect {
   readonly path: string;
   readonly job: number;
   readonly words: string;
+}
+
+/** What became of reading after earlier pull requests, where it can be told by now. */
+interface EarlierWork {
+  readonly effects: readonly ImproveEffect[];
+  readonly tooEarly: TooEarly | null;
+}
+
+/** Pages whose four weeks after the change are not over; `first` is the day when those of the first are. */
+interface TooEarly {
+  readonly pages: number;
+  readonly first: Day;
 }
 
 /** A page that has no job, and why it deserves one or was left out. */
@@ -64,7 +82,8 @@ export interface ImproveModel extends Readonly<Record<JobGroup, readonly Improve
   readonly flagged: readonly ImproveJob[];
   /** Flagged in `mode: plan`: nothing was created for them. */
   readonly proposed: readonly ChosenPage[];
-  readonly effects: readonly ImproveEffect[];
+  /** Null without any pull request of the last twelve weeks. */
+  readonly earlierWork: EarlierWork | null;
   readonly skipped: readonly ChosenPage[];
   /** Pages skipped beyond those that are listed. */
   readonly moreSkipped: number;
@@ -76,6 +95,7 @@ export function improveModel(answers: Answers): ImproveModel {
     id: row.id,
     path: row.path,
     group: groupOf(row),
+    isTask: TASKS.has(groupOf(row)),
     reason: row.reason,
     human: row.human,
     ai: row.ai,
@@ -104,14 +124,27 @@ export function improveModel(answers: Answers): ImproveModel {
     ...groups,
     flagged,
     proposed: pages.filter(({ is_flagged }) => is_flagged),
-    effects: effects.map((effect) => ({
-      path: effect.path,
-      job: effect.job,
-      words: effectWords(effect),
-    })),
+    earlierWork: effects.length === 0 ? null : earlierWorkOf(effects),
     skipped: skipped.slice(0, SKIPPED_LISTED),
     moreSkipped: Math.max(0, skipped.length - SKIPPED_LISTED),
   };
+}
+
+function earlierWorkOf(all: readonly JobEffect[]): EarlierWork {
+  const isEarly = ({ effect }: JobEffect): boolean => effect.verdict === 'too early';
+  return {
+    effects: all
+      .filter((effect) => !isEarly(effect))
+      .map((effect) => ({ path: effect.path, job: effect.job, words: effectWords(effect) })),
+    tooEarly: tooEarlyOf(all.filter(isEarly)),
+  };
+}
+
+function tooEarlyOf(effects: readonly JobEffect[]): TooEarly | null {
+  const [first] = effects
+    .map(({ counted_from }) => addDays(periodOf('week', counted_from, ISO_CALENDAR).first, 7 + 4 * 7))
+    .sort();
+  return first === undefined ? null : { pages: new Set(effects.map(({ path }) => path)).size, first };
 }
 
 /** What there is to do, in a sentence. */
