@@ -1,3 +1,4 @@
+import { nextMinute } from '../../src/format/instants.js';
 import { addMinutes, addSeconds } from 'date-fns';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -240,7 +241,7 @@ describe('waiting', () => {
     expect(await takeAll(budget)).toBe(100);
     const error = await faultOf(budget.before('urgent'));
     expect(error.message).toBe(
-      `The budget of 100 requests an hour is spent. The next request may be sent at ${freeAt(start).toISOString()}.`,
+      `The budget of 100 requests an hour is spent. The next request may be sent from ${nextMinute(freeAt(start))} on.`,
     );
     expect(error).toMatchObject({ exitCode: 75 });
     clock.advance(freeAt(start).getTime() - start.getTime() - 2 * MINUTE_MS);

@@ -78,7 +78,9 @@ describe('a budget that is spent', () => {
     const first = await run('export');
     expect(first.code).toBe(75);
     expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; go on from .+ UTC on/);
-    expect(first.stderr).toMatch(/The budget of 24 requests an hour is spent.+may be sent from \d+ \w+ \d{4} at/);
+    expect(first.stderr).toMatch(
+      /The budget of 24 requests an hour is spent.+may be sent from \d+ \w+ \d{4} at/,
+    );
     expect(platform.seen.length).toBeLessThanOrEqual(24);
     const loaded = await inLedger((warehouse) => readDayLedger(warehouse, 'prj_1'));
     expect(loaded.has(daysAgo(1))).toBe(true);
