@@ -118,7 +118,10 @@ export class StepRunner {
     if (!this.isToDo(name)) return undefined;
     observer.onStepStart?.(name);
     await recordStepStart(warehouse, this.#run, name, now());
-    const { result, fault } = await attempt(work);
+    const attempted = await attempt(work);
+    const { result } = attempted;
+    // A step told to stop may have left the rest undone without a fault, so it is never taken for done.
+    const fault: unknown = signal.aborted ? signal.reason : attempted.fault;
     this.changed ||= result?.changed ?? false;
     const outcome: StepOutcome = fault === undefined ? 'done' : outcomeOf(fault, signal);
     if (outcome !== 'done') this.faults.push({ step: name, outcome, error: fault });
