@@ -1,4 +1,4 @@
-// A process that delivers the weekly to some recipients, as a step does: the one that crash.test.ts kills. Its imports
+// A process that delivers the weekly to some recipients, as a step does: the one that crash.slow.test.ts kills. Its imports
 // of src are those of dist when it runs.
 import { deliver } from '../../src/mail/deliver.js';
 import { settleInterrupted } from '../../src/mail/ledger.js';
