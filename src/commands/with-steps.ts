@@ -1,6 +1,6 @@
 import { type ClientOptions, VIEWS_OPERATION } from '../api/client.js';
 import type { Settings } from '../config/schema.js';
-import { nextMinute } from '../format/instants.js';
+import { nextMinute } from '../format/days.js';
 import type { Observer, StepContext } from '../schedule/context.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';

@@ -38,6 +38,10 @@ export function moment(instant: Date, timezone = 'UTC'): string {
   return `${part('day')} ${part('month')} ${part('year')} at ${part('hour')}:${part('minute')} ${zone}`;
 }
 
+/** A moment to wait for, in whole minutes: `21 Nov 2026 at 01:36 UTC`, never earlier than it is. */
+export const nextMinute = (instant: Date): string =>
+  moment(new Date(Math.ceil(instant.getTime() / 60_000) * 60_000));
+
 /** Days in words, neighbours drawn together: `Mon 9 – Wed 11 and Sun 15 Nov`. Expects them oldest first. */
 export function dayList(days: readonly Day[]): string {
   const runs: { first: Day; last: Day }[] = [];

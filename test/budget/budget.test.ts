@@ -1,4 +1,4 @@
-import { nextMinute } from '../../src/format/instants.js';
+import { nextMinute } from '../../src/format/days.js';
 import { addMinutes, addSeconds } from 'date-fns';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-import { nextMinute } from '../../format/instants.js';
+import { nextMinute } from '../../format/days.js';
 import { ReadershipError } from '../../errors.js';
 
 /** The next request may be sent only at `resumeAt`, which is later than anybody here waits for. */
