@@ -2,8 +2,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { addDays, day } from '../src/day.js';
-import { bareLoop } from './scenarios/bare-loop.js';
+import { addDays, day, type Day } from '../src/day.js';
+import { openWarehouse } from '../src/warehouse/open.js';
+import { bareLoop, PAGE_READERS } from './scenarios/bare-loop.js';
 import { nightInto } from './scenarios/big-history.js';
 import { exportAll } from './scenarios/export.js';
 import { naiveScript } from './scenarios/naive-script.js';
@@ -12,19 +13,28 @@ const [scenario = '', ...values] = process.argv.slice(2);
 const FIRST = day('2016-01-01');
 const CONCURRENCY = 6;
 
+/** Makes a scenario ready; what it hands back is timed, and counts the rows it went through. */
+async function prepare(baseUrl: string, file: string, last: Day): Promise<() => Promise<number>> {
+  switch (scenario) {
+    case 'fetch':
+    case 'undici':
+      return () => bareLoop(PAGE_READERS[scenario], baseUrl, FIRST, last, CONCURRENCY);
+    case 'naive':
+      return () => naiveScript(baseUrl, file, FIRST, last);
+    default: {
+      const warehouse = await openWarehouse(file, { command: 'bench', now: () => new Date(), maxWaitMs: 0 });
+      return () => exportAll(baseUrl, warehouse, FIRST, last, CONCURRENCY);
+    }
+  }
+}
+
 async function measure(): Promise<Record<string, number>> {
   if (scenario === 'night') return nightInto(Number(values[0]));
   const [baseUrl = '', days = '1'] = values;
-  const last = addDays(FIRST, Number(days) - 1);
   const directory = await mkdtemp(join(tmpdir(), 'readership-bench-'));
-  const file = join(directory, 'warehouse.duckdb');
+  const work = await prepare(baseUrl, join(directory, 'warehouse.duckdb'), addDays(FIRST, Number(days) - 1));
   const startedMs = performance.now();
-  const rows =
-    scenario === 'bare'
-      ? await bareLoop(baseUrl, FIRST, last, CONCURRENCY)
-      : scenario === 'naive'
-        ? await naiveScript(baseUrl, file, FIRST, last)
-        : await exportAll(baseUrl, file, FIRST, last, CONCURRENCY);
+  const rows = await work();
   const elapsedMs = performance.now() - startedMs;
   await rm(directory, { recursive: true });
   return { rows, elapsedMs, peakMb: process.resourceUsage().maxRSS / 1024 };

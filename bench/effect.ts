@@ -1,5 +1,5 @@
 /**
- * `npx tsx bench/effect.ts [SITES]`: how often an effect is reported, by true effect. In the first column there is none:
+ * `npm run bench:effect -- [SITES]`: how often an effect is reported, by true effect. In the first column there is none:
  * the product promises at most 1 in 20 there.
  */
 import { CALM, effectOfChange, LIVELY, type Restlessness } from './scenarios/changed-page.js';

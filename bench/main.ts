@@ -22,7 +22,7 @@ const thousands = (value: number) => Math.round(value).toLocaleString('en-US');
 const rate = ({ rows, elapsedMs }: Measured) => rows / (elapsedMs / 1000);
 
 async function run<Answer>(...values: (string | number)[]): Promise<Answer> {
-  const child = fork(here('child.ts'), values.map(String), { execArgv: ['--import', 'tsx'] });
+  const child = fork(here('child.js'), values.map(String));
   const [answer] = (await once(child, 'message')) as [Answer];
   await once(child, 'exit');
   return answer;
@@ -32,9 +32,7 @@ async function withServer<Result>(
   latencyMs: number,
   work: (baseUrl: string) => Promise<Result>,
 ): Promise<Result> {
-  const server: ChildProcess = fork(here('server.ts'), [String(PATHS), String(latencyMs)], {
-    execArgv: ['--import', 'tsx'],
-  });
+  const server: ChildProcess = fork(here('server.js'), [String(PATHS), String(latencyMs)]);
   const [baseUrl] = (await once(server, 'message')) as [string];
   try {
     return await work(baseUrl);
@@ -50,21 +48,36 @@ function median<Item>(items: readonly Item[], valueOf: (item: Item) => number): 
   return middle;
 }
 
-/** The export beside the bare loop, in turn, so that both meet the machine in the same mood. */
-async function compareWithBareLoop(latencyMs: number, days: number): Promise<void> {
+/** The export beside the bare loops, in turn, so that all meet the machine in the same mood. */
+async function compareWithBareLoops(latencyMs: number, days: number): Promise<void> {
   await withServer(latencyMs, async (baseUrl) => {
-    const pairs: { bare: Measured; full: Measured }[] = [];
+    const rounds: Record<'fetch' | 'undici' | 'full', Measured>[] = [];
     for (let round = 0; round < ROUNDS; round++)
-      pairs.push({ bare: await run('bare', baseUrl, days), full: await run('export', baseUrl, days) });
-    const ratioOf = ({ bare, full }: (typeof pairs)[number]) => full.elapsedMs / bare.elapsedMs;
-    const { bare, full } = median(pairs, ratioOf);
-    const ratios = pairs.map(ratioOf).sort((left, right) => left - right);
-    print(
-      `| export over bare loop, ${latencyMs} ms latency | ${(full.elapsedMs / bare.elapsedMs).toFixed(2)} (${ratios[0]?.toFixed(2)} to ${ratios.at(-1)?.toFixed(2)}) |`,
+      rounds.push({
+        fetch: await run('fetch', baseUrl, days),
+        undici: await run('undici', baseUrl, days),
+        full: await run('export', baseUrl, days),
+      });
+    const at = `${latencyMs} ms latency`;
+    for (const loop of ['fetch', 'undici'] as const) {
+      const ratios = rounds.map((round) => round.full.elapsedMs / round[loop].elapsedMs);
+      const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
+      const middle = median(ratios, Number);
+      print(
+        `| export over a bare loop by ${loop}, ${at} | ${middle.toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)}) |`,
+      );
+    }
+    const rates = (['full', 'fetch', 'undici'] as const).map((which) =>
+      thousands(
+        rate(
+          median(
+            rounds.map((round) => round[which]),
+            rate,
+          ),
+        ),
+      ),
     );
-    print(
-      `| rows a second, export and bare loop, ${latencyMs} ms latency | ${thousands(rate(full))} and ${thousands(rate(bare))} |`,
-    );
+    print(`| rows a second: export, fetch, undici; ${at} | ${rates.join(', ')} |`);
   });
 }
 
@@ -100,8 +113,8 @@ print(
   `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}\n`,
 );
 print('| what | figure |\n| --- | --- |');
-await compareWithBareLoop(0, 90);
-await compareWithBareLoop(50, 90);
+await compareWithBareLoops(0, 90);
+await compareWithBareLoops(50, 90);
 await compareWithNaiveScript();
 await measureMemory();
 await measureNights();

@@ -1,19 +1,18 @@
 import { Client } from '../../src/api/client.js';
 import type { Day } from '../../src/day.js';
 import { exportHistory } from '../../src/history/export.js';
-import { openWarehouse } from '../../src/warehouse/open.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
 
 const now = () => new Date();
 
-/** The export as the product does it: walked, checked, stored. Rows stored. */
+/** The export as the product does it: walked, checked, stored, and folded into the file. Rows stored. */
 export async function exportAll(
   baseUrl: string,
-  file: string,
+  warehouse: Warehouse,
   first: Day,
   last: Day,
   concurrency: number,
 ): Promise<number> {
-  const warehouse = await openWarehouse(file, { command: 'bench', now, maxWaitMs: 0 });
   const client = new Client({ baseUrl, projectId: 'prj_bench', apiKey: 'bench', keyName: 'BENCH', now });
   const common = { warehouse, client, project: 'prj_bench', now };
   const { results, stopped } = await exportHistory({
