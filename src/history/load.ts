@@ -85,7 +85,7 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
     }
   };
 
-  await pMap(days, visit, { concurrency: task.concurrency });
+  await task.warehouse.withOneThread(() => pMap(days, visit, { concurrency: task.concurrency }));
   if (signal.aborted) return { results, stopped: signal.reason };
   return paused === undefined ? { results } : { results, stopped: paused };
 }

