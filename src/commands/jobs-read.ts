@@ -54,9 +54,8 @@ export async function showJob(id: number, options: JsonOption, runtime: Runtime)
     };
   });
   const { job, ...rest } = detail;
-  runtime.output.data(
-    options.json === true ? JSON.stringify({ ...job, ...rest }, null, 2) : describeJob(detail),
-  );
+  if (options.json === true) runtime.output.data(JSON.stringify({ ...job, ...rest }, null, 2));
+  else runtime.output.words(describeJob(detail));
   return 0;
 }
 

@@ -45,7 +45,7 @@ export function deliveryLine(delivery: Delivery, { output, workingDirectory }: R
   switch (state) {
     case 'sent':
       return via === 'outbox' && note !== null
-        ? `${cyan(relative(workingDirectory, note))}  ${what}`
+        ? `${what}: written to ${cyan(relative(workingDirectory, note))}`
         : `${what}: sent (${words})`;
     case 'sending':
       return `${what}: being sent`;

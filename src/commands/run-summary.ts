@@ -26,7 +26,7 @@ export async function summarise(
   cost: ExportCost,
 ): Promise<string> {
   const { workingDirectory, output, now } = runtime;
-  const { bold, dim, cyan } = output.colors;
+  const { bold, cyan } = output.colors;
   const section = (title: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : ['', bold(title), ...lines.map((line) => `  ${line}`)];
   const lines = [
@@ -41,9 +41,10 @@ export async function summarise(
     ...section('Agents', await agentLines(outcome, context, output.width)),
     ...section(
       'Report',
-      (outcome.reported?.pages ?? []).map(
-        ({ file, subject }) => `${cyan(relative(workingDirectory, file))}  ${dim(subject)}`,
-      ),
+      (outcome.reported?.pages ?? []).flatMap(({ file, subject }) => [
+        subject,
+        `  ${cyan(relative(workingDirectory, file))}`,
+      ]),
     ),
     ...section('Mail', await mailLines(outcome, context, runtime)),
     ...section(

@@ -45,7 +45,7 @@ function run(options: RunOptions, runtime: Runtime): Promise<ExitCode> {
     });
     progress.end();
     if (!runtime.signal.aborted)
-      runtime.output.data(await summarise(outcome, context, workspace, runtime, progress.cost));
+      runtime.output.words(await summarise(outcome, context, workspace, runtime, progress.cost));
     reportFaults(outcome.faults, runtime);
     return exitCodeOfFaults(outcome.faults);
   });

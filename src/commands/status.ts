@@ -38,8 +38,8 @@ async function status(options: StatusOptions, runtime: Runtime): Promise<ExitCod
     if (options.json === true) output.data(JSON.stringify({ ...operations, projects, needs }, null, 2));
     else {
       const { bold, red } = output.colors;
-      for (const project of projects) output.data(statusLines(project, output.colors).join('\n'));
-      output.data([bold('Operations'), ...operationsLines(operations, now())].join('\n'));
+      for (const project of projects) output.words(statusLines(project, output.colors).join('\n'));
+      output.words([bold('Operations'), ...operationsLines(operations, now())].join('\n'));
       for (const need of needs) output.data(`${red('needs you')}  ${plainText(need)}`);
     }
     return needs.length === 0 ? 0 : 1;

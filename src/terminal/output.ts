@@ -2,6 +2,7 @@ import { createLogUpdate } from 'log-update';
 import picocolors from 'picocolors';
 import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
+import { wrapped } from './wrapped.js';
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
 type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>;
@@ -43,6 +44,11 @@ export class Output {
 
   data(text: string): void {
     this.out.write(`${text}\n`);
+  }
+
+  /** Data in words: no line is wider than the terminal, unless a single word is. A pipe gets it as it is. */
+  words(text: string): void {
+    this.data(this.isTerminal ? wrapped(text, this.width) : text);
   }
 
   /** Data as it comes, without a line feed; false when the reader cannot keep up. */

@@ -1,0 +1,33 @@
+import { describe, expect, it } from 'vitest';
+import { wrapped } from '../../src/terminal/wrapped.js';
+
+describe('lines for people on a narrow terminal', () => {
+  it('are broken between words, under where their text began', () => {
+    expect(wrapped('  why   number 1 in sustained reading', 24)).toBe(
+      '  why   number 1 in\n        sustained\n        reading',
+    );
+    expect(wrapped('  Find the source file of that page.', 24)).toBe(
+      '  Find the source file\n  of that page.',
+    );
+  });
+
+  it('stay as they are when they fit, or when they are one long address', () => {
+    const address = `  pull request  https://code.example.com/${'a'.repeat(60)}`;
+    expect(wrapped(`short\n\n${address}`, 60)).toBe(`short\n\n${address}`);
+  });
+
+  it('lose no word and no colour', () => {
+    const painted = '  state  \u001B[32mcompleted without any change at all\u001B[39m';
+    const plain = wrapped(painted, 30)
+      .replaceAll(/\u001B\[\d+m/g, '')
+      .split(/\s+/)
+      .join(' ')
+      .trim();
+    expect(plain).toBe('state completed without any change at all');
+  });
+
+  it('are left whole where the column before them takes more than half of the terminal', () => {
+    const line = `${'name '.repeat(8)}  some words that would have hardly any room`;
+    expect(wrapped(line, 60)).toBe(line);
+  });
+});
