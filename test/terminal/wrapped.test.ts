@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { wrapped } from '../../src/terminal/wrapped.js';
 
@@ -18,11 +19,7 @@ describe('lines for people on a narrow terminal', () => {
 
   it('lose no word and no colour', () => {
     const painted = '  state  \u001B[32mcompleted without any change at all\u001B[39m';
-    const plain = wrapped(painted, 30)
-      .replaceAll(/\u001B\[\d+m/g, '')
-      .split(/\s+/)
-      .join(' ')
-      .trim();
+    const plain = stripVTControlCharacters(wrapped(painted, 30)).split(/\s+/).join(' ').trim();
     expect(plain).toBe('state completed without any change at all');
   });
 
