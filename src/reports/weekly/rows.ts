@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { JOB_STATES } from '../../agents/lifecycle.js';
 import { dayColumn, timestampColumn } from '../../warehouse/query.js';
 
 const count = z.number().int().nonnegative();
@@ -42,16 +43,7 @@ const mostRead = pageViews.extend({
 export const job = z.object({
   id: count,
   path: z.string(),
-  state: z.enum([
-    'planned',
-    'submitting',
-    'active',
-    'completed',
-    'failed',
-    'archived',
-    'unconfirmed',
-    'refused',
-  ]),
+  state: z.enum(JOB_STATES),
   remote_status: z.string().nullable(),
   pr_link: z.string().nullable(),
   planned_at: timestampColumn,
