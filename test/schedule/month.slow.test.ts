@@ -50,8 +50,8 @@ it('a month with random downtime: each day final once, each week mailed once, no
     ...{ workingDirectory: cwd, environment: { READERSHIP_API_KEY: KEY }, now: clock.now },
     ...{ signal: new AbortController().signal, output: new Output(stream, stream, false) },
   };
-  const { workspace, log } = await openService({}, runtime);
-  const service = neverOverlapping(() => loggedTick(workspace, runtime, log));
+  const opened = await openService({}, runtime);
+  const service = neverOverlapping(() => loggedTick(opened, runtime));
   const random = randomFrom(20_261_005);
   const finalSince = new Map<string, string>();
   while (clock.now() < END) {
