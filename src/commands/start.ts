@@ -10,7 +10,7 @@ import { ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 import type { Act, Runtime } from './runtime.js';
 import { logging } from './service-log.js';
 import { withLiveDatabase } from './with-steps.js';
-import { readWorkspace, transportOf, type Workspace, type WorkspaceOptions } from './workspace.js';
+import { readWorkspace, transportOf, unwaiting, type Workspace, type WorkspaceOptions } from './workspace.js';
 
 export function declareStart(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('start'))
@@ -59,16 +59,11 @@ interface Service {
 
 /** What the service works on. Throws a `ConfigurationError` now, rather than every night. */
 export async function openService(options: WorkspaceOptions, runtime: Runtime): Promise<Service> {
+  // A step never sits waiting for the budget: a later tick goes on.
   const workspace = unwaiting(await readWorkspace(options, runtime));
   const log = openLog(runtime.output, redactor(checkedKeys(workspace)));
   return { workspace, log, since: runtime.now() };
 }
-
-/** In the service, a step never sits waiting for the budget: a later tick goes on. */
-const unwaiting = (workspace: Workspace): Workspace => {
-  const { settings } = workspace;
-  return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: 0 } } };
-};
 
 /** The keys of all projects. Throws a `ConfigurationError` when one is missing, or the mail server's address is none. */
 function checkedKeys(workspace: Workspace): string[] {
