@@ -1,6 +1,7 @@
 import { tzOffset } from '@date-fns/tz';
 import { access, stat } from 'node:fs/promises';
 import { request } from 'undici';
+import { PausedError } from '../api/errors/paused-error.js';
 import { TryLaterError } from '../api/errors/try-later-error.js';
 import { MAILED_REPORTS, type ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
@@ -11,9 +12,11 @@ import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';
 import { tryMailServer } from '../mail/transport.js';
 import { ignoreMissing } from '../places.js';
 import { duration } from '../terminal/export-progress.js';
+import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
+import { type Budgets, openBudgets } from './budgets.js';
 import type { Runtime } from './runtime.js';
-import { connect, type Connection, type Workspace } from './workspace.js';
+import { connect, type Connection, unwaiting, type Workspace } from './workspace.js';
 
 /** What one check came to; the words of anything but `pass` say what to do. */
 export interface Finding {
@@ -37,19 +40,21 @@ const COPIES = 2;
 
 /** Checks everything that a night needs; a check that fails keeps none of the others from being made. */
 export async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[]> {
-  const connection = await connect(workspace, runtime, {}, () => undefined);
+  const database = await openDatabase(workspace, runtime);
+  const connection = await connect(workspace, runtime, {}, database.paceOf);
   try {
     return await Promise.all([
       found('configuration', () => Promise.resolve(configuration(workspace))),
       found('server', () => server(workspace, runtime)),
       ...workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
       found('mail', () => mail(workspace, runtime)),
-      found('database', () => database(workspace, runtime)),
+      found('database', () => Promise.resolve(database.verdict)),
       found('disk', () => disk(workspace)),
       found('time zones', () => Promise.resolve(timeZones())),
     ]);
   } finally {
     await connection.close();
+    await database.close();
   }
 }
 
@@ -96,7 +101,8 @@ async function key(
     await clientOf(project).views(query, { signal: within });
     return pass(`${project.id}: ${project.apiKeyEnv} reads views; whether it may create jobs is not tried`);
   } catch (error) {
-    const isLimited = error instanceof TryLaterError && error.reason === 'rate-limited';
+    const isLimited =
+      error instanceof PausedError || (error instanceof TryLaterError && error.reason === 'rate-limited');
     const words = `${project.id}: ${messageOf(error)}`;
     return isLimited ? warn(words) : fail(words);
   }
@@ -114,16 +120,33 @@ async function mail(
   return warn(`Mails only go to ${outboxDir}: set ${SMTP_URL_VARIABLE} for them to be sent.`);
 }
 
-async function database({ liveFile }: Workspace, { now, signal }: Runtime): Promise<Verdict> {
+/** A database to count requests in, until `close`; none where it is missing, held, older or damaged. */
+interface Database extends Budgets {
+  readonly verdict: Verdict;
+}
+
+async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Promise<Database> {
+  const { liveFile } = workspace;
+  const without = (verdict: Verdict): Database => ({
+    verdict,
+    paceOf: () => undefined,
+    close: () => Promise.resolve(),
+  });
   if ((await access(liveFile).then(() => true, ignoreMissing)) === undefined)
-    return warn(`There is none yet. Load the history: readership export, or readership run`);
+    return without(warn(`There is none yet. Load the history: readership export, or readership run`));
   try {
-    const options = { command: 'readership doctor', now, signal, maxWaitMs: 0 };
-    await (await openWarehouse(liveFile, options)).close();
-    return pass(`${liveFile} opens, is of this version, and nobody holds it`);
+    const options = { command: 'readership doctor', now, signal, maxWaitMs: 0, mustBeMigrated: true };
+    const warehouse = await openWarehouse(liveFile, options);
+    const budgets = await openBudgets(warehouse, unwaiting(workspace).settings, now, () => undefined);
+    const close = async () => {
+      await budgets.close();
+      await warehouse.close();
+    };
+    const verdict = pass(`${liveFile} opens, is of this version, and nobody holds it`);
+    return { verdict, paceOf: budgets.paceOf, close };
   } catch (error) {
-    if (error instanceof LockedError) return warn(messageOf(error));
-    throw error;
+    const mendsItself = error instanceof LockedError || error instanceof OlderSchemaError;
+    return without((mendsItself ? warn : fail)(messageOf(error)));
   }
 }
 

@@ -12,7 +12,7 @@ export function declareDoctor(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('doctor'))
     .summary('check configuration, keys, mail server, clock, database and disk')
     .description(
-      'Checks what Readership needs, one line each: pass, warn or fail, with what to do. It sends one request for views a project, and nothing that could change anything: whether a key may create agent jobs is not tried.',
+      'Checks what Readership needs, one line each: pass, warn or fail, with what to do. It sends one request for views a project, counted in the budget where the database is free and of this version, and changes nothing else: an older database stays as it is, and whether a key may create agent jobs is not tried.',
     )
     .option('--json', 'write JSON')
     .addHelpText(

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { type Job, readJobs } from '../agents/ledger.js';
+import { type Message, readMessages } from '../agents/message-ledger.js';
 import { lastScheduled } from '../config/cron.js';
 import { dayOf } from '../day.js';
 import { counted } from '../format/numbers.js';
@@ -20,6 +21,7 @@ export interface OperationsStatus {
   /** How many jobs are in each state. */
   readonly jobs: Readonly<Record<string, number>>;
   readonly unconfirmedJobs: readonly Pick<Job, 'id' | 'project' | 'path'>[];
+  readonly unconfirmedMessages: readonly Pick<Message, 'id' | 'job'>[];
   readonly unknownDeliveries: readonly Record<'report' | 'project' | 'period' | 'recipient', string>[];
 }
 
@@ -31,6 +33,7 @@ export async function readOperations(
   const jobs = (await Promise.all(projects.map(({ id }) => readJobs(reader, id)))).flat();
   const states: Record<string, number> = {};
   for (const { state } of jobs) states[state] = (states[state] ?? 0) + 1;
+  const messages = (await Promise.all(projects.map(({ id }) => readMessages(reader, id)))).flat();
   const unknown = (await readDeliveries(reader)).filter(({ state }) => state === 'unknown');
   return {
     publishedAt: (await stat(historyFile)).mtime,
@@ -41,6 +44,9 @@ export async function readOperations(
     unconfirmedJobs: jobs
       .filter(({ state }) => state === 'unconfirmed')
       .map(({ id, project, path }) => ({ id, project, path })),
+    unconfirmedMessages: messages
+      .filter(({ state }) => state === 'unconfirmed')
+      .map(({ id, job }) => ({ id, job })),
     unknownDeliveries: unknown.map(({ report, project, period, recipient }) => ({
       ...{ report, project, period, recipient },
     })),
@@ -50,7 +56,7 @@ export async function readOperations(
 /** What needs a person, in words that say what to do. Nothing of it mends itself, or it should have by now. */
 export function needsOf(
   projects: readonly ProjectStatus[],
-  { runs, unconfirmedJobs, unknownDeliveries }: OperationsStatus,
+  { runs, unconfirmedJobs, unconfirmedMessages, unknownDeliveries }: OperationsStatus,
   { schedule }: Workspace['settings'],
   now: Date,
 ): string[] {
@@ -69,6 +75,10 @@ export function needsOf(
     ...unconfirmedJobs.map(
       ({ id, path }) => `job ${id} (${path}) may exist or not: readership jobs resolve ${id}`,
     ),
+    ...unconfirmedMessages.map(
+      ({ id, job }) =>
+        `message ${id} to job ${job} may have arrived or not: readership jobs resolve ${job} --sent, or --not-sent`,
+    ),
     ...unknownDeliveries.map(
       ({ report, period, recipient }) =>
         `${report} ${period} may have reached ${recipient} or not: ask, or readership report ${report} --send --force`,
@@ -77,10 +87,9 @@ export function needsOf(
 }
 
 /** Runs, jobs, mails and disk for people. */
-export function operationsLines(
-  { publishedAt, diskFreeBytes, runs, jobs, unconfirmedJobs, unknownDeliveries }: OperationsStatus,
-  now: Date,
-): string[] {
+export function operationsLines(operations: OperationsStatus, now: Date): string[] {
+  const { publishedAt, diskFreeBytes, runs, jobs } = operations;
+  const { unconfirmedJobs, unconfirmedMessages, unknownDeliveries } = operations;
   const ofJobs = Object.entries(jobs).map(([state, count]) => `${count} ${state}`);
   const rows: [string, string][] = [
     ...runs.map(({ step, started_at: startedAt, outcome }): [string, string] => [
@@ -88,6 +97,7 @@ export function operationsLines(
       `${outcome}, ${moment(startedAt)}`,
     ]),
     ['jobs', `${ofJobs.join(', ') || 'none'}${unconfirmedJobs.length === 0 ? '' : ' (see below)'}`],
+    ['messages', `${unconfirmedMessages.length || 'none'} unconfirmed`],
     ['mails unknown', unknownDeliveries.length === 0 ? 'none' : String(unknownDeliveries.length)],
     ['disk', `${(diskFreeBytes / 2 ** 30).toFixed(1)} GB free`],
     ['published', `${duration(now.getTime() - publishedAt.getTime())} ago`],

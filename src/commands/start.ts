@@ -10,13 +10,13 @@ import { ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 import type { Act, Runtime } from './runtime.js';
 import { logging } from './service-log.js';
 import { withLiveDatabase } from './with-steps.js';
-import { readWorkspace, transportOf, type Workspace, type WorkspaceOptions } from './workspace.js';
+import { readWorkspace, transportOf, unwaiting, type Workspace, type WorkspaceOptions } from './workspace.js';
 
 export function declareStart(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('start'))
     .summary('stay, and do each step whenever its schedule says so')
     .description(
-      'Stays, and does the steps of `run` on the schedules of the configuration. What is due comes from stored state: what was missed while it was down is made up for, what failed is tried again, and it may be stopped and started at any moment. It opens no port, holds the database only while a step runs, and logs to standard output: JSON lines, or lines for people on a terminal. SIGTERM and SIGINT end it within seconds, with exit code 0.',
+      'Stays, and does the steps of `run` on the schedules of the configuration. What is due comes from stored state: what was missed while it was down is made up for, what failed is tried again after a minute, and ever more rarely, down to once an hour, while it keeps failing; and it may be stopped and started at any moment. It opens no port, holds the database only while a step runs, and logs to standard output: JSON lines, or lines for people on a terminal. SIGTERM and SIGINT end it within seconds, with exit code 0.',
     )
     .addHelpText(
       'after',
@@ -33,7 +33,8 @@ ${ENVIRONMENT_HELP}`,
 }
 
 async function start(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
-  const { workspace, log } = await openService(options, runtime);
+  const service = await openService(options, runtime);
+  const { workspace, log } = service;
   const { schedule } = workspace.settings;
   const warn = (message: string | Error) => {
     log.warn(messageOf(message));
@@ -44,23 +45,25 @@ async function start(options: WorkspaceOptions, runtime: Runtime): Promise<ExitC
     schedule,
     logger,
     signal: runtime.signal,
-    tick: () => loggedTick(workspace, runtime, log),
+    tick: () => loggedTick(service, runtime),
   });
   log.info('stopped; what was stored is whole');
   return 0;
 }
 
-/** What the service works on. Throws a `ConfigurationError` now, rather than every night. */
-export async function openService(options: WorkspaceOptions, runtime: Runtime) {
-  const workspace = unwaiting(await readWorkspace(options, runtime));
-  return { workspace, log: openLog(runtime.output, redactor(checkedKeys(workspace))) };
+interface Service {
+  readonly workspace: Workspace;
+  readonly log: Log;
+  readonly since: Date;
 }
 
-/** In the service, a step never sits waiting for the budget: a later tick goes on. */
-const unwaiting = (workspace: Workspace): Workspace => {
-  const { settings } = workspace;
-  return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: 0 } } };
-};
+/** What the service works on. Throws a `ConfigurationError` now, rather than every night. */
+export async function openService(options: WorkspaceOptions, runtime: Runtime): Promise<Service> {
+  // A step never sits waiting for the budget: a later tick goes on.
+  const workspace = unwaiting(await readWorkspace(options, runtime));
+  const log = openLog(runtime.output, redactor(checkedKeys(workspace)));
+  return { workspace, log, since: runtime.now() };
+}
 
 /** The keys of all projects. Throws a `ConfigurationError` when one is missing, or the mail server's address is none. */
 function checkedKeys(workspace: Workspace): string[] {
@@ -70,10 +73,10 @@ function checkedKeys(workspace: Workspace): string[] {
 }
 
 /** One tick, whose faults are logged: none of them ends the service. */
-export async function loggedTick(workspace: Workspace, runtime: Runtime, log: Log): Promise<void> {
+export async function loggedTick({ workspace, log, since }: Service, runtime: Runtime): Promise<void> {
   const hold = { command: 'start', listener: logging(log), maxWaitMs: 0 };
   try {
-    await withLiveDatabase(workspace, runtime, hold, tick);
+    await withLiveDatabase(workspace, runtime, hold, (context) => tick(context, since));
   } catch (error) {
     if (runtime.signal.aborted) return;
     const outcome = error instanceof LockedError ? 'later' : 'failed';

@@ -94,6 +94,7 @@ async function withConnection<Result>(
     const places = { workspaceDir, historyFile, reportsDir };
     return await work({
       ...{ settings, projects, warehouse, clientOf, transport, ...places, now, signal, observer },
+      returnUnused: budgets.close,
     });
   } finally {
     await close();

@@ -57,6 +57,12 @@ export async function readWorkspace(options: WorkspaceOptions, runtime: Runtime)
   };
 }
 
+/** Where a request that would have to wait for the budget fails at once instead. */
+export const unwaiting = (workspace: Workspace): Workspace => {
+  const { settings } = workspace;
+  return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: 0 } } };
+};
+
 /** The interface of each project. `close` ends connections, and the embedded sandbox where that was started. */
 export interface Connection {
   readonly clientOf: (project: ProjectSettings) => Client;

@@ -16,10 +16,11 @@ export interface ExportTask extends LoadTask {
 }
 
 /**
- * Loads the days of a range that are due: first the latest and those that may have changed; then, once a day, it holds
- * the settled recent past against the totals of the platform and loads again what differs; then it fills in the past.
+ * Loads the days of a range that are due, in three stages: first the latest and those that may have changed; then, once a
+ * day, it holds the settled recent past against the totals of the platform and loads again what differs; then it fills in
+ * the past. Between them other projects get their turn: nobody's past comes before anybody's latest days.
  */
-export async function exportHistory(task: ExportTask): Promise<ExportOutcome> {
+export async function* exportInStages(task: ExportTask): AsyncGenerator<undefined, ExportOutcome> {
   const { warehouse, project, now } = task;
   const plan = planExport(await readDayLedger(warehouse, project), task.range, now());
   task.onPlan?.(plan);
@@ -28,10 +29,12 @@ export async function exportHistory(task: ExportTask): Promise<ExportOutcome> {
     plan.days.filter(({ priority }) => priority === 'urgent'),
   );
   if (urgent.stopped !== undefined) return { plan, ...urgent };
+  yield;
   const last = await readLastVerification(warehouse, project);
   const check = last !== undefined && dayOf(last) === dayOf(now()) ? undefined : await checkRecentDays(task);
   const results = [...urgent.results, ...(check?.repaired.results ?? [])];
   if (check?.stopped !== undefined) return { plan, results, check, stopped: check.stopped };
+  yield;
   const length = requestsFor(expectedPages(await readDayLedger(warehouse, project)));
   const rest = plan.days.filter(({ priority }) => priority === 'backfill');
   // Of a first export, only now is known how long a day is.
@@ -40,4 +43,13 @@ export async function exportHistory(task: ExportTask): Promise<ExportOutcome> {
     rest.map((planned) => (planned.due === 'missing' ? { ...planned, requests: length } : planned)),
   );
   return { plan, ...backfill, results: [...results, ...backfill.results], check };
+}
+
+/** All stages at once: the export of a project that is alone. */
+export async function exportHistory(task: ExportTask): Promise<ExportOutcome> {
+  const stages = exportInStages(task);
+  for (;;) {
+    const { done, value } = await stages.next();
+    if (done === true) return value;
+  }
 }

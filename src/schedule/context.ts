@@ -31,6 +31,8 @@ export interface StepContext {
   readonly workspaceDir: string | undefined;
   /** The published history. */
   readonly historyFile: string;
+  /** Returns the requests that were reserved and not sent, for readers of what is published to see how many are left. */
+  readonly returnUnused: () => Promise<void>;
   readonly reportsDir: string;
   readonly now: () => Date;
   readonly signal: AbortSignal;

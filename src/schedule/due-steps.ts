@@ -1,3 +1,4 @@
+import { addMilliseconds } from 'date-fns';
 import { lastScheduled } from '../config/cron.js';
 import type { Settings } from '../config/schema.js';
 import type { LastRun, StepName } from './runs.js';
@@ -7,36 +8,48 @@ export interface StoredState {
   readonly runs: readonly LastRun[];
   /** Whether a job is to be asked for, or a prompt waits to be sent. */
   readonly pollWaits: boolean;
+  /** When the service began: whoever has mended a fault restarts it, and what failed before is tried at once. */
+  readonly serviceSince: Date;
 }
+
+/** How long after its first failure a step is tried again; each further one in a row doubles that, up to the longest. */
+const FIRST_DELAY_MS = 60_000;
+const LONGEST_DELAY_MS = 3_600_000;
 
 const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
 
 /**
  * The steps that are due: those whose latest scheduled moment lies after the start of their last run that came to its
- * end. So what was missed is made up for once, however much was missed, and what failed or had to wait is tried again;
- * but not before the moment that the budget or the server named. Publishing is due when another step began after it.
+ * end. So what was missed is made up for once, however much was missed, and what failed or had to wait is tried again:
+ * not before the moment that the budget or the server named, or else ever more rarely. Publishing is due when another
+ * step began after it.
  */
 export function dueSteps(
   schedule: Settings['schedule'],
-  { runs, pollWaits }: StoredState,
+  { runs, pollWaits, serviceSince }: StoredState,
   now: Date,
 ): ReadonlySet<StepName> {
   const last = new Map(runs.map((run) => [run.step, run]));
+  const isDone = (step: (typeof SCHEDULED_STEPS)[number]) => {
+    const doneAt = last.get(step)?.done_at ?? null;
+    return doneAt !== null && doneAt >= lastScheduled(schedule[step], schedule.timezone, now);
+  };
+  const mayBegin = (step: StepName) => {
+    const run = last.get(step);
+    return run === undefined || retryAt(run, serviceSince) <= now;
+  };
   const due = new Set<StepName>(
-    SCHEDULED_STEPS.filter(
-      (step) =>
-        (step !== 'poll' || pollWaits) &&
-        isDue(last.get(step), lastScheduled(schedule[step], schedule.timezone, now), now),
-    ),
+    SCHEDULED_STEPS.filter((step) => (step !== 'poll' || pollWaits) && !isDone(step) && mayBegin(step)),
   );
-  if (due.size > 0 || isUnpublished(runs)) due.add('publish');
+  if ((due.size > 0 || isUnpublished(runs)) && mayBegin('publish')) due.add('publish');
   return due;
 }
 
-function isDue(run: LastRun | undefined, scheduledAt: Date, now: Date): boolean {
-  if (run === undefined) return true;
-  const isWaiting = run.outcome === 'later' && run.resume_at !== null && run.resume_at > now;
-  return !isWaiting && (run.done_at === null || run.done_at < scheduledAt);
+/** When a step that did not come to its end is tried again. */
+function retryAt({ outcome, started_at, resume_at, failures }: LastRun, serviceSince: Date): Date {
+  if (outcome === 'later' && resume_at !== null) return resume_at;
+  if ((outcome !== 'failed' && outcome !== 'later') || started_at < serviceSince) return started_at;
+  return addMilliseconds(started_at, Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1)));
 }
 
 /** Whether a step began after the last publishing: it was stopped before what it changed could be published. */

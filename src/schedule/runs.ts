@@ -27,8 +27,12 @@ const lastRunRow = z.object({
   resume_at: timestampColumn.nullable(),
   summary: z.string().nullable(),
   done_at: timestampColumn.nullable(),
+  failures: z.int(),
 });
-/** The latest run of a step; `done_at` is the start of the latest that came to its end. */
+/**
+ * The latest run of a step; `done_at` is the start of the latest that came to its end, `failures` how many since then
+ * failed, or had to be tried later without knowing when.
+ */
 export type LastRun = z.infer<typeof lastRunRow>;
 
 export const readLastRuns = (reader: Reader, now: Date): Promise<LastRun[]> =>

@@ -15,16 +15,16 @@ export interface ExportCost {
   readonly elapsedMs: number;
 }
 
-/** Shows an export under way: a bar on a terminal, a line now and then elsewhere. */
+/** Shows an export under way, of all its projects together: a bar on a terminal, a line now and then elsewhere. */
 export class ExportProgress {
   #requests = 0;
   #startedMs = 0;
   #elapsedMs = 0;
   #lastLineMs = 0;
   #days = 0;
+  #planned = 0;
   #rows = 0;
-  #plan: ExportPlan | undefined;
-  #name = '';
+  readonly #names: string[] = [];
 
   constructor(private readonly output: Output) {}
 
@@ -39,15 +39,14 @@ export class ExportProgress {
 
   begin(project: ProjectSettings, plan: ExportPlan): void {
     this.end();
-    this.#name = project.name ?? project.id;
-    this.#plan = plan;
-    this.#days = 0;
-    this.#rows = 0;
-    this.#startedMs = this.#lastLineMs = performance.now();
+    if (this.#names.length === 0) this.#startedMs = this.#lastLineMs = performance.now();
+    const name = project.name ?? project.id;
+    this.#names.push(name);
     const { days, alreadyFinal, range } = plan;
+    this.#planned += days.length;
     if (range.first > range.last) return;
     this.output.note(
-      `${this.#name}: ${counted(days.length, 'day')} to load of ${plainDayRange(range)}` +
+      `${name}: ${counted(days.length, 'day')} to load of ${plainDayRange(range)}` +
         (alreadyFinal === 0 ? '' : `; ${counted(alreadyFinal, 'day')} already final`),
     );
   }
@@ -65,12 +64,13 @@ export class ExportProgress {
   }
 
   end(): void {
-    this.#plan = undefined;
     this.output.clearLive();
   }
 
   #line(): string {
-    const total = this.#plan?.days.length ?? 0;
+    // Days that the check of the past loads again were in no plan.
+    const total = Math.max(this.#planned, this.#days);
+    const name = this.#names.length > 1 ? counted(this.#names.length, 'project') : (this.#names[0] ?? '');
     const leftMs = this.#days === 0 ? 0 : (this.#elapsedMs / this.#days) * (total - this.#days);
     const facts = [
       `${this.#days}/${total} days`,
@@ -78,10 +78,10 @@ export class ExportProgress {
       `${thousands(this.#requests)} requests`,
       `${duration(leftMs)} left`,
     ].join(' · ');
-    if (!this.output.isLive) return `${this.#name}: ${facts}`;
+    if (!this.output.isLive) return `${name}: ${facts}`;
     const filled = total === 0 ? 0 : Math.round((BAR_WIDTH * this.#days) / total);
     const { cyan, dim } = this.output.noteColors;
-    return `${this.#name}  ${cyan('█'.repeat(filled))}${dim('░'.repeat(BAR_WIDTH - filled))}  ${facts}`;
+    return `${name}  ${cyan('█'.repeat(filled))}${dim('░'.repeat(BAR_WIDTH - filled))}  ${facts}`;
   }
 }
 

@@ -20,17 +20,26 @@ const VIEWS = [
   'movers',
 ] as const;
 
+/** The database was written by an older version of Readership, and was opened to be left as it is. */
+export class OlderSchemaError extends StorageError {}
+
+/** Changes nothing: throws an `OlderSchemaError` when `migrate` would, a `StorageError` when a newer version wrote it. */
+export async function expectMigrated(connection: DuckDBConnection, path: string): Promise<void> {
+  const version = await currentVersion(connection, path);
+  if (version < MIGRATIONS.length)
+    throw new OlderSchemaError(
+      `${path} was written by an older Readership (schema ${version}; this one writes ${MIGRATIONS.length}). ` +
+        `The next command that writes brings it up to date, such as readership run; there is no way back but a copy made before.`,
+    );
+}
+
 /**
  * Brings the database up to this version of Readership: each migration in one transaction with its version row, then
  * the views, which are cheap to write anew. Throws a `StorageError` when a newer version has written the file.
  */
 export async function migrate(connection: DuckDBConnection, path: string): Promise<void> {
-  const version = await currentVersion(connection);
-  if (version > MIGRATIONS.length)
-    throw new StorageError(
-      `${path} was written by a newer Readership (schema ${version}; this one knows ${MIGRATIONS.length}). ` +
-        `Nothing was changed. Install the newer version: npm install -g readership@latest`,
-    );
+  await connection.run('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)');
+  const version = await currentVersion(connection, path);
   for (const [index, name] of MIGRATIONS.entries()) {
     if (index < version) continue;
     await inTransaction(connection, async () => {
@@ -50,14 +59,26 @@ async function createViews(connection: DuckDBConnection): Promise<void> {
   });
 }
 
-async function currentVersion(connection: DuckDBConnection): Promise<number> {
-  await connection.run('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)');
+/** 0 for a file that nothing was written to yet. Throws a `StorageError` when a newer version has written the file. */
+async function currentVersion(connection: DuckDBConnection, path: string): Promise<number> {
+  const exists = await queryRows(
+    connection,
+    "SELECT table_name FROM duckdb_tables() WHERE table_name = 'schema_version'",
+    z.object({}),
+  );
+  if (exists.length === 0) return 0;
   const rows = await queryRows(
     connection,
     'SELECT coalesce(max(version), 0) AS version FROM schema_version',
     z.object({ version: z.int() }),
   );
-  return rows[0]?.version ?? 0;
+  const version = rows[0]?.version ?? 0;
+  if (version > MIGRATIONS.length)
+    throw new StorageError(
+      `${path} was written by a newer Readership (schema ${version}; this one knows ${MIGRATIONS.length}). ` +
+        `Nothing was changed. Install the newer version: npm install -g readership@latest`,
+    );
+  return version;
 }
 
 async function inTransaction(connection: DuckDBConnection, work: () => Promise<void>): Promise<void> {

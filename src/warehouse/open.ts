@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { LockedError, messageOf, StorageError } from '../errors.js';
 import { openForWriting } from './instance.js';
-import { migrate } from './migrate.js';
+import { expectMigrated, migrate } from './migrate.js';
 import { Warehouse } from './warehouse.js';
 
 const RETRY_DELAY_MS = 250;
@@ -21,6 +21,8 @@ export interface OpenOptions {
   /** Told, once, who it waits for. */
   readonly onHeld?: (who: string) => void;
   readonly signal?: AbortSignal;
+  /** Leaves a database of an older version as it is, and throws an `OlderSchemaError`. */
+  readonly mustBeMigrated?: boolean;
 }
 
 /**
@@ -48,7 +50,7 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
       since: options.now().toISOString(),
     };
     await writeFile(lockFile, JSON.stringify(holder), { mode: 0o600 });
-    await migrate(connection, path);
+    await (options.mustBeMigrated === true ? expectMigrated : migrate)(connection, path);
     return new Warehouse(path, connection, release);
   } catch (error) {
     await release();

@@ -162,6 +162,13 @@ const statusSchema = z.object({
 });
 
 describe('readership status', () => {
+  it('counts the requests that were sent, not those that were only reserved', async () => {
+    const { platform, run } = await setUp({ requestsPerHour: 100 });
+    expect((await run('export')).code).toBe(0);
+    const [status] = statusSchema.parse(JSON.parse((await run('status', '--json')).stdout)).projects;
+    expect(status?.requests.usedThisHour).toBe(platform.seen.length);
+  });
+
   it('shows coverage, gaps, settling and the budget, and sends nothing', async () => {
     const { platform, run } = await setUp({ requestsPerHour: 24 });
     expect((await run('export')).code).toBe(75);

@@ -1,5 +1,8 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { readHour } from '../../src/budget/budget.js';
+import { usedRequests } from '../../src/budget/hour.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
@@ -21,7 +24,7 @@ const verdicts = (found: z.infer<typeof findings>) =>
   found.map(({ check, verdict }) => `${check} ${verdict}`).join(', ');
 
 describe('readership doctor', () => {
-  it('passes a workspace that has all it needs, with one request for views and none that could change anything', async () => {
+  it('passes a workspace that has all it needs, with one request for views, counted, and none that could change anything', async () => {
     const sandbox = await serveSandbox();
     const mails = await startMailServer();
     const cwd = await workspaceOf(sandbox);
@@ -38,6 +41,36 @@ describe('readership doctor', () => {
     const { counts } = sandbox.inspect().requests;
     expect(counts.views).toEqual({ 200: 1 });
     expect(sandbox.inspect().jobs).toEqual([]);
+    const again = await liveWarehouse(liveFile(cwd));
+    expect(usedRequests(await readHour(again, 'READERSHIP_API_KEY', new Date()))).toBe(1);
+    await closeNow(again);
+  });
+
+  it('leaves the database of an older version as it is, and says that the next run will not', async () => {
+    const cwd = await workspaceOf(await serveSandbox());
+    const warehouse = await liveWarehouse(liveFile(cwd));
+    await warehouse.exclusive(async (connection) => {
+      await connection.run('DROP TABLE deliveries; DELETE FROM schema_version WHERE version >= 5');
+    });
+    await closeNow(warehouse);
+    const before = await readFile(liveFile(cwd));
+    const { code, of } = await doctor(cwd);
+    expect(code).toBe(0);
+    expect(of('database')).toMatchObject({ verdict: 'warn' });
+    expect(of('database')?.words).toMatch(/older Readership \(schema 4.+brings it up to date/);
+    expect(of('key')).toMatchObject({ verdict: 'pass' });
+    expect((await readFile(liveFile(cwd))).equals(before)).toBe(true);
+  });
+
+  it('does not try a key whose budget is spent, and says when it may', async () => {
+    const sandbox = await serveSandbox();
+    const cwd = await workspaceOf(sandbox, 'history: { requestsPerHour: 1 }\n');
+    await closeNow(await liveWarehouse(liveFile(cwd)));
+    expect((await doctor(cwd)).of('key')).toMatchObject({ verdict: 'pass' });
+    const { of } = await doctor(cwd);
+    expect(of('key')).toMatchObject({ verdict: 'warn' });
+    expect(of('key')?.words).toMatch(/budget of 1 requests an hour is spent.+from .+ on/);
+    expect(sandbox.inspect().requests.counts.views).toEqual({ 200: 1 });
   });
 
   it('fails for a wrong key and a silent mail server, says what to do, and still checks the rest', async () => {

@@ -8,11 +8,21 @@ const statusSchema = z.object({
   diskFreeBytes: z.int().positive(),
   runs: z.array(z.object({ step: z.string(), outcome: z.string() })),
   unknownDeliveries: z.array(z.object({ recipient: z.string() })),
+  unconfirmedJobs: z.array(z.object({ id: z.int() })),
+  unconfirmedMessages: z.array(z.object({ id: z.int(), job: z.int() })),
   needs: z.array(z.string()),
 });
 
+/** A mail, a job and a message of which nobody knows whether they arrived. */
+const LOST = [
+  "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<1>' AS message_id, 1 AS attempts, TIMESTAMP '2026-01-05' AS tried_at",
+  "INSERT INTO agent_jobs BY NAME SELECT 7 AS id, $project AS project, '/lost' AS path, 'unconfirmed' AS state, '' AS reason, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at, 0 AS polls",
+  "INSERT INTO agent_messages BY NAME SELECT 3 AS id, 7 AS job, 'unconfirmed' AS state, 'typed' AS origin, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at",
+];
+
 it('status exits 1, and says what to do, while something needs a person; 0 when nothing does', async () => {
-  const cwd = await workspaceOf(await serveSandbox());
+  const sandbox = await serveSandbox();
+  const cwd = await workspaceOf(sandbox);
   const cli = async (key: string, ...args: string[]) => {
     const result = await runCli(args, { cwd, env: { READERSHIP_API_KEY: key } });
     await expectCleanEnd(cwd, result);
@@ -37,14 +47,16 @@ it('status exits 1, and says what to do, while something needs a person; 0 when 
   expect(await status()).toMatchObject({ code: 0, needs: [] });
 
   const warehouse = await liveWarehouse(liveFile(cwd));
-  await warehouse.transaction((transaction) =>
-    transaction.execute(
-      "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<1>' AS message_id, 1 AS attempts, TIMESTAMP '2026-01-05' AS tried_at",
-    ),
-  );
+  await warehouse.transaction(async (transaction) => {
+    for (const statement of LOST) await transaction.execute(statement, { project: sandbox.projectId });
+  });
   await closeNow(warehouse);
   await cli(KEY, 'publish');
   const unknown = await status();
   expect(unknown).toMatchObject({ code: 1, unknownDeliveries: [{ recipient: 'a@example.com' }] });
-  expect(unknown.needs[0]).toMatch(/may have reached a@example\.com or not: .+ --send --force/);
+  expect(unknown).toMatchObject({ unconfirmedJobs: [{ id: 7 }], unconfirmedMessages: [{ id: 3, job: 7 }] });
+  expect(unknown.needs[0]).toMatch(/job 7 \(\/lost\) may exist or not: readership jobs resolve 7/);
+  expect(unknown.needs[1]).toMatch(/message 3 to job 7 .+: readership jobs resolve 7 --sent, or --not-sent/);
+  expect(unknown.needs[2]).toMatch(/may have reached a@example\.com or not: .+ --send --force/);
+  expect((await cli(KEY, 'status')).stdout).toMatch(/messages +1 unconfirmed/);
 }, 60_000);

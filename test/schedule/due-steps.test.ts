@@ -10,7 +10,7 @@ const at = (text: string) => new Date(`${text}Z`);
 
 const run = (step: StepName, started: string, more: Partial<LastRun> = {}): LastRun => ({
   ...{ step, started_at: at(started), outcome: 'done', resume_at: null, summary: null },
-  ...{ done_at: at(started), ...more },
+  ...{ done_at: at(started), failures: 0, ...more },
 });
 
 /** All four done at that moment, and published. */
@@ -22,13 +22,15 @@ const withRun = (runs: LastRun[], changed: LastRun): LastRun[] => [
   changed,
 ];
 
+const SERVICE_SINCE = at('2026-03-01T00:00:00');
+
 const due = (runs: readonly LastRun[], now: string, schedule = {}, pollWaits = false): StepName[] => [
-  ...dueSteps(scheduleOf(schedule), { runs, pollWaits }, at(now)),
+  ...dueSteps(scheduleOf(schedule), { runs, pollWaits, serviceSince: SERVICE_SINCE }, at(now)),
 ];
 
 // A Friday.
 const NIGHT = '2026-11-20T02:15:00';
-const failed: Partial<LastRun> = { outcome: 'failed', done_at: at('2026-11-19T02:15:00') };
+const failed: Partial<LastRun> = { outcome: 'failed', done_at: at('2026-11-19T02:15:00'), failures: 1 };
 
 describe('what is due', () => {
   it('is everything at the first start, except to poll for jobs that there are not', () => {

@@ -1,7 +1,7 @@
 import type { Day } from '../../day.js';
 import type { ProjectSettings } from '../../config/schema.js';
 import { ReadershipError } from '../../errors.js';
-import { exportHistory, type ExportOutcome } from '../../history/export.js';
+import { exportInStages, type ExportOutcome } from '../../history/export.js';
 import { resolveRange } from '../../history/range.js';
 import type { StepContext, StepResult } from '../context.js';
 
@@ -17,23 +17,16 @@ export interface ExportBounds {
   readonly to?: Day | undefined;
 }
 
-/** Loads what is due of every project. One project's fault does not keep the others waiting. */
+/**
+ * Loads what is due of every project, stage by stage: the latest days of all come before the past of any. One project's
+ * fault does not keep the others waiting.
+ */
 export async function exportStep(
   context: StepContext,
   bounds: ExportBounds = {},
 ): Promise<StepResult<ProjectExport[]>> {
-  const detail: ProjectExport[] = [];
-  const faults: unknown[] = [];
-  for (const project of context.projects) {
-    if (context.signal.aborted) break;
-    try {
-      const outcome = await exportProject(context, project, bounds);
-      detail.push({ project, outcome });
-      faults.push(...faultsOf(outcome));
-    } catch (error) {
-      faults.push(error);
-    }
-  }
+  const { detail, thrown } = await exportInTurns(context, bounds);
+  const faults = [...thrown, ...detail.flatMap(({ outcome }) => faultsOf(outcome))];
   const attempted = detail.flatMap(({ outcome }) => outcome?.results ?? []);
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
   const summary = `${attempted.length - failed} days loaded, ${failed} failed`;
@@ -41,21 +34,43 @@ export async function exportStep(
   return faults.length === 0 ? result : { ...result, fault: worstOf(faults) };
 }
 
+async function exportInTurns(context: StepContext, bounds: ExportBounds) {
+  const { projects } = context;
+  const detail: ProjectExport[] = [];
+  const thrown: unknown[] = [];
+  let underWay = projects.map((project) => ({ project, stages: exportProject(context, project, bounds) }));
+  while (underWay.length > 0) {
+    const withMore: typeof underWay = [];
+    for (const one of underWay)
+      try {
+        const { done, value: outcome } = await one.stages.next();
+        if (done === true) detail.push({ project: one.project, outcome });
+        else withMore.push(one);
+      } catch (error) {
+        thrown.push(error);
+      }
+    underWay = withMore;
+  }
+  detail.sort((one, other) => projects.indexOf(one.project) - projects.indexOf(other.project));
+  return { detail, thrown };
+}
+
 /** What somebody must mend comes before what mends itself: a pause must not hide it. */
 const worstOf = (faults: readonly unknown[]): unknown =>
   faults.find((fault) => !(fault instanceof ReadershipError && fault.exitCode === 75)) ?? faults[0];
 
-async function exportProject(
+async function* exportProject(
   { settings, warehouse, clientOf, now, signal, observer }: StepContext,
   project: ProjectSettings,
   bounds: ExportBounds,
-): Promise<ExportOutcome | undefined> {
+): AsyncGenerator<undefined, ExportOutcome | undefined> {
+  signal.throwIfAborted();
   const client = clientOf(project);
   const common = { warehouse, client, project: project.id, signal };
   const { start, settleDays, concurrency } = settings.history;
   const range = await resolveRange({ ...common, ...bounds, start, now: now() });
   if (range === undefined) return undefined;
-  return exportHistory({
+  return yield* exportInStages({
     ...common,
     ...{ range, settleDays, concurrency, now },
     onPlan: (plan) => observer.onExportPlan?.(project, plan),

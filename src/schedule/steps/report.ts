@@ -39,21 +39,21 @@ export async function reportStep(context: StepContext): Promise<StepResult<Repor
   const held: HeldReport[] = [];
   const deliveries = await settleInterrupted(warehouse, now());
   const faults: unknown[] = [];
+  const attempt = (work: () => Promise<unknown>) => keepingFaults(faults, signal, work);
   for (const project of projects) {
-    if (signal.aborted) break;
-    await keepingFaults(faults, async () => {
+    await attempt(async () => {
       const weekly = await renderFor(context, warehouse, project, { name: 'weekly', withMail: false });
       const file = await writePage(reportsDir, project.id, weekly);
       pages.push({ project, file, subject: weekly.subject });
     });
     for (const report of MAILED_REPORTS)
-      await keepingFaults(faults, async () => {
+      await attempt(async () => {
         const mailed = await mailDue(context, project, report);
         deliveries.push(...mailed.deliveries);
         held.push(...mailed.held);
       });
   }
-  await keepingFaults(faults, () => writeIndex(reportsDir, { workspaceDir, calendar: settings.reports }));
+  await attempt(() => writeIndex(reportsDir, { workspaceDir, calendar: settings.reports }));
   const undelivered = deliveries.filter(({ state }) => state !== 'sent');
   if (undelivered.length > 0) faults.push(new DeliveryError(undelivered));
   const sent = deliveries.length - undelivered.length;
@@ -62,9 +62,14 @@ export async function reportStep(context: StepContext): Promise<StepResult<Repor
   return faults.length === 0 ? result : { ...result, fault: faults[0] };
 }
 
-/** What fails here holds up neither the other reports nor the other projects. */
-async function keepingFaults(faults: unknown[], work: () => Promise<unknown>): Promise<void> {
+/** What fails here holds up neither the other reports nor the other projects. After an interruption nothing begins. */
+async function keepingFaults(
+  faults: unknown[],
+  signal: AbortSignal,
+  work: () => Promise<unknown>,
+): Promise<void> {
   try {
+    signal.throwIfAborted();
     await work();
   } catch (error) {
     // A site too young for a whole week: there is nothing to tell yet, and nothing wrong.
@@ -82,7 +87,7 @@ async function mailDue(
   const held: HeldReport[] = [];
   for (const { period, due } of await duePeriods(context, project, report)) {
     if (due.kind === 'waits') held.push({ project, report, period, due });
-    if (due.kind !== 'due') continue;
+    if (due.kind !== 'due' || context.signal.aborted) continue;
     const rendered = await renderFor(context, context.warehouse, project, { name: report, period });
     const to = { recipients: due.recipients, admission: 'due' as const };
     deliveries.push(...(await mailReport(context, project, rendered, to)));

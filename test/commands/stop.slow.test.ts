@@ -1,0 +1,111 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pMap from 'p-map';
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import type { Sandbox } from '../../src/sandbox/index.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { expectWhole, storedDays } from '../history/stored-days.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { runCli, startCli } from '../run-cli.js';
+import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+
+const STOPS = 100;
+/** Each with a platform, a directory and a process of its own. */
+const SERVICES = 4;
+const DAYS = 40;
+const DAYS_AGAIN = 8;
+/** About as many as a service logs until it has done all that is due. */
+const MOST_LINES = 16;
+const env = { READERSHIP_API_KEY: KEY };
+const SETTINGS = `
+history: { start: ${daysAgo(DAYS)}, concurrency: 2, requestsPerHour: unlimited }
+improve: { mode: apply, minWeeklyViews: 1, maxJobsPerRun: 1, maxJobsPerWeek: 1000, cooldownDays: 0 }
+mail: { from: docs@example.com }
+reports: { weekly: { to: [docs@example.com] } }
+`;
+
+const HALF_DONE = `
+  SELECT 'job' AS what FROM agent_jobs WHERE state IN ('submitting', 'unconfirmed')
+  UNION ALL SELECT 'mail' FROM deliveries WHERE state IN ('sending', 'unknown')
+  UNION ALL SELECT 'step' FROM runs WHERE outcome = 'running'`;
+/** The last days were never loaded, no step ever done, nothing mailed: there is work for every step again. */
+const WORK_AGAIN = [
+  'DELETE FROM page_views WHERE day >= $since::DATE',
+  'DELETE FROM day_loads WHERE day >= $since::DATE',
+  'DELETE FROM runs',
+  'DELETE FROM deliveries',
+];
+
+async function inDatabase<Result>(cwd: string, work: (warehouse: Warehouse) => Promise<Result>) {
+  const warehouse = await liveWarehouse(liveFile(cwd));
+  const result = await work(warehouse);
+  await closeNow(warehouse);
+  return result;
+}
+
+async function expectNothingHalfDone(cwd: string, warehouse: Warehouse): Promise<void> {
+  await expectWhole(warehouse);
+  expect(await warehouse.query(HALF_DONE, z.object({ what: z.string() }))).toEqual([]);
+  const files = await readdir(join(cwd, 'data'), { recursive: true });
+  expect(files.filter((name) => /unfinished|publishing|\.tmp/.test(name))).toEqual([]);
+}
+
+/** Starts the service and stops it somewhere in its work; the step that was interrupted, if one was. */
+async function stopOnce(cwd: string, signal: NodeJS.Signals): Promise<string | undefined> {
+  const service = startCli(['start'], { cwd, env });
+  const lines = 1 + Math.floor(Math.random() * MOST_LINES);
+  await service.until(new RegExp(`^(.*\n){${lines}}|publish done`));
+  await delay(Math.random() * 150);
+  const toldAtMs = performance.now();
+  service.child.kill(signal);
+  const ended = await service.result;
+  expect(performance.now() - toldAtMs).toBeLessThan(5_000);
+  expect(ended.code, ended.stderr).toBe(0);
+  expect(ended.stdout).toContain('stopped');
+  return inDatabase(cwd, async (warehouse) => {
+    await expectNothingHalfDone(cwd, warehouse);
+    const runs = await warehouse.query('SELECT step, outcome FROM runs', z.record(z.string(), z.string()));
+    await warehouse.transaction(async (transaction) => {
+      for (const statement of WORK_AGAIN)
+        await transaction.execute(statement, { since: daysAgo(DAYS_AGAIN) });
+    });
+    return runs.find(({ outcome }) => outcome === 'interrupted')?.['step'];
+  });
+}
+
+/** Starts the service once more, lets it do all that is due, and asserts that nothing is missing and nothing double. */
+async function expectCompleted(cwd: string, sandbox: Sandbox): Promise<void> {
+  sandbox.setFaults([]);
+  const service = startCli(['start'], { cwd, env });
+  await service.until(/publish done/);
+  service.child.kill('SIGTERM');
+  const ended = await service.result;
+  expect(ended.code).toBe(0);
+  for (const line of ended.stdout.trim().split('\n')) expect(() => JSON.parse(line) as unknown).not.toThrow();
+  await expectCleanEnd(cwd, ended);
+  await inDatabase(cwd, async (warehouse) => {
+    await expectNothingHalfDone(cwd, warehouse);
+    expect(await storedDays(warehouse)).toHaveLength(DAYS);
+  });
+  const query = 'SELECT count(*) AS n FROM agent_jobs WHERE remote_id IS NOT NULL';
+  const published = await runCli(['sql', query], { cwd });
+  expect(published.stdout, published.stderr).toBe(`n\n${sandbox.inspect().jobs.length}\n`);
+}
+
+it(`start, told to stop at ${STOPS} random moments, exits 0 within 5 s with nothing half done; the next completes it`, async () => {
+  const services = Array.from({ length: SERVICES }, (_, index) => index);
+  const interrupted = await pMap(services, async (index) => {
+    const sandbox = await serveSandbox({ firstDay: daysAgo(DAYS) });
+    sandbox.setFaults([{ on: 'any', kind: 'latency', delayMs: 40 }]);
+    const cwd = await workspaceOf(sandbox, SETTINGS);
+    const steps: (string | undefined)[] = [];
+    for (let stop = index; stop < STOPS; stop += SERVICES)
+      steps.push(await stopOnce(cwd, stop % 8 < 4 ? 'SIGTERM' : 'SIGINT'));
+    await expectCompleted(cwd, sandbox);
+    return steps;
+  });
+  const steps = new Set(interrupted.flat());
+  expect(steps.size, [...steps].join()).toBeGreaterThan(3);
+}, 600_000);

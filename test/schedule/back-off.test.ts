@@ -1,0 +1,97 @@
+import { addMinutes } from 'date-fns';
+import { describe, expect, it } from 'vitest';
+import { settingsSchema } from '../../src/config/schema.js';
+import { dueSteps } from '../../src/schedule/due-steps.js';
+import { readLastRuns, recordStepEnd, recordStepStart, type StepEnd } from '../../src/schedule/runs.js';
+import { liveWarehouse } from '../open-warehouse.js';
+
+const { schedule } = settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] });
+const NIGHT = new Date('2026-11-20T02:15:00Z');
+const TICK_MINUTES = 5;
+
+type Ended = Pick<StepEnd, 'outcome'> & { readonly resume_at?: Date };
+
+/** Ticks every five minutes from the nightly export on, with all other steps done; `attempt` says how each export ends. */
+async function ticks(minutes: number, attempt: (now: Date) => Ended, restartedAt = new Date(0)) {
+  const warehouse = await liveWarehouse();
+  const record = async (step: 'export' | 'improve' | 'report' | 'publish', now: Date, ended: Ended) => {
+    const run = `${step} ${now.toISOString()}`;
+    await recordStepStart(warehouse, run, step, now);
+    await recordStepEnd(warehouse, run, step, { resume_at: null, summary: '', now, ...ended });
+  };
+  await record('export', new Date('2026-11-19T02:15:00Z'), { outcome: 'done' });
+  const tried: number[] = [];
+  for (let minute = 0; minute <= minutes; minute += TICK_MINUTES) {
+    const now = addMinutes(NIGHT, minute);
+    const runs = await readLastRuns(warehouse, now);
+    const serviceSince = restartedAt <= now ? restartedAt : new Date(0);
+    const due = dueSteps(schedule, { runs, pollWaits: false, serviceSince }, now);
+    if (due.has('export')) {
+      tried.push(minute);
+      await record('export', now, attempt(now));
+    }
+    for (const step of ['improve', 'report', 'publish'] as const)
+      if (due.has(step)) await record(step, now, { outcome: 'done' });
+  }
+  return tried;
+}
+
+describe('a step that keeps failing', () => {
+  it('is tried at the next ticks, then ever more rarely, down to about once an hour', async () => {
+    const tried = await ticks(6 * 60, () => ({ outcome: 'failed' }));
+    expect(tried).toEqual([0, 5, 10, 15, 25, 45, 80, 140, 200, 260, 320]);
+  });
+
+  it('is tried as soon as the first time, after it has worked once', async () => {
+    const works = addMinutes(NIGHT, 200);
+    const tried = await ticks(25 * 60, (now) => ({
+      outcome: now.getTime() === works.getTime() ? 'done' : 'failed',
+    }));
+    const next = 24 * 60;
+    expect(tried.slice(-8)).toEqual([140, 200, next, next + 5, next + 10, next + 15, next + 25, next + 45]);
+  });
+
+  it('is tried at once when the service starts again: somebody may have mended it', async () => {
+    const restarted = addMinutes(NIGHT, 90);
+    const tried = await ticks(150, () => ({ outcome: 'failed' }), restarted);
+    expect(tried).toEqual([0, 5, 10, 15, 25, 45, 80, 90, 150]);
+  });
+
+  it('is not put off further by interruptions, nor by waits that name their end', async () => {
+    const ended: Ended[] = [
+      { outcome: 'failed' },
+      { outcome: 'interrupted' },
+      { outcome: 'later', resume_at: addMinutes(NIGHT, 60) },
+      { outcome: 'later', resume_at: addMinutes(NIGHT, 70) },
+      { outcome: 'failed' },
+      { outcome: 'failed' },
+    ];
+    const tried = await ticks(100, () => ended.shift() ?? { outcome: 'done' });
+    // Three failures in all: a minute, two and four later.
+    expect(tried).toEqual([0, 5, 10, 60, 70, 75, 80]);
+  });
+
+  it('is put off as much when it has to wait and nobody says how long', async () => {
+    const tried = await ticks(6 * 60, () => ({ outcome: 'later' }));
+    expect(tried).toEqual([0, 5, 10, 15, 25, 45, 80, 140, 200, 260, 320]);
+  });
+});
+
+it('publishing that keeps failing is put off as well, whatever else is due', () => {
+  const failedAt = new Date('2026-11-20T03:00:00Z');
+  const run = { started_at: failedAt, resume_at: null, summary: null, failures: 0 } as const;
+  const done = { ...run, outcome: 'done', done_at: failedAt } as const;
+  const runs = [
+    { ...done, step: 'export' } as const,
+    { ...done, step: 'improve' } as const,
+    { ...done, step: 'report' } as const,
+    { ...run, step: 'publish', outcome: 'failed', done_at: NIGHT, failures: 9 } as const,
+  ];
+  const dueAt = (minutes: number, pollWaits: boolean) => [
+    ...dueSteps(schedule, { runs, pollWaits, serviceSince: new Date(0) }, addMinutes(failedAt, minutes)),
+  ];
+  expect(dueAt(5, false)).toEqual([]);
+  expect(dueAt(55, true)).toEqual(['poll']);
+  expect(dueAt(59, false)).toEqual([]);
+  expect(dueAt(60, false)).toContain('publish');
+});

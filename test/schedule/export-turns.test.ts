@@ -1,0 +1,56 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { daysAgo, KEY, liveFile } from '../commands/workspace.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { rowsOf, servePlatform } from '../platform.js';
+import { runCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+
+const DAYS = 30;
+const PROJECTS = ['prj_1', 'prj_2', 'prj_3'];
+
+async function setUp() {
+  const platform = await servePlatform({ now: () => new Date(), rowsOf: (day) => rowsOf(day, 10) });
+  const cwd = await tempDir();
+  const projects = PROJECTS.map((id) => `{ id: ${id} }`).join(', ');
+  const history = `{ start: ${daysAgo(DAYS)}, concurrency: 1, requestsPerHour: 40, maxWait: 1s }`;
+  await writeFile(
+    join(cwd, 'readership.yaml'),
+    `baseUrl: ${platform.baseUrl}\nprojects: [${projects}]\nhistory: ${history}\n`,
+  );
+  /** Project and day of each request that an export sends, in order. */
+  const exported = async (...args: string[]) => {
+    const before = platform.seen.length;
+    const { code, stdout } = await runCli(['export', ...args], { cwd, env: { READERSHIP_API_KEY: KEY } });
+    const asked = platform.seen.slice(before).map(({ url }) => {
+      const [project = ''] = /prj_\d/.exec(url.pathname) ?? [];
+      return `${project} ${url.searchParams.get('dateFrom') ?? ''}`;
+    });
+    return { code, stdout, asked };
+  };
+  const aDayLater = async () => {
+    const warehouse = await liveWarehouse(liveFile(cwd));
+    await warehouse.transaction((transaction) =>
+      transaction.execute('UPDATE day_loads SET attempted_at = attempted_at - INTERVAL 1 DAY'),
+    );
+    await closeNow(warehouse);
+  };
+  return { exported, aDayLater };
+}
+
+it('an export loads the latest days of every project before the past of any', async () => {
+  const { exported, aDayLater } = await setUp();
+  expect((await exported('--from', daysAgo(3))).code).toBe(0);
+  await aDayLater();
+  // Now each has days that may have changed since, and days that were never loaded.
+  const { code, stdout, asked } = await exported();
+  const latest = PROJECTS.flatMap((project) => [1, 2, 3].map((ago) => `${project} ${daysAgo(ago)}`));
+  expect(asked.slice(0, latest.length)).toEqual(latest);
+  const past = asked.slice(latest.length);
+  // The budget ends it within the past of the first project.
+  expect(code).toBe(75);
+  expect(past.length).toBeGreaterThan(5);
+  expect(past.every((each) => each.startsWith('prj_1'))).toBe(true);
+  expect(stdout.match(/^prj_\d/gm)).toEqual(PROJECTS);
+});

@@ -1,0 +1,132 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { loggedTick, openService } from '../../src/commands/start.js';
+import { addDays, day, dayOf, daysIn } from '../../src/day.js';
+import { ISO_CALENDAR, periodOf } from '../../src/reports/period.js';
+import { neverOverlapping } from '../../src/schedule/service.js';
+import { Output } from '../../src/terminal/output.js';
+import { openHistory } from '../../src/warehouse/history.js';
+import { KEY, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
+import { expectWhole } from '../history/stored-days.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { clockAt } from '../sandbox/open-sandbox.js';
+
+const FIRST_DAY = day('2025-11-03');
+const START = new Date('2025-11-11T12:00:00Z');
+const END = new Date('2026-11-10T12:00:00Z');
+const HOUR_S = 3600;
+
+// A year of commits: where there is a directory in memory, the disk is left out of it.
+if (existsSync('/dev/shm')) vi.stubEnv('TMPDIR', '/dev/shm');
+
+const SETTINGS = `
+history: { start: ${FIRST_DAY}, requestsPerHour: unlimited }
+schedule: { report: '0 3 * * 1', timezone: Europe/Zurich }
+mail: { from: docs@example.com }
+reports: { weekly: { to: [docs@example.com] } }
+`;
+
+/** Numbers from 0 to 1, the same in every run. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return state / 2_147_483_647;
+  };
+}
+
+const finalDay = z.object({ day: z.string(), attempted_at: z.string() });
+const FINAL_DAYS = "SELECT day, attempted_at FROM day_loads WHERE state = 'final' ORDER BY day";
+const logLine = z.object({ step: z.string().optional(), outcome: z.string().optional() });
+type LogLine = z.infer<typeof logLine>;
+
+/** A year of a service that is stopped, down and started again at random; its machine's clock is not always right. */
+async function setUp() {
+  const clock = clockAt(START);
+  let wrongByS = 0;
+  const now = () => new Date(clock.now().getTime() + wrongByS * 1000);
+  const sandbox = await serveSandbox({ now: clock.now, firstDay: FIRST_DAY, pages: 20 });
+  const cwd = await workspaceOf(sandbox, SETTINGS);
+  const lines: LogLine[] = [];
+  let stopAtLine = Infinity;
+  let stop = new AbortController();
+  const stream = new Writable({
+    write: (chunk: Buffer, _, done) => {
+      const line = logLine.parse(JSON.parse(chunk.toString()));
+      if (line.step !== undefined && lines.push(line) >= stopAtLine) stop.abort(new Error('told to stop'));
+      done();
+    },
+  });
+  const start = async () => {
+    stop = new AbortController();
+    stopAtLine = Infinity;
+    const output = new Output(stream, stream, false);
+    const environment = { READERSHIP_API_KEY: KEY };
+    const runtime = { workingDirectory: cwd, environment, now, signal: stop.signal, output };
+    const opened = await openService({}, runtime);
+    return neverOverlapping(() => loggedTick(opened, runtime));
+  };
+  return {
+    ...{ clock, cwd, lines, start },
+    setWrong: (seconds: number) => (wrongByS = seconds),
+    /** Tells the service to stop after so many more lines of its log. */
+    stopAfter: (more: number) => (stopAtLine = lines.length + more),
+  };
+}
+
+it('a year with random downtime: each day final once, each week mailed once, no step beside another', async () => {
+  const { clock, cwd, lines, start, setWrong, stopAfter } = await setUp();
+  const random = randomFrom(20_251_103);
+  const finalSince = new Map<string, string>();
+  const expectFinalDaysKept = async () => {
+    const history = await openHistory(join(cwd, 'data', 'history.duckdb'));
+    const final = await history.query(FINAL_DAYS, finalDay);
+    history.close();
+    for (const { day, attempted_at: at } of final) expect(finalSince.get(day) ?? at, day).toBe(at);
+    for (const { day, attempted_at: at } of final) finalSince.set(day, at);
+  };
+
+  let ticks = 0;
+  let service = await start();
+  while (clock.now() < END) {
+    const [chance, length] = [random(), random()];
+    if (chance < 0.05) setWrong(Math.round((length - 0.5) * 8 * HOUR_S));
+    else setWrong(0);
+    const isStopped = chance > 0.85;
+    if (isStopped) stopAfter(1 + Math.floor(length * 10));
+    // Several schedules tick in the same minute.
+    await Promise.all([service.run(), service.run(), service.run()]);
+    if (++ticks % 4 === 0) await expectFinalDaysKept();
+    if (!isStopped) clock.advance(Math.round((20 + length * 24) * HOUR_S));
+    else {
+      clock.advance(Math.round(length * 72 * HOUR_S));
+      service = await start();
+    }
+  }
+  setWrong(0);
+  await service.run();
+  await expectFinalDaysKept();
+
+  const warehouse = await liveWarehouse(liveFile(cwd));
+  await expectWhole(warehouse);
+  const final = await warehouse.query(FINAL_DAYS, finalDay);
+  await closeNow(warehouse);
+  const settled = { first: FIRST_DAY, last: addDays(dayOf(clock.now()), -4) };
+  expect(final.map(({ day }) => day)).toEqual(daysIn(settled));
+
+  const mails = (await readdir(join(cwd, 'data', 'outbox'))).map((name) => /\d{4}-W\d\d/.exec(name)?.[0]);
+  const weeks = Array.from({ length: 53 }, (_, week) => addDays(FIRST_DAY, 7 * week));
+  expect(mails.sort()).toEqual(weeks.map((week) => periodOf('week', week, ISO_CALENDAR).name));
+
+  const outcomes = new Set(lines.map(({ step, outcome }) => `${step} ${outcome ?? 'begins'}`));
+  expect([...outcomes]).toEqual(expect.arrayContaining(['export interrupted', 'publish interrupted']));
+  for (let index = 0; index < lines.length; index += 2) {
+    expect(lines[index]?.outcome).toBeUndefined();
+    expect(lines[index + 1]?.step).toBe(lines[index]?.step);
+    expect(lines[index + 1]?.outcome).toMatch(/done|interrupted/);
+  }
+}, 240_000);

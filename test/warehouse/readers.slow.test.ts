@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setPriority } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { daysAgo, KEY, workspaceOf } from '../commands/workspace.js';
+import { rowsOf, servePlatform } from '../platform.js';
+import { runCli } from '../run-cli.js';
+
+const READERS = 20;
+const EXPORTS = 30;
+const FIRST_DAYS = 5;
+const READER = fileURLToPath(new URL('reading-process.ts', import.meta.url));
+
+const found = z.object({ questions: z.int(), days: z.array(z.int()), faults: z.array(z.string()) });
+
+/** Starts a reader of a file, and waits until it has read. It takes what processor time the exports leave. */
+async function startReader(file: string, how: 'once' | 'anew') {
+  const args = ['--import', 'tsx', READER, file, how];
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  if (child.pid !== undefined) setPriority(child.pid, 19);
+  const written = text(child.stdout);
+  await once(child.stdout, 'data');
+  return {
+    /** Lets it ask once more; all that it found. */
+    end: async () => {
+      child.stdin.end();
+      return found.parse(JSON.parse((await written).replace('reading\n', '')));
+    },
+  };
+}
+
+it(`${EXPORTS} exports and publishes, with ${READERS} readers at work and one that never lets go: none fails, none reads anything half`, async () => {
+  const platform = await servePlatform({ now: () => new Date(), rowsOf: (day) => rowsOf(day, 40) });
+  const cwd = await workspaceOf(
+    { baseUrl: platform.baseUrl, projectId: 'prj_1' },
+    `history: { start: ${daysAgo(FIRST_DAYS + EXPORTS)}, requestsPerHour: unlimited }\n`,
+  );
+  const load = async (first: number, last: number) => {
+    const args = ['export', '--from', daysAgo(first), '--to', daysAgo(last)];
+    const result = await runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    expect(result.code, result.stderr).toBe(0);
+  };
+  await load(FIRST_DAYS, 1);
+
+  const file = join(cwd, 'data', 'history.duckdb');
+  const keeping = await startReader(file, 'once');
+  const readers = await Promise.all(Array.from({ length: READERS }, () => startReader(file, 'anew')));
+  for (let ago = FIRST_DAYS + 1; ago <= FIRST_DAYS + EXPORTS; ago++) await load(ago, ago);
+
+  const kept = await keeping.end();
+  expect(kept).toMatchObject({ days: [FIRST_DAYS], faults: [] });
+  for (const { days, faults } of await Promise.all(readers.map((reader) => reader.end()))) {
+    expect(faults).toEqual([]);
+    expect(days.at(-1)).toBe(FIRST_DAYS + EXPORTS);
+    expect(days.length).toBeGreaterThan(10);
+  }
+}, 300_000);
