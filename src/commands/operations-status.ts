@@ -98,7 +98,7 @@ export function operationsLines(operations: OperationsStatus, now: Date): string
     ]),
     ['jobs', `${ofJobs.join(', ') || 'none'}${unconfirmedJobs.length === 0 ? '' : ' (see below)'}`],
     ['messages', `${unconfirmedMessages.length || 'none'} unconfirmed`],
-    ['mails unknown', unknownDeliveries.length === 0 ? 'none' : String(unknownDeliveries.length)],
+    ['mails', `${unknownDeliveries.length || 'none'} unknown`],
     ['disk', `${(diskFreeBytes / 2 ** 30).toFixed(1)} GB free`],
     ['published', `${duration(now.getTime() - publishedAt.getTime())} ago`],
   ];
