@@ -36,6 +36,7 @@ const report = (time: string) =>
     ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: undefined },
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'reports'),
+    ...{ lakeDir: undefined, shard: undefined },
     clientOf: () => {
       throw new Error('reports do not ask the platform');
     },
