@@ -43,4 +43,5 @@ function publish(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode>
   });
 }
 
-const shown = (path: string, { workingDirectory }: Runtime): string => relative(workingDirectory, path) || '.';
+const shown = (path: string, { workingDirectory }: Runtime): string =>
+  relative(workingDirectory, path) || '.';

@@ -1,13 +1,14 @@
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type Shard, shardName } from '../../config/shard.js';
 import { ConfigurationError, messageOf, StorageError } from '../../errors.js';
 import { syncToDisk } from '../sync-to-disk.js';
 import { filesOf, type Manifest, readManifest, readPending } from './manifest.js';
 
-/** Readers of Hive tables pass over names with an underscore. */
+/** Manifests, and files that are not part of the lake yet: whoever reads `views` or `days` does not come by. */
 const MANIFESTS = '_manifests';
 const MANIFEST = /^(?:all|shard-\d+-of-(?<count>\d+))\.json(?:\.next)?$/;
+const STAGED = /^(?:views|days)\.month=.+\.staged$/;
 
 /** Where the manifest of a publisher is. */
 export const manifestPath = (directory: string, shard: Shard | undefined): string =>
@@ -34,20 +35,21 @@ export class LakeDirectory {
    * when it is anything else; then nothing in it was touched.
    */
   static async open(path: string, shard: Shard | undefined): Promise<LakeDirectory> {
-    const entries = await listed(path);
+    await makeDirectory(path);
+    const entries = await readdir(path);
     if (!entries.includes(MANIFESTS) && entries.length > 0)
       throw new ConfigurationError(
         `${path} is no lake: it holds ${entries[0]}. Nothing in it was touched. Name a directory that is empty, or not there yet.`,
       );
     const manifests = join(path, MANIFESTS);
     await makeDirectory(manifests);
-    for (const name of await readdir(manifests)) checkManifest(name, path, shard);
+    for (const name of await readdir(manifests)) if (!STAGED.test(name)) checkManifest(name, path, shard);
     return new LakeDirectory(path, shard);
   }
 
-  /** Where a file is written before it is a part: where readers of a directory, or of `*.parquet`, do not look. */
+  /** Where a file is written before it is a part. */
   staged(file: string): string {
-    return join(this.path, dirname(file), `_${basename(file, '.parquet')}.staged`);
+    return join(this.path, MANIFESTS, `${file.replaceAll('/', '.')}.staged`);
   }
 
   final(file: string): string {
@@ -76,6 +78,7 @@ export class LakeDirectory {
 
   /** Makes the staged files parts, and then the announced state the committed one, in one step. */
   async commit(written: readonly string[]): Promise<void> {
+    for (const file of written) await mkdir(dirname(this.final(file)), { recursive: true });
     for (const file of written) await rename(this.staged(file), this.final(file));
     const changed = written.flatMap((file) => [dirname(file), dirname(dirname(file)), '.']);
     for (const directory of new Set(changed)) await syncToDisk(join(this.path, directory));
@@ -84,27 +87,17 @@ export class LakeDirectory {
   }
 }
 
-async function listed(path: string): Promise<string[]> {
-  await makeDirectory(path);
-  return readdir(path);
-}
-
 async function makeDirectory(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true });
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
     if (code === 'EEXIST' || code === 'ENOTDIR')
-      throw new ConfigurationError(
-        `${path} cannot be a lake: it is a file, or lies in one. Name a directory.`,
-        { cause },
-      );
-    throw new StorageError(
-      `Cannot make the directory ${path} (${messageOf(cause)}). Name one that you may write.`,
-      {
+      throw new ConfigurationError(`${path} is no lake: it is a file, or lies in one. Name a directory.`, {
         cause,
-      },
-    );
+      });
+    const words = `Cannot make the directory ${path} (${messageOf(cause)}). Name one that you may write.`;
+    throw new StorageError(words, { cause });
   }
 }
 

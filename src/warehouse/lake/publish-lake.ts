@@ -1,6 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { access, mkdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { access } from 'node:fs/promises';
 import { z } from 'zod';
 import { isInShard, type Shard, shardName } from '../../config/shard.js';
 import { messageOf, StorageError } from '../../errors.js';
@@ -120,7 +119,6 @@ async function stage(
   { dataset, month, file }: Part,
 ): Promise<void> {
   const target = lake.staged(file);
-  await mkdir(dirname(target), { recursive: true });
   const first = `'${month}-01'::DATE`;
   const rows = `FROM lake_${dataset} WHERE day BETWEEN ${first} AND last_day(${first}) ORDER BY ALL`;
   await connection.run(

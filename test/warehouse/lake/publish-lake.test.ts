@@ -331,7 +331,7 @@ describe('publishing a lake', () => {
       const twin = join(await tempDir(), 'lake');
       await publishTo(warehouse, twin);
       const [next = ''] = (await dataFiles(twin)).filter((file) => file.startsWith('views/month=2026-11'));
-      const staged = join(directory, dirname(next), `_${basename(next, '.parquet')}.staged`);
+      const staged = join(directory, '_manifests', `${next.replaceAll('/', '.')}.staged`);
       await symlink('/dev/full', staged);
       const publishing = publishTo(warehouse, directory);
       await expect(publishing).rejects.toThrow(StorageError);
