@@ -1,5 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration } from '../config/duration.js';
+import { isLocal, NOT_LOCAL } from '../config/schema.js';
+import { parseShard, type Shard } from '../config/shard.js';
 import { type Day, parseDay } from '../day.js';
 
 /** The options that every command takes. */
@@ -9,7 +11,12 @@ export const withWorkspaceOptions = (command: Command): Command =>
       '--config <file>',
       'configuration to use; paths in it are relative to it (default: readership.yaml)',
     )
-    .option('--sandbox', 'use the embedded sandbox instead: no account, data in data/sandbox/');
+    .option('--sandbox', 'use the embedded sandbox instead: no account, data in data/sandbox/')
+    .option(
+      '--shard <i/n>',
+      'only the i-th of n parts of the projects, with a database of its own, such as 2/8',
+      shardArgument,
+    );
 
 export const withProjectOption = (command: Command): Command =>
   command.option('--project <id>', 'only this project of the configuration');
@@ -18,6 +25,19 @@ export function dayArgument(text: string): Day {
   const day = parseDay(text);
   if (day === undefined) throw new InvalidArgumentError('Write a day as YYYY-MM-DD, such as 2026-01-31.');
   return day;
+}
+
+function shardArgument(text: string): Shard {
+  const shard = parseShard(text);
+  if (shard === undefined)
+    throw new InvalidArgumentError('Write I/N, counted from 1, such as 2/8 for the second of eight.');
+  return shard;
+}
+
+export function directoryArgument(text: string): string {
+  if (text === '') throw new InvalidArgumentError('Name a directory.');
+  if (!isLocal(text)) throw new InvalidArgumentError(`This is ${NOT_LOCAL}.`);
+  return text;
 }
 
 export function durationArgument(text: string): number {

@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import { StepRunner } from '../schedule/loop.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
-import { withWorkspaceOptions } from './options.js';
+import { directoryArgument, withWorkspaceOptions } from './options.js';
 import type { Act, Runtime } from './runtime.js';
 import { reportFaults } from './step-faults.js';
 import { withSteps } from './with-steps.js';
@@ -11,23 +11,37 @@ import type { WorkspaceOptions } from './workspace.js';
 
 export function declarePublish(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('publish'))
-    .summary('publish the history now')
+    .summary('publish the history now, with --parquet also as a lake')
     .description(
-      'Writes data/history.duckdb anew: a sorted, read-only copy of the whole history that takes the place of the one before in one step. Export and run do it by themselves when something changed.',
+      'Writes data/history.duckdb anew: a sorted, read-only copy of the whole history that takes the place of the one before in one step. With --parquet, or publish.parquet in the configuration, it also brings a lake of Parquet files up to date: a file a month, of which only those of changed months are written. Export and run do both by themselves when something changed.',
     )
-    .addHelpText('after', '\nExample:\n  readership publish')
+    .option(
+      '--parquet <dir>',
+      'also as a lake in this directory, which is empty, not there yet, or a lake (default: publish.parquet)',
+      directoryArgument,
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  readership publish\n  readership publish --parquet /srv/lake     how to read it: docs/scale.md',
+    )
     .action((options: WorkspaceOptions) => act((runtime) => publish(options, runtime)));
 }
 
 function publish(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
-  return withSteps('publish', options, runtime, async (context, { historyFile }) => {
+  return withSteps('publish', options, runtime, async (context, { historyFile, lakeDir }) => {
+    const { output } = runtime;
     const runner = new StepRunner(context);
-    const bytes = await runner.step('publish', () => publishStep(context, true));
-    if (bytes !== undefined)
-      runtime.output.data(
-        `${relative(runtime.workingDirectory, historyFile)}  ${(bytes / 1e6).toFixed(1)} MB`,
-      );
+    const published = await runner.step('publish', () => publishStep(context, true));
+    if (published !== undefined)
+      output.data(`${shown(historyFile, runtime)}  ${(published.bytes / 1e6).toFixed(1)} MB`);
+    if (published?.lake !== undefined && lakeDir !== undefined) {
+      const { files, written, removed } = published.lake;
+      output.data(`${shown(lakeDir, runtime)}  ${files} files, ${written} written, ${removed} removed`);
+    }
     reportFaults(runner.faults, runtime);
     return exitCodeOfFaults(runner.faults);
   });
 }
+
+const shown = (path: string, { workingDirectory }: Runtime): string =>
+  relative(workingDirectory, path) || '.';

@@ -86,14 +86,15 @@ async function withConnection<Result>(
   work: (context: StepContext) => Promise<Result>,
 ): Promise<Result> {
   const { now, signal } = runtime;
-  const { settings, projects, historyFile, reportsDir, directory: workspaceDir } = workspace;
+  const { settings, projects, shard, directory: workspaceDir } = workspace;
+  const { historyFile, reportsDir, lakeDir } = workspace;
   const budgets = await openBudgets(warehouse, settings, now, onWait);
   const { clientOf, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
   try {
     const transport = () => transportOf(workspace);
-    const places = { workspaceDir, historyFile, reportsDir };
+    const places = { workspaceDir, historyFile, reportsDir, lakeDir };
     return await work({
-      ...{ settings, projects, warehouse, clientOf, transport, ...places, now, signal, observer },
+      ...{ settings, projects, shard, warehouse, clientOf, transport, ...places, now, signal, observer },
       returnUnused: budgets.close,
     });
   } finally {

@@ -3,10 +3,13 @@ import { Client, type ClientOptions } from '../api/client.js';
 import type { Pace } from '../api/pace.js';
 import { apiKeyOf, type Configuration, loadConfiguration } from '../config/load.js';
 import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
+import { type Shard, shardOf, settingsOfShard } from '../config/shard.js';
 import { ConfigurationError } from '../errors.js';
+import { counted } from '../format/numbers.js';
 import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';
 import { outboxTransport, smtpTransport, type Transport } from '../mail/transport.js';
 import { SANDBOX, startSandbox } from '../sandbox/index.js';
+import { refuseOtherSplit } from './other-split.js';
 import type { Runtime } from './runtime.js';
 
 /** Options that every command takes. */
@@ -14,11 +17,15 @@ export interface WorkspaceOptions {
   readonly config?: string;
   readonly sandbox?: boolean;
   readonly project?: string;
+  readonly shard?: Shard;
+  readonly parquet?: string;
 }
 
 /** The settings in force, and where things lie. */
 export interface Workspace {
   readonly settings: Settings;
+  /** The part of the configuration's projects that `settings` is left with; undefined for all of them. */
+  readonly shard: Shard | undefined;
   /** The projects that the command is about. */
   readonly projects: readonly ProjectSettings[];
   /** Where own `reports/` and `templates/` are looked for. */
@@ -28,6 +35,8 @@ export interface Workspace {
   readonly historyFile: string;
   readonly reportsDir: string;
   readonly outboxDir: string;
+  /** Where the Parquet lake is; undefined where there is none. */
+  readonly lakeDir: string | undefined;
   /** Undefined for the embedded sandbox, which has no configuration and no secrets. */
   readonly configuration: Configuration | undefined;
 }
@@ -42,18 +51,27 @@ export async function readWorkspace(options: WorkspaceOptions, runtime: Runtime)
     options.sandbox === true
       ? undefined
       : await loadConfiguration(options.config, runtime.workingDirectory, runtime.environment);
-  const settings = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
+  const whole = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
+  const { shard, parquet } = options;
+  await refuseOtherSplit(whole.dataDir, shard);
+  const settings = shard === undefined ? whole : settingsOfShard(whole, shard);
+  if (shard !== undefined && settings.projects.length === 0)
+    runtime.output.note(
+      `Shard ${shard.index}/${shard.count} has none of the ${counted(whole.projects.length, 'project')} of the configuration: nothing to do.`,
+    );
   const { dataDir } = settings;
   return {
     settings,
+    shard,
     configuration,
-    projects: chooseProjects(settings, options.project),
+    projects: chooseProjects(whole, settings, options),
     directory: configuration?.directory,
     dataDir,
     liveFile: join(dataDir, 'warehouse.duckdb'),
     historyFile: join(dataDir, 'history.duckdb'),
     reportsDir: join(dataDir, 'reports'),
     outboxDir: join(dataDir, 'outbox'),
+    lakeDir: parquet === undefined ? settings.publish.parquet : resolve(runtime.workingDirectory, parquet),
   };
 }
 
@@ -125,10 +143,18 @@ const sandboxSettings = (workingDirectory: string): Settings =>
     reports: { weekly: { to: ['docs@example.com'] } },
   });
 
-function chooseProjects(settings: Settings, id: string | undefined): readonly ProjectSettings[] {
+function chooseProjects(
+  { projects }: Settings,
+  settings: Settings,
+  { project: id, shard }: WorkspaceOptions,
+): readonly ProjectSettings[] {
   if (id === undefined) return settings.projects;
   const chosen = settings.projects.filter((project) => project.id === id);
   if (chosen.length > 0) return chosen;
-  const known = settings.projects.map((project) => project.id).join(', ');
+  if (shard !== undefined && projects.some((project) => project.id === id))
+    throw new ConfigurationError(
+      `Project ${id} is in another shard: --shard ${shardOf(id, shard.count)}/${shard.count}.`,
+    );
+  const known = projects.map((project) => project.id).join(', ');
   throw new ConfigurationError(`No project ${id} in the configuration; there is ${known}.`);
 }

@@ -40,12 +40,13 @@ export async function loadConfiguration(
 
 /** Paths in a configuration are relative to it; a sitemap may be a web address as well. */
 function withPaths(settings: Settings, directory: string): Settings {
-  const { dataDir, improve } = settings;
+  const { dataDir, improve, publish } = settings;
   const { sitemap } = improve;
   const isPath = sitemap !== undefined && !URL.canParse(sitemap);
   return {
     ...settings,
     dataDir: resolve(directory, dataDir),
+    publish: publish.parquet === undefined ? {} : { parquet: resolve(directory, publish.parquet) },
     improve: isPath ? { ...improve, sitemap: resolve(directory, sitemap) } : improve,
   };
 }

@@ -12,6 +12,10 @@ const daySchema = z.string().transform((text, context): Day => {
   return z.NEVER;
 });
 
+/** Whether a text names a directory of this machine. */
+export const isLocal = (path: string): boolean => !/^[a-z][a-z0-9+.-]+:\/\//i.test(path);
+export const NOT_LOCAL = 'not a directory of this machine: write it here, and copy it from here';
+
 /** A length of time such as `30s`, `2m` or `1h`, as milliseconds. */
 const durationSchema = z.string().transform((text, context): number => {
   const durationMs = parseDuration(text);
@@ -145,6 +149,10 @@ const reportsSchema = z.strictObject({
   improve: mailedReportSchema.prefault({}),
 });
 
+const publishSchema = z.strictObject({
+  parquet: z.string().min(1).refine(isLocal, NOT_LOCAL).optional(),
+});
+
 /** The reports that the configuration has recipients for. */
 export const MAILED_REPORTS = ['weekly', 'improve'] as const;
 
@@ -169,6 +177,7 @@ export const settingsSchema = z
     reports: reportsSchema.prefault({}),
     mail: mailSchema.optional(),
     alerts: alertsSchema.prefault({}),
+    publish: publishSchema.prefault({}),
   })
   .superRefine(({ reports, alerts, mail }, context) => {
     const mailed = [

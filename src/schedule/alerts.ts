@@ -1,5 +1,6 @@
 import Handlebars from 'handlebars';
 import { z } from 'zod';
+import { type Shard, shardName } from '../config/shard.js';
 import { messageOf } from '../errors.js';
 import { moment } from '../format/days.js';
 import { deliver } from '../mail/deliver.js';
@@ -12,7 +13,7 @@ import type { StepContext } from './context.js';
 const FAULTS = readSql(import.meta.url, 'statements/faults.sql');
 
 /** What alerts are called in the ledger of deliveries, which keeps each of them from being sent twice. */
-const ALERT = { report: 'alert', project: '-' };
+const ALERT = 'alert';
 
 const faultRow = z.object({
   step: z.string(),
@@ -25,13 +26,14 @@ type Fault = z.infer<typeof faultRow>;
 interface Alert {
   /** Names it in the ledger of deliveries. */
   readonly period: string;
-  readonly subject: string;
+  /** Of which step, and what, for the subject. */
+  readonly fact: string;
   readonly text: string;
 }
 
 /** Mails what failed, once a fault, and that it is over, to whom had been told. Never throws. */
 export async function mailAlerts(context: StepContext): Promise<void> {
-  const { settings, warehouse, transport, now, signal, observer } = context;
+  const { settings, shard, warehouse, transport, now, signal, observer } = context;
   const { mail, alerts } = settings;
   if (mail === undefined || alerts.to.length === 0 || signal.aborted) return;
   try {
@@ -39,10 +41,12 @@ export async function mailAlerts(context: StepContext): Promise<void> {
     const deliveries = await readDeliveries(warehouse);
     const messages = await Promise.all(
       alerts.to.flatMap((recipient) =>
-        alertsFor(recipient, faults, deliveries).map(({ period, subject, text }) => {
+        alertsFor(recipient, faults, deliveries).map(({ period, fact, text }) => {
           const html = `<pre style="white-space: pre-wrap">${Handlebars.escapeExpression(text)}</pre>`;
-          const content = { subject, text, html, pictures: [] };
-          return compose({ ...ALERT, period, recipient }, content, mail, now());
+          const content = { subject: `Readership${whose(shard)}: ${fact}`, text, html, pictures: [] };
+          // Two shards may fail in the same millisecond, and their mails are two.
+          const key = { report: ALERT, project: shard === undefined ? '-' : shardName(shard) };
+          return compose({ ...key, period, recipient }, content, mail, now());
         }),
       ),
     );
@@ -62,13 +66,16 @@ function alertsFor(recipient: string, faults: readonly Fault[], told: readonly D
     if (overAt === null) {
       const what = `${step} has failed since ${moment(since)}:\n\n${words ?? ''}\n\n`;
       const text = `${what}It is tried again by itself. See: readership status, readership doctor`;
-      return [{ period, subject: `Readership: ${step} fails`, text }];
+      return [{ period, fact: `${step} fails`, text }];
     }
     const wasTold = told.some(
       (delivery) =>
-        delivery.report === ALERT.report && delivery.period === period && delivery.recipient === recipient,
+        delivery.report === ALERT && delivery.period === period && delivery.recipient === recipient,
     );
     const text = `${step} failed from ${moment(since)} on, and works again since ${moment(overAt)}.`;
-    return wasTold ? [{ period: `${period} over`, subject: `Readership: ${step} works again`, text }] : [];
+    return wasTold ? [{ period: `${period} over`, fact: `${step} works again`, text }] : [];
   });
 }
+
+const whose = (shard: Shard | undefined): string =>
+  shard === undefined ? '' : ` (shard ${shard.index}/${shard.count})`;

@@ -1,6 +1,7 @@
 import type { Job } from '../agents/ledger.js';
 import type { Client } from '../api/client.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
+import type { Shard } from '../config/shard.js';
 import type { DayResult } from '../history/load.js';
 import type { ExportPlan } from '../history/plan.js';
 import type { Transport } from '../mail/transport.js';
@@ -34,6 +35,10 @@ export interface StepContext {
   /** Returns the requests that were reserved and not sent, for readers of what is published to see how many are left. */
   readonly returnUnused: () => Promise<void>;
   readonly reportsDir: string;
+  /** The Parquet lake that the history is published to as well; undefined where there is none. */
+  readonly lakeDir: string | undefined;
+  /** The part of the projects that this is about; undefined for all of them. */
+  readonly shard: Shard | undefined;
   readonly now: () => Date;
   readonly signal: AbortSignal;
   readonly observer: Observer;

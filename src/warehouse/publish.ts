@@ -1,10 +1,11 @@
-import { chmod, open, rename, rm, stat } from 'node:fs/promises';
+import { chmod, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
 import { openForWriting, quoted } from './instance.js';
 import { migrate } from './migrate.js';
 import { queryRows } from './query.js';
+import { syncToDisk } from './sync-to-disk.js';
 import type { Warehouse } from './warehouse.js';
 
 /**
@@ -72,13 +73,4 @@ function fill(warehouse: Warehouse, path: string): Promise<void> {
       await connection.run('DETACH publication');
     }
   });
-}
-
-async function syncToDisk(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

@@ -37,6 +37,7 @@ const report = (time: string) =>
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'reports'),
     returnUnused: () => Promise.resolve(),
+    ...{ lakeDir: undefined, shard: undefined },
     clientOf: () => {
       throw new Error('reports do not ask the platform');
     },

@@ -7,12 +7,12 @@ import { runCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
 
 /** A workspace whose runs are watched by mail and by pings. */
-async function setUp() {
+async function setUp(pingPath = '/abc/') {
   const pings = await serve((_, response) => {
     reply(response, 200, 'OK');
   });
   const sandbox = await serveSandbox();
-  const alerts = `alerts: { to: [ops@example.com], pingUrl: '${pings.baseUrl}/abc/' }`;
+  const alerts = `alerts: { to: [ops@example.com], pingUrl: '${pings.baseUrl}${pingPath}' }`;
   const cwd = await workspaceOf(sandbox, `mail: { from: docs@example.com }\n${alerts}\n`);
   const run = async (key = KEY) => {
     const result = await runCli(['run'], { cwd, env: { READERSHIP_API_KEY: key } });
@@ -70,5 +70,20 @@ describe('alerts', () => {
     expect(code).toBe(0);
     expect(stderr).toContain('The ping to http://127.0.0.1:1 failed');
     expect(stderr).not.toContain('/abc');
+  });
+
+  it('of a shard say which one it is, and ping a watcher of its own', async () => {
+    const { pings, cwd } = await setUp('/abc-{shard}');
+    const env = { READERSHIP_API_KEY: 'wrong-key' };
+    expect((await runCli(['run', '--shard', '1/1'], { cwd, env })).code).not.toBe(0);
+    expect(pings.seen.map(({ url }) => url.pathname)).toEqual([
+      '/abc-shard-1-of-1/start',
+      '/abc-shard-1-of-1/fail',
+    ]);
+    const outbox = join(cwd, 'data', 'shard-1-of-1', 'outbox');
+    const mails = await Promise.all(
+      (await readdir(outbox)).map(async (name) => PostalMime.parse(await readFile(join(outbox, name)))),
+    );
+    expect(mails.map(({ subject }) => subject)).toContain('Readership (shard 1/1): export fails');
   });
 });

@@ -15,6 +15,7 @@ it('a step that is told to stop, and leaves the rest undone without a fault, is 
   const settings = settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] });
   const context: StepContext = {
     ...{ settings, projects: settings.projects, warehouse, workspaceDir: undefined },
+    ...{ lakeDir: undefined, shard: undefined },
     ...{ historyFile: '', reportsDir: '', clientOf: unused, transport: unused, returnUnused: unused, observer: {} },
     ...{ now: () => new Date('2026-11-18T05:00:00Z'), signal: stop.signal },
   };

@@ -1,16 +1,34 @@
-import { stat } from 'node:fs/promises';
+import { access, stat } from 'node:fs/promises';
+import { ignoreMissing } from '../../places.js';
+import { manifestPath } from '../../warehouse/lake/directory.js';
+import { type LakeChange, publishLake } from '../../warehouse/lake/publish-lake.js';
 import { publish } from '../../warehouse/publish.js';
 import type { StepContext, StepResult } from '../context.js';
 
-/** Publishes the history when something changed, or when there is none yet. The detail is its size in bytes. */
-export async function publishStep(context: StepContext, changed: boolean): Promise<StepResult<number>> {
-  const { warehouse, historyFile, returnUnused } = context;
+/** What is published now: the size of the history, and what was done to the lake where there is one. */
+export interface Published {
+  readonly bytes: number;
+  readonly lake?: LakeChange;
+}
+
+/** Publishes the history, and the lake where there is one, when something changed or when it is not there yet. */
+export async function publishStep(context: StepContext, changed: boolean): Promise<StepResult<Published>> {
+  const { warehouse, historyFile, lakeDir, shard, signal, returnUnused } = context;
   const published = await sizeOf(historyFile);
-  if (!changed && published !== undefined)
-    return { detail: published, summary: 'nothing changed since the last time', changed: false };
+  if (!changed && published !== undefined && (await isLakeThere(context)))
+    return { detail: { bytes: published }, summary: 'nothing changed since the last time', changed: false };
   await returnUnused();
   const bytes = await publish(warehouse, historyFile);
-  return { detail: bytes, summary: `${bytes} bytes published`, changed: false };
+  const summary = `${bytes} bytes published`;
+  if (lakeDir === undefined) return { detail: { bytes }, summary, changed: false };
+  const lake = await publishLake(warehouse, { directory: lakeDir, shard, signal });
+  const ofLake = `${lake.written} of the lake's ${lake.files} files written`;
+  return { detail: { bytes, lake }, summary: `${summary}, ${ofLake}`, changed: false };
+}
+
+async function isLakeThere({ lakeDir, shard }: StepContext): Promise<boolean> {
+  if (lakeDir === undefined) return true;
+  return (await access(manifestPath(lakeDir, shard)).then(() => true, ignoreMissing)) ?? false;
 }
 
 async function sizeOf(file: string): Promise<number | undefined> {

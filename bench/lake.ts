@@ -1,0 +1,130 @@
+/**
+ * `npx tsx bench/lake.ts [ROWS]`: sizes and times of one machine's history and lake, for docs/scale.md. Ten projects of
+ * 5,000 pages a day each, for as many days as make so many rows.
+ */
+import { DuckDBInstance } from '@duckdb/node-api';
+import { readdirSync, statSync } from 'node:fs';
+import fs from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { addDays, day } from '../src/day.js';
+import { storeDay } from '../src/history/ledger.js';
+import { openWarehouse } from '../src/warehouse/open.js';
+import { publish } from '../src/warehouse/publish.js';
+import { readSql } from '../src/warehouse/query.js';
+
+const ROWS = Number(process.argv[2] ?? 20_000_000);
+const PROJECTS = 10;
+const PATHS = 5_000;
+const FIRST = day('2020-01-01');
+
+/** When files were last renamed into place, and removed: between these, a glob may count rows twice. */
+const window = { fromMs: 0, untilMs: 0 };
+const { rename, rm } = fs;
+fs.rename = async (from, to) => {
+  window.fromMs ||= performance.now();
+  await rename(from, to);
+};
+fs.rm = async (path, options) => {
+  await rm(path, options);
+  window.untilMs = performance.now();
+};
+syncBuiltinESMExports();
+const { publishLake } = await import('../src/warehouse/lake/publish-lake.js');
+
+const print = (what: string, figure: string) => process.stdout.write(`| ${what} | ${figure} |\n`);
+const megabytes = (bytes: number) => `${Math.round(bytes / 1e6).toLocaleString('en-US')} MB`;
+
+async function timed(what: string, work: () => Promise<unknown>, unit: 's' | 'ms' = 's'): Promise<void> {
+  const startedMs = performance.now();
+  await work();
+  const elapsedMs = performance.now() - startedMs;
+  print(what, unit === 's' ? `${(elapsedMs / 1000).toFixed(1)} s` : `${Math.round(elapsedMs)} ms`);
+}
+
+const directory = await fs.mkdtemp(join(tmpdir(), 'readership-bench-'));
+const [live, history, lake] = ['warehouse.duckdb', 'history.duckdb', 'lake'].map((name) =>
+  join(directory, name),
+) as [string, string, string];
+const warehouse = await openWarehouse(live, { command: 'bench', now: () => new Date(), maxWaitMs: 0 });
+
+const days = Math.round(ROWS / PROJECTS / PATHS);
+await warehouse.transaction(async (transaction) => {
+  const values = { first: FIRST, days, projects: PROJECTS, paths: PATHS };
+  await transaction.execute(readSql(import.meta.url, 'lake/fill.sql'), values);
+});
+await warehouse.transaction((transaction) =>
+  transaction.execute(readSql(import.meta.url, 'lake/day-loads.sql')),
+);
+await warehouse.exclusive((connection) => connection.run('CHECKPOINT'));
+
+const bringUp = () =>
+  publishLake(warehouse, { directory: lake, shard: undefined, signal: new AbortController().signal });
+const night = Array.from({ length: PATHS }, (_, index) => ({
+  path: `/docs/page-${index}`,
+  human: 3,
+  ai: 2,
+  total: 5,
+}));
+const restate = () =>
+  storeDay(
+    warehouse,
+    { project: 'prj_3', day: addDays(FIRST, days - 2), now: new Date() },
+    {
+      rows: night,
+      totals: { human: 3 * PATHS, ai: 2 * PATHS, total: 5 * PATHS },
+      unattributed: { human: 0, ai: 0, total: 0 },
+      verdict: 'consistent',
+    },
+    'final',
+  );
+
+process.stdout.write(`${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, Node ${process.version}\n\n`);
+print('what', `${ROWS.toLocaleString('en-US')} rows: ${PROJECTS} projects, ${PATHS} pages, ${days} days`);
+print('---', '---');
+await timed('publishing the history', () => publish(warehouse, history));
+await timed('the lake, the first time', bringUp);
+await timed('the lake, when nothing changed', bringUp);
+await restate();
+window.fromMs = 0;
+await timed('the lake, when a day was restated', bringUp);
+print('of it, from the first rename to the last removal', `${Math.round(window.untilMs - window.fromMs)} ms`);
+const files = readdirSync(lake, { recursive: true, withFileTypes: true }).filter((entry) =>
+  entry.name.endsWith('.parquet'),
+);
+const lakeBytes = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+print('live file', megabytes(statSync(live).size));
+print('published history', megabytes(statSync(history).size));
+print(`lake, ${files.length} files`, megabytes(lakeBytes));
+await warehouse.close();
+
+const instance = await DuckDBInstance.create(':memory:');
+const connection = await instance.connect();
+await connection.run(`ATTACH '${history}' AS history (READ_ONLY)`);
+const parquet = `'${lake}/views/**/*.parquet'`;
+const lastMonth = addDays(FIRST, days - 40).slice(0, 7);
+const monthOf = (views: string, where: string) =>
+  `SELECT path, sum(total) AS views FROM ${views} WHERE project = 'prj_3' AND ${where} GROUP BY path ORDER BY views DESC LIMIT 10`;
+const ask = (what: string, sql: string) => timed(what, () => connection.runAndReadAll(sql), 'ms');
+for (const attempt of ['cold', 'warm']) {
+  await ask(
+    `views a month, from the history (${attempt})`,
+    `SELECT date_trunc('month', day), sum(total) FROM history.page_views GROUP BY ALL`,
+  );
+  await ask(
+    `views a month, from the lake (${attempt})`,
+    `SELECT month, sum(total) FROM ${parquet} GROUP BY ALL`,
+  );
+  await ask(
+    `most read pages of a month, from the history (${attempt})`,
+    monthOf('history.page_views', `strftime(day, '%Y-%m') = '${lastMonth}'`),
+  );
+  await ask(
+    `most read pages of a month, from the lake (${attempt})`,
+    monthOf(parquet, `month = '${lastMonth}'`),
+  );
+}
+connection.closeSync();
+instance.closeSync();
+await fs.rm(directory, { recursive: true });

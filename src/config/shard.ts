@@ -1,0 +1,76 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { ConfigurationError } from '../errors.js';
+import type { Settings } from './schema.js';
+
+/** One of `count` parts that the projects are split into, counted from 1. */
+export interface Shard {
+  readonly index: number;
+  readonly count: number;
+}
+
+/** Reads `2/8`. Undefined when it is no shard. */
+export function parseShard(text: string): Shard | undefined {
+  const [, index, count] = /^([1-9]\d{0,3})\/([1-9]\d{0,3})$/.exec(text) ?? [];
+  const shard = { index: Number(index), count: Number(count) };
+  return shard.index <= shard.count ? shard : undefined;
+}
+
+/**
+ * The shard that a project belongs to, by its id alone: whatever else is added or removed, it stays there. A project
+ * of shard i of n is in shard i or n + i of 2n.
+ */
+export const shardOf = (project: string, count: number): number =>
+  (createHash('sha256').update(project).digest().readUInt32BE() % count) + 1;
+
+export const isInShard = (project: string, shard: Shard | undefined): boolean =>
+  shard === undefined || shardOf(project, shard.count) === shard.index;
+
+/** What files and directories of a shard are called; `all` where nothing is split. */
+export const shardName = (shard: Shard | undefined): string =>
+  shard === undefined ? 'all' : `shard-${shard.index}-of-${shard.count}`;
+
+/** Where a shard writes its name into the address of its watcher. */
+const PLACE_OF_NAME = '{shard}';
+
+/**
+ * What is left of the settings for one shard: its projects, a directory of its own, its share of the hourly budget, and
+ * a watcher of its own. Throws a `ConfigurationError` where there is no share or no watcher for each.
+ */
+export function settingsOfShard(settings: Settings, shard: Shard): Settings {
+  const { projects, dataDir, history, alerts } = settings;
+  const pingUrl = alerts.pingUrl?.replaceAll(PLACE_OF_NAME, shardName(shard));
+  if (shard.count > 1 && pingUrl !== undefined && pingUrl === alerts.pingUrl)
+    throw new ConfigurationError(
+      `alerts.pingUrl is the same for all ${shard.count} shards, so one that is done would hide one that failed. ` +
+        `Write ${PLACE_OF_NAME} into it: for this shard, that becomes ${shardName(shard)}.`,
+    );
+  return {
+    ...settings,
+    projects: projects.filter(({ id }) => isInShard(id, shard)),
+    dataDir: join(dataDir, shardName(shard)),
+    history: { ...history, requestsPerHour: shareOfBudget(settings, shard) },
+    alerts: { ...alerts, pingUrl },
+  };
+}
+
+/**
+ * Shards know nothing of each other, so each takes an equal share of what its busiest key allows: the shards that have
+ * a project of that key are known from the configuration.
+ */
+function shareOfBudget({ projects, history }: Settings, shard: Shard): number | 'unlimited' {
+  const { requestsPerHour: limit } = history;
+  if (limit === 'unlimited') return limit;
+  const sharing = projects
+    .filter(({ id }) => isInShard(id, shard))
+    .map(({ apiKeyEnv }) => {
+      const ofKey = projects.filter((project) => project.apiKeyEnv === apiKeyEnv);
+      return new Set(ofKey.map(({ id }) => shardOf(id, shard.count))).size;
+    });
+  const sharers = Math.max(1, ...sharing);
+  if (limit < sharers)
+    throw new ConfigurationError(
+      `history.requestsPerHour: ${limit} cannot be shared by the ${sharers} shards that use the same key: each needs one at least. Use fewer shards.`,
+    );
+  return Math.floor(limit / sharers);
+}

@@ -1,0 +1,78 @@
+import { readdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { runCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+import { lakeViews, page, store } from '../warehouse/lake/lake.js';
+import { expectCleanEnd, liveFile, workspaceOf } from './workspace.js';
+
+const VIEWS = [['prj_1', '2026-11-01', '/a', 3, 1]];
+
+/** A workspace with a day of views stored, and nothing published. */
+async function setUp(settings = ''): Promise<string> {
+  const cwd = await workspaceOf({ baseUrl: 'http://127.0.0.1:1', projectId: 'prj_1' }, settings);
+  const warehouse = await liveWarehouse(liveFile(cwd));
+  await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 3, 1)] });
+  await closeNow(warehouse);
+  return cwd;
+}
+
+const publish = async (cwd: string, ...args: string[]) => {
+  const result = await runCli(['publish', ...args], { cwd });
+  await expectCleanEnd(cwd, result);
+  return result;
+};
+
+describe('publish --parquet', () => {
+  it('writes a lake beside the history, and says what it wrote', async () => {
+    const cwd = await setUp();
+    const first = await publish(cwd, '--parquet', 'out/lake');
+    expect(first).toMatchObject({ code: 0, stderr: '' });
+    expect(first.stdout).toMatch(
+      /^data\/history\.duckdb {2}\d\.\d MB\nout\/lake {2}2 files, 2 written, 0 removed\n$/,
+    );
+    expect(await lakeViews(join(cwd, 'out', 'lake'))).toEqual(VIEWS);
+    expect((await publish(cwd, '--parquet', 'out/lake')).stdout).toContain('2 files, 0 written, 0 removed');
+  });
+
+  it('need not be said where the configuration names a lake, relative to itself', async () => {
+    const cwd = await setUp('publish: { parquet: lake }\n');
+    const elsewhere = await tempDir();
+    const { code } = await publish(elsewhere, '--config', join(cwd, 'readership.yaml'));
+    expect(code).toBe(0);
+    expect(await lakeViews(join(cwd, 'lake'))).toEqual(VIEWS);
+    expect(await readdir(elsewhere)).toEqual([]);
+  });
+
+  it('into a directory of something else publishes the history, touches nothing there, and ends with 2', async () => {
+    const cwd = await setUp();
+    const { code, stderr } = await publish(cwd, '--parquet', '.');
+    expect(code).toBe(2);
+    expect(stderr).toContain(`${cwd} is no lake: it holds `);
+    expect((await readdir(cwd)).sort()).toEqual(['data', 'readership.yaml']);
+    expect((await stat(join(cwd, 'data', 'history.duckdb'))).isFile()).toBe(true);
+  });
+
+  it.each([
+    ['', 'Name a directory.'],
+    ['s3://bucket/lake', 'not a directory of this machine'],
+  ])('%j is refused before anything is done', async (directory, words) => {
+    const cwd = await setUp();
+    const { code, stderr } = await publish(cwd, '--parquet', directory);
+    expect(code).toBe(2);
+    expect(stderr).toContain(words);
+    expect(await readdir(join(cwd, 'data'))).toEqual(['warehouse.duckdb']);
+  });
+
+  it('in the configuration: an address is a fault with its line', async () => {
+    const cwd = await setUp();
+    await writeFile(
+      join(cwd, 'readership.yaml'),
+      'baseUrl: http://127.0.0.1:1\nprojects: [{ id: prj_1 }]\npublish:\n  parquet: s3://bucket/lake\n',
+    );
+    const { code, stderr } = await publish(cwd);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/readership\.yaml:4 {2}publish\.parquet: not a directory of this machine/);
+  });
+});

@@ -1,0 +1,169 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Settings, settingsSchema } from '../../src/config/schema.js';
+import { isInShard, parseShard, settingsOfShard, type Shard, shardOf } from '../../src/config/shard.js';
+import { ConfigurationError } from '../../src/errors.js';
+
+const ids = fc.uniqueArray(fc.string({ minLength: 1 }), { minLength: 1, maxLength: 40 });
+const counts = fc.integer({ min: 1, max: 64 });
+
+const shardsOf = (count: number): Shard[] =>
+  Array.from({ length: count }, (_, index) => ({ index: index + 1, count }));
+
+interface Written {
+  readonly projects: readonly { readonly id: string; readonly apiKeyEnv?: string }[];
+  readonly requestsPerHour?: number | 'unlimited';
+  readonly pingUrl?: string;
+}
+
+const settingsFor = ({ projects, requestsPerHour = 'unlimited', pingUrl }: Written): Settings =>
+  settingsSchema.parse({
+    ...{ baseUrl: 'https://platform.example.com', projects, history: { requestsPerHour } },
+    alerts: pingUrl === undefined ? {} : { pingUrl },
+  });
+
+describe('a shard', () => {
+  it.each([
+    ['1/1', { index: 1, count: 1 }],
+    ['2/8', { index: 2, count: 8 }],
+    ['8/8', { index: 8, count: 8 }],
+    ['1000/1000', { index: 1000, count: 1000 }],
+  ])('is written %s', (text, shard) => {
+    expect(parseShard(text)).toEqual(shard);
+  });
+
+  it.each([
+    '0/4',
+    '5/4',
+    'x',
+    '',
+    '4',
+    '1/0',
+    '/4',
+    '1/',
+    '1/4/2',
+    '-1/4',
+    '1.5/4',
+    ' 1/4',
+    '01/4',
+    '1/99999',
+  ])('is not written %j', (text) => {
+    expect(parseShard(text)).toBeUndefined();
+  });
+
+  it('shares no project with another, and together they have all', () => {
+    fc.assert(
+      fc.property(ids, counts, (projects, count) => {
+        const settings = settingsFor({ projects: projects.map((id) => ({ id })) });
+        const split = shardsOf(count).flatMap((shard) => settingsOfShard(settings, shard).projects);
+        expect(split.map(({ id }) => id).sort()).toEqual([...projects].sort());
+      }),
+    );
+  });
+
+  it('keeps its projects whatever else is added or removed, so that no history is loaded twice', () => {
+    fc.assert(
+      fc.property(ids, ids, counts, (some, others, count) => {
+        for (const shard of shardsOf(count)) {
+          const of = (projects: readonly string[]) =>
+            settingsOfShard(settingsFor({ projects: projects.map((id) => ({ id })) }), shard).projects;
+          const all = of([...new Set([...others, ...some])]).map(({ id }) => id);
+          expect(of(some).map(({ id }) => id)).toEqual(some.filter((id) => all.includes(id)));
+        }
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  it('falls into two when the number is doubled, so that its file can be copied for both', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1 }), counts, (project, count) => {
+        const before = shardOf(project, count);
+        expect([before, before + count]).toContain(shardOf(project, 2 * count));
+      }),
+    );
+  });
+
+  it('has the same projects in every version: a change would load all histories again', () => {
+    const of = (count: number) => ['prj_123', 'acme', 'Ünïcode'].map((id) => shardOf(id, count));
+    expect(of(8)).toEqual([8, 6, 1]);
+  });
+
+  it('is about as large as the others', () => {
+    const sizes = new Map<number, number>();
+    for (let index = 0; index < 8_000; index++) {
+      const shard = shardOf(`prj_${index}`, 8);
+      sizes.set(shard, (sizes.get(shard) ?? 0) + 1);
+    }
+    expect(sizes.size).toBe(8);
+    for (const size of sizes.values()) expect(Math.abs(size - 1_000)).toBeLessThan(150);
+  });
+
+  it('that is none has every project', () => {
+    expect(isInShard('prj_1', undefined)).toBe(true);
+  });
+});
+
+describe('the budget of a key', () => {
+  it('is never exceeded by its shards together', () => {
+    const keys = fc.constantFrom('KEY_A', 'KEY_B', 'KEY_C');
+    const projects = fc.uniqueArray(fc.record({ id: fc.string({ minLength: 1 }), apiKeyEnv: keys }), {
+      ...{ minLength: 1, maxLength: 30 },
+      selector: ({ id }) => id,
+    });
+    fc.assert(
+      fc.property(projects, counts, fc.integer({ min: 64, max: 1_000 }), (named, count, requestsPerHour) => {
+        const settings = settingsFor({ projects: named, requestsPerHour });
+        const used = new Map<string, number>();
+        for (const shard of shardsOf(count)) {
+          const ofShard = settingsOfShard(settings, shard);
+          const share = Number(ofShard.history.requestsPerHour);
+          expect(share).toBeGreaterThanOrEqual(1);
+          for (const key of new Set(ofShard.projects.map(({ apiKeyEnv }) => apiKeyEnv)))
+            used.set(key, (used.get(key) ?? 0) + share);
+        }
+        for (const requests of used.values()) expect(requests).toBeLessThanOrEqual(requestsPerHour);
+      }),
+    );
+  });
+
+  it('is not divided for shards that do not use it', () => {
+    const projects = [
+      { id: 'prj_1', apiKeyEnv: 'KEY_A' },
+      { id: 'prj_2', apiKeyEnv: 'KEY_B' },
+      { id: 'prj_3', apiKeyEnv: 'KEY_C' },
+    ];
+    const settings = settingsFor({ projects, requestsPerHour: 100 });
+    for (const shard of shardsOf(8))
+      expect(settingsOfShard(settings, shard).history.requestsPerHour).toBe(100);
+  });
+
+  it('that has less than a request for each is a fault that says so', () => {
+    const projects = Array.from({ length: 40 }, (_, index) => ({ id: `prj_${index}` }));
+    const settings = settingsFor({ projects, requestsPerHour: 3 });
+    const split = () => settingsOfShard(settings, { index: 1, count: 4 });
+    expect(split).toThrow(ConfigurationError);
+    expect(split).toThrow('history.requestsPerHour: 3 cannot be shared by the 4 shards');
+  });
+
+  it('that is unlimited stays so', () => {
+    const settings = settingsFor({ projects: [{ id: 'prj_1' }] });
+    expect(settingsOfShard(settings, { index: 1, count: 4 }).history.requestsPerHour).toBe('unlimited');
+  });
+});
+
+describe('the watcher of a shard', () => {
+  it('is one of its own', () => {
+    const pingUrl = 'https://ping.example.com/docs-{shard}';
+    const settings = settingsFor({ projects: [{ id: 'prj_1' }], pingUrl });
+    const { alerts } = settingsOfShard(settings, { index: 2, count: 8 });
+    expect(alerts.pingUrl).toBe('https://ping.example.com/docs-shard-2-of-8');
+  });
+
+  it('must not be that of all: one that is done would hide one that failed', () => {
+    const settings = settingsFor({ projects: [{ id: 'prj_1' }], pingUrl: 'https://ping.example.com/abc' });
+    const split = () => settingsOfShard(settings, { index: 2, count: 8 });
+    expect(split).toThrow(ConfigurationError);
+    expect(split).toThrow('Write {shard} into it');
+  });
+});

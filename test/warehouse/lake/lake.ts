@@ -1,0 +1,100 @@
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { PageViews } from '../../../src/api/schema.js';
+import { day as toDay, type Day } from '../../../src/day.js';
+import { sumCounts } from '../../../src/history/counts.js';
+import { storeDay } from '../../../src/history/ledger.js';
+import type { Reader } from '../../../src/warehouse/query.js';
+import type { Warehouse } from '../../../src/warehouse/warehouse.js';
+
+/** A row of the views, in the order in which the lake sorts them. */
+export type ViewRow = readonly [project: string, day: string, path: string, human: number, ai: number];
+
+const NOW = new Date('2026-11-18T05:00:00Z');
+const NOTHING = { human: 0, ai: 0, total: 0 };
+
+export const page = (path: string, human: number, ai = 0): PageViews => ({
+  ...{ path, human, ai, total: human + ai },
+});
+
+/** Stores days as an export does: each in place of what was there. */
+export async function store(
+  warehouse: Warehouse,
+  project: string,
+  days: Readonly<Record<string, readonly PageViews[]>>,
+): Promise<void> {
+  for (const [at, rows] of Object.entries(days)) {
+    const walked = { totals: sumCounts(rows), rows, verdict: 'consistent', unattributed: NOTHING } as const;
+    await storeDay(warehouse, { project, day: toDay(at), now: NOW }, walked, 'final');
+  }
+}
+
+const manifestSchema = z.object({
+  views: z.array(z.object({ file: z.string(), rows: z.int() })),
+  days: z.array(z.object({ file: z.string(), rows: z.int() })),
+});
+
+/** What all manifests of a lake name. */
+export async function readManifests(directory: string): Promise<z.infer<typeof manifestSchema>> {
+  const names = (await readdir(join(directory, '_manifests'))).filter((name) => name.endsWith('.json'));
+  const manifests = await Promise.all(
+    names.map(async (name) =>
+      manifestSchema.parse(JSON.parse(await readFile(join(directory, '_manifests', name), 'utf8'))),
+    ),
+  );
+  return { views: manifests.flatMap(({ views }) => views), days: manifests.flatMap(({ days }) => days) };
+}
+
+/** The files that hold data, by their place in the lake, whoever names them. */
+export const dataFiles = async (directory: string): Promise<string[]> =>
+  (await readdir(directory, { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(directory.length + 1))
+    .filter((file) => !file.startsWith('_manifests'))
+    .sort();
+
+const viewSchema = z.object({
+  project: z.string(),
+  day: z.date().transform((at): Day => toDay(at.toISOString().slice(0, 10))),
+  path: z.string(),
+  human: z.bigint().transform(Number),
+  ai: z.bigint().transform(Number),
+  total: z.bigint().transform(Number),
+});
+
+/** The rows of a file, by a reader of Parquet that shares no code with DuckDB. */
+export async function rowsOfFile(directory: string, file: string): Promise<Record<string, unknown>[]> {
+  return parquetReadObjects({ file: await asyncBufferFromFile(join(directory, file)), compressors });
+}
+
+export const metadataOf = async (directory: string, file: string) =>
+  parquetMetadataAsync(await asyncBufferFromFile(join(directory, file)));
+
+/** The views of the lake as its manifests name them, in the order of its files. */
+export async function lakeViews(directory: string): Promise<ViewRow[]> {
+  const { views } = await readManifests(directory);
+  const rows = await Promise.all(views.map(({ file }) => rowsOfFile(directory, file)));
+  return z
+    .array(viewSchema)
+    .parse(rows.flat())
+    .map(({ project, day, path, human, ai }) => [project, day, path, human, ai]);
+}
+
+const storedRow = z.object({
+  ...{ project: z.string(), day: z.string(), path: z.string(), human: z.int(), ai: z.int() },
+});
+
+/** The views of the database, in the order of a lake: by month, then project, day and path. */
+export async function storedViews(reader: Reader): Promise<ViewRow[]> {
+  const rows = await reader.query(
+    "FROM page_views ORDER BY strftime(day, '%Y-%m'), project, day, path",
+    storedRow,
+  );
+  return rows.map(({ project, day, path, human, ai }) => [project, day, path, human, ai]);
+}
+
+export const sorted = (rows: readonly ViewRow[]): ViewRow[] =>
+  [...rows].sort((left, right) => (JSON.stringify(left) < JSON.stringify(right) ? -1 : 1));
