@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { apiKeyOf } from '../config/load.js';
 import { messageOf, LockedError } from '../errors.js';
-import { redactor } from '../redact.js';
 import { serveTicks } from '../schedule/service.js';
 import { tick } from '../schedule/tick.js';
 import { type Log, openLog } from '../terminal/log.js';
@@ -53,7 +52,8 @@ async function start(options: WorkspaceOptions, runtime: Runtime): Promise<ExitC
 /** What the service works on. Throws a `ConfigurationError` now, rather than every night. */
 export async function openService(options: WorkspaceOptions, runtime: Runtime) {
   const workspace = unwaiting(await readWorkspace(options, runtime));
-  return { workspace, log: openLog(runtime.output, redactor(checkedKeys(workspace))) };
+  checkSecrets(workspace);
+  return { workspace, log: openLog(runtime.output) };
 }
 
 /** In the service, a step never sits waiting for the budget: a later tick goes on. */
@@ -62,11 +62,11 @@ const unwaiting = (workspace: Workspace): Workspace => {
   return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: 0 } } };
 };
 
-/** The keys of all projects. Throws a `ConfigurationError` when one is missing, or the mail server's address is none. */
-function checkedKeys(workspace: Workspace): string[] {
+/** Throws a `ConfigurationError` when a project's key is missing, or the mail server's address is none. */
+function checkSecrets(workspace: Workspace): void {
   const { configuration, projects } = workspace;
   transportOf(workspace);
-  return configuration === undefined ? [] : projects.map((project) => apiKeyOf(configuration, project));
+  if (configuration !== undefined) for (const project of projects) apiKeyOf(configuration, project);
 }
 
 /** One tick, whose faults are logged: none of them ends the service. */

@@ -42,6 +42,7 @@ export async function readWorkspace(options: WorkspaceOptions, runtime: Runtime)
     options.sandbox === true
       ? undefined
       : await loadConfiguration(options.config, runtime.workingDirectory, runtime.environment);
+  if (configuration !== undefined) runtime.output.hide(secretsOf(configuration));
   const settings = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
   const { dataDir } = settings;
   return {
@@ -55,6 +56,14 @@ export async function readWorkspace(options: WorkspaceOptions, runtime: Runtime)
     reportsDir: join(dataDir, 'reports'),
     outboxDir: join(dataDir, 'outbox'),
   };
+}
+
+/** The keys, the mail server's password with its address, and the address that is pinged: whoever has it can fake a night. */
+function secretsOf({ settings, environment }: Configuration): string[] {
+  const smtpUrl = environment[SMTP_URL_VARIABLE] ?? '';
+  const password = URL.canParse(smtpUrl) ? new URL(smtpUrl).password : '';
+  const keys = settings.projects.map(({ apiKeyEnv }) => environment[apiKeyEnv] ?? '');
+  return [...keys, smtpUrl, password, settings.alerts.pingUrl ?? ''];
 }
 
 /** The interface of each project. `close` ends connections, and the embedded sandbox where that was started. */
