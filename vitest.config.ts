@@ -7,6 +7,11 @@ export default defineConfig({
     maxWorkers: '100%',
     testTimeout: 30_000,
     hookTimeout: 30_000,
-    coverage: { include: ['src/**/*.ts'], reporter: ['text-summary', 'text'] },
+    coverage: {
+      provider: 'custom',
+      customProviderModule: 'test/coverage.ts',
+      include: ['src/**/*.ts'],
+      reporter: ['text-summary', 'text', 'json'],
+    },
   },
 });

@@ -35,6 +35,12 @@ for (const [signal, code] of Object.entries(SIGNAL_EXIT_CODES))
     interruption.abort(new Error(`interrupted by ${signal}`));
   });
 
+// Nothing that is thrown gets past this: Node.js would print it whole, with whatever it holds.
+process.on('uncaughtException', (error) => {
+  output.note(explain(error));
+  process.exit(1);
+});
+
 // A reader such as `head` that has seen enough is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? 0 : 1);

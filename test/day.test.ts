@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
 import { addDays, day, daysBetween, daysIn, dayOf, lastEndedDay, parseDay, startOfDay } from '../src/day.js';
+import { tries } from './fuzz.js';
 
 const DAY_MS = 86_400_000;
 
@@ -99,5 +101,66 @@ describe('days and instants', () => {
     expect(lastEndedDay(new Date('2026-11-18T23:59:59Z'))).toBe('2026-11-17');
     expect(lastEndedDay(new Date('2026-11-19T00:00:00Z'))).toBe('2026-11-18');
     expect(lastEndedDay(new Date('2024-03-01T00:00:00Z'))).toBe('2024-02-29');
+  });
+});
+
+describe('days against a calendar of whole numbers, without any library or Date', () => {
+  const isLeap = (year: number) => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  const monthLengths = (year: number) => [31, isLeap(year) ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+  const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
+
+  /** Days since the end of the year 0. */
+  function numberOf(text: string): number {
+    const [year = 0, month = 0, date = 0] = text.split('-').map(Number);
+    const before = year - 1;
+    const leapDays = Math.floor(before / 4) - Math.floor(before / 100) + Math.floor(before / 400);
+    return before * 365 + leapDays + sum(monthLengths(year).slice(0, month - 1)) + date;
+  }
+  const exists = (year: number, month: number, date: number) =>
+    date >= 1 && date <= (monthLengths(year)[month - 1] ?? 0);
+  const written = (year: number, month: number, date: number) =>
+    [String(year).padStart(4, '0'), ...[month, date].map((part) => String(part).padStart(2, '0'))].join('-');
+
+  const EPOCH = numberOf('1970-01-01');
+  const DAYS_OF_FOUR_CENTURIES = 146_097;
+  const parts = fc.tuple(fc.integer({ min: 1, max: 9_990 }), fc.integer({ min: 0, max: 13 }), fc.nat(32));
+  const anyDay = parts.filter((all) => exists(...all)).map((all) => day(written(...all)));
+
+  it('there are exactly those that exist', () => {
+    const property = fc.property(parts, (all) => {
+      const text = written(...all);
+      expect(parseDay(text)).toBe(exists(...all) ? text : undefined);
+    });
+    fc.assert(property, tries(2_000));
+  });
+
+  it('lie as far apart as their numbers say, and moving one by that far leads to the other', () => {
+    const property = fc.property(anyDay, anyDay, (from, to) => {
+      const distance = numberOf(to) - numberOf(from);
+      expect(daysBetween(from, to)).toBe(distance);
+      expect(addDays(from, distance)).toBe(to);
+      expect(from < to).toBe(distance > 0);
+    });
+    fc.assert(property, tries(1_000));
+  });
+
+  it('of a range are as many as its length, each the next one, none twice', () => {
+    const property = fc.property(anyDay, fc.integer({ min: -5, max: 800 }), (first, length) => {
+      const numbers = daysIn({ first, last: addDays(first, length - 1) }).map(numberOf);
+      expect(numbers).toEqual(
+        Array.from({ length: Math.max(0, length) }, (_, index) => numberOf(first) + index),
+      );
+    });
+    fc.assert(property, tries(100));
+  });
+
+  it('begin at midnight UTC, and hold the 86,400,000 milliseconds after it', () => {
+    const property = fc.property(fc.nat(3 * DAYS_OF_FOUR_CENTURIES), fc.nat(DAY_MS - 1), (days, withinMs) => {
+      const instant = new Date(days * DAY_MS + withinMs);
+      expect(numberOf(dayOf(instant))).toBe(EPOCH + days);
+      expect(startOfDay(dayOf(instant)).getTime()).toBe(days * DAY_MS);
+      expect(numberOf(lastEndedDay(instant))).toBe(EPOCH + days - 1);
+    });
+    fc.assert(property, tries(1_000));
   });
 });

@@ -37,8 +37,9 @@ afterAll(() => {
 /** Starts the built command line in a process of its own, with pipes for all its streams. */
 export function startCli(args: readonly string[], { cwd, env = {}, stdin = '' }: CliOptions): CliProcess {
   if (!existsSync(CLI)) throw new Error(`${CLI} is not built: npm run build`);
-  const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, [CLI, ...args], { cwd, env: { PATH, HOME, ...env } });
+  const { PATH = '', HOME = '', COVERAGE_OF_PROCESSES: directory } = process.env;
+  const coverage = directory === undefined ? {} : { NODE_V8_COVERAGE: directory };
+  const child = spawn(process.execPath, [CLI, ...args], { cwd, env: { PATH, HOME, ...coverage, ...env } });
   running.add(child);
   child.stdin.on('error', () => undefined);
   child.stdin.end(stdin);

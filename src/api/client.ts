@@ -3,7 +3,7 @@ import type { Day } from '../day.js';
 import { ContractError } from './errors/contract-error.js';
 import type { Operation } from './errors/api-error.js';
 import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
-import { redactor, type Redact } from '../redact.js';
+import { type Redact, redactor, unmistakable } from '../redact.js';
 import { type Pace, pauseWhenRefused, type Priority } from './pace.js';
 import { plainWords, responseError } from './response-error.js';
 import { DEFAULT_RETRIES, type OnRetry, retrying, type RetryPolicy } from './retry.js';
@@ -51,12 +51,14 @@ export class Client {
   readonly #options: ClientOptions;
   readonly #transport: Transport;
   readonly #redact: Redact;
+  readonly #redactData: Redact;
   readonly #pace: Pace;
 
   constructor(options: ClientOptions) {
     this.#options = options;
     this.#transport = new Transport(options.limits);
     this.#redact = redactor([options.apiKey]);
+    this.#redactData = redactor(unmistakable([options.apiKey]));
     this.#pace = pauseWhenRefused(options.now, (options.retries ?? DEFAULT_RETRIES).maxDelayMs);
   }
 
@@ -167,10 +169,19 @@ export class Client {
     throw responseError(operation, response, { keyName, now: now(), redact: this.#redact });
   }
 
+  /** The JSON of a body. A server that echoes the key gets it neither into the database nor into a report. */
+  #withoutKey(body: string): unknown {
+    // Few bodies need it, and it is slow.
+    if (!body.includes('\\') && this.#redactData(body) === body) return JSON.parse(body);
+    return JSON.parse(body, (_, value: unknown) =>
+      typeof value === 'string' ? this.#redactData(value) : value,
+    );
+  }
+
   #parse<Answer>(body: string, schema: z.ZodType<Answer>): { value: Answer } | { fault: string } {
     let json: unknown;
     try {
-      json = JSON.parse(body);
+      json = this.#withoutKey(body);
     } catch {
       const start = plainWords(this.#redact(body)).slice(0, 60);
       return {

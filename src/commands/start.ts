@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { apiKeyOf } from '../config/load.js';
 import { messageOf, LockedError } from '../errors.js';
-import { redactor } from '../redact.js';
 import { serveTicks } from '../schedule/service.js';
 import { tick } from '../schedule/tick.js';
 import { type Log, openLog } from '../terminal/log.js';
@@ -61,15 +60,15 @@ interface Service {
 export async function openService(options: WorkspaceOptions, runtime: Runtime): Promise<Service> {
   // A step never sits waiting for the budget: a later tick goes on.
   const workspace = unwaiting(await readWorkspace(options, runtime));
-  const log = openLog(runtime.output, redactor(checkedKeys(workspace)));
-  return { workspace, log, since: runtime.now() };
+  checkSecrets(workspace);
+  return { workspace, log: openLog(runtime.output), since: runtime.now() };
 }
 
-/** The keys of all projects. Throws a `ConfigurationError` when one is missing, or the mail server's address is none. */
-function checkedKeys(workspace: Workspace): string[] {
+/** Throws a `ConfigurationError` when a project's key is missing, or the mail server's address is none. */
+function checkSecrets(workspace: Workspace): void {
   const { configuration, projects } = workspace;
   transportOf(workspace);
-  return configuration === undefined ? [] : projects.map((project) => apiKeyOf(configuration, project));
+  if (configuration !== undefined) for (const project of projects) apiKeyOf(configuration, project);
 }
 
 /** One tick, whose faults are logged: none of them ends the service. */

@@ -51,6 +51,7 @@ export async function readWorkspace(options: WorkspaceOptions, runtime: Runtime)
     options.sandbox === true
       ? undefined
       : await loadConfiguration(options.config, runtime.workingDirectory, runtime.environment);
+  if (configuration !== undefined) runtime.output.hide(secretsOf(configuration));
   const whole = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
   const { shard, parquet } = options;
   await refuseOtherSplit(whole.dataDir, shard);
@@ -80,6 +81,14 @@ export const unwaiting = (workspace: Workspace): Workspace => {
   const { settings } = workspace;
   return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: 0 } } };
 };
+
+/** The keys, the mail server's password with its address, and the address that is pinged: whoever has it can fake a night. */
+function secretsOf({ settings, environment }: Configuration): string[] {
+  const smtpUrl = environment[SMTP_URL_VARIABLE] ?? '';
+  const password = URL.canParse(smtpUrl) ? new URL(smtpUrl).password : '';
+  const keys = settings.projects.map(({ apiKeyEnv }) => environment[apiKeyEnv] ?? '');
+  return [...keys, smtpUrl, password, settings.alerts.pingUrl ?? ''];
+}
 
 /** The interface of each project. `close` ends connections, and the embedded sandbox where that was started. */
 export interface Connection {

@@ -20,15 +20,25 @@ export function faultsOf(issues: readonly Issue[], document: Document, lines: Li
     .sort((left, right) => left.line - right.line);
 }
 
-/** Aliases that name nothing: in a list of patterns, an asterisk that lacks its quotes. */
-export function strayAliases(document: Document, lines: LineCounter): Fault[] {
+/**
+ * What YAML takes for something else: aliases that name nothing, in a list of patterns an asterisk that lacks its
+ * quotes; and keys that are no text.
+ */
+export function strayYaml(document: Document, lines: LineCounter): Fault[] {
   const faults: Fault[] = [];
+  const tell = (offset: number, message: string) => {
+    faults.push({ line: lines.linePos(offset).line, message });
+  };
   visit(document, {
     Alias: (_, alias) => {
-      if (alias.resolve(document) !== undefined) return;
-      const line = lines.linePos(alias.range?.[0] ?? 0).line;
-      const { source } = alias;
-      faults.push({ line, message: `YAML takes *${source} for an alias; put it in quotes: '*${source}'` });
+      const { source, range } = alias;
+      if (alias.resolve(document) === undefined)
+        tell(range?.[0] ?? 0, `YAML takes *${source} for an alias; put it in quotes: '*${source}'`);
+    },
+    Pair: (_, { key, value }) => {
+      if (isScalar(key) && typeof key.value === 'string') return;
+      const node = isNode(key) ? key : value;
+      tell((isNode(node) ? node.range?.[0] : 0) ?? 0, `not the name of a setting: ${String(key)}`);
     },
   });
   return faults;

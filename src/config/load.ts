@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { LineCounter, parseDocument } from 'yaml';
+import { type Document, LineCounter, parseDocument } from 'yaml';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { type Fault, faultsOf, strayAliases } from './faults.js';
+import { type Fault, faultsOf, strayYaml } from './faults.js';
 import { type ProjectSettings, type Settings, settingsSchema } from './schema.js';
 
 export const CONFIG_FILE = 'readership.yaml';
@@ -83,17 +83,29 @@ async function readConfig(path: string, isDefault: boolean): Promise<string> {
 
 function parseSettings(text: string, path: string): Settings {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
   if (document.errors.length > 0)
     throw faulty(
       path,
-      document.errors.map(({ message, pos }) => ({ line: lines.linePos(pos[0]).line, message })),
+      document.errors.map(({ code, message, pos }) => ({
+        line: lines.linePos(pos[0]).line,
+        message: code === 'MULTIPLE_DOCS' ? 'a second document begins here; only one is read' : message,
+      })),
     );
-  const stray = strayAliases(document, lines);
+  const stray = strayYaml(document, lines);
   if (stray.length > 0) throw faulty(path, stray);
-  const parsed = settingsSchema.safeParse(document.toJS() ?? {}, { reportInput: true });
+  const parsed = settingsSchema.safeParse(valuesOf(document, path) ?? {}, { reportInput: true });
   if (!parsed.success) throw faulty(path, faultsOf(parsed.error.issues, document, lines));
   return parsed.data;
+}
+
+function valuesOf(document: Document, path: string): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    // Aliases of aliases that would fill the memory.
+    throw faulty(path, [{ line: 1, message: `cannot be read: ${messageOf(error)}` }]);
+  }
 }
 
 function faulty(path: string, faults: readonly Fault[]): ConfigurationError {

@@ -59,13 +59,9 @@ export async function tryMailServer(url: string, signal: AbortSignal): Promise<s
   }
 }
 
-/** The password, and the forms in which it crosses the wire: a server may echo any of them. */
-function secretsOf({ login }: SmtpServer): string[] {
-  if (login === undefined) return [];
-  const base64 = (text: string) => Buffer.from(text).toString('base64');
-  const { user, password } = login;
-  return [base64(`\0${user}\0${password}`), base64(password), encodeURIComponent(password), password];
-}
+/** The password, alone and as it crosses the wire beside the user: a server may echo either. */
+const secretsOf = ({ login }: SmtpServer): string[] =>
+  login === undefined ? [] : [`\0${login.user}\0${login.password}`, login.password];
 
 function wordsOf({ host, port }: SmtpServer, { stage, error }: SmtpFailure): string {
   const reply = responseOf(error);

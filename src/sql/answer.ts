@@ -4,6 +4,7 @@ import {
   JsonDuckDBValueConverter,
   type DuckDBResult,
 } from '@duckdb/node-api';
+import { standingOf } from './standing.js';
 
 /** A column of an answer. Values of numeric ones stand at the right. */
 export interface AnswerColumn {
@@ -23,15 +24,13 @@ const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL)/;
 
 const TEXT = /^(VARCHAR|STRUCT|MAP|JSON)|\[\]$/;
 
-const COMMENT = /--[^\n]*|\/\*[\s\S]*?\*\//g;
-
 /**
  * Runs SQL, several statements if need be, and hands on the answer of the last one; undefined when there is no
  * statement in it. Throws the database's own error, which points at the place.
  */
 export async function ask(connection: DuckDBConnection, sql: string): Promise<Answer | undefined> {
   // The library fails on a text without a statement.
-  if (sql.replaceAll(COMMENT, ' ').replaceAll(';', ' ').trim() === '') return undefined;
+  if (standingOf(sql) === 'blank') return undefined;
   const statements = await connection.extractStatements(sql);
   for (let index = 0; index < statements.count - 1; index++) await (await statements.prepare(index)).run();
   const last = await statements.prepare(statements.count - 1);

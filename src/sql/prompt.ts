@@ -1,6 +1,7 @@
 import { appendFile, readFile } from 'node:fs/promises';
 import { createInterface, type Interface } from 'node:readline';
 import { messageOf } from '../errors.js';
+import { standingOf } from './standing.js';
 
 const MAX_REMEMBERED = 500;
 
@@ -11,8 +12,8 @@ const HELP = `End a statement with a semicolon. Ctrl-C stops a query, exit or Ct
 What there is: SHOW TABLES;   DESCRIBE site_weeks;`;
 
 export interface PromptOptions {
-  readonly input: NodeJS.ReadStream;
-  readonly output: NodeJS.WriteStream;
+  readonly input: NodeJS.ReadableStream;
+  readonly output: NodeJS.WritableStream;
   /** Where statements are remembered between sessions. */
   readonly historyFile: string;
   /** Answers a statement; its rejection is shown, and the prompt goes on. */
@@ -52,7 +53,8 @@ export async function runPrompt({
       continue;
     }
     statement = statement === '' ? line : `${statement}\n${line}`;
-    if (isComplete(statement)) {
+    const standing = standingOf(statement);
+    if (standing === 'complete') {
       isBusy = true;
       await remember(historyFile, statement);
       try {
@@ -62,17 +64,11 @@ export async function runPrompt({
       }
       isBusy = false;
       statement = '';
-    } else if (statement.trim() === '') statement = '';
+    } else if (standing === 'blank') statement = '';
     begin(prompt, statement);
   }
   prompt.close();
   output.write('\n');
-}
-
-/** Whether a statement has its semicolon: one at the end of a line, outside quotes and comments. */
-function isComplete(statement: string): boolean {
-  const bare = statement.replaceAll(/'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\//g, ' ');
-  return /;\s*$/.test(bare) && !/['"]/.test(bare) && !bare.includes('/*');
 }
 
 function begin(prompt: Interface, statement: string): void {
@@ -92,8 +88,11 @@ async function readHistory(file: string): Promise<string[]> {
 }
 
 async function remember(file: string, statement: string): Promise<void> {
+  const line = statement.replaceAll(/\s*\n\s*/g, ' ');
+  // A comment up to the end of its line would swallow what followed it.
+  if (standingOf(line) !== 'complete') return;
   try {
-    await appendFile(file, `${statement.replaceAll(/\s*\n\s*/g, ' ')}\n`, { mode: 0o600 });
+    await appendFile(file, `${line}\n`, { mode: 0o600 });
   } catch {
     // A read-only directory: the prompt works all the same.
   }

@@ -2,6 +2,7 @@ import { createLogUpdate } from 'log-update';
 import picocolors from 'picocolors';
 import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
+import { type Redact, redactor, unmistakable } from '../redact.js';
 import { wrapped } from './wrapped.js';
 
 export type Colors = ReturnType<typeof picocolors.createColors>;
@@ -12,6 +13,7 @@ export class Output {
   /** Colours for data; none into a pipe, or when `NO_COLOR` is set. */
   readonly colors: Colors;
   readonly noteColors: Colors;
+  #redact: Redact = (text) => text;
   readonly #live: ((text: string) => void) & { clear: () => void };
 
   constructor(
@@ -42,8 +44,13 @@ export class Output {
     return this.err.columns ?? 100;
   }
 
+  /** From now on, nothing that is written holds these. Whoever meets a secret takes it out; this is the net below. */
+  hide(secrets: readonly string[]): void {
+    this.#redact = redactor(unmistakable(secrets));
+  }
+
   data(text: string): void {
-    this.out.write(`${text}\n`);
+    this.write(`${text}\n`);
   }
 
   /** Data in words: no line is wider than the terminal, unless a single word is. A pipe gets it as it is. */
@@ -52,18 +59,18 @@ export class Output {
   }
 
   /** Data as it comes, without a line feed; false when the reader cannot keep up. */
-  readonly write = (text: string): boolean => this.out.write(text);
+  readonly write = (text: string): boolean => this.out.write(this.#redact(text));
 
   readonly drained = (): Promise<unknown> => once(this.out, 'drain');
 
   note(text: string): void {
     if (this.isLive) this.#live.clear();
-    this.err.write(`${text}\n`);
+    this.err.write(this.#redact(`${text}\n`));
   }
 
   /** Draws over what was drawn before; on a terminal only. */
   live(text: string): void {
-    if (this.isLive) this.#live(text);
+    if (this.isLive) this.#live(this.#redact(text));
   }
 
   clearLive(): void {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { clientOf, faultOf, KEY, PAGE } from './open-client.js';
+import { clientOf, faultOf, KEY, NO_ROWS, PAGE } from './open-client.js';
 
 const PIECE = KEY.slice(0, 8);
 
@@ -17,6 +17,9 @@ const ECHOES: [string, string][] = [
   ['JSON in escapes throughout', JSON.stringify({ error: 'KEY' }).replace('KEY', escaped(KEY))],
   ['a web page', `<!doctype html><body>Bearer ${KEY}</body>`],
   ['plain text', `Bearer ${KEY} is not allowed`],
+  ['JSON of another shape', JSON.stringify({ message: `no such key: ${KEY}` }).replaceAll('/', '\\/')],
+  ['a page whose text is escaped', `<p>Bearer ${KEY.replaceAll('/', '&#x2F;').replaceAll('+', '&#43;')}</p>`],
+  ['an address', `Sign in: https://example.com/login?key=${encodeURIComponent(KEY)}`],
   ['the end of what is quoted', 'x'.repeat(300 - PIECE.length) + KEY],
   ['the end of what is quoted, after tags', `<p>${'<b>'.repeat(50)}${'x'.repeat(299 - PIECE.length)}${KEY}`],
 ];
@@ -39,6 +42,38 @@ describe('a server that echoes the key', () => {
   ])('in %s: no message holds it, nor a piece of it', async (_, body) => {
     for (const message of await messagesOf((response) => response.end(body)))
       expect(message).not.toContain(PIECE);
+  });
+
+  it.each([
+    ['as it is', KEY],
+    ['within more', `/login?key=${KEY}&x=1`],
+    ['in escapes throughout', 'ESCAPED'],
+    ['as an address has it', encodeURIComponent(KEY)],
+    ['in Base64', Buffer.from(KEY).toString('base64')],
+  ])('%s in what it is to be believed: nothing of it is stored', async (_, echo) => {
+    const job = {
+      id: echo,
+      status: echo,
+      prLink: echo,
+      model: echo,
+      source: { repository: echo, ref: echo },
+    };
+    const page = { ...NO_ROWS, views: [{ path: echo, human: 1, ai: 0, total: 1 }] };
+    const { client } = await clientOf((response, _count, { method, url }) => {
+      const answer = method === 'POST' || url.pathname.includes('/job/') ? job : page;
+      response.end(JSON.stringify(answer).replaceAll('ESCAPED', escaped(KEY)));
+    });
+    for (const value of [await client.views(PAGE), await client.job('job_1'), await client.createJob('Go')]) {
+      expect(JSON.stringify(value)).not.toContain(PIECE);
+      expect(JSON.stringify(value)).not.toContain(echo);
+      expect(JSON.stringify(value)).toContain('[redacted]');
+    }
+  });
+
+  it('leaves paths alone that only happen to hold a key as short as a word', async () => {
+    const page = { ...NO_ROWS, views: [{ path: '/secret-management\\', human: 1, ai: 0, total: 1 }] };
+    const { client } = await clientOf((response) => response.end(JSON.stringify(page)), { apiKey: 'secret' });
+    expect(await client.views(PAGE)).toEqual(page);
   });
 
   it('leaves the rest of the words readable', async () => {

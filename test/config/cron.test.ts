@@ -1,5 +1,8 @@
+import { addMinutes } from 'date-fns';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isCron, lastScheduled, nextScheduled } from '../../src/config/cron.js';
+import { tries } from '../fuzz.js';
 
 const NIGHTLY = '15 2 * * *';
 const last = (expression: string, zone: string, now: string) =>
@@ -40,5 +43,68 @@ describe('a cron expression', () => {
       expect(isCron(good), good).toBe(true);
     for (const bad of ['', 'nightly', '* * *', '0 0 0 * * *', '61 * * * *', '0 0 31 2 *', '0 0 * * 8'])
       expect(isCron(bad), bad).toBe(false);
+  });
+});
+
+describe('scheduled moments against every minute of the clock', () => {
+  const ZONES = ['UTC', 'Europe/Zurich', 'America/New_York', 'Asia/Kolkata', 'Pacific/Auckland'] as const;
+  const LEAPS = ['2026-03-08', '2026-03-29', '2026-04-05', '2026-09-27', '2026-10-25', '2026-11-01'];
+
+  /** What a clock in the zone shows: the weekday from 0 for Sunday, hour and minute. */
+  const clocks = new Map(
+    ZONES.map((timeZone) => [
+      timeZone,
+      new Intl.DateTimeFormat('en-US', {
+        ...{ timeZone, hourCycle: 'h23', weekday: 'short', hour: 'numeric', minute: 'numeric' },
+      }),
+    ]),
+  );
+  function shows(
+    zone: (typeof ZONES)[number],
+    instant: Date,
+  ): { weekday: number; hour: number; minute: number } {
+    const parts = new Map(
+      clocks
+        .get(zone)
+        ?.formatToParts(instant)
+        .map(({ type, value }) => [type, value]),
+    );
+    const weekday = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'].indexOf(parts.get('weekday') ?? '');
+    return { weekday, hour: Number(parts.get('hour')), minute: Number(parts.get('minute')) };
+  }
+
+  /** Hours that no clock of these zones leaps over or shows twice, so that the definition leaves no choice. */
+  const hours = fc.integer({ min: 4, max: 23 });
+  const minutes = fc.nat(59);
+  const schedule = fc.record({
+    minute: minutes,
+    hour: hours,
+    weekday: fc.option(fc.nat(6), { nil: undefined }),
+    zone: fc.constantFrom(...ZONES),
+    now: fc
+      .tuple(fc.constantFrom(...LEAPS), fc.integer({ min: -24 * 60, max: 48 * 60 }), fc.nat(59_999))
+      .map(([day, minute, ms]) => new Date(addMinutes(new Date(`${day}T00:00:00Z`), minute).getTime() + ms)),
+  });
+
+  it('are the last minute before, and the first after, at which a clock there shows them', () => {
+    const property = fc.property(schedule, ({ minute, hour, weekday, zone, now }) => {
+      const expression = `${minute} ${hour} * * ${weekday ?? '*'}`;
+      const isNamed = (instant: Date) => {
+        const clock = shows(zone, instant);
+        return (
+          clock.minute === minute &&
+          clock.hour === hour &&
+          (weekday === undefined || clock.weekday === weekday)
+        );
+      };
+      const thisMinute = new Date(Math.floor(now.getTime() / 60_000) * 60_000);
+      let before = thisMinute;
+      while (!isNamed(before)) before = addMinutes(before, -1);
+      let after = addMinutes(thisMinute, 1);
+      while (!isNamed(after)) after = addMinutes(after, 1);
+      expect(lastScheduled(expression, zone, now)).toEqual(before);
+      expect(nextScheduled(expression, zone, now)).toEqual(after);
+    });
+    fc.assert(property, tries(25));
   });
 });

@@ -12,6 +12,14 @@ import { tempDir } from '../temp-dir.js';
 const SMALLEST = 'baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n';
 const TEMPLATE = fileURLToPath(new URL('../../templates/workspace/readership.yaml', import.meta.url));
 
+/** A few lines that stand for a million values. */
+const BOMB = [
+  'a: &a [x,x,x,x,x,x,x,x,x,x]',
+  'b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]',
+  'c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]',
+  'd: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]',
+].join('\n');
+
 interface Files {
   readonly yaml?: string;
   readonly dotEnv?: string;
@@ -82,6 +90,13 @@ describe('readership.yaml', () => {
     expect(message).toContain('has 9 faults');
   });
 
+  it('may say a thing once, and name it again', async () => {
+    const { settings } = await load({
+      yaml: `${SMALLEST}mail: { from: a@example.com }\nreports: { weekly: { to: &team [b@example.com] }, improve: { to: *team } }\n`,
+    });
+    expect(settings.reports.improve.to).toEqual(['b@example.com']);
+  });
+
   it('that is empty lacks both that it needs', async () => {
     const message = await faultsIn('# nothing yet\n');
     expect(message).toContain('baseUrl: is missing');
@@ -93,6 +108,9 @@ describe('readership.yaml', () => {
     ['a key twice', `${SMALLEST}baseUrl: https://b.example\n`, /:3 {2}/],
     ['a tab for indentation', 'projects:\n\t- id: prj_1\n', /:2 {2}/],
     ['an asterisk that YAML takes for an alias', `${SMALLEST}improve:\n  exclude: [**/drafts]\n`, /:4 {2}/],
+    ['keys that are no text', `${SMALLEST}1: 2\nhistory:\n  ? [a]\n  : 3\n: 4\n`, /:3 .*\n.*:5 .*\n.*:7 /],
+    ['a second document', `${SMALLEST}---\ncolour: red\n`, /:3 {2}a second document begins here/],
+    ['aliases that expand without end', BOMB, /:1 {2}cannot be read: Excessive alias count/],
     ['a list at the top', '- baseUrl\n- projects\n', /:1 {2}/],
     ['plain text', 'hello', /:1 {2}/],
   ])('with %s is a fault with its line, not a crash', async (_, yaml, place) => {

@@ -16,7 +16,14 @@ it('a step that is told to stop, and leaves the rest undone without a fault, is 
   const context: StepContext = {
     ...{ settings, projects: settings.projects, warehouse, workspaceDir: undefined },
     ...{ lakeDir: undefined, shard: undefined },
-    ...{ historyFile: '', reportsDir: '', clientOf: unused, transport: unused, returnUnused: unused, observer: {} },
+    ...{
+      historyFile: '',
+      reportsDir: '',
+      clientOf: unused,
+      transport: unused,
+      returnUnused: unused,
+      observer: {},
+    },
     ...{ now: () => new Date('2026-11-18T05:00:00Z'), signal: stop.signal },
   };
   const runner = new StepRunner(context);

@@ -1,0 +1,202 @@
+import fc from 'fast-check';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ContractError } from '../../src/api/errors/contract-error.js';
+import { RefusedError } from '../../src/api/errors/refused-error.js';
+import { TryLaterError } from '../../src/api/errors/try-later-error.js';
+import { UnknownOutcomeError } from '../../src/api/errors/unknown-outcome-error.js';
+import type { Client } from '../../src/api/client.js';
+import { agentJobSchema, viewsResponseSchema } from '../../src/api/schema.js';
+import { tries } from '../fuzz.js';
+import { serve } from '../serve.js';
+import { KEY, openClient, PAGE } from './open-client.js';
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+const COUNT = fc.oneof(
+  fc.nat(1_000),
+  fc.double(),
+  fc.constantFrom(-1, 0.5, 2 ** 53, 2 ** 53 - 1, 1e308, '7', null, true, [], {}),
+);
+const WORD = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 12 }),
+  fc.constantFrom('__proto__', 'constructor', 'toString', '/a', KEY, `Bearer ${KEY}`, `x${KEY}y`),
+  COUNT,
+);
+const COUNTS = { human: COUNT, ai: COUNT, total: COUNT };
+const VIEWS = fc.record(
+  {
+    totals: fc.oneof(fc.record(COUNTS, { requiredKeys: [] }), WORD),
+    views: fc.oneof(
+      fc.array(fc.record({ path: WORD, ...COUNTS }, { requiredKeys: ['path'] }), { maxLength: 3 }),
+      WORD,
+    ),
+    hasMore: fc.oneof(fc.boolean(), WORD),
+  },
+  { requiredKeys: [] },
+);
+const GOOD_COUNTS = fc.record({ human: fc.nat(), ai: fc.nat(), total: fc.nat() });
+const GOOD_VIEWS = fc.record({
+  totals: GOOD_COUNTS,
+  views: fc.array(
+    fc.tuple(fc.string(), GOOD_COUNTS).map(([path, counts]) => ({ path, ...counts })),
+    { maxLength: 3 },
+  ),
+  hasMore: fc.boolean(),
+});
+const JOB = fc.record(
+  {
+    ...{ id: WORD, status: WORD, prLink: WORD, model: WORD, createdAt: WORD, archivedAt: WORD },
+    source: fc.oneof(fc.record({ repository: WORD, ref: WORD }, { requiredKeys: [] }), WORD),
+  },
+  { requiredKeys: ['id', 'status'] },
+);
+const ERROR = fc.record(
+  { error: WORD, message: WORD, details: fc.oneof(WORD, fc.array(fc.record({ message: WORD }))) },
+  { requiredKeys: [] },
+);
+
+/** JSON as no library writes it: any character as an escape, a prototype's keys, numbers that no double holds. */
+const anyJson = fc
+  .tuple(
+    fc.oneof(VIEWS, GOOD_VIEWS, JOB, ERROR, fc.jsonValue()),
+    fc.nat(3),
+    fc.constantFrom(
+      '',
+      '"__proto__": {"polluted": 1},',
+      '"constructor": {"prototype": {"polluted": 1}},',
+      '"x": 1e999,',
+    ),
+  )
+  .map(([value, escaping, more]) => {
+    const text = JSON.stringify(value)
+      .replace(/^\{(?=.)/, `{${more}`)
+      .replace(/,\}$/, '}');
+    if (escaping > 1) return text;
+    const escaped = (character: string) =>
+      escaping === 0 ? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}` : `\\${character}`;
+    return text.replaceAll(escaping === 0 ? /[a-z](?=[^"]*"[,}:\]])/g : /\//g, escaped);
+  });
+
+const anyBody = fc
+  .tuple(
+    fc.oneof(
+      { arbitrary: anyJson, weight: 5 },
+      { arbitrary: fc.string({ unit: 'binary' }), weight: 1 },
+      {
+        arbitrary: fc.constantFrom(
+          `<html><a href="/login?key=${encodeURIComponent(KEY)}">${KEY.replaceAll('/', '&#x2F;')}</a>`,
+          Buffer.from(KEY).toString('base64'),
+          '['.repeat(100_000),
+          `{"totals":${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}}`,
+        ),
+        weight: 1,
+      },
+    ),
+    fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { freq: 3 }),
+    fc.array(fc.tuple(fc.nat(400), fc.nat(255)), { maxLength: 2 }),
+  )
+  .map(([text, cutAt, flips]) => {
+    const bytes = Buffer.from(text);
+    // Flipped bits make UTF-8 invalid, and JSON all but right.
+    for (const [at, byte] of flips) if (at < bytes.length) bytes[at] = byte;
+    return cutAt === null ? bytes : bytes.subarray(0, Math.floor(bytes.length * cutAt));
+  });
+
+const anyAnswer: fc.Arbitrary<Answer> = fc.record({
+  status: fc.oneof(
+    { arbitrary: fc.constantFrom(200, 201, 202), weight: 4 },
+    {
+      arbitrary: fc.constantFrom(300, 307, 400, 401, 402, 403, 404, 409, 418, 429, 500, 502, 503),
+      weight: 1,
+    },
+  ),
+  headers: fc.record(
+    {
+      'retry-after': fc.constantFrom(
+        '0',
+        '5',
+        '99999999999',
+        '-1',
+        'soon',
+        'Wed, 18 Nov 2026 05:00:01 GMT',
+        KEY,
+      ),
+      'content-type': fc.constantFrom('application/json', 'text/html; charset=latin1', KEY),
+      location: fc.constant(`/?key=${KEY}`),
+      'www-authenticate': fc.constant(`Bearer error="${KEY}"`),
+    },
+    { requiredKeys: [] },
+  ),
+  body: anyBody,
+});
+
+const DOCUMENTED = [ContractError, RefusedError, TryLaterError, UnknownOutcomeError];
+const FORMS = [
+  KEY,
+  encodeURIComponent(KEY),
+  KEY.replaceAll('/', '&#x2F;'),
+  Buffer.from(KEY).toString('base64'),
+];
+
+describe('whatever a server answers', () => {
+  let baseUrl: string;
+  let answer: Answer;
+  beforeAll(async () => {
+    const server = await serve((_, response) => {
+      response.writeHead(answer.status, answer.headers).end(answer.body);
+    });
+    ({ baseUrl } = server);
+  });
+
+  /** What becomes of a request that is answered so. A client of its own: after a 429, none would send another. */
+  async function came<Value>(anyOne: Answer, ask: (client: Client) => Promise<Value>) {
+    answer = anyOne;
+    const client = openClient(baseUrl, { retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 } });
+    try {
+      return { value: await ask(client) };
+    } catch (error) {
+      return { error };
+    } finally {
+      await client.close();
+    }
+  }
+
+  const REQUESTS = [
+    ['a page of views', viewsResponseSchema, (client: Client) => client.views(PAGE)],
+    ['a job', agentJobSchema, (client: Client) => client.job('job_1')],
+    ['a created job', agentJobSchema, (client: Client) => client.createJob('Improve /a')],
+    ['a job with a message', agentJobSchema, (client: Client) => client.sendMessage('job_1', 'Shorter')],
+  ] as const;
+
+  it.each(REQUESTS)(
+    '%s fits its schema, or is a documented error, and neither holds the key',
+    async (_, schema, ask) => {
+      const property = fc.asyncProperty(anyAnswer, async (anyOne) => {
+        const end = await came<unknown>(anyOne, ask);
+        const text = 'error' in end ? String(end.error) : JSON.stringify(end.value);
+        for (const form of FORMS) expect(text).not.toContain(form);
+        expect({}).not.toHaveProperty('polluted');
+        if ('value' in end) expect(schema.parse(end.value)).toEqual(end.value);
+        else {
+          expect(DOCUMENTED.map((documented) => end.error instanceof documented)).toContain(true);
+          // eslint-disable-next-line no-control-regex
+          expect(text).not.toMatch(/[\u0000-\u001f\u007f-\u009f]/);
+        }
+      });
+      await fc.assert(property, tries(300));
+    },
+  );
+
+  it('a created job whose answer cannot be read is unknown, never taken for not created', async () => {
+    const unreadable = anyAnswer.filter(({ status }) => status < 300 || status >= 500);
+    const property = fc.asyncProperty(unreadable, async (anyOne) => {
+      const end = await came({ ...anyOne, headers: {} }, (client) => client.createJob('Improve /a'));
+      if ('error' in end) expect(end.error).toBeInstanceOf(UnknownOutcomeError);
+    });
+    await fc.assert(property, tries(200));
+  });
+});

@@ -1,0 +1,176 @@
+import fc from 'fast-check';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { loadConfiguration } from '../../src/config/load.js';
+import { ConfigurationError } from '../../src/errors.js';
+import { tries } from '../fuzz.js';
+import { tempDir } from '../temp-dir.js';
+
+const EXAMPLE = await readFile(
+  fileURLToPath(new URL('../../templates/workspace/readership.yaml', import.meta.url)),
+  'utf8',
+);
+
+let directory: string;
+beforeAll(async () => {
+  directory = await tempDir();
+});
+
+/** The faults of a file; none when it can be used. Anything thrown but a `ConfigurationError` fails the test. */
+async function faultsOf(yaml: string): Promise<{ line: number; words: string }[]> {
+  await writeFile(join(directory, 'readership.yaml'), yaml);
+  try {
+    await loadConfiguration(undefined, directory, {});
+    return [];
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(error).toHaveProperty('exitCode', 2);
+    const [head = '', ...list] = String(error).split('\n');
+    expect(head).toMatch(list.length === 1 ? /has a fault:$/ : new RegExp(`has ${list.length} faults:$`));
+    return list.map((text) => {
+      const [, line, words = ''] = /^ {2}readership\.yaml:(\d+) {2}(.+)$/.exec(text) ?? [];
+      expect(words, text).not.toBe('');
+      return { line: Number(line), words };
+    });
+  }
+}
+
+/** That whatever is wrong with a file is said with a line that it has, and without the library's own words for bugs. */
+async function expectFaultsWithLines(yaml: string): Promise<void> {
+  const lines = yaml.split(/\r\n|\r|\n/).length;
+  for (const { line, words } of await faultsOf(yaml)) {
+    expect(line).toBeGreaterThanOrEqual(1);
+    expect(line).toBeLessThanOrEqual(lines);
+    expect(words).not.toMatch(/undefined|\[object|at .*:\d+:\d+|TypeError|ReferenceError|parseAll/);
+  }
+}
+
+describe('any configuration file', () => {
+  const piece = fc.constantFrom(
+    ...[
+      'baseUrl',
+      'projects',
+      'id',
+      'history',
+      'start',
+      'improve',
+      'exclude',
+      'mail',
+      '__proto__',
+      'constructor',
+    ],
+    ...[
+      ': ',
+      ':',
+      '- ',
+      '\n',
+      '\n  ',
+      '\n    ',
+      '[',
+      ']',
+      '{',
+      '}',
+      ', ',
+      '? ',
+      '| ',
+      '>-',
+      '"',
+      "'",
+      '#',
+      '\t',
+      '\r\n',
+    ],
+    ...[
+      '&a ',
+      '*a',
+      '<<: ',
+      '!!binary ',
+      '!!set ',
+      '!!float ',
+      '!x ',
+      '---',
+      '...',
+      '%YAML 1.1',
+      '@',
+      '`',
+      '\\',
+      '\0',
+    ],
+    ...[
+      'https://a.example',
+      'prj_1',
+      '1',
+      '.nan',
+      '.inf',
+      '0x10',
+      '2026-01-01',
+      'auto',
+      'null',
+      '~',
+      'true',
+      '日',
+      '\ufeff',
+    ],
+  );
+  const words = fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join(''));
+  const values = fc.jsonValue().map((value) => stringify(value));
+
+  it('is used, or each of its faults is told with its line', async () => {
+    const anyYaml = fc.oneof(words, fc.string({ unit: 'binary' }), values);
+    await fc.assert(fc.asyncProperty(anyYaml, expectFaultsWithLines), tries(500));
+  });
+
+  it('that was a good one before it was damaged, too', async () => {
+    const lines = EXAMPLE.replaceAll(/^# (?=\S+:)/gm, '').split('\n');
+    const change = fc.tuple(
+      fc.nat(lines.length - 1),
+      fc.nat(80),
+      fc.nat(3),
+      fc.oneof(piece, fc.constant('')),
+    );
+    const property = fc.asyncProperty(fc.array(change, { minLength: 1, maxLength: 4 }), async (changes) => {
+      const damaged = [...lines];
+      for (const [index, at, width, put] of changes) {
+        const line = damaged[index] ?? '';
+        damaged[index] = line.slice(0, at) + put + line.slice(at + width);
+      }
+      await expectFaultsWithLines(damaged.join('\n'));
+    });
+    await fc.assert(property, tries(500));
+  });
+
+  it('has all its faults told together, each once, whichever they are', async () => {
+    /** Settings with a value that none of them takes. */
+    const FAULTY = {
+      history: [
+        'start: yesterday',
+        'settleDays: -1',
+        'requestsPerHour: 0',
+        'concurrency: 33',
+        'maxWait: 2 weeks',
+      ],
+      improve: ['mode: maybe', 'readingShare: 2', 'exclude: /a', 'askWhenNoChange: 1', 'maxPromptLength: 1'],
+      schedule: ['timezone: Mars', 'export: nightly', 'report: 61 * * * *'],
+      poll: ['minDelay: 5', 'maxdelay: 5m'],
+      reports: ['firstDayOfWeek: noday', 'patienceHours: -1', 'weekly: []'],
+      alerts: ['to: ops', 'pingUrl: ping.example.com'],
+    };
+    const section = ([name, settings]: [string, string[]]) =>
+      fc
+        .subarray(settings, { minLength: 1 })
+        .map((chosen) => [`${name}:`, ...chosen.map((one) => `  ${one}`)]);
+    const sections = fc
+      .subarray(Object.entries(FAULTY))
+      .chain((chosen) => fc.tuple(...chosen.map(section)))
+      .chain((chosen) => fc.shuffledSubarray(chosen, { minLength: chosen.length }));
+    const property = fc.asyncProperty(sections, async (chosen) => {
+      const lines = ['baseUrl: https://a.example', 'projects: [{ id: prj_1 }]', ...chosen.flat()];
+      const expected = lines.flatMap((line, index) => (line.startsWith('  ') ? [index + 1] : []));
+      expect((await faultsOf(lines.join('\n'))).map(({ line }) => line)).toEqual(expected);
+    });
+    await fc.assert(property, tries(100));
+  });
+});

@@ -1,0 +1,149 @@
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import fc from 'fast-check';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ask } from '../../src/sql/answer.js';
+import { runPrompt } from '../../src/sql/prompt.js';
+import { tries } from '../fuzz.js';
+import { tempDir } from '../temp-dir.js';
+
+interface Session {
+  /** What was asked, in order. */
+  readonly asked: readonly string[];
+  readonly shown: string;
+}
+
+/** What a prompt does with what is typed, or comes piece by piece, until its end. */
+async function typed(
+  pieces: readonly (string | Uint8Array)[],
+  {
+    historyFile = '/nowhere/history',
+    answer = () => Promise.resolve(),
+  }: Partial<Parameters<typeof runPrompt>[0]> = {},
+): Promise<Session> {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const asked: string[] = [];
+  const shown = text(output);
+  const ended = runPrompt({
+    ...{ input, output, historyFile, interrupt: () => undefined },
+    answer: (sql) => {
+      asked.push(sql);
+      return answer(sql);
+    },
+  });
+  for (const piece of pieces) input.write(piece);
+  input.end();
+  await ended;
+  output.end();
+  return { asked, shown: await shown };
+}
+
+describe('the prompt', () => {
+  it('asks a statement when its semicolon ends a line, however many lines it has', async () => {
+    const { asked, shown } = await typed(['SELECT 1\n', "  || 'a;\n", "b';\nSELECT 2; SELECT 3;\nSELECT 4"]);
+    expect(asked).toEqual(["SELECT 1\n  || 'a;\nb';", 'SELECT 2; SELECT 3;']);
+    expect(shown).toContain('sql> ');
+    expect(shown).toContain('  -> ');
+  });
+
+  it.each(['$$a;\nb$$', "E'\\';\n'", '/* /* */ ;\n*/ 1', '"a;\n"'])(
+    'takes %j for one statement',
+    async (part) => {
+      const { asked } = await typed([`SELECT ${part};\n`]);
+      expect(asked).toEqual([`SELECT ${part};`]);
+    },
+  );
+
+  it('asks nothing for comments and empty lines', async () => {
+    const { asked } = await typed(['-- a question;\n\n;\nSELECT 1;\n']);
+    expect(asked).toEqual(['SELECT 1;']);
+  });
+
+  it.each(['exit', '.quit', '\\q', 'EXIT'])(
+    'is left by %s, but not in the middle of a statement',
+    async (word) => {
+      expect((await typed([`SELECT 1;\n${word}\nSELECT 2;\n`])).asked).toEqual(['SELECT 1;']);
+      expect((await typed([`SELECT\n${word}\n;\n`])).asked).toEqual([`SELECT\n${word}\n;`]);
+    },
+  );
+
+  it.each(['help', '\\?'])('explains itself on %s', async (word) => {
+    const { asked, shown } = await typed([`${word}\n`]);
+    expect(asked).toEqual([]);
+    expect(shown.split('End a statement with a semicolon')).toHaveLength(3);
+  });
+
+  it('shows a fault, and goes on', async () => {
+    const answer = (sql: string) =>
+      sql.includes('1') ? Promise.reject(new Error('no such table')) : Promise.resolve();
+    const { asked, shown } = await typed(['SELECT 1;\nSELECT 2;\n'], { answer });
+    expect(asked).toHaveLength(2);
+    expect(shown).toContain('no such table\n');
+  });
+
+  it('remembers each statement as a line that says the same, newest first', async () => {
+    const historyFile = join(await tempDir(), '.sql_history');
+    await typed(['SELECT\n  1;\nSELECT 1 -- one\n, 2;\n'], { historyFile });
+    await typed(['SELECT 3;\n'], { historyFile });
+    expect(await readFile(historyFile, 'utf8')).toBe('SELECT 1;\nSELECT 3;\n');
+    // The arrow up of a terminal, as readline hands it on.
+    const { asked } = await typed(['SELECT 4;\n'], { historyFile });
+    expect(asked).toEqual(['SELECT 4;']);
+  });
+});
+
+describe('whatever is typed', () => {
+  let connection: DuckDBConnection;
+  beforeAll(async () => {
+    connection = await (await DuckDBInstance.create(':memory:')).connect();
+  });
+
+  const value = fc.oneof(
+    fc.constantFrom("'a;b'", "'it''s;\n'", "E'\\';\n--'", '$$;\n$$', '$x$ /* ; $$ $x$', '1', '1.5'),
+    fc
+      .string({ unit: fc.constantFrom('a', ';', '\n', '-', '/', '*', '$', '"', '\\', 'é') })
+      .map((body) => `'${body}'`),
+  );
+  const space = fc.constantFrom(' ', '\n', ' -- ;\'"\n', '/* ;\n*/', " /* /* ;\n */ ' */\n");
+  const statement = fc
+    .array(fc.tuple(space, value, space), { minLength: 1, maxLength: 4 })
+    .map((values) => `SELECT${values.map((parts) => parts.join('')).join(',')}`);
+  const ending = fc.constantFrom(';', ';\n', ';;\n', '; -- end;\n');
+  const script = fc.array(fc.tuple(statement, ending), { minLength: 1, maxLength: 4 });
+
+  it('is asked as the statements it is made of, whole and in order, however it arrives', async () => {
+    const property = fc.asyncProperty(script, fc.integer({ min: 1, max: 30 }), async (statements, length) => {
+      // Those that end within a line are asked together with the rest of it.
+      const expected: { sql: string; count: number }[] = [];
+      let before = { sql: '', count: 0 };
+      for (const [index, [sql, end]] of statements.entries()) {
+        before = { sql: before.sql + sql + end, count: before.count + 1 };
+        if (!end.endsWith('\n') && index < statements.length - 1) continue;
+        expected.push({ ...before, sql: before.sql.replace(/\n$/, '') });
+        before = { sql: '', count: 0 };
+      }
+      const whole = `${statements.flat().join('')}\n`;
+      const { asked } = await typed(whole.match(new RegExp(`[^]{1,${length}}`, 'g')) ?? []);
+      expect(asked).toEqual(expected.map(({ sql }) => sql));
+      for (const { sql, count } of expected)
+        expect((await connection.extractStatements(sql)).count).toBe(count);
+    });
+    await fc.assert(property, tries(300));
+  });
+
+  it('never breaks it, even random bytes', async () => {
+    const answer = async (sql: string) => {
+      const answered = await ask(connection, sql);
+      if (answered !== undefined) for await (const batch of answered.batches) expect(batch).toBeDefined();
+    };
+    const bytes = fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.string({ unit: 'binary', maxLength: 200 }));
+    const pieces = fc.array(fc.oneof(bytes, fc.constantFrom(';\n', 'SELECT 1;\n')), { maxLength: 8 });
+    const property = fc.asyncProperty(pieces, async (pieces) => {
+      expect((await typed(pieces, { answer })).shown).toContain('sql> ');
+    });
+    await fc.assert(property, tries(300));
+  });
+});
