@@ -37,6 +37,7 @@ Examples:
   readership export                                       all that is due
   readership export --plan                                what that would cost
   readership export --from 2026-01-01 --to 2026-01-31     what is due of January
+  readership export --shard 2/8                           of the second of eight parts of the projects
 ${ENVIRONMENT_HELP}`,
     )
     .action((options: ExportOptions) => act((runtime) => runExport(options, runtime)));

@@ -32,7 +32,8 @@ export function declareRun(program: Command, act: Act): void {
 Examples:
   readership run --sandbox          see it all work, without an account
   readership run                    once a night, from cron
-  readership run --wait 10m         and stay until the agents are done`,
+  readership run --wait 10m         and stay until the agents are done
+  readership run --shard 2/8        on the second of eight machines: docs/scale.md`,
     )
     .action((options: RunOptions) => act((runtime) => run(options, runtime)));
 }
