@@ -7,7 +7,7 @@ import type { Transition } from '../agents/transitions.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from './columns.js';
-import { plainText } from '../terminal/plain-text.js';
+import { plainLine, plainText } from '../terminal/plain-text.js';
 
 /** Notes in a list are cut to this. */
 const NOTE_LENGTH = 48;
@@ -23,13 +23,13 @@ const COLUMNS: readonly Column[] = [
 export const jobLines = (jobs: readonly Job[], width: number): string[] =>
   alignedLines(
     COLUMNS,
-    jobs.map((job) => [String(job.id), stateOf(job), job.path, shortOutcome(job)].map(plainText)),
+    jobs.map((job) => [String(job.id), stateOf(job), job.path, shortOutcome(job)].map(plainLine)),
     width,
   );
 
 /** A job in a line, as things happen. */
 export const jobLine = (job: Job): string =>
-  plainText(`job ${job.id}  ${stateOf(job)}  ${job.path}  ${outcomeOf(job)}`.trimEnd());
+  plainLine(`job ${job.id}  ${stateOf(job)}  ${job.path}  ${outcomeOf(job)}`.trimEnd());
 
 /** How an end is called that a follow-up has since reopened. */
 const PAST: ReadonlySet<string> = new Set(ENDED_STATUSES);
@@ -83,7 +83,7 @@ function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value:
     ['asked next', next_poll_at && moment(next_poll_at)],
     ['note', job.note],
   ];
-  return facts.flatMap(([name, value]) => (value === null ? [] : [[name, value]]));
+  return facts.flatMap(([name, value]) => (value === null ? [] : [[name, plainLine(value)]]));
 }
 
 const section = (title: string, lines: readonly string[]): string[] =>

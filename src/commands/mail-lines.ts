@@ -6,7 +6,7 @@ import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext } from '../schedule/context.js';
 import type { LoopOutcome } from '../schedule/loop.js';
 import type { HeldReport } from '../schedule/steps/report.js';
-import { plainText } from '../terminal/plain-text.js';
+import { plainLine } from '../terminal/plain-text.js';
 import type { Runtime } from './runtime.js';
 
 /** The mails of a run, for people: what nobody knows first, then what was sent, and what waits. */
@@ -39,9 +39,9 @@ export async function mailLines(
 export function deliveryLine(delivery: Delivery, { output, workingDirectory }: Runtime): string {
   const { red, yellow, cyan } = output.colors;
   const { report, period, recipient, state, via, next_attempt_at, note } = delivery;
-  const what = plainText(`${report} ${period} to ${recipient}`);
-  const words = plainText(note ?? '').replaceAll('\n', ' ');
-  const again = `readership report ${report} --period ${period} --send --force --to ${plainText(recipient)}`;
+  const what = plainLine(`${report} ${period} to ${recipient}`);
+  const words = plainLine(note ?? '');
+  const again = `readership report ${report} --period ${period} --send --force --to ${plainLine(recipient)}`;
   switch (state) {
     case 'sent':
       return via === 'outbox' && note !== null
@@ -64,7 +64,7 @@ export function deliveryLine(delivery: Delivery, { output, workingDirectory }: R
 
 /** For a delivery that was made before. */
 export const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>
-  plainText(
+  plainLine(
     `${report} ${period} to ${recipient}: had it${settled_at === null ? '' : ` on ${moment(settled_at)}`}, not sent again`,
   );
 

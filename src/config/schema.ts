@@ -31,9 +31,12 @@ const httpUrl = z
     'holds a user name or password; secrets belong in the environment',
   );
 
+/** Stands in subjects and headings. */
+const oneLine = z.string().regex(/^[^\p{Cc}\p{Zl}\p{Zp}]+$/u, 'write some text on one line');
+
 const projectSchema = z.strictObject({
-  id: z.string().min(1).describe('project id, from the API keys page of the dashboard'),
-  name: z.string().min(1).optional(),
+  id: oneLine.describe('project id, from the API keys page of the dashboard'),
+  name: oneLine.optional(),
   siteUrl: httpUrl.optional(),
   apiKeyEnv: z
     .string()

@@ -1,5 +1,5 @@
 import type { Json } from '@duckdb/node-api';
-import { plainText } from '../terminal/plain-text.js';
+import { plainLine } from '../terminal/plain-text.js';
 import type { Answer, AnswerColumn } from './answer.js';
 import { csvCell, jsonValue, textOf } from './cells.js';
 import { tableText, type TableStyle } from './table.js';
@@ -64,4 +64,4 @@ const markdownHead = (columns: readonly AnswerColumn[]): string[] => [
 ];
 
 const markdownLine = (cells: readonly string[]): string =>
-  `| ${cells.map((text) => plainText(text.replaceAll('\n', ' ')).replaceAll('\\', '\\\\').replaceAll('|', '\\|')).join(' | ')} |`;
+  `| ${cells.map((text) => plainLine(text).replaceAll('\\', '\\\\').replaceAll('|', '\\|')).join(' | ')} |`;

@@ -90,6 +90,16 @@ describe('readership.yaml', () => {
     expect(message).toContain('has 9 faults');
   });
 
+  it.each(['"Acme\\nBcc: eve@example.com"', '"Acme\\e[2J"', '"Acme\\L"', '""'])(
+    'calls no project %s: its name stands in subjects',
+    async (name) => {
+      const message = await faultsIn(
+        `baseUrl: https://a.example\nprojects:\n  - id: prj_1\n    name: ${name}\n`,
+      );
+      expect(message).toContain(':4  projects[0].name: write some text on one line');
+    },
+  );
+
   it('may say a thing once, and name it again', async () => {
     const { settings } = await load({
       yaml: `${SMALLEST}mail: { from: a@example.com }\nreports: { weekly: { to: &team [b@example.com] }, improve: { to: *team } }\n`,

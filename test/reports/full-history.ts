@@ -13,12 +13,24 @@ const HOSTILE_PATHS = [
   '/a\r\nForged line',
 ];
 
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+/** A text in SQL, which has no other way to write the character zero. */
+const literal = (text: string): string =>
+  `('${text.replaceAll("'", "''").replaceAll('\0', "' || chr(0) || '")}')`;
 
 /** A history with which every section of every report is full, and hostile paths are in most of them. */
 export async function fullHistory(): Promise<TestHistory> {
   const history = await siteHistory({ pages: 100 });
-  const paths = HOSTILE_PATHS.map((path, index) => `(${literal(path)}, ${index})`).join(', ');
+  await addHostile(history, HOSTILE_PATHS, 'The connection was reset\nForged line');
+  return history;
+}
+
+/** Gives the paths views of all kinds, jobs in all states, with that note, and places among the pages left out. */
+export async function addHostile(
+  history: TestHistory,
+  hostilePaths: readonly string[],
+  note: string,
+): Promise<void> {
+  const paths = hostilePaths.map((path, index) => `(${literal(path)}, ${index})`).join(', ');
   await history.run(`
     INSERT INTO page_views
     SELECT 'prj_1', day::DATE, path, 10 + 400 * (index % 2), 410 - 400 * (index % 2), 420
@@ -33,15 +45,15 @@ export async function fullHistory(): Promise<TestHistory> {
     const state = states[index % states.length] ?? '';
     const pullRequest = index % 7 === 1 ? `'https://github.com/acme/docs/pull/${index}'` : 'NULL';
     const ended = ['active', 'unconfirmed'].includes(state) ? 'NULL' : `TIMESTAMP '2026-11-16'`;
-    return `(${index + 1}, ${literal(HOSTILE_PATHS[index % HOSTILE_PATHS.length] ?? '')}, '${state}', ${pullRequest}, ${ended})`;
+    return `(${index + 1}, ${literal(hostilePaths[index % hostilePaths.length] ?? '')}, '${state}', ${pullRequest}, ${ended})`;
   });
   await history.run(`
     INSERT INTO agent_jobs BY NAME
     SELECT
       *, 'prj_1' AS project, 'number 3 in sustained reading: 1,204 human and 870 AI views in a median week of the last 8' AS reason,
-      'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at, 'The connection was reset' || chr(10) || 'Forged line' AS note
+      'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at, ${literal(note)} AS note
     FROM (VALUES ${jobs.join(', ')}) AS job (id, path, state, pr_link, ended_at)`);
-  const choices = HOSTILE_PATHS.flatMap((path, index) => [
+  const choices = hostilePaths.flatMap((path, index) => [
     `(${literal(path)}, ${index % 2 === 0}, 'has job ${index}')`,
     `(${literal(`/skipped-${index}`)}, false, 'excluded by improve.exclude')`,
   ]);
@@ -49,5 +61,4 @@ export async function fullHistory(): Promise<TestHistory> {
     INSERT INTO page_choices
     SELECT 'prj_1', path, TIMESTAMP '2026-11-17', is_flagged, why, 1204, 870
     FROM (VALUES ${choices.join(', ')}) AS choice (path, is_flagged, why)`);
-  return history;
 }

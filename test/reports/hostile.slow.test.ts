@@ -1,0 +1,194 @@
+import fc from 'fast-check';
+import PostalMime from 'postal-mime';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { compose } from '../../src/mail/message.js';
+import { type RenderedReport, renderReport } from '../../src/reports/render.js';
+import { tries } from '../fuzz.js';
+import { address, sender } from '../mail/letters.js';
+import { addHostile } from './full-history.js';
+import { siteHistory, type TestHistory } from './history.js';
+
+const NOW = new Date('2026-11-18T09:00:00Z');
+
+let history: TestHistory;
+beforeAll(async () => {
+  history = await siteHistory({ pages: 100 });
+});
+afterAll(() => {
+  history.close();
+});
+
+interface Surroundings {
+  readonly paths: readonly string[];
+  readonly note: string;
+  readonly projectName: string;
+}
+
+/** A report over a history with these paths in every section of it. */
+async function rendered(report: string, { paths, note, projectName }: Surroundings): Promise<RenderedReport> {
+  await history.run('BEGIN');
+  try {
+    await addHostile(history, paths, note);
+    const project = { id: 'prj_1', name: projectName, siteUrl: 'https://docs.example.com' };
+    return await renderReport({ reader: history.reader, name: report, project, now: NOW });
+  } finally {
+    await history.run('ROLLBACK');
+  }
+}
+
+const mailOf = async ({ mail }: RenderedReport) => {
+  if (mail === null) throw new Error('no mail');
+  const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: 'docs@example.com' };
+  const letterhead = {
+    from: sender('Readership <readership@example.com>'),
+    unsubscribe: address('leave@example.com'),
+  };
+  return PostalMime.parse((await compose(key, mail, letterhead, NOW)).bytes);
+};
+
+const PATHS = 9;
+const HARMLESS: Surroundings = {
+  paths: Array.from({ length: PATHS }, (_, index) => `/page-${index}`),
+  note: 'The connection was reset',
+  projectName: 'Acme Docs',
+};
+
+const UNSEEN = /[\p{Cf}\p{Zl}\p{Zp}]|(?![\n\t])\p{Cc}/u;
+
+const piece = fc.constantFrom(
+  ...[
+    '<script>alert(1)</script>',
+    '<img src=x onerror=alert(1)>',
+    '</td></table>',
+    '<!--',
+    '-->',
+    '<a href=//evil>',
+  ],
+  ...[
+    '"',
+    "'",
+    '`',
+    '=',
+    '&',
+    '&lt;',
+    '&quot;',
+    '<',
+    '>',
+    '{{',
+    '}}',
+    '{{{',
+    '{{path}}',
+    '{{> layouts/page}}',
+    '$&',
+    '$1',
+  ],
+  ...[
+    '\n',
+    '\r\n',
+    '\r',
+    '\t',
+    '\0',
+    '\u2028',
+    '\u2029',
+    '\u0085',
+    '\v',
+    '\f',
+    '\u001b[31m',
+    '\u200b',
+    '\ufeff',
+  ],
+  ...['\u202e', '\u2066', '\u2069', '\u061c', '\u200f', '\ue000', '\u{e0041}', '日本', '🦆', 'é', 'ﷺ'],
+  ...[
+    'Bcc: eve@example.com',
+    '\r\n\r\n',
+    '\n.\n',
+    '--',
+    '# heading',
+    '[x](javascript:alert(1))',
+    '|',
+    '\\',
+    'cid:',
+    '%0d%0a',
+  ],
+  ...[
+    'javascript:alert(1)',
+    '//evil.example/',
+    '/\\evil',
+    '?',
+    '#',
+    'x'.repeat(100),
+    '/docs',
+    'url(x)',
+    'expression(',
+  ],
+);
+const text = fc.oneof(
+  fc.array(piece, { minLength: 1, maxLength: 8 }).map((pieces) => pieces.join('')),
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 60 }),
+);
+const path = fc.tuple(fc.constantFrom('/', '', '//', '/docs/'), text).map((parts) => parts.join(''));
+const surroundings: fc.Arbitrary<Surroundings> = fc.record({
+  paths: fc.uniqueArray(path, { minLength: PATHS, maxLength: PATHS }),
+  note: text,
+  // The configuration takes no other.
+  projectName: text.filter((name) => !UNSEEN.test(name) && !/[\n\t]/.test(name)),
+});
+
+const TAG = /<!--[^]*?-->|<!?\/?[a-z][a-z0-9]*(?:\s+[a-z0-9:-]+(?:="[^"]*")?)*\s*\/?>/gi;
+
+const tagsOf = (html: string): string[] =>
+  Array.from(html.replaceAll(/<(style|script)>[^]*?<\/\1>/g, '').matchAll(TAG), ([tag]) => tag);
+
+/** Tags without the values of their attributes, but those of which a path has more or fewer: links, breaks. */
+const skeletonOf = (html: string): string[] =>
+  tagsOf(html)
+    .map((tag) => tag.replaceAll(/="[^"]*"/g, ''))
+    .filter((tag) => !/^<\/?(?:a|bdi|wbr)\b/.test(tag));
+
+/** What is in no tag of a page, as it is read. */
+const readingOf = (html: string): string =>
+  html.replaceAll(/<(style|script)>[^]*?<\/\1>/g, '').replaceAll(TAG, '');
+
+describe.each(['weekly', 'improve'])(
+  '%s, whatever the paths, the notes and the name of the project hold',
+  (report) => {
+    let harmless: RenderedReport;
+    beforeAll(async () => {
+      harmless = await rendered(report, HARMLESS);
+    });
+
+    it('has the elements, lines and headers that it has with harmless ones, and links to the site alone', async () => {
+      const property = fc.asyncProperty(surroundings, async (hostile) => {
+        const shown = await rendered(report, hostile);
+        for (const [html = '', like = ''] of [
+          [shown.html, harmless.html],
+          [shown.mail?.html, harmless.mail?.html],
+        ]) {
+          expect(skeletonOf(html)).toEqual(skeletonOf(like));
+          expect(readingOf(html)).not.toMatch(/[<>]/);
+          for (const tag of tagsOf(html)) {
+            expect(tag.replaceAll(/="[^"]*"/g, '=')).not.toMatch(/\son[a-z]+=/i);
+            expect(tag).not.toMatch(/\ssrc="(?!cid:|data:)/i);
+          }
+          for (const [, href = ''] of html.matchAll(/<[^>]*\shref="([^"]*)"/g))
+            expect(href).toMatch(
+              /^(?:https:\/\/docs\.example\.com\/|https:\/\/github\.com\/acme\/|#|data:,$)/,
+            );
+        }
+        expect(shown.text?.split(/\r\n|[\n\r\u2028\u2029\u0085\v\f]/)).toHaveLength(
+          harmless.text?.split('\n').length ?? 0,
+        );
+        for (const part of [shown.text, shown.mail?.text, shown.mail && readingOf(shown.mail.html)])
+          expect(part).not.toMatch(UNSEEN);
+        const [mail, like] = [await mailOf(shown), await mailOf(harmless)];
+        expect(mail.headers.map(({ key }) => key)).toEqual(like.headers.map(({ key }) => key));
+        expect(mail.to).toEqual(like.to);
+        expect(mail.attachments.length).toBe(like.attachments.length);
+        expect(mail.text?.trim()).toBe(shown.mail?.text.trim());
+        expect(mail.html?.trim()).toBe(shown.mail?.html.trim());
+      });
+      // Each trial renders two reports and their mails, so the first failing one is told as it is.
+      await fc.assert(property, { ...tries(6), endOnFailure: true });
+    });
+  },
+);

@@ -1,0 +1,183 @@
+import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
+import fc from 'fast-check';
+import picocolors from 'picocolors';
+import { text } from 'node:stream/consumers';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ask } from '../../src/sql/answer.js';
+import { formatAnswer, type TextFormat } from '../../src/sql/formats.js';
+import type { TableStyle } from '../../src/sql/table.js';
+import { tries } from '../fuzz.js';
+
+const PLAIN: TableStyle = { colors: picocolors.createColors(false), width: 100, maxRows: 200 };
+
+let connection: DuckDBConnection;
+beforeAll(async () => {
+  connection = await (await DuckDBInstance.create(':memory:')).connect();
+});
+
+async function written(sql: string, format: TextFormat, style: Partial<TableStyle> = {}): Promise<string> {
+  const answer = await ask(connection, sql);
+  if (answer === undefined) throw new Error('no statement');
+  return text(formatAnswer(answer, format, { ...PLAIN, ...style }));
+}
+
+const literal = (value: string): string =>
+  `('${value.replaceAll("'", "''").replaceAll('\0', "' || chr(0) || '")}')`;
+
+/** Cells as strangers may have made them: paths, and the names of columns that a query gives them. */
+const piece = fc.constantFrom(
+  ...[
+    '"',
+    '""',
+    "'",
+    ',',
+    ';',
+    '|',
+    '\\',
+    '\\|',
+    '\n',
+    '\r',
+    '\r\n',
+    '\t',
+    '\0',
+    '=',
+    '+',
+    '-',
+    '@',
+    '`',
+    '*',
+    '<b>',
+  ],
+  ...[
+    '\u001b[2J',
+    '\u009b2J',
+    '\u007f',
+    '\u202e',
+    '\u2066',
+    '\u061c',
+    '日本',
+    '🦆',
+    '👩‍🚒',
+    'é',
+    'x'.repeat(150),
+    '/docs',
+    '7',
+  ],
+);
+const cell = fc.oneof(
+  fc.array(piece, { maxLength: 6 }).map((pieces) => pieces.join('')),
+  fc.string({ unit: 'binary', maxLength: 30 }),
+);
+const rows = fc.array(fc.tuple(cell, fc.option(cell)), { minLength: 1, maxLength: 5 });
+const queryOf = (values: readonly (readonly (string | null)[])[]) =>
+  `SELECT * FROM (VALUES ${values.map((row) => `(${row.map((value) => (value === null ? 'NULL::VARCHAR' : literal(value))).join(', ')})`).join(', ')}) AS t (one, two)`;
+
+// eslint-disable-next-line no-control-regex
+const STEERING = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+
+/** A reader of RFC 4180, a character at a time. */
+function readCsv(csv: string): string[][] {
+  const records: string[][] = [[]];
+  let [field, isQuoted] = ['', false];
+  for (let at = 0; at < csv.length; at++) {
+    const character = csv.charAt(at);
+    if (isQuoted && character === '"' && csv.charAt(at + 1) === '"') {
+      field += '"';
+      at++;
+    } else if (character === '"') isQuoted = !isQuoted;
+    else if (!isQuoted && (character === ',' || character === '\n')) {
+      records.at(-1)?.push(field);
+      if (character === '\n') records.push([]);
+      field = '';
+    } else field += character;
+  }
+  return records.slice(0, -1);
+}
+
+describe('an answer, whatever is in its cells', () => {
+  it('as CSV reads back as it was, with nothing that a spreadsheet would run', async () => {
+    const property = fc.asyncProperty(rows, async (values) => {
+      const [head, ...read] = readCsv(await written(queryOf(values), 'csv'));
+      expect(head).toEqual(['one', 'two']);
+      const guarded = (value: string | null) =>
+        /^[=+\-@\t\r]/.test(value ?? '') ? `'${value ?? ''}` : (value ?? '');
+      expect(read).toEqual(values.map((row) => row.map(guarded)));
+    });
+    await fc.assert(property, tries(200));
+  });
+
+  it('as JSON, whole or a line a row, reads back as it was', async () => {
+    const property = fc.asyncProperty(rows, async (values) => {
+      const expected = values.map(([one, two]) => ({ one, two }));
+      expect(JSON.parse(await written(queryOf(values), 'json'))).toEqual(expected);
+      const lines = (await written(queryOf(values), 'ndjson')).trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(expected);
+    });
+    await fc.assert(property, tries(100));
+  });
+
+  it('as Markdown is a line a row, with two cells in each, and steers no terminal', async () => {
+    const property = fc.asyncProperty(rows, async (values) => {
+      const lines = (await written(queryOf(values), 'markdown')).trimEnd().split('\n');
+      expect(lines).toHaveLength(values.length + 2);
+      for (const line of lines) {
+        expect(line).not.toMatch(STEERING);
+        expect(line.replaceAll(/\\[\\|]/g, '').split('|')).toHaveLength(4);
+      }
+    });
+    await fc.assert(property, tries(200));
+  });
+
+  it('as a table fits the terminal, and does not steer it', async () => {
+    const property = fc.asyncProperty(rows, fc.integer({ min: 30, max: 200 }), async (values, width) => {
+      const table = await written(queryOf(values), 'table', { width });
+      expect(table).not.toMatch(STEERING);
+      const ascii = table.split('\n').filter((line) => /^[\x20-\x7e\u2500-\u257f…]*$/.test(line));
+      for (const line of ascii) expect(line.length).toBeLessThanOrEqual(width);
+    });
+    await fc.assert(property, tries(200));
+  });
+});
+
+describe('a table for people', () => {
+  it('shows the first rows and counts the others, and numbers without long tails', async () => {
+    const table = await written('SELECT range AS number, range / 3 AS third FROM range(1200)', 'table', {
+      maxRows: 2,
+    });
+    expect(table).toContain('0.3333 │');
+    expect(table).toMatch(/1,200 rows, the first 2 shown\n$/);
+    expect(await written('SELECT 1 AS one', 'table')).toMatch(/1 row\n$/);
+  });
+
+  it('takes what is too wide from texts before it takes from dates and numbers', async () => {
+    const query = `SELECT DATE '2026-11-18' AS day, repeat('x', 300) AS path, 123456789 AS views`;
+    const table = await written(query, 'table', { width: 60 });
+    expect(table).toContain('2026-11-18');
+    expect(table).toContain('123456789');
+    expect(table).toContain('…');
+    const many = Array.from({ length: 12 }, (_, index) => `${index} + 1000000000 AS n${index}`).join(', ');
+    for (const line of (await written(`SELECT ${many}`, 'table', { width: 100 })).split('\n'))
+      expect(line.length).toBeLessThanOrEqual(120);
+  });
+});
+
+describe('values in JSON', () => {
+  it.each([
+    ['NULL', null],
+    ['12', 12],
+    ['9007199254740993', '9007199254740993'],
+    ['1.5::DECIMAL(9, 2)', 1.5],
+    ["'NaN'::DOUBLE", 'NaN'],
+    ["'12'", '12'],
+    ['[1, 2]', [1, 2]],
+    ["{'a': NULL}", { a: null }],
+    ["DATE '2026-11-01'", '2026-11-01'],
+    ['true', true],
+  ])('%s is %j', async (sql, value) => {
+    expect(JSON.parse(await written(`SELECT ${sql} AS value`, 'json'))).toEqual([{ value }]);
+  });
+
+  it('of no rows is an empty list', async () => {
+    expect(await written('SELECT 1 WHERE false', 'json')).toBe('[]\n');
+  });
+});
