@@ -3,7 +3,7 @@ import type { Day } from '../day.js';
 import { LIMITS } from '../api/schema.js';
 import { createApp } from './app.js';
 import { SANDBOX } from './defaults.js';
-import type { Fault, FaultInput } from './faults/schema.js';
+import type { Fault, FaultInput, Operation } from './faults/schema.js';
 import { createSwitchboard } from './faults/switchboard.js';
 import { defaultFirstDay } from './first-day.js';
 import { createAgency } from './jobs/agency.js';
@@ -40,6 +40,8 @@ export interface SandboxOptions {
   /** Prompts taken in a rolling hour, creates and messages together. */
   readonly usesPerHour?: number | undefined;
   readonly viewsPerHour?: number | 'unlimited' | undefined;
+  /** Told of each request as it arrives, before a fault strikes it. */
+  readonly onRequest?: ((operation: Operation) => void) | undefined;
 }
 
 /** A running sandbox: where it is, how to get in, and what tests may ask of it. */
@@ -89,7 +91,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     jobSeconds: options.jobSeconds ?? SANDBOX.jobSeconds,
     usesPerHour: options.usesPerHour ?? LIMITS.usesPerHour,
   });
-  const log = createRequestLog();
+  const log = createRequestLog(options.onRequest);
   const switchboard = createSwitchboard();
   const closing = new AbortController();
   const viewsPerHour = options.viewsPerHour ?? 'unlimited';

@@ -25,7 +25,8 @@ export interface RequestLog {
 
 const RECENT_KEPT = 1000;
 
-export function createRequestLog(): RequestLog {
+/** `onRequest` is told of each request as it arrives. */
+export function createRequestLog(onRequest: (operation: Operation) => void = () => undefined): RequestLog {
   const counts = new Map<Operation, Map<string, number>>();
   const recent: { operation: Operation; method: string; url: string; status: number | null }[] = [];
   const count = (operation: Operation, status: string, by: 1 | -1): void => {
@@ -39,6 +40,7 @@ export function createRequestLog(): RequestLog {
       recent.push(entry);
       if (recent.length > RECENT_KEPT) recent.shift();
       count(request.operation, 'none', 1);
+      onRequest(request.operation);
       return (status) => {
         entry.status = status;
         count(request.operation, 'none', -1);

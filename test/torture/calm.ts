@@ -1,0 +1,113 @@
+import type { Books } from './books.js';
+import { openDays } from './checks/history.js';
+import { openJobs } from './checks/jobs.js';
+import { differences } from './checks/kept.js';
+import { openMails } from './checks/mails.js';
+import { runCommand } from './command.js';
+import { endFaults } from './ends.js';
+import { RECIPIENTS } from './plan.js';
+import type { World } from './world.js';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Commands after which everything must have come right, however much was left open. */
+const MOST_COMMANDS = 25;
+
+const [ADA, BOB] = RECIPIENTS;
+const DUE_MAILS = [
+  ['weekly', ADA],
+  ['weekly', BOB],
+  ['improve', ADA],
+] as const;
+
+/**
+ * The calm after the faults: days later, with a platform and a mail server that are well, and a person who settles what
+ * only a person can. Everything must come right. Returns how many commands it took.
+ */
+export async function calmDown(world: World): Promise<number> {
+  world.sandbox.setFaults([]);
+  for (const recipient of RECIPIENTS) world.mailServer.behaviours.set(recipient, []);
+  world.clock.advance(5 * DAY_MS);
+  let hasRun = false;
+  for (let commands = 0; commands < MOST_COMMANDS; commands += 1) {
+    const command = nextCommand(world, hasRun);
+    if (command === undefined) return commands + (await closeTheBooks(world));
+    const code = await calmCommand(world, command);
+    if (command[0] === 'run') hasRun = code === 0;
+    // The hour of the budget, or the hours after which a mail is tried again.
+    world.clock.advance(code === 75 ? 62 * MINUTE_MS : code === 1 ? 5 * HOUR_MS : MINUTE_MS);
+  }
+  world.report('converges', [`not caught up after ${MOST_COMMANDS} commands`]);
+  return MOST_COMMANDS + (await closeTheBooks(world));
+}
+
+async function calmCommand(world: World, command: readonly string[]): Promise<number | null> {
+  const { task, clock } = world;
+  world.note(`$ ${command.join(' ')}  in calm`);
+  const end = await runCommand(task, command, { clock: clock.settingBehind(0), kill: null });
+  world.note(`ended with ${end.code ?? end.signal ?? ''}\n${end.output}`);
+  world.report('ends', endFaults(command, end, false));
+  if (end.signal !== null) world.report('ends', [`${command.join(' ')} was ended by ${end.signal}`]);
+  await world.look();
+  return end.code;
+}
+
+/** What a person would type next; nothing when all is done. */
+function nextCommand({ live, sandbox, plan }: World, hasRun: boolean): readonly string[] | undefined {
+  if (live === undefined || !hasRun) return ['run'];
+  const remote = sandbox.inspect().jobs;
+  const job = live.jobs.find(({ state }) => state === 'unconfirmed');
+  if (job !== undefined) {
+    const created = remote.find(({ prompt }) => prompt === job.prompt);
+    return ['jobs', 'resolve', String(job.id), ...(created ? ['--created', created.id] : ['--not-created'])];
+  }
+  const message = live.messages.find(({ state }) => state === 'unconfirmed');
+  if (message !== undefined) {
+    const to = live.jobs.find(({ id }) => id === message.job)?.remote_id;
+    const hasArrived = remote.some(
+      ({ id, messages }) => id === to && messages.some(({ prompt }) => prompt === message.prompt),
+    );
+    return ['jobs', 'resolve', String(message.job), hasArrived ? '--sent' : '--not-sent'];
+  }
+  if (plan.settings.mode === 'plan' && live.jobs.some(({ state }) => state === 'planned'))
+    return ['improve', '--apply'];
+  if (openJobs(live).length > 0) return ['jobs', 'poll'];
+  return undefined;
+}
+
+/** Everything must be as if nothing had happened; and where the trial says so, once more makes no difference. */
+async function closeTheBooks(world: World): Promise<number> {
+  const { live, plan, clock, truth } = world;
+  if (live === undefined) {
+    world.report('converges', ['there is no history at all']);
+    return 0;
+  }
+  const platform = { truth, now: clock.now(), behindMs: world.behindMs };
+  world.report('converges', [
+    ...openDays(live, platform, plan.settings.settleDays),
+    ...openJobs(live),
+    ...openMails(live, DUE_MAILS),
+  ]);
+  const published = await world.lookAtPublished();
+  if (published !== undefined)
+    world.report(
+      'converges',
+      differences(published, live).map((what) => `published and stored ${what}`),
+    );
+  if (!plan.endsTwice) return 0;
+  const before = outcomeOf(world, live);
+  await calmCommand(world, ['run']);
+  const after = world.live && outcomeOf(world, world.live);
+  if (JSON.stringify(after) !== JSON.stringify(before))
+    world.report('converges', ['a needless run has changed something']);
+  return 1;
+}
+
+const outcomeOf = ({ sandbox, mailServer }: World, { days, jobs, messages, deliveries }: Books) => ({
+  final: days.filter(({ state }) => state === 'final'),
+  ...{ jobs, messages, deliveries },
+  remote: sandbox.inspect().jobs,
+  mails: [...mailServer.accepted].map(([recipient, mails]) => [recipient, mails.length]),
+});

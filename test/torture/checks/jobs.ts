@@ -1,0 +1,57 @@
+import type { StoredJob } from '../../../src/sandbox/jobs/lifecycle.js';
+import type { Books } from '../books.js';
+import { repeated } from './ledgers.js';
+
+/** The page that a prompt is about stands in it on a line of its own. */
+const pageOf = (prompt: string): string => /^"(\/.*)"$/m.exec(prompt)?.[1] ?? prompt;
+
+/** Jobs and messages that the platform got twice, or that the ledger does not answer for. */
+export function jobFaults({ jobs, messages }: Books, remote: readonly StoredJob[]): string[] {
+  const arrived = remote.flatMap((job) => job.messages.map(({ prompt }) => ({ to: job.id, prompt })));
+  return [
+    ...repeated(remote.map(({ prompt }) => `a job for ${pageOf(prompt)}`)),
+    ...repeated(arrived.map(({ to, prompt }) => `“${prompt}” to ${to}`)),
+    ...remote.flatMap(({ id, prompt }) => {
+      const known = jobs.filter((job) => job.remote_id === id && job.prompt === prompt);
+      const suspected = jobs.filter((job) => job.prompt === prompt && isOpen(job) && job.remote_id === null);
+      return known.length + suspected.length === 1
+        ? []
+        : [`${id} is known ${known.length + suspected.length} times`];
+    }),
+    ...arrived.flatMap(({ to, prompt }) => {
+      const known = messages.filter(
+        (message) => message.prompt === prompt && remoteOf(jobs, message.job) === to,
+      );
+      return known.length === 1 && known.every((message) => message.state === 'sent' || isOpen(message))
+        ? []
+        : [`“${prompt}” arrived at ${to} and is ${known.map(({ state }) => state).join() || 'unknown'}`];
+    }),
+    ...jobs.flatMap(({ id, remote_id }) =>
+      remote_id === null || remote.some((job) => job.id === remote_id)
+        ? []
+        : [`job ${id} is ${remote_id}, which is not there`],
+    ),
+    ...messages.flatMap(({ id, job, state, prompt }) =>
+      state !== 'sent' ||
+      arrived.some(({ to, prompt: text }) => to === remoteOf(jobs, job) && text === prompt)
+        ? []
+        : [`message ${id} is sent, and did not arrive`],
+    ),
+  ];
+}
+
+const isOpen = ({ state }: { readonly state: string }): boolean =>
+  state === 'submitting' || state === 'unconfirmed';
+
+const remoteOf = (jobs: Books['jobs'], id: number): string | undefined =>
+  jobs.find((job) => job.id === id)?.remote_id ?? undefined;
+
+/** What is still open when the platform has been well for days and a person has settled what only a person can. */
+export const openJobs = ({ jobs, messages }: Books): string[] => [
+  ...jobs
+    .filter(({ state }) => ['planned', 'submitting', 'active', 'unconfirmed'].includes(state))
+    .map(({ id, state }) => `job ${id} is ${state}`),
+  ...messages
+    .filter(({ state }) => ['planned', 'submitting', 'unconfirmed'].includes(state))
+    .map(({ id, state }) => `message ${id} is ${state}`),
+];

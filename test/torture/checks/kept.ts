@@ -1,0 +1,64 @@
+import type { Books } from '../books.js';
+
+/** A command whose clock is behind dates what it loads before what was there. */
+const FURTHEST_BEHIND_MS = 3_600_000;
+
+/**
+ * What `before` holds and `after` has lost: the same database at a later time, or a publication and the live file that
+ * it was made from.
+ */
+export function losses(before: Books, after: Books): string[] {
+  const days = new Map(after.days.map((row) => [row.day, row]));
+  const jobs = new Map(after.jobs.map((row) => [row.id, row]));
+  return [
+    ...before.days.flatMap(({ day, loaded_ms }) => {
+      const now = days.get(day);
+      if (now === undefined) return [`${day} is gone`];
+      const isOlder = (now.loaded_ms ?? 0) < (loaded_ms ?? 0) - FURTHEST_BEHIND_MS;
+      return isOlder ? [`${day} is older than it was`] : [];
+    }),
+    ...before.jobs.flatMap(({ id, remote_id, prompt, pr_link }) => {
+      const now = jobs.get(id);
+      if (now?.prompt !== prompt) return [`job ${id} is gone`];
+      return (remote_id === null || now.remote_id === remote_id) && (pr_link === null || now.pr_link !== null)
+        ? []
+        : [`job ${id} has lost its ${remote_id === now.remote_id ? 'pull request' : 'id'}`];
+    }),
+    ...missing(before.transitions, after.transitions, (row) => Object.values(row).join(' '), 'transition'),
+    ...missing(before.messages, after.messages, ({ id, prompt }) => `${id} ${prompt}`, 'message'),
+    ...missing(before.restatements, after.restatements, ({ restatement }) => restatement, 'restatement'),
+    ...missing(before.runs, after.runs, ({ step }) => step, 'step'),
+    ...before.deliveries.flatMap(({ report, period, recipient, attempts }) => {
+      const now = after.deliveries.find(
+        (row) => row.report === report && row.period === period && row.recipient === recipient,
+      );
+      return now === undefined || now.attempts < attempts
+        ? [`${report} ${period} to ${recipient} is gone`]
+        : [];
+    }),
+  ];
+}
+
+function missing<Row>(
+  before: readonly Row[],
+  after: readonly Row[],
+  nameOf: (row: Row) => string,
+  what: string,
+): string[] {
+  const kept = new Set(after.map(nameOf));
+  return before.map(nameOf).flatMap((name) => (kept.has(name) ? [] : [`${what} ${name} is gone`]));
+}
+
+/** Whether two databases tell the same of days, jobs, messages and reports sent. */
+export function differences(one: Books, other: Books): string[] {
+  const told = ({ days, jobs, messages, deliveries, transitions }: Books) => ({
+    days: days.map(({ day, state, fingerprint }) => [day, state, fingerprint]),
+    ...{ jobs, messages, transitions },
+    // Alerts are mailed last of all, when the history is published already.
+    deliveries: deliveries.filter(({ report }) => report !== 'alert'),
+  });
+  const [left, right] = [told(one), told(other)];
+  return Object.entries(left).flatMap(([name, rows]) =>
+    JSON.stringify(rows) === JSON.stringify(right[name as keyof typeof right]) ? [] : [`${name} differ`],
+  );
+}

@@ -1,0 +1,85 @@
+import type { Books } from '../books.js';
+
+/** From a state, the states that may follow; `null` is where each begins. Written from the documentation, by hand. */
+const OF_JOBS: ReadonlyMap<string | null, readonly string[]> = new Map([
+  [null, ['planned']],
+  ['planned', ['submitting']],
+  ['submitting', ['active', 'completed', 'failed', 'archived', 'planned', 'unconfirmed', 'refused']],
+  ['active', ['completed', 'failed', 'archived']],
+  ['unconfirmed', ['active', 'planned']],
+  ...['completed', 'failed', 'archived'].map((end): [string, string[]] => [end, ['active']]),
+]);
+const OF_MESSAGES: ReadonlyMap<string | null, readonly string[]> = new Map([
+  [null, ['planned']],
+  ['planned', ['submitting']],
+  ['submitting', ['sent', 'planned', 'unconfirmed', 'refused']],
+  ['unconfirmed', ['sent', 'planned']],
+]);
+
+/** What the tables of one database say against each other. */
+export function ledgerFaults(books: Books): string[] {
+  return [
+    ...books.days.flatMap(dayFaults),
+    ...books.jobs.flatMap(({ id, state }) =>
+      chainFaults(
+        `job ${id}`,
+        state,
+        books.transitions.filter(({ job, message }) => job === id && message === null),
+        OF_JOBS,
+      ),
+    ),
+    ...books.messages.flatMap(({ id, state }) =>
+      chainFaults(
+        `message ${id}`,
+        state,
+        books.transitions.filter(({ message }) => message === id),
+        OF_MESSAGES,
+      ),
+    ),
+    ...repeated(books.jobs.map(({ id }) => `job ${id}`)),
+    ...repeated(books.messages.map(({ id }) => `message ${id}`)),
+    ...repeated(books.jobs.flatMap(({ remote_id }) => remote_id ?? [])),
+    ...repeated(books.days.map(({ day }) => day)),
+    ...repeated(books.transitions.map(({ job, number }) => `transition ${number} of job ${job}`)),
+    ...repeated(
+      books.deliveries.map(({ report, period, recipient }) => [report, period, recipient].join(' ')),
+    ),
+  ];
+}
+
+export const repeated = (names: readonly string[]): string[] =>
+  names.filter((name, index) => names.indexOf(name) !== index).map((name) => `${name} stands there twice`);
+
+function dayFaults(day: Books['days'][number]): string[] {
+  if (day.state === null) return [`${day.day} has rows and no entry in day_loads`];
+  const isStored = day.loaded_ms !== null;
+  const { fact_pages, fact_paths, fact_human, fact_ai, fact_total } = day;
+  const { pages, human, ai, total } = isStored ? day : { pages: 0, human: 0, ai: 0, total: 0 };
+  const facts = [fact_pages, fact_human, fact_ai, fact_total].join();
+  const ledger = [pages, human, ai, total].join();
+  return [
+    ...(facts === ledger ? [] : [`${day.day} has ${facts} in page_views and ${ledger} in day_loads`]),
+    ...(fact_paths === fact_pages ? [] : [`${day.day} names a path twice`]),
+    ...(isStored || day.state === 'failed' ? [] : [`${day.day} is ${day.state} and was never loaded`]),
+  ];
+}
+
+function chainFaults(
+  name: string,
+  state: string,
+  chain: Books['transitions'],
+  allowed: ReadonlyMap<string | null, readonly string[]>,
+): string[] {
+  const faults: string[] = [];
+  let at: string | null = null;
+  for (const { from_state, to_state } of chain) {
+    if (from_state !== at)
+      faults.push(`${name} went on from ${from_state ?? 'nothing'}, though it was ${at ?? 'nothing'}`);
+    if (allowed.get(from_state)?.includes(to_state) !== true)
+      faults.push(`${name} went from ${from_state ?? 'nothing'} to ${to_state}`);
+    at = to_state;
+  }
+  return at === state
+    ? faults
+    : [...faults, `${name} is ${state}, its last transition says ${at ?? 'nothing'}`];
+}

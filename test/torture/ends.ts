@@ -1,0 +1,36 @@
+import { SANDBOX } from '../../src/sandbox/index.js';
+import type { Ended } from './command.js';
+import { MAILING, type Step } from './plan.js';
+
+/** Whether a fault of the step leaves a command waiting until it gives up by itself, which takes minutes. */
+export const mayHang = ({ command, beside, faults, mail }: Step): boolean =>
+  faults.some(({ kind }) => kind === 'timeout') ||
+  ([command[0], beside?.[0]].some((name) => MAILING.includes(name ?? '')) &&
+    Object.values(mail)
+      .flat()
+      .some((behaviour) => behaviour.do === 'silence'));
+
+/** What a command may end with by itself: the documented codes, but for what only people can get wrong. */
+const CODES = [0, 1, 75];
+const CODES_OF_SIGNALS = [130, 143];
+/** It says 2 when there is no such job or its last message is still open; when nothing is loaded to report on. */
+const MAY_BE_REFUSED = ['jobs message', 'report'];
+
+/** Ways in which a command must never end. */
+export function endFaults(command: readonly string[], end: Ended, isStruck: boolean): string[] {
+  const { code, signal, output } = end;
+  const name = command.join(' ');
+  const codes = [
+    ...CODES,
+    ...(isStruck ? CODES_OF_SIGNALS : []),
+    ...(MAY_BE_REFUSED.some((refused) => name.startsWith(refused)) ? [2] : []),
+  ];
+  const isExpected =
+    code === null ? signal === 'SIGKILL' || (isStruck && signal === 'SIGTERM') : codes.includes(code);
+  return [
+    ...(isExpected ? [] : [`${name} ended with ${code ?? signal ?? 'nothing'}`]),
+    ...(output.includes('fault of Readership itself') ? [`${name} met a fault of its own`] : []),
+    ...(/^\s+at .+:\d+:\d+\)?$/m.test(output) ? [`${name} wrote a stack trace`] : []),
+    ...(output.includes(SANDBOX.apiKey) ? [`${name} wrote the key`] : []),
+  ];
+}

@@ -1,0 +1,79 @@
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { addDays, day } from '../../src/day.js';
+import { SANDBOX, startSandbox } from '../../src/sandbox/index.js';
+import { Clock } from './clock.js';
+import { runCommand } from './command.js';
+import { type Plan, RECIPIENTS, type Settings } from './plan.js';
+import { Truth } from './truth.js';
+
+/** When every trial begins: a Wednesday, a few hours into the day. */
+export const START = new Date('2026-11-18T05:00:00Z');
+const TODAY = day('2026-11-18');
+
+/** More than the 250 that one page of the interface holds, so that rows can move between two. */
+const PAGES = 330;
+const GROWN = { seed: 1, firstDay: addDays(TODAY, -44), pages: PAGES };
+
+const grownTruth = new Truth(GROWN);
+
+/** The site of a trial. Grown trials share theirs: its history is loaded once and copied. */
+export const truthOf = ({ site, seed }: Plan): Truth =>
+  site === 'grown'
+    ? grownTruth
+    : new Truth({ seed, firstDay: addDays(TODAY, -9), pages: seed % 2 === 0 ? PAGES : 40 });
+
+const [ADA, BOB, OPS] = RECIPIENTS;
+
+const configOf = (baseUrl: string, settings: Settings): string => `baseUrl: ${baseUrl}
+projects: [{ id: ${SANDBOX.projectId}, name: Acme Docs }]
+history:
+  requestsPerHour: ${settings.requestsPerHour}
+  settleDays: ${settings.settleDays}
+  concurrency: ${settings.concurrency}
+  maxWait: 20s
+improve:
+  mode: ${settings.mode}
+  maxJobsPerRun: ${settings.maxJobs}
+  maxJobsPerWeek: ${settings.maxJobs}
+  readingShare: 1
+  minWeeklyViews: 0
+  askWhenNoChange: ${settings.askWhenNoChange}
+poll: { minDelay: 1s, maxDelay: 4s }
+reports: { weekly: { to: [${ADA}, ${BOB}] }, improve: { to: [${ADA}] } }
+alerts: { to: [${OPS}] }
+mail: { from: Readership <readership@example.com> }
+`;
+
+/** Writes the workspace of a trial; its data are those of `grown`, where that is given. */
+export async function makeWorkspace(
+  directory: string,
+  baseUrl: string,
+  settings: Settings,
+  grown: string | undefined,
+): Promise<void> {
+  await mkdir(join(directory, 'data'), { recursive: true });
+  await writeFile(join(directory, 'readership.yaml'), configOf(baseUrl, settings));
+  if (grown !== undefined) await cp(join(grown, 'data'), join(directory, 'data'), { recursive: true });
+}
+
+/** Loads the history that grown trials begin with, by the command itself; returns the directory that holds it. */
+export async function growSite(program: string, preload: string): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'readership-torture-grown-'));
+  const clock = new Clock(START);
+  const sandbox = await startSandbox({ now: clock.now, ...GROWN });
+  const settings = { requestsPerHour: 'unlimited', settleDays: 3, concurrency: 6 } as const;
+  await makeWorkspace(
+    directory,
+    sandbox.baseUrl,
+    { ...settings, mode: 'plan', maxJobs: 1, askWhenNoChange: false },
+    undefined,
+  );
+  const task = { program, preload, directory, env: { READERSHIP_API_KEY: sandbox.apiKey } };
+  const { code, output } = await runCommand(task, ['export'], { clock: clock.settingBehind(0), kill: null });
+  await sandbox.close();
+  if (code !== 0) throw new Error(`the site could not be grown:\n${output}`);
+  await rm(join(directory, 'readership.yaml'));
+  return directory;
+}

@@ -1,0 +1,41 @@
+import { rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makePreload } from './command.js';
+import { planTrial } from './plan.js';
+import type { TrialResult } from './properties.js';
+import { growSite } from './site.js';
+import { runTrial } from './trial.js';
+
+export interface Session {
+  /** Of the first trial; the others have the numbers after it. */
+  readonly seed: number;
+  readonly trials: number;
+  /** No trial begins after this time. */
+  readonly minutes: number;
+  /** Trials at the same time. */
+  readonly lanes: number;
+  readonly onTrial?: (result: TrialResult) => void;
+}
+
+const PROGRAM = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+
+/** Runs trials of the built command, each decided by its seed. */
+export async function torture({ seed, trials, minutes, lanes, onTrial }: Session): Promise<TrialResult[]> {
+  const preload = await makePreload();
+  const bench = { program: PROGRAM, preload, grown: await growSite(PROGRAM, preload) };
+  const endMs = performance.now() + minutes * 60_000;
+  const results: TrialResult[] = [];
+  let next = seed;
+  const lane = async (): Promise<void> => {
+    while (next < seed + trials && performance.now() < endMs) {
+      const result = await runTrial(planTrial(next++), bench);
+      results.push(result);
+      onTrial?.(result);
+    }
+  };
+  await Promise.all(Array.from({ length: lanes }, lane));
+  await rm(bench.grown, { recursive: true });
+  await rm(dirname(fileURLToPath(preload)), { recursive: true });
+  return results;
+}

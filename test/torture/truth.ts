@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { addDays, type Day } from '../../src/day.js';
+import { createTraffic, type Traffic } from '../../src/sandbox/traffic/traffic.js';
+
+/** What decides the traffic of a sandbox. */
+export interface SiteKey {
+  readonly seed: number;
+  readonly firstDay: Day;
+  readonly pages: number;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** After this many hours from its start, a day of the sandbox never changes again. */
+const SETTLED_MS = 72 * HOUR_MS;
+
+/** What the platform knew of a day, as a fingerprint of all its rows, straight from what makes the traffic. */
+export class Truth {
+  readonly #traffic: Traffic;
+  readonly #known = new Map<string, string>();
+
+  constructor(readonly site: SiteKey) {
+    this.#traffic = createTraffic(site);
+  }
+
+  /** Every state in which the platform showed the day from one moment to another, both included. */
+  shownBetween(day: Day, fromMs: number, toMs: number): Set<string> {
+    const shown = new Set<string>();
+    for (let at = Math.floor(fromMs / HOUR_MS) * HOUR_MS; at <= toMs; at += HOUR_MS)
+      shown.add(this.#at(day, Math.min(at, Date.parse(day) + SETTLED_MS)));
+    return shown;
+  }
+
+  settled(day: Day): string {
+    return this.#at(day, Date.parse(day) + SETTLED_MS);
+  }
+
+  isSettled = (day: Day, now: Date): boolean => now.getTime() >= Date.parse(day) + SETTLED_MS;
+
+  #at(day: Day, ms: number): string {
+    const key = `${day} ${ms}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const { rows } = this.#traffic.viewsIn({ from: day, to: addDays(day, 1) }, new Date(ms));
+    const lines = rows.map(({ path, human, ai, total }) => [path, human, ai, total].join(' '));
+    lines.sort((one, other) => (pathOf(one) < pathOf(other) ? -1 : 1));
+    const fingerprint = createHash('md5').update(lines.join('\n')).digest('hex');
+    this.#known.set(key, fingerprint);
+    return fingerprint;
+  }
+}
+
+const pathOf = (line: string): string => line.slice(0, line.indexOf(' '));

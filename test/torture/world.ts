@@ -1,0 +1,178 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Operation } from '../../src/sandbox/faults/schema.js';
+import { type Sandbox, startSandbox } from '../../src/sandbox/index.js';
+import { type MailServer, type ServerEvent, startMailServer } from '../mail/mail-server.js';
+import { type Books, readBooks } from './books.js';
+import { type Arrival, budgetFaults, uncountedRequests } from './checks/budget.js';
+import { historyFaults } from './checks/history.js';
+import { jobFaults } from './checks/jobs.js';
+import { losses } from './checks/kept.js';
+import { ledgerFaults } from './checks/ledgers.js';
+import { mailFaults } from './checks/mails.js';
+import { Clock } from './clock.js';
+import type { Task } from './command.js';
+import type { Litter, Plan } from './plan.js';
+import type { Property, Violation } from './properties.js';
+import { makeWorkspace, START, truthOf } from './site.js';
+import type { Truth } from './truth.js';
+
+/** What all trials of a session share: the command, what is loaded into it, and the history that some begin with. */
+export interface Bench {
+  readonly program: string;
+  readonly preload: string;
+  readonly grown: string;
+}
+
+/** The surroundings of one trial: its data directory, its platform, its mail server, its clock; and what was seen. */
+export class World {
+  readonly violations: Violation[] = [];
+  readonly arrivals: Arrival[] = [];
+  /** Told of every request that arrives at the platform, and of every step of a mail. */
+  onArrival: (operation: Operation) => void = () => undefined;
+  onMail: (event: ServerEvent) => void = () => undefined;
+  /** When a command was last heard of, by the clock of `performance`. */
+  lastSignMs = 0;
+  /** The furthest that the clock of a command was behind. */
+  behindMs = 0;
+  live: Books | undefined;
+  #isPublished: boolean;
+  readonly #log: string[] = [];
+
+  private constructor(
+    readonly plan: Plan,
+    readonly task: Task,
+    readonly clock: Clock,
+    readonly truth: Truth,
+    readonly sandbox: Sandbox,
+    readonly mailServer: MailServer,
+  ) {
+    this.#isPublished = plan.site === 'grown';
+  }
+
+  static async open(plan: Plan, { program, preload, grown }: Bench): Promise<World> {
+    const directory = await mkdtemp(join(tmpdir(), `readership-torture-${plan.seed}-`));
+    const clock = new Clock(START);
+    const truth = truthOf(plan);
+    const sandbox = await startSandbox({
+      ...{ now: clock.now, jobSeconds: 4, usesPerHour: 10_000, ...truth.site },
+      onRequest: (operation) => {
+        world.arrivals.push({ operation, atMs: clock.now().getTime() });
+        world.lastSignMs = performance.now();
+        world.onArrival(operation);
+      },
+    });
+    const mailServer = await startMailServer();
+    await makeWorkspace(directory, sandbox.baseUrl, plan.settings, plan.site === 'grown' ? grown : undefined);
+    const env = {
+      READERSHIP_API_KEY: sandbox.apiKey,
+      READERSHIP_SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`,
+    };
+    const task = { program, preload, directory, env };
+    const world = new World(plan, task, clock, truth, sandbox, mailServer);
+    mailServer.onEvent = (event) => {
+      world.lastSignMs = performance.now();
+      world.onMail(event);
+    };
+    return world;
+  }
+
+  get liveFile(): string {
+    return join(this.task.directory, 'data', 'warehouse.duckdb');
+  }
+
+  get historyFile(): string {
+    return join(this.task.directory, 'data', 'history.duckdb');
+  }
+
+  /** A line in the log of the trial, which is kept where a property is violated. */
+  note(line: string): void {
+    this.#log.push(`${this.clock.now().toISOString()}  ${line}`);
+  }
+
+  report(property: Property, details: readonly string[]): void {
+    for (const detail of details) {
+      this.note(`VIOLATION of ${property}: ${detail}`);
+      this.violations.push({ seed: this.plan.seed, property, detail });
+    }
+  }
+
+  async leave(litter: Litter): Promise<void> {
+    switch (litter) {
+      case 'lock of a dead process':
+        return writeFile(
+          `${this.liveFile}.lock`,
+          JSON.stringify({ pid: 999_999, command: 'readership run', since: START.toISOString() }),
+        );
+      case 'unreadable lock':
+        return writeFile(`${this.liveFile}.lock`, '{"pid":');
+      case 'half a publication':
+        await writeFile(`${this.historyFile}.publishing`, 'half');
+        return writeFile(`${this.historyFile}.publishing.wal`, 'of it');
+      case 'nothing published':
+        this.#isPublished = false;
+        return rm(this.historyFile, { force: true });
+    }
+  }
+
+  /** Looks at the published file, at any moment. */
+  async lookAtPublished(): Promise<Books | undefined> {
+    if (!existsSync(this.historyFile)) {
+      if (this.#isPublished) this.report('published', ['the published file is gone']);
+      return undefined;
+    }
+    this.#isPublished = true;
+    try {
+      const published = await readBooks(this.historyFile);
+      if (published === undefined) this.report('published', ['it has no tables']);
+      else
+        this.report('published', [...ledgerFaults(published), ...historyFaults(published, this.#platform())]);
+      return published;
+    } catch (error) {
+      this.report('published', [`it cannot be read: ${String(error)}`]);
+      return undefined;
+    }
+  }
+
+  /** Looks at everything, while no command runs. */
+  async look(): Promise<Books | undefined> {
+    const before = this.live;
+    try {
+      if (existsSync(this.liveFile)) this.live = await readBooks(this.liveFile);
+    } catch (error) {
+      this.report('kept', [`the live file cannot be read: ${String(error)}`]);
+    }
+    const published = await this.lookAtPublished();
+    const books = this.live;
+    if (books === undefined) return undefined;
+    const { requestsPerHour } = this.plan.settings;
+    this.report('ledgers', ledgerFaults(books));
+    this.report('history', historyFaults(books, this.#platform()));
+    this.report('jobs', jobFaults(books, this.sandbox.inspect().jobs));
+    this.report('mails', mailFaults(books, this.mailServer.accepted));
+    this.report('budget', budgetFaults(this.arrivals, requestsPerHour));
+    if (requestsPerHour !== 'unlimited')
+      this.report('budget', uncountedRequests(books, this.arrivals, this.clock.now(), this.behindMs));
+    if (before !== undefined) this.report('kept', losses(before, books));
+    if (published !== undefined) this.report('published', losses(published, books));
+    return books;
+  }
+
+  #platform = () => ({ truth: this.truth, now: this.clock.now(), behindMs: this.behindMs });
+
+  /** Ends the servers; the directory stays, with a log, when there is something to look at. */
+  async close(): Promise<string | undefined> {
+    await this.sandbox.close();
+    await this.mailServer.close();
+    const { directory } = this.task;
+    if (this.violations.length === 0) {
+      await rm(directory, { recursive: true });
+      return undefined;
+    }
+    await writeFile(join(directory, 'plan.json'), JSON.stringify(this.plan, null, 2));
+    await writeFile(join(directory, 'log.txt'), this.#log.join('\n'));
+    return directory;
+  }
+}
