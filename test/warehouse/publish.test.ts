@@ -37,15 +37,18 @@ const pathsIn = (history: History) =>
   history.query('SELECT path FROM page_views', pathRow).then((rows) => rows.map(({ path }) => path));
 
 describe('the published history', () => {
-  it('holds what the live database holds, sorted, and may only be read', async () => {
+  it('holds what the live database holds, the days of a page in a month together, and may only be read', async () => {
     const warehouse = await liveWarehouse();
-    await view(warehouse, ['2026-11-02', '/b', 1], ['2026-11-02', '/a', 2], ['2026-11-01', '/c', 3]);
+    await view(warehouse, ['2026-11-02', '/a', 1], ['2026-11-01', '/b', 2], ['2026-11-01', '/a', 3]);
+    await view(warehouse, ['2026-10-31', '/b', 4]);
     const target = historyBeside(warehouse);
     const bytes = await publish(warehouse, target);
     const file = await stat(target);
     expect(file.size).toBe(bytes);
     expect(file.mode & 0o777).toBe(0o444);
-    expect(await readFrom(target, pathsIn)).toEqual(['/c', '/a', '/b']);
+    const humanRow = z.object({ human: z.int() });
+    const rows = await readFrom(target, (history) => history.query('SELECT human FROM page_views', humanRow));
+    expect(rows.map(({ human }) => human)).toEqual([4, 3, 1, 2]);
     expect(await readdir(dirname(target))).not.toContain('history.duckdb.publishing');
   });
 
