@@ -12,6 +12,7 @@ import { tryMailServer } from '../mail/transport.js';
 import { ignoreMissing } from '../places.js';
 import { duration } from '../terminal/export-progress.js';
 import { openWarehouse } from '../warehouse/open.js';
+import { refuseToForget } from '../warehouse/restore.js';
 import type { Runtime } from './runtime.js';
 import { connect, type Connection, type Workspace } from './workspace.js';
 
@@ -114,7 +115,8 @@ async function mail(
   return warn(`Mails only go to ${outboxDir}: set ${SMTP_URL_VARIABLE} for them to be sent.`);
 }
 
-async function database({ liveFile }: Workspace, { now, signal }: Runtime): Promise<Verdict> {
+async function database({ liveFile, historyFile }: Workspace, { now, signal }: Runtime): Promise<Verdict> {
+  refuseToForget(liveFile, historyFile);
   if ((await access(liveFile).then(() => true, ignoreMissing)) === undefined)
     return warn(`There is none yet. Load the history: readership export, or readership run`);
   try {
