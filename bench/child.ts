@@ -8,6 +8,7 @@ import { bareLoop, PAGE_READERS } from './scenarios/bare-loop.js';
 import { nightInto } from './scenarios/big-history.js';
 import { exportAll } from './scenarios/export.js';
 import { naiveScript } from './scenarios/naive-script.js';
+import { askHistory } from './scenarios/questions.js';
 
 const [scenario = '', ...values] = process.argv.slice(2);
 const FIRST = day('2016-01-01');
@@ -28,8 +29,12 @@ async function prepare(baseUrl: string, file: string, last: Day): Promise<() => 
   }
 }
 
-async function measure(): Promise<Record<string, number>> {
+async function measure(): Promise<object> {
   if (scenario === 'night') return nightInto(Number(values[0]));
+  if (scenario === 'questions') {
+    const [days = 0, paths = 0, daily = 0] = values.map(Number);
+    return askHistory({ days, paths, daily });
+  }
   const [baseUrl = '', days = '1'] = values;
   const directory = await mkdtemp(join(tmpdir(), 'readership-bench-'));
   const work = await prepare(baseUrl, join(directory, 'warehouse.duckdb'), addDays(FIRST, Number(days) - 1));

@@ -6,6 +6,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import type { Answered } from './scenarios/questions.js';
 
 const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
 const PATHS = 5_000;
@@ -109,6 +110,23 @@ async function measureNights(): Promise<void> {
   }
 }
 
+/** A site whose pages are all read daily, and one with a long tail of pages that are read now and then: days, paths, paths read daily. */
+const SHAPES = {
+  '5,000 pages, all read daily': [4_000, 5_000, 5_000],
+  '200,000 pages, 4,000 read daily': [1_650, 200_000, 2_000],
+};
+
+async function measureQuestions(): Promise<void> {
+  for (const [what, shape] of Object.entries(SHAPES)) {
+    const { rows, bytes, ms } = await run<Answered>('questions', ...shape);
+    print(`| ${thousands(rows)} rows of ${what}: published | ${thousands(bytes / 1e6)} MB |`);
+    for (const [question, { first, again }] of Object.entries(ms))
+      print(
+        `| \`${question}\` of it: first answer after opening, and then | ${first.toFixed(0)} ms, ${again.toFixed(0)} ms |`,
+      );
+  }
+}
+
 print(
   `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}\n`,
 );
@@ -118,3 +136,4 @@ await compareWithBareLoops(50, 90);
 await compareWithNaiveScript();
 await measureMemory();
 await measureNights();
+await measureQuestions();

@@ -6,26 +6,47 @@ import { storeDay } from '../../src/history/ledger.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { readSql } from '../../src/warehouse/query.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
 
 const FILL = readSql(import.meta.url, 'fill-history.sql');
+const FILL_DAY_LOADS = readSql(import.meta.url, '../movers/day-loads.sql');
 const PATHS = 5_000;
-const FIRST = day('2015-01-01');
+export const FIRST = day('2015-01-01');
 
-/** Seconds to store one night of 5,000 pages, and to publish, in a history of `rows` rows. */
-export async function nightInto(rows: number): Promise<{ storeMs: number; publishMs: number }> {
+/** How many days and paths a history has, and how many of the paths are viewed every day. */
+export interface Shape {
+  readonly days: number;
+  readonly paths: number;
+  readonly daily: number;
+}
+
+/** Makes a history, hands it to `work`, and takes it away again. */
+export async function withHistory<Result>(
+  shape: Shape,
+  work: (warehouse: Warehouse, historyFile: string) => Promise<Result>,
+): Promise<Result> {
   const directory = await mkdtemp(join(tmpdir(), 'readership-bench-'));
-  const now = () => new Date();
   const warehouse = await openWarehouse(join(directory, 'warehouse.duckdb'), {
-    command: 'bench',
-    now,
-    maxWaitMs: 0,
+    ...{ command: 'bench', maxWaitMs: 0 },
+    now: () => new Date(),
   });
   try {
-    const days = rows / PATHS;
-    await warehouse.transaction((transaction) =>
-      transaction.execute(FILL, { first: FIRST, days, paths: PATHS }),
-    );
+    await warehouse.transaction(async (transaction) => {
+      await transaction.execute(FILL, { first: FIRST, ...shape });
+      await transaction.execute(FILL_DAY_LOADS);
+    });
     await warehouse.exclusive((connection) => connection.run('CHECKPOINT'));
+    return await work(warehouse, join(directory, 'history.duckdb'));
+  } finally {
+    await warehouse.close();
+    await rm(directory, { recursive: true });
+  }
+}
+
+/** How long it takes to store one night of 5,000 pages, and to publish, in a history of `rows` rows. */
+export function nightInto(rows: number): Promise<{ storeMs: number; publishMs: number }> {
+  const days = rows / PATHS;
+  return withHistory({ days, paths: PATHS, daily: PATHS }, async (warehouse, historyFile) => {
     const night = Array.from({ length: PATHS }, (_, index) => ({
       path: `/docs/page-${index}`,
       human: 3,
@@ -35,23 +56,14 @@ export async function nightInto(rows: number): Promise<{ storeMs: number; publis
     const totals = { human: 3 * PATHS, ai: 2 * PATHS, total: 5 * PATHS };
     const unattributed = { human: 0, ai: 0, total: 0 };
     const walked = { totals, rows: night, verdict: 'consistent', unattributed } as const;
-    const storeMs = await timed(() =>
-      storeDay(
-        warehouse,
-        { project: 'prj_bench', day: addDays(FIRST, days), now: now() },
-        walked,
-        'provisional',
-      ),
-    );
-    const publishMs = await timed(() => publish(warehouse, join(directory, 'history.duckdb')));
+    const at = { project: 'prj_bench', day: addDays(FIRST, days), now: new Date() };
+    const storeMs = await timed(() => storeDay(warehouse, at, walked, 'provisional'));
+    const publishMs = await timed(() => publish(warehouse, historyFile));
     return { storeMs, publishMs };
-  } finally {
-    await warehouse.close();
-    await rm(directory, { recursive: true });
-  }
+  });
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
+export async function timed(work: () => Promise<unknown>): Promise<number> {
   const startedMs = performance.now();
   await work();
   return performance.now() - startedMs;

@@ -14,6 +14,7 @@ import { ignoreMissing } from '../places.js';
 import { duration } from '../terminal/export-progress.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
+import { refuseToForget } from '../warehouse/restore.js';
 import { type Budgets, openBudgets } from './budgets.js';
 import type { Runtime } from './runtime.js';
 import { connect, type Connection, unwaiting, type Workspace } from './workspace.js';
@@ -126,15 +127,16 @@ interface Database extends Budgets {
 }
 
 async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Promise<Database> {
-  const { liveFile } = workspace;
+  const { liveFile, historyFile } = workspace;
   const without = (verdict: Verdict): Database => ({
     verdict,
     paceOf: () => undefined,
     close: () => Promise.resolve(),
   });
-  if ((await access(liveFile).then(() => true, ignoreMissing)) === undefined)
-    return without(warn(`There is none yet. Load the history: readership export, or readership run`));
   try {
+    refuseToForget(liveFile, historyFile);
+    if ((await access(liveFile).then(() => true, ignoreMissing)) === undefined)
+      return without(warn(`There is none yet. Load the history: readership export, or readership run`));
     const options = { command: 'readership doctor', now, signal, maxWaitMs: 0, mustBeMigrated: true };
     const warehouse = await openWarehouse(liveFile, options);
     const budgets = await openBudgets(warehouse, unwaiting(workspace).settings, now, () => undefined);

@@ -3,6 +3,7 @@ import type { Settings } from '../config/schema.js';
 import { nextMinute } from '../format/days.js';
 import type { Observer, StepContext } from '../schedule/context.js';
 import { openWarehouse } from '../warehouse/open.js';
+import { refuseToForget } from '../warehouse/restore.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { openBudgets } from './budgets.js';
 import { jobLine } from './job-lines.js';
@@ -58,7 +59,10 @@ interface Hold {
   readonly onHeld?: (who: string) => void;
 }
 
-/** Runs `work` while holding the live database. Throws a `LockedError` when another process does not let go of it. */
+/**
+ * Runs `work` while holding the live database. Throws a `LockedError` when another process does not let go of it, and a
+ * `StorageError` when it is to be restored first.
+ */
 export async function withLiveDatabase<Result>(
   workspace: Workspace,
   runtime: Runtime,
@@ -66,6 +70,7 @@ export async function withLiveDatabase<Result>(
   work: (context: StepContext) => Promise<Result>,
 ): Promise<Result> {
   const { now, signal } = runtime;
+  refuseToForget(workspace.liveFile, workspace.historyFile);
   const warehouse = await openWarehouse(workspace.liveFile, {
     command: `readership ${command}`,
     ...{ now, signal, maxWaitMs },

@@ -101,7 +101,7 @@ async function readHolder(lockFile: string): Promise<z.infer<typeof holderSchema
 function explainOpenFailure(path: string, cause: unknown): StorageError {
   return new StorageError(
     `Cannot open the database ${path}: ${messageOf(cause)}\n` +
-      `If the file is damaged, move it away and run \`readership export\` again, or restore a copy.`,
+      `If it is damaged, move it away, and ${path}.wal with it; the next command then says how to restore it.`,
     { cause },
   );
 }

@@ -2,7 +2,8 @@
 -- predict; furthest first. The week is the seven days from `week_start`, and only weeks with all days loaded are used.
 CREATE OR REPLACE MACRO movers(week_start) AS TABLE
 WITH
-  -- This week (0) and the eight whole weeks before it, out of the last twelve. None when this week is not whole.
+  -- This week (0) and the eight whole weeks before it, out of the last twelve, back to the first with a view. None when
+  -- this week is not whole.
   site_week AS (
     SELECT project, (week_start::DATE - day + 6) // 7 AS weeks_ago, sum(human) AS human, sum(ai) AS ai
     FROM site_days
@@ -12,6 +13,17 @@ WITH
     QUALIFY
       row_number() OVER (PARTITION BY project ORDER BY weeks_ago) <= 9
       AND min(weeks_ago) OVER (PARTITION BY project) = 0
+      AND weeks_ago <= max(weeks_ago) FILTER (sum(human + ai) > 0) OVER (PARTITION BY project)
+  ),
+
+  site AS (
+    SELECT
+      project,
+      count(*) > 4 AS history_suffices,
+      max(human) FILTER (weeks_ago = 0) / min(nullif(human, 0)) AS human_growth,
+      max(ai) FILTER (weeks_ago = 0) / min(nullif(ai, 0)) AS ai_growth
+    FROM site_week
+    GROUP BY project
   ),
 
   page_week AS (
@@ -29,10 +41,12 @@ WITH
   ),
 
   -- A page is looked at from the week it was first seen: before that it had no share of the site, not a share of zero.
+  -- Left out, because most pages are: those that cannot have had, or be expected to have, more than 5 views.
   page AS (
     SELECT project, path, max(weeks_ago) AS first_seen
-    FROM page_week
-    GROUP BY ALL
+    FROM page_week JOIN site USING (project)
+    GROUP BY project, path, human_growth, ai_growth
+    HAVING max(greatest(human, ai)) * greatest(1, human_growth, ai_growth) > 5
   ),
 
   -- One row per audience, page and week, weeks without a view included.
@@ -80,9 +94,8 @@ WITH
   pooled AS (
     SELECT
       *,
-      median(page_dispersion) FILTER (mu > 5 AND weeks_seen >= 4) OVER (PARTITION BY project, audience) AS pool_dispersion,
-      max(weeks_seen) OVER (PARTITION BY project) >= 4 AS history_suffices
-    FROM measured
+      median(page_dispersion) FILTER (mu > 5 AND weeks_seen >= 4) OVER (PARTITION BY project, audience) AS pool_dispersion
+    FROM measured JOIN site USING (project)
   ),
 
   judged AS (
