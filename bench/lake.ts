@@ -1,5 +1,5 @@
 /**
- * `npx tsx bench/lake.ts [ROWS]`: sizes and times of one machine's history and lake, for docs/scale.md. Ten projects of
+ * `npm run bench:lake -- [ROWS]`: sizes and times of one machine's history and lake, for docs/scale.md. Ten projects of
  * 5,000 pages a day each, for as many days as make so many rows.
  */
 import { DuckDBInstance } from '@duckdb/node-api';
