@@ -15,7 +15,7 @@ import { clockAt } from './sandbox/open-sandbox.js';
 const QUESTIONS = join(import.meta.dirname, '../docs/questions.md');
 
 /** A question's SQL, and the table of its answer if there is one already. */
-const ASKED = /```sql\n(.+?)```\n(?:\n(?:\|.*\n)+)?/gs;
+const ASKED = /```sql\n([^]+?)```\n(?:\n(?:\|.*\n)+)?/g;
 
 const FIRST_DAY = day('2026-05-18');
 const SETTINGS = `
