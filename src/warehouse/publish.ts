@@ -56,8 +56,8 @@ async function createEmpty(path: string): Promise<void> {
 
 const tableSchema = z.object({ name: z.string() });
 
-/** The days of a page in a month lie together: asking for one page then reads little, and so does asking for a week of all. */
-const PAGE_VIEWS_ORDER = "project, date_trunc('month', day), path, day";
+/** The days of a page in a quarter lie together: asking for one page then reads little, and so does asking for a week of all. */
+const PAGE_VIEWS_ORDER = "project, date_trunc('quarter', day), path, day";
 
 /** Every table, sorted: the ledgers by their columns from the left. */
 function fill(warehouse: Warehouse, path: string): Promise<void> {

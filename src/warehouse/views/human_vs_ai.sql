@@ -12,4 +12,4 @@ WHERE day BETWEEN first_day::DATE AND last_day::DATE
 GROUP BY ALL
 ORDER BY project, period;
 
-COMMENT ON MACRO TABLE human_vs_ai IS 'People against AI by period between two days: FROM human_vs_ai(''2026-01-01'', ''2026-12-31'', ''month'')';
+COMMENT ON MACRO TABLE human_vs_ai IS 'People against AI by period (day, week, month, quarter or year) between two days, both included. One row per project and period: period is its first day, days_loaded the loaded days that are counted. FROM human_vs_ai(''2026-01-01'', ''2026-12-31'', ''month'')';

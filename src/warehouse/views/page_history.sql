@@ -10,4 +10,4 @@ FROM site_days AS site
 LEFT JOIN (FROM page_views WHERE path = page) AS view USING (project, day)
 ORDER BY project, day;
 
-COMMENT ON MACRO TABLE page_history IS 'Views of one page on every loaded day: FROM page_history(''/quickstart'')';
+COMMENT ON MACRO TABLE page_history IS 'Views of one page on every loaded day, zero on days without one. One row per project and loaded day: FROM page_history(''/quickstart'')';

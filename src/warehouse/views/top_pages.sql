@@ -11,4 +11,4 @@ WHERE day BETWEEN first_day::DATE AND last_day::DATE
 GROUP BY ALL
 ORDER BY total DESC, path;
 
-COMMENT ON MACRO TABLE top_pages IS 'Pages by views between two days, both included: FROM top_pages(''2026-11-01'', ''2026-11-30'')';
+COMMENT ON MACRO TABLE top_pages IS 'Pages by views between two days, both included, the most viewed first. One row per project and path that was viewed: FROM top_pages(''2026-11-01'', ''2026-11-30'')';

@@ -1,0 +1,84 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { format, resolveConfig } from 'prettier';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { loggedTick, openService } from '../src/commands/start.js';
+import { day } from '../src/day.js';
+import { ask } from '../src/sql/answer.js';
+import { formatAnswer } from '../src/sql/formats.js';
+import { Output } from '../src/terminal/output.js';
+import { type History, openHistory } from '../src/warehouse/history.js';
+import { KEY, serveSandbox, workspaceOf } from './commands/workspace.js';
+import { clockAt } from './sandbox/open-sandbox.js';
+
+const QUESTIONS = join(import.meta.dirname, '../docs/questions.md');
+
+/** A question's SQL, and the table of its answer if there is one already. */
+const ASKED = /```sql\n([^]+?)```\n(?:\n(?:\|.*\n)+)?/g;
+
+const FIRST_DAY = day('2026-05-18');
+const SETTINGS = `
+history: { start: ${FIRST_DAY}, requestsPerHour: unlimited }
+improve: { mode: apply, exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'] }
+`;
+/** When the service is there: for a backfill, for what settles and the agents' ends, weeks later, and a night after. */
+const HOURS_BETWEEN = [0, 24, 48 * 24, 24];
+
+/** The published history of a site that the service has looked after, with every ledger in use. */
+async function publishedHistory(): Promise<string> {
+  const clock = clockAt(new Date('2026-09-29T13:00:00Z'));
+  const sandbox = await serveSandbox({ now: clock.now, firstDay: FIRST_DAY, pages: 200 });
+  const workingDirectory = await workspaceOf(sandbox, SETTINGS);
+  const nowhere = new Writable({
+    write: (_, __, done) => {
+      done();
+    },
+  });
+  const runtime = {
+    ...{ workingDirectory, environment: { READERSHIP_API_KEY: KEY }, now: clock.now },
+    ...{ signal: new AbortController().signal, output: new Output(nowhere, nowhere, false) },
+  };
+  const { workspace, log } = await openService({}, runtime);
+  for (const hours of HOURS_BETWEEN) {
+    clock.advance(hours * 3600);
+    await loggedTick(workspace, runtime, log);
+  }
+  return workspace.historyFile;
+}
+
+let history: History;
+beforeAll(async () => {
+  history = await openHistory(await publishedHistory());
+}, 180_000);
+afterAll(() => {
+  history.close();
+});
+
+const plain = { colors: new Output(process.stdout, process.stderr, false).colors, width: 0, maxRows: 0 };
+
+/** As `readership sql --format markdown` answers. */
+async function answerTo(sql: string): Promise<string> {
+  const answer = await ask(history.connection, sql);
+  if (answer === undefined) throw new Error('no statement');
+  let text = '';
+  for await (const piece of formatAnswer(answer, 'markdown', plain)) text += piece;
+  return text;
+}
+
+it('docs/questions.md asks twenty questions, and gives the answers of today: npx vitest run questions -u', async () => {
+  const page = await readFile(QUESTIONS, 'utf8');
+  const pieces: string[] = [];
+  let written = 0;
+  for (const { 0: block, 1: sql = '', index } of page.matchAll(ASKED)) {
+    const answer = await answerTo(sql);
+    expect(answer.split('\n').length, `rows in the answer to ${sql}`).toBeGreaterThan(3);
+    expect(answer, sql).not.toMatch(/NaN|Infinity|undefined/);
+    pieces.push(page.slice(written, index), `\`\`\`sql\n${sql}\`\`\`\n\n${answer}`);
+    written = index + block.length;
+  }
+  expect(pieces).toHaveLength(2 * 20);
+  const answered = [...pieces, page.slice(written)].join('');
+  const style = await resolveConfig(QUESTIONS);
+  await expect(await format(answered, { ...style, parser: 'markdown' })).toMatchFileSnapshot(QUESTIONS);
+}, 60_000);
