@@ -38,6 +38,7 @@ export interface Settings {
   readonly settleDays: number;
   readonly concurrency: number;
   readonly mode: 'plan' | 'apply';
+  /** Of a week. */
   readonly maxJobs: number;
   readonly askWhenNoChange: boolean;
 }
@@ -78,29 +79,35 @@ const POINTS: Readonly<Record<string, number>> = { run: 170, export: 150, jobs: 
 const POINTS_OF_FIRST_EXPORT = 330;
 const POINTS_OF_OTHERS = 50;
 
+/** More than the platform takes in an hour. */
+const MANY_JOBS = 130;
+
 export function planTrial(seed: number): Plan {
   const choice = new Choice(seed);
   const site = choice.chance(0.25) ? 'new' : 'grown';
+  const maxJobs = choice.weighted([
+    [12, 3],
+    [6, 8],
+    [1, MANY_JOBS],
+  ]);
   return {
     seed,
     site,
     settings: {
-      requestsPerHour: choice.pick<number | 'unlimited'>(['unlimited', 25, 25, 60]),
+      // Low enough to be reached within an hour of commands; a new site needs a dozen to find its first day.
+      requestsPerHour: choice.pick<number | 'unlimited'>(
+        site === 'new' ? ['unlimited', 25, 25, 60] : ['unlimited', 8, 8, 20],
+      ),
       settleDays: choice.pick([1, 3, 3]),
       concurrency: choice.pick([1, 3, 6]),
       mode: choice.chance(0.6) ? 'apply' : 'plan',
-      // Now and then more than the platform takes in an hour.
-      maxJobs: choice.weighted([
-        [12, 3],
-        [6, 8],
-        [1, 70],
-      ]),
+      maxJobs,
       askWhenNoChange: choice.chance(0.4),
     },
     steps: Array.from({ length: choice.whole(3, 5) }, (_, index) =>
       planStep(choice, site, seed * 10 + index),
     ),
-    endsTwice: choice.chance(0.25),
+    endsTwice: maxJobs !== MANY_JOBS && choice.chance(0.25),
   };
 }
 

@@ -78,5 +78,5 @@ for (const [owner, name] of [
   if (prototype === undefined) throw new Error(`@duckdb/node-api has no ${owner} any more`);
   counted(prototype, name);
 }
-for (const name of ['open', 'rename', 'rm', 'writeFile', 'chmod', 'mkdir']) counted(files as Patched, name);
+for (const name of ['open', 'rename', 'rm', 'writeFile', 'chmod', 'mkdir']) counted(files, name);
 syncBuiltinESMExports();

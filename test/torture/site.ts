@@ -35,7 +35,7 @@ history:
   maxWait: 20s
 improve:
   mode: ${settings.mode}
-  maxJobsPerRun: ${settings.maxJobs}
+  maxJobsPerRun: 100
   maxJobsPerWeek: ${settings.maxJobs}
   readingShare: 1
   minWeeklyViews: 0
