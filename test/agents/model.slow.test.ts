@@ -1,0 +1,325 @@
+import fc from 'fast-check';
+import { join } from 'node:path';
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { changeJob, type Job, planJob, readJobs } from '../../src/agents/ledger.js';
+import {
+  type JobState,
+  type MessageState,
+  OPEN_MESSAGE_STATES,
+  takesMessages,
+} from '../../src/agents/lifecycle.js';
+import { changeMessageWithin, planMessage, readMessages } from '../../src/agents/message-ledger.js';
+import { pollJobs } from '../../src/agents/poll.js';
+import { settleInterruptedJobs, submitJobs } from '../../src/agents/submit-jobs.js';
+import { settleAsSent, settleInterruptedMessages, submitMessages } from '../../src/agents/submit-messages.js';
+import { Client } from '../../src/api/client.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { tries } from '../fuzz.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { clockAt, NOW } from '../sandbox/open-sandbox.js';
+import { reply, type SeenRequest, serve } from '../serve.js';
+import { tempDir } from '../temp-dir.js';
+import { EVIDENCE } from './reading.js';
+
+/** What a platform does with a POST, and what it lets the sender know. */
+const FATES = [
+  'taken',
+  'taken-lost',
+  'taken-500',
+  'taken-garbled',
+  'lost',
+  '500',
+  '400',
+  '401',
+  '429',
+  '503',
+  'crash',
+] as const;
+type Fate = (typeof FATES)[number];
+
+type Step =
+  | { readonly kind: 'plan' | 'resolve' | 'poll' | 'restart' }
+  | { readonly kind: 'submit' | 'send'; readonly fates: readonly Fate[] }
+  | { readonly kind: 'message'; readonly job: number; readonly fates: readonly Fate[] }
+  | { readonly kind: 'work'; readonly job: number; readonly status: string }
+  | { readonly kind: 'wait'; readonly minutes: number };
+
+const fates = fc.array(fc.constantFrom('taken' as const, ...FATES), { minLength: 3, maxLength: 3 });
+const step: fc.Arbitrary<Step> = fc.oneof(
+  fc.record({ kind: fc.constantFrom('plan', 'resolve', 'poll', 'restart') }),
+  fc.record({ kind: fc.constantFrom('submit', 'send'), fates }),
+  fc.record({ kind: fc.constant('message'), job: fc.nat(2), fates }),
+  fc.record({
+    kind: fc.constant('work'),
+    job: fc.nat(2),
+    status: fc.constantFrom('completed', 'failed', 'thinking'),
+  }),
+  fc.record({ kind: fc.constant('wait'), minutes: fc.integer({ min: 1, max: 30 }) }),
+);
+
+/** Where a prompt stands after its POST, by a table of its own. */
+const AFTER: Readonly<Record<Fate, 'taken' | 'unconfirmed' | 'refused' | 'planned'>> = {
+  ...{
+    taken: 'taken',
+    'taken-lost': 'unconfirmed',
+    'taken-500': 'unconfirmed',
+    'taken-garbled': 'unconfirmed',
+  },
+  ...{ lost: 'unconfirmed', '500': 'unconfirmed', crash: 'unconfirmed' },
+  ...{ '400': 'refused', '401': 'planned', '429': 'planned', '503': 'planned' },
+};
+const PAUSE_MINUTES = 10;
+
+/** A platform that follows a script, and knows what it has really got. */
+class ScriptedPlatform {
+  readonly jobs: { readonly id: string; readonly prompt: string; status: string }[] = [];
+  readonly messages: string[] = [];
+  /** Prompts of the POSTs that came, and ids of the jobs asked for, in order. */
+  readonly posts: string[] = [];
+  readonly asked: string[] = [];
+  fates: Fate[] = [];
+  onCrash: () => void = () => undefined;
+
+  handle({ method, url, body }: SeenRequest, response: ServerResponse): void {
+    const [, id, end] = /\/job\/([^/]+)(\/message)?$/.exec(url.pathname) ?? [];
+    if (method === 'GET') {
+      this.asked.push(id ?? '');
+      const job = this.jobs.find((candidate) => candidate.id === id);
+      reply(response, job === undefined ? 404 : 200, job ?? { error: 'no such job' });
+      return;
+    }
+    const { prompt } = JSON.parse(body) as { prompt: string };
+    this.posts.push(prompt);
+    const fate = this.fates.shift() ?? 'taken';
+    const isTaken = fate.startsWith('taken') || (fate === 'crash' && this.posts.length % 2 === 0);
+    const job = this.#take(isTaken, prompt, end === undefined ? undefined : id);
+    if (fate === 'taken') reply(response, 200, job);
+    else if (fate === 'taken-garbled') response.end('<html>');
+    else if (fate === 'taken-500') reply(response, 500, { error: 'late' });
+    else if (fate === 'crash') this.onCrash();
+    else if (/^\d/.test(fate)) {
+      const headers = fate === '429' || fate === '503' ? { 'retry-after': String(PAUSE_MINUTES * 60) } : {};
+      reply(response, Number(fate), { error: 'no' }, headers);
+    } else response.destroy();
+  }
+
+  #take(isTaken: boolean, prompt: string, id: string | undefined) {
+    const job = this.jobs.find((candidate) => candidate.id === id) ?? {
+      ...{ id: `job_${this.jobs.length + 1}`, prompt, status: 'active' },
+    };
+    if (!isTaken) return job;
+    if (id === undefined) this.jobs.push(job);
+    else this.messages.push(prompt);
+    // A follow-up reopens.
+    job.status = 'active';
+    return job;
+  }
+}
+
+/** What should be stored: states by prompt. */
+interface Model {
+  readonly jobs: Map<string, JobState>;
+  readonly messages: Map<string, { readonly job: string; state: MessageState }>;
+  pausedUntil: Date;
+}
+
+async function live(steps: readonly Step[]): Promise<void> {
+  const clock = clockAt(NOW);
+  const platform = new ScriptedPlatform();
+  const server = await serve((request, response) => {
+    platform.handle(request, response);
+  });
+  const file = join(await tempDir(), 'warehouse.duckdb');
+  const project = 'prj_1';
+  const newClient = () =>
+    new Client({
+      ...{ baseUrl: server.baseUrl, projectId: project, apiKey: 'k', keyName: 'K', now: clock.now },
+      retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
+    });
+  let warehouse: Warehouse = await liveWarehouse(file);
+  let client = newClient();
+  const model: Model = { jobs: new Map(), messages: new Map(), pausedUntil: new Date(0) };
+  const task = () => ({ warehouse, client, project, now: clock.now, pollDelayMs: 60_000 });
+
+  const restart = async () => {
+    await closeNow(warehouse);
+    await client.close();
+    warehouse = await liveWarehouse(file);
+    client = newClient();
+    await settleInterruptedJobs(warehouse, project, clock.now());
+    await settleInterruptedMessages(warehouse, project, clock.now());
+  };
+
+  /** Sends what is planned; a crash in the middle leaves the process that sent it nothing to say. */
+  const submitting = async (submit: typeof submitJobs, fates: readonly Fate[]) => {
+    platform.fates = [...fates];
+    const crashed = new Promise<'crashed'>((resolve) => {
+      platform.onCrash = () => {
+        resolve('crashed');
+      };
+    });
+    const ended = submit(task());
+    ended.catch(() => undefined);
+    if ((await Promise.race([ended, crashed])) === 'crashed') await restart();
+  };
+
+  const postsExpected = (
+    planned: readonly string[],
+    fates: readonly Fate[],
+  ): [prompt: string, fate: Fate][] => {
+    if (clock.now() < model.pausedUntil) return [];
+    const stop = fates.slice(0, planned.length).findIndex((fate) => fate !== 'taken');
+    const count = stop === -1 ? planned.length : stop + 1;
+    return planned.slice(0, count).map((prompt, index) => [prompt, fates[index] ?? 'taken']);
+  };
+
+  const remember = (fate: Fate) => {
+    if (fate === '429' || fate === '503')
+      model.pausedUntil = new Date(clock.now().getTime() + PAUSE_MINUTES * 60_000);
+  };
+
+  const jobOf = (jobs: readonly Job[], prompt: string | undefined) => {
+    const job = jobs.find((candidate) => candidate.prompt === prompt);
+    if (job === undefined) throw new Error(`no job for ${prompt ?? '-'}`);
+    return job;
+  };
+
+  const perform = async (now: Step): Promise<void> => {
+    const jobs = await readJobs(warehouse, project);
+    switch (now.kind) {
+      case 'plan': {
+        if (model.jobs.size === 3) return;
+        const prompt = `Improve /page-${model.jobs.size}`;
+        const page = { path: `/page-${model.jobs.size}`, reason: 'much read', evidence: EVIDENCE };
+        await planJob(warehouse, { project, page, prompt, now: clock.now() });
+        model.jobs.set(prompt, 'planned');
+        return;
+      }
+      case 'submit': {
+        const planned = Array.from(model.jobs).flatMap(([prompt, state]) =>
+          state === 'planned' ? [prompt] : [],
+        );
+        const expected = postsExpected(planned, now.fates);
+        const before = platform.posts.length;
+        await submitting(submitJobs, now.fates);
+        expect(platform.posts.slice(before)).toEqual(expected.map(([prompt]) => prompt));
+        for (const [prompt, fate] of expected) {
+          model.jobs.set(prompt, AFTER[fate] === 'taken' ? 'active' : AFTER[fate]);
+          remember(fate);
+        }
+        return;
+      }
+      case 'message': {
+        const job = jobs[now.job];
+        if (job === undefined || !takesMessages(job.state)) return;
+        const ofJob = Array.from(model.messages.values()).filter((message) => message.job === job.prompt);
+        if (ofJob.some(({ state }) => OPEN_MESSAGE_STATES.has(state))) return;
+        const prompt = `Message ${model.messages.size}`;
+        await planMessage(warehouse, job, { origin: 'typed', prompt, now: clock.now() });
+        model.messages.set(prompt, { job: job.prompt, state: 'planned' });
+        return perform({ kind: 'send', fates: now.fates });
+      }
+      case 'send': {
+        const planned = Array.from(model.messages).flatMap(([prompt, { state }]) =>
+          state === 'planned' ? [prompt] : [],
+        );
+        const expected = postsExpected(planned, now.fates);
+        const before = platform.posts.length;
+        await submitting(submitMessages, now.fates);
+        expect(platform.posts.slice(before)).toEqual(expected.map(([prompt]) => prompt));
+        for (const [prompt, fate] of expected) {
+          const message = model.messages.get(prompt);
+          if (message === undefined) throw new Error('unplanned');
+          const after = AFTER[fate];
+          message.state = after === 'taken' ? 'sent' : after;
+          if (after === 'taken') model.jobs.set(message.job, 'active');
+          remember(fate);
+        }
+        return;
+      }
+      case 'work': {
+        const job = platform.jobs[now.job];
+        if (job?.status === 'active') job.status = now.status;
+        clock.advance(120);
+        return perform({ kind: 'poll' });
+      }
+      case 'poll': {
+        const before = platform.asked.length;
+        await pollJobs({ ...task(), minDelayMs: 60_000, maxDelayMs: 60_000, waitMs: 0 });
+        const active = jobs.filter(({ state }) => state === 'active').map(({ remote_id }) => remote_id);
+        for (const id of platform.asked.slice(before)) {
+          expect(active).toContain(id);
+          const job = platform.jobs.find((candidate) => candidate.id === id);
+          const { prompt } = jobs.find(({ remote_id }) => remote_id === id) ?? {};
+          if (job?.status === 'completed' || job?.status === 'failed')
+            model.jobs.set(prompt ?? '', job.status);
+        }
+        return;
+      }
+      case 'resolve': {
+        // Whoever resolves has looked at the platform, and tells the truth.
+        for (const [prompt, state] of model.jobs) {
+          if (state !== 'unconfirmed') continue;
+          const remote = platform.jobs.find((candidate) => candidate.prompt === prompt);
+          const event = { kind: remote === undefined ? 'found-not-created' : 'found-created' } as const;
+          const change = { event, now: clock.now(), cause: 'resolved', nextPollAt: clock.now() };
+          await changeJob(warehouse, jobOf(jobs, prompt), { ...change, ...(remote && { remote }) });
+          model.jobs.set(prompt, remote === undefined ? 'planned' : 'active');
+        }
+        for (const stored of await readMessages(warehouse, project)) {
+          const message = model.messages.get(stored.prompt);
+          if (message?.state !== 'unconfirmed') continue;
+          const change = { now: clock.now(), cause: 'resolved' };
+          if (platform.messages.includes(stored.prompt)) {
+            const job = jobOf(await readJobs(warehouse, project), message.job);
+            await settleAsSent(warehouse, stored, job, {
+              ...change,
+              event: 'found-sent',
+              nextPollAt: clock.now(),
+            });
+            message.state = 'sent';
+            model.jobs.set(message.job, 'active');
+          } else {
+            await warehouse.transaction((transaction) =>
+              changeMessageWithin(transaction, stored, { ...change, event: 'found-not-sent' }),
+            );
+            message.state = 'planned';
+          }
+        }
+        return;
+      }
+      case 'restart':
+        return restart();
+      case 'wait':
+        clock.advance(now.minutes * 60);
+    }
+  };
+
+  try {
+    const beginning: Step[] = [{ kind: 'plan' }, { kind: 'submit', fates: ['taken'] }];
+    for (const now of [...beginning, ...steps]) {
+      await perform(now);
+      const jobs = await readJobs(warehouse, project);
+      expect(new Map(jobs.map(({ prompt, state }) => [prompt, state]))).toEqual(model.jobs);
+      const messages = await readMessages(warehouse, project);
+      expect(messages.map(({ prompt, state }) => [prompt, state])).toEqual(
+        Array.from(model.messages, ([prompt, { state }]) => [prompt, state]),
+      );
+      // The promise that all of this is for.
+      expect(new Set(platform.jobs.map(({ prompt }) => prompt)).size).toBe(platform.jobs.length);
+      expect(new Set(platform.messages).size).toBe(platform.messages.length);
+    }
+  } finally {
+    await client.close();
+    await closeNow(warehouse);
+    await server.close();
+  }
+}
+
+describe('the life of jobs and messages, whatever happens and in whatever order', () => {
+  it('is that of the model, and the platform gets no prompt twice', async () => {
+    const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30, size: 'max' }), live);
+    await fc.assert(property, tries(30));
+  });
+});
