@@ -39,12 +39,12 @@ async function publishedHistory(): Promise<string> {
     ...{ workingDirectory, environment: { READERSHIP_API_KEY: KEY }, now: clock.now },
     ...{ signal: new AbortController().signal, output: new Output(nowhere, nowhere, false) },
   };
-  const { workspace, log } = await openService({}, runtime);
+  const service = await openService({}, runtime);
   for (const hours of HOURS_BETWEEN) {
     clock.advance(hours * 3600);
-    await loggedTick(workspace, runtime, log);
+    await loggedTick(service, runtime);
   }
-  return workspace.historyFile;
+  return service.workspace.historyFile;
 }
 
 let history: History;
