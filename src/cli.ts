@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
+import { setMaxListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { declareAudit } from './commands/audit.js';
 import { exitCodeOf, type ExitCode } from './commands/exit-code.js';
@@ -24,6 +25,8 @@ import { messageOf, ReadershipError } from './errors.js';
 const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 const interruption = new AbortController();
+// All that is under way listens to it; Node would warn of more than ten.
+setMaxListeners(0, interruption.signal);
 let interruptedWith: number | undefined;
 const command = { endsByInterruption: false };
 
