@@ -2,6 +2,7 @@ import { relative } from 'node:path';
 import { z } from 'zod';
 import { readJobs } from '../agents/ledger.js';
 import type { ProjectSettings } from '../config/schema.js';
+import { formatShard, type Shard } from '../config/shard.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { dayRange } from '../format/days.js';
 import { ISO_CALENDAR, lastEnded } from '../reports/period.js';
@@ -21,7 +22,7 @@ const weekRow = z.object({ human: z.int(), ai: z.int(), ai_share: z.number().nul
 export async function summarise(
   outcome: LoopOutcome,
   context: StepContext,
-  { configuration }: Workspace,
+  { configuration, shard }: Workspace,
   runtime: Runtime,
   cost: ExportCost,
 ): Promise<string> {
@@ -49,7 +50,7 @@ export async function summarise(
     ...section('Mail', await mailLines(outcome, context, runtime)),
     ...section(
       'Ask the history',
-      examples(configuration === undefined, lastEnded('week', now(), ISO_CALENDAR)),
+      examples({ isSandbox: configuration === undefined, shard }, lastEnded('week', now(), ISO_CALENDAR)),
     ),
   ];
   return lines.join('\n');
@@ -89,8 +90,12 @@ function improvedLine({ project, plan, submitted }: ProjectImprovement, mode: 'p
   return `${name}: no new job${why}`;
 }
 
-function examples(isSandbox: boolean, week: { first: string; last: string }): string[] {
-  const command = `npx readership sql${isSandbox ? ' --sandbox' : ''}`;
+function examples(
+  { isSandbox, shard }: { isSandbox: boolean; shard: Shard | undefined },
+  week: { first: string; last: string },
+): string[] {
+  const ofShard = shard === undefined ? '' : ` --shard ${formatShard(shard)}`;
+  const command = `npx readership sql${isSandbox ? ' --sandbox' : ''}${ofShard}`;
   return [
     `${command} "FROM site_weeks ORDER BY week DESC LIMIT 8"`,
     `${command} "FROM top_pages('${week.first}', '${week.last}') LIMIT 10"`,

@@ -3,9 +3,8 @@ import { Client, type ClientOptions } from '../api/client.js';
 import type { Pace } from '../api/pace.js';
 import { apiKeyOf, type Configuration, loadConfiguration } from '../config/load.js';
 import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
-import { type Shard, shardOf, settingsOfShard } from '../config/shard.js';
+import { formatShard, type Shard, shardOf, settingsOfShard } from '../config/shard.js';
 import { ConfigurationError } from '../errors.js';
-import { counted } from '../format/numbers.js';
 import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';
 import { outboxTransport, smtpTransport, type Transport } from '../mail/transport.js';
 import { SANDBOX, startSandbox } from '../sandbox/index.js';
@@ -57,9 +56,7 @@ export async function readWorkspace(options: WorkspaceOptions, runtime: Runtime)
   await refuseOtherSplit(whole.dataDir, shard);
   const settings = shard === undefined ? whole : settingsOfShard(whole, shard);
   if (shard !== undefined && settings.projects.length === 0)
-    runtime.output.note(
-      `Shard ${shard.index}/${shard.count} has none of the ${counted(whole.projects.length, 'project')} of the configuration: nothing to do.`,
-    );
+    runtime.output.note(`Shard ${formatShard(shard)} has no project of the configuration: nothing to do.`);
   const { dataDir } = settings;
   return {
     settings,
@@ -162,7 +159,7 @@ function chooseProjects(
   if (chosen.length > 0) return chosen;
   if (shard !== undefined && projects.some((project) => project.id === id))
     throw new ConfigurationError(
-      `Project ${id} is in another shard: --shard ${shardOf(id, shard.count)}/${shard.count}.`,
+      `Project ${id} is in another shard: --shard ${formatShard({ ...shard, index: shardOf(id, shard.count) })}.`,
     );
   const known = projects.map((project) => project.id).join(', ');
   throw new ConfigurationError(`No project ${id} in the configuration; there is ${known}.`);

@@ -16,6 +16,9 @@ export function parseShard(text: string): Shard | undefined {
   return shard.index <= shard.count ? shard : undefined;
 }
 
+/** As `parseShard` reads it. */
+export const formatShard = ({ index, count }: Shard): string => `${index}/${count}`;
+
 /**
  * The shard that a project belongs to, by its id alone: whatever else is added or removed, it stays there. A project
  * of shard i of n is in shard i or n + i of 2n.

@@ -1,6 +1,6 @@
 import Handlebars from 'handlebars';
 import { z } from 'zod';
-import { type Shard, shardName } from '../config/shard.js';
+import { formatShard, type Shard, shardName } from '../config/shard.js';
 import { messageOf } from '../errors.js';
 import { moment } from '../format/days.js';
 import { deliver } from '../mail/deliver.js';
@@ -78,4 +78,4 @@ function alertsFor(recipient: string, faults: readonly Fault[], told: readonly D
 }
 
 const whose = (shard: Shard | undefined): string =>
-  shard === undefined ? '' : ` (shard ${shard.index}/${shard.count})`;
+  shard === undefined ? '' : ` (shard ${formatShard(shard)})`;
