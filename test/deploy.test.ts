@@ -1,0 +1,203 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { z } from 'zod';
+import { isCron } from '../src/config/cron.js';
+import { runCli } from './run-cli.js';
+
+const ROOT = join(import.meta.dirname, '..');
+const CODE = '/opt/readership';
+const WORKSPACE = '/srv/readership';
+const read = (file: string) => readFile(join(ROOT, file), 'utf8');
+
+async function readPackage() {
+  const schema = z.object({
+    version: z.string(),
+    engines: z.object({ node: z.string() }),
+    bin: z.object({ readership: z.string() }),
+    files: z.array(z.string()),
+  });
+  return schema.parse(JSON.parse(await read('package.json')));
+}
+
+/** What a text says after the program's name, up to the end of the command: `export --plan`. */
+const invocations = (text: string): string[] =>
+  [
+    ...text.matchAll(/(?:\bcli\.js|\breadership(?::\d+\.\d+\.\d+)?) ((?!readership|node)[a-z][^|&;\n`]*)/g),
+  ].map(([, args = '']) => args.trim());
+
+/** The commands of a document, in blocks (with lines that go on joined) and between words. */
+const shellOf = (markdown: string): string =>
+  [...markdown.matchAll(/```sh\n([\s\S]*?)```|`(readership [^`]+)`/g)]
+    .map(([, block, words]) => (block ?? words ?? '').replaceAll('\\\n', ''))
+    .join('\n');
+
+async function helpOf(...command: string[]): Promise<string> {
+  const { code, stdout } = await runCli([...command, '--help'], { cwd: ROOT });
+  expect(code, command.join(' ')).toBe(0);
+  return stdout;
+}
+
+const noComments = (text: string): string => text.replaceAll(/^#.*\n/gm, '');
+
+describe('the files of deploy/', () => {
+  it('are all in docs/operations.md, and none of their commands or options is made up', async () => {
+    const operations = await read('docs/operations.md');
+    const texts = [shellOf(operations)];
+    for (const file of await readdir(join(ROOT, 'deploy'))) {
+      expect(operations).toContain(`(../deploy/${file})`);
+      texts.push(noComments(await read(`deploy/${file}`)));
+    }
+    const found = texts.flatMap(invocations);
+    expect(found).toEqual(expect.arrayContaining(['start', 'run 2>', 'doctor', 'export --plan', 'status']));
+    const commands = await helpOf();
+    for (const invocation of new Set(found)) {
+      const [command = '', ...args] = invocation.split(/\s+/);
+      expect(commands).toMatch(new RegExp(`^ {2}${command} `, 'm'));
+      const options = args.filter((arg) => arg.startsWith('--'));
+      const help = options.length === 0 ? '' : await helpOf(command);
+      for (const option of options) expect(help, invocation).toContain(option);
+    }
+  });
+
+  it('name code, workspace and version as they are', async () => {
+    const { version, bin } = await readPackage();
+    const program = join(CODE, bin.readership);
+    for (const file of ['readership.service', 'crontab', 'Dockerfile'])
+      expect(await read(`deploy/${file}`)).toContain(program);
+    for (const file of ['deploy/Dockerfile', 'deploy/cronjob.yaml', 'docs/operations.md'])
+      for (const [, tag] of (await read(file)).matchAll(/readership:(\d[\w.]*)/g))
+        expect(tag, file).toBe(version);
+  });
+});
+
+describe('deploy/Dockerfile', () => {
+  it('builds on a Node that package.json allows and CI tests, with files that are there', async () => {
+    const dockerfile = noComments(await read('deploy/Dockerfile'));
+    const { engines, files } = await readPackage();
+    const ci = await read('.github/workflows/ci.yml');
+    const [, least = ''] = /^>=(\d+)/.exec(engines.node) ?? [];
+    const [, tested = ''] = /node: \[(.+)\]/.exec(ci) ?? [];
+    const images = [...dockerfile.matchAll(/^FROM node:(\d+)-\S+-slim/gm)].map(([, major]) => Number(major));
+    expect(images).toHaveLength([...dockerfile.matchAll(/^FROM /gm)].length);
+    for (const major of images) {
+      expect(major).toBeGreaterThan(Number(least));
+      expect(tested.split(', ')).toContain(String(major));
+    }
+    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) =>
+      from.split(' '),
+    );
+    for (const path of copied) expect(existsSync(join(ROOT, path)), path).toBe(true);
+    const shipped = dockerfile.slice(dockerfile.lastIndexOf('FROM '));
+    for (const path of ['node_modules', 'package.json', ...files.filter((name) => !name.endsWith('.md'))])
+      expect(shipped).toMatch(new RegExp(`^COPY .*\\b${path.replace('.', '\\.')} `, 'm'));
+  });
+
+  it('runs as somebody other than root, in the workspace, and stops by a signal that reaches it', async () => {
+    const dockerfile = await read('deploy/Dockerfile');
+    expect(dockerfile).toMatch(/^USER [1-9]\d*:[1-9]\d*$/m);
+    expect(dockerfile.lastIndexOf('\nUSER ')).toBeGreaterThan(dockerfile.lastIndexOf('\nRUN '));
+    expect(dockerfile.lastIndexOf(`\nWORKDIR ${WORKSPACE}\n`)).toBe(dockerfile.lastIndexOf('\nWORKDIR '));
+    // As a list: through a shell, the signal would end the shell.
+    expect(dockerfile).toMatch(/^ENTRYPOINT \["node", /m);
+    expect(dockerfile).toMatch(/^CMD \["start"\]$/m);
+  });
+});
+
+describe('deploy/cronjob.yaml', () => {
+  const container = z.object({
+    image: z.string(),
+    args: z.array(z.string()),
+    envFrom: z.array(z.object({ secretRef: z.object({ name: z.string() }) })),
+    securityContext: z.object({
+      readOnlyRootFilesystem: z.literal(true),
+      allowPrivilegeEscalation: z.literal(false),
+    }),
+    volumeMounts: z.array(
+      z.object({ name: z.string(), mountPath: z.string(), subPath: z.string().optional() }),
+    ),
+  });
+  const pod = z.object({
+    restartPolicy: z.literal('Never'),
+    terminationGracePeriodSeconds: z.int().min(6),
+    securityContext: z.object({ runAsNonRoot: z.literal(true), runAsUser: z.int(), fsGroup: z.int() }),
+    containers: z.array(container).length(1),
+    volumes: z.array(z.looseObject({ name: z.string() })),
+  });
+  const cronJob = z.object({
+    kind: z.literal('CronJob'),
+    spec: z.object({
+      schedule: z.string().refine(isCron),
+      timeZone: z.literal('Etc/UTC'),
+      concurrencyPolicy: z.literal('Forbid'),
+      jobTemplate: z.object({
+        spec: z.object({ backoffLimit: z.literal(0), template: z.object({ spec: pod }) }),
+      }),
+    }),
+  });
+
+  it('runs the image once an hour, never twice at once, as its user, with the workspace mounted', async () => {
+    const documents = parseAllDocuments(await read('deploy/cronjob.yaml'), { strict: true });
+    const [claim, job] = documents.map((document) => document.toJS() as unknown);
+    expect(documents.flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([]);
+    const { spec } = cronJob.parse(job);
+    const { securityContext, containers, volumes } = spec.jobTemplate.spec.template.spec;
+    const user = `${securityContext.runAsUser}:${securityContext.fsGroup}`;
+    expect(await read('deploy/Dockerfile')).toContain(`\nUSER ${user}\n`);
+    const [only] = containers;
+    expect(only?.args).toEqual(['run']);
+    expect(only?.volumeMounts.map(({ mountPath }) => mountPath)).toEqual([
+      `${WORKSPACE}/data`,
+      `${WORKSPACE}/readership.yaml`,
+    ]);
+    expect(volumes.map(({ name }) => name)).toEqual(only?.volumeMounts.map(({ name }) => name));
+    expect(claim).toMatchObject({ kind: 'PersistentVolumeClaim', metadata: { name: 'readership' } });
+    expect(JSON.stringify(volumes)).toContain('"persistentVolumeClaim":{"claimName":"readership"}');
+  });
+});
+
+describe('deploy/crontab', () => {
+  it('runs once an hour, with its files for nobody else to read', async () => {
+    const [line = '', ...more] = noComments(await read('deploy/crontab'))
+      .trim()
+      .split('\n');
+    expect(more).toEqual([]);
+    const [, schedule = '', command = ''] = /^((?:\S+ ){4}\S+) {2}(.+)$/.exec(line) ?? [];
+    expect(isCron(schedule), schedule).toBe(true);
+    expect(command).toMatch(/^cd \/srv\/readership && umask 077 && /);
+    // A percent sign ends a command of a crontab.
+    expect(command).not.toContain('%');
+  });
+});
+
+const systemdAnalyze = ['/usr/bin/systemd-analyze', '/bin/systemd-analyze'].find((path) => existsSync(path));
+
+describe('deploy/readership.service', () => {
+  it('starts the service as its own user, gives it time to stop, and does not repeat what cannot work', async () => {
+    const unit = await read('deploy/readership.service');
+    const value = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
+    expect(value('User')).toBe('readership');
+    expect(value('WorkingDirectory')).toBe(WORKSPACE);
+    expect(value('ReadWritePaths')).toBe(`${WORKSPACE}/data`);
+    expect(value('ExecStart')).toMatch(/^\/usr\/bin\/node .+ start$/);
+    expect(Number(value('TimeoutStopSec'))).toBeGreaterThan(5);
+    expect(value('RestartPreventExitStatus')).toBe('2');
+    // Node compiles to memory that it then executes.
+    expect(unit).not.toContain('MemoryDenyWriteExecute');
+  });
+
+  it.skipIf(systemdAnalyze === undefined)('is one that systemd understands', async () => {
+    const file = join(ROOT, 'deploy/readership.service');
+    const { stderr } = await promisify(execFile)(systemdAnalyze ?? '', ['verify', file]).catch(
+      (error: unknown) => ({ stderr: String(error) }),
+    );
+    // Another machine may have its node elsewhere.
+    expect(
+      stderr.split('\n').filter((line) => line.includes('readership') && !line.includes('/usr/bin/node')),
+    ).toEqual([]);
+  });
+});
