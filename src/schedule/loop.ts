@@ -90,7 +90,11 @@ async function pinging<Detail>(
     if (trouble !== undefined) observer.onAlertFailed?.(trouble);
   };
   await send('/start');
-  const result = await work();
+  const result = await work().catch(async (error: unknown) => {
+    // Not even the failure could be recorded.
+    await send('/fail');
+    throw error;
+  });
   const outcome = run.faults.find(({ step }) => step === 'export')?.outcome;
   if (outcome === undefined) await send('');
   if (outcome === 'failed') await send('/fail');

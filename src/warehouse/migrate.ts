@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
+import { inTransaction } from './in-transaction.js';
 import { queryRows, readSql } from './query.js';
 
 /** Applied in this order; a released file is never edited, only followed by another. */
@@ -79,15 +80,4 @@ async function currentVersion(connection: DuckDBConnection, path: string): Promi
         `Nothing was changed. Install the newer version: npm install -g readership@latest`,
     );
   return version;
-}
-
-async function inTransaction(connection: DuckDBConnection, work: () => Promise<void>): Promise<void> {
-  await connection.run('BEGIN');
-  try {
-    await work();
-    await connection.run('COMMIT');
-  } catch (error) {
-    await connection.run('ROLLBACK');
-    throw error;
-  }
 }

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { LockedError, messageOf, StorageError } from '../errors.js';
 import { openForWriting } from './instance.js';
 import { expectMigrated, migrate } from './migrate.js';
+import { isOfStorage, storageFailure } from './storage-failure.js';
 import { Warehouse } from './warehouse.js';
 
 const RETRY_DELAY_MS = 250;
@@ -49,12 +50,13 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
       command: options.command,
       since: options.now().toISOString(),
     };
-    await writeFile(lockFile, JSON.stringify(holder), { mode: 0o600 });
+    // On a full disk there is no room for it either; the database says so in better words.
+    await writeFile(lockFile, JSON.stringify(holder), { mode: 0o600 }).catch(() => undefined);
     await (options.mustBeMigrated === true ? expectMigrated : migrate)(connection, path);
     return new Warehouse(path, connection, release);
   } catch (error) {
     await release();
-    throw error;
+    throw isOfStorage(error) ? storageFailure(`open the database ${path}`, path, error) : error;
   }
 }
 
@@ -65,7 +67,7 @@ async function openInstance(path: string, options: OpenOptions): Promise<DuckDBI
     try {
       return await openForWriting(path);
     } catch (error) {
-      if (!isHeldElsewhere(error)) throw explainOpenFailure(path, error);
+      if (!isHeldElsewhere(error)) throw storageFailure(`open the database ${path}`, path, error);
       if (performance.now() >= deadlineMs) throw await lockedError(path, options.maxWaitMs, error);
       if (!isTold) options.onHeld?.(await whoHolds(path));
       isTold = true;
@@ -96,14 +98,6 @@ async function readHolder(lockFile: string): Promise<z.infer<typeof holderSchema
     // Absent, or half written: the message does without.
     return undefined;
   }
-}
-
-function explainOpenFailure(path: string, cause: unknown): StorageError {
-  return new StorageError(
-    `Cannot open the database ${path}: ${messageOf(cause)}\n` +
-      `If it is damaged, move it away, and ${path}.wal with it; the next command then says how to restore it.`,
-    { cause },
-  );
 }
 
 async function makeDirectory(path: string): Promise<void> {

@@ -1,10 +1,10 @@
 import { chmod, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { messageOf, StorageError } from '../errors.js';
 import { openForWriting, quoted } from './instance.js';
 import { migrate } from './migrate.js';
 import { queryRows } from './query.js';
+import { storageFailure } from './storage-failure.js';
 import { syncToDisk } from './sync-to-disk.js';
 import type { Warehouse } from './warehouse.js';
 
@@ -27,12 +27,9 @@ export async function publish(warehouse: Warehouse, target: string): Promise<num
     await syncToDisk(dirname(target));
     return (await stat(target)).size;
   } catch (cause) {
-    await removeCopy(unfinished);
-    throw new StorageError(
-      `Cannot publish the history to ${target}: ${messageOf(cause)}. ` +
-        `The one published before still stands. Check the disk's free space and permissions, then: readership publish`,
-      { cause },
-    );
+    await removeCopy(unfinished).catch(() => undefined);
+    const doing = `publish the history to ${target} (the one published before still stands)`;
+    throw storageFailure(doing, warehouse.path, cause);
   }
 }
 

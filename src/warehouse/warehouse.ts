@@ -1,7 +1,10 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import pLimit from 'p-limit';
 import { z } from 'zod';
+import { messageOf, type StorageError } from '../errors.js';
+import { inTransaction } from './in-transaction.js';
 import { type Parameters, queryRows, type Reader } from './query.js';
+import { isOfStorage, storageFailure } from './storage-failure.js';
 
 /**
  * The live database, open for writing. One connection serves everything, so transactions take turns: while one is
@@ -9,6 +12,7 @@ import { type Parameters, queryRows, type Reader } from './query.js';
  */
 export class Warehouse implements Reader {
   readonly #inTurn = pLimit(1);
+  #failure: StorageError | undefined;
 
   constructor(
     readonly path: string,
@@ -17,7 +21,7 @@ export class Warehouse implements Reader {
   ) {}
 
   query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
-    return this.#inTurn(() => queryRows(this.connection, sql, row, parameters));
+    return this.#whileSound(() => queryRows(this.connection, sql, row, parameters));
   }
 
   /**
@@ -25,22 +29,14 @@ export class Warehouse implements Reader {
    * `Transaction` it is handed; asking the warehouse itself from inside would wait for ever.
    */
   transaction<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#inTurn(async () => {
-      await this.connection.run('BEGIN');
-      try {
-        const result = await work(new Transaction(this.connection));
-        await this.connection.run('COMMIT');
-        return result;
-      } catch (error) {
-        await this.connection.run('ROLLBACK');
-        throw error;
-      }
-    });
+    return this.#whileSound(() =>
+      inTransaction(this.connection, () => work(new Transaction(this.connection))),
+    );
   }
 
   /** For work that must not be inside a transaction, such as CHECKPOINT and ATTACH. */
   exclusive<Result>(work: (connection: DuckDBConnection) => Promise<Result>): Promise<Result> {
-    return this.#inTurn(() => work(this.connection));
+    return this.#whileSound(() => work(this.connection), isFatal);
   }
 
   /**
@@ -57,16 +53,34 @@ export class Warehouse implements Reader {
   }
 
   /** Waits for what is under way, folds the log into the file, and lets go of it. */
-  close(): Promise<void> {
+  async close(): Promise<void> {
+    try {
+      await this.#whileSound(() => this.connection.run('CHECKPOINT'));
+    } finally {
+      await this.#inTurn(this.release);
+    }
+  }
+
+  /**
+   * Takes its turn. After a failure beneath the file nothing more is written: what was committed stands, and what would
+   * come after it might not.
+   */
+  #whileSound<Result>(work: () => Promise<Result>, isFailure = isOfStorage): Promise<Result> {
     return this.#inTurn(async () => {
+      if (this.#failure !== undefined) throw this.#failure;
       try {
-        await this.connection.run('CHECKPOINT');
-      } finally {
-        await this.release();
+        return await work();
+      } catch (error) {
+        if (!isFailure(error)) throw error;
+        this.#failure = storageFailure(`go on with ${this.path}`, this.path, error);
+        throw this.#failure;
       }
     });
   }
 }
+
+/** After such an error DuckDB takes nothing more. Others may be of another file, such as a publication. */
+const isFatal = (error: unknown): boolean => messageOf(error).startsWith('FATAL Error');
 
 const unread = z.unknown();
 

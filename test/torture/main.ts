@@ -42,9 +42,14 @@ const startedMs = performance.now();
 const seed = whole('seed', Math.floor(Date.now() / 1000) % 1_000_000_000);
 const minutes = whole('minutes', Infinity);
 let done = 0;
+const interruption = new AbortController();
+process.once('SIGINT', () => {
+  print('Ends with the trials under way.');
+  interruption.abort();
+});
 
 const results = await torture({
-  ...{ seed, minutes },
+  ...{ seed, minutes, signal: interruption.signal },
   trials: whole('trials', values.minutes === undefined ? 50 : Infinity),
   lanes: whole('lanes', cpus().length),
   onTrial: ({ violations, evidence }) => {
@@ -60,8 +65,10 @@ const sum = (valueOf: (result: TrialResult) => number) =>
   results.reduce((total, result) => total + valueOf(result), 0);
 print(
   `${results.length} trials from seed ${seed} on: ${sum(({ commands }) => commands)} commands, ${sum(({ killed }) => killed)} killed, ` +
-    `${((performance.now() - startedMs) / 60_000).toFixed(1)} minutes`,
+    `${sum(({ starved }) => starved)} on a small disk, ${((performance.now() - startedMs) / 60_000).toFixed(1)} minutes`,
 );
+if (!sum(({ starved }) => starved))
+  print('No disk was full: that takes root, and a machine that lets it mount.');
 process.exitCode = results.some(({ violations }) => violations.length > 0) ? 1 : 0;
 
 function lineOf(property: Property, words: string, of: readonly TrialResult[]): string {

@@ -29,6 +29,8 @@ export interface Step {
   readonly mail: Readonly<Record<string, readonly Behaviour[]>>;
   readonly strike: Strike | null;
   readonly litter: Litter | null;
+  /** Bytes that may still be written, where the disk can be made so small. */
+  readonly diskLeft: number | null;
   /** By how much the clock of the command is behind the server's. */
   readonly behindMs: number;
 }
@@ -135,6 +137,7 @@ function planStep(choice: Choice, site: Plan['site'], number: number): Step {
           'nothing published',
         ])
       : null,
+    diskLeft: choice.chance(0.12) ? Math.floor(2 ** choice.between(12, 21)) : null,
     behindMs: choice.chance(0.1) ? choice.between(0, 55 * MINUTE_MS) : 0,
   };
 }

@@ -24,6 +24,8 @@ export interface TrialResult {
   readonly violations: readonly Violation[];
   readonly commands: number;
   readonly killed: number;
+  /** Commands that were given less of a disk than they may have needed. */
+  readonly starved: number;
   /** The directory with the data and a log, when there is something to look at. */
   readonly evidence: string | undefined;
 }

@@ -15,20 +15,29 @@ export interface Session {
   readonly minutes: number;
   /** Trials at the same time. */
   readonly lanes: number;
+  /** No trial begins after it aborts. */
+  readonly signal?: AbortSignal;
   readonly onTrial?: (result: TrialResult) => void;
 }
 
 const PROGRAM = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 /** Runs trials of the built command, each decided by its seed. */
-export async function torture({ seed, trials, minutes, lanes, onTrial }: Session): Promise<TrialResult[]> {
+export async function torture({
+  seed,
+  trials,
+  minutes,
+  lanes,
+  signal,
+  onTrial,
+}: Session): Promise<TrialResult[]> {
   const preload = await makePreload();
   const bench = { program: PROGRAM, preload, grown: await growSite(PROGRAM, preload) };
   const endMs = performance.now() + minutes * 60_000;
   const results: TrialResult[] = [];
   let next = seed;
   const lane = async (): Promise<void> => {
-    while (next < seed + trials && performance.now() < endMs) {
+    while (next < seed + trials && performance.now() < endMs && signal?.aborted !== true) {
       const result = await runTrial(planTrial(next++), bench);
       results.push(result);
       onTrial?.(result);

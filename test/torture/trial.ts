@@ -17,21 +17,24 @@ export async function runTrial(plan: Plan, bench: Bench): Promise<TrialResult> {
   const world = await World.open(plan, bench);
   let commands = 0;
   let killed = 0;
+  let starved = 0;
   for (const step of plan.steps) {
     const ended = await takeStep(world, step);
     commands += ended.length;
     killed += ended.filter(({ signal }) => signal !== null).length;
+    if (step.diskLeft !== null && world.disk !== undefined) starved += 1;
     await world.look();
   }
   commands += await calmDown(world);
   const evidence = await world.close();
-  return { seed: plan.seed, violations: world.violations, commands, killed, evidence };
+  return { seed: plan.seed, violations: world.violations, commands, killed, starved, evidence };
 }
 
 async function takeStep(world: World, step: Step): Promise<Ended[]> {
   const { clock, task, sandbox, mailServer } = world;
   clock.advance(step.advanceMs);
   if (step.litter !== null) await world.leave(step.litter);
+  if (step.diskLeft !== null) await world.disk?.leaveRoom(step.diskLeft);
   sandbox.setFaults(step.faults);
   for (const recipient of RECIPIENTS) mailServer.behaviours.set(recipient, [...(step.mail[recipient] ?? [])]);
   world.behindMs = Math.max(world.behindMs, step.behindMs);
@@ -49,6 +52,7 @@ async function takeStep(world: World, step: Step): Promise<Ended[]> {
   const isOver = watch(world, both);
   const ended = await Promise.all(both.map((running) => endInTime(running, step, world)));
   await isOver;
+  if (step.diskLeft !== null) await world.disk?.makeRoom();
   world.onArrival = () => undefined;
   world.onMail = () => undefined;
   for (const [index, end] of ended.entries())

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Operation } from '../../src/sandbox/faults/schema.js';
@@ -12,6 +12,7 @@ import { jobFaults } from './checks/jobs.js';
 import { losses } from './checks/kept.js';
 import { ledgerFaults } from './checks/ledgers.js';
 import { mailFaults } from './checks/mails.js';
+import { SmallDisk } from '../small-disk.js';
 import { Clock } from './clock.js';
 import type { Task } from './command.js';
 import type { Litter, Plan } from './plan.js';
@@ -48,6 +49,8 @@ export class World {
     readonly truth: Truth,
     readonly sandbox: Sandbox,
     readonly mailServer: MailServer,
+    /** Where the data lie; undefined where it cannot be had. */
+    readonly disk: SmallDisk | undefined,
   ) {
     this.#isPublished = plan.site === 'grown';
   }
@@ -65,13 +68,15 @@ export class World {
       },
     });
     const mailServer = await startMailServer();
+    await mkdir(join(directory, 'data'));
+    const disk = await SmallDisk.mountedOn(join(directory, 'data'));
     await makeWorkspace(directory, sandbox.baseUrl, plan.settings, plan.site === 'grown' ? grown : undefined);
     const env = {
       READERSHIP_API_KEY: sandbox.apiKey,
       READERSHIP_SMTP_URL: `smtp://127.0.0.1:${mailServer.port}`,
     };
     const task = { program, preload, directory, env };
-    const world = new World(plan, task, clock, truth, sandbox, mailServer);
+    const world = new World(plan, task, clock, truth, sandbox, mailServer, disk);
     mailServer.onEvent = (event) => {
       world.lastSignMs = performance.now();
       world.onMail(event);
@@ -94,6 +99,8 @@ export class World {
 
   report(property: Property, details: readonly string[]): void {
     for (const detail of details) {
+      // What is wrong stays wrong: once is enough.
+      if (this.violations.some((known) => known.property === property && known.detail === detail)) continue;
       this.note(`VIOLATION of ${property}: ${detail}`);
       this.violations.push({ seed: this.plan.seed, property, detail });
     }
@@ -167,7 +174,10 @@ export class World {
     await this.sandbox.close();
     await this.mailServer.close();
     const { directory } = this.task;
-    if (this.violations.length === 0) {
+    const isEvidence = this.violations.length > 0;
+    if (isEvidence) await cp(join(directory, 'data'), join(directory, 'evidence'), { recursive: true });
+    await this.disk?.unmount();
+    if (!isEvidence) {
       await rm(directory, { recursive: true });
       return undefined;
     }

@@ -113,7 +113,7 @@ describe('the published history', () => {
     });
     const failed = publish(warehouse, target);
     await expect(failed).rejects.toThrow(StorageError);
-    await expect(failed).rejects.toThrow('The one published before still stands');
+    await expect(failed).rejects.toThrow('the one published before still stands');
     expect(await readFrom(target, pathsIn)).toEqual(['/old']);
     expect((await readdir(dirname(target))).filter((name) => name.includes('publishing'))).toEqual([]);
     // The live database is not left attached to the failed copy.

@@ -1,0 +1,34 @@
+import { messageOf, StorageError } from '../errors.js';
+
+/** What can be wrong beneath a database file, by the words of DuckDB, Node.js or the system; the first that fits. */
+const SIGNS = [
+  ['full', /No space left|ENOSPC|Disk quota|EDQUOT|File too large|EFBIG/],
+  ['denied', /Permission denied|EACCES|Read-only file system|EROFS|EPERM/],
+  ['damaged', /Corrupt|not a valid DuckDB database|Could not read enough bytes|while replaying WAL/],
+  ['failed', /^(IO|FATAL|INTERNAL|Serialization|TransactionContext|Out of Memory) Error/],
+] as const;
+
+const signOf = (error: unknown) => SIGNS.find(([, sign]) => sign.test(messageOf(error)))?.[0];
+
+/** Whether an error is of the disk or the file, not of what was asked. */
+export const isOfStorage = (error: unknown): boolean => signOf(error) !== undefined;
+
+/** A failure to do something, of the disk or of the database file `path`, with what to do about it. */
+export function storageFailure(doing: string, path: string, cause: unknown): StorageError {
+  if (cause instanceof StorageError) return cause;
+  const advice = adviceFor(signOf(cause) ?? 'failed', path);
+  return new StorageError(`Cannot ${doing}: ${messageOf(cause)}\n${advice}`, { cause });
+}
+
+function adviceFor(sign: (typeof SIGNS)[number][0], path: string): string {
+  switch (sign) {
+    case 'full':
+      return 'The disk is full: free some space, then run the command again.';
+    case 'denied':
+      return 'Let this user write there, or set dataDir to a directory that it may write.';
+    case 'damaged':
+      return `It is damaged: move it away, and ${path}.wal with it; the next command then says how to restore it.`;
+    case 'failed':
+      return 'Run the command again; if it fails again: readership doctor';
+  }
+}
