@@ -34,8 +34,9 @@ export class SmallDisk {
     await this.#remount(isReadOnly ? 'ro' : 'rw');
   }
 
+  /** Gone from the directory at once, and for good when the last process has let go of it. */
   async unmount(): Promise<void> {
-    await run('umount', [this.directory]);
+    await run('umount', ['--lazy', this.directory]);
   }
 
   async #remount(option: string): Promise<void> {
