@@ -53,7 +53,7 @@ function detailLines(
 }
 
 function checkLines(check: Check | undefined): string[] {
-  if (check === undefined || check.days === 0 || check.stopped !== undefined) return [];
+  if (check === undefined || check.days === 0 || check.repaired.stopped !== undefined) return [];
   const found = check.differing.length;
   const forgotten = check.forgotten.length;
   return [

@@ -2,7 +2,13 @@ import type { Day } from '../day.js';
 import { countChangedPages, equalCounts } from './counts.js';
 import { readDayLedger, readStoredDay } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
-import { findDamagedDays, planAgain, recordVerification, settledTotals } from './verification.js';
+import {
+  findDamagedDays,
+  listDifferingDays,
+  planAgain,
+  recordVerification,
+  settledTotals,
+} from './verification.js';
 import { type DifferingDay, findDifferingDays, isForgotten, type StoredTotals } from './verify.js';
 import { walkDay } from './walk.js';
 
@@ -30,7 +36,11 @@ export async function auditHistory(task: LoadTask, options: AuditOptions): Promi
   const ledger = await readDayLedger(warehouse, project);
   const settled = settledTotals(ledger);
   const damaged = await findDamagedDays(warehouse, project);
-  const found = await findDifferingDays(client, settled, { signal, priority: 'backfill' });
+  const found: DifferingDay[] = [];
+  for await (const day of options.repair
+    ? listDifferingDays(task, settled, 'backfill')
+    : findDifferingDays(client, settled, { signal, priority: 'backfill' }))
+    found.push(day);
   const forgotten = found.filter(isForgotten);
   const byTotals = found.filter((day) => !isForgotten(day)).map(({ day }) => day);
   const byPages = options.deep

@@ -33,7 +33,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
   const last = await readLastVerification(warehouse, project);
   const check = last !== undefined && dayOf(last) === dayOf(now()) ? undefined : await checkRecentDays(task);
   const results = [...urgent.results, ...(check?.repaired.results ?? [])];
-  if (check?.stopped !== undefined) return { plan, results, check, stopped: check.stopped };
+  if (check?.repaired.stopped !== undefined) return { plan, ...check.repaired, results, check };
   yield;
   const length = requestsFor(expectedPages(await readDayLedger(warehouse, project)));
   const rest = plan.days.filter(({ priority }) => priority === 'backfill');

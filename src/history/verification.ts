@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Priority } from '../api/pace.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import { readDayLedger } from './ledger.js';
+import { readDayLedger, recordFailedDay } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type DayLedger, type PlannedDay, requestsFor } from './plan.js';
 import { type DifferingDay, findDifferingDays, isForgotten, type StoredTotals } from './verify.js';
@@ -11,17 +11,18 @@ const LAST_VERIFICATION = readSql(import.meta.url, 'statements/last-verification
 const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verification.sql');
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 
+const DIFFERS = 'the platform has other totals for it now; it is read again next time';
+
 /** How far back the nightly check looks. Older days are left to `audit`, which a person reads. */
 const RECENT_DAYS = 35;
 
-/** What a check of stored days found, and what it loaded again. */
+/** What a check of stored days found, and what it loaded again, or what stopped it. */
 export interface Check {
   readonly days: number;
   readonly differing: readonly DifferingDay[];
   /** Days of which the platform no longer has anything; what is stored of them stays. */
   readonly forgotten: readonly DifferingDay[];
   readonly repaired: LoadOutcome;
-  readonly stopped?: unknown;
 }
 
 /** When the stored history was last held against the platform. */
@@ -37,42 +38,40 @@ export const settledTotals = (ledger: DayLedger): StoredTotals[] =>
 
 /** Holds the recent final days against the platform, and loads again those that differ. */
 export async function checkRecentDays(task: LoadTask): Promise<Check> {
-  const { warehouse, client, project, now, signal } = task;
+  const { warehouse, project, now } = task;
   const ledger = await readDayLedger(warehouse, project);
   const since = addDays(lastEndedDay(now()), -RECENT_DAYS);
   const recent = settledTotals(ledger).filter(({ day }) => day >= since);
+  const differing: DifferingDay[] = [];
+  const forgotten: DifferingDay[] = [];
+  const check = { days: recent.length, differing, forgotten };
   try {
-    const found = await findDifferingDays(client, recent, { signal });
-    return await settle(task, ledger, recent, found);
+    for await (const day of listDifferingDays(task, recent, 'urgent'))
+      (isForgotten(day) ? forgotten : differing).push(day);
   } catch (stopped) {
-    return { days: recent.length, differing: [], forgotten: [], repaired: { results: [] }, stopped };
+    return { ...check, repaired: { results: [], stopped } };
   }
+  const days = differing.map(({ day }) => day);
+  const repaired = await loadDays(task, planAgain(ledger, days, 'urgent'));
+  if (repaired.stopped === undefined)
+    await recordVerification(task, recent, differing.length + forgotten.length);
+  return { ...check, repaired };
 }
 
 /**
- * Loads again the days that differ, except those that the platform forgot. The check is recorded when that is done: one
- * that the budget stops begins anew, since nothing else would remember which days differ.
+ * Finds stored days that differ, as `findDifferingDays` does, and lists each as failed at once: what the budget stops
+ * goes on with the days that are known, and then with the rest. What the platform forgot stays as it is.
  */
-async function settle(
-  task: LoadTask,
-  ledger: DayLedger,
-  checked: readonly StoredTotals[],
-  found: readonly DifferingDay[],
-): Promise<Check> {
-  const differing = found.filter((day) => !isForgotten(day));
-  const forgotten = found.filter(isForgotten);
-  const repaired = await loadDays(
-    task,
-    planAgain(
-      ledger,
-      differing.map(({ day }) => day),
-      'urgent',
-    ),
-  );
-  const check = { days: checked.length, differing, forgotten, repaired };
-  if (repaired.stopped !== undefined) return { ...check, stopped: repaired.stopped };
-  await recordVerification(task, checked, found.length);
-  return check;
+export async function* listDifferingDays(
+  { warehouse, client, project, now, signal }: LoadTask,
+  stored: readonly StoredTotals[],
+  priority: Priority,
+): AsyncGenerator<DifferingDay> {
+  for await (const found of findDifferingDays(client, stored, { signal, priority })) {
+    const at = { project, day: found.day, now: now() };
+    if (!isForgotten(found)) await recordFailedDay(warehouse, at, DIFFERS);
+    yield found;
+  }
 }
 
 /** Days to be read whole once more, whatever their state. */

@@ -26,41 +26,35 @@ export const isForgotten = ({ platform, stored }: DifferingDay): boolean =>
  *
  * It sees sums only: a change inside a day that keeps its totals, or two days that change by opposite amounts, pass.
  */
-export async function findDifferingDays(
+export async function* findDifferingDays(
   client: Pick<Client, 'views'>,
   stored: readonly StoredTotals[],
   options?: ReadOptions,
-): Promise<DifferingDay[]> {
-  const differing: DifferingDay[] = [];
-  for (const run of runsOfNeighbours(stored)) {
-    const platform = await totalsOf(client, run, options);
-    differing.push(...(await narrow(client, run, platform, options)));
-  }
-  return differing;
+): AsyncGenerator<DifferingDay> {
+  for (const run of runsOfNeighbours(stored))
+    yield* narrow(client, run, await totalsOf(client, run, options), options);
 }
 
 /** Totals are additive, so those of the second half are what remains after the first. */
-async function narrow(
+async function* narrow(
   client: Pick<Client, 'views'>,
   days: readonly StoredTotals[],
   platform: ViewCounts,
   options: ReadOptions | undefined,
-): Promise<DifferingDay[]> {
-  if (equalCounts(sumCounts(days), platform)) return [];
+): AsyncGenerator<DifferingDay> {
+  if (equalCounts(sumCounts(days), platform)) return;
   // Counts are never negative: where nothing is left of a range, nothing is left of any of its days.
-  if (equalCounts(platform, NO_VIEWS))
-    return days
-      .filter((stored) => !equalCounts(stored, NO_VIEWS))
+  if (days.length === 1 || equalCounts(platform, NO_VIEWS)) {
+    yield* days
+      .filter((stored) => !equalCounts(stored, platform))
       .map((stored) => difference(stored, platform));
-  const [only] = days;
-  if (only !== undefined && days.length === 1) return [difference(only, platform)];
+    return;
+  }
   const middle = Math.ceil(days.length / 2);
   const firstHalf = days.slice(0, middle);
   const ofFirstHalf = await totalsOf(client, firstHalf, options);
-  return [
-    ...(await narrow(client, firstHalf, ofFirstHalf, options)),
-    ...(await narrow(client, days.slice(middle), subtractCounts(platform, ofFirstHalf), options)),
-  ];
+  yield* narrow(client, firstHalf, ofFirstHalf, options);
+  yield* narrow(client, days.slice(middle), subtractCounts(platform, ofFirstHalf), options);
 }
 
 const difference = ({ day, human, ai, total }: StoredTotals, platform: ViewCounts): DifferingDay => ({

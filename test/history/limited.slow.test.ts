@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Client } from '../../src/api/client.js';
 import { PausedError } from '../../src/api/errors/paused-error.js';
+import type { PageViews } from '../../src/api/schema.js';
 import { type Budgets, openBudgets } from '../../src/commands/budgets.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, day, dayOf, daysBetween, daysIn, lastEndedDay } from '../../src/day.js';
@@ -15,7 +16,7 @@ import { MINUTE_MS, sleepingClock } from '../budget/open-budget.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { type Platform, rowsOf, servePlatform } from '../platform.js';
 import { tempDir } from '../temp-dir.js';
-import { PROJECT } from './open-export.js';
+import { PROJECT, withOneMore } from './open-export.js';
 
 const PAGES = 751;
 const REQUESTS_A_DAY = 4;
@@ -31,6 +32,8 @@ interface World {
   /** A new process that exports what is due, and how it ended. */
   readonly exportOnce: (end: 'closed' | 'crashed', to?: Day) => Promise<PausedError | 'done'>;
   readonly loadedDays: () => Promise<Map<Day, Date>>;
+  /** Has the platform show one view more, from now on, of each of these days. */
+  readonly restate: (days: readonly Day[]) => void;
 }
 
 /** A year of history on a platform that answers 100 requests an hour, and counts those of others too. */
@@ -39,14 +42,15 @@ async function openWorld(options: {
   days: number;
   pages?: number;
   othersUsed?: number;
+  limit?: number;
 }): Promise<World> {
   const clock = sleepingClock();
-  const { days, pages = PAGES, maxWait, othersUsed = 0 } = options;
+  const { days, pages = PAGES, maxWait, othersUsed = 0, limit = 100 } = options;
   const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
-  const cached = new Map<Day, ReturnType<typeof rowsOf>>();
+  const cached = new Map<Day, readonly PageViews[]>();
   const platform = await servePlatform({
     now: clock.now,
-    limit: 100,
+    limit,
     othersUsed: Array.from({ length: othersUsed }, () => addMinutes(clock.now(), -20)),
     rowsOf: (at) => {
       const rows = cached.get(at) ?? (at < firstDay || at >= dayOf(clock.now()) ? [] : rowsOf(at, pages));
@@ -57,7 +61,7 @@ async function openWorld(options: {
   const settings = settingsSchema.parse({
     baseUrl: platform.baseUrl,
     projects: [{ id: PROJECT }],
-    history: { maxWait },
+    history: { maxWait, requestsPerHour: limit },
   });
   const path = join(await tempDir(), 'warehouse.duckdb');
 
@@ -87,6 +91,9 @@ async function openWorld(options: {
   };
   return {
     ...{ clock, platform, firstDay },
+    restate: (restated) => {
+      for (const at of restated) cached.set(at, withOneMore(rowsOf(at, pages)));
+    },
     exportOnce: async (end, to) => {
       const warehouse = await liveWarehouse(path);
       const budgets = await openBudgets(warehouse, settings, clock.now, () => undefined, clock.sleep);
@@ -229,5 +236,26 @@ describe('days of many requests', () => {
     const outcome = await world.exportOnce('closed');
     expect(outcome).toBeInstanceOf(PausedError);
     expect(await world.loadedDays()).toEqual(new Map());
+  });
+});
+
+describe('a recent past that changed more than an hour allows to find out and to read again', () => {
+  test('comes right over the hours', async () => {
+    const world = await openWorld({ maxWait: '0s', days: 40, pages: 251, limit: 20 });
+    const { clock } = world;
+    const untilDone = async (): Promise<number> => {
+      let hours = 0;
+      while ((await world.exportOnce('closed')) !== 'done' && hours++ < 100) clock.advance(62 * MINUTE_MS);
+      return hours;
+    };
+    await untilDone();
+    clock.advance(24 * 60 * MINUTE_MS);
+    const changed = [5, 8, 11, 14, 17, 20, 23, 26, 29, 32].map((ago) => addDays(lastEndedDay(clock.now()), -ago));
+    world.restate(changed);
+    const before = answered(world);
+    expect(await untilDone()).toBeLessThanOrEqual(6);
+    const after = answered(world);
+    for (const at of changed) expect(after.get(`${at} 250`), at).toBe((before.get(`${at} 250`) ?? 0) + 1);
+    expect(refusals(world).count).toBe(0);
   });
 });

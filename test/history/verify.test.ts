@@ -2,7 +2,12 @@ import { describe, expect, test } from 'vitest';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, day, daysIn } from '../../src/day.js';
 import { sumCounts } from '../../src/history/counts.js';
-import { findDifferingDays, isForgotten, type StoredTotals } from '../../src/history/verify.js';
+import {
+  type DifferingDay,
+  findDifferingDays,
+  isForgotten,
+  type StoredTotals,
+} from '../../src/history/verify.js';
 import { openClient } from '../api/open-client.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { NOW } from '../sandbox/open-sandbox.js';
@@ -16,7 +21,8 @@ const stored: readonly StoredTotals[] = YEAR.map((at) => ({ day: at, ...sumCount
 async function verify(changed: ReadonlyMap<Day, readonly PageViews[]>, days = stored) {
   const platform = await servePlatform({ now: () => NOW, rowsOf: (at) => changed.get(at) ?? rowsOf(at, 5) });
   const client = openClient(platform.baseUrl, { limits: { responseTimeoutMs: 5_000 } });
-  const found = await findDifferingDays(client, days);
+  const found: DifferingDay[] = [];
+  for await (const day of findDifferingDays(client, days)) found.push(day);
   return { found: found.map((one) => one.day), details: found, requests: platform.views.length };
 }
 
