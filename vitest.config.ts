@@ -11,7 +11,8 @@ export default defineConfig({
       provider: 'custom',
       customProviderModule: 'test/coverage.ts',
       include: ['src/**/*.ts'],
-      reporter: ['text-summary', 'text', 'json'],
+      reporter: ['text-summary', 'json'],
+      reportOnFailure: true,
     },
   },
 });

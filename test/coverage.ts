@@ -1,5 +1,6 @@
 import v8 from '@vitest/coverage-v8';
 import { V8CoverageProvider } from '@vitest/coverage-v8/dist/provider.js';
+import type { CoverageMap } from 'istanbul-lib-coverage';
 import { readdir, readFile } from 'node:fs/promises';
 import type { Profiler } from 'node:inspector';
 import { SourceMap, type SourceMapPayload } from 'node:module';
@@ -22,7 +23,7 @@ class CoverageWithProcesses extends V8CoverageProvider {
     process.env['COVERAGE_OF_PROCESSES'] = this.#directory;
   }
 
-  override async generateCoverage(context: ReportContext) {
+  override async generateCoverage(context: ReportContext): Promise<CoverageMap> {
     const coverage = await super.generateCoverage(context);
     for (const [url, wasRun] of await scriptsRun(this.#directory)) {
       const { source, lines } = await linesRun(fileURLToPath(url), wasRun);

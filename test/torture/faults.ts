@@ -36,9 +36,6 @@ const OF_VIEWS: readonly [Strike, ...Strike[]] = [
   () => ({ kind: 'order-moves' }),
 ];
 
-/** Which faults rows of a day that moved while it was read can come from. */
-export const MOVING_KINDS: readonly FaultInput['kind'][] = ['counts-move', 'order-moves', 'endless'];
-
 /** Faults of one command: none or some, most striking a few times, some for as long as it runs. */
 export function platformFaults(choice: Choice): FaultInput[] {
   return Array.from(
