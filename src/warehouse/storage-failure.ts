@@ -4,7 +4,8 @@ import { messageOf, StorageError } from '../errors.js';
 /** What can be wrong beneath a database file, by the words of DuckDB, Node.js or the system; the first that fits. */
 const SIGNS = [
   ['full', /No space left|ENOSPC|Disk quota|EDQUOT|File too large|EFBIG/],
-  ['denied', /Permission denied|EACCES|Read-only file system|EROFS|EPERM/],
+  // Where Node.js makes directories one in another, it says ENOENT for a file system that is read-only.
+  ['denied', /Permission denied|EACCES|Read-only file system|EROFS|EPERM|ENOENT.*, mkdir/],
   ['damaged', /Corrupt|not a valid DuckDB database|Could not read enough bytes|while replaying WAL/],
   ['failed', /^(IO|FATAL|INTERNAL|Serialization|TransactionContext|Out of Memory) Error/],
 ] as const;

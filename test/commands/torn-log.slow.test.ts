@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/errors.js';
@@ -48,12 +48,11 @@ describe('the log that an export left which was killed', () => {
     );
     sandbox.setFaults([{ on: 'views', kind: 'timeout', after: 30 }]);
     const { child, result } = startCli(['export'], { cwd, env });
-    const asked = () => sandbox.inspect().requests.total;
-    await expect.poll(asked, { interval: 5, timeout: 60_000 }).toBeGreaterThan(30);
+    const isHeld = () => sandbox.inspect().requests.recent.length > 30;
+    await vi.waitUntil(isHeld, { interval: 5, timeout: 60_000 });
     child.kill('SIGKILL');
     await result;
     killed = join(await tempDir(), 'killed.duckdb');
-    await mkdir(join(cwd, 'kept'));
     await copyFile(liveFile(cwd), killed);
     log = await readFile(`${liveFile(cwd)}.wal`);
     const days = await daysWith(log);
@@ -64,7 +63,7 @@ describe('the log that an export left which was killed', () => {
   });
 
   it('holds, cut off anywhere, every day up to the cut, whole', async () => {
-    const drawn = Array.from({ length: 24 }, () => choice.whole(0, log.length));
+    const drawn = Array.from({ length: 14 }, () => choice.whole(0, log.length));
     const cuts = [...new Set([0, 1, 100, log.length - 1, ...drawn])].sort((one, other) => one - other);
     let before = 0;
     for (const cut of cuts) {
@@ -78,7 +77,7 @@ describe('the log that an export left which was killed', () => {
 
   it('with a byte changed is refused with what to do, or holds whole days up to there', async () => {
     let refused = 0;
-    for (let count = 0; count < 24; count++) {
+    for (let count = 0; count < 16; count++) {
       const at = choice.whole(0, log.length - 1);
       const flipped = Buffer.from(log);
       flipped[at] = (flipped[at] ?? 0) ^ (1 << choice.whole(0, 7));
@@ -88,17 +87,15 @@ describe('the log that an export left which was killed', () => {
         refused += 1;
       } else expect(days, `changed at ${at}`).toEqual(committed.slice(0, days.length));
     }
-    expect(refused).toBeGreaterThan(20);
+    expect(refused).toBeGreaterThan(12);
   });
 
   it.each([
-    ['zeros, as after a loss of power', (left: Buffer) => left.fill(0)],
-    ['noise', (left: Buffer) => left.map(() => choice.whole(0, 255))],
-  ])('that goes on as %s is refused with what to do', async (_, spoil) => {
-    const spoilt = Buffer.from(log);
-    spoil(spoilt.subarray(Math.floor(log.length / 2))).forEach((byte, index) => {
-      spoilt[Math.floor(log.length / 2) + index] = byte;
-    });
+    ['zeros, as after a loss of power', () => 0],
+    ['noise', () => choice.whole(0, 255)],
+  ])('that goes on as %s is refused with what to do', async (_, byte) => {
+    const middle = Math.floor(log.length / 2);
+    const spoilt = log.map((sound, at) => (at < middle ? sound : byte()));
     expect(await daysWith(spoilt)).toContain('It is damaged: move it away, and its log with it');
   });
 });
