@@ -23,7 +23,7 @@ export interface Site {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   /** Runs a command, which must end without a stack trace and without the key in anything. */
-  run(...args: string[]): Promise<CliResult>;
+  readonly run: (...args: string[]) => Promise<CliResult>;
 }
 
 const mailServers: MailServer[] = [];
