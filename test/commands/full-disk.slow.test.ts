@@ -20,7 +20,7 @@ async function siteOnSmallDisk(context: TestContext) {
   return { site, run: site.run, disk, published };
 }
 
-describe('a disk that is full', () => {
+describe('a disk that is full (skipped where none can be mounted)', () => {
   it.for([
     ['opening the database', 4, 'Cannot open the database'],
     ['what is loaded', 128, 'The disk is full'],

@@ -24,7 +24,7 @@ const READING = [
   ['jobs'],
 ];
 
-it('a data directory that is read-only: what writes says so and what to do, what reads works', async (context) => {
+it('a data directory that is read-only (skipped where none can be mounted): what writes says so and what to do, what reads works', async (context) => {
   const site = await openSite();
   const disk = await SmallDisk.mountedOn(join(site.cwd, 'data'));
   if (disk === undefined) return context.skip('only root can make a disk read-only, on Linux');
