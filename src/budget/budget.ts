@@ -10,6 +10,7 @@ import { BLOCK_LIFE_MS, type HourState, hourState, nextFreeAt, usedRequests } fr
 
 const RECENT_USES = readSql(import.meta.url, 'statements/recent-uses.sql');
 const RECORD_USE = readSql(import.meta.url, 'statements/record-use.sql');
+const COUNT_FROM_NOW = readSql(import.meta.url, 'statements/count-from-now.sql');
 const RETURN_UNUSED = readSql(import.meta.url, 'statements/return-unused.sql');
 
 /** Requests reserved with one commit. A crash overcounts by less than this for each priority. */
@@ -160,12 +161,19 @@ export class RequestBudget implements Pace {
   /** Brings what is held here and the ledger into line: an earlier pause, refusals, blocks whose time is over. */
   async #catchUp(now: Date): Promise<void> {
     if (!this.#isRead) {
+      await this.#countFromNow(now);
       this.#pausedUntil = (await this.#readHour(now)).pausedUntil;
       this.#isRead = true;
     }
     for (const [priority, block] of this.#blocks)
       if (!isAlive(block, now)) await this.#return(priority, block);
     for (const refusal of this.#refusals.splice(0)) await this.#recordRefusal(refusal);
+  }
+
+  /** Uses that lie ahead of the clock count for the hour that begins now: too long at worst, and never for ever. */
+  async #countFromNow(now: Date): Promise<void> {
+    const { warehouse, bucket } = this.#options;
+    await warehouse.transaction((transaction) => transaction.execute(COUNT_FROM_NOW, { bucket, now }));
   }
 
   async #returnAll(): Promise<void> {

@@ -29,8 +29,9 @@ export interface HourState {
 }
 
 /**
- * Reads the ledger as of `now`. Where the clock was set back, rows lie in the future: by an hour they still count, as
- * if fresh; by more they, and pauses longer than any we believe, come from a clock that was wrong.
+ * Reads the ledger as of `now`. Where the clock was set back since it was written, rows lie in the future: by an hour
+ * they still count, as if fresh. By more they, and pauses longer than any we believe, come from a clock that was wrong;
+ * a budget brings its rows to its own clock before it begins.
  */
 export function hourState(rows: readonly LedgerRow[], now: Date): HourState {
   const uses = rows

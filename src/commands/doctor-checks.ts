@@ -6,7 +6,7 @@ import { TryLaterError } from '../api/errors/try-later-error.js';
 import { MAILED_REPORTS, type ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { LockedError, messageOf } from '../errors.js';
-import { counted } from '../format/numbers.js';
+import { bytes, counted } from '../format/numbers.js';
 import { freeDisk } from '../free-disk.js';
 import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';
 import { tryMailServer } from '../mail/transport.js';
@@ -43,19 +43,21 @@ const COPIES = 2;
 export async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[]> {
   const database = await openDatabase(workspace, runtime);
   const connection = await connect(workspace, runtime, {}, database.paceOf);
+  const findings = await Promise.all([
+    found('configuration', () => Promise.resolve(configuration(workspace))),
+    found('server', () => server(workspace, runtime)),
+    ...workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
+    found('mail', () => mail(workspace, runtime)),
+    found('database', () => Promise.resolve(database.verdict)),
+    found('disk', () => disk(workspace)),
+    found('time zones', () => Promise.resolve(timeZones())),
+  ]).finally(connection.close);
   try {
-    return await Promise.all([
-      found('configuration', () => Promise.resolve(configuration(workspace))),
-      found('server', () => server(workspace, runtime)),
-      ...workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
-      found('mail', () => mail(workspace, runtime)),
-      found('database', () => Promise.resolve(database.verdict)),
-      found('disk', () => disk(workspace)),
-      found('time zones', () => Promise.resolve(timeZones())),
-    ]);
-  } finally {
-    await connection.close();
     await database.close();
+    return findings;
+  } catch (error) {
+    const database = { check: 'database', ...fail(messageOf(error)) };
+    return findings.map((finding) => (finding.check === 'database' ? database : finding));
   }
 }
 
@@ -156,12 +158,10 @@ async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
   const exists = (await access(dataDir).then(() => true, ignoreMissing)) ?? false;
   const free = await freeDisk(exists ? dataDir : '.');
   const needed = COPIES * ((await stat(liveFile).catch(ignoreMissing))?.size ?? 0);
-  const words = `${gigabytes(free)} free in ${dataDir}`;
-  if (free < needed) return fail(`${words}: publishing needs ${gigabytes(needed)}. Make room.`);
+  const words = `${bytes(free)} free in ${dataDir}`;
+  if (free < needed) return fail(`${words}: publishing needs ${bytes(needed)}. Make room.`);
   return free < SCARCE_BYTES ? warn(`${words}: make room before it runs out.`) : pass(words);
 }
-
-const gigabytes = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GB`;
 
 /** A runtime built without them takes every zone for UTC. */
 function timeZones(): Verdict {

@@ -3,7 +3,7 @@ import { type Job, readJobs } from '../agents/ledger.js';
 import { type Message, readMessages } from '../agents/message-ledger.js';
 import { lastScheduled } from '../config/cron.js';
 import { dayOf } from '../day.js';
-import { counted } from '../format/numbers.js';
+import { bytes, counted } from '../format/numbers.js';
 import { moment } from '../format/days.js';
 import { freeDisk } from '../free-disk.js';
 import { readDeliveries } from '../mail/ledger.js';
@@ -99,8 +99,13 @@ export function operationsLines(operations: OperationsStatus, now: Date): string
     ['jobs', `${ofJobs.join(', ') || 'none'}${unconfirmedJobs.length === 0 ? '' : ' (see below)'}`],
     ['messages', `${unconfirmedMessages.length || 'none'} unconfirmed`],
     ['mails', `${unknownDeliveries.length || 'none'} unknown`],
-    ['disk', `${(diskFreeBytes / 2 ** 30).toFixed(1)} GB free`],
-    ['published', `${duration(now.getTime() - publishedAt.getTime())} ago`],
+    ['disk', `${bytes(diskFreeBytes)} free`],
+    ['published', sinceThen(publishedAt, now)],
   ];
   return rows.map(([name, value]) => `  ${name.padEnd(14)}${value}`);
 }
+
+const sinceThen = (at: Date, now: Date): string =>
+  at <= now
+    ? `${duration(now.getTime() - at.getTime())} ago`
+    : `${moment(at)}, which the clock here has not reached: readership doctor`;

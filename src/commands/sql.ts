@@ -111,7 +111,8 @@ async function answerWithin(
       const style = target === undefined ? { colors, width, maxRows: MAX_TABLE_ROWS } : whole;
       await writeText(formatAnswer(answer, chosen, style), target, output);
     }
-  } catch (cause) {
+  } catch (error) {
+    const cause = history.explained(error);
     if (cause instanceof ReadershipError) throw cause;
     const why = limit.aborted
       ? `It took longer than ${timeout / 1000} s (--timeout).`

@@ -28,6 +28,12 @@ export const finePercent = (ratio: number): string => signed(Math.round(ratio * 
 export const signedPoints = (difference: number): string =>
   signed(Math.round(difference * 1000) / 10, oneDecimal, ' pts');
 
+const GIB = 2 ** 30;
+
+/** Room on a disk: `78.7 GB`, and `0.3 MB` below one. */
+export const bytes = (count: number): string =>
+  count < GIB ? `${oneDecimal.format(count / 2 ** 20)} MB` : `${oneDecimal.format(count / GIB)} GB`;
+
 function signed(rounded: number, digits: Intl.NumberFormat, unit: string): string {
   const sign = rounded > 0 ? '+' : rounded < 0 ? MINUS : '';
   return `${sign}${digits.format(Math.abs(rounded))}${unit}`;

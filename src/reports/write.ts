@@ -1,6 +1,6 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { messageOf, StorageError } from '../errors.js';
+import { storageFailure } from '../warehouse/storage-failure.js';
 import type { RenderedReport } from './render.js';
 
 /** Writes a rendered page to `<directory>/<project>/<report>-<period>.html`, and returns that path. */
@@ -23,6 +23,6 @@ export async function writeWhole(file: string, text: string): Promise<void> {
     await writeFile(`${file}.unfinished`, text);
     await rename(`${file}.unfinished`, file);
   } catch (cause) {
-    throw new StorageError(`Cannot write the report to ${file}: ${messageOf(cause)}`, { cause });
+    throw storageFailure(`write the report to ${file}`, file, cause);
   }
 }

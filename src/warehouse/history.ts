@@ -4,16 +4,27 @@ import type { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
 import { openSafely } from './instance.js';
 import { type Parameters, queryRows, type Reader } from './query.js';
+import { isOfDamage } from './storage-failure.js';
 
 /** The published history, open for reading only: never blocked by the export, and never in its way. */
 export class History implements Reader {
   constructor(
+    private readonly path: string,
     readonly connection: DuckDBConnection,
     private readonly release: () => void,
   ) {}
 
-  query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
-    return queryRows(this.connection, sql, row, parameters);
+  async query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
+    try {
+      return await queryRows(this.connection, sql, row, parameters);
+    } catch (error) {
+      throw this.explained(error);
+    }
+  }
+
+  /** What was thrown while it was read; a `StorageError` when the file is damaged. */
+  explained(error: unknown): unknown {
+    return isOfDamage(error) ? unreadable('read', this.path, error) : error;
   }
 
   close(): void {
@@ -38,14 +49,17 @@ export async function openHistory(path: string, writable?: string): Promise<Hist
   try {
     const instance = await openSafely(path, writable);
     const connection = await instance.connect();
-    return new History(connection, () => {
+    return new History(path, connection, () => {
       connection.closeSync();
       instance.closeSync();
     });
   } catch (cause) {
-    throw new StorageError(
-      `Cannot open the published history ${path}: ${messageOf(cause)}. Write it again: readership publish`,
-      { cause },
-    );
+    throw unreadable('open', path, cause);
   }
 }
+
+const unreadable = (doing: 'open' | 'read', path: string, cause: unknown): StorageError =>
+  new StorageError(
+    `Cannot ${doing} the published history ${path}: ${messageOf(cause)}. Write it again: readership publish`,
+    { cause },
+  );

@@ -38,8 +38,9 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
   const instance = await openInstance(path, options);
   const lockFile = `${path}.lock`;
   const release = async () => {
-    // While the database is still held: a moment later the file may be that of the next holder.
-    await rm(lockFile, { force: true });
+    // While the database is still held: a moment later the file may be that of the next holder. One that cannot be
+    // removed is as harmless as one that a killed process left.
+    await rm(lockFile, { force: true }).catch(() => undefined);
     connection.closeSync();
     instance.closeSync();
   };

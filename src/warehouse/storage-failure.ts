@@ -1,9 +1,11 @@
+import { dirname } from 'node:path';
 import { messageOf, StorageError } from '../errors.js';
 
 /** What can be wrong beneath a database file, by the words of DuckDB, Node.js or the system; the first that fits. */
 const SIGNS = [
   ['full', /No space left|ENOSPC|Disk quota|EDQUOT|File too large|EFBIG/],
-  ['denied', /Permission denied|EACCES|Read-only file system|EROFS|EPERM/],
+  // Where Node.js makes directories one in another, it says ENOENT for a file system that is read-only.
+  ['denied', /Permission denied|EACCES|Read-only file system|EROFS|EPERM|ENOENT.*, mkdir/],
   ['damaged', /Corrupt|not a valid DuckDB database|Could not read enough bytes|while replaying WAL/],
   ['failed', /^(IO|FATAL|INTERNAL|Serialization|TransactionContext|Out of Memory) Error/],
 ] as const;
@@ -12,6 +14,9 @@ const signOf = (error: unknown) => SIGNS.find(([, sign]) => sign.test(messageOf(
 
 /** Whether an error is of the disk or the file, not of what was asked. */
 export const isOfStorage = (error: unknown): boolean => signOf(error) !== undefined;
+
+/** Whether an error says that a file is not what was written to it. */
+export const isOfDamage = (error: unknown): boolean => signOf(error) === 'damaged';
 
 /** A failure to do something, of the disk or of the database file `path`, with what to do about it. */
 export function storageFailure(doing: string, path: string, cause: unknown): StorageError {
@@ -27,7 +32,11 @@ function adviceFor(sign: (typeof SIGNS)[number][0], path: string): string {
     case 'denied':
       return 'Let this user write there, or set dataDir to a directory that it may write.';
     case 'damaged':
-      return `It is damaged: move it away, and ${path}.wal with it; the next command then says how to restore it.`;
+      return (
+        `It is damaged: move it away, and its log with it; the next command then says how to restore what was published from it.\n` +
+        `  mkdir -p "${dirname(path)}/damaged"\n` +
+        `  mv -f "${path}"* "${dirname(path)}/damaged/"`
+      );
     case 'failed':
       return 'Run the command again; if it fails again: readership doctor';
   }

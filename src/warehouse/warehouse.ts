@@ -13,6 +13,7 @@ import { isOfStorage, storageFailure } from './storage-failure.js';
 export class Warehouse implements Reader {
   readonly #inTurn = pLimit(1);
   #failure: StorageError | undefined;
+  #isStricken = false;
 
   constructor(
     readonly path: string,
@@ -52,13 +53,23 @@ export class Warehouse implements Reader {
     }
   }
 
-  /** Waits for what is under way, folds the log into the file, and lets go of it. */
+  /**
+   * Waits for what is under way, folds the log into the file, and lets go of it. After a failure of the disk or of a
+   * file, which whoever met it was told, the log is left to the next command.
+   */
   async close(): Promise<void> {
     try {
-      await this.#whileSound(() => this.connection.run('CHECKPOINT'));
+      await this.#whileSound(async () => {
+        if (!this.#isStricken) await this.connection.run('CHECKPOINT');
+      });
     } finally {
       await this.#inTurn(this.release);
     }
+  }
+
+  /** What was met beside the file counts as well: a disk that has no room for a copy has none for the log. */
+  noteFailure(error: unknown): void {
+    this.#isStricken ||= isOfStorage(error);
   }
 
   /**
@@ -71,6 +82,7 @@ export class Warehouse implements Reader {
       try {
         return await work();
       } catch (error) {
+        this.noteFailure(error);
         if (!isFailure(error)) throw error;
         this.#failure = storageFailure(`go on with ${this.path}`, this.path, error);
         throw this.#failure;

@@ -10,7 +10,7 @@ import { clientOf, faultOf, NO_ROWS, PAGE } from '../api/open-client.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { reply } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
-import { budgetOn, busiestHour, MINUTE_MS, sleepingClock } from './open-budget.js';
+import { budgetOn, busiestHour, DAY_MS, MINUTE_MS, sleepingClock } from './open-budget.js';
 
 /** Takes as many requests as can be had without waiting. */
 async function takeAll(budget: RequestBudget, priority: 'urgent' | 'backfill' = 'urgent'): Promise<number> {
@@ -94,6 +94,19 @@ describe('the rolling hour', () => {
     clock.advance(2 * MINUTE_MS);
     expect(await takeAll(budget)).toBe(0);
   });
+
+  test.each([60 * MINUTE_MS, DAY_MS, 365 * DAY_MS])(
+    'counts what was used before the clock was set back by %i ms, for an hour from then',
+    async (backMs) => {
+      const clock = sleepingClock();
+      const warehouse = await liveWarehouse();
+      expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0 }))).toBe(100);
+      clock.advance(-backMs);
+      expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0 }))).toBe(0);
+      clock.advance(62 * MINUTE_MS);
+      expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0 }))).toBe(100);
+    },
+  );
 
   test('is one budget for each key', async () => {
     const clock = sleepingClock();

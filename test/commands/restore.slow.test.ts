@@ -101,13 +101,4 @@ describe('a live database that is lost', () => {
     expect(after['day_loads']?.filter(isFinal)).toEqual(before['day_loads']?.filter(isFinal));
     expect(requestsOf(after['request_uses'])).toBeGreaterThan(requestsOf(before['request_uses']));
   });
-
-  it('when it is damaged instead, the way there is told', async () => {
-    await writeFile(liveFile(cwd), 'certainly no database, and longer than a header would be'.repeat(200));
-    const refused = await run('run');
-    expect(refused.code).toBe(1);
-    expect(refused.stderr).toMatch(/damaged, move it away, and .+\.wal with it/);
-    await rm(liveFile(cwd));
-    expect((await run('run')).stderr).toContain('Restore it');
-  });
 });

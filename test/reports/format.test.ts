@@ -12,6 +12,7 @@ import {
 } from '../../src/format/days.js';
 import {
   capitalised,
+  bytes,
   compact,
   counted,
   finePercent,
@@ -30,6 +31,17 @@ describe('numbers', () => {
   test('thousands', () => {
     expect([0, 999, 18190, 1234567].map(thousands)).toEqual(['0', '999', '18,190', '1,234,567']);
   });
+  test('bytes are megabytes below a gigabyte, to a tenth', () => {
+    expect([0, 4096, 300_000, 2 ** 30 - 2 ** 20, 2 ** 30, 1.55 * 2 ** 40].map(bytes)).toEqual([
+      '0.0 MB',
+      '0.0 MB',
+      '0.3 MB',
+      '1,023.0 MB',
+      '1.0 GB',
+      '1,587.2 GB',
+    ]);
+  });
+
   test('compact keeps three digits, and the unit right at its edges', () => {
     expect([0, 7, 999, 1000, 17234, 30000, 999_499, 999_999, 1_250_000].map(compact)).toEqual([
       '0',

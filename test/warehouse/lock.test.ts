@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { LockedError } from '../../src/errors.js';
@@ -67,6 +67,13 @@ describe('the lock file', () => {
       await openWarehouse(path, { ...OPEN, maxWaitMs: 0 }).then((warehouse) => warehouse.close());
     },
   );
+
+  it('that can neither be written nor read nor removed keeps nobody out', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    await mkdir(`${path}.lock`);
+    for (let time = 0; time < 2; time++)
+      await openWarehouse(path, { ...OPEN, maxWaitMs: 0 }).then((warehouse) => warehouse.close());
+  });
 
   it('that cannot be read leaves the message without a name', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');

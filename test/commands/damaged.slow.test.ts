@@ -1,0 +1,93 @@
+import { execFileSync } from 'node:child_process';
+import { chmod, readdir, readFile, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import type { CliResult } from '../run-cli.js';
+import { expectAllOnce, openSite, type Site } from './site.js';
+import { liveFile } from './workspace.js';
+
+// Each command is a process of its own, and a shared machine may be slow.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const HEADERS_BYTES = 3 * 4096;
+const PAGE_BYTES = 4096;
+const BLOCK_BYTES = 256 * 1024;
+
+/** One page of every block after the first, which holds what is needed to open the file. */
+async function flipPages(file: string): Promise<void> {
+  const bytes = await readFile(file);
+  for (let block = HEADERS_BYTES + BLOCK_BYTES; block < bytes.length; block += BLOCK_BYTES)
+    for (let at = block + PAGE_BYTES; at < block + 2 * PAGE_BYTES; at++) bytes[at] = ~(bytes[at] ?? 0) & 0xff;
+  await writeFile(file, bytes);
+}
+
+const halve = async (file: string) => truncate(file, Math.floor((await readFile(file)).length / 2));
+const garble = async (file: string) =>
+  writeFile(file, 'no header, no magic bytes'.repeat(30), { flag: 'r+' });
+
+/** The commands that a message shows, run as they stand there. */
+function follow(refused: CliResult | undefined): void {
+  const { stderr = '' } = refused ?? {};
+  const commands = stderr.match(/^ {2}\S.+$/gm) ?? [];
+  expect(commands.length, stderr).toBeGreaterThan(0);
+  execFileSync('sh', ['-ec', commands.join('\n')]);
+}
+
+describe('what a run has left', () => {
+  let site: Site;
+  let data: string;
+  const published = () => readFile(join(data, 'history.duckdb'));
+  beforeAll(async () => {
+    site = await openSite();
+    data = join(site.cwd, 'data');
+    expect(await site.run('run')).toMatchObject({ code: 0 });
+  });
+
+  it.each([
+    ['its header overwritten', garble, [['export'], ['improve', '--apply'], ['jobs', 'poll'], ['doctor']]],
+    ['pages of it changed', flipPages, [['publish']]],
+    ['cut off in the middle', halve, [['publish']]],
+  ])(
+    'as a live database, %s: it says so, and its words bring everything back',
+    async (_, damage, commands) => {
+      const others = (await readdir(data)).filter((name) => !name.startsWith('warehouse.duckdb'));
+      const before = await published();
+      const jobs = site.sandbox.inspect().jobs.length;
+      await damage(liveFile(site.cwd));
+
+      let refused: CliResult | undefined;
+      for (const args of [...commands, ['run']]) {
+        refused = await site.run(...args);
+        const { code, stdout, stderr } = refused;
+        expect({ args, code }).toEqual({ args, code: 1 });
+        const told = (stdout + stderr).match(/It is damaged: move it away, and its log with it/g);
+        expect(told, stderr).toHaveLength(1);
+      }
+      expect((await published()).equals(before)).toBe(true);
+      expect(await site.run('sql', 'FROM site_days')).toMatchObject({ code: 0 });
+
+      follow(refused);
+      const gone = await site.run('run');
+      expect(gone.stderr).toContain('Restore it');
+      follow(gone);
+      expect(await site.run('run')).toMatchObject({ code: 0 });
+      await expectAllOnce(site);
+      expect(site.sandbox.inspect().jobs).toHaveLength(jobs);
+      expect(await readdir(data)).toEqual(expect.arrayContaining([...others, 'damaged']));
+      expect(await readdir(join(data, 'damaged'))).toContain('warehouse.duckdb');
+    },
+  );
+
+  it('as a published history, pages of it changed: it says so, and its words write it again', async () => {
+    const file = join(data, 'history.duckdb');
+    await chmod(file, 0o644);
+    await flipPages(file);
+    for (const args of [['sql', 'FROM page_views'], ['report', 'weekly', '--format', 'text'], ['improve']]) {
+      const { code, stderr } = await site.run(...args);
+      expect({ args, code }).toEqual({ args, code: 1 });
+      expect(stderr).toMatch(/^Cannot read the published history .+ Write it again: readership publish\n$/);
+    }
+    expect(await site.run('publish')).toMatchObject({ code: 0 });
+    expect(await site.run('improve')).toMatchObject({ code: 0 });
+  });
+});

@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished, type TestContext, vi } from 'vitest';
+import { SmallDisk } from '../small-disk.js';
+import { expectAllOnce, openSite } from './site.js';
+import { daysAgo } from './workspace.js';
+
+// Each command is a process of its own, and a shared machine may be slow.
+vi.setConfig({ testTimeout: 120_000 });
+
+const WRITING = [['export'], ['publish'], ['improve', '--apply'], ['run']];
+
+/** A site whose data have a disk of their own; the test is skipped where that cannot be had. */
+async function siteOnSmallDisk(context: TestContext) {
+  const site = await openSite();
+  const disk = await SmallDisk.mountedOn(join(site.cwd, 'data'));
+  if (disk === undefined) return context.skip('only root can mount a small disk, on Linux');
+  onTestFinished(() => disk.unmount());
+  const published = () => readFile(join(site.cwd, 'data', 'history.duckdb'));
+  return { site, run: site.run, disk, published };
+}
+
+describe('a disk that is full (skipped where none can be mounted)', () => {
+  it.for([
+    ['opening the database', 4, 'Cannot open the database'],
+    ['what is loaded', 128, 'The disk is full'],
+    ['publishing', 300, 'the one published before still stands'],
+  ] as const)(
+    'for %s (%i KiB left) ends every command in one plain message; nothing is lost or doubled',
+    async ([, kibibytes, words], context) => {
+      const { disk, published, run, site } = await siteOnSmallDisk(context);
+      expect(await run('export', '--to', daysAgo(12))).toMatchObject({ code: 0 });
+      const before = await published();
+      for (const args of WRITING) {
+        await disk.leaveRoom(kibibytes * 1024);
+        const { code, stderr } = await run(...args);
+        expect({ command: args.join(' '), code }).toEqual({ command: args.join(' '), code: 1 });
+        expect(stderr).toContain(words);
+        expect(
+          stderr.match(/The disk is full: free some space, then run the command again/g),
+          stderr,
+        ).toHaveLength(1);
+        expect((await published()).equals(before)).toBe(true);
+      }
+      const { stdout } = await run('doctor');
+      expect(stdout).toMatch(/fail +disk .+ Make room/);
+      await disk.makeRoom();
+      const { code, stderr } = await run('run');
+      expect(code, stderr).toBe(0);
+      await expectAllOnce(site);
+      expect((await published()).equals(before)).toBe(false);
+    },
+  );
+});

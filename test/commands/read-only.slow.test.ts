@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { SmallDisk } from '../small-disk.js';
+import { expectAllOnce, openSite } from './site.js';
+import { daysAgo } from './workspace.js';
+
+// Each command is a process of its own, and a shared machine may be slow.
+vi.setConfig({ testTimeout: 120_000 });
+
+const WRITING = [
+  ['export'],
+  ['run'],
+  ['publish'],
+  ['improve', '--apply'],
+  ['jobs', 'poll'],
+  ['audit'],
+  ['report', 'weekly', '--send'],
+];
+const READING = [
+  ['sql', 'SELECT count(*) FROM page_views'],
+  ['report', 'weekly', '--format', 'text'],
+  ['report', 'weekly', '--output', 'weekly.html'],
+  ['improve'],
+  ['jobs'],
+];
+
+it('a data directory that is read-only (skipped where none can be mounted): what writes says so and what to do, what reads works', async (context) => {
+  const site = await openSite();
+  const disk = await SmallDisk.mountedOn(join(site.cwd, 'data'));
+  if (disk === undefined) return context.skip('only root can make a disk read-only, on Linux');
+  onTestFinished(() => disk.unmount());
+  expect(await site.run('export', '--to', daysAgo(10))).toMatchObject({ code: 0 });
+  await disk.setReadOnly(true);
+
+  for (const args of WRITING) {
+    const { code, stdout, stderr } = await site.run(...args);
+    expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' });
+    expect(stderr).toMatch(/^Cannot open the database .+: Read-only file system\n/);
+    expect(stderr).toContain('Let this user write there, or set dataDir to a directory that it may write.');
+  }
+  for (const args of READING) {
+    const { code, stderr } = await site.run(...args);
+    expect({ args, code, stderr: code === 0 ? '' : stderr }).toEqual({ args, code: 0, stderr: '' });
+  }
+  const page = await site.run('report', 'weekly');
+  expect(page.code).toBe(1);
+  expect(page.stderr).toMatch(/^Cannot write the report to .+\nLet this user write there/);
+  const status = await site.run('status');
+  expect(status.stdout).toMatch(/history +.+ days/);
+  expect(status.stderr).toBe('');
+  const doctor = await site.run('doctor');
+  expect(doctor.code).toBe(1);
+  expect(doctor.stdout).toMatch(/fail +database +Cannot open .+\nLet this user write there/);
+
+  await disk.setReadOnly(false);
+  expect(await site.run('run')).toMatchObject({ code: 0 });
+  await expectAllOnce(site);
+});

@@ -1,0 +1,88 @@
+import { afterAll, expect } from 'vitest';
+import { z } from 'zod';
+import { viewsResponseSchema } from '../../src/api/schema.js';
+import { addDays, type Day, day } from '../../src/day.js';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/index.js';
+import { expectWhole, storedDays } from '../history/stored-days.js';
+import { type MailServer, startMailServer } from '../mail/mail-server.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { type CliResult, runCli } from '../run-cli.js';
+import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+
+const SETTINGS = `
+history: { requestsPerHour: unlimited }
+improve: { mode: apply, minWeeklyViews: 1 }
+mail: { from: docs@example.com }
+reports: { weekly: { to: [docs@example.com] } }
+`;
+
+/** A platform, a mail server, and a directory with the configuration for both. */
+export interface Site {
+  readonly sandbox: Sandbox;
+  readonly mailServer: MailServer;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Runs a command, which must end without a stack trace and without the key in anything. */
+  readonly run: (...args: string[]) => Promise<CliResult>;
+}
+
+const mailServers: MailServer[] = [];
+afterAll(async () => {
+  await Promise.all(mailServers.splice(0).map((server) => server.close()));
+});
+
+/** Served until the tests of the file are over. */
+export async function openSite(options: Partial<SandboxOptions> = {}, settings = SETTINGS): Promise<Site> {
+  const sandbox = await serveSandbox({ firstDay: daysAgo(45), pages: 120, jobSeconds: 3600, ...options });
+  const mailServer = await startMailServer();
+  mailServers.push(mailServer);
+  const cwd = await workspaceOf(sandbox, settings);
+  const env = { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: `smtp://127.0.0.1:${mailServer.port}` };
+  const run = async (...args: string[]): Promise<CliResult> => {
+    const result = await runCli(args, { cwd, env });
+    await expectCleanEnd(cwd, result);
+    return result;
+  };
+  return { sandbox, mailServer, cwd, env, run };
+}
+
+const jobRow = z.object({ remote_id: z.string() });
+
+/**
+ * Asserts that every day up to `last` is stored as the platform has it, that every job is known and was created once,
+ * and that no mail went out twice.
+ */
+export async function expectAllOnce({ sandbox, mailServer, cwd }: Site, last = daysAgo(1)): Promise<void> {
+  const warehouse = await liveWarehouse(liveFile(cwd));
+  await expectWhole(warehouse);
+  const days = await storedDays(warehouse);
+  const jobs = await warehouse.query('SELECT remote_id FROM agent_jobs ORDER BY ALL', jobRow);
+  await closeNow(warehouse);
+  expect(days.map((stored) => stored.day)).toEqual(daysBetween(sandbox.firstDay, last));
+  for (const { day: at, human, ai, total } of days)
+    expect({ human, ai, total }, at).toEqual(await totalsOf(sandbox, day(at)));
+  const created = sandbox.inspect().jobs;
+  expect(created.length).toBeGreaterThan(0);
+  expect(jobs.map(({ remote_id: id }) => id)).toEqual(created.map(({ id }) => id).sort());
+  expect(new Set(created.map(({ prompt }) => prompt)).size).toBe(created.length);
+  const mails = (mailServer.accepted.get('docs@example.com') ?? []).map(messageId);
+  expect(mails.length).toBeGreaterThan(0);
+  expect(new Set(mails).size).toBe(mails.length);
+}
+
+const messageId = (mail: Buffer): string => /^Message-ID: (\S+)/im.exec(mail.toString('latin1'))?.[1] ?? '';
+
+function daysBetween(first: Day, last: Day): Day[] {
+  const days: Day[] = [];
+  for (let at = first; at <= last; at = addDays(at, 1)) days.push(at);
+  return days;
+}
+
+/** What the platform says of one day now. */
+async function totalsOf({ baseUrl, projectId, apiKey }: Sandbox, at: Day) {
+  const response = await fetch(
+    `${baseUrl}/v1/analytics/${projectId}/views?dateFrom=${at}&dateTo=${addDays(at, 1)}&limit=1`,
+    { headers: { authorization: `Bearer ${apiKey}` } },
+  );
+  return viewsResponseSchema.parse(await response.json()).totals;
+}

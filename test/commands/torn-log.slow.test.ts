@@ -1,0 +1,101 @@
+import { copyFile, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { StorageError } from '../../src/errors.js';
+import { expectWhole, storedDays } from '../history/stored-days.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { startCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+import { Choice } from '../torture/choice.js';
+import { openSite } from './site.js';
+import { daysAgo, liveFile } from './workspace.js';
+
+// Each log is opened as a database of its own, and a shared machine may be slow.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const DAYS = 40;
+const SEED = 20261118;
+
+describe('the log that an export left which was killed', () => {
+  const choice = new Choice(SEED);
+  let killed: string;
+  let log: Buffer;
+  /** Newest first, as they were committed. */
+  let committed: readonly string[];
+
+  /** The days in a copy of the database with this log; what it says when it is refused. */
+  async function daysWith(bytes: Uint8Array): Promise<readonly string[] | string> {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    await copyFile(killed, path);
+    await writeFile(`${path}.wal`, bytes);
+    try {
+      const warehouse = await liveWarehouse(path);
+      await expectWhole(warehouse);
+      const days = (await storedDays(warehouse)).map(({ day }) => day);
+      await closeNow(warehouse);
+      return days.reverse();
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+      expect((await readFile(`${path}.wal`)).equals(bytes), 'the log is still there').toBe(true);
+      return error.message;
+    }
+  }
+
+  beforeAll(async () => {
+    const { sandbox, cwd, env } = await openSite(
+      { firstDay: daysAgo(DAYS), pages: 300 },
+      `history: { start: ${daysAgo(DAYS)}, concurrency: 1, requestsPerHour: unlimited }\n`,
+    );
+    sandbox.setFaults([{ on: 'views', kind: 'timeout', after: 30 }]);
+    const { child, result } = startCli(['export'], { cwd, env });
+    const isHeld = () => sandbox.inspect().requests.recent.length > 30;
+    await vi.waitUntil(isHeld, { interval: 5, timeout: 60_000 });
+    child.kill('SIGKILL');
+    await result;
+    killed = join(await tempDir(), 'killed.duckdb');
+    await copyFile(liveFile(cwd), killed);
+    log = await readFile(`${liveFile(cwd)}.wal`);
+    const days = await daysWith(log);
+    if (typeof days === 'string') throw new Error(days);
+    committed = days;
+    expect(committed.length).toBeGreaterThan(10);
+    expect(committed[0]).toBe(daysAgo(1));
+  });
+
+  it('holds, cut off anywhere, every day up to the cut, whole', async () => {
+    const drawn = Array.from({ length: 14 }, () => choice.whole(0, log.length));
+    const cuts = [...new Set([0, 1, 100, log.length - 1, ...drawn])].sort((one, other) => one - other);
+    let before = 0;
+    for (const cut of cuts) {
+      const days = await daysWith(log.subarray(0, cut));
+      expect(days, `cut at ${cut}`).toEqual(committed.slice(0, days.length));
+      expect(days.length, `cut at ${cut}`).toBeGreaterThanOrEqual(before);
+      before = days.length;
+    }
+    expect(before).toBe(committed.length - 1);
+  });
+
+  it('with a byte changed is refused with what to do, or holds whole days up to there', async () => {
+    let refused = 0;
+    for (let count = 0; count < 16; count++) {
+      const at = choice.whole(0, log.length - 1);
+      const flipped = Buffer.from(log);
+      flipped[at] = (flipped[at] ?? 0) ^ (1 << choice.whole(0, 7));
+      const days = await daysWith(flipped);
+      if (typeof days === 'string') {
+        expect(days).toContain('It is damaged: move it away, and its log with it');
+        refused += 1;
+      } else expect(days, `changed at ${at}`).toEqual(committed.slice(0, days.length));
+    }
+    expect(refused).toBeGreaterThan(12);
+  });
+
+  it.each([
+    ['zeros, as after a loss of power', () => 0],
+    ['noise', () => choice.whole(0, 255)],
+  ])('that goes on as %s is refused with what to do', async (_, byte) => {
+    const middle = Math.floor(log.length / 2);
+    const spoilt = log.map((sound, at) => (at < middle ? sound : byte()));
+    expect(await daysWith(spoilt)).toContain('It is damaged: move it away, and its log with it');
+  });
+});

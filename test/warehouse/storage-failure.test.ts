@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { StorageError } from '../../src/errors.js';
+import { isOfDamage, isOfStorage, storageFailure } from '../../src/warehouse/storage-failure.js';
+
+const PATH = '/srv/docs/warehouse.duckdb';
+
+const FULL = 'The disk is full: free some space, then run the command again.';
+const DENIED = 'Let this user write there, or set dataDir to a directory that it may write.';
+const DAMAGED = 'It is damaged: move it away';
+const FAILED = 'Run the command again; if it fails again: readership doctor';
+
+const KNOWN: readonly (readonly [cause: string, advice: string])[] = [
+  ['IO Error: Could not write file "x.wal": No space left on device', FULL],
+  ["ENOSPC: no space left on device, write 'x'", FULL],
+  ['IO Error: Could not write file "x": Disk quota exceeded', FULL],
+  ["EDQUOT: quota exceeded, open 'x'", FULL],
+  ['IO Error: Could not write file "x": File too large', FULL],
+  ["EFBIG: file too large, write 'x'", FULL],
+  ['FATAL Error: Failed to create checkpoint because of error: No space left on device', FULL],
+  ['IO Error: Cannot open file "x": Permission denied', DENIED],
+  ["EACCES: permission denied, open 'x'", DENIED],
+  ['IO Error: Cannot open file "x": Read-only file system', DENIED],
+  ["EROFS: read-only file system, open 'x'", DENIED],
+  ["ENOENT: no such file or directory, mkdir 'x'", DENIED],
+  ["EPERM: operation not permitted, chmod 'x'", DENIED],
+  ['IO Error: Corrupt database file: computed checksum 1 does not match stored checksum 2', DAMAGED],
+  ['IO Error: The file "x" exists, but it is not a valid DuckDB database file!', DAMAGED],
+  ['IO Error: Could not read enough bytes from file "x"', DAMAGED],
+  ['IO Error: Failure while replaying WAL file "x.wal": WAL does not match database file.', DAMAGED],
+  ['IO Error: Input/output error', FAILED],
+  ['FATAL Error: Failed: database has been invalidated', FAILED],
+  ['INTERNAL Error: Attempted to access index 3', FAILED],
+  ['Serialization Error: Failed to deserialize', FAILED],
+  ['TransactionContext Error: Failed to commit', FAILED],
+  ['Out of Memory Error: failed to pin block', FAILED],
+];
+
+describe('a failure of storage', () => {
+  it.each(KNOWN)('“%s” is one, and says what to do', (cause, advice) => {
+    const error = new Error(cause);
+    expect(isOfStorage(error)).toBe(true);
+    expect(isOfDamage(error)).toBe(advice === DAMAGED);
+    const failure = storageFailure(`open ${PATH}`, PATH, error);
+    expect(failure).toBeInstanceOf(StorageError);
+    expect(failure.cause).toBe(error);
+    expect(failure.message.startsWith(`Cannot open ${PATH}: ${cause}\n${advice}`)).toBe(true);
+  });
+
+  it.each([
+    'Binder Error: Referenced column "nope" was not found',
+    'Constraint Error: NOT NULL constraint failed',
+    'a disk full of IO Error s',
+  ])('“%s” is none', (message) => {
+    expect(isOfStorage(new Error(message))).toBe(false);
+    expect(isOfDamage(new Error(message))).toBe(false);
+  });
+
+  it('may be anything that was thrown, and of no known kind', () => {
+    expect(isOfStorage('ENOSPC')).toBe(true);
+    expect(storageFailure('do it', PATH, 'no reason').message).toBe(`Cannot do it: no reason\n${FAILED}`);
+  });
+
+  it('that is explained already is left as it is', () => {
+    const explained = new StorageError('explained');
+    expect(storageFailure('go on', PATH, explained)).toBe(explained);
+  });
+});
