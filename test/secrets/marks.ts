@@ -9,7 +9,7 @@ export const KEY = `${KEY_BEGIN}${OTHERWISE}${KEY_END}`;
 export const PASSWORD = `${PASSWORD_BEGIN} é𝄞${OTHERWISE}${PASSWORD_END}`;
 export const PING_ID = `${PING_TRACE}-4c1e-9d2b`;
 
-export const USER = 'docs@example.com';
+const USER = 'docs@example.com';
 
 /** A `.env` as a user writes it; no quotation mark but the backtick is free. */
 export const dotEnv = (smtp: string): string =>
