@@ -31,7 +31,14 @@ describe('the documentation', () => {
       dependencies: Record<string, string>;
     };
     const readme = await read('README.md');
-    for (const name of Object.keys(dependencies)) expect(readme).toContain(`\`${name}\``);
+    const [, table = ''] = /^\| package .+\n\|[- |]+\n((?:\|.+\n)+)/m.exec(readme) ?? [];
+    const rows = table.matchAll(/^\| (?<names>`[^|]+`) +\| (?<why>\S[^|]+)\|$/gm);
+    const named = [...rows].flatMap(({ groups }) => groups?.['names']?.split(', ') ?? []);
+    expect(named.sort()).toEqual(
+      Object.keys(dependencies)
+        .map((name) => `\`${name}\``)
+        .sort(),
+    );
   });
 
   it('links to files that are there', async () => {

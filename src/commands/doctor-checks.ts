@@ -1,8 +1,10 @@
 import { tzOffset } from '@date-fns/tz';
 import { access, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { request } from 'undici';
 import { PausedError } from '../api/errors/paused-error.js';
 import { TryLaterError } from '../api/errors/try-later-error.js';
+import { DOT_ENV } from '../config/load.js';
 import { MAILED_REPORTS, type ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { LockedError, messageOf } from '../errors.js';
@@ -45,6 +47,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
   const connection = await connect(workspace, runtime, {}, database.paceOf);
   const findings = await Promise.all([
     found('configuration', () => Promise.resolve(configuration(workspace))),
+    found('secrets', () => secrets(workspace)),
     found('server', () => server(workspace, runtime)),
     ...workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
     found('mail', () => mail(workspace, runtime)),
@@ -72,6 +75,17 @@ async function found(check: string, examined: () => Promise<Verdict>): Promise<F
 function configuration({ configuration, settings }: Workspace): Verdict {
   const place = configuration === undefined ? 'the sandbox has its own' : configuration.directory;
   return pass(`${place}; ${counted(settings.projects.length, 'project')}, data in ${settings.dataDir}`);
+}
+
+async function secrets({ configuration }: Workspace): Promise<Verdict> {
+  if (configuration === undefined) return pass('the sandbox has none');
+  const file = join(configuration.directory, DOT_ENV);
+  const found = await stat(file).catch(ignoreMissing);
+  if (found === undefined) return pass(`in the environment; there is no ${file}`);
+  // A file that belongs to another is this user's to read by its group.
+  const others = found.uid === process.getuid?.() ? 0o077 : 0o007;
+  if ((found.mode & others) === 0) return pass(`${file} is closed to others on this machine`);
+  return warn(`Others on this machine may get at ${file}: chmod 600 '${file}'`);
 }
 
 /** Any answer will do: its Date header tells what the time is there. */

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { existsSync } from 'node:fs';
-import { copyFile, constants } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CONFIG_FILE } from '../config/load.js';
@@ -21,12 +21,21 @@ export function declareInit(program: Command, act: Act): void {
     .action(() => act(init));
 }
 
+interface Example {
+  readonly name: string;
+  readonly target: string;
+  readonly mode: number;
+}
+
 async function init({ workingDirectory, output }: Runtime): Promise<ExitCode> {
-  const targets = { 'readership.yaml': CONFIG_FILE, 'env.example': '.env.example' };
-  const copies = Object.entries(targets).map(([from, to]) => [from, join(workingDirectory, to)] as const);
+  const examples = [
+    { name: 'readership.yaml', target: join(workingDirectory, CONFIG_FILE), mode: 0o666 },
+    // So that a copy of it, which is to hold the key, is its owner's alone as well.
+    { name: 'env.example', target: join(workingDirectory, '.env.example'), mode: 0o600 },
+  ];
   // All or nothing: none is written where one of them is in the way.
-  for (const [, target] of copies) if (existsSync(target)) throw inTheWay(target);
-  for (const [example, target] of copies) await write(example, target);
+  for (const { target } of examples) if (existsSync(target)) throw inTheWay(target);
+  for (const example of examples) await write(example);
   output.data(
     [
       `Wrote ${CONFIG_FILE} and .env.example. Next:`,
@@ -38,9 +47,10 @@ async function init({ workingDirectory, output }: Runtime): Promise<ExitCode> {
   return 0;
 }
 
-async function write(example: string, target: string): Promise<void> {
+async function write({ name, target, mode }: Example): Promise<void> {
+  const text = await readFile(join(EXAMPLES, name));
   try {
-    await copyFile(join(EXAMPLES, example), target, constants.COPYFILE_EXCL);
+    await writeFile(target, text, { flag: 'wx', mode });
   } catch (cause) {
     if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST') throw inTheWay(target);
     throw new ConfigurationError(`Cannot write ${target}: ${messageOf(cause)}`, { cause });

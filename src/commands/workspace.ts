@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { Client, type ClientOptions } from '../api/client.js';
 import type { Pace } from '../api/pace.js';
-import { apiKeyOf, type Configuration, loadConfiguration } from '../config/load.js';
+import { apiKeyOf, type Configuration, loadConfiguration, readEnvironment } from '../config/load.js';
 import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
 import { formatShard, type Shard, shardOf, settingsOfShard } from '../config/shard.js';
 import { ConfigurationError } from '../errors.js';
@@ -10,6 +10,7 @@ import { outboxTransport, smtpTransport, type Transport } from '../mail/transpor
 import { SANDBOX, startSandbox } from '../sandbox/index.js';
 import { refuseOtherSplit } from './other-split.js';
 import type { Runtime } from './runtime.js';
+import { refuseSecretsInSettings, secretsOf, variablesOfOurs } from './secrets.js';
 
 /** Options that every command takes. */
 export interface WorkspaceOptions {
@@ -46,15 +47,12 @@ export async function readWorkspace(options: WorkspaceOptions, runtime: Runtime)
     throw new ConfigurationError(
       '--sandbox and --config exclude each other: the sandbox has settings of its own.',
     );
-  const configuration =
-    options.sandbox === true
-      ? undefined
-      : await loadConfiguration(options.config, runtime.workingDirectory, runtime.environment);
-  if (configuration !== undefined) runtime.output.hide(secretsOf(configuration));
+  const configuration = options.sandbox === true ? undefined : await readConfiguration(options, runtime);
   const whole = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
   const { shard, parquet } = options;
   await refuseOtherSplit(whole.dataDir, shard);
   const settings = shard === undefined ? whole : settingsOfShard(whole, shard);
+  if (configuration !== undefined) runtime.output.hide(secretsOf({ ...configuration, settings }));
   if (shard !== undefined && settings.projects.length === 0)
     runtime.output.note(`Shard ${formatShard(shard)} has no project of the configuration: nothing to do.`);
   const { dataDir } = settings;
@@ -73,19 +71,22 @@ export async function readWorkspace(options: WorkspaceOptions, runtime: Runtime)
   };
 }
 
+async function readConfiguration(
+  { config }: WorkspaceOptions,
+  { workingDirectory, environment, output }: Runtime,
+): Promise<Configuration> {
+  // What is wrong with a configuration is told in its own words, and a key may have got into them.
+  output.hide(variablesOfOurs(await readEnvironment(config, workingDirectory, environment)));
+  const configuration = await loadConfiguration(config, workingDirectory, environment);
+  refuseSecretsInSettings(configuration);
+  return configuration;
+}
+
 /** Where a request that would have to wait for the budget fails at once instead. */
 export const unwaiting = (workspace: Workspace): Workspace => {
   const { settings } = workspace;
   return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: 0 } } };
 };
-
-/** The keys, the mail server's password with its address, and the address that is pinged: whoever has it can fake a night. */
-function secretsOf({ settings, environment }: Configuration): string[] {
-  const smtpUrl = environment[SMTP_URL_VARIABLE] ?? '';
-  const password = URL.canParse(smtpUrl) ? new URL(smtpUrl).password : '';
-  const keys = settings.projects.map(({ apiKeyEnv }) => environment[apiKeyEnv] ?? '');
-  return [...keys, smtpUrl, password, settings.alerts.pingUrl ?? ''];
-}
 
 /** The interface of each project. `close` ends connections, and the embedded sandbox where that was started. */
 export interface Connection {

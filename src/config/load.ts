@@ -7,6 +7,8 @@ import { type Fault, faultsOf, strayYaml } from './faults.js';
 import { type ProjectSettings, type Settings, settingsSchema } from './schema.js';
 
 export const CONFIG_FILE = 'readership.yaml';
+/** Beside the configuration. */
+export const DOT_ENV = '.env';
 
 /** Variables by name, such as `process.env`: the only place secrets come from. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -28,15 +30,28 @@ export async function loadConfiguration(
   workingDirectory: string,
   environment: Environment,
 ): Promise<Configuration> {
-  const path = resolve(workingDirectory, file ?? CONFIG_FILE);
+  const path = pathOf(file, workingDirectory);
   const settings = parseSettings(await readConfig(path, file === undefined), path);
   const directory = dirname(path);
   return {
     settings: withPaths(settings, directory),
     directory,
-    environment: { ...(await readDotEnv(join(directory, '.env'))), ...environment },
+    environment: await readEnvironment(file, workingDirectory, environment),
   };
 }
+
+/** The environment, and what the `.env` beside the configuration adds to it. */
+export async function readEnvironment(
+  file: string | undefined,
+  workingDirectory: string,
+  environment: Environment,
+): Promise<Environment> {
+  const directory = dirname(pathOf(file, workingDirectory));
+  return { ...(await readDotEnv(join(directory, DOT_ENV))), ...environment };
+}
+
+const pathOf = (file: string | undefined, workingDirectory: string): string =>
+  resolve(workingDirectory, file ?? CONFIG_FILE);
 
 /** Paths in a configuration are relative to it; a sitemap may be a web address as well. */
 function withPaths(settings: Settings, directory: string): Settings {

@@ -24,12 +24,12 @@ const durationSchema = z.string().transform((text, context): number => {
   return z.NEVER;
 });
 
+const namesNoUser = (url: string): boolean => !/^https?:[/\\]*[^/\\]*@/i.test(url);
+const NAMES_A_USER = 'holds a user name or password; secrets belong in the environment';
+
 const httpUrl = z
   .url({ protocol: /^https?$/, error: 'not an address: write https://…' })
-  .refine(
-    (url) => !/^https?:[/\\]*[^/\\]*@/i.test(url),
-    'holds a user name or password; secrets belong in the environment',
-  );
+  .refine(namesNoUser, NAMES_A_USER);
 
 /** Stands in subjects and headings. */
 const oneLine = z.string().regex(/^[^\p{Cc}\p{Zl}\p{Zp}]+$/u, 'write some text on one line');
@@ -72,7 +72,7 @@ const improveSchema = z.strictObject({
   humanWeight: z.number().min(0).max(100).default(1),
   aiWeight: z.number().min(0).max(100).default(1),
   exclude: z.array(z.string().min(1)).default(['/llms*.txt', '/**/openapi.*']),
-  sitemap: z.string().min(1).optional(),
+  sitemap: z.string().min(1).refine(namesNoUser, NAMES_A_USER).optional(),
   askWhenNoChange: z.boolean().default(false),
   maxPromptLength: z.int().min(200).max(100_000).default(8_000),
 });

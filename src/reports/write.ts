@@ -19,8 +19,8 @@ export async function writePage(
 /** Writes a file in one step, so that nobody sees half of it. Throws a `StorageError` when it cannot be written. */
 export async function writeWhole(file: string, text: string): Promise<void> {
   try {
-    await mkdir(dirname(file), { recursive: true });
-    await writeFile(`${file}.unfinished`, text);
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(`${file}.unfinished`, text, { mode: 0o600 });
     await rename(`${file}.unfinished`, file);
   } catch (cause) {
     throw storageFailure(`write the report to ${file}`, file, cause);

@@ -55,9 +55,9 @@ function load(file: string): SandboxState | undefined {
 
 /** Written beside and renamed over, so that a reader finds the old state or the new one, never half of one. */
 function save(file: string, state: SandboxState): void {
-  mkdirSync(dirname(file), { recursive: true });
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const beside = `${file}.${process.pid}.tmp`;
-  writeFileSync(beside, JSON.stringify(state, null, 1));
+  writeFileSync(beside, JSON.stringify(state, null, 1), { mode: 0o600 });
   renameSync(beside, file);
 }
 

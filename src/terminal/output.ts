@@ -13,6 +13,7 @@ export class Output {
   /** Colours for data; none into a pipe, or when `NO_COLOR` is set. */
   readonly colors: Colors;
   readonly noteColors: Colors;
+  readonly #hidden = new Set<string>();
   #redact: Redact = (text) => text;
   readonly #live: ((text: string) => void) & { clear: () => void };
 
@@ -44,9 +45,10 @@ export class Output {
     return this.err.columns ?? 100;
   }
 
-  /** From now on, nothing that is written holds these. Whoever meets a secret takes it out; this is the net below. */
+  /** From now on, nothing that is written holds these either. Whoever meets a secret takes it out; this is the net below. */
   hide(secrets: readonly string[]): void {
-    this.#redact = redactor(unmistakable(secrets));
+    for (const secret of unmistakable(secrets)) this.#hidden.add(secret);
+    this.#redact = redactor([...this.#hidden]);
   }
 
   data(text: string): void {

@@ -5,10 +5,13 @@ const STORAGE_VERSION = 'v1.4.0';
 
 /**
  * Opens a database file for writing. Always through the cache: a second instance of one file in one process would
- * drop the lock that keeps other processes out.
+ * drop the lock that keeps other processes out. From then on, what the process makes is for its user alone: DuckDB
+ * makes a log anew again and again, and takes its mode from the umask.
  */
-export const openForWriting = (path: string): Promise<DuckDBInstance> =>
-  DuckDBInstance.fromCache(path, { storage_compatibility_version: STORAGE_VERSION });
+export function openForWriting(path: string): Promise<DuckDBInstance> {
+  process.umask(0o077);
+  return DuckDBInstance.fromCache(path, { storage_compatibility_version: STORAGE_VERSION });
+}
 
 /**
  * Opens a database file so that no query can touch anything else: read only, no files but `writable`, no network, no

@@ -1,5 +1,5 @@
 import type { DuckDBInstance } from '@duckdb/node-api';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
@@ -46,6 +46,7 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
   };
   const connection = await instance.connect();
   try {
+    await makePrivate(path);
     const holder = {
       pid: process.pid,
       command: options.command,
@@ -99,6 +100,12 @@ async function readHolder(lockFile: string): Promise<z.infer<typeof holderSchema
     // Absent, or half written: the message does without.
     return undefined;
   }
+}
+
+/** A database that was restored by a copy may be readable to others; whoever has it open keeps the export out. */
+async function makePrivate(path: string): Promise<void> {
+  // There may be no log, and the user may write files that belong to another.
+  for (const file of [path, `${path}.wal`]) await chmod(file, 0o600).catch(() => undefined);
 }
 
 async function makeDirectory(path: string): Promise<void> {

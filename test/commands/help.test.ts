@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../run-cli.js';
+import { COMMANDS } from '../secrets/commands.js';
 import { tempDir } from '../temp-dir.js';
 
 const help = async (command: readonly string[]): Promise<string> => {
@@ -20,13 +21,18 @@ describe('--help', () => {
   it('of every command says what it does and shows an example that calls it', async () => {
     const commands = commandsIn(await help([]), []);
     expect(commands.length).toBeGreaterThanOrEqual(9);
+    const leaves: string[] = [];
     const visit = async (command: string[]): Promise<void> => {
       const text = await help(command);
       const [, example = ''] = /^Examples?:\n([\s\S]+)/m.exec(text) ?? [];
       expect(example, command.join(' ')).toContain(`readership ${command.join(' ')}`);
-      await Promise.all(commandsIn(text, command).map(visit));
+      const ofIt = commandsIn(text, command);
+      if (ofIt.length === 0) leaves.push(command.join(' '));
+      await Promise.all(ofIt.map(visit));
     };
     await Promise.all(commands.map(visit));
+    // A new one has to be tried with marked secrets as well.
+    expect(leaves.sort()).toEqual(Object.keys(COMMANDS).sort());
   });
 
   it('names the exit codes and the environment', async () => {

@@ -20,6 +20,8 @@ export interface MailServer {
   /** By recipient; everything else is accepted. A list is used up, one a conversation. */
   readonly behaviours: Map<string, Behaviour[]>;
   onEvent: (event: ServerEvent, recipient: string) => void;
+  /** What it adds to its replies about mails. */
+  words: string;
   close(): Promise<void>;
 }
 
@@ -45,7 +47,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
       if (behaviour !== undefined) planned.set(session.id, behaviour);
       if (behaviour?.on !== 'rcpt') done();
       else if (behaviour.do === 'drop') drop(session);
-      else if (behaviour.do !== 'silence') done(reply(behaviour.do));
+      else if (behaviour.do !== 'silence') done(reply(behaviour.do, mailServer.words));
     },
     onData: (stream, session, done) => {
       const recipient = session.envelope.rcptTo[0]?.address ?? '';
@@ -60,13 +62,13 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
         };
         if (behaviour?.on !== 'data') {
           take();
-          done(null, 'queued');
+          done(null, `queued${mailServer.words}`);
         } else if (behaviour.do === 'delay') {
           setTimeout(() => {
             take();
-            done(null, 'queued');
+            done(null, `queued${mailServer.words}`);
           }, behaviour.ms);
-        } else if (typeof behaviour.do === 'number') done(reply(behaviour.do));
+        } else if (typeof behaviour.do === 'number') done(reply(behaviour.do, mailServer.words));
         else {
           if (behaviour.do !== 'drop-lost') take();
           if (behaviour.do !== 'silence') drop(session);
@@ -82,6 +84,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     accepted,
     behaviours,
     onEvent: () => undefined,
+    words: '',
     close: () =>
       new Promise((resolve) => {
         server.close(resolve);
@@ -92,5 +95,5 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   return Object.assign(mailServer, { port: (listening.address() as AddressInfo).port });
 }
 
-const reply = (responseCode: number): Error =>
-  Object.assign(new Error(`says ${responseCode}`), { responseCode });
+const reply = (responseCode: number, words: string): Error =>
+  Object.assign(new Error(`says ${responseCode}${words}`), { responseCode });

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Shard, shardName } from '../../config/shard.js';
 import { ConfigurationError, messageOf, StorageError } from '../../errors.js';
@@ -8,6 +8,7 @@ import { filesOf, type Manifest, readManifest, readPending } from './manifest.js
 /** Manifests, and files that are not part of the lake yet: whoever reads `views` or `days` does not come by. */
 const MANIFESTS = '_manifests';
 const MANIFEST = /^(?:all|shard-\d+-of-(?<count>\d+))\.json(?:\.next)?$/;
+const READABLE = 0o644;
 const STAGED = /^(?:views|days)\.month=.+\.staged$/;
 
 /** Where the manifest of a publisher is. */
@@ -42,7 +43,7 @@ export class LakeDirectory {
         `${path} is no lake: it holds ${entries[0]}. Nothing in it was touched. Name a directory that is empty, or not there yet.`,
       );
     const manifests = join(path, MANIFESTS);
-    await makeDirectory(manifests);
+    if (await makeDirectory(manifests)) await openToReaders(path, manifests);
     for (const name of await readdir(manifests)) if (!STAGED.test(name)) checkManifest(name, path, shard);
     return new LakeDirectory(path, shard);
   }
@@ -78,18 +79,31 @@ export class LakeDirectory {
 
   /** Makes the staged files parts, and then the announced state the committed one, in one step. */
   async commit(written: readonly string[]): Promise<void> {
-    for (const file of written) await mkdir(dirname(this.final(file)), { recursive: true });
-    for (const file of written) await rename(this.staged(file), this.final(file));
+    for (const month of new Set(written.map((file) => dirname(this.final(file)))))
+      for (const directory of [dirname(month), month])
+        if (await makeDirectory(directory)) await openToReaders(this.path, directory);
+    for (const file of written) {
+      await chmod(this.staged(file), READABLE);
+      await rename(this.staged(file), this.final(file));
+    }
     const changed = written.flatMap((file) => [dirname(file), dirname(dirname(file)), '.']);
     for (const directory of new Set(changed)) await syncToDisk(join(this.path, directory));
+    await chmod(this.#pending, READABLE);
     await rename(this.#pending, this.#manifest);
     await syncToDisk(dirname(this.#manifest));
   }
 }
 
-async function makeDirectory(path: string): Promise<void> {
+/** A directory within the lake is as open as the lake's own, which alone keeps readers out. */
+async function openToReaders(lake: string, directory: string): Promise<void> {
+  const { mode } = await stat(lake);
+  await chmod(directory, (mode & 0o7777) | 0o555);
+}
+
+/** For its owner alone. Whether it was not there yet. */
+async function makeDirectory(path: string): Promise<boolean> {
   try {
-    await mkdir(path, { recursive: true });
+    return (await mkdir(path, { recursive: true, mode: 0o700 })) !== undefined;
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
     if (code === 'EEXIST' || code === 'ENOTDIR')

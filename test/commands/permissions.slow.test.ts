@@ -1,0 +1,135 @@
+import { statSync } from 'node:fs';
+import { chmod, mkdir, readdir, rmdir, stat, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type CliResult, runCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+import { KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+
+const SETTINGS = `
+history: { requestsPerHour: unlimited }
+mail: { from: docs@example.com }
+reports: { weekly: { to: [lead@example.com] } }
+publish: { parquet: lake }
+`;
+
+/** What may be said of each file and directory of a workspace, with every umask; the first that fits. */
+const MODES: readonly (readonly [name: RegExp, mode: string])[] = [
+  [/^data\/history\.duckdb$/, '444'],
+  [/^(data|lake)$/, '700'],
+  [/^lake\/.+\.(parquet|json)$/, '644'],
+  [/^lake\/(_manifests|(views|days)(\/month=\d{4}-\d{2})?)$/, '755'],
+  [/^data\/(outbox|reports|reports\/prj_sandbox|sandbox)$/, '700'],
+  [/^data\/.+\.(duckdb|html|eml|json)$/, '600'],
+];
+
+const UMASKS = [0o000, 0o022, 0o077];
+
+const modeOf = (mode: number): string => (mode & 0o7777).toString(8).padStart(3, '0');
+const fileMode = async (...path: string[]): Promise<string> => modeOf((await stat(join(...path))).mode);
+
+/** A process has the umask of whoever starts it. */
+function runWith(umask: number, args: readonly string[], cwd: string): Promise<CliResult> {
+  const own = process.umask(umask);
+  try {
+    return runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+  } finally {
+    process.umask(own);
+  }
+}
+
+async function expectModes(cwd: string, directories: readonly string[]): Promise<string[]> {
+  const names: string[] = [];
+  for (const directory of directories) {
+    const entries = await readdir(join(cwd, directory), { recursive: true, withFileTypes: true });
+    names.push(directory, ...entries.map((entry) => relative(cwd, join(entry.parentPath, entry.name))));
+  }
+  for (const name of names) {
+    const [, mode] = MODES.find(([pattern]) => pattern.test(name)) ?? [];
+    expect(`${await fileMode(cwd, name)} ${name}`).toBe(`${mode ?? 'unexpected'} ${name}`);
+  }
+  return names;
+}
+
+/** What is beside the published history while the live database is held. */
+function modesWhileHeld(file: string, seen: Map<string, string>): void {
+  for (const name of ['duckdb', 'duckdb.wal', 'duckdb.lock']) {
+    const found = statSync(`${file.replace(/duckdb$/, '')}${name}`, { throwIfNoEntry: false });
+    if (found !== undefined) seen.set(name, modeOf(found.mode));
+  }
+}
+
+describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the umask %s', (_, umask) => {
+  it('what a run writes is for its owner, but for the published history and the lake behind their directories', async () => {
+    let watched = '';
+    const held = new Map<string, string>();
+    const sandbox = await serveSandbox({
+      onRequest: () => {
+        modesWhileHeld(watched, held);
+      },
+    });
+    const cwd = await workspaceOf(sandbox, SETTINGS);
+    watched = liveFile(cwd);
+    await rmdir(join(cwd, 'data'));
+    expect(await runWith(umask, ['run'], cwd)).toMatchObject({ code: 0 });
+    expect(Object.fromEntries(held)).toEqual({ duckdb: '600', 'duckdb.wal': '600', 'duckdb.lock': '600' });
+    const names = await expectModes(cwd, ['data', 'lake']);
+    for (const [pattern] of MODES.filter(([, mode]) => mode !== '700'))
+      expect(names.some((name) => pattern.test(name))).toBe(true);
+  });
+
+  it('the sandbox keeps its own for its owner, too', async () => {
+    const cwd = await tempDir();
+    expect(await runWith(umask, ['doctor', '--sandbox'], cwd)).toMatchObject({ code: 0 });
+    expect(await expectModes(cwd, ['data'])).toContain('data/sandbox/sandbox.json');
+  });
+
+  it('init leaves the example of .env for its owner, so that a copy is, and the configuration as the umask has it', async () => {
+    const cwd = await tempDir();
+    await runWith(umask, ['init'], cwd);
+    expect(await fileMode(cwd, '.env.example')).toBe('600');
+    expect(await fileMode(cwd, 'readership.yaml')).toBe(modeOf(0o666 & ~umask));
+  });
+});
+
+describe('what was made before', () => {
+  it('of a live database that others may read is closed to them; the modes of directories are left as they are, and those in a lake follow it', async () => {
+    const cwd = await workspaceOf(await serveSandbox(), SETTINGS);
+    await mkdir(join(cwd, 'lake'));
+    await chmod(join(cwd, 'lake'), 0o2770);
+    await chmod(join(cwd, 'data'), 0o750);
+    await runWith(0o022, ['export'], cwd);
+    for (const name of ['.', '_manifests', 'views'])
+      expect(await fileMode(cwd, 'lake', name)).toBe(name === '.' ? '2770' : '2775');
+    await chmod(liveFile(cwd), 0o644);
+    await runWith(0o022, ['publish'], cwd);
+    expect(await fileMode(liveFile(cwd))).toBe('600');
+    expect(await fileMode(cwd, 'data')).toBe('750');
+  });
+
+  it('does not matter to a file that the user names: it is as the umask has it', async () => {
+    const cwd = await workspaceOf(await serveSandbox());
+    await runWith(0o022, ['export'], cwd);
+    for (const umask of [0o022, 0o077]) {
+      const sql = ['sql', 'FROM site_days', '--output', `${umask}.csv`];
+      expect(await runWith(umask, sql, cwd)).toMatchObject({ code: 0 });
+      const report = ['report', 'weekly', '--output', `${umask}.html`];
+      expect(await runWith(umask, report, cwd)).toMatchObject({ code: 0 });
+      for (const name of [`${umask}.csv`, `${umask}.html`])
+        expect(await fileMode(cwd, name)).toBe(modeOf(0o666 & ~umask));
+    }
+  });
+});
+
+describe('doctor', () => {
+  it('warns of a .env that others may read', async () => {
+    const cwd = await workspaceOf(await serveSandbox());
+    await writeFile(join(cwd, '.env'), `READERSHIP_API_KEY=${KEY}\n`);
+    for (const mode of [0o600, 0o640, 0o604]) {
+      await chmod(join(cwd, '.env'), mode);
+      const { code, stdout } = await runCli(['doctor'], { cwd });
+      expect(code).toBe(0);
+      expect(stdout).toMatch(mode === 0o600 ? /^pass {2}secrets /m : /^warn {2}secrets .+chmod 600/m);
+    }
+  });
+});

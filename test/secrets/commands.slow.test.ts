@@ -1,0 +1,118 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runCli } from '../run-cli.js';
+import { reply, serve } from '../serve.js';
+import { tempDir } from '../temp-dir.js';
+import { APART, COMMANDS } from './commands.js';
+import { echoingMailServer } from './mail.js';
+import { expectNoTrace, markedSandbox, markedWorkspace, runToEnd } from './marked-workspace.js';
+import { dotEnv, inEveryWriting, KEY, PASSWORD, PING_ID, smtpUrl, tracesIn } from './marks.js';
+import { tracesInMail } from './search.js';
+
+describe('a command that works', () => {
+  it('sends the key and the password as they are, and leaves no trace of them', async () => {
+    const { server, passwords } = await echoingMailServer();
+    const pings = await serve((_, response) => {
+      reply(response, 200, PING_ID);
+    });
+    const platform = await markedSandbox();
+    const surroundings = { platform, smtp: smtpUrl(server.port), pings: pings.baseUrl };
+    const shared = await markedWorkspace(surroundings);
+    const apart = Object.entries(COMMANDS).filter(([command]) => APART.has(command));
+    const inTurn = Object.entries(COMMANDS).filter(([command]) => !APART.has(command));
+    const tryAll = async (entries: typeof apart, workspace: () => Promise<string>) => {
+      for (const [command, uses] of entries)
+        for (const use of uses) {
+          const args = [...command.split(' '), ...use];
+          const cwd = await workspace();
+          const result = await runToEnd(args, { cwd });
+          expect(result.stderr).not.toContain('fault of Readership itself');
+          await expectNoTrace(cwd, result, args.join(' '));
+        }
+    };
+    await Promise.all([
+      tryAll(inTurn, () => Promise.resolve(shared)),
+      tryAll(apart, () => markedWorkspace(surroundings)),
+    ]);
+    // The sandbox answers to this key alone.
+    const { views, create, message } = platform.inspect().requests.counts;
+    expect([views?.['200'], create?.['201'], message?.['200']].every((count = 0) => count > 0)).toBe(true);
+    expect([...passwords]).toEqual([PASSWORD]);
+    expect(pings.seen.map(({ url }) => url.pathname)).toContain(`/${PING_ID}`);
+    const mails = [...server.accepted.values()].flat();
+    expect(mails.length).toBeGreaterThan(0);
+    for (const mail of mails) expect(await tracesInMail('a mail received', mail)).toEqual([]);
+  }, 300_000);
+});
+
+describe('a secret in the configuration', () => {
+  it.each([
+    ['the user name of an address', `baseUrl: 'https://${encodeURIComponent(KEY)}@platform.example.com'`],
+    ['the password of an address', `baseUrl: 'https://docs:${encodeURIComponent(KEY)}@platform.example.com'`],
+    ['the path of an address', `baseUrl: 'https://platform.example.com/${encodeURIComponent(KEY)}'`],
+    [
+      'the address of a sitemap',
+      `improve: { sitemap: 'https://a:${encodeURIComponent(KEY)}@docs.example.com' }`,
+    ],
+    ['a query of it', `improve: { sitemap: 'https://docs.example.com?key=${encodeURIComponent(KEY)}' }`],
+    ['the name of a sender', `mail: { from: ${JSON.stringify(`"${PASSWORD}" <docs@example.com>`)} }`],
+    ['the name of a setting', `? ${JSON.stringify(KEY)}\n: 1`],
+    ['what YAML takes for an alias', `dataDir: *${KEY}`],
+  ])('as %s is refused, without being repeated', async (_, setting) => {
+    const cwd = await tempDir();
+    const project = 'projects: [{ id: prj_1 }]\n';
+    const baseUrl = setting.startsWith('baseUrl') ? '' : 'baseUrl: https://platform.example.com\n';
+    await writeFile(join(cwd, 'readership.yaml'), `${baseUrl}${project}${setting}\n`);
+    await writeFile(join(cwd, '.env'), dotEnv(smtpUrl(1)));
+    const result = await runCli(['doctor'], { cwd });
+    expect(result.stdout).toMatch(/^fail {2}configuration /);
+    await expectNoTrace(cwd, result, setting);
+  });
+});
+
+/** Throws what is written to a socket, once a secret is in it: outside of all that could catch it. */
+const CRASH = `
+const { Socket } = require('node:net');
+const { write } = Socket.prototype;
+Socket.prototype.write = function (chunk, ...rest) {
+  const text = String(chunk);
+  if (/authorization: |^AUTH /i.test(text))
+    setImmediate(() => {
+      const fault = Object.assign(new Error('crashed with ' + text), { text, cause: new Error(text) });
+      if (process.env.CRASH === 'throws') throw fault;
+      void Promise.reject(process.env.CRASH === 'rejects' ? fault : { text });
+    });
+  return write.call(this, chunk, ...rest);
+};`;
+
+describe('a crash', () => {
+  it.each([
+    ['throws', ['export']],
+    ['rejects', ['export']],
+    ['rejects with no error', ['doctor']],
+    ['throws', ['report', 'weekly', '--send']],
+  ])('that %s in the middle of %s leaves no trace of a secret', async (crash, args) => {
+    const { server } = await echoingMailServer();
+    const platform = await markedSandbox();
+    const cwd = await markedWorkspace({ platform, smtp: smtpUrl(server.port) });
+    if (args[0] === 'report') await runCli(['export'], { cwd });
+    const preload = join(cwd, 'crash.cjs');
+    await writeFile(preload, CRASH);
+    const result = await runCli(args, { cwd, env: { NODE_OPTIONS: `--require=${preload}`, CRASH: crash } });
+    expect(result.code).toBe(1);
+    expect(result.stderr).toContain('fault of Readership itself');
+    await expectNoTrace(cwd, result, crash);
+  });
+});
+
+describe('what the search finds', () => {
+  it('is a secret in every writing that it is looked for in', async () => {
+    for (const secret of [KEY, PASSWORD, `/${PING_ID}`]) {
+      expect(tracesIn(secret)).not.toEqual([]);
+      expect(tracesIn(Buffer.from(inEveryWriting(secret)).toString('base64'))).not.toEqual([]);
+    }
+    const cwd = await markedWorkspace({ platform: { baseUrl: 'http://127.0.0.1:1', projectId: 'prj_1' } });
+    expect(tracesIn(await readFile(join(cwd, '.env')))).not.toEqual([]);
+  });
+});

@@ -1,0 +1,23 @@
+/** Every command, in an order in which each finds what it needs; `[]` stands for the command alone. */
+export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
+  run: [[]],
+  export: [[], ['--plan']],
+  audit: [[], ['--deep', '--repair']],
+  improve: [[], ['--apply']],
+  'jobs list': [[], ['--json']],
+  'jobs show': [['1']],
+  'jobs message': [['1', 'Mention the limits.']],
+  'jobs poll': [[]],
+  'jobs merged': [['1']],
+  'jobs resolve': [['1', '--not-created']],
+  report: [['weekly'], ['weekly', '--format', 'eml'], ['weekly', '--send', '--force']],
+  publish: [[], ['--parquet', 'lake']],
+  status: [['--json']],
+  doctor: [[], ['--json']],
+  sql: [['FROM runs'], ['FROM page_views', '--format', 'parquet', '--output', 'views.parquet']],
+  start: [[]],
+  init: [[]],
+  sandbox: [['--port', '0']],
+};
+/** Those that begin with a workspace of their own: something is due at once, or nothing in the way. */
+export const APART = new Set(['start', 'init', 'sandbox']);

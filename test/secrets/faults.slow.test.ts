@@ -1,0 +1,230 @@
+import pMap from 'p-map';
+import { cp, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { Fault, FaultInput, Operation } from '../../src/sandbox/faults/schema.js';
+import { SANDBOX, type Sandbox } from '../../src/sandbox/index.js';
+import { liveFile } from '../commands/workspace.js';
+import type { Behaviour, MailServer } from '../mail/mail-server.js';
+import { type CliResult, runCli, startCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+import { BELIEVED, ECHOES, serveEcho } from './echoing-platform.js';
+import { echoingMailServer } from './mail.js';
+import { expectNoTrace, markedSandbox, markedWorkspace, RECIPIENT, runToEnd } from './marked-workspace.js';
+import { inEveryWriting, KEY, PASSWORD, smtpUrl } from './marks.js';
+
+const PROCESSES_AT_ONCE = 3;
+const LIMIT_MS = 300_000;
+
+const MESSAGE = ['jobs', 'message', '1', 'Mention the limits.'];
+
+/** The commands that speak to the platform. */
+const SPEAKING: readonly (readonly string[])[] = [
+  ['run'],
+  ['audit', '--deep', '--repair'],
+  ['doctor'],
+  ['export'],
+  ['improve', '--apply'],
+  MESSAGE,
+  ['jobs', 'poll'],
+  ['start'],
+];
+
+const OPERATIONS: readonly Operation[] = ['views', 'create', 'message', 'job'];
+const message = inEveryWriting(KEY);
+
+/** Every kind of fault, none forgotten. */
+const FAULTS: Readonly<Record<Fault['kind'], readonly Partial<FaultInput>[]>> = {
+  latency: [{ delayMs: 5 }],
+  'rate-limit': [{ seconds: 0 }, { retryAfter: 'none', body: 'text' }],
+  status: [400, 401, 403, 500].map((status) => ({ status, message })),
+  reset: [{}],
+  timeout: [{}],
+  'lost-reply': [{}],
+  'status-after': [{ message }],
+  'cut-body': [{}],
+  html: [{}],
+  'missing-field': [{ field: 'id' }],
+  'negative-count': [{}],
+  endless: [{ beyond: 'nothing' }],
+  'counts-move': [{}],
+  'order-moves': [{}],
+};
+
+let base: string;
+let stateFile: string;
+
+beforeAll(async () => {
+  stateFile = join(await tempDir(), 'sandbox.json');
+  base = await markedWorkspace({ platform: await markedSandbox({ stateFile }) });
+  // No mail server is there.
+  expect(await runCli(['run'], { cwd: base })).toMatchObject({ code: 75 });
+}, LIMIT_MS);
+
+function oneEvent(): { readonly happened: Promise<void>; readonly happens: () => void } {
+  let happens = (): void => undefined;
+  const happened = new Promise<void>((resolve) => {
+    happens = resolve;
+  });
+  return { happened, happens };
+}
+
+/** A sandbox that knows the jobs of the base, and tells of the first request. */
+async function sandboxAsBefore(): Promise<{ platform: Sandbox; asked: Promise<void> }> {
+  const copy = join(await tempDir(), 'sandbox.json');
+  await cp(stateFile, copy);
+  const { happened: asked, happens } = oneEvent();
+  const platform = await markedSandbox({ stateFile: copy, onRequest: happens });
+  return { platform, asked };
+}
+
+async function interrupted(args: readonly string[], cwd: string, when: Promise<void>): Promise<CliResult> {
+  const { child, result } = startCli(args, { cwd });
+  await Promise.race([when, result]);
+  child.kill('SIGTERM');
+  return result;
+}
+
+describe('a fault of the platform', () => {
+  it(
+    'of any kind leaves no trace of a secret',
+    async () => {
+      const faults = Object.entries(FAULTS).flatMap(([kind, shapes]) =>
+        shapes.map((shape) => ({ times: 2, ...shape, kind })),
+      );
+      await pMap(
+        faults.map((fault, turn) => ({ fault, args: SPEAKING[turn % SPEAKING.length] ?? [] })),
+        async ({ fault, args }) => {
+          const { platform, asked } = await sandboxAsBefore();
+          platform.setFaults(OPERATIONS.map((on) => ({ ...fault, on }) as FaultInput));
+          const cwd = await markedWorkspace({ platform }, args[0] === 'start' ? undefined : base);
+          const result = await (fault.kind === 'timeout'
+            ? interrupted(args, cwd, asked)
+            : runToEnd(args, { cwd }));
+          await expectNoTrace(cwd, result, `${args.join(' ')}: ${JSON.stringify(fault)}`);
+        },
+        { concurrency: PROCESSES_AT_ONCE },
+      );
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'that tells the key back, in any writing, leaves no trace of it',
+    async () => {
+      const patient = new Set(['429', '429 in plain text', '500', '503', 'a cut connection']);
+      const echoes = Object.keys(ECHOES).map((name, turn) => ({
+        name,
+        args: patient.has(name) ? MESSAGE : (SPEAKING[turn % SPEAKING.length] ?? []),
+      }));
+      const commands = SPEAKING.map((args) => ({ name: BELIEVED, args }));
+      await pMap(
+        [...echoes, ...commands],
+        async ({ name, args }) => {
+          const server = await serveEcho(ECHOES[name] ?? expect.fail());
+          const platform = { baseUrl: server.baseUrl, projectId: SANDBOX.projectId };
+          const cwd = await markedWorkspace({ platform }, args[0] === 'start' ? undefined : base);
+          const result = await runToEnd(args, { cwd });
+          await expectNoTrace(cwd, result, `${args.join(' ')}: ${name}`);
+          const keys = server.seen
+            .filter(({ url }) => url.pathname !== '/')
+            .map(({ headers }) => headers.authorization);
+          expect([...new Set(keys)]).toEqual([`Bearer ${KEY}`]);
+        },
+        { concurrency: PROCESSES_AT_ONCE },
+      );
+    },
+    LIMIT_MS,
+  );
+
+  it('in the midst of which it is killed leaves no trace in the log of the database either', async () => {
+    const server = await serveEcho(ECHOES[BELIEVED] ?? expect.fail());
+    const platform = { baseUrl: server.baseUrl, projectId: SANDBOX.projectId };
+    const cwd = await markedWorkspace({ platform }, base);
+    const { child, result } = startCli(['audit', '--deep', '--repair'], { cwd });
+    const log = `${liveFile(cwd)}.wal`;
+    while (child.exitCode === null && ((await stat(log).catch(() => undefined))?.size ?? 0) < 10_000)
+      await setImmediate();
+    child.kill('SIGKILL');
+    const killed = await result;
+    expect(killed.signal).toBe('SIGKILL');
+    await expectNoTrace(cwd, killed, 'killed');
+  });
+});
+
+const RECIPIENTS: Readonly<Record<string, Behaviour>> = {
+  'unknown@example.com': { on: 'rcpt', do: 550 },
+  'greylisted@example.com': { on: 'rcpt', do: 450 },
+  'gone@example.com': { on: 'rcpt', do: 'drop' },
+  'refused@example.com': { on: 'data', do: 554 },
+  'closing@example.com': { on: 'data', do: 421 },
+  'taken@example.com': { on: 'data', do: 'drop-accepted' },
+  'lost@example.com': { on: 'data', do: 'drop-lost' },
+  'late@example.com': { on: 'data', do: 'delay', ms: 5 },
+};
+
+describe('a mail server that tells the password back', () => {
+  const send = ['report', 'weekly', '--send', '--force'];
+  const sending = async (server: MailServer, args = send, recipients?: string[], scheme?: string) => {
+    const { platform } = await sandboxAsBefore();
+    const smtp = smtpUrl(server.port, scheme);
+    const surroundings = { platform, smtp, ...(recipients === undefined ? {} : { recipients }) };
+    // In the base, mails wait for their turn.
+    const cwd = await markedWorkspace(surroundings, args[0] === 'run' ? undefined : base);
+    return {
+      cwd,
+      until: (when: Promise<void>) => interrupted(args, cwd, when),
+      end: () => runCli(args, { cwd }),
+    };
+  };
+
+  it('in whatever reply leaves no trace of it', async () => {
+    const { server, passwords } = await echoingMailServer();
+    for (const [recipient, behaviour] of Object.entries(RECIPIENTS))
+      server.behaviours.set(recipient, [behaviour]);
+    const { cwd, end } = await sending(server, send, [RECIPIENT, ...Object.keys(RECIPIENTS)]);
+    await expectNoTrace(cwd, await end(), 'behaviours');
+    expect([...passwords]).toEqual([PASSWORD]);
+    expect([...server.behaviours.values()].flat()).toEqual([]);
+  });
+
+  it.each([
+    [535, send],
+    [454, send],
+    [535, ['run']],
+    [535, ['doctor']],
+  ])('that refuses the login with %i leaves no trace of it after %j', async (refuse, args) => {
+    const { server, passwords } = await echoingMailServer({ refuse });
+    const { cwd, end } = await sending(server, args);
+    const result = await end();
+    await expectNoTrace(cwd, result, `${refuse}`);
+    expect(result.stdout + result.stderr).toContain('[redacted]');
+    expect([...passwords]).toEqual([PASSWORD]);
+  });
+
+  it.each(['rcpt', 'data'] as const)(
+    'that says nothing after %s leaves none when that is interrupted',
+    async (on) => {
+      const { server } = await echoingMailServer();
+      server.behaviours.set(RECIPIENT, [{ on, do: 'silence' }]);
+      const { happened: silent, happens } = oneEvent();
+      server.onEvent = (event) => {
+        if (event === (on === 'rcpt' ? 'rcpt' : 'accepted')) happens();
+      };
+      const { cwd, until } = await sending(server);
+      await expectNoTrace(cwd, await until(silent), `silence after ${on}`);
+    },
+  );
+
+  it('that has a certificate nobody vouches for is not told it, and none is left', async () => {
+    const { server, passwords } = await echoingMailServer({ secure: true });
+    for (const args of [send, ['doctor']]) {
+      const { cwd, end } = await sending(server, args, undefined, 'smtps');
+      const result = await end();
+      expect(result.stdout + result.stderr).toContain('certificate');
+      await expectNoTrace(cwd, result, 'certificate');
+    }
+    expect(passwords.size).toBe(0);
+  });
+});

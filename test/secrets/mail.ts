@@ -1,0 +1,38 @@
+import type { SMTPServerOptions } from 'smtp-server';
+import { afterAll } from 'vitest';
+import { type MailServer, startMailServer } from '../mail/mail-server.js';
+import { inEveryWriting, PASSWORD } from './marks.js';
+
+/** A mail server that says the password in every reply it can, and the passwords that reached it. */
+export interface EchoingMailServer {
+  readonly server: MailServer;
+  readonly passwords: Set<string>;
+}
+
+const open: MailServer[] = [];
+afterAll(async () => {
+  await Promise.all(open.splice(0).map((server) => server.close()));
+});
+
+const ECHO = inEveryWriting(PASSWORD);
+
+/** Lets those in who have the password, unless `refuse` is the code it refuses all with. */
+export async function echoingMailServer({
+  refuse,
+  ...options
+}: SMTPServerOptions & { readonly refuse?: number } = {}): Promise<EchoingMailServer> {
+  const passwords = new Set<string>();
+  const server = await startMailServer({
+    ...{ authOptional: false, allowInsecureAuth: true },
+    onAuth: ({ username, password }, _, done) => {
+      passwords.add(password ?? '');
+      const refusal = Object.assign(new Error(ECHO), { responseCode: refuse ?? 535 });
+      if (refuse !== undefined || password !== PASSWORD) done(refusal);
+      else done(null, { user: username ?? '' });
+    },
+    ...options,
+  });
+  server.words = ` ${ECHO}`;
+  open.push(server);
+  return { server, passwords };
+}

@@ -1,0 +1,59 @@
+import { cp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { daysAgo, serveSandbox, workspaceOf } from '../commands/workspace.js';
+import { type CliOptions, type CliResult, runCli, startCli } from '../run-cli.js';
+import type { Sandbox, SandboxOptions } from '../../src/sandbox/index.js';
+import { dotEnv, KEY, PING_ID, smtpUrl } from './marks.js';
+import { tracesLeft } from './search.js';
+
+/** Who the reports go to; others may be added. */
+export const RECIPIENT = 'lead@example.com';
+
+export interface Surroundings {
+  readonly platform: Pick<Sandbox, 'baseUrl' | 'projectId'>;
+  readonly smtp?: string;
+  readonly pings?: string;
+  readonly recipients?: readonly string[];
+}
+
+const settingsOf = ({ pings, recipients = [RECIPIENT] }: Surroundings): string => `
+history: { requestsPerHour: unlimited, maxWait: 1ms }
+improve: { mode: apply, minWeeklyViews: 1, readingShare: 1, maxJobsPerRun: 1, maxJobsPerWeek: 1000, cooldownDays: 0 }
+poll: { minDelay: 1ms, maxDelay: 1ms }
+mail: { from: docs@example.com }
+reports: { weekly: { to: [${recipients.join()}] }, improve: { to: [${RECIPIENT}] } }
+publish: { parquet: lake }
+alerts: { to: [ops@example.com], pingUrl: '${pings ?? 'http://127.0.0.1:1'}/${PING_ID}' }
+`;
+
+/** A workspace whose secrets are the marked ones, in its `.env`; with the data of another, if one is given. */
+export async function markedWorkspace(surroundings: Surroundings, like?: string): Promise<string> {
+  const cwd = await workspaceOf(surroundings.platform, settingsOf(surroundings));
+  await writeFile(join(cwd, '.env'), dotEnv(surroundings.smtp ?? smtpUrl(1)));
+  if (like !== undefined)
+    for (const part of ['data', 'lake']) {
+      await rm(join(cwd, part), { recursive: true, force: true });
+      await cp(join(like, part), join(cwd, part), { recursive: true });
+    }
+  return cwd;
+}
+
+/** A sandbox that takes the marked key alone, with weeks enough for agents to be of use. */
+export const markedSandbox = (options: Partial<SandboxOptions> = {}): Promise<Sandbox> =>
+  serveSandbox({ apiKey: KEY, firstDay: daysAgo(70), pages: 40, jobSeconds: 3600, ...options });
+
+/** Runs a command to its end: the service to the end of what it begins with, the sandbox until it serves. */
+export async function runToEnd(args: readonly string[], options: CliOptions): Promise<CliResult> {
+  const [command] = args;
+  if (command !== 'start' && command !== 'sandbox') return runCli(args, options);
+  const stays = startCli(args, options);
+  await stays.until(command === 'start' ? /"outcome":/ : /Ctrl-C ends it/);
+  stays.child.kill('SIGTERM');
+  return stays.result;
+}
+
+/** Nothing of the secrets is in what the command wrote, nor in any file of the workspace. */
+export async function expectNoTrace(cwd: string, result: CliResult, what: string): Promise<void> {
+  expect({ what, traces: await tracesLeft(cwd, result) }).toEqual({ what, traces: [] });
+}

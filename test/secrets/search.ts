@@ -1,0 +1,78 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { cp, readdir, readFile } from 'node:fs/promises';
+import { basename, join, relative } from 'node:path';
+import PostalMime from 'postal-mime';
+import { quoted } from '../../src/warehouse/instance.js';
+import type { CliResult } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+import { tracesIn } from './marks.js';
+
+/** The user's own words: one holds the secrets, the other the address that is pinged. */
+const CONFIGURED = new Set(['.env', 'readership.yaml']);
+
+/** Where traces of secrets are, each with its place: in what a command wrote, or a file that it left. */
+export async function tracesLeft(directory: string, { stdout, stderr }: CliResult): Promise<string[]> {
+  const written = [...placed('standard output', stdout), ...placed('standard error', stderr)];
+  return [...written, ...(await tracesInFiles(directory))];
+}
+
+async function tracesInFiles(directory: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    const name = relative(directory, path);
+    found.push(...placed(`the name ${name}`, name));
+    if (!entry.isFile() || CONFIGURED.has(name)) continue;
+    found.push(...placed(name, await readFile(path)));
+    if (name.endsWith('.eml')) found.push(...(await tracesInMail(name, await readFile(path))));
+    if (name.endsWith('.duckdb')) found.push(...(await tracesInDatabase(name, path)));
+    if (name.endsWith('.parquet')) found.push(...(await tracesInParquet(name, path)));
+  }
+  return found;
+}
+
+const placed = (place: string, content: string | Buffer): string[] =>
+  tracesIn(content).map((trace) => `${place}: ${trace}`);
+
+/** A mail as who reads it sees it: its text is encoded on the way. */
+export async function tracesInMail(name: string, bytes: Buffer): Promise<string[]> {
+  const { attachments, ...mail } = await PostalMime.parse(bytes);
+  const names = attachments.map(({ filename, contentId }) => [filename, contentId]);
+  const written = [mail.subject, mail.text, mail.html, JSON.stringify({ mail, names })];
+  return [...placed(name, bytes), ...written.flatMap((part) => placed(`${name}, decoded`, part ?? ''))];
+}
+
+/** Every cell: what is stored is compressed, so that a search of the bytes alone proves nothing. */
+async function tracesInDatabase(name: string, path: string): Promise<string[]> {
+  const copy = join(await tempDir(), basename(path));
+  await cp(path, copy);
+  await cp(`${path}.wal`, `${copy}.wal`).catch(() => undefined);
+  return withConnection(copy, async (rowsOf) => {
+    const tables = await rowsOf('SELECT table_name AS name FROM duckdb_tables() WHERE NOT temporary');
+    const found: string[] = [];
+    for (const [table] of tables)
+      found.push(
+        ...placed(`${name}, ${String(table)}`, JSON.stringify(await rowsOf(`FROM ${String(table)}`))),
+      );
+    return found;
+  });
+}
+
+const tracesInParquet = (name: string, path: string): Promise<string[]> =>
+  withConnection(':memory:', async (rowsOf) =>
+    placed(name, JSON.stringify(await rowsOf(`FROM read_parquet(${quoted(path)})`))),
+  );
+
+async function withConnection<Result>(
+  path: string,
+  work: (rowsOf: (sql: string) => Promise<unknown[][]>) => Promise<Result>,
+): Promise<Result> {
+  const instance = await DuckDBInstance.create(path);
+  const connection = await instance.connect();
+  try {
+    return await work(async (sql) => (await connection.runAndReadAll(sql)).getRowsJson());
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+  }
+}
