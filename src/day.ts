@@ -56,6 +56,13 @@ export interface DayRange {
   readonly last: Day;
 }
 
+/** From the first to the last of some days in their order. Throws a `RangeError` when there are none. */
+export function rangeOf(days: readonly Day[]): DayRange {
+  const [first, last] = [days[0], days.at(-1)];
+  if (first === undefined || last === undefined) throw new RangeError('no days make no range');
+  return { first, last };
+}
+
 /** The days of a range, oldest first. */
 export function daysIn({ first, last }: DayRange): Day[] {
   const count = Math.max(0, daysBetween(first, last) + 1);

@@ -1,6 +1,16 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { addDays, day, daysBetween, daysIn, dayOf, lastEndedDay, parseDay, startOfDay } from '../src/day.js';
+import {
+  addDays,
+  day,
+  daysBetween,
+  daysIn,
+  dayOf,
+  lastEndedDay,
+  parseDay,
+  rangeOf,
+  startOfDay,
+} from '../src/day.js';
 import { tries } from './fuzz.js';
 
 const DAY_MS = 86_400_000;
@@ -31,6 +41,15 @@ describe('a day', () => {
   ])('is never %j', (text) => {
     expect(parseDay(text)).toBeUndefined();
     expect(() => day(text)).toThrow(RangeError);
+  });
+});
+
+describe('a range of days', () => {
+  it('goes from the first to the last, and of none there is none', () => {
+    const [first, middle, last] = [day('2026-02-27'), day('2026-02-28'), day('2026-03-01')];
+    expect(rangeOf([first, middle, last])).toEqual({ first, last });
+    expect(rangeOf([first])).toEqual({ first, last: first });
+    expect(() => rangeOf([])).toThrow(RangeError);
   });
 });
 

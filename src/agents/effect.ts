@@ -59,7 +59,7 @@ export function measureEffect(sample: EffectSample): Effect {
   const changes = comparison.map(logChange);
   const common = median(changes);
   const strays = changes.map((change) => Math.abs(change - common)).sort((one, other) => one - other);
-  const margin = strays[Math.ceil(CONFIDENCE * (strays.length + 1)) - 1] ?? Infinity;
+  const margin = Math.max(...strays.slice(0, Math.ceil(CONFIDENCE * (strays.length + 1))));
   const own = logChange({ before: views_before, after: views_after }) - common;
   return {
     verdict: own > margin ? 'more read' : own < -margin ? 'less read' : 'no clear change',

@@ -71,10 +71,8 @@ export function finishingAt(state: HourState, limit: number, requests: number, n
   ];
   let left = requests;
   let at = start;
-  while (left > 0) {
-    queue.sort(byFreeAt);
-    const next = queue.shift();
-    if (next === undefined) break;
+  const earliest = () => queue.sort(byFreeAt).shift();
+  for (let next = earliest(); next !== undefined && left > 0; next = earliest()) {
     if (next.freeAt > at) at = next.freeAt;
     left -= next.requests;
     queue.push({ requests: next.requests, freeAt: freeAt(at) });

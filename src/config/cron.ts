@@ -1,6 +1,6 @@
 import { tzOffset } from '@date-fns/tz';
 import { CronExpressionParser } from 'cron-parser';
-import { addDays, addMinutes } from 'date-fns';
+import { addDays, addMinutes, isEqual, min } from 'date-fns';
 
 /**
  * The latest moment at or before `now` that a cron expression names, by the clock of a time zone. A time that the clock
@@ -36,8 +36,9 @@ const parse = (expression: string, currentDate: Date) =>
 function instantOf(wall: Date, timezone: string): Date {
   const candidates = [-1, 1]
     .map((days) => tzOffset(timezone, addDays(wall, days)))
-    .map((offset) => ({ offset, instant: addMinutes(wall, -offset) }))
-    .sort((one, other) => one.instant.getTime() - other.instant.getTime());
-  const shown = candidates.find(({ offset, instant }) => tzOffset(timezone, instant) === offset);
-  return (shown ?? candidates[0])?.instant ?? wall;
+    .map((offset) => addMinutes(wall, -offset));
+  const shown = candidates.filter((instant) =>
+    isEqual(addMinutes(instant, tzOffset(timezone, instant)), wall),
+  );
+  return min(shown.length > 0 ? shown : candidates);
 }

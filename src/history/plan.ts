@@ -79,7 +79,7 @@ export function planExport(ledger: DayLedger, range: DayRange, now: Date): Expor
     .flatMap((day) => planDay(day, ledger.get(day), { now, yesterday, hasHoles, expected: pages }))
     .sort(
       (left, right) =>
-        DUE_ORDER.indexOf(left.due) - DUE_ORDER.indexOf(right.due) || (left.day < right.day ? 1 : -1),
+        DUE_ORDER.indexOf(left.due) - DUE_ORDER.indexOf(right.due) || daysBetween(left.day, right.day),
     );
   const alreadyFinal = all.filter((day) => ledger.get(day)?.state === 'final').length;
   const readToday = all.length - days.length - alreadyFinal;

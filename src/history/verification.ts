@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Priority } from '../api/pace.js';
-import { addDays, type Day, lastEndedDay } from '../day.js';
+import { addDays, type Day, lastEndedDay, rangeOf } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { readDayLedger, recordFailedDay } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
@@ -95,9 +95,8 @@ export async function recordVerification(
   checked: readonly StoredTotals[],
   differing: number,
 ): Promise<void> {
-  const first_day = checked[0]?.day;
-  const last_day = checked.at(-1)?.day;
-  if (first_day === undefined || last_day === undefined) return;
-  const values = { project, now: now(), first_day, last_day, days_differing: differing };
+  if (checked.length === 0) return;
+  const { first, last } = rangeOf(checked.map(({ day }) => day));
+  const values = { project, now: now(), first_day: first, last_day: last, days_differing: differing };
   await warehouse.transaction((transaction) => transaction.execute(RECORD_VERIFICATION, values));
 }

@@ -1,6 +1,6 @@
 import type { Client, ReadOptions } from '../api/client.js';
 import type { ViewCounts } from '../api/schema.js';
-import { addDays, type Day } from '../day.js';
+import { addDays, type Day, rangeOf } from '../day.js';
 import { equalCounts, NO_VIEWS, subtractCounts, sumCounts } from './counts.js';
 import { probeTotals } from './probe.js';
 
@@ -68,10 +68,7 @@ function totalsOf(
   run: readonly StoredTotals[],
   options: ReadOptions | undefined,
 ): Promise<ViewCounts> {
-  const first = run[0]?.day;
-  const last = run.at(-1)?.day;
-  if (first === undefined || last === undefined) return Promise.resolve(NO_VIEWS);
-  return probeTotals(client, { first, last }, options);
+  return probeTotals(client, rangeOf(run.map(({ day }) => day)), options);
 }
 
 /** Splits days at their gaps: the totals of a range would count the views of a day that is not stored. */

@@ -11,7 +11,8 @@ interface Row {
 }
 
 /**
- * The one table of what a failed conversation says about the mail. The first row that fits decides.
+ * The one table of what a failed conversation says about the mail. The first row that fits decides; where none does, it
+ * is unknown whether the mail arrived.
  *
  * Until the first byte of the mail leaves, nothing can have arrived. After that the server's refusal is believed; but
  * silence, a lost connection, or 421, with which a server says that it is shutting down, leave it unknown.
@@ -28,7 +29,6 @@ export const CLASSIFICATION: readonly Row[] = [
   { stage: 'message', reply: 421, kind: 'unknown' },
   { stage: 'message', reply: '4xx', kind: 'later' },
   { stage: 'message', reply: '5xx', kind: 'refused' },
-  { stage: 'message', reply: 'any', kind: 'unknown' },
 ];
 
 /** What a conversation that ended at `stage` means; `replyCode` is the server's last word, if it had one. */

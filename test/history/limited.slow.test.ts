@@ -250,7 +250,9 @@ describe('a recent past that changed more than an hour allows to find out and to
     };
     await untilDone();
     clock.advance(24 * 60 * MINUTE_MS);
-    const changed = [5, 8, 11, 14, 17, 20, 23, 26, 29, 32].map((ago) => addDays(lastEndedDay(clock.now()), -ago));
+    const changed = [5, 8, 11, 14, 17, 20, 23, 26, 29, 32].map((ago) =>
+      addDays(lastEndedDay(clock.now()), -ago),
+    );
     world.restate(changed);
     const before = answered(world);
     expect(await untilDone()).toBeLessThanOrEqual(6);

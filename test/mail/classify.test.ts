@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { CLASSIFICATION, classify } from '../../src/mail/classify.js';
 
-// One case a row of the table, in its order: where the conversation was, the server's last word, what it means.
+// One case a row of the table, in its order, and one that fits none: where the conversation was, the server's last word,
+// what it means.
 const CASES = [
   ['connect', 554, 'later'],
   ['login', 535, 'later'],
@@ -20,7 +21,7 @@ describe('a failed conversation', () => {
   });
 
   it('has a case here for every row of the table', () => {
-    expect(CASES.map(([stage, , kind]) => [stage, kind])).toEqual(
+    expect(CASES.slice(0, -1).map(([stage, , kind]) => [stage, kind])).toEqual(
       CLASSIFICATION.map(({ stage, kind }) => [stage, kind]),
     );
   });

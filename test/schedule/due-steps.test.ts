@@ -37,6 +37,11 @@ describe('what is due', () => {
     expect(due([], NIGHT)).toEqual(['export', 'improve', 'report', 'publish']);
   });
 
+  it('is publishing, when nothing was ever published', () => {
+    const unpublished = allDone('2026-11-20T02:10:00').filter(({ step }) => step !== 'publish');
+    expect(due(unpublished, '2026-11-20T02:12:00')).toEqual(['publish']);
+  });
+
   it('is nothing right after all was done, however often it is asked', () => {
     for (const now of [NIGHT, '2026-11-20T02:15:01', '2026-11-20T02:59:59'])
       expect(due(allDone(NIGHT), now)).toEqual([]);
