@@ -96,7 +96,7 @@ it('a year with random downtime: each day final once, each week mailed once, no 
     const [chance, length] = [random(), random()];
     if (chance < 0.05) setWrong(Math.round((length - 0.5) * 8 * HOUR_S));
     else setWrong(0);
-    const isStopped = chance > 0.85;
+    const isStopped = chance > 0.75;
     if (isStopped) stopAfter(1 + Math.floor(length * 10));
     // Several schedules tick in the same minute.
     await Promise.all([service.run(), service.run(), service.run()]);
