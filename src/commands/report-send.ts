@@ -29,7 +29,9 @@ export function sendReport(name: string, options: SendOptions, runtime: Runtime)
     await runner.step('publish', () => publishStep(context, runner.changed));
     for (const { delivery, isNew } of sent ?? [])
       runtime.output.data(
-        isNew || delivery.state !== 'sent' ? deliveryLine(delivery, runtime) : hadLine(delivery),
+        isNew || delivery.state !== 'sent'
+          ? deliveryLine(delivery, context.shard, runtime)
+          : hadLine(delivery),
       );
     reportFaults(runner.faults, runtime);
     return exitCodeOfFaults(runner.faults);

@@ -34,7 +34,7 @@ async function status(options: StatusOptions, runtime: Runtime): Promise<ExitCod
     for (const project of workspace.projects)
       projects.push(await readProjectStatus(history, project, workspace.settings, now()));
     const operations = await readOperations(history, workspace, now());
-    const needs = needsOf(projects, operations, workspace.settings, now());
+    const needs = needsOf(projects, operations, workspace, now());
     if (options.json === true) output.data(JSON.stringify({ ...operations, projects, needs }, null, 2));
     else {
       const { bold, red } = output.colors;
