@@ -139,6 +139,9 @@ describe('readership report weekly --send', () => {
     );
     const { runtime: its } = runtime({});
     await expect(sendReport('improve', {}, its)).rejects.toThrow('reports.improve.to');
+    await expect(sendReport('sections', {}, its)).rejects.toThrow(
+      'Readership mails weekly and improve only. To mail sections yourself, write it as a mail: readership report sections --format eml',
+    );
   });
 });
 
