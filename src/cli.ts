@@ -79,7 +79,7 @@ const program = new Command('readership')
   .addHelpText(
     'after',
     `
-Exit codes: 0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted
+Exit codes: 0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted (143 by SIGTERM)
 ${ENVIRONMENT_HELP}
 
 Start here: readership run --sandbox`,

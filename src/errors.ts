@@ -14,7 +14,7 @@ export class ConfigurationError extends ReadershipError {
   readonly exitCode = 2;
 }
 
-/** The database cannot be opened, read or written. */
+/** A database or a file of ours cannot be opened, read or written; or a query over one failed. */
 export class StorageError extends ReadershipError {
   readonly exitCode = 1;
 }

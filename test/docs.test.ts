@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { templateFunctions } from '../src/reports/template-functions.js';
 import { runCli } from './run-cli.js';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -39,6 +40,13 @@ describe('the documentation', () => {
         .map((name) => `\`${name}\``)
         .sort(),
     );
+  });
+
+  it('names every function of templates', async () => {
+    const [, section = ''] =
+      /^## What templates can write\n([\s\S]+?)^## /m.exec(await read('docs/reports.md')) ?? [];
+    const named = [...section.matchAll(/`(\w+)`/g)].map(([, name]) => name);
+    expect(named.sort()).toEqual(Object.keys(templateFunctions).sort());
   });
 
   it('links to files that are there', async () => {

@@ -30,7 +30,7 @@ const NOT_CONNECTED = new Set([
 /** A certificate that is not believed: the server has seen nothing of the request either. */
 const NOT_TRUSTED = /^ERR_TLS_|CERT|SELF_SIGNED|^UNABLE_TO_/;
 
-/** Sends one request at a time and says what became of it; retries and meaning are decided by those who call it. */
+/** Sends a request once, beside any others, and says what became of it; retries and meaning are decided by those who call it. */
 export class Transport {
   readonly #reads: Agent;
   readonly #writes: Agent;

@@ -47,8 +47,8 @@ export interface BudgetOptions {
   readonly maxWaitMs: number;
   readonly now: () => Date;
   readonly sleep?: Sleep;
-  /** Told when everybody waits, and until when. */
-  readonly onWait?: (until: Date) => void;
+  /** Told when everybody waits, until when, and why. */
+  readonly onWait?: (until: Date, why: string) => void;
 }
 
 interface LedgerEntry {
@@ -222,14 +222,12 @@ export class RequestBudget implements Pace {
   async #waitUntil(until: Date, now: Date, signal: AbortSignal | undefined): Promise<void> {
     const { limit, maxWaitMs, onWait, sleep = sleepFor } = this.#options;
     const waitMs = until.getTime() - now.getTime();
-    if (waitMs > maxWaitMs) {
-      const what =
-        this.#pausedUntil !== undefined && this.#pausedUntil >= until
-          ? 'The server asked not to be asked for a while.'
-          : `The budget of ${limit} requests an hour is spent.`;
-      throw new PausedError(what, until);
-    }
-    onWait?.(until);
+    const why =
+      this.#pausedUntil !== undefined && this.#pausedUntil >= until
+        ? 'The server asked not to be asked for a while.'
+        : `The budget of ${limit} requests an hour is spent.`;
+    if (waitMs > maxWaitMs) throw new PausedError(why, until);
+    onWait?.(until, why);
     await sleep(waitMs, signal);
   }
 

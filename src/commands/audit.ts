@@ -5,7 +5,7 @@ import { StepRunner } from '../schedule/loop.js';
 import { auditStep, type ProjectAudit } from '../schedule/steps/audit.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
-import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
+import { PLATFORM_ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
 import type { Act, Runtime } from './runtime.js';
 import { reportFaults } from './step-faults.js';
 import { withSteps } from './with-steps.js';
@@ -30,7 +30,7 @@ export function declareAudit(program: Command, act: Act): void {
 Examples:
   readership audit
   readership audit --repair
-${ENVIRONMENT_HELP}`,
+${PLATFORM_ENVIRONMENT_HELP}`,
     )
     .action((options: AuditCommandOptions) => act((runtime) => audit(options, runtime)));
 }

@@ -17,13 +17,13 @@ export async function openBudgets(
   warehouse: Warehouse,
   settings: Settings,
   now: () => Date,
-  onWait: (until: Date) => void,
+  onWait: (until: Date, why: string) => void,
   sleep?: Sleep,
 ): Promise<Budgets> {
   const { requestsPerHour: limit, maxWait: maxWaitMs } = settings.history;
   const budgets = new Map<string, RequestBudget>();
   for (const bucket of new Set(settings.projects.map((project) => project.apiKeyEnv))) {
-    const projects = settings.projects.filter((project) => project.apiKeyEnv === bucket);
+    const projects = projectsOfKey(settings, bucket);
     const reserve = limit === 'unlimited' ? 0 : await nightlyReserve(warehouse, projects, settings, limit);
     const common = { warehouse, bucket, limit, reserve, maxWaitMs, now, onWait };
     budgets.set(bucket, new RequestBudget(sleep ? { ...common, sleep } : common));
@@ -35,6 +35,9 @@ export async function openBudgets(
     },
   };
 }
+
+export const projectsOfKey = ({ projects }: Settings, apiKeyEnv: string): ProjectSettings[] =>
+  projects.filter((project) => project.apiKeyEnv === apiKeyEnv);
 
 /** Never more than half of the budget, and never so much that no day of the backfill fits into the rest. */
 export async function nightlyReserve(

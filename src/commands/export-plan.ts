@@ -12,7 +12,7 @@ import { later, readHistoryStart } from '../history/range.js';
 import { openHistory } from '../warehouse/history.js';
 import type { Reader } from '../warehouse/query.js';
 import type { ExitCode } from './exit-code.js';
-import { expectedFinish } from './expected-finish.js';
+import { type FinishForecast, finishForecast } from './expected-finish.js';
 import type { Runtime } from './runtime.js';
 import { readWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
 
@@ -35,9 +35,12 @@ export async function printExportPlan(options: PlanOptions, runtime: Runtime): P
   const workspace = await readWorkspace(options, runtime);
   const reader = await openIfPublished(workspace.historyFile);
   try {
+    const forecast = finishForecast(reader, workspace.settings, runtime.now());
     const planned: PlannedExport[] = [];
     for (const project of workspace.projects)
-      planned.push(await planProject(reader, project, workspace, options, runtime.now()));
+      planned.push(
+        await planProject(reader, project, workspace, { ...options, forecast, now: runtime.now() }),
+      );
     if (options.json === true) runtime.output.data(JSON.stringify(planned.map(asJson), null, 2));
     else for (const one of planned) runtime.output.data(planLines(one, workspace, runtime.now()).join('\n'));
     return 0;
@@ -50,8 +53,7 @@ async function planProject(
   reader: Reader,
   project: ProjectSettings,
   { settings }: Workspace,
-  options: PlanOptions,
-  now: Date,
+  { forecast, now, ...options }: PlanOptions & { readonly forecast: FinishForecast; readonly now: Date },
 ): Promise<PlannedExport> {
   const { start } = settings.history;
   const usedThisHour = usedRequests(await readHour(reader, project.apiKeyEnv, now));
@@ -59,7 +61,7 @@ async function planProject(
   if (first === undefined) return { project, plan: undefined, usedThisHour, finishingAt: undefined };
   const range = { first, last: options.to ?? lastEndedDay(now) };
   const plan = planExport(await readDayLedger(reader, project.id), range, now);
-  const finishingAt = await expectedFinish(reader, project, settings, plan, now);
+  const finishingAt = await forecast(project, plan);
   return { project, plan, usedThisHour, finishingAt };
 }
 

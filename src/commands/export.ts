@@ -7,7 +7,12 @@ import { publishStep } from '../schedule/steps/publish.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
 import { printExportPlan } from './export-plan.js';
 import { loadedLines } from './export-summary.js';
-import { dayArgument, ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
+import {
+  dayArgument,
+  PLATFORM_ENVIRONMENT_HELP,
+  withProjectOption,
+  withWorkspaceOptions,
+} from './options.js';
 import type { Act, Runtime } from './runtime.js';
 import { reportFaults } from './step-faults.js';
 import { withSteps } from './with-steps.js';
@@ -38,7 +43,7 @@ Examples:
   readership export --plan                                what that would cost
   readership export --from 2026-01-01 --to 2026-01-31     what is due of January
   readership export --shard 2/8                           of the second of eight parts of the projects
-${ENVIRONMENT_HELP}`,
+${PLATFORM_ENVIRONMENT_HELP}`,
     )
     .action((options: ExportOptions) => act((runtime) => runExport(options, runtime)));
 }

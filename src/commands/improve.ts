@@ -9,7 +9,7 @@ import { improveStep } from '../schedule/steps/improve.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { openHistory } from '../warehouse/history.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
-import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
+import { PLATFORM_ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
 import { planLines } from './plan-lines.js';
 import type { Act, Runtime } from './runtime.js';
 import { reportFaults } from './step-faults.js';
@@ -37,7 +37,7 @@ export function declareImprove(program: Command, act: Act): void {
 Examples:
   readership improve --verbose      look at the plan and the prompts
   readership improve --apply        create the jobs
-${ENVIRONMENT_HELP}`,
+${PLATFORM_ENVIRONMENT_HELP}`,
     )
     .action((options: ImproveOptions) =>
       act((runtime) => (options.apply === true ? apply(options, runtime) : showPlan(options, runtime))),

@@ -3,7 +3,13 @@ import { type JsonOption, listJobs, showJob } from './jobs-read.js';
 import type { Day } from '../day.js';
 import { pollNow, type PollOptions } from './jobs-poll.js';
 import { markJobMerged, messageJob, resolveJob, type ResolveOptions } from './jobs-write.js';
-import { dayArgument, durationArgument, withProjectOption, withWorkspaceOptions } from './options.js';
+import {
+  dayArgument,
+  durationArgument,
+  PLATFORM_ENVIRONMENT_HELP,
+  withProjectOption,
+  withWorkspaceOptions,
+} from './options.js';
 import type { Act } from './runtime.js';
 import type { WorkspaceOptions } from './workspace.js';
 
@@ -43,7 +49,14 @@ Examples:
         .default(0, 'ask once'),
     )
     .option('--watch', 'keep asking, and show it live, until every job has ended')
-    .addHelpText('after', '\nExamples:\n  readership jobs poll --wait 10m\n  readership jobs poll --watch')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  readership jobs poll --wait 10m
+  readership jobs poll --watch
+${PLATFORM_ENVIRONMENT_HELP}`,
+    )
     .action((options: PollOptions) => act((runtime) => pollNow(options, runtime)));
   withWorkspaceOptions(jobs.command('message'))
     .description(
@@ -51,7 +64,13 @@ Examples:
     )
     .argument('<id>', 'number of the job', jobNumber)
     .argument('<text>', 'what the agent is to do now')
-    .addHelpText('after', '\nExample:\n  readership jobs message 3 "Mention the rate limits as well."')
+    .addHelpText(
+      'after',
+      `
+Example:
+  readership jobs message 3 "Mention the rate limits as well."
+${PLATFORM_ENVIRONMENT_HELP}`,
+    )
     .action((id: number, text: string, options: WorkspaceOptions) =>
       act((runtime) => messageJob(id, text, options, runtime)),
     );
@@ -74,7 +93,12 @@ Examples:
     .option('--not-sent', 'the message did not arrive: plan it again')
     .addHelpText(
       'after',
-      '\nExamples:\n  readership jobs resolve 3 --created job_81\n  readership jobs resolve 3 --not-created\n  readership jobs resolve 3 --sent',
+      `
+Examples:
+  readership jobs resolve 3 --created job_81
+  readership jobs resolve 3 --not-created
+  readership jobs resolve 3 --sent
+${PLATFORM_ENVIRONMENT_HELP}`,
     )
     .action((id: number, options: ResolveOptions) => act((runtime) => resolveJob(id, options, runtime)));
 }

@@ -1,7 +1,8 @@
 import { relative } from 'node:path';
+import { formatShard, type Shard } from '../config/shard.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import type { Delivery } from '../mail/delivery.js';
+import type { Delivery, DeliveryKey } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext } from '../schedule/context.js';
 import type { LoopOutcome } from '../schedule/loop.js';
@@ -12,7 +13,7 @@ import type { Runtime } from './runtime.js';
 /** The mails of a run, for people: what nobody knows first, then what was sent, and what waits. */
 export async function mailLines(
   outcome: LoopOutcome,
-  { warehouse, projects }: StepContext,
+  { warehouse, projects, shard }: StepContext,
   runtime: Runtime,
 ): Promise<string[]> {
   const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
@@ -27,21 +28,27 @@ export async function mailLines(
     (delivery) => delivery.state !== 'unknown' && (isLatest(delivery) || isNew(delivery)),
   );
   return [
-    ...unknown.map((delivery) => deliveryLine(delivery, runtime)),
+    ...unknown.map((delivery) => deliveryLine(delivery, shard, runtime)),
     ...known.map((delivery) =>
-      isNew(delivery) || delivery.state !== 'sent' ? deliveryLine(delivery, runtime) : hadLine(delivery),
+      isNew(delivery) || delivery.state !== 'sent'
+        ? deliveryLine(delivery, shard, runtime)
+        : hadLine(delivery),
     ),
     ...held.map(heldLine),
   ];
 }
 
 /** What became of a delivery, and what can be done about it. */
-export function deliveryLine(delivery: Delivery, { output, workingDirectory }: Runtime): string {
+export function deliveryLine(
+  delivery: Delivery,
+  shard: Shard | undefined,
+  { output, workingDirectory }: Runtime,
+): string {
   const { red, yellow, cyan } = output.colors;
   const { report, period, recipient, state, via, next_attempt_at, note } = delivery;
   const what = plainLine(`${report} ${period} to ${recipient}`);
   const words = plainLine(note ?? '');
-  const again = `readership report ${report} --period ${period} --send --force --to ${plainLine(recipient)}`;
+  const again = plainLine(resendCommand(delivery, shard));
   switch (state) {
     case 'sent':
       return via === 'outbox' && note !== null
@@ -61,6 +68,13 @@ export function deliveryLine(delivery: Delivery, { output, workingDirectory }: R
       );
   }
 }
+
+/** Mails one report about one project to one recipient again, and nothing else to anybody. */
+export const resendCommand = (
+  { report, period, project, recipient }: DeliveryKey,
+  shard: Shard | undefined,
+): string =>
+  `readership report ${report} --period ${period} --project ${project} --send --force --to ${recipient}${shard === undefined ? '' : ` --shard ${formatShard(shard)}`}`;
 
 /** For a delivery that was made before. */
 export const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>

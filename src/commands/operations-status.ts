@@ -6,11 +6,14 @@ import { dayOf } from '../day.js';
 import { bytes, counted } from '../format/numbers.js';
 import { moment } from '../format/days.js';
 import { freeDisk } from '../free-disk.js';
+import type { DeliveryKey } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
+import { ALERT } from '../schedule/alerts.js';
 import { type LastRun, readLastRuns } from '../schedule/runs.js';
 import { duration } from '../terminal/export-progress.js';
 import type { Reader } from '../warehouse/query.js';
 import type { ProjectStatus } from './project-status.js';
+import { resendCommand } from './mail-lines.js';
 import type { Workspace } from './workspace.js';
 
 /** What is not of one project's history, as `status --json` writes it. */
@@ -22,7 +25,7 @@ export interface OperationsStatus {
   readonly jobs: Readonly<Record<string, number>>;
   readonly unconfirmedJobs: readonly Pick<Job, 'id' | 'project' | 'path'>[];
   readonly unconfirmedMessages: readonly Pick<Message, 'id' | 'job'>[];
-  readonly unknownDeliveries: readonly Record<'report' | 'project' | 'period' | 'recipient', string>[];
+  readonly unknownDeliveries: readonly DeliveryKey[];
 }
 
 export async function readOperations(
@@ -57,7 +60,7 @@ export async function readOperations(
 export function needsOf(
   projects: readonly ProjectStatus[],
   { runs, unconfirmedJobs, unconfirmedMessages, unknownDeliveries }: OperationsStatus,
-  { schedule }: Workspace['settings'],
+  { settings: { schedule }, shard }: Pick<Workspace, 'settings' | 'shard'>,
   now: Date,
 ): string[] {
   const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
@@ -73,16 +76,20 @@ export function needsOf(
       .filter(({ outcome }) => outcome === 'failed')
       .map(({ step, summary }) => `the last ${step} failed: ${summary ?? 'without a word'}`),
     ...unconfirmedJobs.map(
-      ({ id, path }) => `job ${id} (${path}) may exist or not: readership jobs resolve ${id}`,
+      ({ id, path }) =>
+        `job ${id} (${path}) may exist or not: readership jobs resolve ${id} --created REMOTE_ID, or --not-created`,
     ),
     ...unconfirmedMessages.map(
       ({ id, job }) =>
         `message ${id} to job ${job} may have arrived or not: readership jobs resolve ${job} --sent, or --not-sent`,
     ),
-    ...unknownDeliveries.map(
-      ({ report, period, recipient }) =>
-        `${report} ${period} may have reached ${recipient} or not: ask, or readership report ${report} --send --force`,
-    ),
+    ...unknownDeliveries.map((delivery) => {
+      const { report, period, recipient } = delivery;
+      const what = `${report} ${period} may have reached ${recipient} or not`;
+      return report === ALERT
+        ? `${what}: tell them what it was about. An alert is not sent twice`
+        : `${what}: if they have not had it, ${resendCommand(delivery, shard)}`;
+    }),
   ];
 }
 

@@ -4,7 +4,7 @@ import { isLocal, NOT_LOCAL } from '../config/schema.js';
 import { parseShard, type Shard } from '../config/shard.js';
 import { type Day, parseDay } from '../day.js';
 
-/** The options that every command takes. */
+/** The options of every command but `init` and `sandbox`. */
 export const withWorkspaceOptions = (command: Command): Command =>
   command
     .option(
@@ -47,10 +47,16 @@ export function durationArgument(text: string): number {
   return durationMs;
 }
 
-/** The environment that the commands read, for the end of a help text. */
-export const ENVIRONMENT_HELP = `
+const environmentHelp = (mail: string): string => `
 Environment (or .env beside the configuration):
   READERSHIP_API_KEY     the admin API key; a project may name another variable
-  READERSHIP_SMTP_URL    the mail server, such as smtps://user:password@smtp.example.com;
+${mail}  NO_COLOR               no colours`;
+
+/** The environment of commands that ask the platform and mail nothing, for the end of a help text. */
+export const PLATFORM_ENVIRONMENT_HELP = environmentHelp('');
+
+/** The environment of commands that mail as well. */
+export const ENVIRONMENT_HELP =
+  environmentHelp(`  READERSHIP_SMTP_URL    the mail server, such as smtps://user:password@smtp.example.com;
                          without it, mails are written to data/outbox/
-  NO_COLOR               no colours`;
+`);

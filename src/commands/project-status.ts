@@ -8,7 +8,7 @@ import { planExport } from '../history/plan.js';
 import { readHistoryStart } from '../history/range.js';
 import { readLastVerification } from '../history/verification.js';
 import type { Reader } from '../warehouse/query.js';
-import { expectedFinish } from './expected-finish.js';
+import type { FinishForecast } from './expected-finish.js';
 
 /** The state of a project's history, as `status --json` writes it. */
 export interface ProjectStatus {
@@ -40,6 +40,7 @@ export async function readProjectStatus(
   reader: Reader,
   project: ProjectSettings,
   settings: Settings,
+  forecast: FinishForecast,
   now: Date,
 ): Promise<ProjectStatus> {
   const { start, settleDays, requestsPerHour } = settings.history;
@@ -50,7 +51,7 @@ export async function readProjectStatus(
   const settling = await readSettling(reader, project.id, now);
   const hour = await readHour(reader, project.apiKeyEnv, now);
   const plan = range === undefined ? undefined : planExport(ledger, range, now);
-  const finish = plan === undefined ? undefined : await expectedFinish(reader, project, settings, plan, now);
+  const finish = plan === undefined ? undefined : await forecast(project, plan);
   return {
     project: project.id,
     name: project.name ?? project.id,

@@ -1,3 +1,4 @@
+import { MAILED_REPORTS } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { type MailAddress, parseMailAddress } from '../mail-address.js';
 import type { Delivery } from '../mail/delivery.js';
@@ -29,7 +30,9 @@ export function sendReport(name: string, options: SendOptions, runtime: Runtime)
     await runner.step('publish', () => publishStep(context, runner.changed));
     for (const { delivery, isNew } of sent ?? [])
       runtime.output.data(
-        isNew || delivery.state !== 'sent' ? deliveryLine(delivery, runtime) : hadLine(delivery),
+        isNew || delivery.state !== 'sent'
+          ? deliveryLine(delivery, context.shard, runtime)
+          : hadLine(delivery),
       );
     reportFaults(runner.faults, runtime);
     return exitCodeOfFaults(runner.faults);
@@ -42,6 +45,10 @@ export function chooseRecipients(
   report: string,
   to: string | undefined,
 ): readonly MailAddress[] {
+  if (!MAILED_REPORTS.some((name) => name === report))
+    throw new ConfigurationError(
+      `Readership mails ${MAILED_REPORTS.join(' and ')} only. To mail ${report} yourself, write it as a mail: readership report ${report} --format eml --output ${report}.eml`,
+    );
   if (configured.length === 0)
     throw new ConfigurationError(
       `Nobody is to get ${report}: name them in the configuration, reports.${report}.to.`,

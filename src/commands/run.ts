@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { runLoop } from '../schedule/loop.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
-import { durationArgument, withWorkspaceOptions } from './options.js';
+import { durationArgument, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 import { summarise } from './run-summary.js';
 import type { Act, Runtime } from './runtime.js';
 import { reportFaults } from './step-faults.js';
@@ -33,7 +33,8 @@ Examples:
   readership run --sandbox          see it all work, without an account
   readership run                    once a night, from cron
   readership run --wait 10m         and stay until the agents are done
-  readership run --shard 2/8        on the second of eight machines: docs/scale.md`,
+  readership run --shard 2/8        on the second of eight machines: docs/scale.md
+${ENVIRONMENT_HELP}`,
     )
     .action((options: RunOptions) => act((runtime) => run(options, runtime)));
 }

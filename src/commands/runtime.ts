@@ -2,7 +2,7 @@ import type { Environment } from '../config/load.js';
 import type { ExitCode } from './exit-code.js';
 import type { Output } from '../terminal/output.js';
 
-/** What a command may touch of the process it runs in. */
+/** What of its process a command is handed, so that tests can hand it something else. */
 export interface Runtime {
   readonly workingDirectory: string;
   readonly environment: Environment;

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { ConfigurationError, messageOf } from '../errors.js';
+import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { SANDBOX, type Sandbox, startSandbox } from '../sandbox/index.js';
 import type { ExitCode } from './exit-code.js';
 import type { Act, Runtime } from './runtime.js';
@@ -49,6 +49,7 @@ async function start(port: number, begin: () => Promise<Sandbox>): Promise<Sandb
   try {
     return await begin();
   } catch (cause) {
+    if (cause instanceof ReadershipError) throw cause;
     throw new ConfigurationError(
       `Cannot serve the sandbox on port ${port}: ${messageOf(cause)}. Try another --port.`,
       {

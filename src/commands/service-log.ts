@@ -4,8 +4,8 @@ import type { Listener } from './with-steps.js';
 
 /** Logs what the service does: steps, jobs and failed days; each loaded day only for `debug`. */
 export const logging = (log: Log): Listener => ({
-  onWait: (until) => {
-    log.info({ until }, 'requests wait for the budget');
+  onWait: (until, why) => {
+    log.info({ until, why }, 'requests wait');
   },
   onRetry: (error, retriesLeft) => {
     log.warn({ retriesLeft, error: error.message }, 'a request is tried again');

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { openHistory } from '../warehouse/history.js';
 import { plainLine } from '../terminal/plain-text.js';
 import type { ExitCode } from './exit-code.js';
+import { finishForecast } from './expected-finish.js';
 import { needsOf, operationsLines, readOperations } from './operations-status.js';
 import { withProjectOption, withWorkspaceOptions } from './options.js';
 import type { Act, Runtime } from './runtime.js';
@@ -30,11 +31,12 @@ async function status(options: StatusOptions, runtime: Runtime): Promise<ExitCod
   const { output, now } = runtime;
   const history = await openHistory(workspace.historyFile);
   try {
+    const forecast = finishForecast(history, workspace.settings, now());
     const projects: ProjectStatus[] = [];
     for (const project of workspace.projects)
-      projects.push(await readProjectStatus(history, project, workspace.settings, now()));
+      projects.push(await readProjectStatus(history, project, workspace.settings, forecast, now()));
     const operations = await readOperations(history, workspace, now());
-    const needs = needsOf(projects, operations, workspace.settings, now());
+    const needs = needsOf(projects, operations, workspace, now());
     if (options.json === true) output.data(JSON.stringify({ ...operations, projects, needs }, null, 2));
     else {
       const { bold, red } = output.colors;

@@ -1,5 +1,4 @@
 import { type ClientOptions, VIEWS_OPERATION } from '../api/client.js';
-import type { Settings } from '../config/schema.js';
 import { nextMinute } from '../format/days.js';
 import type { Observer, StepContext } from '../schedule/context.js';
 import { openWarehouse } from '../warehouse/open.js';
@@ -31,7 +30,7 @@ export async function withSteps<Result>(
 ): Promise<Result> {
   const workspace = await readWorkspace(options, runtime);
   const progress = new ExportProgress(runtime.output);
-  const listener = showing(progress, runtime.output, workspace.settings);
+  const listener = showing(progress, runtime.output);
   const onHeld = (who: string) => {
     runtime.output.note(`The database is held by ${who}; waiting for up to ${MAX_LOCK_WAIT_MS / 1000} s.`);
   };
@@ -46,8 +45,8 @@ export async function withSteps<Result>(
 /** Told of what happens while the live database is held. */
 export interface Listener extends Pick<ClientOptions, 'onRequest' | 'onRetry'> {
   readonly observer: Observer;
-  /** Told when requests wait for the budget, and until when. */
-  readonly onWait: (until: Date) => void;
+  /** Told when requests wait for their turn, until when, and why. */
+  readonly onWait: (until: Date, why: string) => void;
 }
 
 /** Who holds the live database, and how long that waits for whoever held it before. */
@@ -108,11 +107,9 @@ async function withConnection<Result>(
   }
 }
 
-const showing = (progress: ExportProgress, output: Output, { history }: Settings): Listener => ({
-  onWait: (until) => {
-    output.note(
-      `The budget of ${history.requestsPerHour} requests an hour is spent: waiting until ${nextMinute(until)}.`,
-    );
+const showing = (progress: ExportProgress, output: Output): Listener => ({
+  onWait: (until, why) => {
+    output.note(`${why} Waiting until ${nextMinute(until)}.`);
   },
   onRequest: ({ name }) => {
     if (name === VIEWS_OPERATION) progress.countRequest();

@@ -12,7 +12,7 @@ import { refuseOtherSplit } from './other-split.js';
 import type { Runtime } from './runtime.js';
 import { refuseSecretsInSettings, secretsOf, variablesOfOurs } from './secrets.js';
 
-/** Options that every command takes. */
+/** Options of the commands that work on a workspace: all but `init` and `sandbox`. */
 export interface WorkspaceOptions {
   readonly config?: string;
   readonly sandbox?: boolean;

@@ -9,7 +9,7 @@ export class DeliveryError extends ReadershipError {
     const one = ({ report, period, recipient, state, note }: Delivery) =>
       `${report} ${period} to ${recipient}: ${state}, ${note ?? 'without a word'}`;
     super(
-      `Not delivered, or not known to be:\n${deliveries.map((delivery) => `  ${one(delivery)}`).join('\n')}`,
+      `Not delivered, or not known to be:\n${deliveries.map((delivery) => `  ${one(delivery)}`).join('\n')}\nSee: readership status`,
     );
     this.exitCode = deliveries.every(({ state }) => state === 'waiting') ? 75 : 1;
   }

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { type Day, parseDay } from '../day.js';
+import { messageOf, StorageError } from '../errors.js';
 import { storedJobSchema } from './jobs/lifecycle.js';
 
 const stateSchema = z.object({
@@ -41,13 +42,13 @@ function load(file: string): SandboxState | undefined {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw new Error(`cannot read the sandbox's state from ${file}`, { cause: error });
+    throw new StorageError(`Cannot read the sandbox's state: ${messageOf(error)}`, { cause: error });
   }
   try {
     return stateSchema.parse(JSON.parse(text));
   } catch (error) {
-    const advice = 'delete it to start a new sandbox';
-    throw new Error(`${file} does not hold the state of a sandbox of this version; ${advice}`, {
+    const advice = 'Delete it to start a new sandbox.';
+    throw new StorageError(`${file} does not hold the state of a sandbox of this version. ${advice}`, {
       cause: error,
     });
   }
@@ -55,10 +56,14 @@ function load(file: string): SandboxState | undefined {
 
 /** Written beside and renamed over, so that a reader finds the old state or the new one, never half of one. */
 function save(file: string, state: SandboxState): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const beside = `${file}.${process.pid}.tmp`;
-  writeFileSync(beside, JSON.stringify(state, null, 1), { mode: 0o600 });
-  renameSync(beside, file);
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(beside, JSON.stringify(state, null, 1), { mode: 0o600 });
+    renameSync(beside, file);
+  } catch (error) {
+    throw new StorageError(`Cannot write the sandbox's state: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 /**

@@ -13,7 +13,7 @@ import type { StepContext } from './context.js';
 const FAULTS = readSql(import.meta.url, 'statements/faults.sql');
 
 /** What alerts are called in the ledger of deliveries, which keeps each of them from being sent twice. */
-const ALERT = 'alert';
+export const ALERT = 'alert';
 
 const faultRow = z.object({
   step: z.string(),

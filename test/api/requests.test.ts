@@ -140,7 +140,9 @@ describe('the pages of a range', () => {
       views: offset === 0 ? rows(250) : [],
       hasMore: true,
     }));
-    expect(await faultOf(drain(pages))).toBeInstanceOf(EndlessWalkError);
+    const fault = await faultOf(drain(pages));
+    expect(fault).toBeInstanceOf(EndlessWalkError);
+    expect(fault.message).toContain('. Nothing of this day was stored; the same command tries it again.');
     expect(offsets).toHaveLength(2);
   });
 

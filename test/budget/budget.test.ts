@@ -276,14 +276,24 @@ describe('waiting', () => {
     );
   });
 
-  test('tells how long everybody waits', async () => {
+  test('tells how long everybody waits, and why', async () => {
     const clock = sleepingClock();
     const start = clock.now();
-    const told: Date[] = [];
-    const budget = budgetOn(await liveWarehouse(), clock, { limit: 1, onWait: (until) => told.push(until) });
+    const told: unknown[] = [];
+    const budget = budgetOn(await liveWarehouse(), clock, { limit: 1, onWait: (...why) => told.push(why) });
     await budget.before('urgent');
     await budget.before('urgent');
-    expect(told).toEqual([freeAt(start)]);
+    expect(told).toEqual([[freeAt(start), 'The budget of 1 requests an hour is spent.']]);
     expect(clock.now()).toEqual(freeAt(start));
+  });
+
+  test('does not take a pause that the server asked for as a budget that is spent', async () => {
+    const clock = sleepingClock();
+    const told: string[] = [];
+    const onWait = (_: Date, why: string) => told.push(why);
+    const budget = budgetOn(await liveWarehouse(), clock, { limit: 'unlimited', onWait });
+    await budget.refused(2_000);
+    await budget.before('urgent');
+    expect(told).toEqual(['The server asked not to be asked for a while.']);
   });
 });

@@ -37,7 +37,25 @@ describe('--help', () => {
 
   it('names the exit codes and the environment', async () => {
     const text = await help([]);
-    expect(text).toMatch(/0 done · 1 failed · 2 usage or configuration · 75 try again later/);
+    expect(text).toMatch(
+      /0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted \(143 by SIGTERM\)/,
+    );
     for (const name of ['READERSHIP_API_KEY', 'NO_COLOR']) expect(text).toContain(name);
   });
+
+  it.each(['run', 'start', 'report', 'doctor'])(
+    'of %s names the key and the mail server',
+    async (command) => {
+      expect(await help([command])).toMatch(/READERSHIP_API_KEY[^]+READERSHIP_SMTP_URL/);
+    },
+  );
+
+  it.each(['export', 'audit', 'improve', 'jobs poll', 'jobs message', 'jobs resolve'])(
+    'of %s, which mails nothing, names the key alone',
+    async (command) => {
+      const text = await help(command.split(' '));
+      expect(text).toContain('READERSHIP_API_KEY');
+      expect(text).not.toContain('READERSHIP_SMTP_URL');
+    },
+  );
 });

@@ -98,7 +98,8 @@ describe('readership report weekly --send', () => {
     server.behaviours.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
     const first = await send({});
     expect(first.exitCode).toBe(1);
-    const again = 'readership report weekly --period 2026-W46 --send --force --to docs@example.com';
+    const again =
+      'readership report weekly --period 2026-W46 --project prj_1 --send --force --to docs@example.com';
     expect(first.lines[0]).toContain('UNKNOWN whether it arrived');
     expect(first.lines[0]).toContain(again);
     const second = await send({});
@@ -138,6 +139,9 @@ describe('readership report weekly --send', () => {
     );
     const { runtime: its } = runtime({});
     await expect(sendReport('improve', {}, its)).rejects.toThrow('reports.improve.to');
+    await expect(sendReport('sections', {}, its)).rejects.toThrow(
+      'Readership mails weekly and improve only. To mail sections yourself, write it as a mail: readership report sections --format eml',
+    );
   });
 });
 

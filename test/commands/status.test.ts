@@ -13,9 +13,10 @@ const statusSchema = z.object({
   needs: z.array(z.string()),
 });
 
-/** A mail, a job and a message of which nobody knows whether they arrived. */
+/** A mail, an alert, a job and a message of which nobody knows whether they arrived. */
 const LOST = [
   "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<1>' AS message_id, 1 AS attempts, TIMESTAMP '2026-01-05' AS tried_at",
+  "INSERT INTO deliveries BY NAME SELECT 'alert' AS report, '-' AS project, 'export 2026-01-05T00:00:00.000Z' AS period, 'ops@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<2>' AS message_id, 1 AS attempts, TIMESTAMP '2026-01-05' AS tried_at",
   "INSERT INTO agent_jobs BY NAME SELECT 7 AS id, $project AS project, '/lost' AS path, 'unconfirmed' AS state, '' AS reason, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at, 0 AS polls",
   "INSERT INTO agent_messages BY NAME SELECT 3 AS id, 7 AS job, 'unconfirmed' AS state, 'typed' AS origin, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at",
 ];
@@ -53,10 +54,19 @@ it('status exits 1, and says what to do, while something needs a person; 0 when 
   await closeNow(warehouse);
   await cli(KEY, 'publish');
   const unknown = await status();
-  expect(unknown).toMatchObject({ code: 1, unknownDeliveries: [{ recipient: 'a@example.com' }] });
+  expect(unknown).toMatchObject({
+    code: 1,
+    unknownDeliveries: [{ recipient: 'ops@example.com' }, { recipient: 'a@example.com' }],
+  });
   expect(unknown).toMatchObject({ unconfirmedJobs: [{ id: 7 }], unconfirmedMessages: [{ id: 3, job: 7 }] });
-  expect(unknown.needs[0]).toMatch(/job 7 \(\/lost\) may exist or not: readership jobs resolve 7/);
+  expect(unknown.needs[0]).toBe(
+    'job 7 (/lost) may exist or not: readership jobs resolve 7 --created REMOTE_ID, or --not-created',
+  );
   expect(unknown.needs[1]).toMatch(/message 3 to job 7 .+: readership jobs resolve 7 --sent, or --not-sent/);
-  expect(unknown.needs[2]).toMatch(/may have reached a@example\.com or not: .+ --send --force/);
+  // Neither asks for a mail that somebody else, or another project, had already.
+  expect(unknown.needs.slice(2)).toEqual([
+    'alert export 2026-01-05T00:00:00.000Z may have reached ops@example.com or not: tell them what it was about. An alert is not sent twice',
+    'weekly 2026-W01 may have reached a@example.com or not: if they have not had it, readership report weekly --period 2026-W01 --project p --send --force --to a@example.com',
+  ]);
   expect((await cli(KEY, 'status')).stdout).toMatch(/messages +1 unconfirmed/);
 }, 60_000);

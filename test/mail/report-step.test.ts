@@ -105,7 +105,7 @@ describe('the report step', () => {
     expect(fault).toBeInstanceOf(DeliveryError);
     expect(fault).toMatchObject({
       exitCode: 1,
-      message: expect.stringContaining('docs@example.com') as string,
+      message: expect.stringMatching(/docs@example\.com[^]+\nSee: readership status$/) as string,
     });
     expect(mailsTo('docs@example.com')).toEqual([]);
     expect((await report('2026-11-16T05:00:00Z')).fault).toBeUndefined();

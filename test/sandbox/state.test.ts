@@ -1,7 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { StorageError } from '../../src/errors.js';
 import { clockAt, NOW, openSandbox } from './open-sandbox.js';
 
 describe('a sandbox with a state file', () => {
@@ -44,6 +45,9 @@ describe('a sandbox with a state file', () => {
   it('refuses a file that is not its own, and leaves it as it is', async () => {
     const stateFile = join(folder, 'sandbox.json');
     writeFileSync(stateFile, '{"version":2}');
-    await expect(openSandbox({ stateFile })).rejects.toThrow(/sandbox\.json .*delete it to start/);
+    const refused = openSandbox({ stateFile });
+    await expect(refused).rejects.toThrow(/sandbox\.json .*Delete it to start/);
+    await expect(refused).rejects.toBeInstanceOf(StorageError);
+    expect(readFileSync(stateFile, 'utf8')).toBe('{"version":2}');
   });
 });

@@ -1,0 +1,19 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { runCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+
+it.each(['sandbox', 'run --sandbox'])(
+  '%s says that the state of the sandbox is damaged, and nothing else',
+  async (command) => {
+    const cwd = await tempDir();
+    await mkdir(join(cwd, 'data/sandbox'), { recursive: true });
+    await writeFile(join(cwd, 'data/sandbox/sandbox.json'), '{"version":1,');
+    const { code, stderr } = await runCli(command.split(' '), { cwd });
+    expect(code).toBe(1);
+    expect(stderr.trimEnd()).toMatch(
+      /^.+sandbox\.json does not hold the state .+ Delete it to start a new sandbox\.$/,
+    );
+  },
+);
