@@ -4,7 +4,7 @@ import type { Delivery } from '../mail/delivery.js';
 import { DeliveryError } from '../mail/delivery-error.js';
 import { readDeliveries, settleInterrupted } from '../mail/ledger.js';
 import type { StepContext, StepResult } from '../schedule/context.js';
-import { StepRunner } from '../schedule/loop.js';
+import { StepRunner } from '../schedule/step-runner.js';
 import { mailReport, recipientsOf, renderFor } from '../schedule/mailing.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';

@@ -9,6 +9,7 @@ import { writePage } from '../../reports/write.js';
 import type { StepContext, StepResult } from '../context.js';
 import { duePeriods } from '../due-periods.js';
 import { mailReport, renderFor } from '../mailing.js';
+import { withFaults } from '../with-faults.js';
 
 /** A page that was rendered, and where it lies. */
 interface RenderedPage {
@@ -58,8 +59,7 @@ export async function reportStep(context: StepContext): Promise<StepResult<Repor
   if (undelivered.length > 0) faults.push(new DeliveryError(undelivered));
   const sent = deliveries.length - undelivered.length;
   const summary = `${pages.length} pages rendered, ${sent} mails sent, ${undelivered.length} not known to be`;
-  const result = { detail: { pages, held, deliveries }, summary, changed: deliveries.length > 0 };
-  return faults.length === 0 ? result : { ...result, fault: faults[0] };
+  return withFaults({ detail: { pages, held, deliveries }, summary, changed: deliveries.length > 0 }, faults);
 }
 
 /** What fails here holds up neither the other reports nor the other projects. After an interruption nothing begins. */
