@@ -7,7 +7,7 @@ import type { PageViews } from '../../src/api/schema.js';
 import { type Budgets, openBudgets } from '../../src/commands/budgets.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, day, dayOf, daysBetween, daysIn, lastEndedDay } from '../../src/day.js';
-import { exportHistory } from '../../src/history/export.js';
+import { exportHistory } from './export-history.js';
 import { readDayLedger } from '../../src/history/ledger.js';
 import { resolveRange } from '../../src/history/range.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
@@ -250,7 +250,9 @@ describe('a recent past that changed more than an hour allows to find out and to
     };
     await untilDone();
     clock.advance(24 * 60 * MINUTE_MS);
-    const changed = [5, 8, 11, 14, 17, 20, 23, 26, 29, 32].map((ago) => addDays(lastEndedDay(clock.now()), -ago));
+    const changed = [5, 8, 11, 14, 17, 20, 23, 26, 29, 32].map((ago) =>
+      addDays(lastEndedDay(clock.now()), -ago),
+    );
     world.restate(changed);
     const before = answered(world);
     expect(await untilDone()).toBeLessThanOrEqual(6);

@@ -2,7 +2,7 @@ import { MAILED_REPORTS, type ProjectSettings } from '../../config/schema.js';
 import type { Delivery } from '../../mail/delivery.js';
 import { DeliveryError } from '../../mail/delivery-error.js';
 import type { Due } from '../../mail/due.js';
-import { settleInterrupted } from '../../mail/ledger.js';
+import { settleInterruptedDeliveries } from '../../mail/ledger.js';
 import { NothingLoadedError } from '../../reports/nothing-loaded-error.js';
 import { writeIndex } from '../../reports/index-page.js';
 import { writePage } from '../../reports/write.js';
@@ -38,7 +38,7 @@ export async function reportStep(context: StepContext): Promise<StepResult<Repor
   const { settings, projects, warehouse, workspaceDir, reportsDir, now, signal } = context;
   const pages: RenderedPage[] = [];
   const held: HeldReport[] = [];
-  const deliveries = await settleInterrupted(warehouse, now());
+  const deliveries = await settleInterruptedDeliveries(warehouse, now());
   const faults: unknown[] = [];
   const attempt = (work: () => Promise<unknown>) => keepingFaults(faults, signal, work);
   for (const project of projects) {
