@@ -8,7 +8,7 @@ import { moment } from '../format/days.js';
 import { freeDisk } from '../free-disk.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { type LastRun, readLastRuns } from '../schedule/runs.js';
-import { duration } from '../terminal/export-progress.js';
+import { duration } from '../format/elapsed.js';
 import type { Reader } from '../warehouse/query.js';
 import type { ProjectStatus } from './project-status.js';
 import type { Workspace } from './workspace.js';
