@@ -9,9 +9,3 @@ export const searchedDirs = (workspaceDir: string | undefined): string[] =>
 
 /** Whether a report's folder is one of the package. */
 export const isBuiltIn = (folder: string): boolean => folder.startsWith(packageDir + 'reports');
-
-/** For a `catch`: a file or folder that is not there gives undefined, anything else stays an error. */
-export function ignoreMissing(error: unknown): undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
-}

@@ -1,9 +1,9 @@
 import { addMilliseconds } from 'date-fns';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '../api/client.js';
 import { TryLaterError } from '../api/errors/try-later-error.js';
 import type { AgentJob } from '../api/schema.js';
 import { messageOf, ReadershipError } from '../errors.js';
+import { sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { changeJob, type Job, readJobs } from './ledger.js';
 import { pollDelayMs } from './lifecycle.js';
@@ -45,7 +45,7 @@ export async function pollJobs(task: PollTask): Promise<PollOutcome> {
     const nextPollAt = latest(earliestPoll(stillActive), answersAgainAt(task, fault));
     if (nextPollAt === undefined || nextPollAt > deadline) return { ended, stillActive, faults };
     const waitMs = Math.max(0, nextPollAt.getTime() - task.now().getTime());
-    await delay(waitMs, undefined, task.signal ? { signal: task.signal } : {});
+    await sleepFor(waitMs, task.signal);
   }
 }
 

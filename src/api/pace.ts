@@ -1,5 +1,5 @@
 import { addMilliseconds } from 'date-fns';
-import { setTimeout as delay } from 'node:timers/promises';
+import { sleepFor } from '../sleep.js';
 import { PausedError } from './errors/paused-error.js';
 
 /**
@@ -19,14 +19,6 @@ export interface Pace {
   /** The server answered 429, with or without saying how long to wait: nobody asks before that is over. */
   readonly refused: (retryAfterMs: number | undefined) => Promise<void>;
 }
-
-/** Waits, in milliseconds; rejects with the signal's reason when it aborts. */
-export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
-
-export const sleepFor: Sleep = async (ms, signal) => {
-  // Cut short by an abort, it ends with the abort's reason, as everything else does.
-  await delay(ms, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
-};
 
 /** A pace that sends at once, and after a refusal not before the server said; it waits up to `maxWaitMs` for that. */
 export function pauseWhenRefused(now: () => Date, maxWaitMs: number): Pace {

@@ -1,6 +1,7 @@
 import pRetry from 'p-retry';
 import { TryLaterError } from './errors/try-later-error.js';
-import { type Pace, sleepFor } from './pace.js';
+import { sleepFor } from '../sleep.js';
+import type { Pace } from './pace.js';
 
 /** How often and how patiently a request that only reads is sent again. */
 export interface RetryPolicy {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { dayList } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { StepRunner } from '../schedule/loop.js';
+import { StepRunner } from '../schedule/step-runner.js';
 import { auditStep, type ProjectAudit } from '../schedule/steps/audit.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';

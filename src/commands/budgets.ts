@@ -1,4 +1,5 @@
-import type { Pace, Sleep } from '../api/pace.js';
+import type { Pace } from '../api/pace.js';
+import type { Sleep } from '../sleep.js';
 import { RequestBudget } from '../budget/budget.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { readDayLedger } from '../history/ledger.js';

@@ -1,5 +1,5 @@
 import { tzOffset } from '@date-fns/tz';
-import { access, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { PausedError } from '../api/errors/paused-error.js';
@@ -8,12 +8,12 @@ import { DOT_ENV } from '../config/load.js';
 import { MAILED_REPORTS, type ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { LockedError, messageOf } from '../errors.js';
+import { exists, ignoreMissing } from '../files.js';
+import { duration } from '../format/elapsed.js';
 import { bytes, counted } from '../format/numbers.js';
 import { freeDisk } from '../free-disk.js';
 import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';
 import { tryMailServer } from '../mail/transport.js';
-import { ignoreMissing } from '../places.js';
-import { duration } from '../terminal/export-progress.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
 import { refuseToForget } from '../warehouse/restore.js';
@@ -151,7 +151,7 @@ async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Pro
   });
   try {
     refuseToForget(liveFile, historyFile);
-    if ((await access(liveFile).then(() => true, ignoreMissing)) === undefined)
+    if (!(await exists(liveFile)))
       return without(warn(`There is none yet. Load the history: readership export, or readership run`));
     const options = { command: 'readership doctor', now, signal, maxWaitMs: 0, mustBeMigrated: true };
     const warehouse = await openWarehouse(liveFile, options);
@@ -169,8 +169,7 @@ async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Pro
 }
 
 async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
-  const exists = (await access(dataDir).then(() => true, ignoreMissing)) ?? false;
-  const free = await freeDisk(exists ? dataDir : '.');
+  const free = await freeDisk((await exists(dataDir)) ? dataDir : '.');
   const needed = COPIES * ((await stat(liveFile).catch(ignoreMissing))?.size ?? 0);
   const words = `${bytes(free)} free in ${dataDir}`;
   if (free < needed) return fail(`${words}: publishing needs ${bytes(needed)}. Make room.`);

@@ -1,5 +1,5 @@
 import { ReadershipError } from '../errors.js';
-import type { StepFault } from '../schedule/loop.js';
+import type { StepFault } from '../schedule/step-runner.js';
 
 /** 0 done · 1 failed · 2 usage or configuration · 75 try again later. */
 export type ExitCode = 0 | 1 | 2 | 75;

@@ -7,7 +7,8 @@ import type { Check } from '../history/verification.js';
 import { longDay, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { ProjectExport } from '../schedule/steps/export.js';
-import { duration, type ExportCost } from '../terminal/export-progress.js';
+import { duration } from '../format/elapsed.js';
+import type { ExportCost } from './export-progress.js';
 
 /** What an export of a project did, in one to three lines for people. */
 export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCost): string[] {

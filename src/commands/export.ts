@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
-import { StepRunner } from '../schedule/loop.js';
+import { StepRunner } from '../schedule/step-runner.js';
 import { exportStep } from '../schedule/steps/export.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';

@@ -4,7 +4,7 @@ import { composePrompt } from '../agents/prompt.js';
 import type { FlaggedPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap/listed.js';
 import { counted } from '../format/numbers.js';
-import { StepRunner } from '../schedule/loop.js';
+import { StepRunner } from '../schedule/step-runner.js';
 import { improveStep } from '../schedule/steps/improve.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { openHistory } from '../warehouse/history.js';

@@ -1,7 +1,7 @@
 import { addMilliseconds } from 'date-fns';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Job } from '../agents/ledger.js';
-import { StepRunner, type StepFault } from '../schedule/loop.js';
+import { StepRunner, type StepFault } from '../schedule/step-runner.js';
 import { pollStep } from '../schedule/steps/poll.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
@@ -42,7 +42,7 @@ export async function pollNow(options: PollOptions, runtime: Runtime): Promise<E
 const pollOnce = (options: PollOptions, runtime: Runtime): Promise<Round> =>
   withSteps('jobs poll', options, runtime, async (context) => {
     const runner = new StepRunner(context);
-    const polled = await runner.step('poll', () => pollStep(context, 0));
+    const polled = await runner.step('poll', () => pollStep(context, { waitMs: 0 }));
     await runner.step('publish', () => publishStep(context, runner.changed));
     return { ended: polled?.ended ?? [], stillActive: polled?.stillActive ?? [], faults: runner.faults };
   });

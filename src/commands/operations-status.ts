@@ -10,7 +10,7 @@ import type { DeliveryKey } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { ALERT } from '../schedule/alerts.js';
 import { type LastRun, readLastRuns } from '../schedule/runs.js';
-import { duration } from '../terminal/export-progress.js';
+import { duration } from '../format/elapsed.js';
 import type { Reader } from '../warehouse/query.js';
 import type { ProjectStatus } from './project-status.js';
 import { resendCommand } from './mail-lines.js';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { relative } from 'node:path';
-import { StepRunner } from '../schedule/loop.js';
+import { StepRunner } from '../schedule/step-runner.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
 import { directoryArgument, withWorkspaceOptions } from './options.js';

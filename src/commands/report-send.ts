@@ -3,9 +3,9 @@ import { ConfigurationError } from '../errors.js';
 import { type MailAddress, parseMailAddress } from '../mail-address.js';
 import type { Delivery } from '../mail/delivery.js';
 import { DeliveryError } from '../mail/delivery-error.js';
-import { readDeliveries, settleInterrupted } from '../mail/ledger.js';
+import { readDeliveries, settleInterruptedDeliveries } from '../mail/ledger.js';
 import type { StepContext, StepResult } from '../schedule/context.js';
-import { StepRunner } from '../schedule/loop.js';
+import { StepRunner } from '../schedule/step-runner.js';
 import { mailReport, recipientsOf, renderFor } from '../schedule/mailing.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
@@ -73,7 +73,7 @@ async function send(
   { period, force }: SendOptions,
 ): Promise<StepResult<ShownDelivery[]>> {
   const { projects, warehouse, now } = context;
-  const interrupted = await settleInterrupted(warehouse, now());
+  const interrupted = await settleInterruptedDeliveries(warehouse, now());
   const detail: ShownDelivery[] = [];
   const attempted: Delivery[] = [];
   for (const project of projects) {

@@ -9,7 +9,7 @@ import { ISO_CALENDAR, lastEnded } from '../reports/period.js';
 import type { StepContext } from '../schedule/context.js';
 import type { LoopOutcome } from '../schedule/loop.js';
 import type { ProjectImprovement } from '../schedule/steps/improve.js';
-import type { ExportCost } from '../terminal/export-progress.js';
+import type { ExportCost } from './export-progress.js';
 import { loadedLines } from './export-summary.js';
 import { jobLines } from './job-lines.js';
 import { mailLines } from './mail-lines.js';

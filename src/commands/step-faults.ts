@@ -1,5 +1,5 @@
 import { messageOf } from '../errors.js';
-import type { StepFault } from '../schedule/loop.js';
+import type { StepFault } from '../schedule/step-runner.js';
 import type { Runtime } from './runtime.js';
 
 /** Says which steps did not come to their end, and why. */

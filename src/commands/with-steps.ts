@@ -6,7 +6,7 @@ import { refuseToForget } from '../warehouse/restore.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { openBudgets } from './budgets.js';
 import { jobLine } from './job-lines.js';
-import { ExportProgress } from '../terminal/export-progress.js';
+import { ExportProgress } from './export-progress.js';
 import type { Output } from '../terminal/output.js';
 import { retryNotes } from '../terminal/retry-notes.js';
 import type { Runtime } from './runtime.js';

@@ -3,6 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { type Document, LineCounter, parseDocument } from 'yaml';
 import { ConfigurationError, messageOf } from '../errors.js';
+import { ignoreMissing } from '../files.js';
 import { type Fault, faultsOf, strayYaml } from './faults.js';
 import { type ProjectSettings, type Settings, settingsSchema } from './schema.js';
 
@@ -131,9 +132,8 @@ function faulty(path: string, faults: readonly Fault[]): ConfigurationError {
 
 async function readDotEnv(path: string): Promise<Environment> {
   try {
-    return parseEnv(await readFile(path, 'utf8'));
+    return parseEnv((await readFile(path, 'utf8').catch(ignoreMissing)) ?? '');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {};
     throw new ConfigurationError(`Cannot read ${path}: ${messageOf(error)}`, { cause: error });
   }
 }

@@ -44,12 +44,3 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
   );
   return { plan, ...backfill, results: [...results, ...backfill.results], check };
 }
-
-/** All stages at once: the export of a project that is alone. */
-export async function exportHistory(task: ExportTask): Promise<ExportOutcome> {
-  const stages = exportInStages(task);
-  for (;;) {
-    const { done, value } = await stages.next();
-    if (done === true) return value;
-  }
-}

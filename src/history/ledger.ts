@@ -6,7 +6,7 @@ import { appendRows, type Column } from '../warehouse/append.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
 import { countChangedPages, equalCounts } from './counts.js';
-import type { DayLedger, DayState } from './plan.js';
+import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
 import type { DayViews, WalkedDay } from './walk.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
@@ -25,7 +25,7 @@ const EPOCH = toDay('1970-01-01');
 
 const ledgerRow = viewCountsSchema.extend({
   day: dayColumn,
-  state: z.enum(['provisional', 'final', 'inconsistent', 'failed']),
+  state: z.enum(DAY_STATES),
   is_stored: z.boolean(),
   attempted_at: timestampColumn,
   pages: z.int().nullable(),

@@ -32,6 +32,12 @@ export interface LoadOutcome {
   readonly stopped?: unknown;
 }
 
+/** What stopped a load comes before the days that failed by themselves. */
+export function faultsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
+  const ofDays = results.flatMap((result) => (result.outcome === 'failed' ? [result.error] : []));
+  return stopped === undefined ? ofDays : [stopped, ...ofDays];
+}
+
 export interface LoadTask {
   readonly warehouse: Warehouse;
   readonly client: Pick<Client, 'views' | 'hasRoom' | 'room'>;

@@ -3,7 +3,8 @@ import { LIMITS, type ViewCounts } from '../api/schema.js';
 import { type Day, dayOf, daysBetween, daysIn, type DayRange, lastEndedDay } from '../day.js';
 
 /** How far a stored day can be trusted: see `day_loads.state`. A day that was never asked for has no state. */
-export type DayState = 'provisional' | 'final' | 'inconsistent' | 'failed';
+export const DAY_STATES = ['provisional', 'final', 'inconsistent', 'failed'] as const;
+export type DayState = (typeof DAY_STATES)[number];
 
 /** What the ledger knows of a day. */
 export interface DayRecord extends ViewCounts {

@@ -1,7 +1,7 @@
 import pMap from 'p-map';
 import { withGrace } from '../grace.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import type { Admission, Delivery } from './delivery.js';
+import type { DeliveryAdmission, Delivery } from './delivery.js';
 import { claim, record } from './ledger.js';
 import type { Message } from './message.js';
 import type { Transport } from './transport.js';
@@ -12,7 +12,7 @@ const MAX_AT_ONCE = 4;
 export interface DeliveryTask {
   readonly warehouse: Warehouse;
   readonly transport: Transport;
-  readonly admission: Admission;
+  readonly admission: DeliveryAdmission;
   readonly now: () => Date;
   readonly signal: AbortSignal;
 }

@@ -43,14 +43,14 @@ export interface Outcome {
 }
 
 /** Which deliveries to attempt: those due by themselves, all not yet settled, or even those that were made. */
-export type Admission = 'due' | 'unsettled' | 'force';
+export type DeliveryAdmission = 'due' | 'unsettled' | 'force';
 
 const MAX_ATTEMPTS = 8;
 const FIRST_RETRY_MS = 5 * 60_000;
 const LAST_RETRY_MS = 4 * 3_600_000;
 
 /** Whether a delivery may be attempted now. One that is known or feared to have arrived needs `force`. */
-export function mayBeTried(delivery: Delivery | undefined, admission: Admission, now: Date): boolean {
+export function mayBeTried(delivery: Delivery | undefined, admission: DeliveryAdmission, now: Date): boolean {
   if (delivery === undefined) return true;
   switch (delivery.state) {
     case 'waiting':

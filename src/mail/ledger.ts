@@ -1,6 +1,13 @@
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
-import { type Admission, type Delivery, deliveryRow, mayBeTried, type Outcome, settled } from './delivery.js';
+import {
+  type DeliveryAdmission,
+  type Delivery,
+  deliveryRow,
+  mayBeTried,
+  type Outcome,
+  settled,
+} from './delivery.js';
 import type { Message } from './message.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
@@ -16,7 +23,7 @@ export const readDeliveries = (reader: Reader): Promise<Delivery[]> => reader.qu
 export function claim(
   warehouse: Warehouse,
   { key, id }: Message,
-  attempt: { readonly via: Delivery['via']; readonly admission: Admission; readonly now: Date },
+  attempt: { readonly via: Delivery['via']; readonly admission: DeliveryAdmission; readonly now: Date },
 ): Promise<Delivery | undefined> {
   const { via, admission, now } = attempt;
   return warehouse.transaction(async (transaction) => {
@@ -50,7 +57,7 @@ export function record(
  * Marks deliveries that a killed process left `sending` as `unknown`: the mail may have arrived. Sound because only
  * the holder of the live database sends.
  */
-export async function settleInterrupted(warehouse: Warehouse, now: Date): Promise<Delivery[]> {
+export async function settleInterruptedDeliveries(warehouse: Warehouse, now: Date): Promise<Delivery[]> {
   const interrupted = (await readDeliveries(warehouse)).filter(({ state }) => state === 'sending');
   const words = 'the process ended before the outcome was recorded';
   return Promise.all(

@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { ConfigurationError } from '../errors.js';
 import { parseReportFile, type ReportFile } from './definition.js';
 import { faultOf } from './fault.js';
-import { ignoreMissing, isBuiltIn, searchedDirs } from '../places.js';
+import { ignoreMissing } from '../files.js';
+import { isBuiltIn, searchedDirs } from '../places.js';
 
 /** A report as its folder defines it, with its SQL and pictures read. */
 export interface ReportDefinition extends Omit<ReportFile, 'queries' | 'pictures'> {

@@ -4,7 +4,7 @@ import { capitalised } from '../format/numbers.js';
 import type { Period, Calendar } from './period.js';
 import { parsePeriod, titleOf } from './period.js';
 import { readPalette } from './palette.js';
-import { ignoreMissing } from '../places.js';
+import { ignoreMissing } from '../files.js';
 import { fillTemplate, readTemplates } from './templates.js';
 import { writeWhole } from './write.js';
 

@@ -4,7 +4,8 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { ConfigurationError } from '../errors.js';
 import { faultOf } from './fault.js';
-import { ignoreMissing, searchedDirs } from '../places.js';
+import { ignoreMissing } from '../files.js';
+import { searchedDirs } from '../places.js';
 
 /** A colour that a browser, a mail reader and the drawer of pictures all understand. */
 const colour = z.string().regex(/^#(?:[0-9a-f]{6}|[0-9a-f]{8})$/i, 'expected a colour such as #0f766e');

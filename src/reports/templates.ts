@@ -3,7 +3,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ConfigurationError } from '../errors.js';
 import { faultOf } from './fault.js';
-import { ignoreMissing, searchedDirs } from '../places.js';
+import { ignoreMissing } from '../files.js';
+import { searchedDirs } from '../places.js';
 import { templateFunctions } from './template-functions.js';
 
 /** What a report can be filled into, and the end of the template's file name. Only HTML is escaped. */

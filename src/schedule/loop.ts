@@ -1,33 +1,15 @@
-import { addMilliseconds } from 'date-fns';
-import { randomUUID } from 'node:crypto';
-import { TurnError } from '../agents/turn-error.js';
-import { PausedError } from '../api/errors/paused-error.js';
-import { TryLaterError } from '../api/errors/try-later-error.js';
-import { messageOf, ReadershipError } from '../errors.js';
-import type { StepContext, StepResult } from './context.js';
+import type { ProjectSettings } from '../config/schema.js';
+import type { StepContext } from './context.js';
 import { mailAlerts } from './alerts.js';
 import { ping } from './ping.js';
 import { isUnpublished } from './due-steps.js';
-import {
-  type LastRun,
-  readLastRuns,
-  recordStepEnd,
-  recordStepStart,
-  type StepName,
-  type StepOutcome,
-} from './runs.js';
+import { type LastRun, readLastRuns, type StepName } from './runs.js';
+import { type StepFault, StepRunner } from './step-runner.js';
 import { exportStep, type ProjectExport } from './steps/export.js';
 import { improveStep, type ProjectImprovement } from './steps/improve.js';
 import { pollStep, type PolledJobs } from './steps/poll.js';
 import { publishStep } from './steps/publish.js';
 import { type Reported, reportStep } from './steps/report.js';
-
-/** A fault that a step met, and what it meant for the step. */
-export interface StepFault {
-  readonly step: StepName;
-  readonly outcome: Exclude<StepOutcome, 'done'>;
-  readonly error: unknown;
-}
 
 /** What the five steps did. A step that failed before it did anything has no detail. */
 export interface LoopOutcome {
@@ -58,7 +40,8 @@ export async function runLoop(context: StepContext, options: LoopOptions): Promi
   const run = new StepRunner(context, options.due);
   const exported = await pinging(context, run, () => run.step('export', () => exportStep(context)));
   const improved = await run.step('improve', () => improveStep(context, options.apply));
-  const polled = await run.step('poll', () => pollStep(context, options.waitMs));
+  const heldBack = heldBackBy(improved, context.projects);
+  const polled = await run.step('poll', () => pollStep(context, { waitMs: options.waitMs, heldBack }));
   const reported = await run.step('report', () => reportStep(context));
   // Readers of the published history are to see that a step has begun to fail, or no longer does.
   const isNews = failing(before) !== failing(await readLastRuns(warehouse, now()));
@@ -76,6 +59,17 @@ export async function runLoop(context: StepContext, options: LoopOptions): Promi
 
 const failing = (runs: readonly LastRun[]): string =>
   runs.flatMap(({ step, outcome }) => (outcome === 'failed' ? step : [])).join();
+
+/** Projects that improving met a fault in: nothing more is created for them in this run. */
+const heldBackBy = (
+  improved: readonly ProjectImprovement[] | undefined,
+  projects: readonly ProjectSettings[],
+): ProjectSettings[] =>
+  improved === undefined
+    ? []
+    : projects.filter(
+        (one) => !improved.some(({ project, stopped }) => project === one && stopped === undefined),
+      );
 
 /** Does the export between two pings. One that has to wait sends no second one: the watcher waits with it. */
 async function pinging<Detail>(
@@ -99,65 +93,4 @@ async function pinging<Detail>(
   if (outcome === undefined) await send('');
   if (outcome === 'failed') await send('/fail');
   return result;
-}
-
-/** Runs steps one after another, each recorded in the ledger of runs. */
-export class StepRunner {
-  readonly faults: StepFault[] = [];
-  changed = false;
-  readonly #run = randomUUID();
-
-  constructor(
-    private readonly context: StepContext,
-    private readonly due?: ReadonlySet<StepName>,
-  ) {}
-
-  isToDo(name: StepName): boolean {
-    return !this.context.signal.aborted && this.due?.has(name) !== false;
-  }
-
-  /** The detail of the step's result; undefined when it threw, is not due, or was not begun after an interruption. */
-  async step<Detail>(name: StepName, work: () => Promise<StepResult<Detail>>): Promise<Detail | undefined> {
-    const { warehouse, now, signal, observer } = this.context;
-    if (!this.isToDo(name)) return undefined;
-    observer.onStepStart?.(name);
-    await recordStepStart(warehouse, this.#run, name, now());
-    const attempted = await attempt(work);
-    const { result } = attempted;
-    // A step told to stop may have left the rest undone without a fault, so it is never taken for done.
-    const fault: unknown = signal.aborted ? signal.reason : attempted.fault;
-    this.changed ||= result?.changed ?? false;
-    const outcome: StepOutcome = fault === undefined ? 'done' : outcomeOf(fault, signal);
-    if (outcome !== 'done') this.faults.push({ step: name, outcome, error: fault });
-    const summary = [result?.summary, fault === undefined ? [] : messageOf(fault)].flat().join('; ');
-    const end = { outcome, summary, resume_at: resumeAt(fault, now()), now: now() };
-    await recordStepEnd(warehouse, this.#run, name, end);
-    observer.onStepEnd?.(name, end);
-    return result?.detail;
-  }
-}
-
-async function attempt<Detail>(
-  work: () => Promise<StepResult<Detail>>,
-): Promise<{ result?: StepResult<Detail>; fault?: unknown }> {
-  try {
-    const result = await work();
-    return { result, fault: result.fault };
-  } catch (fault) {
-    return { fault };
-  }
-}
-
-function outcomeOf(fault: unknown, signal: AbortSignal): Exclude<StepOutcome, 'done'> {
-  if (signal.aborted) return 'interrupted';
-  return fault instanceof ReadershipError && fault.exitCode === 75 ? 'later' : 'failed';
-}
-
-/** When what a fault stopped may go on, where the budget or the server said so. */
-function resumeAt(fault: unknown, now: Date): Date | null {
-  if (fault instanceof PausedError) return fault.resumeAt;
-  if (fault instanceof TurnError) return fault.turn.at;
-  if (fault instanceof TryLaterError && fault.retryAfterMs !== undefined)
-    return addMilliseconds(now, fault.retryAfterMs);
-  return null;
 }

@@ -2,7 +2,7 @@ import { MAILED_REPORTS, type ProjectSettings, type Settings } from '../config/s
 import { ConfigurationError } from '../errors.js';
 import type { MailAddress } from '../mail-address.js';
 import { deliver } from '../mail/deliver.js';
-import type { Admission, Delivery } from '../mail/delivery.js';
+import type { DeliveryAdmission, Delivery } from '../mail/delivery.js';
 import { compose, type Message } from '../mail/message.js';
 import { type RenderedReport, type RenderRequest, renderReport } from '../reports/render.js';
 import type { Reader } from '../warehouse/query.js';
@@ -53,7 +53,7 @@ export async function mailReport(
   { settings, warehouse, transport, now, signal }: StepContext,
   project: ProjectSettings,
   rendered: RenderedReport,
-  to: { readonly recipients: readonly MailAddress[]; readonly admission: Admission },
+  to: { readonly recipients: readonly MailAddress[]; readonly admission: DeliveryAdmission },
 ): Promise<Delivery[]> {
   const messages = await composeMails(settings, project, rendered, to.recipients, now());
   const task = { warehouse, now, signal, transport: transport(), admission: to.admission };

@@ -1,9 +1,9 @@
 import type { DuckDBInstance } from '@duckdb/node-api';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { LockedError, messageOf, StorageError } from '../errors.js';
+import { sleepFor } from '../sleep.js';
 import { openForWriting } from './instance.js';
 import { expectMigrated, migrate } from './migrate.js';
 import { isOfStorage, storageFailure } from './storage-failure.js';
@@ -73,7 +73,7 @@ async function openInstance(path: string, options: OpenOptions): Promise<DuckDBI
       if (performance.now() >= deadlineMs) throw await lockedError(path, options.maxWaitMs, error);
       if (!isTold) options.onHeld?.(await whoHolds(path));
       isTold = true;
-      await delay(RETRY_DELAY_MS, undefined, options.signal ? { signal: options.signal } : {});
+      await sleepFor(RETRY_DELAY_MS, options.signal);
     }
   }
 }

@@ -78,6 +78,21 @@ describe('polling', () => {
     expect((await desk.job(1)).note).toBeNull();
   });
 
+  it('that is told to stop while it waits ends with the reason', async () => {
+    const desk = await deskWithJobs(1);
+    const stop = new AbortController();
+    const reason = new Error('told to stop');
+    desk.clock.advance(5);
+    const client = {
+      job: (id: string) => {
+        stop.abort(reason);
+        return Promise.resolve({ id, status: 'active' });
+      },
+    };
+    const polling = pollJobs(taskOf(desk, { client, waitMs: 60_000, signal: stop.signal }));
+    await expect(polling).rejects.toBe(reason);
+  });
+
   it('goes on to other jobs when the platform does not know one', async () => {
     const desk = await deskWithJobs(2, { jobSeconds: 4 });
     desk.clock.advance(60);

@@ -1,8 +1,9 @@
 import type { Client } from '../../src/api/client.js';
 import { day } from '../../src/day.js';
-import { exportHistory, type ExportOutcome, type ExportTask } from '../../src/history/export.js';
+import type { ExportOutcome, ExportTask } from '../../src/history/export.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
+import { exportHistory } from './export-history.js';
 
 export interface ExportFrom extends Partial<Omit<ExportTask, 'range' | 'client'>> {
   readonly warehouse: Warehouse;

@@ -7,7 +7,7 @@ import type { PageViews } from '../../src/api/schema.js';
 import { type Budgets, openBudgets } from '../../src/commands/budgets.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, day, dayOf, daysBetween, daysIn, lastEndedDay } from '../../src/day.js';
-import { exportHistory } from '../../src/history/export.js';
+import { exportHistory } from './export-history.js';
 import { readDayLedger } from '../../src/history/ledger.js';
 import { resolveRange } from '../../src/history/range.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';

@@ -1,5 +1,5 @@
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
-import { exportHistory, type ExportOutcome, type ExportTask } from '../../src/history/export.js';
+import type { ExportOutcome, ExportTask } from '../../src/history/export.js';
 import { readDayLedger, readStoredDay } from '../../src/history/ledger.js';
 import type { DayState } from '../../src/history/plan.js';
 import { resolveRange } from '../../src/history/range.js';
@@ -8,6 +8,7 @@ import type { PageViews } from '../../src/api/schema.js';
 import { openClient } from '../api/open-client.js';
 import { type SleepingClock, sleepingClock } from '../budget/open-budget.js';
 import { liveWarehouse } from '../open-warehouse.js';
+import { exportHistory } from './export-history.js';
 import { type Platform, rowsOf, servePlatform } from '../platform.js';
 
 export const PROJECT = 'prj_1';

@@ -7,7 +7,7 @@ import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
 import { type OpenExport, openExport, PROJECT, SETTLE_DAYS, withOneMore } from './open-export.js';
 import { openClient } from '../api/open-client.js';
 import { liveWarehouse } from '../open-warehouse.js';
-import { exportHistory } from '../../src/history/export.js';
+import { exportHistory } from './export-history.js';
 import { resolveRange } from '../../src/history/range.js';
 
 /** The interface promises no earlier data than this, so nobody looks for any. */

@@ -8,7 +8,7 @@ import ts from 'typescript';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Delivery } from '../../src/mail/delivery.js';
 import { deliver } from '../../src/mail/deliver.js';
-import { readDeliveries, settleInterrupted } from '../../src/mail/ledger.js';
+import { readDeliveries, settleInterruptedDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
@@ -79,7 +79,7 @@ async function crashAndRecover(seed: number) {
 
   const warehouse = await open(file);
   const goOn = async (now: Date): Promise<Delivery[]> => {
-    await settleInterrupted(warehouse, now);
+    await settleInterruptedDeliveries(warehouse, now);
     const transport = smtpTransport(`smtp://127.0.0.1:${server.port}`);
     const { signal } = new AbortController();
     const task = { warehouse, transport, admission: 'due' as const, now: () => now, signal };

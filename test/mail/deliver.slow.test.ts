@@ -2,8 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { deliver } from '../../src/mail/deliver.js';
-import type { Admission, Delivery } from '../../src/mail/delivery.js';
-import { readDeliveries, settleInterrupted } from '../../src/mail/ledger.js';
+import type { DeliveryAdmission, Delivery } from '../../src/mail/delivery.js';
+import { readDeliveries, settleInterruptedDeliveries } from '../../src/mail/ledger.js';
 import { outboxTransport, smtpTransport, type Transport } from '../../src/mail/transport.js';
 import { letter } from './letters.js';
 import { type Behaviour, type MailServer, startMailServer } from './mail-server.js';
@@ -27,7 +27,7 @@ afterEach(async () => {
 
 interface Sending {
   readonly now?: Date;
-  readonly admission?: Admission;
+  readonly admission?: DeliveryAdmission;
   readonly transport?: Transport;
 }
 
@@ -151,7 +151,7 @@ describe('a mail handed to a mail server', () => {
     expect(await readDeliveries(test.warehouse)).toMatchObject([recorded]);
     const warehouse = await test.reopen();
     expect(await send(['docs@example.com'], { admission: 'force' })).toEqual([]);
-    const found = await settleInterrupted(warehouse, hoursLater(1));
+    const found = await settleInterruptedDeliveries(warehouse, hoursLater(1));
     expect(found).toMatchObject([{ state: 'unknown', settled_at: hoursLater(1) }]);
     expect(await readDeliveries(warehouse)).toEqual(found);
     expect(await send(['docs@example.com'])).toEqual([]);

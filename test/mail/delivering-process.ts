@@ -1,7 +1,7 @@
 // A process that delivers the weekly to some recipients, as a step does: the one that crash.slow.test.ts kills. Its imports
 // of src are those of dist when it runs.
 import { deliver } from '../../src/mail/deliver.js';
-import { settleInterrupted } from '../../src/mail/ledger.js';
+import { settleInterruptedDeliveries } from '../../src/mail/ledger.js';
 import { compose } from '../../src/mail/message.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { parseMailAddress } from '../../src/mail-address.js';
@@ -13,7 +13,7 @@ const from = parseMailAddress('readership@example.com');
 if (from === undefined) throw new Error('no sender');
 
 const warehouse = await openWarehouse(file, { command: 'delivering-process', now, maxWaitMs: 5_000 });
-await settleInterrupted(warehouse, now());
+await settleInterruptedDeliveries(warehouse, now());
 const messages = await Promise.all(
   recipients.map((recipient) =>
     compose(

@@ -33,7 +33,7 @@ describe('a live database that another process holds', () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const holder = await holdElsewhere(path, 'readership run');
     const signal = AbortSignal.abort(new Error('told to stop'));
-    await expect(openWarehouse(path, { ...OPEN, maxWaitMs: 60_000, signal })).rejects.toThrow();
+    await expect(openWarehouse(path, { ...OPEN, maxWaitMs: 60_000, signal })).rejects.toBe(signal.reason);
     await holder.letGo();
   });
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { JOB_STATES } from '../../agents/lifecycle.js';
+import { DAY_STATES } from '../../history/plan.js';
 import { dayColumn, timestampColumn } from '../../warehouse/query.js';
 
 const count = z.number().int().nonnegative();
@@ -14,7 +15,7 @@ const week = z.object({
 
 const weekDay = z.object({
   day: dayColumn,
-  state: z.enum(['provisional', 'final', 'inconsistent', 'failed']).nullable(),
+  state: z.enum(DAY_STATES).nullable(),
 });
 
 const dayViews = z.object({

@@ -1,7 +1,8 @@
 import type { ProjectSettings } from '../../config/schema.js';
-import type { LoadOutcome } from '../../history/load.js';
+import { type DayResult, faultsOfLoad } from '../../history/load.js';
 import { type Audit, auditHistory, type AuditOptions } from '../../history/audit.js';
 import type { StepContext, StepResult } from '../context.js';
+import { withFaults } from '../with-faults.js';
 
 /** What the audit of a project found. */
 export interface ProjectAudit {
@@ -9,28 +10,37 @@ export interface ProjectAudit {
   readonly audit: Audit;
 }
 
-/** Holds the settled history of every project against the platform. */
+/**
+ * Holds the settled history of every project against the platform. A day that differs and could not be loaded again is
+ * as much a fault as a repair that was stopped.
+ */
 export async function auditStep(
   context: StepContext,
   options: AuditOptions,
 ): Promise<StepResult<ProjectAudit[]>> {
-  const { settings, warehouse, clientOf, now, signal, observer } = context;
-  const { settleDays, concurrency } = settings.history;
   const detail: ProjectAudit[] = [];
+  const faults: unknown[] = [];
   for (const project of context.projects) {
-    const task = { warehouse, client: clientOf(project), project: project.id, settleDays, concurrency };
-    const onDay = (result: Parameters<NonNullable<typeof observer.onDay>>[1]) =>
-      observer.onDay?.(project, result);
-    detail.push({ project, audit: await auditHistory({ ...task, now, signal, onDay }, options) });
+    if (context.signal.aborted) break;
+    try {
+      const audit = await auditProject(context, project, options);
+      detail.push({ project, audit });
+      if (audit.repaired !== undefined) faults.push(...faultsOfLoad(audit.repaired));
+    } catch (error) {
+      faults.push(error);
+    }
   }
   const differing = detail.reduce((sum, { audit }) => sum + audit.differing.length + audit.damaged.length, 0);
-  const faults = detail.flatMap(({ audit }) => faultsOf(audit.repaired));
-  const result = { detail, summary: `${differing} days differ`, changed: true };
-  return faults.length === 0 ? result : { ...result, fault: faults[0] };
+  return withFaults({ detail, summary: `${differing} days differ`, changed: true }, faults);
 }
 
-/** A day that differs and could not be loaded again is as much a fault as a repair that was stopped. */
-const faultsOf = (repaired: LoadOutcome | undefined): unknown[] => [
-  ...(repaired?.stopped === undefined ? [] : [repaired.stopped]),
-  ...(repaired?.results ?? []).flatMap((result) => (result.outcome === 'failed' ? [result.error] : [])),
-];
+function auditProject(
+  { settings, warehouse, clientOf, now, signal, observer }: StepContext,
+  project: ProjectSettings,
+  options: AuditOptions,
+): Promise<Audit> {
+  const { settleDays, concurrency } = settings.history;
+  const onDay = (result: DayResult) => observer.onDay?.(project, result);
+  const task = { warehouse, client: clientOf(project), project: project.id, settleDays, concurrency };
+  return auditHistory({ ...task, now, signal, onDay }, options);
+}

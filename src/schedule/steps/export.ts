@@ -1,9 +1,10 @@
 import type { Day } from '../../day.js';
 import type { ProjectSettings } from '../../config/schema.js';
-import { ReadershipError } from '../../errors.js';
 import { exportInStages, type ExportOutcome } from '../../history/export.js';
+import { faultsOfLoad } from '../../history/load.js';
 import { resolveRange } from '../../history/range.js';
 import type { StepContext, StepResult } from '../context.js';
+import { withFaults } from '../with-faults.js';
 
 /** What the export of a project did; no outcome when the platform has no view of it yet. */
 export interface ProjectExport {
@@ -26,12 +27,12 @@ export async function exportStep(
   bounds: ExportBounds = {},
 ): Promise<StepResult<ProjectExport[]>> {
   const { detail, thrown } = await exportInTurns(context, bounds);
-  const faults = [...thrown, ...detail.flatMap(({ outcome }) => faultsOf(outcome))];
-  const attempted = detail.flatMap(({ outcome }) => outcome?.results ?? []);
+  const outcomes = detail.flatMap(({ outcome }) => outcome ?? []);
+  const attempted = outcomes.flatMap(({ results }) => results);
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
   const summary = `${attempted.length - failed} days loaded, ${failed} failed`;
-  const result = { detail, summary, changed: attempted.length > 0 };
-  return faults.length === 0 ? result : { ...result, fault: worstOf(faults) };
+  const faults = [...thrown, ...outcomes.flatMap(faultsOfLoad)];
+  return withFaults({ detail, summary, changed: attempted.length > 0 }, faults);
 }
 
 async function exportInTurns(context: StepContext, bounds: ExportBounds) {
@@ -55,10 +56,6 @@ async function exportInTurns(context: StepContext, bounds: ExportBounds) {
   return { detail, thrown };
 }
 
-/** What somebody must mend comes before what mends itself: a pause must not hide it. */
-const worstOf = (faults: readonly unknown[]): unknown =>
-  faults.find((fault) => !(fault instanceof ReadershipError && fault.exitCode === 75)) ?? faults[0];
-
 async function* exportProject(
   { settings, warehouse, clientOf, now, signal, observer }: StepContext,
   project: ProjectSettings,
@@ -76,11 +73,4 @@ async function* exportProject(
     onPlan: (plan) => observer.onExportPlan?.(project, plan),
     onDay: (result) => observer.onDay?.(project, result),
   });
-}
-
-/** What stopped the export comes before the days that failed by themselves. */
-function faultsOf(outcome: ExportOutcome | undefined): unknown[] {
-  if (outcome === undefined) return [];
-  const ofDays = outcome.results.flatMap((result) => (result.outcome === 'failed' ? [result.error] : []));
-  return outcome.stopped === undefined ? ofDays : [outcome.stopped, ...ofDays];
 }

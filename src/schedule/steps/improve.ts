@@ -4,6 +4,7 @@ import { type ImprovePlan, planImprovement, recordChoices } from '../../agents/p
 import { composePrompt } from '../../agents/prompt.js';
 import type { ProjectSettings } from '../../config/schema.js';
 import type { StepContext, StepResult } from '../context.js';
+import { withFaults } from '../with-faults.js';
 import { settleInterrupted, submitWaiting } from './submit.js';
 
 /** What improving a project came to. In `plan` mode nothing is submitted. */
@@ -13,6 +14,8 @@ export interface ProjectImprovement {
   readonly submitted: readonly Job[];
   /** Jobs whose fate a killed process left open, those with such a message included. */
   readonly interrupted: readonly Job[];
+  /** What kept the rest waiting, for a later run. */
+  readonly stopped?: unknown;
 }
 
 /** Chooses the pages that deserve an agent's work and, when `apply` is set, creates their jobs. */
@@ -24,17 +27,20 @@ export async function improveStep(
   const listedOf = await readSitemap(settings.improve.sitemap, signal);
   const detail: ProjectImprovement[] = [];
   const faults: unknown[] = [];
-  const changes: boolean[] = [];
+  let changed = false;
   for (const project of projects) {
     if (signal.aborted) break;
     try {
       const isListed = listedOf(project.siteUrl);
-      const { improvement, stopped, changed } = await improveProject(context, project, { apply, isListed });
-      detail.push(improvement);
-      changes.push(changed);
+      const improved = await improveProject(context, project, { apply, isListed });
+      detail.push(improved.improvement);
+      changed ||= improved.changed;
+      const { stopped } = improved.improvement;
       if (stopped !== undefined) faults.push(stopped);
     } catch (error) {
       faults.push(error);
+      // It may have stored something before.
+      changed = true;
     }
   }
   const submitted = detail.flatMap((improvement) => improvement.submitted);
@@ -42,15 +48,14 @@ export async function improveStep(
   const summary = apply
     ? `${submitted.length} prompts sent`
     : `${flagged.length} pages flagged, nothing sent`;
-  const result = { detail, summary, changed: changes.some(Boolean) };
-  return faults.length === 0 ? result : { ...result, fault: faults[0] };
+  return withFaults({ detail, summary, changed }, faults);
 }
 
 async function improveProject(
   context: StepContext,
   project: ProjectSettings,
   { apply, isListed }: { apply: boolean; isListed: IsListed | undefined },
-): Promise<{ improvement: ProjectImprovement; changed: boolean; stopped?: unknown }> {
+): Promise<{ improvement: ProjectImprovement; changed: boolean }> {
   const { settings, warehouse, workspaceDir, now } = context;
   const interrupted = await settleInterrupted(context, project);
   const plan = await planImprovement(warehouse, project.id, settings.improve, { now: now(), isListed });
@@ -64,5 +69,5 @@ async function improveProject(
   }
   const { submitted, stopped } = await submitWaiting(context, project, 'all');
   const created = plan.flagged.length + submitted.length > 0;
-  return { improvement: { project, plan, interrupted, submitted }, changed: changed || created, stopped };
+  return { improvement: { project, plan, interrupted, submitted, stopped }, changed: changed || created };
 }

@@ -3,6 +3,7 @@ import type { Job } from '../../agents/ledger.js';
 import { pollJobs } from '../../agents/poll.js';
 import type { ProjectSettings } from '../../config/schema.js';
 import type { StepContext, StepResult } from '../context.js';
+import { withFaults } from '../with-faults.js';
 import { settleInterrupted, submitWaiting } from './submit.js';
 
 /** Jobs that ended while they were polled, and those still going. */
@@ -11,11 +12,18 @@ export interface PolledJobs {
   readonly stillActive: readonly Job[];
 }
 
+export interface PollOptions {
+  /** How long to keep asking while jobs are active. */
+  readonly waitMs: number;
+  /** Projects that nothing is sent for, since sending failed in this run already. */
+  readonly heldBack?: readonly ProjectSettings[];
+}
+
 /**
- * Sends what waits its turn, and asks the platform for the active jobs that are due, for `waitMs` at most while any is
- * active. Planned jobs are among what is sent only in `mode: apply`.
+ * Sends what waits its turn, and asks the platform for the active jobs that are due. Planned jobs are among what is sent
+ * only in `mode: apply`.
  */
-export async function pollStep(context: StepContext, waitMs: number): Promise<StepResult<PolledJobs>> {
+export async function pollStep(context: StepContext, options: PollOptions): Promise<StepResult<PolledJobs>> {
   const ended: Job[] = [];
   const stillActive: Job[] = [];
   const faults: unknown[] = [];
@@ -23,29 +31,39 @@ export async function pollStep(context: StepContext, waitMs: number): Promise<St
   for (const project of context.projects) {
     if (context.signal.aborted) break;
     try {
-      const polled = await pollProject(context, project, waitMs);
+      const polled = await pollProject(context, project, options);
       ended.push(...polled.ended);
       stillActive.push(...polled.stillActive);
       faults.push(...polled.faults);
       changed ||= polled.changed;
     } catch (error) {
       faults.push(error);
+      // It may have stored something before.
+      changed = true;
     }
   }
   const summary = `${ended.length} jobs ended, ${stillActive.length} still active`;
-  const result = { detail: { ended, stillActive }, summary, changed };
-  return faults.length === 0 ? result : { ...result, fault: faults[0] };
+  return withFaults({ detail: { ended, stillActive }, summary, changed }, faults);
 }
 
 async function pollProject(
   context: StepContext,
   project: ProjectSettings,
-  waitMs: number,
+  { waitMs, heldBack = [] }: PollOptions,
 ): Promise<PolledJobs & { faults: unknown[]; changed: boolean }> {
   const { settings, warehouse, workspaceDir, now, signal, observer } = context;
   const { mode, askWhenNoChange, maxPromptLength } = settings.improve;
   const interrupted = await settleInterrupted(context, project);
-  const before = await submitWaiting(context, project, mode === 'apply' ? 'all' : 'messages');
+  const stops: unknown[] = [];
+  let sent = 0;
+  // After a failure nothing more is sent: what befell one prompt is likely to befall the next.
+  const send = async (what: 'all' | 'messages') => {
+    if (heldBack.includes(project) || stops.length > 0) return;
+    const { submitted, stopped } = await submitWaiting(context, project, what);
+    sent += submitted.length;
+    if (stopped !== undefined) stops.push(stopped);
+  };
+  await send(mode === 'apply' ? 'all' : 'messages');
   const { ended, stillActive, faults } = await pollJobs({
     ...{ warehouse, now, signal, waitMs, client: context.clientOf(project), project: project.id },
     minDelayMs: settings.poll.minDelay,
@@ -54,9 +72,7 @@ async function pollProject(
   });
   if (askWhenNoChange)
     await askWhyNoChange(warehouse, project.id, { now: now(), workspaceDir, maxPromptLength });
-  const after = await submitWaiting(context, project, 'messages');
-  const stops = [before.stopped, after.stopped].filter((stopped) => stopped !== undefined);
-  const sent = before.submitted.length + after.submitted.length;
+  await send('messages');
   return {
     ...{ ended, stillActive, faults: [...stops, ...faults] },
     changed: interrupted.length + sent + ended.length + stillActive.length > 0,

@@ -1,5 +1,5 @@
-import { access, stat } from 'node:fs/promises';
-import { ignoreMissing } from '../../places.js';
+import { stat } from 'node:fs/promises';
+import { exists } from '../../files.js';
 import { manifestPath } from '../../warehouse/lake/directory.js';
 import { type LakeChange, publishLake } from '../../warehouse/lake/publish-lake.js';
 import { publish } from '../../warehouse/publish.js';
@@ -26,10 +26,8 @@ export async function publishStep(context: StepContext, changed: boolean): Promi
   return { detail: { bytes, lake }, summary: `${summary}, ${ofLake}`, changed: false };
 }
 
-async function isLakeThere({ lakeDir, shard }: StepContext): Promise<boolean> {
-  if (lakeDir === undefined) return true;
-  return (await access(manifestPath(lakeDir, shard)).then(() => true, ignoreMissing)) ?? false;
-}
+const isLakeThere = async ({ lakeDir, shard }: StepContext): Promise<boolean> =>
+  lakeDir === undefined || (await exists(manifestPath(lakeDir, shard)));
 
 async function sizeOf(file: string): Promise<number | undefined> {
   try {

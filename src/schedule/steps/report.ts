@@ -2,13 +2,14 @@ import { MAILED_REPORTS, type ProjectSettings } from '../../config/schema.js';
 import type { Delivery } from '../../mail/delivery.js';
 import { DeliveryError } from '../../mail/delivery-error.js';
 import type { Due } from '../../mail/due.js';
-import { settleInterrupted } from '../../mail/ledger.js';
+import { settleInterruptedDeliveries } from '../../mail/ledger.js';
 import { NothingLoadedError } from '../../reports/nothing-loaded-error.js';
 import { writeIndex } from '../../reports/index-page.js';
 import { writePage } from '../../reports/write.js';
 import type { StepContext, StepResult } from '../context.js';
 import { duePeriods } from '../due-periods.js';
 import { mailReport, renderFor } from '../mailing.js';
+import { withFaults } from '../with-faults.js';
 
 /** A page that was rendered, and where it lies. */
 interface RenderedPage {
@@ -37,7 +38,7 @@ export async function reportStep(context: StepContext): Promise<StepResult<Repor
   const { settings, projects, warehouse, workspaceDir, reportsDir, now, signal } = context;
   const pages: RenderedPage[] = [];
   const held: HeldReport[] = [];
-  const deliveries = await settleInterrupted(warehouse, now());
+  const deliveries = await settleInterruptedDeliveries(warehouse, now());
   const faults: unknown[] = [];
   const attempt = (work: () => Promise<unknown>) => keepingFaults(faults, signal, work);
   for (const project of projects) {
@@ -58,8 +59,7 @@ export async function reportStep(context: StepContext): Promise<StepResult<Repor
   if (undelivered.length > 0) faults.push(new DeliveryError(undelivered));
   const sent = deliveries.length - undelivered.length;
   const summary = `${pages.length} pages rendered, ${sent} mails sent, ${undelivered.length} not known to be`;
-  const result = { detail: { pages, held, deliveries }, summary, changed: deliveries.length > 0 };
-  return faults.length === 0 ? result : { ...result, fault: faults[0] };
+  return withFaults({ detail: { pages, held, deliveries }, summary, changed: deliveries.length > 0 }, faults);
 }
 
 /** What fails here holds up neither the other reports nor the other projects. After an interruption nothing begins. */

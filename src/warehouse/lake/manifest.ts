@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { messageOf, StorageError } from '../../errors.js';
-import { ignoreMissing } from '../../places.js';
+import { ignoreMissing } from '../../files.js';
 
 /** What a lake holds: the views, and which days are stored. Each has files by month. */
 export const DATASETS = ['views', 'days'] as const;

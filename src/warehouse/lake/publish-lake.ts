@@ -1,9 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { access } from 'node:fs/promises';
 import { z } from 'zod';
 import { isInShard, type Shard, shardName } from '../../config/shard.js';
 import { messageOf, StorageError } from '../../errors.js';
-import { ignoreMissing } from '../../places.js';
+import { exists } from '../../files.js';
 import { quoted } from '../instance.js';
 import { queryRows, readSql } from '../query.js';
 import { syncToDisk } from '../sync-to-disk.js';
@@ -110,8 +109,7 @@ async function storedParts(connection: DuckDBConnection, shard: Shard | undefine
   });
 }
 
-const isThere = async (lake: LakeDirectory, { file }: Part): Promise<boolean> =>
-  (await access(lake.final(file)).then(() => true, ignoreMissing)) ?? false;
+const isThere = (lake: LakeDirectory, { file }: Part): Promise<boolean> => exists(lake.final(file));
 
 async function stage(
   lake: LakeDirectory,

@@ -3,8 +3,9 @@ import { messageOf } from '../errors.js';
 import type { DayResult } from '../history/load.js';
 import type { ExportPlan } from '../history/plan.js';
 import { plainDayRange } from '../format/days.js';
+import { duration } from '../format/elapsed.js';
 import { counted, thousands } from '../format/numbers.js';
-import type { Output } from './output.js';
+import type { Output } from '../terminal/output.js';
 
 const BAR_WIDTH = 24;
 const PLAIN_LINE_EVERY_MS = 5_000;
@@ -83,12 +84,4 @@ export class ExportProgress {
     const { cyan, dim } = this.output.noteColors;
     return `${name}  ${cyan('█'.repeat(filled))}${dim('░'.repeat(BAR_WIDTH - filled))}  ${facts}`;
   }
-}
-
-/** `8 s`, `3 min 20 s`, `2 h 5 min`: two units at the most. */
-export function duration(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
 }

@@ -1,0 +1,77 @@
+import { addMilliseconds } from 'date-fns';
+import { randomUUID } from 'node:crypto';
+import { TurnError } from '../agents/turn-error.js';
+import { PausedError } from '../api/errors/paused-error.js';
+import { TryLaterError } from '../api/errors/try-later-error.js';
+import { messageOf, ReadershipError } from '../errors.js';
+import type { StepContext, StepResult } from './context.js';
+import { recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
+
+/** A fault that a step met, and what it meant for the step. */
+export interface StepFault {
+  readonly step: StepName;
+  readonly outcome: Exclude<StepOutcome, 'done'>;
+  readonly error: unknown;
+}
+
+/** Runs steps one after another, each recorded in the ledger of runs. */
+export class StepRunner {
+  readonly faults: StepFault[] = [];
+  changed = false;
+  readonly #run = randomUUID();
+
+  constructor(
+    private readonly context: StepContext,
+    private readonly due?: ReadonlySet<StepName>,
+  ) {}
+
+  isToDo(name: StepName): boolean {
+    return !this.context.signal.aborted && this.due?.has(name) !== false;
+  }
+
+  /** The detail of the step's result; undefined when it threw, is not due, or was not begun after an interruption. */
+  async step<Detail>(name: StepName, work: () => Promise<StepResult<Detail>>): Promise<Detail | undefined> {
+    const { warehouse, now, signal, observer } = this.context;
+    if (!this.isToDo(name)) return undefined;
+    observer.onStepStart?.(name);
+    await recordStepStart(warehouse, this.#run, name, now());
+    const attempted = await attempt(work);
+    const { result } = attempted;
+    // A step told to stop may have left the rest undone without a fault, so it is never taken for done.
+    const fault: unknown = signal.aborted ? signal.reason : attempted.fault;
+    // A step that threw may have stored something before.
+    this.changed ||= result?.changed ?? true;
+    const outcome: StepOutcome = fault === undefined ? 'done' : outcomeOf(fault, signal);
+    if (outcome !== 'done') this.faults.push({ step: name, outcome, error: fault });
+    const summary = [result?.summary, fault === undefined ? [] : messageOf(fault)].flat().join('; ');
+    const end = { outcome, summary, resume_at: resumeAt(fault, now()), now: now() };
+    await recordStepEnd(warehouse, this.#run, name, end);
+    observer.onStepEnd?.(name, end);
+    return result?.detail;
+  }
+}
+
+async function attempt<Detail>(
+  work: () => Promise<StepResult<Detail>>,
+): Promise<{ result?: StepResult<Detail>; fault?: unknown }> {
+  try {
+    const result = await work();
+    return { result, fault: result.fault };
+  } catch (fault) {
+    return { fault };
+  }
+}
+
+function outcomeOf(fault: unknown, signal: AbortSignal): Exclude<StepOutcome, 'done'> {
+  if (signal.aborted) return 'interrupted';
+  return fault instanceof ReadershipError && fault.exitCode === 75 ? 'later' : 'failed';
+}
+
+/** When what a fault stopped may go on, where the budget or the server said so. */
+function resumeAt(fault: unknown, now: Date): Date | null {
+  if (fault instanceof PausedError) return fault.resumeAt;
+  if (fault instanceof TurnError) return fault.turn.at;
+  if (fault instanceof TryLaterError && fault.retryAfterMs !== undefined)
+    return addMilliseconds(now, fault.retryAfterMs);
+  return null;
+}

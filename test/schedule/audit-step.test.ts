@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import { ConfigurationError } from '../../src/errors.js';
+import { auditStep } from '../../src/schedule/steps/audit.js';
+import { openClient } from '../api/open-client.js';
+import { openExport, PROJECT } from '../history/open-export.js';
+import { stepContext } from './step-context.js';
+
+it('an audit that fails in one project still tells what it repaired in the others', async () => {
+  const { run, clock, warehouse, platform, yesterday } = await openExport({ days: 10 });
+  await run();
+  await warehouse.transaction((transaction) =>
+    transaction.execute("DELETE FROM page_views WHERE day = $day::DATE - 5 AND path = '/page-0'", {
+      day: yesterday(),
+    }),
+  );
+  const client = openClient(platform.baseUrl, { now: clock.now, projectId: PROJECT });
+  const failing = new ConfigurationError('There is no key of this project');
+  const context = stepContext(warehouse, {
+    settings: { projects: [{ id: 'prj_0' }, { id: PROJECT }, { id: 'prj_2' }] },
+    now: clock.now,
+    clientOf: ({ id }) => {
+      if (id !== PROJECT) throw failing;
+      return client;
+    },
+  });
+  const { detail, changed, fault } = await auditStep(context, { repair: true, deep: false });
+  expect(detail.map(({ project, audit }) => [project.id, audit.repaired?.results.length])).toEqual([
+    [PROJECT, 1],
+  ]);
+  expect({ changed, fault }).toEqual({ changed: true, fault: failing });
+});

@@ -1,0 +1,26 @@
+import { type Settings, settingsSchema } from '../../src/config/schema.js';
+import type { StepContext } from '../../src/schedule/context.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { NOW } from '../sandbox/open-sandbox.js';
+
+const unused = (): never => {
+  throw new Error('no step of this test needs it');
+};
+
+/** What a step is handed in tests: settings as in the configuration, and no more of the world than is given. */
+export function stepContext(
+  warehouse: Warehouse,
+  { settings: changes = {}, ...given }: Partial<Omit<StepContext, 'settings'>> & { settings?: object } = {},
+): StepContext {
+  const settings: Settings = settingsSchema.parse({
+    ...{ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] },
+    ...changes,
+  });
+  return {
+    ...{ settings, projects: settings.projects, warehouse, workspaceDir: undefined },
+    ...{ lakeDir: undefined, shard: undefined, historyFile: '', reportsDir: '' },
+    ...{ clientOf: unused, transport: unused, returnUnused: unused, observer: {} },
+    ...{ now: () => NOW, signal: new AbortController().signal },
+    ...given,
+  };
+}

@@ -1,0 +1,51 @@
+import { describe, expect, it } from 'vitest';
+import { planMessage } from '../../src/agents/message-ledger.js';
+import { submitJobs } from '../../src/agents/submit-jobs.js';
+import { runLoop } from '../../src/schedule/loop.js';
+import { pollStep } from '../../src/schedule/steps/poll.js';
+import { type AgentDesk, agentDesk } from '../agents/agent-desk.js';
+import { stepContext } from './step-context.js';
+
+const contextOf = ({ warehouse, client, clock, project }: AgentDesk) =>
+  stepContext(warehouse, {
+    settings: { projects: [{ id: project }], improve: { mode: 'apply' } },
+    clientOf: () => client,
+    now: clock.now,
+  });
+
+const run = (desk: AgentDesk) =>
+  runLoop(contextOf(desk), { apply: true, waitMs: 0, due: new Set(['improve', 'poll']) });
+
+const statesOf = async (desk: AgentDesk) => (await desk.jobs()).map(({ state }) => state);
+
+describe('after a failed creation', () => {
+  it.each([
+    ['of which nobody knows what came of it', 'lost-reply', 'unconfirmed', 1],
+    ['that the platform refused', 'status', 'refused', 0],
+  ] as const)('%s, the run creates nothing more; the next one does', async (_, kind, state, created) => {
+    const desk = await agentDesk();
+    await desk.plan(3);
+    desk.sandbox.setFaults([
+      { on: 'create', times: 1, ...(kind === 'status' ? { kind, status: 422 } : { kind }) },
+    ]);
+    await run(desk);
+    expect(desk.sandbox.inspect().jobs).toHaveLength(created);
+    expect(await statesOf(desk)).toEqual([state, 'planned', 'planned']);
+    await run(desk);
+    expect(await statesOf(desk)).toEqual([state, 'active', 'active']);
+  });
+
+  it('while polling, no message is sent either', async () => {
+    const desk = await agentDesk();
+    await desk.plan(1);
+    await submitJobs(desk.task());
+    await planMessage(desk.warehouse, await desk.job(1), {
+      ...{ origin: 'typed', prompt: 'Mention the version', now: desk.clock.now() },
+    });
+    await desk.plan(2);
+    desk.sandbox.setFaults([{ on: 'create', kind: 'lost-reply', times: 1 }]);
+    await pollStep(contextOf(desk), { waitMs: 0 });
+    expect((await desk.messages()).map(({ state }) => state)).toEqual(['planned']);
+    expect((await statesOf(desk)).filter((state) => state === 'unconfirmed')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest';
+import { PausedError } from '../../src/api/errors/paused-error.js';
+import { withFaults } from '../../src/schedule/with-faults.js';
+import { NOW } from '../sandbox/open-sandbox.js';
+
+const result = { detail: [], summary: 'nothing', changed: false };
+const pause = new PausedError('The budget is spent.', NOW);
+const failure = new Error('the disk is full');
+
+it.each([
+  ['none', [], undefined],
+  ['a pause', [pause], pause],
+  ['a pause before a failure', [pause, failure], failure],
+])('of the faults of a step, %s, the one that somebody must mend is told', (_, faults, told) => {
+  expect(withFaults(result, faults).fault).toBe(told);
+});
