@@ -42,7 +42,7 @@ function audit(options: AuditCommandOptions, runtime: Runtime): Promise<ExitCode
     const audits = await runner.step('audit', () => auditStep(context, { repair, deep }));
     progress.end();
     await runner.step('publish', () => publishStep(context, runner.changed));
-    for (const one of audits ?? []) runtime.output.data(auditLines(one).join('\n'));
+    for (const one of audits ?? []) runtime.output.data(auditLines(one, deep).join('\n'));
     reportFaults(runner.faults, runtime);
     const isLeft = (audits ?? []).some(
       (one) => one.audit.repaired === undefined && one.audit.differing.length + one.audit.damaged.length > 0,
@@ -51,14 +51,14 @@ function audit(options: AuditCommandOptions, runtime: Runtime): Promise<ExitCode
   });
 }
 
-function auditLines({ project, audit }: ProjectAudit): string[] {
+function auditLines({ project, audit }: ProjectAudit, deep: boolean): string[] {
   const { days, differing, damaged, forgotten, repaired } = audit;
   const name = project.name ?? project.id;
   if (days === 0) return [`${name}: there is no final day to verify yet.`];
   const reloaded = repaired?.results.filter((result) => result.outcome !== 'failed').length ?? 0;
   const isClean = differing.length + damaged.length + forgotten.length === 0;
   return [
-    `${name}: ${counted(days, 'final day')} verified${isClean ? ': all as stored' : ''}`,
+    `${name}: ${counted(days, 'final day')} verified${deep ? ', row by row' : ''}${isClean ? ': all as stored' : ''}`,
     ...(differing.length === 0 ? [] : [`  differ from the platform: ${dayList(differing)}`]),
     ...(damaged.length === 0 ? [] : [`  do not add up here: ${dayList(damaged)}`]),
     ...(forgotten.length === 0

@@ -81,7 +81,7 @@ async function secrets({ configuration }: Workspace): Promise<Verdict> {
   if (configuration === undefined) return pass('the sandbox has none');
   const file = join(configuration.directory, DOT_ENV);
   const found = await stat(file).catch(ignoreMissing);
-  if (found === undefined) return pass(`in the environment; there is no ${file}`);
+  if (found === undefined) return pass(`there is no ${file}: they come from the environment`);
   // A file that belongs to another is this user's to read by its group.
   const others = found.uid === process.getuid?.() ? 0o077 : 0o007;
   if ((found.mode & others) === 0) return pass(`${file} is closed to others on this machine`);

@@ -98,9 +98,11 @@ function planLines(
       ? 'about'
       : 'at least';
   const end =
-    finishingAt === undefined || finishingAt <= now
-      ? 'can all be sent now'
-      : `done at about ${moment(finishingAt)}`;
+    about === 'at least'
+      ? 'more where a day has more than 250 pages, as the first days will tell'
+      : finishingAt === undefined || finishingAt <= now
+        ? 'can all be sent now'
+        : `done at about ${moment(finishingAt)}`;
   return [
     `${name}: ${counted(plan.days.length, 'day')} to load of ${plainDayRange(plan.range)}; ${counted(plan.alreadyFinal, 'day')} already final`,
     ...(plan.readToday === 0

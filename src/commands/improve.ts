@@ -10,7 +10,7 @@ import { publishStep } from '../schedule/steps/publish.js';
 import { openHistory } from '../warehouse/history.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
 import { PLATFORM_ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
-import { planLines } from './plan-lines.js';
+import { planLines, whyNoJob } from './plan-lines.js';
 import type { Act, Runtime } from './runtime.js';
 import { reportFaults } from './step-faults.js';
 import { withSteps } from './with-steps.js';
@@ -26,7 +26,7 @@ export function declareImprove(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('improve')))
     .summary('show which pages deserve an agent, and why; with --apply, create the jobs')
     .description(
-      'Chooses the pages with the most sustained reading by people and AI, and says why. Creates nothing, unless --apply is given: then each page gets one job, recorded before it is sent and never sent twice.',
+      'Chooses the pages with the most sustained reading by people and AI, and says why. Creates nothing, unless --apply is given: then each page gets one job, recorded before it is sent and never sent twice by itself.',
     )
     .option('--apply', 'create the jobs')
     .option('--verbose', 'show the exact prompts')
@@ -82,9 +82,11 @@ function apply(options: ImproveOptions, runtime: Runtime): Promise<ExitCode> {
     const runner = new StepRunner(context);
     const improved = await runner.step('improve', () => improveStep(context, true));
     await runner.step('publish', () => publishStep(context, runner.changed));
-    for (const { project, submitted, interrupted } of improved ?? []) {
+    for (const { project, plan, submitted, interrupted } of improved ?? []) {
       const created = submitted.filter((job) => job.remote_id !== null).length;
-      runtime.output.data(`${project.name ?? project.id}: ${counted(created, 'job')} created`);
+      runtime.output.data(
+        `${project.name ?? project.id}: ${counted(created, 'job')} created${created === 0 ? whyNoJob(plan) : ''}`,
+      );
       for (const { id, state } of interrupted)
         runtime.output.data(
           `  ${state === 'unconfirmed' ? `job ${id}` : `a message to job ${id}`} is unconfirmed: an earlier run ended before its reply. See: readership jobs show ${id}`,

@@ -41,7 +41,8 @@ async function init({ workingDirectory, output }: Runtime): Promise<ExitCode> {
       `Wrote ${CONFIG_FILE} and .env.example. Next:`,
       `  1. Set baseUrl and the project's id in ${CONFIG_FILE}.`,
       '  2. Copy .env.example to .env, and put your API key into it.',
-      '  3. readership export',
+      '  3. readership export --plan   (what it will cost; sends nothing)',
+      '  4. readership export',
     ].join('\n'),
   );
   return 0;

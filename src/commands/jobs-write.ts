@@ -110,6 +110,7 @@ export function messageJob(
     await planMessage(context.warehouse, job, { origin: 'typed', prompt: text, now: context.now() });
     const { stopped } = await submitWaiting(context, project, 'messages');
     if (stopped !== undefined) throw errorOf(stopped);
+    runtime.output.note(`The message was sent to job ${id}.`);
   });
 }
 

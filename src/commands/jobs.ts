@@ -60,7 +60,7 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
     .action((options: PollOptions) => act((runtime) => pollNow(options, runtime)));
   withWorkspaceOptions(jobs.command('message'))
     .description(
-      'Send a follow-up message to a job, which reopens it. Recorded before it is sent, and never sent twice.',
+      'Send a follow-up message to a job, which reopens it. Recorded before it is sent, and never sent twice by itself.',
     )
     .argument('<id>', 'number of the job', jobNumber)
     .argument('<text>', 'what the agent is to do now')

@@ -1,3 +1,4 @@
+import { subDays } from 'date-fns';
 import { stat } from 'node:fs/promises';
 import { type Job, readJobs } from '../agents/ledger.js';
 import { type Message, readMessages } from '../agents/message-ledger.js';
@@ -15,6 +16,9 @@ import type { Reader } from '../warehouse/query.js';
 import type { ProjectStatus } from './project-status.js';
 import { resendCommand } from './mail-lines.js';
 import type { Workspace } from './workspace.js';
+
+/** For so long a mail whose fate is unknown asks for a person: after that, later mails have told the same or more. */
+const ASKED_ABOUT_DAYS = 14;
 
 /** What is not of one project's history, as `status --json` writes it. */
 export interface OperationsStatus {
@@ -37,7 +41,10 @@ export async function readOperations(
   const states: Record<string, number> = {};
   for (const { state } of jobs) states[state] = (states[state] ?? 0) + 1;
   const messages = (await Promise.all(projects.map(({ id }) => readMessages(reader, id)))).flat();
-  const unknown = (await readDeliveries(reader)).filter(({ state }) => state === 'unknown');
+  const since = subDays(now, ASKED_ABOUT_DAYS);
+  const unknown = (await readDeliveries(reader)).filter(
+    ({ state, tried_at: at }) => state === 'unknown' && at >= since,
+  );
   return {
     publishedAt: (await stat(historyFile)).mtime,
     diskFreeBytes: await freeDisk(dataDir),

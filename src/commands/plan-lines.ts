@@ -48,6 +48,10 @@ export function planLines({ name, plan, rules, width, promptOf }: PlanView): str
   return lines;
 }
 
+/** What to say after “no new job”, where the week's bound is why. */
+export const whyNoJob = ({ plannedThisWeek }: ImprovePlan): string =>
+  plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} got one this week` : '';
+
 const indentedTable = (...[columns, rows, width]: Parameters<typeof alignedLines>): string[] =>
   alignedLines(columns, rows, width - 2).map((line) => `  ${line}`);
 

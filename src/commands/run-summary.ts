@@ -11,6 +11,7 @@ import type { LoopOutcome } from '../schedule/loop.js';
 import type { ProjectImprovement } from '../schedule/steps/improve.js';
 import type { ExportCost } from './export-progress.js';
 import { loadedLines } from './export-summary.js';
+import { whyNoJob } from './plan-lines.js';
 import { jobLines } from './job-lines.js';
 import { mailLines } from './mail-lines.js';
 import type { Runtime } from './runtime.js';
@@ -86,8 +87,7 @@ function improvedLine({ project, plan, submitted }: ProjectImprovement, mode: 'p
   if (mode === 'plan')
     return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`;
   if (submitted.length > 0) return `${name}: ${counted(submitted.length, 'job')} sent`;
-  const why = plan.plannedThisWeek > 0 ? `: ${counted(plan.plannedThisWeek, 'page')} got one this week` : '';
-  return `${name}: no new job${why}`;
+  return `${name}: no new job${whyNoJob(plan)}`;
 }
 
 function examples(

@@ -18,7 +18,7 @@ export function declareSandbox(program: Command, act: Act): void {
     .description(
       'Serves the whole documented interface on this machine, with realistic traffic and agents that finish within seconds, until interrupted. It remembers its jobs in data/sandbox/sandbox.json.',
     )
-    .option('--port <number>', 'port to listen on', wholeNumber, 4010)
+    .option('--port <number>', 'port to listen on', portNumber, 4010)
     .option(
       '--views-per-hour <number>',
       'refuse more page-view requests an hour with 429 (default: unlimited)',
@@ -75,6 +75,12 @@ What was asked of it: ${baseUrl}/_sandbox/requests and ${baseUrl}/_sandbox/jobs
 Faults on demand: PUT a list to ${baseUrl}/_sandbox/faults, such as [{"on": "views", "kind": "status", "status": 500}]
 
 Ctrl-C ends it.`;
+
+function portNumber(text: string): number {
+  const port = wholeNumber(text);
+  if (port > 65_535) throw new InvalidArgumentError('A port is a number up to 65535.');
+  return port;
+}
 
 function wholeNumber(text: string): number {
   if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('Write a whole number.');

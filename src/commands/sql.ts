@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { Option } from 'commander';
 import { join, resolve } from 'node:path';
 import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
+import { counted } from '../format/numbers.js';
 import { ask } from '../sql/answer.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
 import { runPrompt } from '../sql/prompt.js';
@@ -107,6 +108,10 @@ async function answerWithin(
       if (answer === undefined) throw new ConfigurationError('There is no SQL statement in the query.');
       const chosen = format ?? (output.isTerminal && target === undefined ? 'table' : 'csv');
       const { colors, width } = output;
+      if (answer.unseen > 0)
+        output.note(
+          `Of ${counted(answer.unseen + 1, 'answer')}, this is the last: ask one question at a time to see them all.`,
+        );
       const whole = { colors, width: Infinity, maxRows: Infinity };
       const style = target === undefined ? { colors, width, maxRows: MAX_TABLE_ROWS } : whole;
       await writeText(formatAnswer(answer, chosen, style), target, output);

@@ -3,7 +3,7 @@ import type { StepContext } from './context.js';
 import { mailAlerts } from './alerts.js';
 import { ping } from './ping.js';
 import { isUnpublished } from './due-steps.js';
-import { type LastRun, readLastRuns, type StepName } from './runs.js';
+import { readLastRuns, type StepName } from './runs.js';
 import { type StepFault, StepRunner } from './step-runner.js';
 import { exportStep, type ProjectExport } from './steps/export.js';
 import { improveStep, type ProjectImprovement } from './steps/improve.js';
@@ -43,9 +43,7 @@ export async function runLoop(context: StepContext, options: LoopOptions): Promi
   const heldBack = heldBackBy(improved, context.projects);
   const polled = await run.step('poll', () => pollStep(context, { waitMs: options.waitMs, heldBack }));
   const reported = await run.step('report', () => reportStep(context));
-  // Readers of the published history are to see that a step has begun to fail, or no longer does.
-  const isNews = failing(before) !== failing(await readLastRuns(warehouse, now()));
-  const changed = run.changed || isNews || isUnpublished(before);
+  const changed = run.changed || isUnpublished(before);
   await run.step('publish', () => publishStep(context, changed));
   await mailAlerts(context);
   return {
@@ -56,9 +54,6 @@ export async function runLoop(context: StepContext, options: LoopOptions): Promi
     faults: run.faults,
   };
 }
-
-const failing = (runs: readonly LastRun[]): string =>
-  runs.flatMap(({ step, outcome }) => (outcome === 'failed' ? step : [])).join();
 
 /** Projects that improving met a fault in: nothing more is created for them in this run. */
 const heldBackBy = (

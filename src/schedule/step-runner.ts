@@ -5,7 +5,7 @@ import { PausedError } from '../api/errors/paused-error.js';
 import { TryLaterError } from '../api/errors/try-later-error.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import type { StepContext, StepResult } from './context.js';
-import { recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
+import { readLastRuns, recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
 
 /** A fault that a step met, and what it meant for the step. */
 export interface StepFault {
@@ -17,6 +17,7 @@ export interface StepFault {
 /** Runs steps one after another, each recorded in the ledger of runs. */
 export class StepRunner {
   readonly faults: StepFault[] = [];
+  /** Whether readers have something new to see: what a step stored, or that it has begun to fail, or no longer does. */
   changed = false;
   readonly #run = randomUUID();
 
@@ -34,20 +35,27 @@ export class StepRunner {
     const { warehouse, now, signal, observer } = this.context;
     if (!this.isToDo(name)) return undefined;
     observer.onStepStart?.(name);
+    const wasFailing = await this.#isFailing(name);
     await recordStepStart(warehouse, this.#run, name, now());
     const attempted = await attempt(work);
     const { result } = attempted;
     // A step told to stop may have left the rest undone without a fault, so it is never taken for done.
     const fault: unknown = signal.aborted ? signal.reason : attempted.fault;
-    // A step that threw may have stored something before.
-    this.changed ||= result?.changed ?? true;
     const outcome: StepOutcome = fault === undefined ? 'done' : outcomeOf(fault, signal);
+    // A step that threw may have stored something before.
+    this.changed ||= (result?.changed ?? true) || wasFailing !== (outcome === 'failed');
     if (outcome !== 'done') this.faults.push({ step: name, outcome, error: fault });
     const summary = [result?.summary, fault === undefined ? [] : messageOf(fault)].flat().join('; ');
     const end = { outcome, summary, resume_at: resumeAt(fault, now()), now: now() };
     await recordStepEnd(warehouse, this.#run, name, end);
     observer.onStepEnd?.(name, end);
     return result?.detail;
+  }
+
+  async #isFailing(name: StepName): Promise<boolean> {
+    const { warehouse, now } = this.context;
+    const runs = await readLastRuns(warehouse, now());
+    return runs.some(({ step, outcome }) => step === name && outcome === 'failed');
   }
 }
 

@@ -3,6 +3,7 @@ import {
   type Json,
   JsonDuckDBValueConverter,
   type DuckDBResult,
+  ResultReturnType,
 } from '@duckdb/node-api';
 import { standingOf } from './standing.js';
 
@@ -18,6 +19,8 @@ export interface AnswerColumn {
 export interface Answer {
   readonly columns: readonly AnswerColumn[];
   readonly batches: AsyncIterable<readonly (readonly Json[])[]>;
+  /** Statements before it that had answers of their own, which nobody sees. */
+  readonly unseen: number;
 }
 
 const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL)/;
@@ -32,12 +35,17 @@ export async function ask(connection: DuckDBConnection, sql: string): Promise<An
   // The library fails on a text without a statement.
   if (standingOf(sql) === 'blank') return undefined;
   const statements = await connection.extractStatements(sql);
-  for (let index = 0; index < statements.count - 1; index++) await (await statements.prepare(index)).run();
+  let unseen = 0;
+  for (let index = 0; index < statements.count - 1; index++) {
+    const { returnType } = await (await statements.prepare(index)).run();
+    if (returnType === ResultReturnType.QUERY_RESULT) unseen += 1;
+  }
   const last = await statements.prepare(statements.count - 1);
-  return answerOf(await last.stream());
+  return answerOf(await last.stream(), unseen);
 }
 
-const answerOf = (result: DuckDBResult): Answer => ({
+const answerOf = (result: DuckDBResult, unseen: number): Answer => ({
+  unseen,
   columns: result.deduplicatedColumnNames().map((name, index) => {
     const type = result.columnType(index).toString();
     return { name, isNumeric: NUMERIC.test(type), isText: TEXT.test(type) };

@@ -106,6 +106,13 @@ describe('readership sql', () => {
     }
   });
 
+  it('of several questions: answers the last, and says that there were others', async () => {
+    const several = await sql(['SELECT 1 AS a; SELECT 2 AS b']);
+    expect(several).toMatchObject({ code: 0, stdout: 'b\n2\n' });
+    expect(several.stderr).toContain('Of 2 answers, this is the last');
+    expect(await answer(['CREATE TEMP MACRO two() AS 2; SELECT two() AS b'])).toBe('b\n2\n');
+  });
+
   it('keeps what is NULL, large, nested or a date as it is', async () => {
     const query =
       "SELECT NULL AS nothing, 9007199254740993 AS large, 12 AS small, 1.5::DECIMAL(9, 2) AS exact, [1, 2] AS list, DATE '2026-11-01' AS day, true AS yes";

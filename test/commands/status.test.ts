@@ -13,10 +13,14 @@ const statusSchema = z.object({
   needs: z.array(z.string()),
 });
 
+/** A mail of long ago, of which nobody asks any more. */
+const LONG_LOST =
+  "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2025-W40' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<0>' AS message_id, 1 AS attempts, TIMESTAMP '2025-10-06' AS tried_at";
+
 /** A mail, an alert, a job and a message of which nobody knows whether they arrived. */
 const LOST = [
-  "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<1>' AS message_id, 1 AS attempts, TIMESTAMP '2026-01-05' AS tried_at",
-  "INSERT INTO deliveries BY NAME SELECT 'alert' AS report, '-' AS project, 'export 2026-01-05T00:00:00.000Z' AS period, 'ops@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<2>' AS message_id, 1 AS attempts, TIMESTAMP '2026-01-05' AS tried_at",
+  "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<1>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at",
+  "INSERT INTO deliveries BY NAME SELECT 'alert' AS report, '-' AS project, 'export 2026-01-05T00:00:00.000Z' AS period, 'ops@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<2>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at",
   "INSERT INTO agent_jobs BY NAME SELECT 7 AS id, $project AS project, '/lost' AS path, 'unconfirmed' AS state, '' AS reason, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at, 0 AS polls",
   "INSERT INTO agent_messages BY NAME SELECT 3 AS id, 7 AS job, 'unconfirmed' AS state, 'typed' AS origin, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at",
 ];
@@ -40,16 +44,20 @@ it('status exits 1, and says what to do, while something needs a person; 0 when 
   expect(text.stdout).toMatch(/disk +\d+\.\d GB free/);
 
   // A failure is seen although it changed nothing else, and no longer when it is over.
-  await cli('wrong-key', 'run');
-  const failed = await status();
-  expect(failed.code).toBe(1);
-  expect(failed.needs).toContainEqual(expect.stringMatching(/^the last export failed: .+key/));
-  await cli(KEY, 'run');
-  expect(await status()).toMatchObject({ code: 0, needs: [] });
+  for (const command of ['run', 'export']) {
+    await cli('wrong-key', command);
+    const failed = await status();
+    expect(failed.code).toBe(1);
+    expect(failed.needs).toContainEqual(expect.stringMatching(/^the last export failed: .+key/));
+    await cli(KEY, command);
+    expect(await status()).toMatchObject({ code: 0, needs: [] });
+  }
 
   const warehouse = await liveWarehouse(liveFile(cwd));
   await warehouse.transaction(async (transaction) => {
-    for (const statement of LOST) await transaction.execute(statement, { project: sandbox.projectId });
+    await transaction.execute(LONG_LOST);
+    for (const statement of LOST)
+      await transaction.execute(statement, { project: sandbox.projectId, lost: new Date() });
   });
   await closeNow(warehouse);
   await cli(KEY, 'publish');
