@@ -11,7 +11,7 @@ import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli, startCli } from '../run-cli.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
-const STOPS = 100;
+const STOPS = Number(process.env['STOPS'] ?? 100);
 /** Each with a platform, a directory and a process of its own. */
 const SERVICES = 4;
 const DAYS = 40;
