@@ -55,7 +55,7 @@ await warehouse.transaction(async (transaction) => {
   await transaction.execute(readSql(import.meta.url, 'lake/fill.sql'), values);
 });
 await warehouse.transaction((transaction) =>
-  transaction.execute(readSql(import.meta.url, 'lake/day-loads.sql')),
+  transaction.execute(readSql(import.meta.url, 'day-loads.sql')),
 );
 await warehouse.exclusive((connection) => connection.run('CHECKPOINT'));
 

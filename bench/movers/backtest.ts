@@ -8,7 +8,7 @@ import { Transaction } from '../../src/warehouse/warehouse.js';
 import { type SimulatedSite, simulateSite, WEEK_START } from './simulate.js';
 
 const RANKINGS = readSql(import.meta.url, 'rankings.sql');
-const DAY_LOADS = readSql(import.meta.url, 'day-loads.sql');
+const DAY_LOADS = readSql(import.meta.url, '../day-loads.sql');
 const WAYS = ['movers', 'percent change', 'absolute change', 'Poisson z'] as const;
 
 /** How well a way of ranking finds what truly moved. */

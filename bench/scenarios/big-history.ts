@@ -9,7 +9,7 @@ import { readSql } from '../../src/warehouse/query.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 
 const FILL = readSql(import.meta.url, 'fill-history.sql');
-const FILL_DAY_LOADS = readSql(import.meta.url, '../movers/day-loads.sql');
+const FILL_DAY_LOADS = readSql(import.meta.url, '../day-loads.sql');
 const PATHS = 5_000;
 export const FIRST = day('2015-01-01');
 

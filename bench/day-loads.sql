@@ -1,4 +1,4 @@
--- Grain: one row per project and day of the simulated history.
+-- Grain: one row per project and simulated day, all of them loaded and settled.
 INSERT INTO day_loads BY NAME
 SELECT
   project,
@@ -6,9 +6,9 @@ SELECT
   'final' AS state,
   day + INTERVAL 4 DAY AS attempted_at,
   day + INTERVAL 4 DAY AS loaded_at,
-  sum(human)::BIGINT AS human,
-  sum(ai)::BIGINT AS ai,
-  sum(total)::BIGINT AS total,
+  sum(human) AS human,
+  sum(ai) AS ai,
+  sum(total) AS total,
   count(*) AS pages
 FROM page_views
-GROUP BY project, day
+GROUP BY ALL
