@@ -68,12 +68,17 @@ function alertsFor(recipient: string, faults: readonly Fault[], told: readonly D
       const text = `${what}It is tried again by itself. See: readership status, readership doctor`;
       return [{ period, fact: `${step} fails`, text }];
     }
-    const wasTold = told.some(
+    const first = told.find(
       (delivery) =>
         delivery.report === ALERT && delivery.period === period && delivery.recipient === recipient,
     );
+    if (first === undefined) return [];
     const text = `${step} failed from ${moment(since)} on, and works again since ${moment(overAt)}.`;
-    return wasTold ? [{ period: `${period} over`, fact: `${step} works again`, text }] : [];
+    const wasTold = first.state !== 'waiting' && first.tried_at < overAt;
+    // Where the news of a fault could not be delivered while it lasted, one mail tells both.
+    return wasTold
+      ? [{ period: `${period} over`, fact: `${step} works again`, text }]
+      : [{ period, fact: `${step} failed, and works again`, text }];
   });
 }
 
