@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { LockedError, messageOf, StorageError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
+import { exists } from '../files.js';
 import { openForWriting } from './instance.js';
 import { expectMigrated, migrate } from './migrate.js';
 import { isOfStorage, storageFailure } from './storage-failure.js';
@@ -64,12 +65,17 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
 
 async function openInstance(path: string, options: OpenOptions): Promise<DuckDBInstance> {
   const deadlineMs = performance.now() + options.maxWaitMs;
+  const isNew = !(await exists(path));
   let isTold = false;
   for (;;) {
     try {
       return await openForWriting(path);
     } catch (error) {
-      if (!isHeldElsewhere(error)) throw storageFailure(`open the database ${path}`, path, error);
+      if (!isHeldElsewhere(error)) {
+        // A beginning for which the disk had no room would be taken for a damaged database from then on.
+        if (isNew) await rm(path, { force: true }).catch(() => undefined);
+        throw storageFailure(`open the database ${path}`, path, error);
+      }
       if (performance.now() >= deadlineMs) throw await lockedError(path, options.maxWaitMs, error);
       if (!isTold) options.onHeld?.(await whoHolds(path));
       isTold = true;

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, type TestContext, vi } from 'vitest';
 import { SmallDisk } from '../small-disk.js';
@@ -7,6 +7,10 @@ import { daysAgo } from './workspace.js';
 
 // Each command is a process of its own, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 120_000 });
+
+const emptied = async (directory: string): Promise<void> => {
+  for (const name of await readdir(directory)) await rm(join(directory, name), { recursive: true });
+};
 
 const WRITING = [['export'], ['publish'], ['improve', '--apply'], ['run']];
 
@@ -51,4 +55,18 @@ describe('a disk that is full (skipped where none can be mounted)', () => {
       expect((await published()).equals(before)).toBe(false);
     },
   );
+
+  it('leaves no half of a database that could not be begun', async (context) => {
+    const { disk, run } = await siteOnSmallDisk(context);
+    for (const bytes of [4_096, 5_182, 9_000, 12_288, 40_000]) {
+      await disk.leaveRoom(bytes);
+      const { code, stderr } = await run('export');
+      expect(code).toBe(1);
+      expect(stderr).toContain('The disk is full');
+      await disk.makeRoom();
+      const again = await run('jobs', 'poll');
+      expect(again.code, again.stderr).toBe(0);
+      await emptied(disk.directory);
+    }
+  });
 });
