@@ -54,9 +54,7 @@ await warehouse.transaction(async (transaction) => {
   const values = { first: FIRST, days, projects: PROJECTS, paths: PATHS };
   await transaction.execute(readSql(import.meta.url, 'lake/fill.sql'), values);
 });
-await warehouse.transaction((transaction) =>
-  transaction.execute(readSql(import.meta.url, 'day-loads.sql')),
-);
+await warehouse.transaction((transaction) => transaction.execute(readSql(import.meta.url, 'day-loads.sql')));
 await warehouse.exclusive((connection) => connection.run('CHECKPOINT'));
 
 const bringUp = () =>
