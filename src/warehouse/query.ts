@@ -1,6 +1,7 @@
 import {
   DuckDBTimestampValue,
   type DuckDBConnection,
+  type DuckDBMaterializedResult,
   type DuckDBValue,
   type DuckDBValueConverter,
   type Json,
@@ -38,6 +39,16 @@ export async function queryRows<Row>(
   row: z.ZodType<Row>,
   parameters: Parameters = {},
 ): Promise<Row[]> {
+  const result = await runStatement(connection, sql, parameters);
+  return z.array(row).parse(await result.convertRowObjects(toPlain));
+}
+
+/** Runs one statement, with the parameters that it names. */
+export async function runStatement(
+  connection: DuckDBConnection,
+  sql: string,
+  parameters: Parameters,
+): Promise<DuckDBMaterializedResult> {
   const statement = await connection.prepare(sql);
   try {
     for (let index = 1; index <= statement.parameterCount; index++) {
@@ -46,8 +57,7 @@ export async function queryRows<Row>(
       if (value === undefined) throw new RangeError(`no value for parameter $${name}`);
       statement.bindValue(index, toDuckDB(value));
     }
-    const result = await statement.runAndReadAll();
-    return z.array(row).parse(result.convertRowObjects(toPlain));
+    return await statement.run();
   } finally {
     statement.destroySync();
   }

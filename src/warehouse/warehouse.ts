@@ -1,9 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import pLimit from 'p-limit';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { messageOf, type StorageError } from '../errors.js';
 import { inTransaction } from './in-transaction.js';
-import { type Parameters, queryRows, type Reader } from './query.js';
+import { type Parameters, queryRows, type Reader, runStatement } from './query.js';
 import { isOfStorage, storageFailure } from './storage-failure.js';
 
 /**
@@ -94,8 +94,6 @@ export class Warehouse implements Reader {
 /** After such an error DuckDB takes nothing more. Others may be of another file, such as a publication. */
 const isFatal = (error: unknown): boolean => messageOf(error).startsWith('FATAL Error');
 
-const unread = z.unknown();
-
 /** A transaction under way: see `Warehouse.transaction`. */
 export class Transaction implements Reader {
   constructor(readonly connection: DuckDBConnection) {}
@@ -105,7 +103,7 @@ export class Transaction implements Reader {
   }
 
   /** Runs a statement whose rows nobody needs. */
-  async execute(sql: string, parameters?: Parameters): Promise<void> {
-    await queryRows(this.connection, sql, unread, parameters);
+  async execute(sql: string, parameters: Parameters = {}): Promise<void> {
+    await runStatement(this.connection, sql, parameters);
   }
 }
