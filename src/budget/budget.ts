@@ -90,13 +90,13 @@ export class RequestBudget implements Pace {
   }
 
   readonly before = (priority: Priority, signal?: AbortSignal): Promise<void> =>
-    this.#inTurn(() => this.#wait((now) => this.#nextTurn(priority, now), signal));
+    this.#inTurn(() => this.#wait(priority, (now) => this.#nextTurn(priority, now), signal));
 
   readonly hasRoom = (requests: number, priority: Priority): Promise<boolean> =>
     this.#inTurn(async () => (await this.#free(priority, this.#options.now())) >= requests);
 
   readonly room = (requests: number, priority: Priority, signal?: AbortSignal): Promise<void> =>
-    this.#inTurn(() => this.#wait((now) => this.#roomAt(requests, priority, now), signal));
+    this.#inTurn(() => this.#wait(priority, (now) => this.#roomAt(requests, priority, now), signal));
 
   /** Whoever takes a turn next finds the refusal recorded, however many were waiting for theirs. */
   readonly refused = (retryAfterMs: number | undefined): Promise<void> => {
@@ -110,13 +110,17 @@ export class RequestBudget implements Pace {
   }
 
   /** Waits until `attempt` says that it is time, or throws when that is too far off. */
-  async #wait(attempt: (now: Date) => Promise<Date>, signal: AbortSignal | undefined): Promise<void> {
+  async #wait(
+    priority: Priority,
+    attempt: (now: Date) => Promise<Date>,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     for (;;) {
       signal?.throwIfAborted();
       const now = this.#options.now();
       const until = await attempt(now);
       if (until <= now) return;
-      await this.#waitUntil(until, now, signal);
+      await this.#waitUntil(until, now, priority, signal);
     }
   }
 
@@ -220,13 +224,18 @@ export class RequestBudget implements Pace {
     if (!isBurst) this.#blocks.clear();
   }
 
-  async #waitUntil(until: Date, now: Date, signal: AbortSignal | undefined): Promise<void> {
-    const { limit, maxWaitMs, onWait, sleep = sleepFor } = this.#options;
+  async #waitUntil(
+    until: Date,
+    now: Date,
+    priority: Priority,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    const { limit, reserve, maxWaitMs, onWait, sleep = sleepFor } = this.#options;
     const waitMs = until.getTime() - now.getTime();
     const why =
       this.#pausedUntil !== undefined && this.#pausedUntil >= until
         ? 'The server asked not to be asked for a while.'
-        : `The budget of ${limit} requests an hour is spent.`;
+        : `The budget of ${limit} requests an hour is spent${priority === 'backfill' && reserve > 0 ? `, but for ${reserve} kept for the latest days` : ''}.`;
     if (waitMs > maxWaitMs) throw new PausedError(why, until);
     onWait?.(until, why);
     await sleep(waitMs, signal);

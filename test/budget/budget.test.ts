@@ -129,6 +129,9 @@ describe('the reserve', () => {
   test('is kept from the backfill and there for the night', async () => {
     const budget = budgetOn(await liveWarehouse(), sleepingClock(), { reserve: 17, maxWaitMs: 0 });
     expect(await takeAll(budget, 'backfill')).toBe(83);
+    expect((await faultOf(budget.before('backfill'))).message).toMatch(
+      /^The budget of 100 requests an hour is spent, but for 17 kept for the latest days\. The next/,
+    );
     expect(await takeAll(budget, 'urgent')).toBe(17);
   });
 

@@ -237,6 +237,13 @@ describe('days of many requests', () => {
     expect(outcome).toBeInstanceOf(PausedError);
     expect(await world.loadedDays()).toEqual(new Map());
   });
+
+  test('that take more than an hour’s budget are loaded where an export may wait for the next', async () => {
+    const world = await openWorld({ maxWait: '2h', days: 6, pages: 26_000 });
+    expect(await world.exportOnce('closed')).toBe('done');
+    expect((await world.loadedDays()).size).toBe(6);
+    expect(world.platform.busiestHour()).toBeLessThanOrEqual(100);
+  });
 });
 
 describe('a recent past that changed more than an hour allows to find out and to read again', () => {

@@ -119,8 +119,9 @@ describe('the weekly report', () => {
       DELETE FROM day_loads WHERE day IN ('2026-11-10', '2026-11-11');
       DELETE FROM page_views WHERE day IN ('2026-11-10', '2026-11-11');
       UPDATE day_loads SET state = 'provisional' WHERE day = '2026-11-15'`);
-    const { html, model } = await weekly(history);
+    const { html, model, subject } = await weekly(history);
     const text = textOf(html);
+    expect(subject).toBe('Acme Docs, 9 – 15 Nov 2026: 250 human views, 125 AI views (5 of 7 days)');
     expect(text).toContain('Tue 10 – Wed 11 Nov are not loaded: all numbers are of 5 loaded days');
     expect(text).toContain('Sun 15 Nov is provisional: numbers may still change.');
     expect(text).toContain('Human views 250 AI views 125');
