@@ -31,7 +31,7 @@ export function declareRun(program: Command, act: Act): void {
       `
 Examples:
   readership run --sandbox          see it all work, without an account
-  readership run                    once a night, from cron
+  readership run                    once an hour, from cron
   readership run --wait 10m         and stay until the agents are done
   readership run --shard 2/8        on the second of eight machines: docs/scale.md
 ${ENVIRONMENT_HELP}`,
