@@ -20,10 +20,13 @@ export function declareAudit(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('audit')))
     .summary('verify the stored history against the platform, with as few requests as possible')
     .description(
-      'Holds the final days against the totals of the platform: one request for a whole history without gaps, and about one for each halving to find a day that differs. It compares sums, so a change that keeps the totals of its day passes; --deep reads every day whole. Exits 1 when something differs and was not repaired.',
+      'Holds the final days against the totals of the platform: one request for a whole history without gaps, and about one for each halving to find a day that differs. It compares sums, so a change that keeps the totals of its day passes; --deep reads every day whole; it begins anew each time, and holds the database until it is over. Exits 1 when something differs and was not repaired.',
     )
     .option('--repair', 'load again what differs')
-    .option('--deep', 'read every day whole: as many requests as a backfill')
+    .option(
+      '--deep',
+      'read every day whole: as many requests as a backfill, waiting for the budget as long as that takes',
+    )
     .addHelpText(
       'after',
       `
@@ -37,7 +40,7 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
 
 function audit(options: AuditCommandOptions, runtime: Runtime): Promise<ExitCode> {
   const { repair = false, deep = false } = options;
-  return withSteps('audit', options, runtime, async (context, _, progress) => {
+  return withSteps('audit', { ...options, waits: deep }, runtime, async (context, _, progress) => {
     const runner = new StepRunner(context);
     const audits = await runner.step('audit', () => auditStep(context, { repair, deep }));
     progress.end();

@@ -19,7 +19,7 @@ import { openWarehouse } from '../warehouse/open.js';
 import { refuseToForget } from '../warehouse/restore.js';
 import { type Budgets, openBudgets } from './budgets.js';
 import type { Runtime } from './runtime.js';
-import { connect, type Connection, unwaiting, type Workspace } from './workspace.js';
+import { connect, type Connection, waitingAtMost, type Workspace } from './workspace.js';
 
 /** What one check came to; the words of anything but `pass` say what to do. */
 export interface Finding {
@@ -155,7 +155,7 @@ async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Pro
       return without(warn(`There is none yet. Load the history: readership export, or readership run`));
     const options = { command: 'readership doctor', now, signal, maxWaitMs: 0, mustBeMigrated: true };
     const warehouse = await openWarehouse(liveFile, options);
-    const budgets = await openBudgets(warehouse, unwaiting(workspace).settings, now, () => undefined);
+    const budgets = await openBudgets(warehouse, waitingAtMost(0, workspace).settings, now, () => undefined);
     const close = async () => {
       await budgets.close();
       await warehouse.close();

@@ -36,14 +36,16 @@ function detailLines(
   results: readonly DayResult[],
 ): string[] {
   const inState = (state: LoadedDay['state']) => loaded.filter((result) => result.state === state).length;
-  const again = loaded.filter((result) => result.outcome !== 'added');
+  const again = loaded.filter(({ outcome }) => outcome === 'unchanged' || outcome === 'restated');
   const restated = again.filter((result) => result.outcome === 'restated').length;
+  const forgotten = loaded.filter((result) => result.outcome === 'forgotten').length;
   const failed = results.length - loaded.length;
   const facts = [
     alreadyFinal > 0 && `${counted(alreadyFinal, 'day')} already final, not asked for again`,
     readToday > 0 && `${counted(readToday, 'day')} read today already, and again tomorrow`,
     again.length > 0 &&
       `${counted(again.length, 'day')} read again, ${restated === 0 ? 'unchanged' : `${restated} restated`}`,
+    forgotten > 0 && forgottenLine(forgotten),
     inState('final') > 0 && `${inState('final')} now final`,
     inState('provisional') > 0 &&
       `${inState('provisional')} provisional: they may still change, and are read again`,
@@ -53,6 +55,9 @@ function detailLines(
   return facts.filter((fact) => fact !== false).map((fact) => `  ${fact}`);
 }
 
+const forgottenLine = (days: number): string =>
+  `${counted(days, 'day')} the platform no longer has; what is stored of them stays`;
+
 function checkLines(check: Check | undefined): string[] {
   if (check === undefined || check.days === 0 || check.repaired.stopped !== undefined) return [];
   const found = check.differing.length;
@@ -60,9 +65,7 @@ function checkLines(check: Check | undefined): string[] {
   return [
     `  the last ${counted(check.days, 'final day')} checked against the platform: ` +
       (found + forgotten === 0 ? 'all as stored' : `${counted(found, 'day')} differed and were loaded again`),
-    ...(forgotten === 0
-      ? []
-      : [`  ${counted(forgotten, 'day')} the platform no longer has; what is stored of them stays`]),
+    ...(forgotten === 0 ? [] : [`  ${forgottenLine(forgotten)}`]),
   ];
 }
 

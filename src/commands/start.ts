@@ -9,7 +9,13 @@ import { ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 import type { Act, Runtime } from './runtime.js';
 import { logging } from './service-log.js';
 import { withLiveDatabase } from './with-steps.js';
-import { readWorkspace, transportOf, unwaiting, type Workspace, type WorkspaceOptions } from './workspace.js';
+import {
+  readWorkspace,
+  transportOf,
+  waitingAtMost,
+  type Workspace,
+  type WorkspaceOptions,
+} from './workspace.js';
 
 export function declareStart(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('start'))
@@ -59,7 +65,7 @@ interface Service {
 /** What the service works on. Throws a `ConfigurationError` now, rather than every night. */
 export async function openService(options: WorkspaceOptions, runtime: Runtime): Promise<Service> {
   // A step never sits waiting for the budget: a later tick goes on.
-  const workspace = unwaiting(await readWorkspace(options, runtime));
+  const workspace = waitingAtMost(0, await readWorkspace(options, runtime));
   checkSecrets(workspace);
   return { workspace, log: openLog(runtime.output), since: runtime.now() };
 }

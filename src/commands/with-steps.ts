@@ -10,7 +10,14 @@ import { ExportProgress } from './export-progress.js';
 import type { Output } from '../terminal/output.js';
 import { retryNotes } from '../terminal/retry-notes.js';
 import type { Runtime } from './runtime.js';
-import { connect, readWorkspace, transportOf, type Workspace, type WorkspaceOptions } from './workspace.js';
+import {
+  connect,
+  readWorkspace,
+  transportOf,
+  waitingAtMost,
+  type Workspace,
+  type WorkspaceOptions,
+} from './workspace.js';
 
 /** How long a command waits for another process to let go of the live database. */
 const MAX_LOCK_WAIT_MS = 30_000;
@@ -21,14 +28,18 @@ type StepWork<Result> = (
   progress: ExportProgress,
 ) => Promise<Result>;
 
-/** Runs `work` with everything that steps need, and lets go of it all again, however it ends. */
+/**
+ * Runs `work` with everything that steps need, and lets go of it all again, however it ends. One that `waits` does so for the
+ * budget as long as it takes.
+ */
 export async function withSteps<Result>(
   command: string,
-  options: WorkspaceOptions,
+  { waits = false, ...options }: WorkspaceOptions & { readonly waits?: boolean },
   runtime: Runtime,
   work: StepWork<Result>,
 ): Promise<Result> {
-  const workspace = await readWorkspace(options, runtime);
+  const configured = await readWorkspace(options, runtime);
+  const workspace = waits ? waitingAtMost(Infinity, configured) : configured;
   const progress = new ExportProgress(runtime.output);
   const listener = showing(progress, runtime.output);
   const onHeld = (who: string) => {

@@ -82,10 +82,10 @@ async function readConfiguration(
   return configuration;
 }
 
-/** Where a request that would have to wait for the budget fails at once instead. */
-export const unwaiting = (workspace: Workspace): Workspace => {
+/** Where a request waits for the budget that long at most, whatever the configuration says. */
+export const waitingAtMost = (maxWaitMs: number, workspace: Workspace): Workspace => {
   const { settings } = workspace;
-  return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: 0 } } };
+  return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: maxWaitMs } } };
 };
 
 /** The interface of each project. `close` ends connections, and the embedded sandbox where that was started. */

@@ -1,8 +1,9 @@
 import type { Day } from '../day.js';
 import { countChangedPages, equalCounts } from './counts.js';
-import { readDayLedger, readStoredDay } from './ledger.js';
+import { readDayLedger, readStoredDay, recordFailedDay } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import {
+  DIFFERS,
   findDamagedDays,
   listDifferingDays,
   planAgain,
@@ -44,7 +45,7 @@ export async function auditHistory(task: LoadTask, options: AuditOptions): Promi
   const forgotten = found.filter(isForgotten);
   const byTotals = found.filter((day) => !isForgotten(day)).map(({ day }) => day);
   const byPages = options.deep
-    ? await findDifferingPages(task, settled, new Set(found.map(({ day }) => day)))
+    ? await findDifferingPages(task, settled, new Set(found.map(({ day }) => day)), options.repair)
     : [];
   await recordVerification(task, settled, found.length + byPages.length);
   const audit = { days: settled.length, differing: [...byTotals, ...byPages].sort(), forgotten, damaged };
@@ -54,11 +55,12 @@ export async function auditHistory(task: LoadTask, options: AuditOptions): Promi
   return { ...audit, repaired: await loadDays(task, planAgain(ledger, toLoad, 'backfill')) };
 }
 
-/** Days that keep their totals and yet differ in a page: seen only by reading them whole. */
+/** Days that keep their totals and yet differ in a page: seen only by reading them whole. To be repaired, each is listed as failed at once. */
 async function findDifferingPages(
-  { warehouse, client, project, signal }: LoadTask,
+  { warehouse, client, project, now, signal }: LoadTask,
   settled: readonly StoredTotals[],
   known: ReadonlySet<Day>,
+  isToBeRepaired: boolean,
 ): Promise<Day[]> {
   const differing: Day[] = [];
   for (const { day } of settled) {
@@ -66,8 +68,10 @@ async function findDifferingPages(
     const walked = await walkDay(client, day, { isSettled: true, signal, priority: 'backfill' });
     const stored = await readStoredDay(warehouse, { project, day });
     if (walked === 'unchanged' || stored === undefined) continue;
-    if (!equalCounts(walked.totals, stored.totals) || countChangedPages(stored.rows, walked.rows) > 0)
-      differing.push(day);
+    if (equalCounts(walked.totals, stored.totals) && countChangedPages(stored.rows, walked.rows) === 0)
+      continue;
+    differing.push(day);
+    if (isToBeRepaired) await recordFailedDay(warehouse, { project, day, now: now() }, DIFFERS);
   }
   return differing;
 }

@@ -7,6 +7,7 @@ import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/q
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
 import { countChangedPages, equalCounts } from './counts.js';
 import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
+import { isForgotten } from './verify.js';
 import type { DayViews, WalkedDay } from './walk.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
@@ -14,12 +15,15 @@ const RECORD_LOAD = statement('record-load');
 const RECORD_FAILURE = statement('record-failure');
 const RECORD_FIRST_FAILURE = statement('record-first-failure');
 const RECORD_RESTATEMENT = statement('record-restatement');
+const RECORD_FORGOTTEN = statement('record-forgotten');
 const RECORD_UNCHANGED = statement('record-unchanged');
 const DAY_LEDGER = statement('day-ledger');
 const STORED_DAY = statement('stored-day');
 const STORED_PAGES = statement('stored-pages');
 const DELETE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day = $day::DATE';
 const DELETE_LOAD = 'DELETE FROM day_loads WHERE project = $project AND day = $day::DATE';
+
+const FORGOTTEN = 'the platform no longer has it; what was stored of it before stays';
 
 const EPOCH = toDay('1970-01-01');
 
@@ -64,12 +68,13 @@ interface DayAt {
   readonly now: Date;
 }
 
-/** What storing a day did: its first rows, the same as were there, or other ones. */
-export type StoreOutcome = 'added' | 'unchanged' | 'restated';
+/** What storing a day did: its first rows, the same as were there, other ones, or none, for the platform has no more. */
+export type StoreOutcome = 'added' | 'unchanged' | 'restated' | 'forgotten';
 
 /**
  * Stores a walked day in place of whatever was stored for it, in one transaction with its ledger row, and with a
- * restatement when an earlier load had read other numbers.
+ * restatement when an earlier load had read other numbers. A settled day of which the platform no longer has anything is
+ * never replaced by nothing.
  */
 export function storeDay(
   warehouse: Warehouse,
@@ -89,6 +94,10 @@ export function storeDay(
   return warehouse.transaction(async (transaction) => {
     const [known] = await transaction.query(STORED_DAY, knownRow, load);
     const change = await compareWithStored(transaction, load, known, walked);
+    if (change.outcome === 'forgotten') {
+      await transaction.execute(RECORD_FORGOTTEN, { ...load, failure: FORGOTTEN });
+      return change.outcome;
+    }
     if (change.outcome === 'restated')
       await transaction.execute(RECORD_RESTATEMENT, { ...load, pages_changed: change.pages });
     // Rows and their ledger row come and go together, so of an unknown day there is nothing to remove.
@@ -116,11 +125,13 @@ export function recordFailedDay(warehouse: Warehouse, at: DayAt, failure: string
 
 async function compareWithStored(
   reader: Reader,
-  at: DayAt,
+  at: DayAt & { readonly state: DayState },
   known: z.infer<typeof knownRow> | undefined,
   { totals, rows }: WalkedDay,
 ): Promise<{ outcome: StoreOutcome; pages: number }> {
   if (known?.is_stored !== true) return { outcome: 'added', pages: rows.length };
+  if (at.state !== 'provisional' && isForgotten({ day: at.day, stored: known, platform: totals }))
+    return { outcome: 'forgotten', pages: 0 };
   const stored = await readPages(reader, at, known);
   const pages = countChangedPages(stored.rows, rows);
   return { outcome: pages === 0 && equalCounts(stored.totals, totals) ? 'unchanged' : 'restated', pages };

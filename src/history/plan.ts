@@ -66,7 +66,8 @@ export const DUE_ORDER: readonly PlannedDay['due'][] = [
 
 /**
  * The days of `range` that are due: yesterday first, then those that may have changed or went wrong, then the holes,
- * each newest first, so that a long backfill never keeps the latest days waiting.
+ * each newest first, so that a long backfill never keeps the latest days waiting. Days that failed today already come
+ * last: a stretch of days that always fail would keep all others waiting.
  *
  * While there are holes to fill, days that may change, or moved while they were read, are read once a day (UTC): a
  * backfill that goes on every few minutes would spend its budget on them.
@@ -80,13 +81,17 @@ export function planExport(ledger: DayLedger, range: DayRange, now: Date): Expor
     .flatMap((day) => planDay(day, ledger.get(day), { now, yesterday, hasHoles, expected: pages }))
     .sort(
       (left, right) =>
-        DUE_ORDER.indexOf(left.due) - DUE_ORDER.indexOf(right.due) || daysBetween(left.day, right.day),
+        Number(failedToday(left)) - Number(failedToday(right)) ||
+        DUE_ORDER.indexOf(left.due) - DUE_ORDER.indexOf(right.due) ||
+        daysBetween(left.day, right.day),
     );
   const alreadyFinal = all.filter((day) => ledger.get(day)?.state === 'final').length;
   const readToday = all.length - days.length - alreadyFinal;
   const requests = days.reduce((sum, day) => sum + day.requests, 0);
   return { range, days, alreadyFinal, readToday, requests };
 }
+
+const failedToday = ({ due, priority }: PlannedDay): boolean => due === 'failed' && priority === 'backfill';
 
 function planDay(
   day: Day,

@@ -11,7 +11,8 @@ const LAST_VERIFICATION = readSql(import.meta.url, 'statements/last-verification
 const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verification.sql');
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 
-const DIFFERS = 'the platform has other totals for it now; it is read again next time';
+/** Why a day that was found to differ is listed as failed. */
+export const DIFFERS = 'the platform has other numbers for it now; it is read again next time';
 
 /** How far back the nightly check looks. Older days are left to `audit`, which a person reads. */
 const RECENT_DAYS = 35;

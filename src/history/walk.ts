@@ -1,5 +1,6 @@
 import type { Client, ReadOptions } from '../api/client.js';
 import { EndlessWalkError } from '../api/errors/endless-walk-error.js';
+import { PausedError } from '../api/errors/paused-error.js';
 import { viewsPages } from '../api/pages.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
@@ -36,7 +37,7 @@ export interface WalkOptions extends ReadOptions {
 
 /**
  * Reads a day until a walk adds up: equal totals on every page, their sum over the rows, no path twice. One that never
- * does is handed on as the best seen, `inconsistent`. A settled day that reads the same twice and still does not add
+ * does, or of which a further walk has to wait for the budget, is handed on as the best seen, `inconsistent`. A settled day that reads the same twice and still does not add
  * up is taken as it is, its difference `unattributed`: reading it a third time would not help.
  *
  * When the totals and the first page are those stored, the day is `unchanged`, and no further page is asked for.
@@ -50,8 +51,14 @@ export async function walkDay(
 ): Promise<WalkedDay | 'unchanged'> {
   const walks: Walk[] = [];
   while (walks.length < MAX_WALKS) {
-    const walk = await walkOnce(client, day, options, walks.length === 0 ? options.stored : undefined);
+    const walk = await walkOnce(client, day, options, walks.length === 0 ? options.stored : undefined).catch(
+      (error: unknown): 'paused' => {
+        if (walks.length > 0 && error instanceof PausedError) return 'paused';
+        throw error;
+      },
+    );
     if (walk === 'unchanged') return walk;
+    if (walk === 'paused') break;
     if (addsUp(walk)) return walked(walk, 'consistent');
     if (options.isSettled && walks.some((earlier) => isSameReading(earlier, walk)))
       return walked(walk, 'unattributed');

@@ -4,7 +4,7 @@ import { addDays, dayOf } from '../../src/day.js';
 import { readDayLedger } from '../../src/history/ledger.js';
 import { liveWarehouse, closeNow } from '../open-warehouse.js';
 import { rowsOf, servePlatform } from '../platform.js';
-import { runCli } from '../run-cli.js';
+import { runCli, startCli } from '../run-cli.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, workspaceOf } from './workspace.js';
 
 const DAYS = 12;
@@ -73,6 +73,18 @@ describe('readership export --plan', () => {
 });
 
 describe('a budget that is spent', () => {
+  it('is waited for by a deep audit, which begins anew each time, however long that takes', async () => {
+    const { platform, cwd, run } = await setUp({ requestsPerHour: 24 });
+    expect((await run('export')).code).toBe(75);
+    const sent = platform.seen.length;
+    const { child, until, result } = startCli(['audit', '--deep'], { cwd, env: { READERSHIP_API_KEY: KEY } });
+    await until(/The budget of 24 requests an hour is spent.*Waiting until/);
+    child.kill('SIGINT');
+    expect((await result).code).toBe(130);
+    expect(platform.seen.length).toBeLessThanOrEqual(24);
+    expect(platform.seen.length).toBeGreaterThanOrEqual(sent);
+  });
+
   it('ends an export with 75, says what is left and when to go on, and the next run goes on', async () => {
     const { platform, run, inLedger } = await setUp({ requestsPerHour: 24 });
     const first = await run('export');

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Client } from '../../src/api/client.js';
+import { ContractError } from '../../src/api/errors/contract-error.js';
 import { RefusedError } from '../../src/api/errors/refused-error.js';
-import { addDays, day } from '../../src/day.js';
+import { addDays, day, daysIn } from '../../src/day.js';
 import { openClient } from '../api/open-client.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
@@ -194,6 +195,20 @@ describe('a day that is read again', () => {
     ]);
   });
 
+  it('and has settled, and is empty now, keeps what was stored: the platform forgot it', async () => {
+    const { client } = scriptedViews([[{ rows: { '/a': [1, 2] } }], [{ rows: {} }]]);
+    const warehouse = await liveWarehouse();
+    await exportFrom({ warehouse, client, from: DAY, to: DAY });
+    const later = () => new Date('2026-12-24T12:00:00Z');
+    const { results } = await exportFrom({ warehouse, client, from: DAY, to: DAY, now: later });
+    expect(results).toMatchObject([{ day: DAY, outcome: 'forgotten', state: 'final' }]);
+    expect(await storedRows(warehouse, DAY)).toMatchObject([{ path: '/a', human: 1, ai: 2 }]);
+    expect(await storedDays(warehouse)).toMatchObject([{ day: DAY, state: 'final', total: 3, pages: 1 }]);
+    expect(await restatements(warehouse)).toEqual([]);
+    expect((await exportFrom({ warehouse, client, from: DAY, to: DAY, now: later })).results).toEqual([]);
+    await expectWhole(warehouse);
+  });
+
   it('leaves the same day of another project alone', async () => {
     const warehouse = await liveWarehouse();
     for (const [project, rows] of [
@@ -210,6 +225,25 @@ describe('a day that is read again', () => {
       });
     expect((await storedRows(warehouse, DAY)).map(({ path }) => path)).toEqual(['/b', '/c']);
     await expectWhole(warehouse);
+  });
+});
+
+describe('a stretch of days that can never be loaded', () => {
+  it('keeps no older day waiting', async () => {
+    const bad = new Set(daysIn({ first: day('2026-10-20'), last: day('2026-11-05') }));
+    const { client } = scriptedViews([[{ rows: { '/a': [1, 2] } }]]);
+    const operation = { name: 'read page views', method: 'GET', url: '/views' } as const;
+    const views: typeof client.views = (query) =>
+      bad.has(query.dateFrom)
+        ? Promise.reject(new ContractError(operation, 'no JSON.'))
+        : client.views(query);
+    const warehouse = await liveWarehouse();
+    const load = () => exportFrom({ warehouse, client: { views }, from: '2026-10-01', to: '2026-11-17' });
+    expect((await load()).stopped).toBeDefined();
+    for (let run = 0; run < 4; run++) await load();
+    const states = Object.values(await statesOf(warehouse));
+    expect(states.filter((state) => state === 'failed')).toHaveLength(bad.size);
+    expect(states).toHaveLength(48);
   });
 });
 

@@ -91,6 +91,23 @@ describe('the plan of an export', () => {
     expect(plan(failed).days[0]).toMatchObject({ day: YESTERDAY, due: 'yesterday', priority: 'backfill' });
   });
 
+  test('tries days that failed today after the holes: a stretch that always fails keeps none of them waiting', () => {
+    const today = new Date('2026-11-18T02:15:00Z');
+    const rest = daysIn(range).filter((at) => at > '2026-11-12');
+    const failed = ledgerOf(
+      ...rest.map((at) => record(at, 'final')),
+      record(day('2026-11-12'), 'failed', null, today),
+      record(day('2026-11-11'), 'failed', null, LAST_NIGHT),
+    );
+    expect(plan(failed).days.map(({ day: at, due }) => [at, due])).toEqual([
+      ['2026-11-11', 'failed'],
+      ['2026-11-10', 'missing'],
+      ['2026-11-09', 'missing'],
+      ['2026-11-08', 'missing'],
+      ['2026-11-12', 'failed'],
+    ]);
+  });
+
   test('of a range that ends before it begins is empty', () => {
     const future = { first: addDays(YESTERDAY, 30), last: YESTERDAY };
     expect(planExport(ledger, future, NOW)).toMatchObject({ days: [], alreadyFinal: 0, readToday: 0 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { EndlessWalkError } from '../../src/api/errors/endless-walk-error.js';
+import { PausedError } from '../../src/api/errors/paused-error.js';
 import { day } from '../../src/day.js';
 import { walkDay } from '../../src/history/walk.js';
 import { type Page, rowsOf, scriptedViews, totalsOf } from './scripted-views.js';
@@ -75,6 +76,21 @@ describe('a day', () => {
     const { walked, walks } = await walk([[off], [page]], false);
     expect(walked).toMatchObject({ verdict: 'consistent', totals: counts(3, 1) });
     expect(walks).toBe(2);
+  });
+
+  it('whose second reading has to wait for the budget is handed on as the first, marked', async () => {
+    const off: Page = { rows: { '/a': [3, 1] }, totals: counts(9) };
+    const { client } = scriptedViews([[off]]);
+    let asked = 0;
+    const paused = new PausedError('The budget is spent.', new Date());
+    const views: typeof client.views = (query) =>
+      asked++ === 0 ? client.views(query) : Promise.reject(paused);
+    expect(await walkDay({ views }, DAY, { isSettled: true })).toMatchObject({
+      verdict: 'inconsistent',
+      rows: rowsOf(off.rows),
+    });
+    asked = 1;
+    await expect(walkDay({ views }, DAY, { isSettled: true })).rejects.toBe(paused);
   });
 
   it('that never adds up is handed on as the best of three readings, marked', async () => {
