@@ -77,10 +77,10 @@ describe('a budget that is spent', () => {
     const { platform, cwd, run } = await setUp({ requestsPerHour: 24 });
     expect((await run('export')).code).toBe(75);
     const sent = platform.seen.length;
-    const { child, until, result } = startCli(['audit', '--deep'], { cwd, env: { READERSHIP_API_KEY: KEY } });
-    await until(/The budget of 24 requests an hour is spent.*Waiting until/);
-    child.kill('SIGINT');
-    expect((await result).code).toBe(130);
+    const audit = startCli(['audit', '--deep'], { cwd, env: { READERSHIP_API_KEY: KEY } });
+    await audit.until(/The budget of 24 requests an hour is spent.*Waiting until/);
+    audit.child.kill('SIGINT');
+    expect((await audit.result).code).toBe(130);
     expect(platform.seen.length).toBeLessThanOrEqual(24);
     expect(platform.seen.length).toBeGreaterThanOrEqual(sent);
   });
