@@ -71,7 +71,8 @@ async function poll(task: PollTask, job: Job): Promise<{ job: Job; fault?: Reade
   const nextPollAt = addMilliseconds(now(), pollDelayMs(job.polls, minDelayMs, maxDelayMs));
   const answer = await ask(task, job);
   if (answer instanceof ReadershipError) {
-    const event = { kind: 'polled', status: job.remote_status ?? 'unknown' } as const;
+    // Without an answer nothing has ended, whatever the last one said: a message may have reopened the job since.
+    const event = { kind: 'polled', status: 'active' } as const;
     const note = messageOf(answer);
     const after = await changeJob(warehouse, job, { event, now: now(), cause: note, note, nextPollAt });
     task.onChange?.(after);

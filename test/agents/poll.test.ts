@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { askWhyNoChange } from '../../src/agents/ask-why.js';
+import { planMessage } from '../../src/agents/message-ledger.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
 import { submitJobs } from '../../src/agents/submit-jobs.js';
-import { submitMessages } from '../../src/agents/submit-messages.js';
+import { settleAsSent, submitMessages } from '../../src/agents/submit-messages.js';
 import { type AgentDesk, agentDesk } from './agent-desk.js';
 
 const taskOf = (desk: AgentDesk, changes: Partial<PollTask> = {}): PollTask => ({
@@ -76,6 +77,29 @@ describe('polling', () => {
     desk.clock.advance(60);
     await pollJobs(taskOf(desk));
     expect((await desk.job(1)).note).toBeNull();
+  });
+
+  it('ends no reopened job on a fault, although the platform said “completed” when last asked', async () => {
+    const desk = await deskWithJobs(1, { outcomes: ['no-change'], jobSeconds: 4 });
+    desk.clock.advance(60);
+    await pollJobs(taskOf(desk));
+    const completed = await desk.job(1);
+    const now = desk.clock.now();
+    await planMessage(desk.warehouse, completed, { origin: 'typed', prompt: 'Go on', now });
+    desk.sandbox.setFaults([{ on: 'message', kind: 'lost-reply' }]);
+    await submitMessages(desk.task());
+    const [message] = await desk.messages();
+    if (message === undefined) throw new Error('no message');
+    const resolved = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;
+    await settleAsSent(desk.warehouse, message, completed, resolved);
+    desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 503, times: 1 }]);
+    const { ended, faults } = await pollJobs(taskOf(desk));
+    expect([ended.length, faults.length]).toEqual([0, 1]);
+    expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'completed' });
+    desk.clock.advance(60);
+    await pollJobs(taskOf(desk));
+    const { state, pr_link } = await desk.job(1);
+    expect([state, pr_link !== null]).toEqual(['completed', true]);
   });
 
   it('that is told to stop while it waits ends with the reason', async () => {
