@@ -1,5 +1,6 @@
 import { addMilliseconds } from 'date-fns';
 import type { Client } from '../api/client.js';
+import { RefusedError } from '../api/errors/refused-error.js';
 import { TryLaterError } from '../api/errors/try-later-error.js';
 import type { AgentJob } from '../api/schema.js';
 import { messageOf, ReadershipError } from '../errors.js';
@@ -7,6 +8,7 @@ import { sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { changeJob, type Job, readJobs } from './ledger.js';
 import { pollDelayMs } from './lifecycle.js';
+import { UnknownJobError } from './unknown-job-error.js';
 
 export interface PollTask {
   readonly warehouse: Warehouse;
@@ -93,6 +95,7 @@ async function ask({ client, signal }: PollTask, job: Job): Promise<AgentJob | R
   try {
     return await client.job(job.remote_id ?? '', signal);
   } catch (error) {
+    if (error instanceof RefusedError && error.status === 404) return new UnknownJobError(job.id, error);
     if (error instanceof ReadershipError) return error;
     throw error;
   }

@@ -4,6 +4,7 @@ import { planMessage } from '../../src/agents/message-ledger.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
 import { submitJobs } from '../../src/agents/submit-jobs.js';
 import { settleAsSent, submitMessages } from '../../src/agents/submit-messages.js';
+import { messageOf } from '../../src/errors.js';
 import { type AgentDesk, agentDesk } from './agent-desk.js';
 
 const taskOf = (desk: AgentDesk, changes: Partial<PollTask> = {}): PollTask => ({
@@ -122,7 +123,12 @@ describe('polling', () => {
     desk.clock.advance(60);
     desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 404, times: 1 }]);
     const { ended, faults } = await pollJobs(taskOf(desk));
-    expect([ended.map(({ id }) => id), faults.length]).toEqual([[2], 1]);
+    expect(ended.map(({ id }) => id)).toEqual([2]);
+    expect(faults.map(messageOf)).toEqual([
+      expect.stringMatching(
+        /the server answered 404.+If job 1 is gone .+ for good, .+: readership jobs resolve 1 --gone$/,
+      ),
+    ]);
   });
 });
 
