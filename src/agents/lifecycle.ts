@@ -29,7 +29,8 @@ export type JobEvent =
   | { readonly kind: 'polled'; readonly status: string }
   | { readonly kind: 'followed-up' }
   | { readonly kind: 'found-created' }
-  | { readonly kind: 'found-not-created' };
+  | { readonly kind: 'found-not-created' }
+  | { readonly kind: 'found-gone' };
 
 /** The state after `event`, or undefined when it cannot happen in `state`. */
 export function nextState(state: JobState, event: JobEvent): JobState | undefined {
@@ -52,6 +53,8 @@ export function nextState(state: JobState, event: JobEvent): JobState | undefine
       return state === 'unconfirmed' ? 'active' : undefined;
     case 'found-not-created':
       return state === 'unconfirmed' ? 'planned' : undefined;
+    case 'found-gone':
+      return state === 'active' ? 'failed' : undefined;
   }
 }
 

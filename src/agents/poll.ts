@@ -1,5 +1,6 @@
 import { addMilliseconds } from 'date-fns';
 import type { Client } from '../api/client.js';
+import { RefusedError } from '../api/errors/refused-error.js';
 import { TryLaterError } from '../api/errors/try-later-error.js';
 import type { AgentJob } from '../api/schema.js';
 import { messageOf, ReadershipError } from '../errors.js';
@@ -7,6 +8,7 @@ import { sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { changeJob, type Job, readJobs } from './ledger.js';
 import { pollDelayMs } from './lifecycle.js';
+import { UnknownJobError } from './unknown-job-error.js';
 
 export interface PollTask {
   readonly warehouse: Warehouse;
@@ -71,7 +73,8 @@ async function poll(task: PollTask, job: Job): Promise<{ job: Job; fault?: Reade
   const nextPollAt = addMilliseconds(now(), pollDelayMs(job.polls, minDelayMs, maxDelayMs));
   const answer = await ask(task, job);
   if (answer instanceof ReadershipError) {
-    const event = { kind: 'polled', status: job.remote_status ?? 'unknown' } as const;
+    // Without an answer nothing has ended, whatever the last one said: a message may have reopened the job since.
+    const event = { kind: 'polled', status: 'active' } as const;
     const note = messageOf(answer);
     const after = await changeJob(warehouse, job, { event, now: now(), cause: note, note, nextPollAt });
     task.onChange?.(after);
@@ -92,6 +95,7 @@ async function ask({ client, signal }: PollTask, job: Job): Promise<AgentJob | R
   try {
     return await client.job(job.remote_id ?? '', signal);
   } catch (error) {
+    if (error instanceof RefusedError && error.status === 404) return new UnknownJobError(job.id, error);
     if (error instanceof ReadershipError) return error;
     throw error;
   }

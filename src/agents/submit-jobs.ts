@@ -8,6 +8,7 @@ export async function submitJobs(task: SubmitTask): Promise<SubmitOutcome> {
   const planned = (await readJobs(task.warehouse, task.project)).filter((job) => job.state === 'planned');
   return submitAll(
     task,
+    'jobs',
     planned.map((job) => creationOf(task, job)),
   );
 }

@@ -13,7 +13,7 @@ export async function submitMessages(task: SubmitTask): Promise<SubmitOutcome> {
     const job = jobs.get(message.job);
     return message.state === 'planned' && job !== undefined ? [sendingOf(task, message, job)] : [];
   });
-  return submitAll(task, intents);
+  return submitAll(task, 'messages', intents);
 }
 
 function sendingOf({ warehouse, client, pollDelayMs }: SubmitTask, planned: Message, job: Job): Intent {

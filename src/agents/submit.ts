@@ -7,7 +7,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 import { type FailedOutcome, outcomeOf, pauseAfter } from './failures.js';
 import type { Job } from './ledger.js';
 import { nextTurn, pause } from './rate.js';
-import { TurnError } from './turn-error.js';
+import { type PromptKind, TurnError } from './turn-error.js';
 
 export interface SubmitTask {
   readonly warehouse: Warehouse;
@@ -38,12 +38,16 @@ export interface SubmitOutcome {
  * Sends planned prompts one after another, each at most once, within the hourly limit and outside pauses. The first
  * failure stops it: what befell one is likely to befall the next, and the rest are kept.
  */
-export async function submitAll(task: SubmitTask, intents: readonly Intent[]): Promise<SubmitOutcome> {
+export async function submitAll(
+  task: SubmitTask,
+  kind: PromptKind,
+  intents: readonly Intent[],
+): Promise<SubmitOutcome> {
   const submitted: Job[] = [];
   for (const [index, intent] of intents.entries()) {
     if (task.signal?.aborted) return { submitted, stopped: task.signal.reason };
     const turn = await nextTurn(task.warehouse, task.project, task.now());
-    if (turn !== undefined) return { submitted, stopped: new TurnError(intents.length - index, turn) };
+    if (turn !== undefined) return { submitted, stopped: new TurnError(intents.length - index, turn, kind) };
     const { job, error } = await submit(task, intent);
     submitted.push(job);
     task.onJob?.(job);

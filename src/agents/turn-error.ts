@@ -3,6 +3,14 @@ import { ReadershipError } from '../errors.js';
 import { moment } from '../format/days.js';
 import type { Turn } from './rate.js';
 
+/** Prompts of one kind; what sends those that wait differs. */
+export type PromptKind = 'jobs' | 'messages';
+
+const SENT_BY: Readonly<Record<PromptKind, string>> = {
+  jobs: 'readership improve --apply sends what waits, and so does the schedule if improve.mode is apply',
+  messages: 'readership jobs poll sends what waits, and so does the schedule',
+};
+
 /** Prompts wait for their turn: the hourly limit is used up, or the platform asked to wait. */
 export class TurnError extends ReadershipError {
   readonly exitCode = 75;
@@ -10,10 +18,11 @@ export class TurnError extends ReadershipError {
   constructor(
     waiting: number,
     readonly turn: Turn,
+    kind: PromptKind,
   ) {
     super(
       `${waiting === 1 ? '1 prompt waits' : `${waiting} prompts wait`}: ${turn.why}. The next may go on ${moment(addMilliseconds(turn.at, 59_999))}. ` +
-        `They are kept: run the same command then, or leave it to the schedule.`,
+        `Nothing is lost: from then on ${SENT_BY[kind]}.`,
     );
   }
 }

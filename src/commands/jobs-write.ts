@@ -2,6 +2,8 @@ import { changeJob, type Job, markMerged } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES, takesMessages } from '../agents/lifecycle.js';
 import { changeMessageWithin, type Message, planMessage, readMessages } from '../agents/message-ledger.js';
 import { settleAsSent } from '../agents/submit-messages.js';
+import type { Client } from '../api/client.js';
+import { RefusedError } from '../api/errors/refused-error.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
@@ -21,6 +23,7 @@ export interface ResolveOptions extends WorkspaceOptions {
   readonly notCreated?: boolean;
   readonly sent?: boolean;
   readonly notSent?: boolean;
+  readonly gone?: boolean;
 }
 
 /** A job to change, with its messages and where it belongs. */
@@ -33,14 +36,15 @@ interface JobToChange {
 }
 
 export function resolveJob(id: number, options: ResolveOptions, runtime: Runtime): Promise<ExitCode> {
-  const { created, notCreated, sent, notSent } = options;
-  if ([created, notCreated, sent, notSent].filter((option) => option !== undefined).length !== 1)
+  const { created, notCreated, sent, notSent, gone } = options;
+  if ([created, notCreated, sent, notSent, gone].filter((option) => option !== undefined).length !== 1)
     throw new ConfigurationError(
-      'Say what became of it: --created REMOTE_ID or --not-created for a job, --sent or --not-sent for its message.',
+      'Say what became of it: --created REMOTE_ID, --not-created or --gone for a job, --sent or --not-sent for its message.',
     );
   return changing('jobs resolve', id, options, runtime, async (found) => {
     if (created !== undefined) await resolveAsCreated(found, created);
     else if (notCreated === true) await resolveAsNotCreated(found);
+    else if (gone === true) await resolveAsGone(found);
     else await resolveMessage(found, sent === true);
   });
 }
@@ -66,6 +70,29 @@ async function resolveAsNotCreated({ context, job }: JobToChange): Promise<void>
   expectUnconfirmed(job);
   const event = { kind: 'found-not-created' } as const;
   await changeJob(context.warehouse, job, { event, now: context.now(), cause: 'resolved: not created' });
+}
+
+/** The platform is asked first: a mistyped number would end a job that an agent is working on. */
+async function resolveAsGone({ context, project, job }: JobToChange): Promise<void> {
+  if (job.state !== 'active')
+    throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an active job can be ended as gone.`);
+  if (await isKnown(context.clientOf(project), job, context.signal))
+    throw new ConfigurationError(`The platform still knows job ${job.id}. Nothing was changed.`);
+  const now = context.now();
+  const note = `the platform does not know it any more; ended by hand on ${longDay(dayOf(now))}`;
+  const cause = 'resolved: gone from the platform';
+  await changeJob(context.warehouse, job, { event: { kind: 'found-gone' }, now, cause, note });
+}
+
+/** Whether the platform answers with the job; false when it refuses to. */
+async function isKnown(client: Pick<Client, 'job'>, job: Job, signal: AbortSignal): Promise<boolean> {
+  try {
+    await client.job(job.remote_id ?? '', signal);
+    return true;
+  } catch (error) {
+    if (error instanceof RefusedError) return false;
+    throw error;
+  }
 }
 
 function expectUnconfirmed({ id, state }: Job): void {

@@ -84,13 +84,14 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
     );
   withWorkspaceOptions(jobs.command('resolve'))
     .description(
-      'Say what became of an unconfirmed job or message, after looking on the platform. Only then it goes on.',
+      'Say what became of an unconfirmed job or message, or that an active job is gone, after looking on the platform.',
     )
     .argument('<id>', 'number of the job', jobNumber)
     .option('--created <remote-id>', 'the job exists on the platform, under this id: follow it')
     .option('--not-created', 'the job does not exist there: plan it again')
     .option('--sent', 'the message arrived there: follow the job')
     .option('--not-sent', 'the message did not arrive: plan it again')
+    .option('--gone', 'the platform does not know the active job any more: end it as failed')
     .addHelpText(
       'after',
       `
@@ -98,6 +99,7 @@ Examples:
   readership jobs resolve 3 --created job_81
   readership jobs resolve 3 --not-created
   readership jobs resolve 3 --sent
+  readership jobs resolve 3 --gone
 ${PLATFORM_ENVIRONMENT_HELP}`,
     )
     .action((id: number, options: ResolveOptions) => act((runtime) => resolveJob(id, options, runtime)));

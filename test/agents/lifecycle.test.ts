@@ -31,6 +31,7 @@ const JOB_TABLE: readonly Row<JobEvent, JobState>[] = [
   [{ kind: 'followed-up' }, sent, 'active'],
   [{ kind: 'found-created' }, ['unconfirmed'], 'active'],
   [{ kind: 'found-not-created' }, ['unconfirmed'], 'planned'],
+  [{ kind: 'found-gone' }, ['active'], 'failed'],
 ];
 
 describe('the life of a job', () => {

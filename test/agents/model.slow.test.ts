@@ -39,15 +39,16 @@ const FATES = [
 type Fate = (typeof FATES)[number];
 
 type Step =
-  | { readonly kind: 'plan' | 'resolve' | 'poll' | 'restart' }
+  | { readonly kind: 'plan' | 'resolve' | 'poll' | 'poll-in-vain' | 'restart' }
   | { readonly kind: 'submit' | 'send'; readonly fates: readonly Fate[] }
   | { readonly kind: 'message'; readonly job: number; readonly fates: readonly Fate[] }
   | { readonly kind: 'work'; readonly job: number; readonly status: string }
+  | { readonly kind: 'delete'; readonly job: number }
   | { readonly kind: 'wait'; readonly minutes: number };
 
 const fates = fc.array(fc.constantFrom('taken' as const, ...FATES), { minLength: 3, maxLength: 3 });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({ kind: fc.constantFrom('plan', 'resolve', 'poll', 'restart') }),
+  fc.record({ kind: fc.constantFrom('plan', 'resolve', 'poll', 'poll-in-vain', 'restart') }),
   fc.record({ kind: fc.constantFrom('submit', 'send'), fates }),
   fc.record({ kind: fc.constant('message'), job: fc.nat(2), fates }),
   fc.record({
@@ -55,6 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     job: fc.nat(2),
     status: fc.constantFrom('completed', 'failed', 'thinking'),
   }),
+  fc.record({ kind: fc.constant('delete'), job: fc.nat(2) }),
   fc.record({ kind: fc.constant('wait'), minutes: fc.integer({ min: 1, max: 30 }) }),
 );
 
@@ -75,6 +77,9 @@ const PAUSE_MINUTES = 10;
 class ScriptedPlatform {
   readonly jobs: { readonly id: string; readonly prompt: string; status: string }[] = [];
   readonly messages: string[] = [];
+  /** Ids of the jobs that it no longer knows; a message that it takes all the same brings one back. */
+  readonly deleted = new Set<string>();
+  isDown = false;
   /** Prompts of the POSTs that came, and ids of the jobs asked for, in order. */
   readonly posts: string[] = [];
   readonly asked: string[] = [];
@@ -85,8 +90,9 @@ class ScriptedPlatform {
     const [, id, end] = /\/job\/([^/]+)(\/message)?$/.exec(url.pathname) ?? [];
     if (method === 'GET') {
       this.asked.push(id ?? '');
-      const job = this.jobs.find((candidate) => candidate.id === id);
-      reply(response, job === undefined ? 404 : 200, job ?? { error: 'no such job' });
+      const job = this.known().find((candidate) => candidate.id === id);
+      if (this.isDown) reply(response, 503, { error: 'down' });
+      else reply(response, job === undefined ? 404 : 200, job ?? { error: 'no such job' });
       return;
     }
     const { prompt } = JSON.parse(body) as { prompt: string };
@@ -104,6 +110,10 @@ class ScriptedPlatform {
     } else response.destroy();
   }
 
+  known() {
+    return this.jobs.filter(({ id }) => !this.deleted.has(id));
+  }
+
   #take(isTaken: boolean, prompt: string, id: string | undefined) {
     const job = this.jobs.find((candidate) => candidate.id === id) ?? {
       ...{ id: `job_${this.jobs.length + 1}`, prompt, status: 'active' },
@@ -111,6 +121,7 @@ class ScriptedPlatform {
     if (!isTaken) return job;
     if (id === undefined) this.jobs.push(job);
     else this.messages.push(prompt);
+    this.deleted.delete(job.id);
     // A follow-up reopens.
     job.status = 'active';
     return job;
@@ -244,13 +255,23 @@ async function live(steps: readonly Step[]): Promise<void> {
         clock.advance(120);
         return perform({ kind: 'poll' });
       }
+      case 'poll-in-vain':
+        platform.isDown = true;
+        await pollJobs({ ...task(), minDelayMs: 60_000, maxDelayMs: 60_000, waitMs: 0 });
+        platform.isDown = false;
+        return;
+      case 'delete': {
+        const job = platform.jobs[now.job];
+        if (job !== undefined) platform.deleted.add(job.id);
+        return;
+      }
       case 'poll': {
         const before = platform.asked.length;
         await pollJobs({ ...task(), minDelayMs: 60_000, maxDelayMs: 60_000, waitMs: 0 });
         const active = jobs.filter(({ state }) => state === 'active').map(({ remote_id }) => remote_id);
         for (const id of platform.asked.slice(before)) {
           expect(active).toContain(id);
-          const job = platform.jobs.find((candidate) => candidate.id === id);
+          const job = platform.known().find((candidate) => candidate.id === id);
           const { prompt } = jobs.find(({ remote_id }) => remote_id === id) ?? {};
           if (job?.status === 'completed' || job?.status === 'failed')
             model.jobs.set(prompt ?? '', job.status);
@@ -260,8 +281,13 @@ async function live(steps: readonly Step[]): Promise<void> {
       case 'resolve': {
         // Whoever resolves has looked at the platform, and tells the truth.
         for (const [prompt, state] of model.jobs) {
-          if (state !== 'unconfirmed') continue;
           const remote = platform.jobs.find((candidate) => candidate.prompt === prompt);
+          if (state === 'active' && remote !== undefined && platform.deleted.has(remote.id)) {
+            const change = { event: { kind: 'found-gone' }, now: clock.now(), cause: 'resolved' } as const;
+            await changeJob(warehouse, jobOf(jobs, prompt), change);
+            model.jobs.set(prompt, 'failed');
+          }
+          if (state !== 'unconfirmed') continue;
           const event = { kind: remote === undefined ? 'found-not-created' : 'found-created' } as const;
           const change = { event, now: clock.now(), cause: 'resolved', nextPollAt: clock.now() };
           await changeJob(warehouse, jobOf(jobs, prompt), { ...change, ...(remote && { remote }) });

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { askWhyNoChange } from '../../src/agents/ask-why.js';
+import { planMessage } from '../../src/agents/message-ledger.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
 import { submitJobs } from '../../src/agents/submit-jobs.js';
-import { submitMessages } from '../../src/agents/submit-messages.js';
+import { settleAsSent, submitMessages } from '../../src/agents/submit-messages.js';
+import { messageOf } from '../../src/errors.js';
 import { type AgentDesk, agentDesk } from './agent-desk.js';
 
 const taskOf = (desk: AgentDesk, changes: Partial<PollTask> = {}): PollTask => ({
@@ -78,6 +80,29 @@ describe('polling', () => {
     expect((await desk.job(1)).note).toBeNull();
   });
 
+  it('ends no reopened job on a fault, although the platform said “completed” when last asked', async () => {
+    const desk = await deskWithJobs(1, { outcomes: ['no-change'], jobSeconds: 4 });
+    desk.clock.advance(60);
+    await pollJobs(taskOf(desk));
+    const completed = await desk.job(1);
+    const now = desk.clock.now();
+    await planMessage(desk.warehouse, completed, { origin: 'typed', prompt: 'Go on', now });
+    desk.sandbox.setFaults([{ on: 'message', kind: 'lost-reply' }]);
+    await submitMessages(desk.task());
+    const [message] = await desk.messages();
+    if (message === undefined) throw new Error('no message');
+    const resolved = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;
+    await settleAsSent(desk.warehouse, message, completed, resolved);
+    desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 503, times: 1 }]);
+    const { ended, faults } = await pollJobs(taskOf(desk));
+    expect([ended.length, faults.length]).toEqual([0, 1]);
+    expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'completed' });
+    desk.clock.advance(60);
+    await pollJobs(taskOf(desk));
+    const { state, pr_link } = await desk.job(1);
+    expect([state, pr_link !== null]).toEqual(['completed', true]);
+  });
+
   it('that is told to stop while it waits ends with the reason', async () => {
     const desk = await deskWithJobs(1);
     const stop = new AbortController();
@@ -98,7 +123,12 @@ describe('polling', () => {
     desk.clock.advance(60);
     desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 404, times: 1 }]);
     const { ended, faults } = await pollJobs(taskOf(desk));
-    expect([ended.map(({ id }) => id), faults.length]).toEqual([[2], 1]);
+    expect(ended.map(({ id }) => id)).toEqual([2]);
+    expect(faults.map(messageOf)).toEqual([
+      expect.stringMatching(
+        /the server answered 404.+If job 1 is gone .+ for good, .+: readership jobs resolve 1 --gone$/,
+      ),
+    ]);
   });
 });
 

@@ -102,8 +102,20 @@ describe('the hourly limit', () => {
     });
     const { stopped } = await submitMessages(desk.task());
     expect(stopped).toBeInstanceOf(TurnError);
+    expect((stopped as Error).message).toBe(
+      '1 prompt waits: 100 prompts were sent within an hour. The next may go on 18 Nov 2026 at 06:01 UTC. ' +
+        'Nothing is lost: from then on readership jobs poll sends what waits, and so does the schedule.',
+    );
+  });
+
+  it('promises no planned job to the schedule that improve.mode: plan keeps from it', async () => {
+    const desk = await agentDesk();
+    await desk.plan(2);
+    desk.sandbox.setFaults([{ on: 'create', kind: 'rate-limit', times: 1 }]);
+    await submitJobs(desk.task());
+    const { stopped } = await submitJobs(desk.task());
     expect((stopped as Error).message).toMatch(
-      '1 prompt waits: 100 prompts were sent within an hour. The next may go on 18 Nov 2026 at 06:01 UTC',
+      /^2 prompts wait: .+ readership improve --apply sends what waits, and so does the schedule if improve.mode is apply\.$/,
     );
   });
 

@@ -1,0 +1,41 @@
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { changeJob } from '../../src/agents/ledger.js';
+import { submitJobs } from '../../src/agents/submit-jobs.js';
+import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/schedule/runs.js';
+import { tick } from '../../src/schedule/tick.js';
+import { agentDesk } from '../agents/agent-desk.js';
+import { tempDir } from '../temp-dir.js';
+import { stepContext } from './step-context.js';
+
+it('a failed poll is followed by one that ends well, when its job was ended by hand and no other is active', async () => {
+  const desk = await agentDesk({ jobSeconds: 3600 });
+  const context = stepContext(desk.warehouse, {
+    settings: { projects: [{ id: desk.project }] },
+    historyFile: join(await tempDir(), 'history.duckdb'),
+    clientOf: () => desk.client,
+    now: desk.clock.now,
+  });
+  const tickAfter = async (minutes: number) => {
+    desk.clock.advance(minutes * 60);
+    const outcome = await tick(context, new Date(0));
+    const runs = await readLastRuns(desk.warehouse, desk.clock.now());
+    return [outcome?.polled !== undefined, runs.find(({ step }) => step === 'poll')?.outcome];
+  };
+  for (const step of ['export', 'improve', 'report', 'publish'] as const) {
+    await recordStepStart(desk.warehouse, step, step, desk.clock.now());
+    const end = { outcome: 'done', summary: '', resume_at: null, now: desk.clock.now() } as const;
+    await recordStepEnd(desk.warehouse, step, step, end);
+  }
+  expect(await tickAfter(5)).toEqual([false, undefined]);
+
+  await desk.plan(1);
+  await submitJobs(desk.task());
+  desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 404 }]);
+  expect(await tickAfter(5)).toEqual([true, 'failed']);
+
+  const change = { event: { kind: 'found-gone' }, now: desk.clock.now(), cause: 'resolved' } as const;
+  await changeJob(desk.warehouse, await desk.job(1), change);
+  expect(await tickAfter(5)).toEqual([true, 'done']);
+  expect(await tickAfter(5)).toEqual([false, 'done']);
+});
