@@ -52,7 +52,7 @@ export async function readOperations(
     publishedAt: (await stat(historyFile)).mtime,
     diskFreeBytes: await freeDisk(dataDir),
     runs: (await readLastRuns(reader, now)).filter(isOfBefore),
-    faults: (await readFaults(reader)).filter((fault) => isOfBefore(fault) && isGoingOn(fault)),
+    faults: (await readFaults(reader, now)).filter((fault) => isOfBefore(fault) && isGoingOn(fault)),
     jobs: states,
     unconfirmedJobs: jobs
       .filter(({ state }) => state === 'unconfirmed')

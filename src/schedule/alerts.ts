@@ -26,7 +26,7 @@ export async function mailAlerts(context: StepContext): Promise<void> {
   const { mail, alerts } = settings;
   if (mail === undefined || alerts.to.length === 0 || signal.aborted) return;
   try {
-    const faults = await readFaults(warehouse);
+    const faults = await readFaults(warehouse, now());
     const deliveries = await readDeliveries(warehouse);
     const messages = await Promise.all(
       alerts.to.flatMap((recipient) =>

@@ -12,6 +12,7 @@ const faultRow = z.object({
 /** The latest fault of a step, which goes on until `over_at`, the start of the run that came to its end. */
 export type Fault = z.infer<typeof faultRow>;
 
-export const readFaults = (reader: Reader): Promise<Fault[]> => reader.query(FAULTS, faultRow);
+export const readFaults = (reader: Reader, now: Date): Promise<Fault[]> =>
+  reader.query(FAULTS, faultRow, { now });
 
 export const isGoingOn = ({ over_at: overAt }: Fault): boolean => overAt === null;

@@ -55,7 +55,8 @@ export class StepRunner {
   }
 
   async #isAtFault(name: StepName): Promise<boolean> {
-    const faults = await readFaults(this.context.warehouse);
+    const { warehouse, now } = this.context;
+    const faults = await readFaults(warehouse, now());
     return faults.some((fault) => fault.step === name && isGoingOn(fault));
   }
 }

@@ -34,7 +34,7 @@ it.each([
   ['0 pause, 200 pause, 400 pause'],
   ['0 later, 1 pause, 30 later, 31 pause, 60 later'],
 ])('no fault: %s', async (runs) => {
-  expect(await readFaults(await ledgerOf(runs))).toEqual([]);
+  expect(await readFaults(await ledgerOf(runs), at(1000))).toEqual([]);
 });
 
 it.each([
@@ -50,9 +50,11 @@ it.each([
   ['0 later, 10 failed, 40 later', { since: 10, words: '40 later' }],
   ['0 later, 25 later, 26 done', { since: 0, words: '25 later', over: 26 }],
   ['0 later, 25 later, 26 done, 27 later, 51 later', { since: 0, words: '25 later', over: 26 }],
+  // Done by a clock that was wrong.
+  ['0 failed, 1 failed, 2000 done', { since: 0, words: '1 failed' }],
   ['0 failed, 1 done, 2 later, 27 later', { since: 2, words: '27 later' }],
 ])('a fault: %s', async (runs, { since, words, over }: { since: number; words: string; over?: number }) => {
-  const faults = await readFaults(await ledgerOf(runs));
+  const faults = await readFaults(await ledgerOf(runs), at(1000));
   const told = faults.map((fault) => ({
     ...{ step: fault.step, words: fault.words, since: inHours(fault.since) },
     over: fault.over_at === null ? undefined : inHours(fault.over_at),

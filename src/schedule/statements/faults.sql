@@ -1,7 +1,8 @@
 -- Grain: one row per step that was ever at fault, its latest fault: since when, the words of the last run that was, and
 -- the run that came to its end after it. A fault begins with a run that failed, or with the first that was put off
 -- without a moment to go on when another was more than a day later, and none between them knew one. Runs that were
--- interrupted, or know when to go on, neither begin nor end one.
+-- interrupted, or know when to go on, neither begin nor end one; those that seem to lie in the future come from a clock
+-- that was wrong.
 WITH
   stretches AS (
     SELECT
@@ -10,6 +11,7 @@ WITH
       count(*) FILTER (outcome = 'done') OVER earlier AS ends,
       count(*) FILTER (outcome = 'later' AND resume_at IS NOT NULL) OVER earlier AS pauses
     FROM runs
+    WHERE started_at <= $now::TIMESTAMP
     WINDOW earlier AS (PARTITION BY step ORDER BY started_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
   ),
   first_put_off AS (
