@@ -10,6 +10,7 @@ import { freeDisk } from '../free-disk.js';
 import type { DeliveryKey } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { ALERT } from '../schedule/alerts.js';
+import { type Fault, isGoingOn, readFaults } from '../schedule/faults.js';
 import { type LastRun, readLastRuns } from '../schedule/runs.js';
 import { duration } from '../format/elapsed.js';
 import type { Reader } from '../warehouse/query.js';
@@ -25,6 +26,8 @@ export interface OperationsStatus {
   readonly publishedAt: Date;
   readonly diskFreeBytes: number;
   readonly runs: readonly LastRun[];
+  /** Those that go on. */
+  readonly faults: readonly Fault[];
   /** How many jobs are in each state. */
   readonly jobs: Readonly<Record<string, number>>;
   readonly unconfirmedJobs: readonly Pick<Job, 'id' | 'project' | 'path'>[];
@@ -48,8 +51,8 @@ export async function readOperations(
   return {
     publishedAt: (await stat(historyFile)).mtime,
     diskFreeBytes: await freeDisk(dataDir),
-    // That of the publishing itself was not over when this was published.
-    runs: (await readLastRuns(reader, now)).filter(({ step }) => step !== 'publish'),
+    runs: (await readLastRuns(reader, now)).filter(isOfBefore),
+    faults: (await readFaults(reader, now)).filter((fault) => isOfBefore(fault) && isGoingOn(fault)),
     jobs: states,
     unconfirmedJobs: jobs
       .filter(({ state }) => state === 'unconfirmed')
@@ -63,10 +66,13 @@ export async function readOperations(
   };
 }
 
+/** The run of the publishing itself was not over when this was published. */
+const isOfBefore = ({ step }: { step: string }): boolean => step !== 'publish';
+
 /** What needs a person, in words that say what to do. Nothing of it mends itself, or it should have by now. */
 export function needsOf(
   projects: readonly ProjectStatus[],
-  { runs, unconfirmedJobs, unconfirmedMessages, unknownDeliveries }: OperationsStatus,
+  { faults, unconfirmedJobs, unconfirmedMessages, unknownDeliveries }: OperationsStatus,
   { settings: { schedule }, shard }: Pick<Workspace, 'settings' | 'shard'>,
   now: Date,
 ): string[] {
@@ -79,9 +85,9 @@ export function needsOf(
         ? []
         : [`${name}: yesterday is missing since ${moment(exportAt)}: readership export`]),
     ]),
-    ...runs
-      .filter(({ outcome }) => outcome === 'failed')
-      .map(({ step, summary }) => `the last ${step} failed: ${summary ?? 'without a word'}`),
+    ...faults.map(
+      ({ step, since, words }) => `${step} has failed since ${moment(since)}: ${words ?? 'without a word'}`,
+    ),
     ...unconfirmedJobs.map(
       ({ id, path }) =>
         `job ${id} (${path}) may exist or not: readership jobs resolve ${id} --created REMOTE_ID, or --not-created`,

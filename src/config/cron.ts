@@ -1,6 +1,9 @@
 import { tzOffset } from '@date-fns/tz';
 import { CronExpressionParser } from 'cron-parser';
 import { addDays, addMinutes, isEqual, min } from 'date-fns';
+import cron from 'node-cron';
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
 
 /**
  * The latest moment at or before `now` that a cron expression names, by the clock of a time zone. A time that the clock
@@ -18,11 +21,50 @@ export function nextScheduled(expression: string, timezone: string, instant: Dat
   return instantOf(parse(expression, wall).next().toDate(), timezone);
 }
 
-/** Whether a text is five fields of a cron expression that names any moment at all. */
-export function isCron(text: string): boolean {
-  if (text.trim().split(/\s+/).length !== 5) return false;
+const FIELDS = {
+  minute: 'minute (0-59)',
+  hour: 'hour (0-23)',
+  dayOfMonth: 'day of the month (1-31)',
+  month: 'month (1-12, JAN-DEC)',
+  dayOfWeek: 'weekday (0-7, SUN-SAT)',
+} as const;
+type Field = keyof typeof FIELDS;
+const FIELD_NAMES = Object.keys(FIELDS) as Field[];
+
+/**
+ * What is wrong with a cron expression; undefined when it names moments. One library tells what is due, another when to
+ * look: what either does not take, or they take differently, is refused.
+ */
+export function faultOfCron(text: string): string | undefined {
+  const fields = text.trim().split(/ +/);
+  if (fields.length !== FIELD_NAMES.length) return 'it is not five fields with spaces between them';
+  const misread = FIELD_NAMES.findIndex((name, index) => !isReadAlike(name, fields[index]));
+  const name = FIELD_NAMES[misread];
+  if (name !== undefined)
+    return `'${fields[misread]}' is no ${FIELDS[name]}, range as 1-5, step as */5 or 1-5/2, or list of these without repeats`;
+  // To one library they mean either, to the other both.
+  if (!isAny(fields[2]) && !isAny(fields[4]))
+    return 'it names days of the month and weekdays, so one has to be *';
+  return holds(() => parse(text, new Date()).hasPrev()) ? undefined : 'there is no such day';
+}
+
+/** Whether both libraries read a field as the same numbers. */
+const isReadAlike = (name: Field, field: string | undefined): boolean =>
+  holds(() => {
+    const alone = FIELD_NAMES.map((one) => (one === name ? field : '*')).join(' ');
+    const { values } = parse(alone, new Date()).fields[name];
+    return isDeepStrictEqual(numbersOf(name, values), numbersOf(name, cron.parse(alone)[name]));
+  });
+
+const isAny = (field: string | undefined): boolean => field === '*' || field === '?';
+
+/** Sunday is 0 and 7. */
+const numbersOf = (name: Field, values: readonly (number | string)[]): Set<number> =>
+  new Set(values.map((value) => z.int().parse(value) % (name === 'dayOfWeek' ? 7 : Infinity)));
+
+function holds(check: () => boolean): boolean {
   try {
-    return parse(text, new Date()).hasPrev();
+    return check();
   } catch {
     return false;
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Day, parseDay, WEEKDAYS } from '../day.js';
 import { type MailAddress, parseMailAddress, parseSender, type Sender } from '../mail-address.js';
-import { isCron } from './cron.js';
+import { faultOfCron } from './cron.js';
 import { parseDuration } from './duration.js';
 
 /** A day written `YYYY-MM-DD`. */
@@ -96,9 +96,12 @@ const timezoneSchema = z
   .refine(isTimezone, 'not a time zone: write a name such as Europe/Zurich, or UTC')
   .default('UTC');
 
-const cronSchema = z
-  .string()
-  .refine(isCron, "not a cron expression: write minute, hour, day, month and weekday, such as '15 2 * * *'");
+const cronSchema = z.string().superRefine((text, context) => {
+  const fault = faultOfCron(text);
+  if (fault === undefined) return;
+  const form = "minute, hour, day, month and weekday, such as '15 2 * * *'";
+  context.addIssue(`not a cron expression: ${fault}; write ${form}`);
+});
 
 const scheduleSchema = z.strictObject({
   timezone: timezoneSchema,

@@ -1,5 +1,4 @@
 import Handlebars from 'handlebars';
-import { z } from 'zod';
 import { formatShard, type Shard, shardName } from '../config/shard.js';
 import { messageOf } from '../errors.js';
 import { moment } from '../format/days.js';
@@ -7,21 +6,11 @@ import { deliver } from '../mail/deliver.js';
 import type { Delivery } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { compose } from '../mail/message.js';
-import { readSql, timestampColumn } from '../warehouse/query.js';
 import type { StepContext } from './context.js';
-
-const FAULTS = readSql(import.meta.url, 'statements/faults.sql');
+import { type Fault, readFaults } from './faults.js';
 
 /** What alerts are called in the ledger of deliveries, which keeps each of them from being sent twice. */
 export const ALERT = 'alert';
-
-const faultRow = z.object({
-  step: z.string(),
-  words: z.string().nullable(),
-  since: timestampColumn,
-  over_at: timestampColumn.nullable(),
-});
-type Fault = z.infer<typeof faultRow>;
 
 interface Alert {
   /** Names it in the ledger of deliveries. */
@@ -37,7 +26,7 @@ export async function mailAlerts(context: StepContext): Promise<void> {
   const { mail, alerts } = settings;
   if (mail === undefined || alerts.to.length === 0 || signal.aborted) return;
   try {
-    const faults = await warehouse.query(FAULTS, faultRow);
+    const faults = await readFaults(warehouse, now());
     const deliveries = await readDeliveries(warehouse);
     const messages = await Promise.all(
       alerts.to.flatMap((recipient) =>

@@ -5,7 +5,8 @@ import { PausedError } from '../api/errors/paused-error.js';
 import { TryLaterError } from '../api/errors/try-later-error.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import type { StepContext, StepResult } from './context.js';
-import { readLastRuns, recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
+import { isGoingOn, readFaults } from './faults.js';
+import { recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
 
 /** A fault that a step met, and what it meant for the step. */
 export interface StepFault {
@@ -35,7 +36,7 @@ export class StepRunner {
     const { warehouse, now, signal, observer } = this.context;
     if (!this.isToDo(name)) return undefined;
     observer.onStepStart?.(name);
-    const wasFailing = await this.#isFailing(name);
+    const wasAtFault = await this.#isAtFault(name);
     await recordStepStart(warehouse, this.#run, name, now());
     const attempted = await attempt(work);
     const { result } = attempted;
@@ -43,19 +44,20 @@ export class StepRunner {
     const fault: unknown = signal.aborted ? signal.reason : attempted.fault;
     const outcome: StepOutcome = fault === undefined ? 'done' : outcomeOf(fault, signal);
     // A step that threw may have stored something before.
-    this.changed ||= (result?.changed ?? true) || wasFailing !== (outcome === 'failed');
+    this.changed ||= result?.changed ?? true;
     if (outcome !== 'done') this.faults.push({ step: name, outcome, error: fault });
     const summary = [result?.summary, fault === undefined ? [] : messageOf(fault)].flat().join('; ');
     const end = { outcome, summary, resume_at: resumeAt(fault, now()), now: now() };
     await recordStepEnd(warehouse, this.#run, name, end);
+    this.changed ||= wasAtFault !== (await this.#isAtFault(name));
     observer.onStepEnd?.(name, end);
     return result?.detail;
   }
 
-  async #isFailing(name: StepName): Promise<boolean> {
+  async #isAtFault(name: StepName): Promise<boolean> {
     const { warehouse, now } = this.context;
-    const runs = await readLastRuns(warehouse, now());
-    return runs.some(({ step, outcome }) => step === name && outcome === 'failed');
+    const faults = await readFaults(warehouse, now());
+    return faults.some((fault) => fault.step === name && isGoingOn(fault));
   }
 }
 

@@ -48,7 +48,7 @@ it('status exits 1, and says what to do, while something needs a person; 0 when 
     await cli('wrong-key', command);
     const failed = await status();
     expect(failed.code).toBe(1);
-    expect(failed.needs).toContainEqual(expect.stringMatching(/^the last export failed: .+key/));
+    expect(failed.needs).toContainEqual(expect.stringMatching(/^export has failed since .+ UTC: .+key/));
     await cli(KEY, command);
     expect(await status()).toMatchObject({ code: 0, needs: [] });
   }

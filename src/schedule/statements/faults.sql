@@ -1,26 +1,39 @@
--- Grain: one row per step that ever failed, its latest fault: since when it failed in a row, the words of the last
--- failure, and the run that came to its end after it. Runs that were interrupted or put off neither begin nor end one.
+-- Grain: one row per step that was ever at fault, its latest fault: since when, the words of the last run that was, and
+-- the run that came to its end after it. A fault begins with a run that failed, or with the first that was put off
+-- without a moment to go on when another was more than a day later, and none between them knew one. Runs that were
+-- interrupted, or know when to go on, neither begin nor end one; those that seem to lie in the future come from a clock
+-- that was wrong.
 WITH
-  last_failures AS (
-    SELECT step, max(started_at) AS failed_at, arg_max(summary, started_at) AS words
+  stretches AS (
+    SELECT
+      *,
+      outcome = 'later' AND resume_at IS NULL AS is_put_off,
+      count(*) FILTER (outcome = 'done') OVER earlier AS ends,
+      count(*) FILTER (outcome = 'later' AND resume_at IS NOT NULL) OVER earlier AS pauses
     FROM runs
-    WHERE outcome = 'failed'
-    GROUP BY step
+    WHERE started_at <= $now::TIMESTAMP
+    WINDOW earlier AS (PARTITION BY step ORDER BY started_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
   ),
-  done_before AS (
-    SELECT step, max(started_at) AS done_at
-    FROM runs
-    JOIN last_failures USING (step)
-    WHERE outcome = 'done' AND started_at < failed_at
-    GROUP BY step
+  first_put_off AS (
+    SELECT *, min(started_at) FILTER (is_put_off) OVER (PARTITION BY step, ends, pauses) AS put_off_since
+    FROM stretches
+  ),
+  at_fault AS (
+    SELECT
+      *,
+      CASE
+        WHEN outcome = 'failed' THEN started_at
+        WHEN is_put_off AND started_at > put_off_since + INTERVAL 1 DAY THEN put_off_since
+      END AS fault_since
+    FROM first_put_off
   )
 SELECT
   step,
-  any_value(words) AS words,
-  min(started_at) FILTER (outcome = 'failed' AND (done_at IS NULL OR started_at > done_at)) AS since,
-  min(started_at) FILTER (outcome = 'done' AND started_at > failed_at) AS over_at
-FROM runs
-JOIN last_failures USING (step)
-LEFT JOIN done_before USING (step)
-GROUP BY step
+  arg_max(summary, started_at) FILTER (fault_since IS NOT NULL) AS words,
+  arg_min(fault_since, started_at) AS since,
+  max(started_at) FILTER (outcome = 'done') AS over_at
+FROM at_fault
+GROUP BY step, ends
+HAVING count(fault_since) > 0
+QUALIFY ends = max(ends) OVER (PARTITION BY step)
 ORDER BY step

@@ -1,0 +1,85 @@
+import { addMinutes } from 'date-fns';
+import PostalMime from 'postal-mime';
+import { expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { TryLaterError } from '../../src/api/errors/try-later-error.js';
+import { moment } from '../../src/format/days.js';
+import { smtpTransport } from '../../src/mail/transport.js';
+import { mailAlerts } from '../../src/schedule/alerts.js';
+import { StepRunner } from '../../src/schedule/step-runner.js';
+import { startMailServer } from '../mail/mail-server.js';
+import { liveWarehouse } from '../open-warehouse.js';
+import { NOW } from '../sandbox/open-sandbox.js';
+import { stepContext } from './step-context.js';
+
+const OPS = 'ops@example.com';
+
+type Work = () => Promise<{ detail: string; summary: string; changed: boolean }>;
+
+/** Runs of the export, an hour apart unless told otherwise, with a mail server and who is told of their faults. */
+async function setUp() {
+  const server = await startMailServer();
+  onTestFinished(() => server.close());
+  const warehouse = await liveWarehouse();
+  let now = NOW;
+  const run = async (work: Work, hours = 1) => {
+    const context = stepContext(warehouse, {
+      settings: { mail: { from: 'docs@example.com' }, alerts: { to: [OPS] } },
+      now: () => now,
+      transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
+    });
+    const runner = new StepRunner(context);
+    await runner.step('export', work);
+    await mailAlerts(context);
+    now = addMinutes(now, hours * 60);
+    const states = await warehouse.query('SELECT state FROM deliveries', z.object({ state: z.string() }));
+    return { states: states.map(({ state }) => state), changed: runner.changed };
+  };
+  const mails = () => Promise.all((server.accepted.get(OPS) ?? []).map((mail) => PostalMime.parse(mail)));
+  return { server, run, mails };
+}
+
+const working: Work = () => Promise.resolve({ detail: '', summary: '1 day loaded', changed: false });
+
+it('a fault that could not be told of while it lasted is told of in one mail when it is over', async () => {
+  const { server, run, mails } = await setUp();
+  const statesAfter = async (work: Work) => (await run(work)).states;
+  const failing = () => statesAfter(() => Promise.reject(new Error('the server is down')));
+
+  server.behaviours.set(OPS, [{ on: 'rcpt', do: 451 }]);
+  expect(await failing()).toEqual(['waiting']);
+  expect(await statesAfter(working)).toEqual(['sent']);
+  expect(await statesAfter(working)).toEqual(['sent']);
+  expect((await mails()).map(({ subject }) => subject)).toEqual([
+    'Readership: export failed, and works again',
+  ]);
+
+  // The next fault is told of at once, and its end by a second mail.
+  expect(await failing()).toHaveLength(2);
+  expect(await statesAfter(working)).toEqual(['sent', 'sent', 'sent']);
+});
+
+it('a platform out of reach for more than a day is a fault: mailed once, and once when it is over', async () => {
+  const { run, mails } = await setUp();
+  const operation = { name: 'list views', method: 'GET', url: 'https://docs.example.com/views' } as const;
+  const outOfReach: Work = () =>
+    Promise.reject(new TryLaterError(operation, 'unreachable', 'the certificate has expired'));
+  const putOff = (hours?: number) =>
+    run(() => outOfReach().catch((fault: unknown) => ({ ...nothing, fault })), hours);
+  const nothing = { detail: '', summary: '0 days loaded', changed: false };
+
+  await run(working);
+  expect(await putOff(24)).toEqual({ states: [], changed: false });
+  expect(await putOff()).toEqual({ states: [], changed: false });
+  // From now on `status` has to say it as well, so it is published.
+  expect(await putOff()).toEqual({ states: ['sent'], changed: true });
+  expect(await putOff(24 * 7)).toEqual({ states: ['sent'], changed: false });
+  expect(await run(working)).toEqual({ states: ['sent', 'sent'], changed: true });
+  const [begins, over, ...more] = await mails();
+  expect(more).toEqual([]);
+  expect(begins?.subject).toBe('Readership: export fails');
+  expect(begins?.text).toContain(
+    `export has failed since ${moment(addMinutes(NOW, 60))}:\n\n0 days loaded; Could not list views: the certificate has expired`,
+  );
+  expect(over?.subject).toBe('Readership: export works again');
+});

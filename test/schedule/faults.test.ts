@@ -1,0 +1,63 @@
+import { addHours } from 'date-fns';
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { readFaults } from '../../src/schedule/faults.js';
+import { recordStepEnd, recordStepStart } from '../../src/schedule/runs.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { liveWarehouse } from '../open-warehouse.js';
+import { NOW } from '../sandbox/open-sandbox.js';
+
+const at = (hours: number) => addHours(NOW, hours);
+const inHours = (instant: Date) => (instant.getTime() - NOW.getTime()) / 3_600_000;
+
+/** The exports of a ledger: when each began, in hours, and how it ended; `pause` is one that knows when to go on. */
+async function ledgerOf(runs: string): Promise<Warehouse> {
+  const warehouse = await liveWarehouse();
+  for (const run of runs.split(', ')) {
+    const [hours, end] = z.tuple([z.coerce.number(), z.enum(ENDS)]).parse(run.split(' '));
+    const now = at(hours);
+    await recordStepStart(warehouse, run, 'export', now);
+    const outcome = end === 'pause' ? 'later' : end;
+    const resumeAt = end === 'pause' ? at(hours + 1) : null;
+    if (outcome !== 'running')
+      await recordStepEnd(warehouse, run, 'export', { outcome, summary: run, resume_at: resumeAt, now });
+  }
+  return warehouse;
+}
+
+const ENDS = ['done', 'failed', 'later', 'pause', 'interrupted', 'running'] as const;
+
+it.each([
+  ['0 done, 1 later, 9 later, 25 later'],
+  ['0 later, 1 done, 300 later'],
+  ['0 later, 25 interrupted, 26 running'],
+  ['0 pause, 200 pause, 400 pause'],
+  ['0 later, 1 pause, 30 later, 31 pause, 60 later'],
+])('no fault: %s', async (runs) => {
+  expect(await readFaults(await ledgerOf(runs), at(1000))).toEqual([]);
+});
+
+it.each([
+  ['0 done, 1 failed, 2 failed', { since: 1, words: '2 failed' }],
+  ['1 failed, 2 done, 3 done', { since: 1, words: '1 failed', over: 2 }],
+  ['0 done, 1 later, 9 later, 26 later', { since: 1, words: '26 later' }],
+  ['0 later, 300 later, 600 later', { since: 0, words: '600 later' }],
+  ['0 later, 9 interrupted, 10 running, 25 later', { since: 0, words: '25 later' }],
+  ['0 later, 23 pause, 24 later, 49 later', { since: 24, words: '49 later' }],
+  ['0 later, 25 later, 26 pause, 27 later', { since: 0, words: '25 later' }],
+  ['0 failed, 1 later, 30 later', { since: 0, words: '30 later' }],
+  ['0 later, 25 later, 26 failed', { since: 0, words: '26 failed' }],
+  ['0 later, 10 failed, 40 later', { since: 10, words: '40 later' }],
+  ['0 later, 25 later, 26 done', { since: 0, words: '25 later', over: 26 }],
+  ['0 later, 25 later, 26 done, 27 later, 51 later', { since: 0, words: '25 later', over: 26 }],
+  // Done by a clock that was wrong.
+  ['0 failed, 1 failed, 2000 done', { since: 0, words: '1 failed' }],
+  ['0 failed, 1 done, 2 later, 27 later', { since: 2, words: '27 later' }],
+])('a fault: %s', async (runs, { since, words, over }: { since: number; words: string; over?: number }) => {
+  const faults = await readFaults(await ledgerOf(runs), at(1000));
+  const told = faults.map((fault) => ({
+    ...{ step: fault.step, words: fault.words, since: inHours(fault.since) },
+    over: fault.over_at === null ? undefined : inHours(fault.over_at),
+  }));
+  expect(told).toEqual([{ step: 'export', words, since, over }]);
+});
