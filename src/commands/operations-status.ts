@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { type Job, readJobs } from '../agents/ledger.js';
 import { type Message, readMessages } from '../agents/message-ledger.js';
 import { lastScheduled } from '../config/cron.js';
-import { dayOf } from '../day.js';
+import { type Day, dayOf, lastEndedDay } from '../day.js';
 import { bytes, counted } from '../format/numbers.js';
 import { moment } from '../format/days.js';
 import { freeDisk } from '../free-disk.js';
@@ -72,16 +72,21 @@ const isOfBefore = ({ step }: { step: string }): boolean => step !== 'publish';
 /** What needs a person, in words that say what to do. Nothing of it mends itself, or it should have by now. */
 export function needsOf(
   projects: readonly ProjectStatus[],
-  { faults, unconfirmedJobs, unconfirmedMessages, unknownDeliveries }: OperationsStatus,
+  { runs, faults, unconfirmedJobs, unconfirmedMessages, unknownDeliveries }: OperationsStatus,
   { settings: { schedule }, shard }: Pick<Workspace, 'settings' | 'shard'>,
   now: Date,
 ): string[] {
   const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
   const isExportOver = dayOf(exportAt) === dayOf(now);
+  const isExported = runs.some(
+    ({ step, outcome, started_at: at }) => step === 'export' && outcome === 'done' && at >= exportAt,
+  );
+  // Before its launch a site has no views: an export that was done found that out.
+  const isExpected = (from: Day | null): boolean => (from === null ? !isExported : from <= lastEndedDay(now));
   return [
-    ...projects.flatMap(({ name, failed, isYesterdayStored }) => [
+    ...projects.flatMap(({ name, failed, isYesterdayStored, historyFrom }) => [
       ...(failed.length === 0 ? [] : [`${name}: ${counted(failed.length, 'day')} failed: readership export`]),
-      ...(isYesterdayStored || !isExportOver
+      ...(isYesterdayStored || !isExportOver || !isExpected(historyFrom)
         ? []
         : [`${name}: yesterday is missing since ${moment(exportAt)}: readership export`]),
     ]),

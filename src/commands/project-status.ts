@@ -14,6 +14,9 @@ import type { FinishForecast } from './expected-finish.js';
 export interface ProjectStatus {
   readonly project: string;
   readonly name: string;
+  /** Where the history begins, by the configuration or as it was found; null while nobody knows. */
+  readonly historyFrom: Day | null;
+  /** The first and the last day stored. */
   readonly firstDay: Day | null;
   readonly lastDay: Day | null;
   readonly isYesterdayStored: boolean;
@@ -55,6 +58,7 @@ export async function readProjectStatus(
   return {
     project: project.id,
     name: project.name ?? project.id,
+    historyFrom: first ?? null,
     firstDay: coverage.first ?? null,
     lastDay: coverage.last ?? null,
     isYesterdayStored: ledger.get(lastEndedDay(now))?.is_stored ?? false,

@@ -1,4 +1,4 @@
-import { MAILED_REPORTS } from '../config/schema.js';
+import { MAILED_REPORTS, type ProjectSettings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { type MailAddress, parseMailAddress } from '../mail-address.js';
 import type { Delivery } from '../mail/delivery.js';
@@ -9,7 +9,9 @@ import { StepRunner } from '../schedule/step-runner.js';
 import { mailReport, recipientsOf, renderFor } from '../schedule/mailing.js';
 import { publishStep } from '../schedule/steps/publish.js';
 import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
+import type { Output } from '../terminal/output.js';
 import { deliveryLine, hadLine } from './mail-lines.js';
+import { renderEach } from './render-each.js';
 import type { Runtime } from './runtime.js';
 import { reportFaults } from './step-faults.js';
 import { withSteps } from './with-steps.js';
@@ -26,7 +28,7 @@ export function sendReport(name: string, options: SendOptions, runtime: Runtime)
   return withSteps(`report ${name} --send`, options, runtime, async (context) => {
     const recipients = chooseRecipients(recipientsOf(context.settings, name), name, options.to);
     const runner = new StepRunner(context);
-    const sent = await runner.step('report', () => send(context, name, recipients, options));
+    const sent = await runner.step('report', () => send(context, name, recipients, options, runtime.output));
     await runner.step('publish', () => publishStep(context, runner.changed));
     for (const { delivery, isNew } of sent ?? [])
       runtime.output.data(
@@ -71,13 +73,14 @@ async function send(
   name: string,
   recipients: readonly MailAddress[],
   { period, force }: SendOptions,
+  output: Output,
 ): Promise<StepResult<ShownDelivery[]>> {
   const { projects, warehouse, now } = context;
   const interrupted = await settleInterruptedDeliveries(warehouse, now());
   const detail: ShownDelivery[] = [];
   const attempted: Delivery[] = [];
-  for (const project of projects) {
-    const rendered = await renderFor(context, warehouse, project, { name, period });
+  const renderOne = (project: ProjectSettings) => renderFor(context, warehouse, project, { name, period });
+  for await (const { project, rendered } of renderEach(projects, renderOne, output)) {
     const admission = force === true ? ('force' as const) : ('unsettled' as const);
     const tried = await mailReport(context, project, rendered, { recipients, admission });
     attempted.push(...tried);

@@ -2,11 +2,13 @@ import { Option, type Command } from 'commander';
 import { spawn } from 'node:child_process';
 import { relative, resolve } from 'node:path';
 import { ConfigurationError } from '../errors.js';
+import type { ProjectSettings } from '../config/schema.js';
 import { listReports } from '../reports/catalog.js';
 import { FORMATS, inFormat, type Format } from '../reports/formats.js';
 import { writeIndex } from '../reports/index-page.js';
 import { writePage } from '../reports/write.js';
 import { renderFor } from '../schedule/mailing.js';
+import { renderEach } from './render-each.js';
 import { openHistory } from '../warehouse/history.js';
 import type { ExitCode } from './exit-code.js';
 import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
@@ -106,13 +108,14 @@ async function render(
   const { projects, settings, historyFile, reportsDir, directory: workspaceDir } = workspace;
   const { output } = options;
   if (output !== undefined) onlyProject(projects, 'A file');
+  if (format === 'json') onlyProject(projects, 'A JSON document');
   const place = { settings, workspaceDir, now: runtime.now };
   const history = await openHistory(historyFile);
   const shown: string[] = [];
   try {
-    for (const project of projects) {
-      const wanted = { name, period: options.period, withMail: false };
-      const rendered = await renderFor(place, history, project, wanted);
+    const wanted = { name, period: options.period, withMail: false };
+    const renderOne = (project: ProjectSettings) => renderFor(place, history, project, wanted);
+    for await (const { project, rendered } of renderEach(projects, renderOne, runtime.output)) {
       if (output !== undefined) {
         const text = inFormat(rendered, format);
         await writeOutput(output, text.endsWith('\n') ? text : `${text}\n`, runtime);

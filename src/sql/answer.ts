@@ -1,6 +1,7 @@
 import {
   type DuckDBConnection,
   type Json,
+  type DuckDBValueConverter,
   JsonDuckDBValueConverter,
   type DuckDBResult,
   ResultReturnType,
@@ -57,6 +58,12 @@ async function* batchesOf(result: DuckDBResult): AsyncGenerator<Json[][]> {
   for (;;) {
     const chunk = await result.fetchChunk();
     if (chunk === null || chunk.rowCount === 0) return;
-    yield chunk.convertRows(JsonDuckDBValueConverter);
+    yield chunk.convertRows(toJson);
   }
 }
+
+/** As the library's own, but whole numbers stay numbers wherever they can be held exactly, within lists and structs too. */
+const toJson: DuckDBValueConverter<Json> = (value, type, converter) =>
+  typeof value === 'bigint' && Number.isSafeInteger(Number(value))
+    ? Number(value)
+    : JsonDuckDBValueConverter(value, type, converter);

@@ -5,11 +5,11 @@ import type { AnswerColumn } from './answer.js';
 export const textOf = (value: Json): string =>
   value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
-/** A value as people read it: no long tails of digits. */
-export const shortText = (value: Json, { isNumeric }: AnswerColumn): string =>
-  isNumeric && typeof value === 'number' && !Number.isInteger(value)
-    ? String(Number(value.toPrecision(4)))
-    : textOf(value);
+/** A value as people read it: no long tails of digits, and never fewer than stand before the point. */
+export function shortText(value: Json, { isNumeric }: AnswerColumn): string {
+  if (!isNumeric || typeof value !== 'number' || Number.isInteger(value)) return textOf(value);
+  return String(Number(Math.abs(value) < 1000 ? value.toPrecision(4) : value.toFixed(1)));
+}
 
 /**
  * A cell of CSV (RFC 4180). Text that a spreadsheet would run as a formula is guarded by an apostrophe: a path is

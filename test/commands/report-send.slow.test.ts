@@ -94,6 +94,21 @@ describe('readership report weekly --send', () => {
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
   });
 
+  it('notes a project that has nothing loaded yet, and mails the others', async () => {
+    const two = CONFIGURATION.replace('projects: [', 'projects: [{ id: prj_0, name: Soon }, ');
+    await writeFile(join(directory, 'readership.yaml'), two);
+    const { exitCode, lines, notes } = await send({});
+    expect({ exitCode, sent: lines.length }).toEqual({ exitCode: 0, sent: 2 });
+    expect(notes).toMatch(/^Nothing is loaded for 2026-W46 .+ of Soon\./);
+    expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
+    await expect(report('weekly', '--format', 'json')).rejects.toThrow(
+      'A JSON document is about one project',
+    );
+    await expect(report('weekly', '--project', 'prj_0', '--format', 'text')).rejects.toThrow(
+      /Nothing is loaded/,
+    );
+  });
+
   it('says who may have had it, and what to do; forced, it goes to that recipient again, and to no other', async () => {
     server.behaviours.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
     const first = await send({});

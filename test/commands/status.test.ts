@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { servePlatform } from '../platform.js';
 import { runCli } from '../run-cli.js';
 import { expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
@@ -78,3 +79,18 @@ it('status exits 1, and says what to do, while something needs a person; 0 when 
   ]);
   expect((await cli(KEY, 'status')).stdout).toMatch(/messages +1 unconfirmed/);
 }, 60_000);
+
+it('status misses no yesterday of a site that has no views yet, once an export has found that out', async () => {
+  const platform = await servePlatform({ now: () => new Date(), rowsOf: () => [] });
+  const site = { baseUrl: platform.baseUrl, projectId: 'prj_1' };
+  const cwd = await workspaceOf(site, "schedule: { export: '0 0 * * *' }\n");
+  const cli = (...args: string[]) => runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+  await cli('publish');
+  const before = await cli('status');
+  expect(before.code).toBe(1);
+  expect(before.stdout).toMatch(/yesterday is missing since/);
+  expect(await cli('export')).toMatchObject({ code: 0 });
+  // Another project's day does that every night.
+  await cli('publish');
+  expect(await cli('status')).toMatchObject({ code: 0 });
+});

@@ -105,6 +105,17 @@ describe('the weekly report', () => {
     expect(text).toContain('/a 210 – 70 –');
   });
 
+  test('of a young history says what pages are compared with, also where none has moved', async () => {
+    const { html, model } = await weekly(await smallHistory('2026-11-02', '2026-11-15'));
+    expect(textOf(html)).toContain('Hardly a change since the week before. Four whole weeks are needed');
+    expect(model).toMatchObject({ moved: { comparedWith: 'the week before', pages: [] } });
+    const settled = await weekly(await smallHistory('2026-10-12', '2026-11-15'));
+    expect(settled.model).toMatchObject({ moved: { comparedWith: 'earlier weeks', pages: [] } });
+    const gap = await smallHistory('2026-10-26', '2026-11-15');
+    await gap.run(`DELETE FROM day_loads WHERE day BETWEEN '2026-11-02' AND '2026-11-08'`);
+    expect((await weekly(gap)).model).toMatchObject({ moved: null });
+  });
+
   test('with the week before missing says so and shows no change', async () => {
     const history = await smallHistory('2026-10-05', '2026-11-15');
     await history.run(`DELETE FROM day_loads WHERE day BETWEEN '2026-11-02' AND '2026-11-08'`);

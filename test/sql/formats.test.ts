@@ -149,6 +149,15 @@ describe('a table for people', () => {
     expect(await written('SELECT 1 AS one', 'table')).toMatch(/1 row\n$/);
   });
 
+  it.each([
+    ['0.000123456', '0.0001235'],
+    ['999.456', '999.5'],
+    ['18931.43', '18931.4'],
+    ['-1234567.89', '-1234567.9'],
+  ])('shows %s as %s: no digit before the point is lost', async (sql, text) => {
+    expect(await written(`SELECT ${sql}::DOUBLE AS value`, 'table')).toContain(` ${text} `);
+  });
+
   it('takes what is too wide from texts before it takes from dates and numbers', async () => {
     const query = `SELECT DATE '2026-11-18' AS day, repeat('x', 300) AS path, 123456789 AS views`;
     const table = await written(query, 'table', { width: 60 });
@@ -170,6 +179,7 @@ describe('values in JSON', () => {
     ["'NaN'::DOUBLE", 'NaN'],
     ["'12'", '12'],
     ['[1, 2]', [1, 2]],
+    ["[{'views': 12::BIGINT, 'all': 9007199254740993::HUGEINT}]", [{ views: 12, all: '9007199254740993' }]],
     ["{'a': NULL}", { a: null }],
     ["DATE '2026-11-01'", '2026-11-01'],
     ['true', true],

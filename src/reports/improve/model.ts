@@ -155,7 +155,7 @@ function summaryOf(
 ): string {
   const waiting =
     ready === 0
-      ? 'No pull request waits for you'
+      ? 'No new pull request waits for you'
       : `${counted(ready, 'pull request')} ${ready === 1 ? 'waits' : 'wait'} for your review`;
   const settle = unconfirmed.length > 0 ? `, and ${counted(unconfirmed.length, 'job')} to be settled` : '';
   const pages = flagged === 0 ? 'No page was newly flagged' : `${counted(flagged, 'page')} newly flagged`;

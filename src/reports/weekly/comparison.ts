@@ -54,7 +54,7 @@ export interface UsualRange {
 }
 
 const USUAL_WEEKS_MOST = 8;
-const USUAL_WEEKS_LEAST = 4;
+export const USUAL_WEEKS_LEAST = 4;
 
 /** The usual range of an audience; null when the week is not whole, or the weeks before are too few to tell. */
 export function usualOf({ thisWeek, earlier }: Comparison, audience: Audience): UsualRange | null {

@@ -1,5 +1,5 @@
 import { changeOf, type Change } from '../../format/change.js';
-import type { Audience, Comparison } from './comparison.js';
+import { type Audience, type Comparison, USUAL_WEEKS_LEAST } from './comparison.js';
 import type { MostReadRow, MovedRow, weeklyRows } from './rows.js';
 import type { z } from 'zod';
 
@@ -46,11 +46,12 @@ export function pageListsOf(rows: Rows, week: Comparison, isFirstWeek: boolean):
     rows.one_sided
       .filter(({ reader }) => reader === audience)
       .map(({ path, human, ai }) => ({ path, human, ai }));
+  const comparedWith = rows.moved[0]?.compared_with ?? basisOf(week);
   return {
     moved:
-      week.thisWeek.days_loaded === 7 && week.earlier.length > 0
+      week.thisWeek.days_loaded === 7 && comparedWith !== null
         ? {
-            comparedWith: rows.moved[0]?.compared_with ?? 'earlier weeks',
+            comparedWith,
             pages: rows.moved.map(({ audience, path, views, expected }) => ({
               ...{ audience, path, views, expected },
               direction: views > expected ? 'up' : 'down',
@@ -63,6 +64,10 @@ export function pageListsOf(rows: Rows, week: Comparison, isFirstWeek: boolean):
     newPages: isFirstWeek ? [] : rows.pages.new_pages,
   };
 }
+
+/** What pages are compared with where none has moved. */
+const basisOf = ({ earlier, before }: Comparison): MovedRow['compared_with'] | null =>
+  earlier.length >= USUAL_WEEKS_LEAST ? 'earlier weeks' : before === null ? null : 'the week before';
 
 /** A change against the week before; unknown when that cannot be compared with. */
 export const changeSince = ({ before }: Comparison, now: number, then: number | undefined): Change =>
