@@ -59,7 +59,8 @@ describe('the files of deploy/', () => {
       const [command = '', ...args] = invocation.split(/\s+/);
       expect(commands).toMatch(new RegExp(`^ {2}${command} `, 'm'));
       const options = args.filter((arg) => arg.startsWith('--'));
-      const help = options.length === 0 ? '' : await helpOf(command);
+      const subcommand = command === 'jobs' ? args.slice(0, 1) : [];
+      const help = options.length === 0 ? '' : await helpOf(command, ...subcommand);
       for (const option of options) expect(help, invocation).toContain(option);
     }
   });
