@@ -232,10 +232,12 @@ export class RequestBudget implements Pace {
   ): Promise<void> {
     const { limit, reserve, maxWaitMs, onWait, sleep = sleepFor } = this.#options;
     const waitMs = until.getTime() - now.getTime();
+    const kept =
+      priority === 'backfill' && reserve > 0 ? `, but for ${reserve} kept for the latest days` : '';
     const why =
       this.#pausedUntil !== undefined && this.#pausedUntil >= until
         ? 'The server asked not to be asked for a while.'
-        : `The budget of ${limit} requests an hour is spent${priority === 'backfill' && reserve > 0 ? `, but for ${reserve} kept for the latest days` : ''}.`;
+        : `The budget of ${limit} requests an hour is spent${kept}.`;
     if (waitMs > maxWaitMs) throw new PausedError(why, until);
     onWait?.(until, why);
     await sleep(waitMs, signal);

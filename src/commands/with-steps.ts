@@ -29,8 +29,8 @@ type StepWork<Result> = (
 ) => Promise<Result>;
 
 /**
- * Runs `work` with everything that steps need, and lets go of it all again, however it ends. One that `waits` does so for the
- * budget as long as it takes.
+ * Runs `work` with everything that steps need, and lets go of it all again, however it ends. One that `waits` does so for
+ * the budget as long as it takes.
  */
 export async function withSteps<Result>(
   command: string,

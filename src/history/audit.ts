@@ -55,7 +55,10 @@ export async function auditHistory(task: LoadTask, options: AuditOptions): Promi
   return { ...audit, repaired: await loadDays(task, planAgain(ledger, toLoad, 'backfill')) };
 }
 
-/** Days that keep their totals and yet differ in a page: seen only by reading them whole. To be repaired, each is listed as failed at once. */
+/**
+ * Days that keep their totals and yet differ in a page: seen only by reading them whole. To be repaired, each is listed as
+ * failed at once.
+ */
 async function findDifferingPages(
   { warehouse, client, project, now, signal }: LoadTask,
   settled: readonly StoredTotals[],

@@ -37,8 +37,9 @@ export interface WalkOptions extends ReadOptions {
 
 /**
  * Reads a day until a walk adds up: equal totals on every page, their sum over the rows, no path twice. One that never
- * does, or of which a further walk has to wait for the budget, is handed on as the best seen, `inconsistent`. A settled day that reads the same twice and still does not add
- * up is taken as it is, its difference `unattributed`: reading it a third time would not help.
+ * does, or of which a further walk has to wait for the budget, is handed on as the best seen, `inconsistent`. A settled
+ * day that reads the same twice and still does not add up is taken as it is, its difference `unattributed`: reading it a
+ * third time would not help.
  *
  * When the totals and the first page are those stored, the day is `unchanged`, and no further page is asked for.
  *

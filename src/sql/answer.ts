@@ -62,7 +62,7 @@ async function* batchesOf(result: DuckDBResult): AsyncGenerator<Json[][]> {
   }
 }
 
-/** As the library's own, but whole numbers stay numbers wherever they can be held exactly, within lists and structs too. */
+/** As the library's own, but whole numbers that can be held exactly stay numbers, within lists and structs too. */
 const toJson: DuckDBValueConverter<Json> = (value, type, converter) =>
   typeof value === 'bigint' && Number.isSafeInteger(Number(value))
     ? Number(value)

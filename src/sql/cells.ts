@@ -21,7 +21,7 @@ export function csvCell(value: Json, { isNumeric }: AnswerColumn): string {
   return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }
 
-/** The library writes large whole numbers as text; JSON numbers where they can be held exactly. */
+/** Decimals come as text: JSON numbers, where they can be held exactly. */
 export function jsonValue(value: Json, { isNumeric }: AnswerColumn): Json {
   if (!isNumeric || typeof value !== 'string') return value;
   const number = Number(value);

@@ -8,14 +8,14 @@ WITH
     SELECT
       *,
       outcome = 'later' AND resume_at IS NULL AS is_put_off,
-      count(*) FILTER (outcome = 'done') OVER earlier AS ends,
-      count(*) FILTER (outcome = 'later' AND resume_at IS NOT NULL) OVER earlier AS pauses
+      coalesce(sum(if(outcome = 'done', 1, 0)) OVER earlier, 0) AS ends,
+      coalesce(sum(if(outcome = 'later' AND resume_at IS NOT NULL, 1, 0)) OVER earlier, 0) AS pauses
     FROM runs
     WHERE started_at <= $now::TIMESTAMP
     WINDOW earlier AS (PARTITION BY step ORDER BY started_at ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
   ),
   first_put_off AS (
-    SELECT *, min(started_at) FILTER (is_put_off) OVER (PARTITION BY step, ends, pauses) AS put_off_since
+    SELECT *, min(if(is_put_off, started_at, NULL)) OVER (PARTITION BY step, ends, pauses) AS put_off_since
     FROM stretches
   ),
   at_fault AS (
