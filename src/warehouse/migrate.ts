@@ -1,4 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { inTransaction } from './in-transaction.js';
@@ -35,8 +36,9 @@ export async function expectMigrated(connection: DuckDBConnection, path: string)
 }
 
 /**
- * Brings the database up to this version of Readership: each migration in one transaction with its version row, then
- * the views, which are cheap to write anew. Throws a `StorageError` when a newer version has written the file.
+ * Brings the database up to this version of Readership: each migration in one transaction with its
+ * version row, then the views, which are cheap to create again, then the comments if their wording
+ * changed. Throws a `StorageError` if a newer version has written the file.
  */
 export async function migrate(connection: DuckDBConnection, path: string): Promise<void> {
   await connection.run('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)');
@@ -51,6 +53,24 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
   // Into the file at once: DuckDB 1.5 cannot replay every change of a table from its log.
   if (version < MIGRATIONS.length) await connection.run('CHECKPOINT');
   await createViews(connection);
+  await describeTables(connection);
+}
+
+/** The comment of `schema_version` is the digest of the wording applied, so that it is applied only once. */
+async function describeTables(connection: DuckDBConnection): Promise<void> {
+  const comments = readSql(import.meta.url, 'comments.sql');
+  const digest = createHash('sha256').update(comments).digest('hex');
+  const applied = await queryRows(
+    connection,
+    "SELECT 1 FROM duckdb_tables() WHERE table_name = 'schema_version' AND comment = $digest",
+    z.object({}),
+    { digest },
+  );
+  if (applied.length > 0) return;
+  await inTransaction(connection, async () => {
+    await connection.run(`${comments}\nCOMMENT ON TABLE schema_version IS '${digest}'`);
+  });
+  await connection.run('CHECKPOINT');
 }
 
 async function createViews(connection: DuckDBConnection): Promise<void> {
