@@ -56,7 +56,10 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
   await describeTables(connection);
 }
 
-/** The comment of `schema_version` is the digest of the wording applied, so that it is applied only once. */
+/**
+ * The comment of `schema_version` is the digest of the wording applied, so that it is applied only
+ * once.
+ */
 async function describeTables(connection: DuckDBConnection): Promise<void> {
   const comments = readSql(import.meta.url, 'comments.sql');
   const digest = createHash('sha256').update(comments).digest('hex');
@@ -80,7 +83,10 @@ async function createViews(connection: DuckDBConnection): Promise<void> {
   });
 }
 
-/** 0 for a file that nothing was written to yet. Throws a `StorageError` when a newer version has written the file. */
+/**
+ * 0 for a file that nothing was written to yet. Throws a `StorageError` when a newer version has
+ * written the file.
+ */
 async function currentVersion(connection: DuckDBConnection, path: string): Promise<number> {
   const exists = await queryRows(
     connection,

@@ -47,7 +47,8 @@ WITH
       AND other.pr_link IS NOT NULL
       AND coalesce(merged_on, ended_at::DATE, submitted_at::DATE) BETWEEN change_week - 28 AND change_week + 34
   ),
-  -- Pages with similar traffic were as likely to be selected, and as likely to fall back from a peak.
+  -- Pages with similar traffic were as likely to be selected, and as likely to fall back from a
+  -- peak.
   comparison AS (
     SELECT page.job, {path: page.path, before: page.views_before, after: page.views_after} AS page
     FROM page_reading AS page

@@ -1,10 +1,10 @@
 -- Grain: one row per project, audience and page whose views are far from what its earlier weeks and
--- the site's growth predict, furthest first. The week is the seven days from `week_start`. Only fully
--- loaded weeks are used.
+-- the site's growth predict, furthest first. The week is the seven days from `week_start`. Only
+-- fully loaded weeks are used.
 CREATE OR REPLACE MACRO movers(week_start) AS TABLE
 WITH
-  -- This week (0) and up to eight full weeks out of the twelve before it, going back no further than
-  -- the first week with views. Empty if this week is not fully loaded.
+  -- This week (0) and up to eight full weeks out of the twelve before it, going back no further
+  -- than the first week with views. Empty if this week is not fully loaded.
   site_week AS (
     SELECT project, (week_start::DATE - day + 6) // 7 AS weeks_ago, sum(human) AS human, sum(ai) AS ai
     FROM site_days
@@ -41,9 +41,9 @@ WITH
     GROUP BY ALL
   ),
 
-  -- A page counts from the week it was first seen: before that it had no share of the site, rather than
-  -- a share of zero. Pages that cannot have, or be expected to have, more than 5 views are left out for
-  -- speed, since most pages are that small.
+  -- A page counts from the week it was first seen: before that it had no share of the site, rather
+  -- than a share of zero. Pages that cannot have, or be expected to have, more than 5 views are
+  -- left out for speed, since most pages are that small.
   page AS (
     SELECT project, path, max(weeks_ago) AS first_seen
     FROM page_week JOIN site USING (project)
@@ -76,8 +76,8 @@ WITH
     FROM cell
   ),
 
-  -- Expected views are the page's usual share of the site's views, or its views the week before if there
-  -- are fewer than four earlier weeks.
+  -- Expected views are the page's usual share of the site's views, or its views the week before if
+  -- there are fewer than four earlier weeks.
   measured AS (
     SELECT
       project,
