@@ -45,7 +45,8 @@ async function runFiles(connection: DuckDBConnection, folder: string): Promise<v
 
 /**
  * A site whose human traffic follows a weekly pattern and whose AI traffic grows until it overtakes
- * human traffic in the week of November 9, 2026. Deterministic: the noise is a hash of page and day.
+ * human traffic in the week of November 9, 2026. Deterministic: the noise is a hash of page and
+ * day.
  */
 export async function siteHistory({
   first = day('2026-05-18'),

@@ -47,7 +47,10 @@ async function relations(reader: Reader, kind: 'table' | 'view'): Promise<string
   return sections.join('\n\n');
 }
 
-/** A macro's columns come from running the example in its comment, so every comment needs one that works. */
+/**
+ * A macro's columns come from running the example in its comment, so every comment needs one that
+ * works.
+ */
 async function macros(reader: Reader): Promise<string> {
   const sections: string[] = [];
   const found = await reader.query(

@@ -10,7 +10,10 @@ import { tempDir } from '../temp-dir.js';
 
 const OPEN = { command: 'readership test', now: () => new Date(), maxWaitMs: 0 };
 
-/** Runs statements on a database file that nothing else has open. Returns the row count of the last one. */
+/**
+ * Runs statements on a database file that nothing else has open. Returns the row count of the last
+ * one.
+ */
 async function onFile(path: string, ...statements: string[]): Promise<number> {
   const instance = await DuckDBInstance.create(path);
   const connection = await instance.connect();

@@ -4,7 +4,10 @@ import { emptyHistory, loadDays, type TestHistory } from '../reports/history.js'
 
 const anyRow = z.record(z.string(), z.union([z.string(), z.number(), z.null()]));
 
-/** Two projects, thirteen weeks across a new year, a day with no views, and pages viewed only on some days. */
+/**
+ * Two projects, thirteen weeks across a new year, a day with no views, and pages viewed only on
+ * some days.
+ */
 const VIEWS = `
   INSERT INTO page_views
   SELECT
@@ -25,7 +28,9 @@ const VIEWS = `
     WHERE (n + p + epoch(day)::BIGINT // 86400) % 3 <> 0 AND NOT (p = 2 AND day = DATE '2025-12-25')
   )`;
 
-/** A loaded day with no views, a failed day with nothing stored, and a failed day with stored rows. */
+/**
+ * A loaded day with no views, a failed day with nothing stored, and a failed day with stored rows.
+ */
 const ODD_DAYS = `
   INSERT INTO day_loads VALUES
     ('prj_2', '2025-12-25', 'final', '2026-01-01', '2026-01-01', 0, 0, 0, 0, 0, 0, 0, NULL),
