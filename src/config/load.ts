@@ -1,10 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { type Document, LineCounter, parseDocument } from 'yaml';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing } from '../files.js';
-import { type Fault, faultsOf, strayYaml } from './faults.js';
+import { parseYaml } from './problems.js';
 import { type ProjectSettings, type Settings, settingsSchema } from './schema.js';
 
 export const CONFIG_FILE = 'readership.yaml';
@@ -24,7 +23,7 @@ export interface Configuration {
 
 /**
  * Reads `readership.yaml`, or the file given, and the `.env` beside it; the environment itself wins over `.env`. Throws
- * a `ConfigurationError` that lists all faults together, each with its line.
+ * a `ConfigurationError` that lists all problems together, each with its line.
  */
 export async function loadConfiguration(
   file: string | undefined,
@@ -98,36 +97,15 @@ async function readConfig(path: string, isDefault: boolean): Promise<string> {
 }
 
 function parseSettings(text: string, path: string): Settings {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
-  if (document.errors.length > 0)
-    throw faulty(
-      path,
-      document.errors.map(({ code, message, pos }) => ({
-        line: lines.linePos(pos[0]).line,
-        message: code === 'MULTIPLE_DOCS' ? 'a second document begins here; only one is read' : message,
-      })),
-    );
-  const stray = strayYaml(document, lines);
-  if (stray.length > 0) throw faulty(path, stray);
-  const parsed = settingsSchema.safeParse(valuesOf(document, path) ?? {}, { reportInput: true });
-  if (!parsed.success) throw faulty(path, faultsOf(parsed.error.issues, document, lines));
-  return parsed.data;
-}
-
-function valuesOf(document: Document, path: string): unknown {
-  try {
-    return document.toJS();
-  } catch (error) {
-    // Aliases of aliases that would fill the memory.
-    throw faulty(path, [{ line: 1, message: `cannot be read: ${messageOf(error)}` }]);
-  }
-}
-
-function faulty(path: string, faults: readonly Fault[]): ConfigurationError {
-  const list = faults.map(({ line, message }) => `  ${basename(path)}:${line}  ${message}`);
-  const count = faults.length === 1 ? 'a fault' : `${faults.length} faults`;
-  return new ConfigurationError(`${path} has ${count}:\n${list.join('\n')}`);
+  const parsed = parseYaml(
+    text,
+    settingsSchema,
+    'no such setting; `readership init` writes a file with all of them',
+  );
+  if ('value' in parsed) return parsed.value;
+  const list = parsed.problems.map(({ line, message }) => `  ${basename(path)}:${line}  ${message}`);
+  const count = list.length === 1 ? 'a problem' : `${list.length} problems`;
+  throw new ConfigurationError(`${path} has ${count}:\n${list.join('\n')}`);
 }
 
 async function readDotEnv(path: string): Promise<Environment> {

@@ -19,11 +19,8 @@ beforeAll(async () => {
   directory = await tempDir();
 });
 
-/**
- * The problems of a file; empty if it is valid. Throwing anything but a `ConfigurationError` fails
- * the test.
- */
-async function faultsOf(yaml: string): Promise<{ line: number; words: string }[]> {
+/** The problems of a file; none when it can be used. Anything thrown but a `ConfigurationError` fails the test. */
+async function problemsOf(yaml: string): Promise<{ line: number; words: string }[]> {
   await writeFile(join(directory, 'readership.yaml'), yaml);
   try {
     await loadConfiguration(undefined, directory, {});
@@ -32,7 +29,7 @@ async function faultsOf(yaml: string): Promise<{ line: number; words: string }[]
     expect(error).toBeInstanceOf(ConfigurationError);
     expect(error).toHaveProperty('exitCode', 2);
     const [head = '', ...list] = String(error).split('\n');
-    expect(head).toMatch(list.length === 1 ? /has a fault:$/ : new RegExp(`has ${list.length} faults:$`));
+    expect(head).toMatch(list.length === 1 ? /has a problem:$/ : new RegExp(`has ${list.length} problems:$`));
     return list.map((text) => {
       const [, line, words = ''] = /^ {2}readership\.yaml:(\d+) {2}(.+)$/.exec(text) ?? [];
       expect(words, text).not.toBe('');
@@ -41,10 +38,10 @@ async function faultsOf(yaml: string): Promise<{ line: number; words: string }[]
   }
 }
 
-/** Expects every problem to name a line of the file, without signs of an internal error. */
-async function expectFaultsWithLines(yaml: string): Promise<void> {
+/** That whatever is wrong with a file is said with a line that it has, and without the library's own words for bugs. */
+async function expectProblemsWithLines(yaml: string): Promise<void> {
   const lines = yaml.split(/\r\n|\r|\n/).length;
-  for (const { line, words } of await faultsOf(yaml)) {
+  for (const { line, words } of await problemsOf(yaml)) {
     expect(line).toBeGreaterThanOrEqual(1);
     expect(line).toBeLessThanOrEqual(lines);
     expect(words).not.toMatch(/undefined|\[object|at .*:\d+:\d+|TypeError|ReferenceError|parseAll/);
@@ -123,7 +120,7 @@ describe('any configuration file', () => {
 
   it('is accepted, or each of its problems is reported with its line', async () => {
     const anyYaml = fc.oneof(words, fc.string({ unit: 'binary' }), values);
-    await fc.assert(fc.asyncProperty(anyYaml, expectFaultsWithLines), tries(500));
+    await fc.assert(fc.asyncProperty(anyYaml, expectProblemsWithLines), tries(500));
   });
 
   it('that was valid before it was damaged is handled the same way', async () => {
@@ -140,7 +137,7 @@ describe('any configuration file', () => {
         const line = damaged[index] ?? '';
         damaged[index] = line.slice(0, at) + put + line.slice(at + width);
       }
-      await expectFaultsWithLines(damaged.join('\n'));
+      await expectProblemsWithLines(damaged.join('\n'));
     });
     await fc.assert(property, tries(500));
   });
@@ -172,7 +169,7 @@ describe('any configuration file', () => {
     const property = fc.asyncProperty(sections, async (chosen) => {
       const lines = ['baseUrl: https://a.example', 'projects: [{ id: prj_1 }]', ...chosen.flat()];
       const expected = lines.flatMap((line, index) => (line.startsWith('  ') ? [index + 1] : []));
-      expect((await faultsOf(lines.join('\n'))).map(({ line }) => line)).toEqual(expected);
+      expect((await problemsOf(lines.join('\n'))).map(({ line }) => line)).toEqual(expected);
     });
     await fc.assert(property, tries(100));
   });

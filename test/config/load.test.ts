@@ -33,8 +33,8 @@ async function load({ yaml = SMALLEST, dotEnv, environment = {} }: Files = {}): 
   return loadConfiguration(undefined, directory, environment);
 }
 
-/** The message of the `ConfigurationError` that loading a file throws. */
-async function faultsIn(yaml: string): Promise<string> {
+/** The message of the `ConfigurationError` that a file leads to. */
+async function problemsIn(yaml: string): Promise<string> {
   try {
     await load({ yaml });
   } catch (error) {
@@ -42,7 +42,7 @@ async function faultsIn(yaml: string): Promise<string> {
     expect(error).toHaveProperty('exitCode', 2);
     return error instanceof Error ? error.message : '';
   }
-  throw new Error('expected a ConfigurationError');
+  throw new Error('expected a problem');
 }
 
 const keyOf = ({ settings, ...rest }: Configuration): string => {
@@ -57,8 +57,8 @@ describe('readership.yaml', () => {
     expect(settings).toMatchObject({ baseUrl: 'https://platform.example.com', projects: [{ id: 'prj_1' }] });
   });
 
-  it('has all its problems reported together, each with its line', async () => {
-    const message = await faultsIn(
+  it('lists all its problems at once, each with its line', async () => {
+    const message = await problemsIn(
       [
         'baseUrl: platform', // 1
         'projects:', // 2
@@ -87,13 +87,13 @@ describe('readership.yaml', () => {
       '10 poll.minDelay',
       '11 colour',
     ]);
-    expect(message).toContain('has 9 faults');
+    expect(message).toContain('has 9 problems');
   });
 
   it.each(['"Acme\\nBcc: eve@example.com"', '"Acme\\e[2J"', '"Acme\\L"', '""'])(
     'rejects the project name %s, because names appear in email subjects',
     async (name) => {
-      const message = await faultsIn(
+      const message = await problemsIn(
         `baseUrl: https://a.example\nprojects:\n  - id: prj_1\n    name: ${name}\n`,
       );
       expect(message).toContain(':4  projects[0].name: write some text on one line');
@@ -107,8 +107,8 @@ describe('readership.yaml', () => {
     expect(settings.reports.improve.to).toEqual(['b@example.com']);
   });
 
-  it('that is empty is missing both required settings', async () => {
-    const message = await faultsIn('# nothing yet\n');
+  it('that is empty lacks both that it needs', async () => {
+    const message = await problemsIn('# nothing yet\n');
     expect(message).toContain('baseUrl: is missing');
     expect(message).toContain('projects: is missing');
   });
@@ -120,19 +120,19 @@ describe('readership.yaml', () => {
     ['an asterisk that YAML takes for an alias', `${SMALLEST}improve:\n  exclude: [**/drafts]\n`, /:4 {2}/],
     ['keys that are not text', `${SMALLEST}1: 2\nhistory:\n  ? [a]\n  : 3\n: 4\n`, /:3 .*\n.*:5 .*\n.*:7 /],
     ['a second document', `${SMALLEST}---\ncolour: red\n`, /:3 {2}a second document begins here/],
-    ['aliases that expand without end', BOMB, /:1 {2}cannot be read: Excessive alias count/],
+    ['aliases that expand without end', BOMB, /:2 {2}YAML aliases repeat too many values/],
     ['a list at the top', '- baseUrl\n- projects\n', /:1 {2}/],
     ['plain text', 'hello', /:1 {2}/],
-  ])('with %s is reported with its line, and does not crash', async (_, yaml, place) => {
-    expect(await faultsIn(yaml)).toMatch(place);
+  ])('with %s is a problem with its line, not a crash', async (_, yaml, place) => {
+    expect(await problemsIn(yaml)).toMatch(place);
   });
 
   it.each([
     ['https://user:secret@platform.example.com'],
     ['HTTPS://user:secret@platform.example.com'],
     ['https://secret@platform.example.com/api'],
-  ])('rejects a base URL with credentials without repeating them: %s', async (baseUrl) => {
-    const message = await faultsIn(`baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]`);
+  ])('refuses a base URL with credentials, without repeating them: %s', async (baseUrl) => {
+    const message = await problemsIn(`baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]`);
     expect(message).toContain('secrets belong in the environment');
     expect(message).not.toContain('secret@');
   });
@@ -140,21 +140,24 @@ describe('readership.yaml', () => {
   it.each(['https://platform.example.com/?key=secret', 'https://platform.example.com/#top'])(
     'rejects a base URL that no path can be appended to: %s',
     async (baseUrl) => {
-      expect(await faultsIn(`baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]`)).toContain(':1  baseUrl: ');
+      expect(await problemsIn(`baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]`)).toContain(':1  baseUrl: ');
     },
   );
 
-  it.each(['ftp://a.example', 'platform.example.com', ''])('rejects the base URL %j', async (baseUrl) => {
-    expect(await faultsIn(`baseUrl: '${baseUrl}'\nprojects: [{ id: prj_1 }]`)).toContain('write https://');
-  });
+  it.each(['ftp://a.example', 'platform.example.com', ''])(
+    'refuses a base URL such as %j',
+    async (baseUrl) => {
+      expect(await problemsIn(`baseUrl: '${baseUrl}'\nprojects: [{ id: prj_1 }]`)).toContain('write https://');
+    },
+  );
 
   it('ignores trailing slashes in the base URL', async () => {
     const { settings } = await load({ yaml: SMALLEST.replace('.com', '.com/api//') });
     expect(settings.baseUrl).toBe('https://platform.example.com/api');
   });
 
-  it('must not contain a project twice', async () => {
-    expect(await faultsIn('baseUrl: https://a.example\nprojects: [{ id: a }, { id: a }]')).toContain(
+  it('names each project once', async () => {
+    expect(await problemsIn('baseUrl: https://a.example\nprojects: [{ id: a }, { id: a }]')).toContain(
       'names a project id twice',
     );
   });

@@ -1,0 +1,137 @@
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { z } from 'zod';
+import { messageOf } from '../errors.js';
+
+/** What is wrong with a YAML file, and where. */
+export interface Problem {
+  readonly line: number;
+  readonly message: string;
+}
+
+type Issue = z.core.$ZodIssue;
+
+/**
+ * Reads a YAML file that people write: its value, or every problem found in it, in the order of
+ * its lines. `unknownKey` says what to do about a key that the schema does not know.
+ */
+export function parseYaml<Value>(
+  text: string,
+  schema: z.ZodType<Value>,
+  unknownKey: string,
+): { readonly value: Value } | { readonly problems: readonly Problem[] } {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
+  if (document.errors.length > 0) return { problems: syntaxProblems(document, lines) };
+  const stray = strayYaml(document, lines);
+  if (stray.length > 0) return { problems: stray };
+  let values: unknown;
+  try {
+    values = document.toJS();
+  } catch {
+    // The library expands a limited number of aliases, so that a small file cannot fill the memory.
+    return { problems: [{ line: firstAlias(document, lines), message: TOO_MANY_ALIASES }] };
+  }
+  const parsed = schema.safeParse(values ?? {}, { reportInput: true });
+  if (parsed.success) return { value: parsed.data };
+  return { problems: schemaProblems(parsed.error.issues, document, lines, unknownKey) };
+}
+
+const TOO_MANY_ALIASES = 'YAML aliases repeat too many values; write the values out instead';
+
+/** The problem with any thrown value, on one line: a value that does not fit its schema, by field. */
+export const problemOf = (error: unknown): string =>
+  error instanceof z.ZodError
+    ? error.issues.map(({ path, message }) => [...path, message].join(': ')).join('; ')
+    : messageOf(error);
+
+const syntaxProblems = (document: Document, lines: LineCounter): Problem[] =>
+  document.errors.map(({ code, message, pos }) => ({
+    line: lines.linePos(pos[0]).line,
+    message: code === 'MULTIPLE_DOCS' ? 'a second document begins here; only one is read' : message,
+  }));
+
+/**
+ * What YAML takes for something else: an unquoted asterisk at the start of a pattern, which reads
+ * as an alias of nothing, and keys that are not text.
+ */
+function strayYaml(document: Document, lines: LineCounter): Problem[] {
+  const problems: Problem[] = [];
+  const anchors = new Set<string>();
+  const report = (offset: number, message: string) => {
+    problems.push({ line: lines.linePos(offset).line, message });
+  };
+  visit(document, {
+    Node: (_, { anchor }) => {
+      if (anchor !== undefined) anchors.add(anchor);
+    },
+    Alias: (_, { source, range }) => {
+      if (!anchors.has(source))
+        report(range?.[0] ?? 0, `YAML takes *${source} for an alias; put it in quotes: '*${source}'`);
+    },
+    Pair: (_, { key, value }) => {
+      if (isScalar(key) && typeof key.value === 'string') return;
+      const node = isNode(key) ? key : value;
+      report((isNode(node) ? node.range?.[0] : 0) ?? 0, `not the name of a setting: ${String(key)}`);
+    },
+  });
+  return problems;
+}
+
+function firstAlias(document: Document, lines: LineCounter): number {
+  let offset = 0;
+  visit(document, {
+    Alias: (_, { range }) => {
+      offset = range?.[0] ?? 0;
+      return visit.BREAK;
+    },
+  });
+  return lines.linePos(offset).line;
+}
+
+/** A missing key is reported at the line of the mapping that lacks it. */
+const schemaProblems = (
+  issues: readonly Issue[],
+  document: Document,
+  lines: LineCounter,
+  unknownKey: string,
+): Problem[] =>
+  issues
+    .flatMap((issue) => describe(issue, unknownKey))
+    .map(({ path, text }) => ({
+      line: lineOf(path, document, lines),
+      message: path.length === 0 ? text : `${nameOf(path)}: ${text}`,
+    }))
+    .sort((left, right) => left.line - right.line);
+
+function describe(issue: Issue, unknownKey: string): { path: PropertyKey[]; text: string }[] {
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ path: [...issue.path, key], text: unknownKey }));
+  const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
+  return [{ path: issue.path, text: isMissing ? 'is missing' : issue.message }];
+}
+
+/** `projects[0].id` */
+const nameOf = (path: readonly PropertyKey[]): string =>
+  path.reduce<string>(
+    (name, key) =>
+      typeof key === 'number' ? `${name}[${key}]` : name === '' ? String(key) : `${name}.${String(key)}`,
+    '',
+  );
+
+function lineOf(path: readonly PropertyKey[], document: Document, lines: LineCounter): number {
+  const offset = keyOffset(path, document) ?? valueOffset(path, document);
+  if (offset !== undefined) return lines.linePos(offset).line;
+  return path.length === 0 ? 1 : lineOf(path.slice(0, -1), document, lines);
+}
+
+function keyOffset(path: readonly PropertyKey[], document: Document): number | undefined {
+  const parent = path.length > 1 ? document.getIn(path.slice(0, -1), true) : document.contents;
+  if (!isMap(parent)) return undefined;
+  const pair = parent.items.find((item) => isScalar(item.key) && item.key.value === path.at(-1));
+  return isNode(pair?.key) ? pair.key.range?.[0] : undefined;
+}
+
+function valueOffset(path: readonly PropertyKey[], document: Document): number | undefined {
+  const node = path.length === 0 ? document.contents : document.getIn(path, true);
+  return isNode(node) ? node.range?.[0] : undefined;
+}
