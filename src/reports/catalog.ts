@@ -1,17 +1,59 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { parseYaml, problemOf } from '../config/problems.js';
 import { ConfigurationError } from '../errors.js';
-import { parseReportFile, type ReportFile } from './definition.js';
-import { faultOf } from './fault.js';
 import { ignoreMissing } from '../files.js';
 import { isBuiltIn, searchedDirs } from '../places.js';
+
+const name = z
+  .string()
+  .regex(/^[a-z][a-z0-9_]*$/, 'expected a name of lowercase letters, digits and underscores');
+
+const width = z.number().int().min(200).max(2000);
+
+/** What `report.yaml` may say. Every query is a `.sql` file beside it, every picture a `.vl.json` file. */
+const reportFile = z
+  .strictObject({
+    title: z.string().min(1),
+    /** A one-line template over the report's model. */
+    subject: z.string().min(1),
+    /** A one-line template: what email clients show beside the subject. */
+    preheader: z.string().default(''),
+    audience: z.string().min(1),
+    period: z.enum(['week', 'month', 'day']),
+    /** The built-in model to make of the rows; without one, the template sees the rows as they are. */
+    model: z.enum(['weekly', 'improve']).optional(),
+    /** Whether a query always returns one row, or any number. */
+    queries: z.record(name, z.enum(['one', 'many'])),
+    pictures: z
+      .record(
+        name,
+        z.strictObject({
+          query: name,
+          title: z.string().min(1),
+          /** In pixels. The page shows the one that fits the reader's screen. */
+          widths: z.array(width).min(1).max(4),
+          /** For a picture in the email too: its width there, and a one-line template for its alt text. */
+          mail: z.strictObject({ width: width.max(552), alt: z.string().min(1) }).optional(),
+        }),
+      )
+      .default({}),
+  })
+  .superRefine((report, context) => {
+    for (const [picture, { query }] of Object.entries(report.pictures)) {
+      if (report.queries[query] !== undefined) continue;
+      const message = `there is no query ${query}`;
+      context.addIssue({ code: 'custom', path: ['pictures', picture, 'query'], message });
+    }
+  });
+
+type ReportFile = z.infer<typeof reportFile>;
 
 /** A report as its folder defines it, with its SQL and pictures read. */
 export interface ReportDefinition extends Omit<ReportFile, 'queries' | 'pictures'> {
   readonly name: string;
   readonly folder: string;
-  /** Whether it comes with Readership, or is the workspace's own. */
   readonly isBuiltIn: boolean;
   readonly queries: readonly Query[];
   readonly pictures: readonly Picture[];
@@ -24,87 +66,90 @@ export interface Query {
   readonly rows: 'one' | 'many';
 }
 
-export interface Picture {
+export type Picture = Readonly<ReportFile['pictures'][string]> & {
   readonly name: string;
   readonly file: string;
-  readonly query: string;
-  readonly title: string;
-  readonly widths: readonly number[];
-  readonly mail?: { readonly width: number; readonly alt: string } | undefined;
   readonly spec: Readonly<Record<string, unknown>>;
-}
+};
 
-/** Every report there is, by name. One in the workspace replaces the built-in one of the same name. */
-export async function listReports({ workspaceDir }: { workspaceDir?: string | undefined } = {}): Promise<
-  ReportDefinition[]
-> {
+/**
+ * Every report by name, and an error for each that cannot be used. One in the workspace replaces
+ * the built-in one of the same name.
+ */
+export async function listReports(
+  workspaceDir?: string,
+): Promise<{ reports: ReportDefinition[]; broken: ConfigurationError[] }> {
   const folders = await reportFolders(workspaceDir);
   const read = await Promise.all([...folders].map(([name, folder]) => readReport(name, folder)));
-  const faults = read.flatMap((report) => ('faults' in report ? report.faults : []));
-  if (faults.length > 0) throw faulty(faults);
-  return read.flatMap((report) => ('faults' in report ? [] : [report]));
+  return {
+    reports: read.flatMap((report) => (report instanceof ConfigurationError ? [] : report)),
+    broken: read.filter((report) => report instanceof ConfigurationError),
+  };
 }
 
-/** One report by its name. The faults of others do not matter. */
+/** One report by its name. Problems of other reports do not matter. */
 export async function findReport(name: string, workspaceDir: string | undefined): Promise<ReportDefinition> {
   const folders = await reportFolders(workspaceDir);
   const folder = folders.get(name);
-  if (folder === undefined) {
+  if (folder === undefined)
     throw new ConfigurationError(`There is no report “${name}”. Reports: ${[...folders.keys()].join(', ')}`);
-  }
   const report = await readReport(name, folder);
-  if ('faults' in report) throw faulty(report.faults);
+  if (report instanceof ConfigurationError) throw report;
   return report;
 }
 
 async function reportFolders(workspaceDir: string | undefined): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const dir of searchedDirs(workspaceDir)) {
-    for (const name of await foldersIn(join(dir, 'reports'))) {
-      if (!found.has(name)) found.set(name, join(dir, 'reports', name));
-    }
+    const entries = await readdir(join(dir, 'reports'), { withFileTypes: true }).catch(ignoreMissing);
+    for (const entry of entries ?? [])
+      if (entry.isDirectory() && !found.has(entry.name))
+        found.set(entry.name, join(dir, 'reports', entry.name));
   }
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-async function foldersIn(dir: string): Promise<string[]> {
-  const entries = await readdir(dir, { withFileTypes: true }).catch(ignoreMissing);
-  return (entries ?? []).filter((entry) => entry.isDirectory()).map((entry) => entry.name);
-}
-
-async function readReport(name: string, folder: string): Promise<ReportDefinition | { faults: string[] }> {
+async function readReport(name: string, folder: string): Promise<ReportDefinition | ConfigurationError> {
   const file = join(folder, 'report.yaml');
-  const text = await readFile(file, 'utf8').catch(ignoreMissing);
-  if (text === undefined) return { faults: [`${file}: missing`] };
-  const parsed = parseReportFile(text);
-  if ('faults' in parsed) return { faults: parsed.faults.map((fault) => `${file}: ${fault}`) };
+  const problems: string[] = [];
+  /** What `parse` makes of a file; undefined when it cannot be read or used, with the problem noted. */
+  const read = <Value>(file: string, parse: (text: string) => Value): Promise<Value | undefined> =>
+    readFile(file, 'utf8')
+      .then(parse)
+      .catch((error: unknown) => {
+        problems.push(`${file}: ${isMissing(error) ? 'missing' : problemOf(error)}`);
+        return undefined;
+      });
 
-  const faults: string[] = [];
+  const parsed = await read(file, (text) => parseYaml(text, reportFile, 'no such setting of a report'));
+  if (parsed === undefined) return cannotUse(name, problems);
+  if ('problems' in parsed)
+    return cannotUse(
+      name,
+      parsed.problems.map(({ line, message }) => `${file}:${line}  ${message}`),
+    );
+
   const queries: Query[] = [];
-  for (const [query, rows] of Object.entries(parsed.report.queries)) {
-    const file = join(folder, `${query}.sql`);
-    const sql = await readFile(file, 'utf8').catch(ignoreMissing);
-    if (sql === undefined) faults.push(`${file}: missing, yet report.yaml names the query ${query}`);
-    else queries.push({ name: query, file, sql, rows });
+  for (const [query, rows] of Object.entries(parsed.value.queries)) {
+    const sql = await read(join(folder, `${query}.sql`), (text) => text);
+    if (sql !== undefined) queries.push({ name: query, file: join(folder, `${query}.sql`), sql, rows });
   }
   const pictures: Picture[] = [];
-  for (const [picture, settings] of Object.entries(parsed.report.pictures)) {
+  for (const [picture, settings] of Object.entries(parsed.value.pictures)) {
     const file = join(folder, `${picture}.vl.json`);
-    try {
-      const spec = z.record(z.string(), z.unknown()).parse(JSON.parse(await readFile(file, 'utf8')));
-      pictures.push({ ...settings, name: picture, file, spec });
-    } catch (error) {
-      faults.push(`${file}: ${faultOf(error)}`);
-    }
+    const spec = await read(file, (text) => z.record(z.string(), z.unknown()).parse(JSON.parse(text)));
+    if (spec !== undefined) pictures.push({ ...settings, name: picture, file, spec });
   }
-  return faults.length > 0
-    ? { faults }
-    : { ...parsed.report, name, folder, isBuiltIn: isBuiltIn(folder), queries, pictures };
+  if (problems.length > 0) return cannotUse(name, problems);
+  return { ...parsed.value, name, folder, isBuiltIn: isBuiltIn(folder), queries, pictures };
 }
 
-const faulty = (faults: readonly string[]): ConfigurationError =>
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
+const cannotUse = (name: string, problems: readonly string[]): ConfigurationError =>
   new ConfigurationError(
-    faults.length === 1
-      ? `A report cannot be used: ${faults.join('')}`
-      : `Reports cannot be used, ${faults.length} faults:\n${faults.map((fault) => `  ${fault}`).join('\n')}`,
+    problems.length === 1
+      ? `The report ${name} cannot be used: ${problems.join('')}`
+      : `The report ${name} cannot be used, ${problems.length} problems:\n  ${problems.join('\n  ')}`,
   );

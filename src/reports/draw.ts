@@ -1,47 +1,55 @@
+import { readdirSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import type { TopLevelSpec } from 'vega-lite';
+import { problemOf } from '../config/problems.js';
 import { ConfigurationError, messageOf } from '../errors.js';
-import type { Row } from './answers.js';
 import type { Picture } from './catalog.js';
-import { faultOf } from './fault.js';
+import type { Colors } from './templates.js';
 
-/** A picture as SVG of a given width, to stand in the page as it is. */
+/** A picture as SVG of a given width, to be put into the page as it is. */
 export interface Drawing {
   readonly width: number;
   readonly svg: string;
 }
 
-/** Draws a picture over the rows of its query, once for each of its widths. */
-export async function draw(picture: Picture, rows: readonly Row[]): Promise<Drawing[]> {
+/** Draws a picture over the rows of its query, once for each of `widths`. */
+export async function draw(
+  picture: Picture,
+  rows: readonly object[],
+  widths: readonly number[] = picture.widths,
+): Promise<Drawing[]> {
   // Vega takes a while to load, so only those who draw pay for it.
   const [vega, { compile }] = await Promise.all([import('vega'), import('vega-lite')]);
-  // Vega itself only warns of data that it could not load, and draws without.
-  const faults: unknown[] = [];
+  // Vega itself only warns of data that it could not load, and draws without it.
+  const problems: unknown[] = [];
   const loader = vega.loader();
   loader.load = (address) => {
     const refusal = new Error(`a picture may not load ${address}: its data are the rows of its query`);
-    faults.push(refusal);
+    problems.push(refusal);
     return Promise.reject(refusal);
   };
-  const logger = vega.logger(vega.Error, undefined, (_method, _level, messages) => faults.push(...messages));
+  const logger = vega.logger(vega.Error, undefined, (_method, _level, messages) =>
+    problems.push(...messages),
+  );
 
   const drawings: Drawing[] = [];
-  for (const width of picture.widths) {
+  for (const width of widths) {
     try {
       vega.resetSVGDefIds();
       const { spec } = compile(sized(picture, rows, width));
       const view = new vega.View(vega.parse(spec), { renderer: 'none', loader, logger });
       const svg = await view.toSVG();
       view.finalize();
-      if (faults.length > 0) throw new Error(faults.map(messageOf).join(' '));
+      if (problems.length > 0) throw new Error(problems.map(messageOf).join(' '));
       drawings.push({ width, svg: labelled(svg, picture) });
     } catch (cause) {
-      throw new ConfigurationError(`${picture.file}: ${faultOf(cause)}`, { cause });
+      throw new ConfigurationError(`${picture.file}: ${problemOf(cause)}`, { cause });
     }
   }
   return drawings;
 }
 
-function sized({ spec, query }: Picture, rows: readonly Row[], width: number): TopLevelSpec {
+function sized({ spec, query }: Picture, rows: readonly object[], width: number): TopLevelSpec {
   const plot = width - side(spec['padding'], 'left') - side(spec['padding'], 'right');
   // Vega marks the rows that it is given, so it gets copies.
   const datasets = { [query]: rows.map((row) => ({ ...row })) };
@@ -57,7 +65,7 @@ const side = (padding: unknown, name: 'left' | 'right'): number => {
   return typeof value === 'number' ? value : 0;
 };
 
-/** Vega gives its marks roles without names; instead the picture as a whole gets a title and a description. */
+/** Vega labels its marks for screen readers without naming them; one title and description serve better. */
 function labelled(svg: string, { title, spec }: Picture): string {
   const description =
     typeof spec['description'] === 'string' ? `<desc>${escaped(spec['description'])}</desc>` : '';
@@ -69,3 +77,29 @@ function labelled(svg: string, { title, spec }: Picture): string {
 
 const escaped = (text: string): string =>
   text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
+
+const FONTS = fileURLToPath(new URL('../../templates/fonts/', import.meta.url));
+const FONT_FAMILY = 'Inter';
+
+/**
+ * An SVG as an opaque PNG, `width` pixels wide. Colors named `var(--name)` are those of `colors`;
+ * text is set in the font that comes with Readership, so that every machine makes the same bytes.
+ */
+export async function rasterize(svg: string, width: number, colors: Colors): Promise<Uint8Array> {
+  const { Resvg } = await import('@resvg/resvg-js');
+  const resolved = svg
+    .replace(/var\(--([a-z-]+)\)/g, (whole, name: string) => colors[name] ?? whole)
+    .replaceAll('font-family="inherit"', `font-family="${FONT_FAMILY}"`);
+  const fontFiles = readdirSync(FONTS)
+    .filter((file) => file.endsWith('.ttf'))
+    .sort()
+    .map((file) => FONTS + file);
+  const defaults = { defaultFontFamily: FONT_FAMILY, sansSerifFamily: FONT_FAMILY };
+  return new Resvg(resolved, {
+    fitTo: { mode: 'width', value: width },
+    background: colors['card'] ?? '#ffffff',
+    font: { loadSystemFonts: false, fontFiles, ...defaults },
+  })
+    .render()
+    .asPng();
+}

@@ -1,55 +1,43 @@
-import { webLink } from '../../format/paths.js';
-import type { JobRow } from './rows.js';
+import { z } from 'zod';
+import { JOB_STATES } from '../agents/lifecycle.js';
+import { webLink } from '../format/paths.js';
+import { timestampColumn } from '../warehouse/query.js';
 
-/** What a job means for the reader of the report, most pressing first. */
+/** What the reports' queries return of a job. */
+export const jobRow = z.object({
+  id: z.number().int(),
+  path: z.string(),
+  state: z.enum(JOB_STATES),
+  pr_link: z.string().nullable(),
+  planned_at: timestampColumn,
+  ended_at: timestampColumn.nullable(),
+  note: z.string().nullable(),
+});
+
+export type JobRow = z.infer<typeof jobRow>;
+
+/** What a job means to the reader of a report, most pressing first. */
 const GROUPS = ['ready', 'running', 'unchanged', 'failed', 'unconfirmed'] as const;
-
 export type JobGroup = (typeof GROUPS)[number];
 
-interface WeeklyJob {
+export interface ReportedJob {
   readonly id: number;
   readonly path: string;
   readonly group: JobGroup;
-  /** The pull request, when its address is one of the web. */
+  /** Whether someone has to act on it; for the others, the group says everything. */
+  readonly isTask: boolean;
+  /** The pull request, if its address is a web address. */
   readonly pullRequest: string | null;
   readonly note: string | null;
 }
 
-export interface AgentWork {
-  readonly counts: Readonly<Record<JobGroup, number>>;
-  readonly jobs: readonly WeeklyJob[];
-  /** Jobs beyond those that are listed. */
-  readonly more: number;
+export function reportedJob({ id, path, state, pr_link, note }: JobRow): ReportedJob {
+  const group = groupOf(state, pr_link !== null);
+  const isTask = group === 'ready' || group === 'unconfirmed';
+  return { id, path, group, isTask, pullRequest: webLink(pr_link) ?? null, note };
 }
 
-const JOBS_LISTED = 12;
-
-/** The agents' work; null without any job. */
-export function agentWorkOf(rows: readonly JobRow[]): AgentWork | null {
-  if (rows.length === 0) return null;
-  const jobs = rows.map((row) => ({
-    id: row.id,
-    path: row.path,
-    group: groupOf(row),
-    pullRequest: webLink(row.pr_link) ?? null,
-    note: row.note,
-  }));
-  const inOrder = GROUPS.flatMap((group) => jobs.filter((job) => job.group === group));
-  const count = (group: JobGroup): number => jobs.filter((job) => job.group === group).length;
-  return {
-    counts: {
-      ready: count('ready'),
-      running: count('running'),
-      unchanged: count('unchanged'),
-      failed: count('failed'),
-      unconfirmed: count('unconfirmed'),
-    },
-    jobs: inOrder.slice(0, JOBS_LISTED),
-    more: Math.max(0, jobs.length - JOBS_LISTED),
-  };
-}
-
-export function groupOf({ state, pr_link }: JobRow): JobGroup {
+function groupOf(state: JobRow['state'], hasPullRequest: boolean): JobGroup {
   switch (state) {
     case 'planned':
     case 'submitting':
@@ -57,11 +45,47 @@ export function groupOf({ state, pr_link }: JobRow): JobGroup {
       return 'running';
     case 'completed':
     case 'archived':
-      return pr_link === null ? 'unchanged' : 'ready';
+      return hasPullRequest ? 'ready' : 'unchanged';
     case 'failed':
     case 'refused':
       return 'failed';
     case 'unconfirmed':
       return 'unconfirmed';
   }
+}
+
+/** Some jobs by their group, each in the given order. */
+export function byGroup<Job extends ReportedJob>(jobs: readonly Job[]): Record<JobGroup, Job[]> {
+  const groups: Record<JobGroup, Job[]> = {
+    ready: [],
+    running: [],
+    unchanged: [],
+    failed: [],
+    unconfirmed: [],
+  };
+  for (const job of jobs) groups[job.group].push(job);
+  return groups;
+}
+
+/** The agents' work in the weekly report. */
+export interface AgentWork {
+  readonly counts: Readonly<Record<JobGroup, number>>;
+  readonly jobs: readonly ReportedJob[];
+  /** Jobs beyond those that are listed. */
+  readonly more: number;
+}
+
+const JOBS_LISTED = 12;
+
+/** Null without any job. */
+export function agentWorkOf(rows: readonly JobRow[]): AgentWork | null {
+  if (rows.length === 0) return null;
+  const groups = byGroup(rows.map(reportedJob));
+  const counts = { ready: 0, running: 0, unchanged: 0, failed: 0, unconfirmed: 0 };
+  for (const group of GROUPS) counts[group] = groups[group].length;
+  return {
+    counts,
+    jobs: GROUPS.flatMap((group) => groups[group]).slice(0, JOBS_LISTED),
+    more: Math.max(0, rows.length - JOBS_LISTED),
+  };
 }

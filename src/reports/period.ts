@@ -4,7 +4,7 @@ import { addDays, day, dayOf, parseDay, startOfDay, WEEKDAYS, type Day, type Day
 import { ConfigurationError } from '../errors.js';
 import { dayRange } from '../format/days.js';
 
-/** On which day weeks begin, and by whose clock a day is over and moments are told. Days themselves are UTC. */
+/** On which day weeks begin, and whose clock decides when a day is over. Days themselves are UTC. */
 export interface Calendar {
   readonly firstDayOfWeek: (typeof WEEKDAYS)[number];
   readonly timezone: string;
@@ -38,7 +38,7 @@ export function periodOf(kind: PeriodKind, of: Day, calendar: Calendar): Period 
   }
 }
 
-/** The last period whose days have all ended at `now`, in UTC and by the clock of the calendar's zone. */
+/** The last period whose days have all ended at `now`, both in UTC and in the calendar's time zone. */
 export function lastEnded(kind: PeriodKind, now: Date, calendar: Calendar): Period {
   const local = dayIn(calendar.timezone, now);
   const today = local < dayOf(now) ? local : dayOf(now);
@@ -53,25 +53,32 @@ const EXAMPLES: Readonly<Record<PeriodKind, string>> = {
 
 /** Reads what `--period` says: a period of the kind, or any day in one. */
 export function parsePeriod(kind: PeriodKind, text: string, calendar: Calendar): Period {
-  const within = parseDay(text) ?? namedStart(kind, text, calendar);
-  if (within !== undefined) return periodOf(kind, within, calendar);
-  throw new ConfigurationError(
-    `“${text}” is no ${kind} that this report could be about: give ${EXAMPLES[kind]}`,
-  );
+  const named = periodNamed(text, calendar);
+  if (named?.kind === kind) return named;
+  if (named?.kind === 'day') return periodOf(kind, named.first, calendar);
+  throw new ConfigurationError(`“${text}” is not a ${kind} for this report: write ${EXAMPLES[kind]}`);
 }
 
-function namedStart(kind: PeriodKind, text: string, calendar: Calendar): Day | undefined {
-  if (kind === 'month') return /^\d{4}-\d{2}$/.test(text) ? parseDay(`${text}-01`) : undefined;
-  if (kind === 'day' || !/^\d{4}-W\d{2}$/.test(text)) return undefined;
-  const monday = parse(text, WEEK_FORMAT, new UTCDate(0));
-  // Week 53 of a year that has 52 would roll over into the next year.
-  if (!isValid(monday) || format(monday, WEEK_FORMAT) !== text) return undefined;
-  return addDays(dayOf(monday), (WEEKDAYS.indexOf(calendar.firstDayOfWeek) + MIDDLE) % 7);
+/** The period with that `name`; undefined when there is none. */
+export function periodNamed(name: string, calendar: Calendar): Period | undefined {
+  if (/^\d{4}-\d{2}$/.test(name)) {
+    const first = parseDay(`${name}-01`);
+    return first && periodOf('month', first, calendar);
+  }
+  if (/^\d{4}-W\d{2}$/.test(name)) {
+    const monday = parse(name, WEEK_FORMAT, new UTCDate(0));
+    // Week 53 of a year that has 52 would roll over into the next year.
+    if (!isValid(monday) || format(monday, WEEK_FORMAT) !== name) return undefined;
+    const offset = (WEEKDAYS.indexOf(calendar.firstDayOfWeek) + MIDDLE) % 7;
+    return weekOf(addDays(dayOf(monday), offset), calendar);
+  }
+  const only = parseDay(name);
+  return only && periodOf('day', only, calendar);
 }
 
 // The year of an ISO week is that of its Thursday, so it needs `RRRR` and not `yyyy`.
 const WEEK_FORMAT = "RRRR-'W'II";
-/** The middle of a week, in days from its first: a week bears the ISO number of the week that its middle lies in. */
+/** Days from the first of a week to its middle, which decides the ISO number that the week bears. */
 const MIDDLE = 3;
 
 function weekOf(of: Day, { firstDayOfWeek }: Calendar): Period {
@@ -82,7 +89,7 @@ function weekOf(of: Day, { firstDayOfWeek }: Calendar): Period {
   return { kind: 'week', name: format(middle, WEEK_FORMAT), label, first, last: addDays(first, 6) };
 }
 
-/** The calendar day that `instant` lies in by the clock of `timezone`. */
+/** The calendar day of `instant` in a time zone. */
 const dayIn = (timezone: string, instant: Date): Day =>
   day(new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short' }).format(instant));
 

@@ -1,90 +1,106 @@
-import { ISO_CALENDAR, lastEnded, parsePeriod, type Calendar, type Period } from './period.js';
-import type { Reader } from '../warehouse/query.js';
-import { answer, type Answers } from './answers.js';
-import { findReport, type ReportDefinition } from './catalog.js';
-import { draw, type Drawing } from './draw.js';
+import { z } from 'zod';
+import { problemOf } from '../config/problems.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
-import { faultOf } from './fault.js';
-import { composeMail, type ReportMail } from './mail.js';
-import { readPalette } from './palette.js';
-import { canShow, fillLine, fillTemplate, readTemplates } from './templates.js';
-import { improveModel } from './improve/model.js';
+import type { Parameters, Reader } from '../warehouse/query.js';
+import type { Picture, Query, ReportDefinition } from './catalog.js';
+import { draw, rasterize, type Drawing } from './draw.js';
+import { improveModel } from './improve.js';
+import type { Calendar, Period } from './period.js';
+import { fillLine, fillTemplate, findTemplates, readPalette, type Templates } from './templates.js';
 import { weeklyModel } from './weekly/model.js';
 
-/** The project that a report is about. `siteUrl` is where its pages are; without it, paths are no links. */
-interface ReportedProject {
-  readonly id: string;
-  readonly name: string;
-  readonly siteUrl?: string | undefined;
-}
-
-export interface RenderRequest {
+interface ReportRequest {
   readonly reader: Reader;
-  readonly name: string;
-  readonly project: ReportedProject;
-  /** Such as `2026-W46`, `2026-11`, or a day in it; the last one that has ended at `now` when not given. */
-  readonly period?: string | undefined;
-  /** ISO weeks and UTC when not given. */
-  readonly calendar?: Calendar | undefined;
-  readonly now: Date;
-  /** Whether the mail is wanted too; it is when not said. */
-  readonly withMail?: boolean | undefined;
-  /** Where the workspace's own `reports/` and `templates/` are looked for. */
-  readonly workspaceDir?: string | undefined;
+  readonly report: ReportDefinition;
+  readonly period: Period;
+  readonly calendar: Calendar;
+  /** `siteUrl` is where its pages are; without it, paths are not links. */
+  readonly project: { readonly id: string; readonly name: string; readonly siteUrl?: string | undefined };
+  /** Where the workspace's own `templates/` are looked for. */
+  readonly workspaceDir: string | undefined;
 }
 
-/** A report of one period, ready to be stored or shown. */
-export interface RenderedReport {
+/** A report of one period with its questions answered. Each form is rendered when it is asked for. */
+export interface PreparedReport {
   readonly name: string;
-  /** Such as `2026-W46`. */
-  readonly period: string;
+  readonly period: Period;
   readonly subject: string;
-  /** A whole page that needs nothing else. */
-  readonly html: string;
-  /** The same in plain text; null without a template for it. */
-  readonly text: string | null;
-  /** The same as a mail; null without a template for it, or when it was not wanted. */
-  readonly mail: ReportMail | null;
-  /** What the page shows, as data. */
+  /** What every form shows, as data. */
   readonly model: object;
+  /** A whole page that needs nothing else. */
+  readonly page: () => Promise<string>;
+  readonly text: () => string;
+  readonly json: () => string;
+  readonly mail: () => Promise<ReportMail>;
 }
 
-/** Renders a report over the history that `reader` answers from. Reads the report's files, writes nothing. */
-export async function renderReport(request: RenderRequest): Promise<RenderedReport> {
-  const { reader, name, now, workspaceDir, calendar = ISO_CALENDAR } = request;
+/** A report as the body of an email. How it is sent, and to whom, is not known here. */
+export interface ReportMail {
+  readonly subject: string;
+  /** What email clients show beside the subject in their list. It is in `html` already. */
+  readonly preheader: string;
+  /** With all CSS inlined; pictures are named by `cid:`. */
+  readonly html: string;
+  readonly text: string;
+  readonly pictures: readonly MailPicture[];
+}
+
+interface MailPicture {
+  /** Without the angle brackets of the Content-ID header. */
+  readonly cid: string;
+  /** Opaque, at twice `width`. */
+  readonly png: Uint8Array;
+  /** In CSS pixels. */
+  readonly width: number;
+  /** The data in words, for readers who see no pictures. */
+  readonly alt: string;
+}
+
+const rowSchema = z.record(z.string(), z.json());
+type Row = z.infer<typeof rowSchema>;
+
+/** What each query of a report answered: its one row, or all of them. */
+type Answers = Readonly<Record<string, Row | Row[]>>;
+
+/** Asks a report's questions of the history that `reader` answers from. Writes nothing. */
+export async function prepareReport(request: ReportRequest): Promise<PreparedReport> {
+  const { reader, report, period, calendar, workspaceDir } = request;
+  const { name, title } = report;
   const project = { ...request.project, siteUrl: request.project.siteUrl ?? null };
-  const [report, templates, palette] = await Promise.all([
-    findReport(name, workspaceDir),
-    readTemplates(workspaceDir),
-    readPalette(workspaceDir),
-  ]);
-
-  const period =
-    request.period === undefined
-      ? lastEnded(report.period, now, calendar)
-      : parsePeriod(report.period, request.period, calendar);
   const parameters = { project: project.id, from: period.first, to: period.last };
-  const answers = await answer(reader, report.queries, parameters);
+  const answers: Record<string, Row | Row[]> = {};
+  for (const query of report.queries) answers[query.name] = await ask(reader, query, parameters);
   const model = { project, period, ...modelOf(report, answers, { project, period, calendar }) };
-
-  const subject = fillLine(name, 'subject', report.subject, model);
-  const shown = {
-    ...model,
-    report: { name, title: report.title },
-    subject,
-    palette,
-    timezone: calendar.timezone,
+  const subject = fillLine(name, sourceOf(report, 'subject'), report.subject, model);
+  const shown = { ...model, report: { name, title }, subject, timezone: calendar.timezone };
+  const templates = await findTemplates(workspaceDir);
+  const text = (): string => fillTemplate(name, 'text', templates, shown);
+  return {
+    ...{ name, period, subject, model, text },
+    page: async () => {
+      const pictures: Record<string, Drawing[]> = {};
+      for (const picture of report.pictures)
+        pictures[picture.name] = await draw(picture, rowsFor(picture, answers));
+      const palette = await readPalette(workspaceDir);
+      return fillTemplate(name, 'page', templates, { ...shown, palette, pictures });
+    },
+    json: () => JSON.stringify({ report: name, subject, ...model }, null, 2),
+    mail: async () => composeMail(report, answers, templates, workspaceDir, { ...shown, text: text() }),
   };
-  const pictures = await drawAll(report, answers);
-  const html = fillTemplate(name, 'page', templates, { ...shown, pictures });
-  const hasMail = canShow(name, 'mail', templates) && request.withMail !== false;
-  const text =
-    hasMail || canShow(name, 'text', templates) ? fillTemplate(name, 'text', templates, shown) : null;
-  const mail =
-    hasMail && text !== null
-      ? await composeMail(report, answers, templates, palette, { ...shown, text })
-      : null;
-  return { name, period: period.name, subject, html, text, mail, model };
+}
+
+/** Asks one query. An error names its file. */
+async function ask(reader: Reader, { file, sql, rows }: Query, parameters: Parameters): Promise<Row | Row[]> {
+  const found = await reader.query(sql, rowSchema, parameters).catch((cause: unknown) => {
+    if (cause instanceof ReadershipError) throw cause;
+    throw new ConfigurationError(`${file}: ${problemOf(cause)}`, { cause });
+  });
+  if (rows === 'many') return found;
+  const [only, ...more] = found;
+  if (only !== undefined && more.length === 0) return only;
+  throw new ConfigurationError(
+    `${file}: returned ${found.length} rows, but report.yaml says that it returns one`,
+  );
 }
 
 /** The typed model that the report names, or the rows as they are, by the name of their query. */
@@ -98,15 +114,56 @@ function modelOf(
     return report.model === 'weekly' ? weeklyModel(answers, context) : improveModel(answers);
   } catch (cause) {
     if (cause instanceof ReadershipError) throw cause;
-    const message = `${report.folder}: the queries do not give what the ${report.model} model needs: ${faultOf(cause)}`;
-    throw new ConfigurationError(message, { cause });
+    throw new ConfigurationError(
+      `${report.folder}: the queries do not return what the ${report.model} model needs: ${problemOf(cause)}`,
+      { cause },
+    );
   }
 }
 
-async function drawAll(report: ReportDefinition, answers: Answers): Promise<Record<string, Drawing[]>> {
-  const pictures: Record<string, Drawing[]> = {};
+const rowsFor = ({ query }: Picture, answers: Answers): Row[] => [answers[query] ?? []].flat();
+
+/** Where a one-line template is written, for errors. */
+const sourceOf = ({ folder }: ReportDefinition, key: string): string => `${folder}/report.yaml, ${key}`;
+
+/** Pixels of a picture for each pixel of the email: sharp on phones. */
+const DENSITY = 2;
+
+/** Pictures are drawn smaller and enlarged, since phones show them at two thirds and the text must stay readable. */
+const ENLARGED = 1.25;
+
+/** Composes the email of a report: the same model as the page, in tables that old email clients show well. */
+async function composeMail(
+  report: ReportDefinition,
+  answers: Answers,
+  templates: Templates,
+  workspaceDir: string | undefined,
+  model: { readonly subject: string; readonly text: string },
+): Promise<ReportMail> {
+  const { name } = report;
+  const palette = await readPalette(workspaceDir);
+  const pictures: Record<string, MailPicture> = {};
   for (const picture of report.pictures) {
-    pictures[picture.name] = await draw(picture, [answers[picture.query] ?? []].flat());
+    if (picture.mail === undefined) continue;
+    const { width, alt } = picture.mail;
+    const [drawing] = await draw(picture, rowsFor(picture, answers), [Math.round(width / ENLARGED)]);
+    if (drawing === undefined) continue;
+    pictures[picture.name] = {
+      cid: `${name}.${picture.name}@readership`,
+      png: await rasterize(drawing.svg, DENSITY * width, palette.light),
+      width,
+      alt: fillLine(name, sourceOf(report, `pictures.${picture.name}.mail.alt`), alt, model),
+    };
   }
-  return pictures;
+  const preheader = fillLine(name, sourceOf(report, 'preheader'), report.preheader, model);
+  const filled = fillTemplate(name, 'mail', templates, { ...model, palette, pictures, preheader });
+  // Only emails need this library, so only they load it.
+  const { inline } = await import('@css-inline/css-inline');
+  const html = inline(filled, {
+    keepAtRules: true,
+    removeInlinedSelectors: true,
+    loadRemoteStylesheets: false,
+  });
+  const { subject, text } = model;
+  return { subject, preheader, html, text, pictures: Object.values(pictures) };
 }

@@ -1,89 +1,159 @@
 import Handlebars, { type TemplateDelegate } from 'handlebars';
+import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
+import { parseYaml, problemOf } from '../config/problems.js';
 import { ConfigurationError } from '../errors.js';
-import { faultOf } from './fault.js';
 import { ignoreMissing } from '../files.js';
 import { searchedDirs } from '../places.js';
+import { TemplateError } from './errors.js';
 import { templateFunctions } from './template-functions.js';
 
-/** What a report can be filled into, and the end of the template's file name. Only HTML is escaped. */
-const SHOWINGS = { page: '.html.hbs', text: '.text.hbs', mail: '.mail.html.hbs' } as const;
+/** The forms of a report that a template fills, and how its file name ends. Only HTML is escaped. */
+const ENDINGS = { page: '.html.hbs', text: '.text.hbs', mail: '.mail.html.hbs' } as const;
 
-export type Showing = keyof typeof SHOWINGS;
+export type TemplateForm = keyof typeof ENDINGS;
 
-/** The templates of the package and of the workspace, by their path below `templates/`; `.html.hbs` is left out of it. */
+/**
+ * The files of all templates, by their path below `templates/`, where a final `.html.hbs` is left
+ * out. They are read when they are used, so that a broken one stops only the reports that use it.
+ */
 export type Templates = ReadonlyMap<string, string>;
 
-/** Reads all templates. One in the workspace replaces the built-in one of the same path. */
-export async function readTemplates(workspaceDir: string | undefined): Promise<Templates> {
+/** Finds all templates. One in the workspace replaces the built-in one of the same path. */
+export async function findTemplates(workspaceDir: string | undefined): Promise<Templates> {
   const found = new Map<string, string>();
   for (const dir of searchedDirs(workspaceDir).toReversed()) {
-    for (const file of await templateFiles(join(dir, 'templates'))) {
-      found.set(nameOf(file.replaceAll('\\', '/')), await readFile(join(dir, 'templates', file), 'utf8'));
-    }
+    const files = await readdir(join(dir, 'templates'), { recursive: true }).catch(ignoreMissing);
+    for (const file of files ?? [])
+      if (file.endsWith(ENDINGS.page) || file.endsWith(ENDINGS.text))
+        found.set(nameOf(file.replaceAll('\\', '/')), join(dir, 'templates', file));
   }
   return found;
 }
 
-async function templateFiles(dir: string): Promise<string[]> {
-  const files = await readdir(dir, { recursive: true }).catch(ignoreMissing);
-  return (files ?? []).filter((file) => file.endsWith(SHOWINGS.page) || file.endsWith(SHOWINGS.text));
-}
-
 /** `layouts/page` of `layouts/page.html.hbs`, and `weekly.text.hbs` as it is. */
 const nameOf = (file: string): string =>
-  file.endsWith(SHOWINGS.page) ? file.slice(0, -SHOWINGS.page.length) : file;
-
-/** Whether a report can be shown so. */
-export const canShow = (report: string, showing: Showing, templates: Templates): boolean =>
-  templates.has(nameOf(report + SHOWINGS[showing]));
+  file.endsWith(ENDINGS.page) ? file.slice(0, -ENDINGS.page.length) : file;
 
 /** Fills a report's template. A field that the template names and the model lacks is an error. */
-export function fillTemplate(report: string, showing: Showing, templates: Templates, model: object): string {
-  const file = report + SHOWINGS[showing];
-  const template = templates.get(nameOf(file));
-  if (template === undefined) {
-    throw new ConfigurationError(
-      `The report ${report} has no template for ${showing === 'page' ? 'its page' : `its ${showing}`}: expected templates/${file}`,
-    );
-  }
-  return fill(report, `templates/${file}`, template, model, { templates, plain: showing === 'text' });
-}
-
-/** Fills a line of plain text, such as a subject: nothing is escaped. `key` is where report.yaml has it. */
-export const fillLine = (report: string, key: string, line: string, model: object): string =>
-  fill(report, `${key} in report.yaml`, line, model, { plain: true });
-
-function fill(
+export function fillTemplate(
   report: string,
-  source: string,
-  template: string,
+  form: TemplateForm,
+  templates: Templates,
   model: object,
-  { templates = new Map(), plain = false }: { templates?: Templates; plain?: boolean },
 ): string {
-  const environment = Handlebars.create();
-  environment.registerHelper(templateFunctions);
-  try {
-    for (const [name, text] of templates)
-      environment.registerPartial(name, compile(environment, text, plain));
-    return compile(environment, template, plain)(model);
-  } catch (cause) {
-    throw new ConfigurationError(`The report ${report} cannot be written: ${faultOf(cause)} (in ${source})`, {
-      cause,
-    });
+  const file = report + ENDINGS[form];
+  const path = templates.get(nameOf(file));
+  if (path === undefined)
+    throw new ConfigurationError(
+      `The report ${report} has no template for its ${form === 'mail' ? 'email' : form}: add templates/${file}`,
+    );
+  return new Filling(report, templates, form === 'text').fill(path, () => readFileSync(path, 'utf8'), model);
+}
+
+/** Fills a line of plain text, such as a subject. `source` is the file that has it, and the key there. */
+export const fillLine = (report: string, source: string, line: string, model: object): string =>
+  new Filling(report, new Map(), true).fill(source, () => line, model);
+
+/** One template being filled, with the layouts and partials that it uses. */
+class Filling {
+  readonly #environment = Handlebars.create();
+  /** The file being filled now, so that an error names that one and not what uses it. */
+  #file = '';
+
+  constructor(
+    private readonly report: string,
+    templates: Templates,
+    private readonly isPlain: boolean,
+  ) {
+    this.#environment.registerHelper(templateFunctions);
+    for (const [name, file] of templates) this.#environment.registerPartial(name, this.#partial(file));
+  }
+
+  fill(file: string, read: () => string, model: object): string {
+    return this.#in(file, () => this.#compile(read())(model));
+  }
+
+  /** A partial that is read and compiled when it is first used. */
+  #partial(file: string): TemplateDelegate {
+    let compiled: TemplateDelegate | undefined;
+    return (context: unknown, options?: PartialOptions) => {
+      const caller = this.#file;
+      const block = options?.data?.['partial-block'];
+      // The block that a layout is given belongs to the template that uses the layout.
+      const data = block && {
+        ...options.data,
+        'partial-block': ((...given) => this.#in(caller, () => block(...given))) satisfies TemplateDelegate,
+      };
+      return this.#in(file, () => {
+        compiled ??= this.#compile(readFileSync(file, 'utf8'));
+        return compiled(context, data === undefined ? options : { ...options, data });
+      });
+    };
+  }
+
+  #in(file: string, write: () => string): string {
+    const outer = this.#file;
+    this.#file = file;
+    try {
+      return write();
+    } catch (cause) {
+      if (cause instanceof TemplateError) throw cause;
+      const problem = problemOf(cause).split('\n', 2).join(' ');
+      throw new TemplateError(
+        `The report ${this.report} cannot be written: ${file}: ${problem}\n${adviceFor(file, this.report)}`,
+        { cause },
+      );
+    } finally {
+      this.#file = outer;
+    }
+  }
+
+  #compile(template: string): TemplateDelegate {
+    const parsed = this.#environment.parse(template);
+    new EveryFieldRequired().accept(parsed);
+    return this.#environment.compile(parsed, { strict: true, noEscape: this.isPlain });
   }
 }
 
-const compile = (environment: typeof Handlebars, template: string, noEscape = false): TemplateDelegate => {
-  const parsed = environment.parse(template);
-  new EveryFieldRequired().accept(parsed);
-  return environment.compile(parsed, { strict: true, noEscape });
-};
+/** What Handlebars hands to a partial, as far as it is looked at here. */
+interface PartialOptions {
+  readonly data?: { readonly 'partial-block'?: TemplateDelegate };
+}
 
 /** Strict mode alone lets a missing field pass where it is handed to a helper, as in `{{#if missing}}`. */
 class EveryFieldRequired extends Handlebars.Visitor {
   override PathExpression(path: hbs.AST.PathExpression): void {
     Object.assign(path, { strict: true });
   }
+}
+
+const adviceFor = (file: string, report: string): string =>
+  searchedDirs(undefined).some((dir) => file.startsWith(dir))
+    ? `That file comes with Readership and fits the built-in ${report}: check what your workspace's reports/ and templates/ change of it.`
+    : `Correct that file, then look at the result: readership report ${report}`;
+
+/** A color that browsers, email clients and the picture renderer all understand. */
+const color = z.string().regex(/^#(?:[0-9a-f]{6}|[0-9a-f]{8})$/i, 'expected a color such as #0f766e');
+const colors = z.record(z.string().regex(/^[a-z]+(?:-[a-z]+)*$/), color);
+const palette = z.strictObject({ light: colors, dark: colors });
+
+export type Colors = z.infer<typeof colors>;
+/** Colors by name, on light and on dark backgrounds. Emails and their pictures are light. */
+export type Palette = z.infer<typeof palette>;
+
+/** Reads `templates/palette.yaml`: the workspace's own, or else the built-in one. */
+export async function readPalette(workspaceDir: string | undefined): Promise<Palette> {
+  for (const dir of searchedDirs(workspaceDir)) {
+    const file = join(dir, 'templates/palette.yaml');
+    const text = await readFile(file, 'utf8').catch(ignoreMissing);
+    if (text === undefined) continue;
+    const parsed = parseYaml(text, palette, 'expected light and dark');
+    if ('value' in parsed) return parsed.value;
+    const problems = parsed.problems.map(({ line, message }) => `${file}:${line}  ${message}`);
+    throw new ConfigurationError(`The colors of reports cannot be used:\n  ${problems.join('\n  ')}`);
+  }
+  throw new ConfigurationError('templates/palette.yaml is missing: install Readership again');
 }

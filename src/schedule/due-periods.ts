@@ -5,8 +5,8 @@ import type { ProjectSettings, Settings } from '../config/schema.js';
 import { addDays, daysIn, startOfDay } from '../day.js';
 import { type Due, whatIsDue } from '../mail/due.js';
 import { readDeliveries } from '../mail/ledger.js';
-import { findReport } from '../reports/catalog.js';
-import { lastEnded, parsePeriod, type Period } from '../reports/period.js';
+import type { ReportDefinition } from '../reports/catalog.js';
+import { lastEnded, periodNamed, type Period } from '../reports/period.js';
 import { readSql } from '../warehouse/query.js';
 import type { StepContext } from './context.js';
 import { recipientsOf } from './mailing.js';
@@ -14,30 +14,29 @@ import { recipientsOf } from './mailing.js';
 const DAYS_LOADED = readSql(import.meta.url, 'statements/days-loaded.sql');
 
 /**
- * What is due of a report: the last period that has ended, to everyone; those before it only to whom they could not be
- * delivered yet. After weeks offline, nobody is sent what has become old news.
+ * What is due of a report: the last period that has ended, to everyone; earlier ones only to those
+ * whose delivery still waits. After weeks offline, nobody is sent old news.
  */
 export async function duePeriods(
   context: StepContext,
   project: ProjectSettings,
-  report: string,
-): Promise<{ period: string; due: Due }[]> {
-  const { settings, warehouse, workspaceDir, now } = context;
-  const recipients = recipientsOf(settings, report);
+  report: Pick<ReportDefinition, 'name' | 'period'>,
+): Promise<{ period: Period; due: Due }[]> {
+  const { settings, warehouse, now } = context;
+  const recipients = recipientsOf(settings, report.name);
   if (recipients.length === 0) return [];
   const deliveries = (await readDeliveries(warehouse)).filter(
-    (delivery) => delivery.report === report && delivery.project === project.id,
+    (delivery) => delivery.report === report.name && delivery.project === project.id,
   );
-  const { period: kind } = await findReport(report, workspaceDir);
-  const current = lastEnded(kind, now(), settings.reports);
-  const waiting = deliveries.filter(({ state }) => state === 'waiting');
-  const names = new Set([current.name, ...waiting.map(({ period }) => period)]);
+  const current = lastEnded(report.period, now(), settings.reports);
+  const waiting = new Set(deliveries.flatMap(({ state, period }) => (state === 'waiting' ? period : [])));
+  waiting.delete(current.name);
+  const earlier = [...waiting].flatMap((name) => periodNamed(name, settings.reports) ?? []);
   return Promise.all(
-    [...names].map(async (name) => {
-      const period = parsePeriod(kind, name, settings.reports);
-      const ofPeriod = deliveries.filter((delivery) => delivery.period === name);
+    [current, ...earlier].map(async (period) => {
+      const ofPeriod = deliveries.filter((delivery) => delivery.period === period.name);
       const isOpen = (recipient: string) =>
-        name === current.name || ofPeriod.some((delivery) => delivery.recipient === recipient);
+        period === current || ofPeriod.some((delivery) => delivery.recipient === recipient);
       const state = {
         days: daysIn(period).length,
         daysLoaded: await daysLoaded(context, project, period),
@@ -45,7 +44,7 @@ export async function duePeriods(
         recipients: recipients.filter(isOpen),
         deliveries: ofPeriod,
       };
-      return { period: name, due: whatIsDue(state, now()) };
+      return { period, due: whatIsDue(state, now()) };
     }),
   );
 }

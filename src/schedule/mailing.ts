@@ -4,58 +4,53 @@ import type { MailAddress } from '../mail-address.js';
 import { deliver } from '../mail/deliver.js';
 import type { DeliveryAdmission, Delivery } from '../mail/delivery.js';
 import { compose, type Message } from '../mail/message.js';
-import { type RenderedReport, type RenderRequest, renderReport } from '../reports/render.js';
+import type { ReportDefinition } from '../reports/catalog.js';
+import type { Period } from '../reports/period.js';
+import { type PreparedReport, prepareReport } from '../reports/render.js';
 import type { Reader } from '../warehouse/query.js';
 import type { StepContext } from './context.js';
 
-/** Whom the configuration names for a report: nobody, for a report that it has no place for. */
+/** The recipients that the configuration names for a report; none for a report that Readership does not mail. */
 export const recipientsOf = (settings: Settings, report: string): readonly MailAddress[] =>
   MAILED_REPORTS.filter((name) => name === report).flatMap((name) => settings.reports[name].to);
 
-/** Renders a report about a project, for the last one that has ended unless a period is given. */
-export const renderFor = (
-  { settings, workspaceDir, now }: Pick<StepContext, 'settings' | 'workspaceDir' | 'now'>,
+/** A report about a project, with its questions answered by `reader`. */
+export const reportOn = (
+  { settings, workspaceDir }: Pick<StepContext, 'settings' | 'workspaceDir'>,
   reader: Reader,
   project: ProjectSettings,
-  report: Pick<RenderRequest, 'name' | 'period' | 'withMail'>,
-): Promise<RenderedReport> =>
-  renderReport({
-    ...{ reader, workspaceDir, now: now(), calendar: settings.reports },
-    ...report,
+  report: ReportDefinition,
+  period: Period,
+): Promise<PreparedReport> =>
+  prepareReport({
+    ...{ reader, report, period, workspaceDir, calendar: settings.reports },
     project: { id: project.id, name: project.name ?? project.id, siteUrl: project.siteUrl },
   });
 
-/** The mails of a report, one a recipient. Throws a `ConfigurationError` when it cannot be one. */
-export function composeMails(
+/** The emails of a report, one per recipient. */
+export async function composeMails(
   settings: Settings,
   project: ProjectSettings,
-  rendered: RenderedReport,
+  report: PreparedReport,
   recipients: readonly MailAddress[],
   now: Date,
 ): Promise<Message[]> {
-  const { name: report, period, mail } = rendered;
   const letterhead = settings.mail;
-  if (mail === null)
-    throw new ConfigurationError(
-      `The report ${report} cannot be mailed: it has no templates ${report}.mail.html.hbs and ${report}.text.hbs.`,
-    );
   if (letterhead === undefined)
-    throw new ConfigurationError('Say who mails are from: mail.from in the configuration.');
-  return Promise.all(
-    recipients.map((recipient) =>
-      compose({ report, project: project.id, period, recipient }, mail, letterhead, now),
-    ),
-  );
+    throw new ConfigurationError('Emails need a sender: set mail.from in the configuration.');
+  const mail = await report.mail();
+  const key = { report: report.name, project: project.id, period: report.period.name };
+  return Promise.all(recipients.map((recipient) => compose({ ...key, recipient }, mail, letterhead, now)));
 }
 
-/** Mails a rendered report to those of the recipients who may have it; the deliveries attempted. */
+/** Mails a report to those of the recipients who may have it; returns the deliveries attempted. */
 export async function mailReport(
   { settings, warehouse, transport, now, signal }: StepContext,
   project: ProjectSettings,
-  rendered: RenderedReport,
+  report: PreparedReport,
   to: { readonly recipients: readonly MailAddress[]; readonly admission: DeliveryAdmission },
 ): Promise<Delivery[]> {
-  const messages = await composeMails(settings, project, rendered, to.recipients, now());
+  const messages = await composeMails(settings, project, report, to.recipients, now());
   const task = { warehouse, now, signal, transport: transport(), admission: to.admission };
   return deliver(task, messages);
 }

@@ -6,9 +6,9 @@ import { PassThrough } from 'node:stream';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Output } from '../../src/terminal/output.js';
-import { writeMail } from '../../src/commands/report-mail.js';
+import { renderReport } from '../../src/commands/report-render.js';
 import { declareReport } from '../../src/commands/report.js';
-import { sendReport, type SendOptions } from '../../src/commands/report-send.js';
+import { sendReport } from '../../src/commands/report-send.js';
 import { day } from '../../src/day.js';
 import { openHistory } from '../../src/warehouse/history.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
@@ -50,7 +50,7 @@ function runtime(environment: Record<string, string>) {
   return { out, err, runtime: { workingDirectory: directory, environment, now, signal, output } };
 }
 
-async function send(options: SendOptions, url = `smtp://127.0.0.1:${server.port}`) {
+async function send(options: Parameters<typeof sendReport>[1], url = `smtp://127.0.0.1:${server.port}`) {
   const { out, err, runtime: its } = runtime({ READERSHIP_SMTP_URL: url });
   const exitCode = await sendReport('weekly', options, its);
   return {
@@ -150,21 +150,21 @@ describe('readership report weekly --send', () => {
 
   it('rejects an address that is not a recipient, and a report without recipients', async () => {
     await expect(send({ to: 'eve@example.com' })).rejects.toThrow(
-      'eve@example.com does not get weekly; those who do: docs@example.com, lead@example.com.',
+      'eve@example.com is not a recipient of weekly; its recipients: docs@example.com, lead@example.com.',
     );
     const { runtime: its } = runtime({});
     await expect(sendReport('improve', {}, its)).rejects.toThrow('reports.improve.to');
     await expect(sendReport('sections', {}, its)).rejects.toThrow(
-      'Readership mails weekly and improve only. To mail sections yourself, write it as a mail: readership report sections --format eml',
+      'Readership mails weekly and improve only. To send sections yourself, write it as an email: readership report sections --format eml',
     );
   });
 });
 
 describe('readership report weekly --format eml', () => {
-  it('writes the email for the first recipient, and sends and records nothing', async () => {
+  it('writes the email of the first recipient, and sends and records nothing', async () => {
     await send({ to: 'lead@example.com' });
     const { out, runtime: its } = runtime({});
-    expect(await writeMail('weekly', { output: 'weekly.eml' }, its)).toBe(0);
+    expect(await renderReport('weekly', { format: 'eml', output: 'weekly.eml' }, its)).toBe(0);
     const mail = await PostalMime.parse(await readFile(join(directory, 'weekly.eml')));
     expect(mail.to).toMatchObject([{ address: 'docs@example.com' }]);
     expect(mail.subject).toContain('Acme Docs');
@@ -172,7 +172,7 @@ describe('readership report weekly --format eml', () => {
     expect(copies('docs@example.com')).toBe(0);
   });
 
-  it('has no recipient if none is configured, and says so', async () => {
+  it('is addressed to nobody while it has no recipients, and says so', async () => {
     await send({});
     await writeFile(
       join(directory, 'readership.yaml'),
@@ -185,7 +185,7 @@ describe('readership report weekly --format eml', () => {
       from: { address: 'nobody@example.invalid' },
       to: [{ address: 'nobody@example.invalid' }],
     });
-    expect(notes).toContain('Nobody is to get weekly yet');
+    expect(notes).toContain('weekly has no recipients yet');
     expect(notes).toContain('mail.from is not set');
   });
 

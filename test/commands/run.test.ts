@@ -51,8 +51,10 @@ describe('readership run --sandbox', () => {
     expect((await record()).map(({ id }) => id).sort()).toEqual(once.jobs.map((job) => job.remote_id).sort());
     const report = /(data\/sandbox\/reports\/\S+\.html)/.exec(first.stdout)?.[1] ?? '';
     expect(await readFile(join(cwd, report), 'utf8')).toContain('Acme Docs');
-    // The three queries suggested in the summary work.
-    for (const [, query = ''] of first.stdout.matchAll(/sql --sandbox "(.+)"$/gm)) {
+    // The three queries that the summary suggests work.
+    const offered = [...first.stdout.matchAll(/sql --sandbox "(.+)"$/gm)];
+    expect(offered).toHaveLength(3);
+    for (const [, query = ''] of offered) {
       const answer = await runCli(['sql', '--sandbox', query, '--format', 'json'], { cwd });
       expect(answer.code, answer.stderr).toBe(0);
       expect(JSON.parse(answer.stdout)).not.toHaveLength(0);

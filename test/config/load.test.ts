@@ -147,7 +147,9 @@ describe('readership.yaml', () => {
   it.each(['ftp://a.example', 'platform.example.com', ''])(
     'refuses a base URL such as %j',
     async (baseUrl) => {
-      expect(await problemsIn(`baseUrl: '${baseUrl}'\nprojects: [{ id: prj_1 }]`)).toContain('write https://');
+      expect(await problemsIn(`baseUrl: '${baseUrl}'\nprojects: [{ id: prj_1 }]`)).toContain(
+        'write https://',
+      );
     },
   );
 

@@ -1,11 +1,14 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
+import { ConfigurationError } from '../../src/errors.js';
 import { DeliveryError } from '../../src/mail/delivery-error.js';
 import { claim } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
+import type { StepContext } from '../../src/schedule/context.js';
 import { reportStep } from '../../src/schedule/steps/report.js';
 import { letter } from './letters.js';
 import { type MailServer, startMailServer } from './mail-server.js';
@@ -31,7 +34,7 @@ afterEach(async () => {
   await Promise.all([server.close(), test.remove()]);
 });
 
-const report = (time: string) =>
+const report = (time: string, more: Partial<StepContext> = {}) =>
   reportStep({
     ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: undefined },
     historyFile: join(test.directory, 'history.duckdb'),
@@ -45,6 +48,7 @@ const report = (time: string) =>
     now: () => new Date(time),
     signal: new AbortController().signal,
     observer: {},
+    ...more,
   });
 
 const mailsTo = (recipient: string): Buffer[] => server.accepted.get(recipient) ?? [];
@@ -55,7 +59,7 @@ describe('the report step', () => {
     const first = await report(MONDAY);
     expect(first).toMatchObject({
       changed: true,
-      summary: '1 pages rendered, 2 mails sent, 0 not known to be',
+      summary: '1 page rendered, 2 emails sent, 0 unconfirmed',
     });
     for (const time of [MONDAY, '2026-11-16T04:00:00Z', '2026-11-22T23:59:00Z']) {
       const again = await report(time);
@@ -126,5 +130,36 @@ describe('the report step', () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-12-06'));
     const { detail } = await report('2026-12-07T03:00:00Z');
     expect(detail.deliveries.map(({ period }) => period)).toEqual(['2026-W49', '2026-W49']);
+  });
+
+  it('mails the other reports when the templates of one are broken, and records which is broken', async () => {
+    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
+    const [page, email] = ['weekly.html.hbs', 'weekly.mail.html.hbs'].map((name) =>
+      join(test.directory, 'templates', name),
+    );
+    if (page === undefined || email === undefined) throw new Error('two files');
+    await mkdir(join(test.directory, 'templates'));
+    await writeFile(page, '{{#if x}');
+    await writeFile(email, '{{nothing}}');
+    const both = { ...settings, reports: { ...settings.reports, improve: settings.reports.weekly } };
+    const context = { settings: both, workspaceDir: test.directory };
+    const { detail, fault, summary } = await report(MONDAY, context);
+    expect(detail.pages).toEqual([]);
+    expect(detail.deliveries.map(({ report, state }) => [report, state])).toEqual([
+      ['improve', 'sent'],
+      ['improve', 'sent'],
+    ]);
+    expect(summary).toBe('0 pages rendered, 2 emails sent, 0 unconfirmed');
+    expect(fault).toBeInstanceOf(ConfigurationError);
+    for (const file of [page, email])
+      expect(fault).toHaveProperty('message', expect.stringContaining(`weekly cannot be written: ${file}: `));
+
+    await rm(join(test.directory, 'templates'), { recursive: true });
+    const { detail: fixed } = await report('2026-11-16T04:00:00Z', context);
+    expect(fixed.pages).toHaveLength(1);
+    expect(fixed.deliveries.map(({ report, state }) => [report, state])).toEqual([
+      ['weekly', 'sent'],
+      ['weekly', 'sent'],
+    ]);
   });
 });

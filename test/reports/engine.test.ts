@@ -1,10 +1,13 @@
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { ConfigurationError } from '../../src/errors.js';
 import { listReports } from '../../src/reports/catalog.js';
-import { renderReport, type RenderedReport } from '../../src/reports/render.js';
+import { TemplateError } from '../../src/reports/errors.js';
+import type { PreparedReport } from '../../src/reports/render.js';
 import { siteHistory, type TestHistory } from './history.js';
+import { prepare } from './prepare.js';
 
 let history: TestHistory;
 let workspaceDir: string;
@@ -25,16 +28,19 @@ async function write(file: string, text: string): Promise<void> {
   await writeFile(join(workspaceDir, file), text);
 }
 
-const render = (name: string): Promise<RenderedReport> =>
-  renderReport({
-    reader: history.reader,
-    name,
+const prepared = (name: string): Promise<PreparedReport> =>
+  prepare({
+    ...{ reader: history.reader, name, workspaceDir },
     project: { id: 'prj_1', name: 'Acme & Sons' },
     now: new Date('2026-11-18T09:00:00Z'),
-    workspaceDir,
   });
 
-/** A custom workspace report: SQL, a chart and a template, but no TypeScript. */
+async function render(name: string): Promise<{ subject: string; html: string }> {
+  const report = await prepared(name);
+  return { subject: report.subject, html: await report.page() };
+}
+
+/** A report of the workspace's own: SQL, a picture and a template, no TypeScript. */
 async function writeBusiest(): Promise<void> {
   await write(
     'reports/busiest/report.yaml',
@@ -68,10 +74,10 @@ ORDER BY total DESC LIMIT 1`,
   );
 }
 
-test('lists the built-in reports and the workspace reports', async () => {
-  expect((await listReports()).map(({ name }) => name)).toEqual(['improve', 'weekly']);
+test('lists the built-in reports and those of the workspace', async () => {
+  expect((await listReports()).reports.map(({ name }) => name)).toEqual(['improve', 'weekly']);
   await writeBusiest();
-  expect((await listReports({ workspaceDir })).map(({ name, title }) => [name, title])).toEqual([
+  expect((await listReports(workspaceDir)).reports.map(({ name, title }) => [name, title])).toEqual([
     ['busiest', 'Busiest day'],
     ['improve', 'Improve'],
     ['weekly', 'Weekly'],
@@ -92,11 +98,11 @@ test('a workspace replaces a built-in report, or just its template', async () =>
   await cp('reports/weekly', join(workspaceDir, 'reports/weekly'), { recursive: true });
   await write('reports/weekly/most_read.sql', 'SELECT 1 AS wrong');
   await expect(render('weekly')).rejects.toThrow(
-    /reports\/weekly: the queries do not give .*most_read: 0: path/,
+    /reports\/weekly: the queries do not return .*most_read: 0: path/,
   );
 });
 
-test('all problems of a definition are reported together, with their files', async () => {
+test('all problems of a definition are listed together, with their lines', async () => {
   await write(
     'reports/broken/report.yaml',
     `
@@ -108,8 +114,9 @@ colour: red
 queries: { numbers: some }
 `,
   );
-  const told = /report\.yaml: title: .*report\.yaml: period: .*report\.yaml: queries\.numbers: .*"colour"/s;
-  await expect(render('broken')).rejects.toThrow(told);
+  const listed =
+    /report\.yaml:2 {2}title: .*report\.yaml:5 {2}period: .*report\.yaml:6 {2}colour: .*report\.yaml:7 {2}queries\.numbers: /s;
+  await expect(render('broken')).rejects.toThrow(listed);
   await expect(render('weekly')).resolves.toBeDefined();
 });
 
@@ -117,9 +124,9 @@ test('missing files, invalid charts and broken YAML are reported by name', async
   await writeBusiest();
   await rm(join(workspaceDir, 'reports/busiest/days.sql'));
   await write('reports/busiest/days.vl.json', '{');
-  await expect(render('busiest')).rejects.toThrow(/2 faults[^]*days\.sql: missing[^]*days\.vl\.json: /);
+  await expect(render('busiest')).rejects.toThrow(/2 problems[^]*days\.sql: missing[^]*days\.vl\.json: /);
   await write('reports/busiest/report.yaml', 'title: [');
-  await expect(render('busiest')).rejects.toThrow(/report\.yaml: .*line 1/);
+  await expect(render('busiest')).rejects.toThrow(/report\.yaml:1 {2}/);
   await expect(render('monthly')).rejects.toThrow(
     'There is no report “monthly”. Reports: busiest, improve, weekly',
   );
@@ -140,7 +147,7 @@ test('SQL errors and wrong row counts name the file', async () => {
   await write('reports/busiest/busiest.sql', 'SELECT nothing FROM nowhere');
   await expect(render('busiest')).rejects.toThrow(/reports\/busiest\/busiest\.sql: .*nowhere/);
   await write('reports/busiest/busiest.sql', 'SELECT 1 AS day WHERE false');
-  await expect(render('busiest')).rejects.toThrow(/busiest\.sql: gave 0 rows/);
+  await expect(render('busiest')).rejects.toThrow(/busiest\.sql: returned 0 rows/);
 });
 
 test.each([
@@ -159,11 +166,90 @@ test('a missing template or argument is reported by name', async () => {
   await write('templates/busiest.html.hbs', '{{thousands rows.busiest.day}}');
   await expect(render('busiest')).rejects.toThrow(/report busiest cannot be written: .*expected number/);
   await rm(join(workspaceDir, 'templates/busiest.html.hbs'));
-  await expect(render('busiest')).rejects.toThrow('expected templates/busiest.html.hbs');
+  await expect(render('busiest')).rejects.toThrow('add templates/busiest.html.hbs');
 });
 
 test('a chart loads no external resources', async () => {
   await writeBusiest();
   await write('reports/busiest/days.vl.json', '{"data":{"url":"file:///etc/hostname"},"mark":"bar"}');
   await expect(render('busiest')).rejects.toThrow(/days\.vl\.json: .*may not load/);
+});
+
+const BOMB = `
+a: &a [x,x,x,x,x,x,x,x,x,x]
+b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]
+c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]
+title: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]
+`;
+
+test('aliases that expand without end are an input error, in a report and in the palette', async () => {
+  await write('reports/bomb/report.yaml', BOMB);
+  const refused = /bomb\/report\.yaml:3 {2}YAML aliases repeat too many values; write the values out/;
+  await expect(render('bomb')).rejects.toThrow(refused);
+  await expect(render('bomb')).rejects.toThrow(ConfigurationError);
+  await write('templates/palette.yaml', BOMB);
+  await expect(render('weekly')).rejects.toThrow(/palette\.yaml:3 {2}YAML aliases/);
+});
+
+test('a broken report is listed as broken, beside those that work', async () => {
+  await write('reports/bomb/report.yaml', BOMB);
+  await write('reports/torn/report.yaml', 'title: [');
+  const { reports, broken } = await listReports(workspaceDir);
+  expect(reports.map(({ name }) => name)).toEqual(['improve', 'weekly']);
+  expect(broken.map(({ message }) => message)).toEqual([
+    expect.stringMatching(/^The report bomb cannot be used: .*bomb\/report\.yaml:3 /),
+    expect.stringMatching(/^The report torn cannot be used: .*torn\/report\.yaml:1 /),
+  ]);
+});
+
+describe('a broken template', () => {
+  test('stops only the report that it belongs to', async () => {
+    await writeBusiest();
+    await write('templates/busiest.html.hbs', '{{#if x}');
+    await mkdir(join(workspaceDir, 'templates/folder.html.hbs'));
+    const mine = join(workspaceDir, 'templates/busiest.html.hbs');
+    await expect(render('busiest')).rejects.toThrow(
+      new RegExp(
+        `^The report busiest cannot be written: ${mine}: Parse error on line 1: .*\\nCorrect that file`,
+      ),
+    );
+    for (const name of ['weekly', 'improve']) await expect(render(name)).resolves.toBeDefined();
+  });
+
+  test('of one form leaves the other forms', async () => {
+    await write('templates/weekly.text.hbs', '{{nothing}}');
+    expect((await render('weekly')).html).toContain('</html>');
+    const report = await prepared('weekly');
+    expect(() => report.text()).toThrow(/templates\/weekly\.text\.hbs: "nothing" not defined/);
+    await expect(report.mail()).rejects.toThrow(/templates\/weekly\.text\.hbs/);
+  });
+
+  test.each([
+    ['a partial', 'partials/measure.html.hbs', '{{#if x}'],
+    ['a partial with a missing field', 'partials/measure.html.hbs', '{{nothing}}'],
+    ['a partial within a partial', 'partials/path.html.hbs', '{{> partials/missing}}'],
+    ['a layout', 'layouts/page.html.hbs', '{{> @partial-block}}{{nothing}}'],
+    [
+      'a template in the block of a layout',
+      'weekly.html.hbs',
+      '{{#> layouts/page}}{{nothing}}{{/layouts/page}}',
+    ],
+    ['a template that calls a function wrongly', 'weekly.html.hbs', '{{thousands subject}}'],
+  ])('is named, and not what uses it: %s', async (_, file, text) => {
+    await write(`templates/${file}`, text);
+    const path = join(workspaceDir, 'templates', file);
+    await expect(render('weekly')).rejects.toThrow(`The report weekly cannot be written: ${path}: `);
+    await expect(render('weekly')).rejects.toThrow(TemplateError);
+  });
+
+  test('of the built-in ones points to what the workspace changes', async () => {
+    await cp('reports/weekly', join(workspaceDir, 'reports/weekly'), { recursive: true });
+    const file = join(workspaceDir, 'reports/weekly/report.yaml');
+    await writeFile(file, (await readFile(file, 'utf8')).replace('model: weekly\n', ''));
+    await expect(render('weekly')).rejects.toThrow(/report\.yaml, subject: .*\n/);
+    await writeFile(file, (await readFile(file, 'utf8')).replace(/^subject: .*$/m, 'subject: Weekly'));
+    await expect(render('weekly')).rejects.toThrow(
+      /templates\/weekly\.html\.hbs: .*\nThat file comes with Readership/,
+    );
+  });
 });

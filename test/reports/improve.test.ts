@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { renderReport } from '../../src/reports/render.js';
 import { siteHistory, type TestHistory } from './history.js';
+import { prepare } from './prepare.js';
 
 let history: TestHistory;
 beforeEach(async () => {
@@ -27,18 +27,18 @@ afterEach(() => {
 });
 
 async function textOf(): Promise<string> {
-  const { text } = await renderReport({
+  const report = await prepare({
     reader: history.reader,
     name: 'improve',
     project: { id: 'prj_1', name: 'Acme Docs' },
     now: new Date('2026-11-18T09:00:00Z'),
   });
-  return text ?? '';
+  return report.text();
 }
 
 test('pull requests too recent to judge share one line with the date of the first verdict', async () => {
   const [, after = ''] = (await textOf()).split('AFTER EARLIER WORK\n');
-  expect(after.split('\n')[0]).toBe('Too early to tell for 2 pages; the first from 14 Dec 2026.');
+  expect(after.split('\n')[0]).toBe('Too early to tell for 2 pages; the first result is due on 14 Dec 2026.');
 });
 
 test('pages that have or had a job are not listed again as skipped', async () => {
@@ -46,7 +46,7 @@ test('pages that have or had a job are not listed again as skipped', async () =>
   expect(skipped.match(/^\/.*$/gm)).toEqual(['/sdks/python']);
 });
 
-test('a failed job is listed once, with its reason', async () => {
+test('a failed job is listed with its reason, and as failed once', async () => {
   const text = await textOf();
   expect(text).toContain('The repository is read-only');
   expect(text.match(/failed/gi)).toHaveLength(1);

@@ -1,9 +1,9 @@
 import { caniemail } from 'caniemail';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ReportMail } from '../../src/reports/mail.js';
-import { renderReport } from '../../src/reports/render.js';
+import type { ReportMail } from '../../src/reports/render.js';
 import { fullHistory } from './full-history.js';
 import type { TestHistory } from './history.js';
+import { prepare } from './prepare.js';
 
 let history: TestHistory;
 beforeAll(async () => {
@@ -14,34 +14,25 @@ afterAll(() => {
 });
 
 async function mailOf(name: string): Promise<ReportMail> {
-  const { mail } = await renderReport({
+  const report = await prepare({
     reader: history.reader,
     name,
     project: { id: 'prj_1', name: 'Acme Docs', siteUrl: 'https://docs.example.com' },
     now: new Date('2026-11-18T09:00:00Z'),
   });
-  if (mail === null) throw new Error(`${name} has no mail`);
-  return mail;
+  return report.mail();
 }
 
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   weekly: ['What moved', 'Most read', 'AI reads it', 'People read it', 'New this week', 'Agent work'],
   improve: [
-    ...[
-      'Waiting for',
-      'Newly flagged',
-      'Worth an agent',
-      'Unconfirmed',
-      'Running',
-      'Failed',
-      'without a change',
-    ],
+    ...['Waiting for', 'Newly flagged', 'Suggested', 'Unconfirmed', 'Running', 'Failed', 'without a change'],
     ...['After earlier work', 'Skipped'],
   ],
 };
 
 describe.each(['weekly', 'improve'])('the email of %s', (name) => {
-  test('stays under 80 KB with every section filled', async () => {
+  test('stays under 80 KB with every section full', async () => {
     const { html } = await mailOf(name);
     for (const section of SECTIONS[name] ?? []) expect(html).toContain(section);
     expect(Buffer.byteLength(html)).toBeLessThan(80_000);
@@ -107,8 +98,8 @@ const ORNAMENTS: readonly string[] = [
   ...['display:none', 'overflow', 'max-height'],
 ];
 
-describe('the image in the email', () => {
-  test('is opaque, twice as wide as displayed, and has alternative text', async () => {
+describe('the picture in the email', () => {
+  test('is opaque, twice as wide as shown, and told in words', async () => {
     const { pictures, html } = await mailOf('weekly');
     expect(pictures).toHaveLength(1);
     const [picture] = pictures;

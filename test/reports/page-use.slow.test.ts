@@ -2,9 +2,9 @@ import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { renderReport } from '../../src/reports/render.js';
 import { launchChromium, skipWithoutChromium } from '../chromium.js';
 import { fullHistory } from './full-history.js';
+import { prepare } from './prepare.js';
 
 describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromium is installed)', () => {
   let browser: Browser;
@@ -15,8 +15,9 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     const project = { id: 'prj_1', name: 'Acme Docs', siteUrl: 'https://docs.example.com' };
     for (const name of ['weekly', 'improve']) {
       const now = new Date('2026-11-18T09:00:00Z');
-      const { html, mail } = await renderReport({ reader: history.reader, name, project, now });
-      Object.assign(pages, { [name]: html, [`the email of ${name}`]: mail?.html });
+      const report = await prepare({ reader: history.reader, name, project, now });
+      pages[name] = await report.page();
+      pages[`the email of ${name}`] = (await report.mail()).html;
     }
     history.close();
     browser = await launchChromium();
@@ -100,7 +101,7 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     },
   );
 
-  test.each([390, 600])('emails fit into %i px, even with hostile paths', async (width) => {
+  test.each([390, 600])('emails fit into %i px, hostile paths and all', async (width) => {
     for (const name of ['the email of weekly', 'the email of improve']) {
       const page = await open(name, width);
       expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);

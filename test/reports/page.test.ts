@@ -1,8 +1,8 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { renderReport } from '../../src/reports/render.js';
 import { launchChromium, skipWithoutChromium } from '../chromium.js';
 import { loadDays, siteHistory } from './history.js';
+import { prepare } from './prepare.js';
 
 describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where none is installed)', () => {
   let browser: Browser;
@@ -19,7 +19,7 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
         'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at, '${'note'.repeat(100)}' AS note`);
     const project = { id: 'prj_1', name: 'Acme Docs', siteUrl: 'https://docs.example.com' };
     const now = new Date('2026-11-18T09:00:00Z');
-    ({ html } = await renderReport({ reader: history.reader, name: 'weekly', project, now }));
+    html = await (await prepare({ reader: history.reader, name: 'weekly', project, now })).page();
     history.close();
     browser = await launchChromium();
   });
@@ -78,10 +78,11 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
     await history.run(`UPDATE day_loads SET human = ${human}, ai = ${ai}, total = ${human + ai}`);
     const project = { id: 'prj_1', name: 'Acme Docs' };
     const now = new Date('2026-11-18T09:00:00Z');
-    const rendered = await renderReport({ reader: history.reader, name: 'weekly', project, now });
+    const report = await prepare({ reader: history.reader, name: 'weekly', project, now });
+    const html = await report.page();
     history.close();
     const page = await browser.newPage({ viewport: { width: 390, height: 900 } });
-    await page.setContent(rendered.html);
+    await page.setContent(html);
     const boxes = await Promise.all(
       (
         await page

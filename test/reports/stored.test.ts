@@ -2,11 +2,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { inFormat } from '../../src/reports/formats.js';
-import { writeIndex } from '../../src/reports/index-page.js';
-import { ISO_CALENDAR } from '../../src/reports/period.js';
-import type { RenderedReport } from '../../src/reports/render.js';
-import { writePage } from '../../src/reports/write.js';
+import { writeIndex, writePage } from '../../src/reports/pages.js';
+import { ISO_CALENDAR, periodNamed } from '../../src/reports/period.js';
 
 let directory: string;
 beforeEach(async () => {
@@ -14,10 +11,12 @@ beforeEach(async () => {
 });
 afterEach(() => rm(directory, { recursive: true }));
 
-const rendered = (name: string, period: string, subject: string): RenderedReport => ({
-  ...{ name, period, subject, text: null, mail: null, model: { human: 3 } },
-  html: `<title>${subject.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</title>`,
-});
+function rendered(name: string, periodName: string, subject: string) {
+  const period = periodNamed(periodName, ISO_CALENDAR);
+  if (period === undefined) throw new Error(`no period ${periodName}`);
+  const html = `<title>${subject.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</title>`;
+  return { name, period, page: () => Promise.resolve(html) };
+}
 
 const index = async (): Promise<string> =>
   readFile(await writeIndex(directory, { workspaceDir: undefined, calendar: ISO_CALENDAR }), 'utf8');
@@ -28,6 +27,7 @@ test('the index lists every page by period, newest first, across projects', asyn
   await writePage(directory, 'prj_2', rendered('weekly', '2026-W53', 'Last week'));
   await writePage(directory, 'prj_2', rendered('sections', '2026-10', 'October'));
   await writeFile(join(directory, 'prj_2', 'notes.html'), 'not a report');
+  await writeFile(join(directory, 'prj_2', 'notes-2026-13.html'), 'nor of a month');
   const html = await index();
   const order = [
     ...['Week 53', 'Weekly · Last week', 'Week 46', 'Weekly · Docs &lt;b&gt; &amp; more', 'Weekly · Second'],
@@ -41,10 +41,4 @@ test('the index lists every page by period, newest first, across projects', asyn
 
 test('an empty index says how to create a report', async () => {
   expect(await index()).toContain('readership report weekly');
-});
-
-test('a report without a text template says which one to add', () => {
-  const report = rendered('sections', '2026-10', 'October');
-  expect(() => inFormat(report, 'text')).toThrow('add templates/sections.text.hbs');
-  expect(JSON.parse(inFormat(report, 'json'))).toEqual({ report: 'sections', subject: 'October', human: 3 });
 });

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { addDays, day } from '../../src/day.js';
 import { compareWeeks, type Comparison } from '../../src/reports/weekly/comparison.js';
-import { detailOf } from '../../src/reports/weekly/detail.js';
-import { headlineOf } from '../../src/reports/weekly/headline.js';
 import type { RecordsRow } from '../../src/reports/weekly/rows.js';
+import { detailOf, headlineOf } from '../../src/reports/weekly/sentences.js';
 
 const MONDAY = day('2026-11-09');
 
@@ -70,10 +69,10 @@ describe('the headline', () => {
   });
   test('reports the larger of two notable changes', () => {
     expect(headline([300, 150], [260, 100])).toBe(
-      'AI read your docs 50% more than last week: 150 views, beside 300 by people.',
+      'AI read your docs 50% more than last week: 150 views. People had 300.',
     );
     expect(headline([150, 100], [300, 99])).toBe(
-      'People read your docs 50% less than last week: 150 views, beside 100 by AI.',
+      'People read your docs 50% less than last week: 150 views. AI had 100.',
     );
   });
   test('plays down a change that returns to normal', () => {
@@ -90,13 +89,13 @@ describe('the headline', () => {
     });
     test('reports it if nothing bigger happened', () => {
       expect(headline([300, 150], [300, 149], [290, 140], [300, 141], [298, 142])).toBe(
-        'AI reads your docs more than ever: 150 views, the most of 26 weeks. People come to 300.',
+        'AI reads your docs more than ever: 150 views, the most in 26 weeks. People had 300.',
       );
       expect(headline([301, 149], [300, 149])).toBe(
-        'People read your docs more than ever: 301 views, the most of 26 weeks. AI comes to 149.',
+        'People read your docs more than ever: 301 views, the most in 26 weeks. AI had 149.',
       );
       expect(detail([300, 155], [300, 149], [290, 140], [300, 141], [298, 142])).toBe(
-        'People held level with last week, about as usual. AI grew 4%, to its most on record.',
+        'Human views held steady, about as usual. AI views rose 4%, to a record high.',
       );
     });
     test('gives way to an overtaking or a notable change', () => {
@@ -123,26 +122,22 @@ describe('the headline', () => {
 describe('the sentences below', () => {
   test('report the growth of each audience, and how usual it is', () => {
     expect(detail([1040, 1190], [1000, 1000], [1050, 990], [1010, 950], [990, 940])).toBe(
-      'AI grew 19% on last week, to its most in five weeks. People grew 4%, about as usual.',
+      'AI views rose 19% from last week, to the highest in five weeks. Human views rose 4%, about as usual.',
     );
     expect(detail([800, 700], [1000, 690], [1050, 720], [1010, 650], [990, 640])).toBe(
-      'People fell 20% on last week, to their least in five weeks. AI grew 1%, about as usual.',
+      'Human views fell 20% from last week, to the lowest in five weeks. AI views rose 1%, about as usual.',
     );
   });
   test('report how long one audience has led, unless it always did', () => {
     expect(detail([100, 119], [100, 110], [100, 90])).toBe(
-      'AI grew 8% on last week and has been the larger audience for two weeks running. People held level.',
+      'AI views rose 8% from last week. Human views held steady. AI has been the larger audience for two weeks running.',
     );
-    expect(detail([119, 100], [110, 100])).toBe('People grew 8% on last week. AI held level.');
+    expect(detail([119, 100], [110, 100])).toBe('Human views rose 8% from last week. AI views held steady.');
   });
-  test('handle zero views', () => {
-    expect(detail([100, 12], [100, 0])).toBe(
-      'People held level with last week. AI went from no views to 12.',
-    );
-    expect(detail([100, 0], [100, 0])).toBe(
-      'People held level with last week. AI had no views, as last week.',
-    );
-    expect(detail([100, 0], [100, 9])).toBe('People held level with last week. AI fell 100%.');
+  test('have words for none', () => {
+    expect(detail([100, 12], [100, 0])).toBe('Human views held steady. AI views went from none to 12.');
+    expect(detail([100, 0], [100, 0])).toBe('Human views held steady. AI views stayed at zero.');
+    expect(detail([100, 0], [100, 9])).toBe('Human views held steady. AI views fell 100%.');
   });
   test('say why nothing is compared', () => {
     expect(detail([1, 2])).toBe(

@@ -1,10 +1,9 @@
 import { beforeAll, afterAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { addDays, day, daysIn } from '../../src/day.js';
-import { inFormat } from '../../src/reports/formats.js';
-import { renderReport } from '../../src/reports/render.js';
 import { createTraffic } from '../../src/sandbox/traffic/traffic.js';
 import { emptyHistory, loadDays, type TestHistory } from './history.js';
+import { prepare } from './prepare.js';
 
 /** A year of 53 weeks that crosses new years: December 29, 2025 to January 3, 2027. */
 const FIRST = day('2025-12-29');
@@ -75,12 +74,12 @@ test('every week of a year shows the numbers of independent SQL, in every format
   expect(weeks).toHaveLength(WEEKS);
   expect(weeks.at(-1)?.week).toBe('2026-W53');
   for (const week of weeks) {
-    const report = await renderReport({
-      ...{ reader: history.reader, name: 'weekly', period: week.week, withMail: false },
+    const report = await prepare({
+      ...{ reader: history.reader, name: 'weekly', period: week.week },
       ...{ project: { id: 'prj_1', name: 'Acme Docs' }, now: new Date('2027-02-01T00:00:00Z') },
     });
     const written = (value: number): string => value.toLocaleString('en-US');
-    const data = shown.parse(JSON.parse(inFormat(report, 'json')));
+    const data = shown.parse(JSON.parse(report.json()));
     expect([data.human.views, data.ai.views, data.pages.read]).toEqual([week.human, week.ai, week.pages]);
     expect(data.mostRead[0]).toEqual({
       path: week.top,
@@ -88,7 +87,7 @@ test('every week of a year shows the numbers of independent SQL, in every format
       ai: { views: week.top_ai },
     });
 
-    const [page, text] = [seenIn(report.html), inFormat(report, 'text').replace(/ +/g, ' ')];
+    const [page, text] = [seenIn(await report.page()), report.text().replace(/ +/g, ' ')];
     for (const shown of [page, text]) {
       expect(shown).toContain(`Human views ${written(week.human)}`);
       expect(shown).toContain(`AI views ${written(week.ai)}`);

@@ -1,6 +1,8 @@
 import type { Day } from '../../day.js';
+import { dayList, dayRange } from '../../format/days.js';
 import { counted } from '../../format/numbers.js';
-import { dayList } from '../../format/days.js';
+import { NothingLoadedError } from '../errors.js';
+import type { Period } from '../period.js';
 import type { HistoryRow, WeekDayRow } from './rows.js';
 
 /** How much of the week the numbers rest on, and how far they can be trusted. */
@@ -12,7 +14,7 @@ export interface Coverage {
   readonly doubtful: readonly Day[];
   readonly latestLoad: Date | null;
   readonly historySince: Day;
-  /** Days of the week that a later load changed, and by what part of the views before. */
+  /** Days of the week that a later load changed, and by what share of the views before. */
   readonly restated: { readonly days: number; readonly ratio: number | null };
 }
 
@@ -31,21 +33,30 @@ export function coverageOf(days: readonly WeekDayRow[], history: HistoryRow, his
   };
 }
 
-/** What a reader should know before trusting the numbers; none for a week that is whole and settled. */
+/** What to know before trusting the numbers; nothing for a week that is whole and settled. */
 export function cautionsOf({ missing, daysLoaded, provisional, doubtful }: Coverage): string[] {
   const cautions: string[] = [];
-  if (missing.length > 0) {
+  if (missing.length > 0)
     cautions.push(
-      `${dayList(missing)} ${isOrAre(missing)} not loaded: all numbers are of ${counted(daysLoaded, 'loaded day')}, and not compared with other weeks.`,
+      `${dayList(missing)} ${areDays(missing)} not loaded: all numbers cover ${counted(daysLoaded, 'loaded day')} and are not compared with other weeks.`,
     );
-  }
-  if (provisional.length > 0) {
-    cautions.push(`${dayList(provisional)} ${isOrAre(provisional)} provisional: numbers may still change.`);
-  }
-  if (doubtful.length > 0) {
-    cautions.push(`${dayList(doubtful)} did not load cleanly the last time, and will be loaded again.`);
-  }
+  if (provisional.length > 0)
+    cautions.push(`${dayList(provisional)} ${areDays(provisional)} provisional: numbers may still change.`);
+  if (doubtful.length > 0)
+    cautions.push(`${dayList(doubtful)} did not load cleanly and will be loaded again.`);
   return cautions;
 }
 
-const isOrAre = (days: readonly Day[]): string => (days.length === 1 ? 'is' : 'are');
+const areDays = (days: readonly Day[]): string => (days.length === 1 ? 'is' : 'are');
+
+export function nothingLoaded(project: string, period: Period, history: HistoryRow): NothingLoadedError {
+  const wanted = `Nothing is loaded for ${period.name} (${dayRange(period)}) of ${project}.`;
+  const { first_week, last_week, weeks } = history;
+  if (first_week === null || last_week === null)
+    return new NothingLoadedError(`${wanted} Its history is empty: load it with readership export.`);
+  return new NothingLoadedError(
+    weeks === 1
+      ? `${wanted} The only week with loaded days is ${first_week}.`
+      : `${wanted} ${weeks} weeks have loaded days, from ${first_week} to ${last_week}.`,
+  );
+}

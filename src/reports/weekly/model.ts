@@ -1,23 +1,25 @@
 import { addDays, daysBetween, type Day, type DayRange } from '../../day.js';
-import { NothingLoadedError } from '../nothing-loaded-error.js';
-import type { Answers } from '../answers.js';
-import type { Change } from '../../format/change.js';
-import { dayRange } from '../../format/days.js';
+import { changeOf, type Change } from '../../format/change.js';
+import { agentWorkOf, type AgentWork } from '../jobs.js';
 import { periodOf, type Calendar, type Period } from '../period.js';
-import { agentWorkOf, type AgentWork } from './agent-work.js';
-import { compareWeeks, usualOf, type Audience, type Comparison, type UsualRange } from './comparison.js';
-import { cautionsOf, coverageOf, type Coverage } from './coverage.js';
-import { detailOf } from './detail.js';
-import { headlineOf, type Phrase } from './headline.js';
-import { changeSince, pageListsOf, type PageLists } from './page-lists.js';
-import { weeklyRows, type HistoryRow, type WeekRow } from './rows.js';
+import {
+  compareWeeks,
+  USUAL_WEEKS_LEAST,
+  usualOf,
+  type Audience,
+  type Comparison,
+  type UsualRange,
+} from './comparison.js';
+import { cautionsOf, coverageOf, nothingLoaded, type Coverage } from './coverage.js';
+import { weeklyRows, type MostReadRow, type MovedRow, type WeekRow } from './rows.js';
+import { detailOf, headlineOf, type Phrase } from './sentences.js';
 
-/** The weekly report, before it is shown in any way. Counts are views, shares go from 0 to 1. */
-export interface WeeklyModel extends PageLists {
+/** The weekly report, before it is shown in any form. Counts are views, shares go from 0 to 1. */
+export interface WeeklyModel {
   readonly headline: readonly Phrase[];
   readonly detail: string;
   readonly cautions: readonly string[];
-  /** The week before, when changes are told against it. */
+  /** The week before, when this one can be compared with it. */
   readonly comparedWith: DayRange | null;
   readonly human: AudienceFigures;
   readonly ai: AudienceFigures;
@@ -28,8 +30,16 @@ export interface WeeklyModel extends PageLists {
   readonly days: readonly { readonly day: Day; readonly human: number | null; readonly ai: number | null }[];
   /** Weeks that the picture spans. */
   readonly weeksDrawn: number;
-  /** Whether its bold line is the average of seven days; in a very short history it is the days themselves. */
+  /** Whether the bold line is the seven-day average; in a very short history it is the days themselves. */
   readonly averageDrawn: boolean;
+  /** Null when there is no whole week before to compare with. */
+  readonly moved: Moved | null;
+  readonly mostRead: readonly MostRead[];
+  /** The largest count in `mostRead`, human or AI: the common scale of its bars. */
+  readonly longestBar: number;
+  /** Pages that one audience reads and the other hardly does, by the one that reads them. */
+  readonly oneSided: Readonly<Record<Audience, readonly PageViews[]>>;
+  readonly newPages: readonly PageViews[];
   readonly agentWork: AgentWork | null;
   readonly coverage: Coverage;
 }
@@ -41,9 +51,9 @@ interface AudienceFigures {
 }
 
 interface ShareFigures {
-  /** Null without any view. */
+  /** Null without any views. */
   readonly ai: number | null;
-  /** Against the week before, as a difference of shares. */
+  /** Compared with the week before, as a difference of shares. */
   readonly difference: number | null;
   readonly earliest: { readonly share: number; readonly weeksAgo: number } | null;
 }
@@ -56,9 +66,27 @@ interface WeekFigures extends DayRange {
   readonly daysLoaded: number;
 }
 
-/** Makes the model from what the report's queries answered. Throws when no day of the week is loaded. */
+interface Moved {
+  /** What `expected` rests on; in a young history it is the week before. */
+  readonly comparedWith: MovedRow['compared_with'];
+  readonly pages: readonly (Omit<MovedRow, 'compared_with'> & { readonly direction: 'up' | 'down' })[];
+}
+
+interface PageViews {
+  readonly path: string;
+  readonly human: number;
+  readonly ai: number;
+}
+
+interface MostRead {
+  readonly path: string;
+  readonly human: { readonly views: number; readonly change: Change };
+  readonly ai: { readonly views: number; readonly change: Change };
+}
+
+/** Makes the model from the rows of the report's queries. Throws when no day of the week is loaded. */
 export function weeklyModel(
-  answers: Answers,
+  answers: object,
   { project, period, calendar }: { project: { name: string }; period: Period; calendar: Calendar },
 ): WeeklyModel {
   const rows = weeklyRows.parse(answers);
@@ -71,6 +99,10 @@ export function weeklyModel(
   const aiViews = new Map(
     rows.daily_views.flatMap((row) => (row.audience === 'AI' ? [[row.day, row.views]] : [])),
   );
+  const readBy = (audience: Audience): PageViews[] =>
+    rows.one_sided
+      .filter(({ reader }) => reader === audience)
+      .map(({ path, human, ai }) => ({ path, human, ai }));
   return {
     headline: headlineOf(week),
     detail: detailOf(week, isFirstWeek),
@@ -90,7 +122,11 @@ export function weeklyModel(
       .map(({ day, views }) => ({ day, human: views, ai: aiViews.get(day) ?? null })),
     weeksDrawn: Math.ceil((daysBetween(drawn?.day ?? period.first, period.last) + 1) / 7),
     averageDrawn: drawn?.average_drawn ?? false,
-    ...pageListsOf(rows, week, isFirstWeek),
+    moved: movedOf(rows.moved, week),
+    mostRead: rows.most_read.map((page) => mostReadOf(page, week, isFirstWeek)),
+    longestBar: Math.max(0, ...rows.most_read.flatMap(({ human, ai }) => [human, ai])),
+    oneSided: { human: readBy('human'), ai: readBy('ai') },
+    newPages: isFirstWeek ? [] : rows.pages.new_pages,
     agentWork: agentWorkOf(rows.agent_work),
     coverage,
   };
@@ -124,15 +160,28 @@ const weekFigures = (row: WeekRow, calendar: Calendar): WeekFigures => ({
   daysLoaded: row.days_loaded,
 });
 
-function nothingLoaded(project: string, period: Period, history: HistoryRow): NothingLoadedError {
-  const wanted = `Nothing is loaded for ${period.name} (${dayRange(period)}) of ${project}.`;
-  if (history.first_week === null || history.last_week === null) {
-    return new NothingLoadedError(`${wanted} Its history is empty: load it with readership export.`);
-  }
-  const weeks =
-    history.weeks === 1
-      ? 'The only week with loaded days is'
-      : `${history.weeks} weeks have loaded days, from`;
-  const which = history.weeks === 1 ? history.first_week : `${history.first_week} to ${history.last_week}`;
-  return new NothingLoadedError(`${wanted} ${weeks} ${which}.`);
+function movedOf(rows: readonly MovedRow[], { thisWeek, earlier, before }: Comparison): Moved | null {
+  const comparedWith =
+    rows[0]?.compared_with ??
+    (earlier.length >= USUAL_WEEKS_LEAST ? 'earlier weeks' : before && 'the week before');
+  if (thisWeek.days_loaded < 7 || comparedWith === null) return null;
+  const pages = rows.map(({ audience, path, views, expected }) => ({
+    ...{ audience, path, views, expected },
+    direction: views > expected ? ('up' as const) : ('down' as const),
+  }));
+  return { comparedWith, pages };
+}
+
+/** The change from the week before; unknown when that cannot be compared with. */
+const changeSince = ({ before }: Comparison, now: number, then: number | undefined): Change =>
+  before === null || then === undefined ? { kind: 'unknown' } : changeOf(now, then);
+
+function mostReadOf(page: MostReadRow, week: Comparison, isFirstWeek: boolean): MostRead {
+  const change = (now: number, then: number): Change =>
+    page.first_seen && !isFirstWeek ? { kind: 'new' } : changeSince(week, now, then);
+  return {
+    path: page.path,
+    human: { views: page.human, change: change(page.human, page.human_before) },
+    ai: { views: page.ai, change: change(page.ai, page.ai_before) },
+  };
 }

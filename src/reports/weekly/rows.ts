@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { JOB_STATES } from '../../agents/lifecycle.js';
 import { DAY_STATES } from '../../history/plan.js';
 import { dayColumn, timestampColumn } from '../../warehouse/query.js';
+import { jobRow } from '../jobs.js';
 
 const count = z.number().int().nonnegative();
 
@@ -41,18 +41,7 @@ const mostRead = pageViews.extend({
   first_seen: z.boolean(),
 });
 
-export const job = z.object({
-  id: count,
-  path: z.string(),
-  state: z.enum(JOB_STATES),
-  remote_status: z.string().nullable(),
-  pr_link: z.string().nullable(),
-  planned_at: timestampColumn,
-  ended_at: timestampColumn.nullable(),
-  note: z.string().nullable(),
-});
-
-/** What the queries of `reports/weekly` answer. */
+/** What the queries of `reports/weekly` return. */
 export const weeklyRows = z.object({
   weeks: z.array(week),
   week_days: z.array(weekDay),
@@ -62,7 +51,7 @@ export const weeklyRows = z.object({
   moved: z.array(moved),
   most_read: z.array(mostRead),
   one_sided: z.array(pageViews.extend({ reader: z.enum(['human', 'ai']) })),
-  agent_work: z.array(job),
+  agent_work: z.array(jobRow),
   history: z.object({
     first_day: dayColumn.nullable(),
     first_week: z.string().nullable(),
@@ -79,5 +68,4 @@ export type WeekDayRow = z.infer<typeof weekDay>;
 export type MovedRow = z.infer<typeof moved>;
 export type RecordsRow = z.infer<typeof weeklyRows>['records'];
 export type MostReadRow = z.infer<typeof mostRead>;
-export type JobRow = z.infer<typeof job>;
 export type HistoryRow = z.infer<typeof weeklyRows>['history'];

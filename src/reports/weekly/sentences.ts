@@ -1,8 +1,10 @@
+import { addDays } from '../../day.js';
 import { changeOf } from '../../format/change.js';
+import { shortDayRange } from '../../format/days.js';
 import { capitalised, counted, inWords, signedPercent, thousands } from '../../format/numbers.js';
 import { isRecord, leader, other, placeIn, usualOf, type Audience, type Comparison } from './comparison.js';
 
-/** A piece of a sentence; one that names an audience is shown in its colour. */
+/** A piece of a sentence; one that names an audience is shown in its color. */
 export interface Phrase {
   readonly text: string;
   readonly audience: Audience | null;
@@ -13,53 +15,63 @@ const NOTABLE_RATIO = 0.1;
 
 type Rule = (week: Comparison) => Phrase[] | undefined;
 
-/** The first rule that has something to say makes the headline. The last one has, whatever the week. */
+/** The first rule with something to say makes the headline. The last one always has. */
 const rules: readonly Rule[] = [noViews, oneAudience, level, crossing, growth, record, calm, whoReadsMore];
 
 /** The week in a sentence. */
 export const headlineOf = (week: Comparison): Phrase[] =>
   rules.map((rule) => rule(week)).find((phrases) => phrases !== undefined) ?? [];
 
-const say = (text: string): Phrase => ({ text, audience: null });
 const named = (audience: Audience): Phrase => ({ text: audience === 'ai' ? 'AI' : 'people', audience });
 const atStart = (audience: Audience): Phrase => ({ text: capitalised(named(audience).text), audience });
+const reads = (audience: Audience): string => (audience === 'ai' ? 'reads' : 'read');
+/** What the other audience does, after “more than AI” or “more than people”. */
+const does = (leads: Audience): string => (leads === 'ai' ? 'do' : 'does');
+
+/** The views of an audience, with their noun, and those of the other. */
+const countsOf = ({ thisWeek }: Comparison, audience: Audience): [string, string] => [
+  counted(thisWeek[audience], 'view'),
+  thousands(thisWeek[other(audience)]),
+];
+const against = (week: Comparison, leads: Audience): string => countsOf(week, leads).join(' against ');
+
+/** A sentence as phrases: text between named audiences is one phrase. */
+function say(texts: TemplateStringsArray, ...values: readonly (Phrase | string)[]): Phrase[] {
+  const phrases: Phrase[] = [];
+  for (const value of texts.flatMap((text, index) => [text, values[index] ?? ''])) {
+    const last = phrases.at(-1);
+    if (typeof value === 'object') phrases.push(value);
+    else if (last?.audience === null) phrases.splice(-1, 1, { text: last.text + value, audience: null });
+    else if (value !== '') phrases.push({ text: value, audience: null });
+  }
+  return phrases;
+}
 
 function noViews({ thisWeek }: Comparison): Phrase[] | undefined {
   if (thisWeek.human + thisWeek.ai > 0) return undefined;
   const when = thisWeek.days_loaded === 7 ? 'this week' : 'on the days loaded';
-  return [
-    say(`Nobody read your docs ${when}: no views by `),
-    named('human'),
-    say(', none by '),
-    named('ai'),
-    say('.'),
-  ];
+  return say`Nobody read your docs ${when}: no views by ${named('human')}, none by ${named('ai')}.`;
 }
 
 function oneAudience({ thisWeek }: Comparison): Phrase[] | undefined {
   if (thisWeek.human > 0 && thisWeek.ai > 0) return undefined;
   const only = thisWeek.ai > 0 ? 'ai' : 'human';
   const views = counted(thisWeek[only], 'view');
-  return [
-    say('Only '),
-    named(only),
-    say(` read your docs: ${views}, and none by `),
-    named(other(only)),
-    say('.'),
-  ];
+  return say`Only ${named(only)} read your docs: ${views}, and none by ${named(other(only))}.`;
 }
 
 function level({ thisWeek }: Comparison): Phrase[] | undefined {
   if (leader(thisWeek) !== undefined) return undefined;
   const views = counted(thisWeek.ai, 'view');
-  return [atStart('human'), say(' and '), named('ai'), say(` read your docs equally: ${views} each.`)];
+  return say`${atStart('human')} and ${named('ai')} read your docs equally: ${views} each.`;
 }
 
-function crossing({ thisWeek, before, unbroken }: Comparison): Phrase[] | undefined {
+function crossing(week: Comparison): Phrase[] | undefined {
+  const { thisWeek, before, unbroken } = week;
   const leads = leader(thisWeek);
   if (leads === undefined || before === null || leader(before) !== other(leads)) return undefined;
   const since = unbroken.some((week) => leader(week) === leads) ? 'again' : 'now';
-  return [atStart(leads), ...readsMore(leads, since, ':', thisWeek)];
+  return say`${atStart(leads)} ${since} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}: ${against(week, leads)}.`;
 }
 
 function growth(week: Comparison): Phrase[] | undefined {
@@ -67,15 +79,9 @@ function growth(week: Comparison): Phrase[] | undefined {
   const audience = Math.abs(ai) >= Math.abs(human) ? 'ai' : 'human';
   const ratio = audience === 'ai' ? ai : human;
   if (ratio === 0) return undefined;
-  const share = signedPercent(Math.abs(ratio)).slice(1);
-  const views = counted(week.thisWeek[audience], 'view');
-  return [
-    atStart(audience),
-    say(` read your docs ${share} ${ratio > 0 ? 'more' : 'less'} than last week: `),
-    say(`${views}, beside ${thousands(week.thisWeek[other(audience)])} by `),
-    named(other(audience)),
-    say('.'),
-  ];
+  const change = `${signedPercent(Math.abs(ratio)).slice(1)} ${ratio > 0 ? 'more' : 'less'}`;
+  const [views, others] = countsOf(week, audience);
+  return say`${atStart(audience)} read your docs ${change} than last week: ${views}. ${atStart(other(audience))} had ${others}.`;
 }
 
 /** The change of an audience, or 0 when it is small or leads to a usual week. */
@@ -93,14 +99,9 @@ function record(week: Comparison): Phrase[] | undefined {
     .filter((of) => isRecord(week, of))
     .sort((one, two) => margin(two) - margin(one));
   if (audience === undefined) return undefined;
-  const views = counted(week.thisWeek[audience], 'view');
-  return [
-    atStart(audience),
-    say(` ${audience === 'ai' ? 'reads' : 'read'} your docs more than ever: ${views}, the most of `),
-    say(`${inWords(week.records.weeks + 1)} weeks. `),
-    atStart(other(audience)),
-    say(` ${other(audience) === 'ai' ? 'comes' : 'come'} to ${thousands(week.thisWeek[other(audience)])}.`),
-  ];
+  const [views, others] = countsOf(week, audience);
+  const most = `the most in ${inWords(week.records.weeks + 1)} weeks`;
+  return say`${atStart(audience)} ${reads(audience)} your docs more than ever: ${views}, ${most}. ${atStart(other(audience))} had ${others}.`;
 }
 
 function calm(week: Comparison): Phrase[] | undefined {
@@ -108,27 +109,62 @@ function calm(week: Comparison): Phrase[] | undefined {
   const isUsual = (audience: Audience): boolean =>
     placeIn(usualOf(week, audience), week.thisWeek[audience]) === 'inside';
   if (leads === undefined || !isUsual('human') || !isUsual('ai')) return undefined;
-  return [say('A calm week: '), named(leads), ...readsMore(leads, undefined, ',', week.thisWeek)];
+  return say`A calm week: ${named(leads)} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}, ${against(week, leads)}.`;
 }
 
-function whoReadsMore({ thisWeek }: Comparison): Phrase[] | undefined {
-  const leads = leader(thisWeek);
-  return leads && [atStart(leads), ...readsMore(leads, undefined, ':', thisWeek)];
+function whoReadsMore(week: Comparison): Phrase[] | undefined {
+  const leads = leader(week.thisWeek);
+  if (leads === undefined) return undefined;
+  return say`${atStart(leads)} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}: ${against(week, leads)}.`;
 }
 
-/** What follows the name of the larger audience. */
-function readsMore(
-  leads: Audience,
-  since: 'now' | 'again' | undefined,
-  mark: ':' | ',',
-  week: Readonly<Record<Audience, number>>,
-): Phrase[] {
-  const verb = leads === 'ai' ? 'reads' : 'read';
-  const counterpart = leads === 'ai' ? 'do' : 'does';
-  const numbers = `${counted(week[leads], 'view')} against ${thousands(week[other(leads)])}`;
-  return [
-    say(` ${since === undefined ? '' : `${since} `}${verb} your docs more than `),
-    named(other(leads)),
-    say(` ${counterpart}${mark} ${numbers}.`),
-  ];
+/**
+ * The sentences below the headline: how each audience changed, the larger one first; or why that
+ * cannot be said. Empty when days of the week are missing, which the cautions say.
+ */
+export function detailOf(week: Comparison, isFirstWeek: boolean): string {
+  const { thisWeek, weekBefore, before } = week;
+  if (thisWeek.days_loaded < 7) return '';
+  if (before !== null) {
+    const first = leader(thisWeek) ?? 'ai';
+    const changes = [changeSentence(week, first, ' from last week'), changeSentence(week, other(first), '')];
+    return [...changes, ...streakSentence(week, first)].join(' ');
+  }
+  if (isFirstWeek)
+    return 'This is the first week in the history, so there is nothing to compare it with yet.';
+  const monday = addDays(thisWeek.week, -7);
+  const days = shortDayRange({ first: monday, last: addDays(monday, 6) });
+  return weekBefore === null
+    ? `The week before, ${days}, is not loaded, so no change is shown.`
+    : `Only ${inWords(weekBefore.days_loaded)} of the seven days of the week before, ${days}, ${weekBefore.days_loaded === 1 ? 'is' : 'are'} loaded, so no change is shown.`;
+}
+
+function changeSentence(week: Comparison, audience: Audience, since: string): string {
+  const name = audience === 'ai' ? 'AI views' : 'Human views';
+  const now = week.thisWeek[audience];
+  const change = changeOf(now, week.before?.[audience] ?? 0);
+  if (change.kind !== 'ratio') return `${name} went from none to ${thousands(now)}.`;
+  if (now === 0 && change.ratio === 0) return `${name} stayed at zero.`;
+  const size = signedPercent(change.ratio);
+  const isLevel = size === '0%';
+  const moved = isLevel ? 'held steady' : `${change.ratio > 0 ? 'rose' : 'fell'} ${size.slice(1)}${since}`;
+  return `${name} ${moved}${usualWords(week, audience, isLevel)}.`;
+}
+
+function usualWords(week: Comparison, audience: Audience, isLevel: boolean): string {
+  const usual = usualOf(week, audience);
+  const place = placeIn(usual, week.thisWeek[audience]);
+  if (usual === null || place === 'unknown') return '';
+  if (place === 'inside' || isLevel) return ', about as usual';
+  if (isRecord(week, audience)) return ', to a record high';
+  return `, to the ${place === 'above' ? 'highest' : 'lowest'} in ${inWords(usual.weeks + 1)} weeks`;
+}
+
+/** For how long `first` has led; nothing for a single week, or when it has led for as long as is known. */
+function streakSentence({ unbroken }: Comparison, first: Audience): string[] {
+  const broken = unbroken.findIndex((week) => leader(week) !== first);
+  if (broken < 1) return [];
+  const { text } = atStart(first);
+  const have = first === 'ai' ? 'has' : 'have';
+  return [`${text} ${have} been the larger audience for ${inWords(broken + 1)} weeks running.`];
 }

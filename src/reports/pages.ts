@@ -1,0 +1,100 @@
+import { mkdir, open, readdir, rename, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { ignoreMissing } from '../files.js';
+import { capitalised } from '../format/numbers.js';
+import { storageFailure } from '../warehouse/storage-failure.js';
+import { periodNamed, titleOf, type Calendar, type Period } from './period.js';
+import type { PreparedReport } from './render.js';
+import { fillTemplate, findTemplates, readPalette } from './templates.js';
+
+/** Writes a report's page to `<directory>/<project>/<report>-<period>.html`, and returns that path. */
+export async function writePage(
+  directory: string,
+  project: string,
+  { name, period, page }: Pick<PreparedReport, 'name' | 'period' | 'page'>,
+): Promise<string> {
+  // A project id is the platform's text: encoded, it cannot name another directory.
+  const folder = join(directory, encodeURIComponent(project).replaceAll('.', '%2E'));
+  const file = join(folder, `${name}-${period.name}.html`);
+  await writeWhole(file, await page());
+  return file;
+}
+
+/** Writes `<directory>/index.html`: all pages below it, newest period first. Returns its path. */
+export async function writeIndex(
+  directory: string,
+  { workspaceDir, calendar }: { workspaceDir: string | undefined; calendar: Calendar },
+): Promise<string> {
+  const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
+  const files = (await readdir(directory, { recursive: true }).catch(ignoreMissing)) ?? [];
+  const pages = (await Promise.all(files.map((file) => storedPage(directory, file, calendar))))
+    .flatMap((page) => page ?? [])
+    .sort((one, two) => compare(two.period.last, one.period.last) || compare(one.href, two.href));
+  const periods = [...new Set(pages.map(({ period }) => titleOf(period)))].map((title) => ({
+    title,
+    pages: pages.filter(({ period }) => titleOf(period) === title),
+  }));
+  const file = join(directory, 'index.html');
+  await writeWhole(file, fillTemplate('index', 'page', templates, { subject: 'Reports', palette, periods }));
+  return file;
+}
+
+const compare = (one: string, two: string): number => (one < two ? -1 : one > two ? 1 : 0);
+
+interface StoredPage {
+  readonly period: Period;
+  /** The name of the report in words, such as `Weekly`: the report itself may be gone. */
+  readonly report: string;
+  readonly subject: string;
+  readonly href: string;
+}
+
+/** The page in a file below `directory`; undefined for any other file. */
+async function storedPage(
+  directory: string,
+  file: string,
+  calendar: Calendar,
+): Promise<StoredPage | undefined> {
+  const [project = '', name = '', ...deeper] = file.split(/[/\\]/);
+  const [, report = '', periodName = ''] = /^(.+)-(\d{4}-W?\d{2}(?:-\d{2})?)\.html$/.exec(name) ?? [];
+  const period = periodNamed(periodName, calendar);
+  if (period === undefined || deeper.length > 0) return undefined;
+  return {
+    period,
+    report: capitalised(report.replaceAll(/[-_]/g, ' ')),
+    subject: titleIn(await beginningOf(join(directory, file))) ?? name,
+    // A folder's name is a project's id, encoded; in an address it is encoded once more.
+    href: `${encodeURIComponent(project)}/${encodeURIComponent(name)}`,
+  };
+}
+
+/** As much of a page as holds its title. */
+async function beginningOf(file: string): Promise<string> {
+  const handle = await open(file);
+  try {
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(4096) });
+    return buffer.toString('utf8', 0, bytesRead);
+  } finally {
+    await handle.close();
+  }
+}
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  ...{ '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"' },
+  ...{ '&#x27;': "'", '&#x60;': '`', '&#x3D;': '=' },
+};
+
+/** The title as text, with what the templates escape resolved. */
+const titleIn = (html: string): string | undefined =>
+  /<title>([^]*?)<\/title>/.exec(html)?.[1]?.replace(/&[#\w]+;/g, (entity) => ENTITIES[entity] ?? entity);
+
+/** Writes a file in one step, so that nobody sees half of it. Throws a `StorageError` when it cannot be written. */
+async function writeWhole(file: string, text: string): Promise<void> {
+  try {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(`${file}.unfinished`, text, { mode: 0o600 });
+    await rename(`${file}.unfinished`, file);
+  } catch (cause) {
+    throw storageFailure(`write the report to ${file}`, file, cause);
+  }
+}

@@ -1,0 +1,97 @@
+import Handlebars, { type HelperDelegate } from 'handlebars';
+import { z } from 'zod';
+import { day, dayOf } from '../day.js';
+import { writeChange, type Change } from '../format/change.js';
+import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
+import {
+  capitalised,
+  compact,
+  counted,
+  finePercent,
+  inWords,
+  percent,
+  signedPoints,
+  thousands,
+} from '../format/numbers.js';
+import { mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/paths.js';
+
+const text = z.string();
+const number = z.number();
+const dayField = text.transform(day);
+const days = z.array(dayField);
+const range = z.object({ first: dayField, last: dayField });
+const change: z.ZodType<Change> = z.discriminatedUnion('kind', [
+  z.object({ kind: z.enum(['unknown', 'new', 'from zero']) }),
+  z.object({ kind: z.literal('ratio'), ratio: number }),
+]);
+
+/** A function of templates. What a template hands over can be anything, so it is checked first. */
+const of =
+  <Value>(schema: z.ZodType<Value>, write: (value: Value) => unknown): HelperDelegate =>
+  (value: unknown) =>
+    write(schema.parse(value));
+
+const ofTwo =
+  <First, Second>(
+    first: z.ZodType<First>,
+    second: z.ZodType<Second>,
+    write: (first: First, second: Second) => unknown,
+  ): HelperDelegate =>
+  (one: unknown, two: unknown) =>
+    write(first.parse(one), second.parse(two));
+
+/** What templates can write besides plain fields. */
+export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
+  thousands: of(number, thousands),
+  compact: of(number, compact),
+  percent: of(number, percent),
+  finePercent: of(number, finePercent),
+  signedPoints: of(number, signedPoints),
+  counted: ofTwo(number, text, counted),
+  inWords: of(number, inWords),
+  capitalised: of(text, capitalised),
+  change: of(change, writeChange),
+
+  dayRange: of(range, dayRange),
+  shortDayRange: of(range, shortDayRange),
+  plainDayRange: of(range, plainDayRange),
+  asRange: of(dayField, (day) => ({ first: day, last: day })),
+  dayList: of(days, dayList),
+  longDay: of(dayField, longDay),
+  dateOf: of(z.date(), (instant) => longDay(dayOf(instant))),
+  moment: ofTwo(z.date(), text, moment),
+
+  /** A path as text that may break after a slash. */
+  brokenPath: of(
+    text,
+    (path) =>
+      new Handlebars.SafeString(
+        shownPath(path)
+          .split('/')
+          .map(Handlebars.escapeExpression)
+          .join('/<wbr>')
+          .replace(/^\/<wbr>/, '/'),
+      ),
+  ),
+  shownPath: of(text, shownPath),
+  wholePath: of(text, wholePath),
+  shownText: of(text, shownText),
+  audienceName: of(z.enum(['human', 'ai']), (audience) => (audience === 'ai' ? 'AI' : 'Human')),
+  pageLink: ofTwo(text.nullable(), text, pageLink),
+  mailLink: ofTwo(text.nullable(), text, mailLink),
+  webLink: of(text.nullable(), webLink),
+
+  /** Length of a bar, as a share of the longest one. */
+  barLength: ofTwo(number, number, (value, longest) => percent(longest > 0 ? value / longest : 0)),
+  /** The same in pixels, for mails: `barPixels value longest 96`. What is not zero is seen. */
+  barPixels: (value: unknown, longest: unknown, most: unknown): number => {
+    const [views, scale, pixels] = [number.parse(value), number.parse(longest), number.parse(most)];
+    return views > 0 ? Math.max(2, Math.round((views / scale) * pixels)) : 0;
+  },
+  /** Columns of plain text. */
+  leftIn: ofTwo(number, text, (width, value) => value.padEnd(width)),
+  rightIn: ofTwo(number, text, (width, value) => value.padStart(width)),
+  /** Whether a list is not empty, a number not zero, a value not null: written out, as `if` alone hides which. */
+  has: of(z.unknown(), (value) => (Array.isArray(value) ? value.length > 0 : value !== null && value !== 0)),
+  same: ofTwo(z.unknown(), z.unknown(), (one, two) => one === two),
+};

@@ -1,0 +1,27 @@
+import { findReport } from '../../src/reports/catalog.js';
+import { ISO_CALENDAR, lastEnded, parsePeriod, type Calendar } from '../../src/reports/period.js';
+import { prepareReport, type PreparedReport } from '../../src/reports/render.js';
+import type { Reader } from '../../src/warehouse/query.js';
+
+interface Wanted {
+  readonly reader: Reader;
+  readonly name: string;
+  readonly project: { readonly id: string; readonly name: string; readonly siteUrl?: string | undefined };
+  readonly period?: string | undefined;
+  readonly calendar?: Calendar;
+  readonly now: Date;
+  readonly workspaceDir?: string;
+}
+
+/** A report by its name, of a period by its name: the last that has ended when none is given. */
+export async function prepare(wanted: Wanted): Promise<PreparedReport> {
+  const { reader, name, project, period, calendar = ISO_CALENDAR, now, workspaceDir } = wanted;
+  const report = await findReport(name, workspaceDir);
+  return prepareReport({
+    ...{ reader, report, project, calendar, workspaceDir },
+    period:
+      period === undefined
+        ? lastEnded(report.period, now, calendar)
+        : parsePeriod(report.period, period, calendar),
+  });
+}
