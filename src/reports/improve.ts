@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { effectWords } from '../agents/effect-words.js';
 import { jobEffectRow, type JobEffect } from '../agents/read-effects.js';
-import { addDays, type Day } from '../day.js';
+import { addDays } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { byGroup, jobRow, reportedJob, type JobGroup, type ReportedJob } from './jobs.js';
 import { ISO_CALENDAR, periodOf } from './period.js';
@@ -25,47 +25,8 @@ const improveRows = z.object({
 /** Skipped pages beyond these are only counted. */
 const SKIPPED_LISTED = 10;
 
-/** A job, with the views of its page in the reported week. */
-interface ImproveJob extends ReportedJob {
-  readonly reason: string;
-  readonly human: number;
-  readonly ai: number;
-  readonly plannedAt: Date;
-  readonly endedAt: Date | null;
-}
-
-/** What happened to the views of pages after earlier pull requests, where enough time has passed. */
-interface EarlierWork {
-  /** `words` compares the page with untouched pages, in a sentence. */
-  readonly effects: readonly { readonly path: string; readonly job: number; readonly words: string }[];
-  /** Pages whose four weeks after the change are not over; `first` is the day when the first of them is ready. */
-  readonly tooEarly: { readonly pages: number; readonly first: Day } | null;
-}
-
-/** A page that has no job, and why it deserves one or was skipped. */
-interface ChosenPage {
-  readonly path: string;
-  readonly why: string;
-  /** In a median week. */
-  readonly human: number;
-  readonly ai: number;
-}
-
 /** The improve report, before it is shown in any form: the jobs by what they mean to the reader. */
-export interface ImproveModel extends Readonly<Record<JobGroup, readonly ImproveJob[]>> {
-  readonly summary: string;
-  /** Planned in the week or since, whatever happened to them. */
-  readonly flagged: readonly ImproveJob[];
-  /** Flagged in `mode: plan`: no job was created for them. */
-  readonly proposed: readonly ChosenPage[];
-  /** Null when the last twelve weeks have no pull request. */
-  readonly earlierWork: EarlierWork | null;
-  readonly skipped: readonly ChosenPage[];
-  /** Pages skipped beyond those that are listed. */
-  readonly moreSkipped: number;
-}
-
-export function improveModel(answers: object): ImproveModel {
+export function improveModel(answers: object) {
   const { jobs: rows, effects, choices } = improveRows.parse(answers);
   const jobs = rows.map((row) => ({
     ...reportedJob(row),
@@ -74,7 +35,8 @@ export function improveModel(answers: object): ImproveModel {
   }));
   const groups = byGroup(jobs);
   const flagged = jobs.filter((_, index) => rows[index]?.newly_flagged === true);
-  const pages = (isFlagged: boolean): ChosenPage[] =>
+  /** Pages without a job, and why each deserves one or was skipped; views are of a median week. */
+  const pages = (isFlagged: boolean) =>
     choices
       .filter(({ is_flagged }) => is_flagged === isFlagged)
       .map(({ path, why, weekly_human, weekly_ai }) => ({
@@ -84,15 +46,20 @@ export function improveModel(answers: object): ImproveModel {
   return {
     summary: summaryOf(groups, flagged.length),
     ...groups,
+    /** Planned in the week or since, whatever happened to them. */
     flagged,
+    /** Flagged in `mode: plan`: no job was created for them. */
     proposed: pages(true),
+    /** Null when the last twelve weeks have no pull request. */
     earlierWork: effects.length === 0 ? null : earlierWorkOf(effects),
     skipped: skipped.slice(0, SKIPPED_LISTED),
+    /** Pages skipped beyond those that are listed. */
     moreSkipped: Math.max(0, skipped.length - SKIPPED_LISTED),
   };
 }
 
-function earlierWorkOf(all: readonly JobEffect[]): EarlierWork {
+/** What happened to the views of pages after earlier pull requests, where enough time has passed. */
+function earlierWorkOf(all: readonly JobEffect[]) {
   const early = all.filter(({ effect }) => effect.verdict === 'too early');
   const [first] = early
     .map(({ counted_from }) => addDays(periodOf('week', counted_from, ISO_CALENDAR).first, 7 + 4 * 7))
@@ -101,6 +68,7 @@ function earlierWorkOf(all: readonly JobEffect[]): EarlierWork {
     effects: all
       .filter((effect) => !early.includes(effect))
       .map((effect) => ({ path: effect.path, job: effect.job, words: effectWords(effect) })),
+    /** Pages whose four weeks after the change are not over, and the day when those of the first are. */
     tooEarly: first === undefined ? null : { pages: new Set(early.map(({ path }) => path)).size, first },
   };
 }

@@ -67,18 +67,10 @@ export function byGroup<Job extends ReportedJob>(jobs: readonly Job[]): Record<J
   return groups;
 }
 
-/** The agents' work in the weekly report. */
-export interface AgentWork {
-  readonly counts: Readonly<Record<JobGroup, number>>;
-  readonly jobs: readonly ReportedJob[];
-  /** Jobs beyond those that are listed. */
-  readonly more: number;
-}
-
 const JOBS_LISTED = 12;
 
-/** Null without any job. */
-export function agentWorkOf(rows: readonly JobRow[]): AgentWork | null {
+/** The agents' work in the weekly report; null without any job. */
+export function agentWorkOf(rows: readonly JobRow[]) {
   if (rows.length === 0) return null;
   const groups = byGroup(rows.map(reportedJob));
   const counts = { ready: 0, running: 0, unchanged: 0, failed: 0, unconfirmed: 0 };
@@ -86,6 +78,7 @@ export function agentWorkOf(rows: readonly JobRow[]): AgentWork | null {
   return {
     counts,
     jobs: GROUPS.flatMap((group) => groups[group]).slice(0, JOBS_LISTED),
+    /** Jobs beyond those that are listed. */
     more: Math.max(0, rows.length - JOBS_LISTED),
   };
 }

@@ -5,20 +5,10 @@ import { NothingLoadedError } from '../errors.js';
 import type { Period } from '../period.js';
 import type { HistoryRow, WeekDayRow } from './rows.js';
 
-/** How much of the week the numbers rest on, and how far they can be trusted. */
-export interface Coverage {
-  readonly daysLoaded: number;
-  readonly missing: readonly Day[];
-  readonly provisional: readonly Day[];
-  /** Loaded, but the rows moved while they were read, or a later load failed. */
-  readonly doubtful: readonly Day[];
-  readonly latestLoad: Date | null;
-  readonly historySince: Day;
-  /** Days of the week that a later load changed, and by what share of the views before. */
-  readonly restated: { readonly days: number; readonly ratio: number | null };
-}
+type Coverage = ReturnType<typeof coverageOf>;
 
-export function coverageOf(days: readonly WeekDayRow[], history: HistoryRow, historySince: Day): Coverage {
+/** How much of the week the numbers rest on, and how far they can be trusted. */
+export function coverageOf(days: readonly WeekDayRow[], history: HistoryRow, historySince: Day) {
   const inState = (...states: WeekDayRow['state'][]): Day[] =>
     days.filter(({ state }) => states.includes(state)).map(({ day }) => day);
   const missing = inState(null);
@@ -26,9 +16,11 @@ export function coverageOf(days: readonly WeekDayRow[], history: HistoryRow, his
     daysLoaded: days.length - missing.length,
     missing,
     provisional: inState('provisional'),
+    /** Loaded, but the rows moved while they were read, or a later load failed. */
     doubtful: inState('inconsistent', 'failed'),
     latestLoad: history.latest_load,
     historySince,
+    /** Days of the week that a later load changed, and by what share of the views before. */
     restated: { days: history.restated_days, ratio: history.restated_ratio },
   };
 }

@@ -1,94 +1,20 @@
-import { addDays, daysBetween, type Day, type DayRange } from '../../day.js';
+import { addDays, daysBetween } from '../../day.js';
 import { changeOf, type Change } from '../../format/change.js';
-import { agentWorkOf, type AgentWork } from '../jobs.js';
+import { agentWorkOf } from '../jobs.js';
 import { periodOf, type Calendar, type Period } from '../period.js';
-import {
-  compareWeeks,
-  USUAL_WEEKS_LEAST,
-  usualOf,
-  type Audience,
-  type Comparison,
-  type UsualRange,
-} from './comparison.js';
-import { cautionsOf, coverageOf, nothingLoaded, type Coverage } from './coverage.js';
+import { compareWeeks, USUAL_WEEKS_LEAST, usualOf, type Audience, type Comparison } from './comparison.js';
+import { cautionsOf, coverageOf, nothingLoaded } from './coverage.js';
 import { weeklyRows, type MostReadRow, type MovedRow, type WeekRow } from './rows.js';
-import { detailOf, headlineOf, type Phrase } from './sentences.js';
+import { detailOf, headlineOf } from './sentences.js';
 
-/** The weekly report, before it is shown in any form. Counts are views, shares go from 0 to 1. */
-export interface WeeklyModel {
-  readonly headline: readonly Phrase[];
-  readonly detail: string;
-  readonly cautions: readonly string[];
-  /** The week before, when this one can be compared with it. */
-  readonly comparedWith: DayRange | null;
-  readonly human: AudienceFigures;
-  readonly ai: AudienceFigures;
-  readonly share: ShareFigures;
-  readonly pages: { readonly read: number; readonly everSeen: number; readonly new: number | null };
-  readonly weeks: readonly WeekFigures[];
-  /** The days that the picture draws, oldest first; null where a day is not loaded. */
-  readonly days: readonly { readonly day: Day; readonly human: number | null; readonly ai: number | null }[];
-  /** Weeks that the picture spans. */
-  readonly weeksDrawn: number;
-  /** Whether the bold line is the seven-day average; in a very short history it is the days themselves. */
-  readonly averageDrawn: boolean;
-  /** Null when there is no whole week before to compare with. */
-  readonly moved: Moved | null;
-  readonly mostRead: readonly MostRead[];
-  /** The largest count in `mostRead`, human or AI: the common scale of its bars. */
-  readonly longestBar: number;
-  /** Pages that one audience reads and the other hardly does, by the one that reads them. */
-  readonly oneSided: Readonly<Record<Audience, readonly PageViews[]>>;
-  readonly newPages: readonly PageViews[];
-  readonly agentWork: AgentWork | null;
-  readonly coverage: Coverage;
-}
-
-interface AudienceFigures {
-  readonly views: number;
-  readonly change: Change;
-  readonly usual: UsualRange | null;
-}
-
-interface ShareFigures {
-  /** Null without any views. */
-  readonly ai: number | null;
-  /** Compared with the week before, as a difference of shares. */
-  readonly difference: number | null;
-  readonly earliest: { readonly share: number; readonly weeksAgo: number } | null;
-}
-
-interface WeekFigures extends DayRange {
-  readonly name: string;
-  readonly human: number;
-  readonly ai: number;
-  readonly share: number | null;
-  readonly daysLoaded: number;
-}
-
-interface Moved {
-  /** What `expected` rests on; in a young history it is the week before. */
-  readonly comparedWith: MovedRow['compared_with'];
-  readonly pages: readonly (Omit<MovedRow, 'compared_with'> & { readonly direction: 'up' | 'down' })[];
-}
-
-interface PageViews {
-  readonly path: string;
-  readonly human: number;
-  readonly ai: number;
-}
-
-interface MostRead {
-  readonly path: string;
-  readonly human: { readonly views: number; readonly change: Change };
-  readonly ai: { readonly views: number; readonly change: Change };
-}
-
-/** Makes the model from the rows of the report's queries. Throws when no day of the week is loaded. */
+/**
+ * The weekly report, before it is shown in any form, from the rows of its queries. Counts are views,
+ * shares go from 0 to 1. Throws when no day of the week is loaded.
+ */
 export function weeklyModel(
   answers: object,
   { project, period, calendar }: { project: { name: string }; period: Period; calendar: Calendar },
-): WeeklyModel {
+) {
   const rows = weeklyRows.parse(answers);
   const week = compareWeeks(rows.weeks, period.first, rows.records);
   const historySince = rows.history.first_day;
@@ -99,7 +25,7 @@ export function weeklyModel(
   const aiViews = new Map(
     rows.daily_views.flatMap((row) => (row.audience === 'AI' ? [[row.day, row.views]] : [])),
   );
-  const readBy = (audience: Audience): PageViews[] =>
+  const readBy = (audience: Audience) =>
     rows.one_sided
       .filter(({ reader }) => reader === audience)
       .map(({ path, human, ai }) => ({ path, human, ai }));
@@ -107,6 +33,7 @@ export function weeklyModel(
     headline: headlineOf(week),
     detail: detailOf(week, isFirstWeek),
     cautions: cautionsOf(coverage),
+    /** The week before, when this one can be compared with it. */
     comparedWith: week.before && { first: week.before.week, last: addDays(week.before.week, 6) },
     human: figuresOf(week, 'human'),
     ai: figuresOf(week, 'ai'),
@@ -117,14 +44,19 @@ export function weeklyModel(
       new: isFirstWeek ? null : rows.pages.first_seen,
     },
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
+    /** The days that the picture draws, oldest first; null where a day is not loaded. */
     days: rows.daily_views
       .filter(({ audience }) => audience === 'Human')
       .map(({ day, views }) => ({ day, human: views, ai: aiViews.get(day) ?? null })),
+    /** Weeks that the picture spans. */
     weeksDrawn: Math.ceil((daysBetween(drawn?.day ?? period.first, period.last) + 1) / 7),
+    /** Whether the bold line is the seven-day average; in a very short history it is the days themselves. */
     averageDrawn: drawn?.average_drawn ?? false,
     moved: movedOf(rows.moved, week),
     mostRead: rows.most_read.map((page) => mostReadOf(page, week, isFirstWeek)),
+    /** The largest count in `mostRead`: the common scale of its bars. */
     longestBar: Math.max(0, ...rows.most_read.flatMap(({ human, ai }) => [human, ai])),
+    /** Pages that one audience reads and the other hardly does, by the one that reads them. */
     oneSided: { human: readBy('human'), ai: readBy('ai') },
     newPages: isFirstWeek ? [] : rows.pages.new_pages,
     agentWork: agentWorkOf(rows.agent_work),
@@ -132,12 +64,13 @@ export function weeklyModel(
   };
 }
 
-function figuresOf(week: Comparison, audience: Audience): AudienceFigures {
+function figuresOf(week: Comparison, audience: Audience) {
   const views = week.thisWeek[audience];
   return { views, change: changeSince(week, views, week.before?.[audience]), usual: usualOf(week, audience) };
 }
 
-function shareOf({ thisWeek, before, earlier }: Comparison): ShareFigures {
+/** Shares are null without any views; `difference` is from the week before. */
+function shareOf({ thisWeek, before, earlier }: Comparison) {
   const earliest = earlier.at(-1);
   const ai = thisWeek.ai_share;
   return {
@@ -150,7 +83,7 @@ function shareOf({ thisWeek, before, earlier }: Comparison): ShareFigures {
   };
 }
 
-const weekFigures = (row: WeekRow, calendar: Calendar): WeekFigures => ({
+const weekFigures = (row: WeekRow, calendar: Calendar) => ({
   name: periodOf('week', row.week, calendar).name,
   first: row.week,
   last: addDays(row.week, 6),
@@ -160,14 +93,15 @@ const weekFigures = (row: WeekRow, calendar: Calendar): WeekFigures => ({
   daysLoaded: row.days_loaded,
 });
 
-function movedOf(rows: readonly MovedRow[], { thisWeek, earlier, before }: Comparison): Moved | null {
+/** Null when there is no full week to compare with. In a young history, `expected` is the week before. */
+function movedOf(rows: readonly MovedRow[], { thisWeek, earlier, before }: Comparison) {
   const comparedWith =
     rows[0]?.compared_with ??
     (earlier.length >= USUAL_WEEKS_LEAST ? 'earlier weeks' : before && 'the week before');
   if (thisWeek.days_loaded < 7 || comparedWith === null) return null;
   const pages = rows.map(({ audience, path, views, expected }) => ({
     ...{ audience, path, views, expected },
-    direction: views > expected ? ('up' as const) : ('down' as const),
+    direction: views > expected ? 'up' : 'down',
   }));
   return { comparedWith, pages };
 }
@@ -176,7 +110,7 @@ function movedOf(rows: readonly MovedRow[], { thisWeek, earlier, before }: Compa
 const changeSince = ({ before }: Comparison, now: number, then: number | undefined): Change =>
   before === null || then === undefined ? { kind: 'unknown' } : changeOf(now, then);
 
-function mostReadOf(page: MostReadRow, week: Comparison, isFirstWeek: boolean): MostRead {
+function mostReadOf(page: MostReadRow, week: Comparison, isFirstWeek: boolean) {
   const change = (now: number, then: number): Change =>
     page.first_seen && !isFirstWeek ? { kind: 'new' } : changeSince(week, now, then);
   return {
