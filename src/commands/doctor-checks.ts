@@ -9,7 +9,7 @@ import { MAILED_REPORTS, type ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { LockedError, messageOf } from '../errors.js';
 import { exists, ignoreMissing } from '../files.js';
-import { duration } from '../format/elapsed.js';
+import { duration } from '../format/days.js';
 import { bytes, counted } from '../format/numbers.js';
 import { freeDisk } from '../free-disk.js';
 import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';

@@ -4,10 +4,9 @@ import type { ExportPlan } from '../history/plan.js';
 import type { DayResult } from '../history/load.js';
 import { requestsFor } from '../history/plan.js';
 import type { Check } from '../history/verification.js';
-import { longDay, nextMinute, plainDayRange } from '../format/days.js';
+import { duration, longDay, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { ProjectExport } from '../schedule/steps/export.js';
-import { duration } from '../format/elapsed.js';
 import type { ExportCost } from './export-progress.js';
 
 /** What an export of a project did, in one to three lines for people. */

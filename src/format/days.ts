@@ -18,7 +18,7 @@ function writeRange({ first, last }: DayRange, dayPattern: string, yearAtEnd: bo
 /** `Mon 9 – Sun 15 Nov 2026`, `Mon 28 Dec 2026 – Sun 3 Jan 2027`. */
 export const dayRange = (range: DayRange): string => writeRange(range, 'EEE d', true);
 
-/** `9 – 15 Nov`, `28 Dec 2026 – 3 Jan 2027`: beside a text that tells the year. */
+/** `9 – 15 Nov`, `28 Dec 2026 – 3 Jan 2027`: where the year is known. */
 export const shortDayRange = (range: DayRange): string => writeRange(range, 'd', false);
 
 /** `9 – 15 Nov 2026`. */
@@ -38,11 +38,11 @@ export function moment(instant: Date, timezone = 'UTC'): string {
   return `${part('day')} ${part('month')} ${part('year')} at ${part('hour')}:${part('minute')} ${zone}`;
 }
 
-/** A moment to wait for, in whole minutes: `21 Nov 2026 at 01:36 UTC`, never earlier than it is. */
+/** A moment to wait for, rounded up to a minute: `21 Nov 2026 at 01:36 UTC`. */
 export const nextMinute = (instant: Date): string =>
   moment(new Date(Math.ceil(instant.getTime() / 60_000) * 60_000));
 
-/** Days in words, neighbours drawn together: `Mon 9 – Wed 11 and Sun 15 Nov`. Expects them oldest first. */
+/** Days in words, with runs of days joined: `Mon 9 – Wed 11 and Sun 15 Nov`. Expects them oldest first. */
 export function dayList(days: readonly Day[]): string {
   const runs: { first: Day; last: Day }[] = [];
   for (const day of days) {
@@ -57,4 +57,12 @@ export function dayList(days: readonly Day[]): string {
 export function inSequence(items: readonly string[]): string {
   const last = items.at(-1) ?? '';
   return items.length < 2 ? last : `${items.slice(0, -1).join(', ')} and ${last}`;
+}
+
+/** `8 s`, `3 min 20 s`, `2 h 5 min`: two units at the most. */
+export function duration(ms: number): string {
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
 }

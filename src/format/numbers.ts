@@ -11,7 +11,7 @@ const MINUS = '−';
 /** `18190` as `18,190`. */
 export const thousands = (value: number): string => whole.format(value);
 
-/** `17234` as `17.2k`: three digits from a thousand on, for places where the order of size is enough. */
+/** `17234` as `17.2k`: three digits from a thousand on, where no more are needed. */
 export const compact = (value: number): string =>
   Math.abs(value) < 999.5 ? whole.format(value) : short.format(value).replace('K', 'k');
 
@@ -30,7 +30,7 @@ export const signedPoints = (difference: number): string =>
 
 const GIB = 2 ** 30;
 
-/** Room on a disk: `78.7 GB`, and `0.3 MB` below one. */
+/** Disk space: `78.7 GB`, and `0.3 MB` below one gigabyte. */
 export const bytes = (count: number): string =>
   count < GIB ? `${oneDecimal.format(count / 2 ** 20)} MB` : `${oneDecimal.format(count / GIB)} GB`;
 
@@ -45,8 +45,35 @@ export const counted = (count: number, noun: string): string =>
 
 const WORDS = 'no one two three four five six seven eight nine ten eleven twelve thirteen'.split(' ');
 
-/** `two` for 2, as running text has it; digits from 14 on. */
+/** `two` for 2, as in running text; digits from 14 on. */
 export const inWords = (count: number): string => WORDS[count] ?? thousands(count);
 
 /** `Apples`, from `apples`. */
 export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** How a count differs from that of the week before. */
+export type Change =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'new' }
+  | { readonly kind: 'from zero' }
+  | { readonly kind: 'ratio'; readonly ratio: number };
+
+/** The change of a count; a rise from nothing has no percentage. */
+export function changeOf(now: number, before: number): Change {
+  if (before > 0) return { kind: 'ratio', ratio: now / before - 1 };
+  return now > 0 ? { kind: 'from zero' } : { kind: 'ratio', ratio: 0 };
+}
+
+/** A change in a word: `+19%`, `new`, `from 0`, or a dash when there is nothing to compare with. */
+export function writeChange(change: Change): string {
+  switch (change.kind) {
+    case 'unknown':
+      return '–';
+    case 'new':
+      return 'new';
+    case 'from zero':
+      return 'from 0';
+    case 'ratio':
+      return signedPercent(change.ratio);
+  }
+}

@@ -1,12 +1,12 @@
-// Paths come from whoever made the request: they are text, and only ever a link to the site's own pages.
+// Anyone can request any path, so a path is text, and links only to the site's own pages.
 
 const LONGEST_SHOWN = 88;
 const TAIL = 24;
 
-/** Control characters, marks that turn the direction of writing, and others that do not show. */
+/** Control characters, marks that change the direction of text, and others that do not show. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
-/** A path with what would not be seen written as in an address. */
+/** A path with invisible characters written as in a URL. */
 export const wholePath = (path: string): string => path.replace(UNSEEN, encodeURIComponent);
 
 /** As `wholePath`, but a very long one is cut in the middle, between characters and never inside one. */
@@ -18,8 +18,8 @@ export function shownPath(path: string): string {
 }
 
 /**
- * The address of a page of the site, or undefined when there is no safe one: no site is configured, or the path does
- * not start with one single slash (browsers read `//host` and `/\host` as another site).
+ * The URL of a page of the site; undefined when there is no safe one, because no site is configured
+ * or the path does not start with a single slash (browsers read `//host` and `/\host` as another site).
  */
 export function pageLink(siteUrl: string | null, path: string): string | undefined {
   if (siteUrl === null || !/^\/(?![/\\])/.test(path)) return undefined;
@@ -33,13 +33,13 @@ export const shownText = (text: string): string => text.replace(/\s+/g, ' ').tri
 
 const LONGEST_MAIL_LINK = 300;
 
-/** As `pageLink`, but none for a very long address: mail readers cut long mails. */
+/** As `pageLink`, but none for a very long URL: email clients cut long emails. */
 export function mailLink(siteUrl: string | null, path: string): string | undefined {
   const link = pageLink(siteUrl, path);
   return link !== undefined && link.length <= LONGEST_MAIL_LINK ? link : undefined;
 }
 
-/** `text` as an address of the web, or undefined when it is none: `javascript:` and other schemes are not. */
+/** `text` as an http or https URL; undefined for anything else, such as `javascript:`. */
 export function webLink(text: string | null): string | undefined {
   return text === null ? undefined : webAddress(text)?.href;
 }

@@ -1,10 +1,9 @@
 import Handlebars, { type HelperDelegate } from 'handlebars';
 import { z } from 'zod';
 import { day, dayOf } from '../day.js';
-import { writeChange, type Change } from '../format/change.js';
-import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
 import {
   capitalised,
+  type Change,
   compact,
   counted,
   finePercent,
@@ -12,7 +11,9 @@ import {
   percent,
   signedPoints,
   thousands,
+  writeChange,
 } from '../format/numbers.js';
+import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
 import { mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/paths.js';
 
 const text = z.string();

@@ -1,6 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import { day } from '../../src/day.js';
-import { changeOf, writeChange } from '../../src/format/change.js';
+import {
+  bytes,
+  capitalised,
+  changeOf,
+  compact,
+  counted,
+  finePercent,
+  inWords,
+  percent,
+  signedPercent,
+  signedPoints,
+  thousands,
+  writeChange,
+} from '../../src/format/numbers.js';
 import {
   dayList,
   dayRange,
@@ -10,18 +23,6 @@ import {
   plainDayRange,
   shortDayRange,
 } from '../../src/format/days.js';
-import {
-  capitalised,
-  bytes,
-  compact,
-  counted,
-  finePercent,
-  inWords,
-  percent,
-  signedPercent,
-  signedPoints,
-  thousands,
-} from '../../src/format/numbers.js';
 import { pageLink, shownPath, webLink } from '../../src/format/paths.js';
 import { templateFunctions } from '../../src/reports/template-functions.js';
 

@@ -1,5 +1,5 @@
 import { addDays, daysBetween } from '../../day.js';
-import { changeOf, type Change } from '../../format/change.js';
+import { changeOf, type Change } from '../../format/numbers.js';
 import { agentWorkOf } from '../jobs.js';
 import { periodOf, type Calendar, type Period } from '../period.js';
 import { compareWeeks, USUAL_WEEKS_LEAST, usualOf, type Audience, type Comparison } from './comparison.js';

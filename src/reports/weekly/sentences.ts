@@ -1,7 +1,6 @@
 import { addDays } from '../../day.js';
-import { changeOf } from '../../format/change.js';
+import { capitalised, changeOf, counted, inWords, signedPercent, thousands } from '../../format/numbers.js';
 import { shortDayRange } from '../../format/days.js';
-import { capitalised, counted, inWords, signedPercent, thousands } from '../../format/numbers.js';
 import { isRecord, leader, other, placeIn, usualOf, type Audience, type Comparison } from './comparison.js';
 
 /** A piece of a sentence; one that names an audience is shown in its color. */
