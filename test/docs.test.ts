@@ -44,7 +44,7 @@ describe('the documentation', () => {
 
   it('names every function of templates', async () => {
     const [, section = ''] =
-      /^## What templates can write\n([\s\S]+?)^## /m.exec(await read('docs/reports.md')) ?? [];
+      /^## Template functions\n([\s\S]+?)^## /m.exec(await read('docs/reports.md')) ?? [];
     const named = [...section.matchAll(/`(\w+)`/g)].map(([, name]) => name);
     expect(named.sort()).toEqual(Object.keys(templateFunctions).sort());
   });

@@ -1,10 +1,9 @@
--- Grain: one row per agent job that has not ended, or was planned or ended in the reported week or
--- since. Merged jobs need no more attention, so they are left out.
+-- Grain: one row per agent job that is not over, or was planned or ended in the reported week or
+-- since. Merged ones need no attention.
 SELECT
   jobs.id,
   jobs.path,
   jobs.state,
-  jobs.remote_status,
   jobs.pr_link,
   jobs.reason,
   jobs.planned_at,

@@ -1,5 +1,5 @@
--- Grain: one row per unmerged agent job that has not ended, or ended in the reported week or since.
-SELECT id, path, state, remote_status, pr_link, planned_at, ended_at, note
+-- Grain: one row per agent job that is not merged, and is not over or ended in the reported week or since.
+SELECT id, path, state, pr_link, planned_at, ended_at, note
 FROM jobs
 WHERE project = $project AND merged_on IS NULL AND (ended_at IS NULL OR ended_at >= $from::DATE)
 ORDER BY id

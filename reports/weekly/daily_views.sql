@@ -1,5 +1,5 @@
--- Grain: one row per audience and day, from the first loaded day of the thirteen weeks. Views are
--- NULL, not zero, on days that are not loaded.
+-- Grain: one row per audience and day, from the first loaded day of the thirteen weeks.
+-- The views of a day that is not loaded are NULL, not zero.
 WITH loaded AS (
   SELECT day, human, ai
   FROM site_days
@@ -19,7 +19,7 @@ counts AS (
     LEFT JOIN loaded USING (day)
 ),
 
--- An average over fewer than seven days would be skewed toward weekdays or the weekend.
+-- An average without some days would favor weekdays or weekends, so it needs all seven.
 averaged AS (
   SELECT
     day,
@@ -30,8 +30,7 @@ averaged AS (
   WINDOW seven_days AS (PARTITION BY audience ORDER BY day ROWS 6 PRECEDING)
 ),
 
--- With a week of history or less there are no averages to draw, so the line shows the days
--- themselves.
+-- A history of a week or less has no averages to draw, so the line shows the days themselves.
 drawn AS (
   SELECT
     *,
@@ -49,7 +48,7 @@ SELECT
   average_drawn,
   line,
   level,
-  -- The other audience's level on the same day, to keep the labels apart.
+  -- The level of the other audience on the same day, to keep their labels apart.
   sum(level) OVER (PARTITION BY day) - level AS other_level,
   day >= $from::DATE AS this_week,
   views IS NOT NULL AND day = max(if(views IS NULL, NULL, day)) OVER () AS latest

@@ -1,4 +1,4 @@
--- Grain: one row of facts about the whole history and the loading of the reported week.
+-- Grain: one row, the extent of the history and how the reported week was loaded.
 WITH history AS (
   SELECT
     min(day) AS first_day,

@@ -1,5 +1,4 @@
--- Grain: one row. A single pass over the history gives both the counts and the five most viewed new
--- pages.
+-- Grain: one row, the counts of pages and the five most read new ones, from one pass over the history.
 SELECT
   count(*) FILTER (last_read >= $from::DATE) AS read,
   count(*) AS ever_seen,

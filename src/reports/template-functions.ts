@@ -26,7 +26,7 @@ const change: z.ZodType<Change> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('ratio'), ratio: number }),
 ]);
 
-/** A function of templates. What a template hands over can be anything, so it is checked first. */
+/** A template function of one value. A template can pass anything, so the value is checked first. */
 const of =
   <Value>(schema: z.ZodType<Value>, write: (value: Value) => unknown): HelperDelegate =>
   (value: unknown) =>
@@ -41,7 +41,7 @@ const ofTwo =
   (one: unknown, two: unknown) =>
     write(first.parse(one), second.parse(two));
 
-/** What templates can write besides plain fields. */
+/** The functions that templates can call. */
 export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   thousands: of(number, thousands),
   compact: of(number, compact),
@@ -84,7 +84,7 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
 
   /** Length of a bar, as a share of the longest one. */
   barLength: ofTwo(number, number, (value, longest) => percent(longest > 0 ? value / longest : 0)),
-  /** The same in pixels, for mails: `barPixels value longest 96`. What is not zero is seen. */
+  /** The same in pixels, for emails: `barPixels value longest 96`. Anything above zero is visible. */
   barPixels: (value: unknown, longest: unknown, most: unknown): number => {
     const [views, scale, pixels] = [number.parse(value), number.parse(longest), number.parse(most)];
     return views > 0 ? Math.max(2, Math.round((views / scale) * pixels)) : 0;
@@ -92,7 +92,7 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   /** Columns of plain text. */
   leftIn: ofTwo(number, text, (width, value) => value.padEnd(width)),
   rightIn: ofTwo(number, text, (width, value) => value.padStart(width)),
-  /** Whether a list is not empty, a number not zero, a value not null: written out, as `if` alone hides which. */
+  /** Whether a list is not empty, a number not zero, a value not null; `if` alone hides which of these is meant. */
   has: of(z.unknown(), (value) => (Array.isArray(value) ? value.length > 0 : value !== null && value !== 0)),
   same: ofTwo(z.unknown(), z.unknown(), (one, two) => one === two),
 };

@@ -66,11 +66,12 @@ async function send(options: Parameters<typeof sendReport>[1], url = `smtp://127
 async function report(...args: string[]) {
   const { out, err, runtime: its } = runtime({});
   const program = new Command().exitOverride();
+  let exitCode: unknown;
   declareReport(program, async (work) => {
-    await work(its);
+    exitCode = await work(its);
   });
   await program.parseAsync(['report', ...args], { from: 'user' });
-  return { lines: String(out.read() ?? ''), notes: String(err.read() ?? '') };
+  return { exitCode, lines: String(out.read() ?? ''), notes: String(err.read() ?? '') };
 }
 
 const copies = (recipient: string) => server.accepted.get(recipient)?.length ?? 0;
@@ -225,4 +226,17 @@ describe('readership report weekly --output', () => {
     await refused('--format', 'text', '--to', 'docs@example.com').toThrow('--to goes with --send');
     await refused('--force').toThrow('--force goes with --send');
   });
+});
+
+it('readership report lists the reports that work, and says what is wrong with the others', async () => {
+  expect(await report()).toMatchObject({
+    exitCode: 0,
+    lines: expect.stringMatching(/^improve .*\nweekly /) as string,
+  });
+  await mkdir(join(directory, 'reports/broken'), { recursive: true });
+  await writeFile(join(directory, 'reports/broken/report.yaml'), 'title: [');
+  const { exitCode, lines, notes } = await report();
+  expect(exitCode).toBe(2);
+  expect(lines).toMatch(/^improve .*\nweekly .*\n$/);
+  expect(notes).toMatch(/^The report broken cannot be used: .*broken\/report\.yaml:1 /);
 });

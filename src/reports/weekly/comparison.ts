@@ -5,16 +5,16 @@ export type Audience = 'human' | 'ai';
 
 export const other = (audience: Audience): Audience => (audience === 'ai' ? 'human' : 'ai');
 
-/** Who has more views; undefined when both have as many. */
+/** Who has more views; undefined when both have the same. */
 export const leader = ({ human, ai }: Readonly<Record<Audience, number>>): Audience | undefined =>
   human === ai ? undefined : ai > human ? 'ai' : 'human';
 
-/** A week seen beside those before it. Only whole weeks, with all seven days loaded, are compared. */
+/** A week and those before it. Only whole weeks, with all seven days loaded, are compared. */
 export interface Comparison {
   readonly thisWeek: WeekRow;
   /** The week before, whole or not; null when none of its days is loaded. */
   readonly weekBefore: WeekRow | null;
-  /** The week before, when it and this week are whole: what changes are told against. */
+  /** The week before, when it and this week are whole: what changes are measured from. */
   readonly before: WeekRow | null;
   /** Earlier whole weeks, newest first. */
   readonly earlier: readonly WeekRow[];
@@ -24,7 +24,7 @@ export interface Comparison {
   readonly records: RecordsRow;
 }
 
-/** Lays the week that begins on `firstDay` beside those before it; undefined when none of its days is loaded. */
+/** Compares the week that begins on `firstDay`; undefined when none of its days is loaded. */
 export function compareWeeks(
   weeks: readonly WeekRow[],
   firstDay: Day,
@@ -46,7 +46,7 @@ export function compareWeeks(
   };
 }
 
-/** What is usual: the lowest and the highest of some earlier whole weeks. */
+/** What is usual: the lowest and the highest count of some earlier whole weeks. */
 export interface UsualRange {
   readonly low: number;
   readonly high: number;
@@ -56,7 +56,7 @@ export interface UsualRange {
 const USUAL_WEEKS_MOST = 8;
 export const USUAL_WEEKS_LEAST = 4;
 
-/** The usual range of an audience; null when the week is not whole, or the weeks before are too few to tell. */
+/** The usual range of an audience; null when the week is not whole, or too few weeks came before it. */
 export function usualOf({ thisWeek, earlier }: Comparison, audience: Audience): UsualRange | null {
   const counts = earlier.slice(0, USUAL_WEEKS_MOST).map((week) => week[audience]);
   if (thisWeek.days_loaded < 7 || counts.length < USUAL_WEEKS_LEAST) return null;
@@ -71,7 +71,7 @@ export const isRecord = ({ thisWeek, records }: Comparison, audience: Audience):
   records.weeks >= RECORD_WEEKS_LEAST &&
   thisWeek[audience] > (records[audience] ?? Infinity);
 
-/** Where a count lies against what is usual. */
+/** Where a count lies relative to its usual range. */
 export function placeIn(usual: UsualRange | null, count: number): 'unknown' | 'below' | 'inside' | 'above' {
   if (usual === null) return 'unknown';
   if (count < usual.low) return 'below';

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { fullHistory } from './full-history.js';
+import { prepare } from './prepare.js';
+
+const keysIn = (value: unknown): string[] => {
+  if (typeof value !== 'object' || value === null) return [];
+  const own = Array.isArray(value) ? [] : Object.keys(value);
+  return [...own, ...Object.values(value).flatMap(keysIn)];
+};
+
+test.each(['weekly', 'improve'])(
+  'the JSON of %s has its keys in camelCase, in every section',
+  async (name) => {
+    const history = await fullHistory();
+    const project = { id: 'prj_1', name: 'Acme Docs' };
+    const now = new Date('2026-11-18T09:00:00Z');
+    const report = await prepare({ reader: history.reader, name, project, now });
+    history.close();
+    const json: unknown = JSON.parse(report.json());
+    expect(json).toMatchObject({ report: name, project: { siteUrl: null }, period: { name: '2026-W46' } });
+    const keys = keysIn(json);
+    expect(keys).toContain(name === 'weekly' ? 'daysLoaded' : 'moreSkipped');
+    expect(keys.filter((key) => !/^[a-z][a-zA-Z0-9]*$/.test(key))).toEqual([]);
+  },
+);
