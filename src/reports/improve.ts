@@ -8,18 +8,15 @@ import { ISO_CALENDAR, periodOf } from './period.js';
 
 const count = z.number().int().nonnegative();
 
+const choiceRow = z.object({
+  ...{ path: z.string(), is_flagged: z.boolean(), why: z.string() },
+  ...{ weekly_human: z.number(), weekly_ai: z.number() },
+});
+
 const improveRows = z.object({
   jobs: z.array(jobRow.extend({ reason: z.string(), newly_flagged: z.boolean(), human: count, ai: count })),
   effects: z.array(jobEffectRow),
-  choices: z.array(
-    z.object({
-      path: z.string(),
-      is_flagged: z.boolean(),
-      why: z.string(),
-      weekly_human: z.number(),
-      weekly_ai: z.number(),
-    }),
-  ),
+  choices: z.array(choiceRow),
 });
 
 /** Skipped pages beyond these are only counted. */

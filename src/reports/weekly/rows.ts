@@ -12,19 +12,13 @@ const week = z.object({
   ai_share: z.number().nullable(),
   days_loaded: count,
 });
-
-const weekDay = z.object({
-  day: dayColumn,
-  state: z.enum(DAY_STATES).nullable(),
-});
-
+const weekDay = z.object({ day: dayColumn, state: z.enum(DAY_STATES).nullable() });
 const dayViews = z.object({
   day: dayColumn,
   audience: z.enum(['Human', 'AI']),
   views: count.nullable(),
   average_drawn: z.boolean(),
 });
-
 const moved = z.object({
   audience: z.enum(['human', 'ai']),
   path: z.string(),
@@ -32,14 +26,8 @@ const moved = z.object({
   expected: count,
   compared_with: z.enum(['earlier weeks', 'the week before']),
 });
-
 const pageViews = z.object({ path: z.string(), human: count, ai: count });
-
-const mostRead = pageViews.extend({
-  human_before: count,
-  ai_before: count,
-  first_seen: z.boolean(),
-});
+const mostRead = pageViews.extend({ human_before: count, ai_before: count, first_seen: z.boolean() });
 
 /** What the queries of `reports/weekly` return. */
 export const weeklyRows = z.object({
