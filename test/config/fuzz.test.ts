@@ -118,7 +118,7 @@ describe('any configuration file', () => {
   const words = fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join(''));
   const values = fc.jsonValue().map((value) => stringify(value));
 
-  it('is accepted, or each of its problems is reported with its line', async () => {
+  it('is used, or each of its problems is listed with its line', async () => {
     const anyYaml = fc.oneof(words, fc.string({ unit: 'binary' }), values);
     await fc.assert(fc.asyncProperty(anyYaml, expectProblemsWithLines), tries(500));
   });
@@ -142,8 +142,8 @@ describe('any configuration file', () => {
     await fc.assert(property, tries(500));
   });
 
-  it('has all its problems reported together, each once, in any combination', async () => {
-    /** Settings, each with an invalid value. */
+  it('has all its problems listed together, each once', async () => {
+    /** Settings with a value that none of them takes. */
     const FAULTY = {
       history: [
         'start: yesterday',
