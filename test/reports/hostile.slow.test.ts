@@ -137,7 +137,7 @@ const path = fc.tuple(fc.constantFrom('/', '', '//', '/docs/'), text).map((parts
 const surroundings: fc.Arbitrary<Surroundings> = fc.record({
   paths: fc.uniqueArray(path, { minLength: PATHS, maxLength: PATHS }),
   note: text,
-  // The configuration accepts no others.
+  // The configuration takes no other.
   projectName: text.filter((name) => !UNSEEN.test(name) && !/[\n\t]/.test(name)),
 });
 
@@ -146,13 +146,13 @@ const TAG = /<!--[^]*?-->|<!?\/?[a-z][a-z0-9]*(?:\s+[a-z0-9:-]+(?:="[^"]*")?)*\s
 const tagsOf = (html: string): string[] =>
   Array.from(html.replaceAll(/<(style|script)>[^]*?<\/\1>/g, '').matchAll(TAG), ([tag]) => tag);
 
-/** Tags without attribute values, except links and breaks, whose number depends on the paths. */
+/** Tags without the values of their attributes, but those of which a path has more or fewer: links, breaks. */
 const skeletonOf = (html: string): string[] =>
   tagsOf(html)
     .map((tag) => tag.replaceAll(/="[^"]*"/g, ''))
     .filter((tag) => !/^<\/?(?:a|bdi|wbr)\b/.test(tag));
 
-/** The text of a page, without tags. */
+/** What is in no tag of a page, as it is read. */
 const readingOf = (html: string): string =>
   html.replaceAll(/<(style|script)>[^]*?<\/\1>/g, '').replaceAll(TAG, '');
 
@@ -197,7 +197,5 @@ describe.each(['weekly', 'improve'])(
       // Each trial renders two reports and their mails, so the first failing one is told as it is.
       await fc.assert(property, { ...tries(6), endOnFailure: true });
     });
-    // Each trial renders two reports and their emails, so the first failure is not shrunk.
-    await fc.assert(property, { ...tries(6), endOnFailure: true });
-  });
-});
+  },
+);
