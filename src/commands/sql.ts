@@ -112,8 +112,8 @@ async function answerWithin(
         output.note(
           `Of ${counted(answer.unseen + 1, 'answer')}, this is the last: ask one question at a time to see them all.`,
         );
-      const whole = { colors, width: Infinity, maxRows: Infinity };
-      const style = target === undefined ? { colors, width, maxRows: MAX_TABLE_ROWS } : whole;
+      const whole = { colors, width: Infinity, maxRows: Infinity, isTerminal: false };
+      const style = target === undefined ? { colors, width, maxRows: MAX_TABLE_ROWS, isTerminal: output.isTerminal } : whole;
       await writeText(formatAnswer(answer, chosen, style), target, output);
     }
   } catch (error) {

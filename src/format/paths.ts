@@ -1,13 +1,14 @@
-// Paths come from whoever made the request: they are text, and only ever a link to the site's own pages.
+import { replaceUnsafe } from './text.js';
+
+// Anyone can request any path: it is text, and only ever a link to a page of the site itself.
 
 const LONGEST_SHOWN = 88;
 const TAIL = 24;
 
-/** Control characters, marks that turn the direction of writing, and others that do not show. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
-/** A path with what would not be seen written as in an address. */
-export const wholePath = (path: string): string => path.replace(UNSEEN, encodeURIComponent);
+/** A path with its unsafe characters percent-encoded. */
+export const wholePath = (path: string): string =>
+  // The buffer replaces halves of surrogate pairs, which cannot be encoded.
+  replaceUnsafe(path, (character) => encodeURIComponent(Buffer.from(character).toString()));
 
 /** As `wholePath`, but a very long one is cut in the middle, between characters and never inside one. */
 export function shownPath(path: string): string {
@@ -28,8 +29,8 @@ export function pageLink(siteUrl: string | null, path: string): string | undefin
   return page?.origin === site?.origin ? page?.href : undefined;
 }
 
-/** Text from elsewhere on one line of plain text. */
-export const shownText = (text: string): string => text.replace(/\s+/g, ' ').trim().replace(UNSEEN, '');
+/** Text from elsewhere as one line without unsafe characters. */
+export const shownText = (text: string): string => replaceUnsafe(text.replace(/\s+/g, ' ').trim(), () => '');
 
 const LONGEST_MAIL_LINK = 300;
 
