@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { parseDuration } from '../config/duration.js';
-import { isLocal, NOT_LOCAL } from '../config/schema.js';
+import { DURATION_FORM, isLocal, NOT_LOCAL, parseDuration } from '../config/schema.js';
 import { parseShard, type Shard } from '../config/shard.js';
 import { type Day, parseDay } from '../day.js';
 
@@ -43,7 +42,7 @@ export function directoryArgument(text: string): string {
 export function durationArgument(text: string): number {
   const durationMs = parseDuration(text);
   if (durationMs === undefined)
-    throw new InvalidArgumentError('Write a number and ms, s, m or h, such as 30s.');
+    throw new InvalidArgumentError(`This is not a length of time: ${DURATION_FORM}.`);
   return durationMs;
 }
 

@@ -22,21 +22,25 @@ export interface Configuration {
   readonly environment: Environment;
 }
 
-/**
- * Reads `readership.yaml`, or the file given, and the `.env` beside it; the environment itself wins over `.env`. Throws
- * a `ConfigurationError` that lists all faults together, each with its line.
- */
+/** Reads `readership.yaml`, or the file given. Throws a `ConfigurationError` that lists all problems with their lines. */
+export async function loadSettings(
+  file: string | undefined,
+  workingDirectory: string,
+): Promise<Pick<Configuration, 'settings' | 'directory'>> {
+  const path = pathOf(file, workingDirectory);
+  const directory = dirname(path);
+  const settings = parseSettings(await readConfig(path, file === undefined), path);
+  return { settings: withPaths(settings, directory), directory };
+}
+
+/** As `loadSettings`, with the environment and the `.env` beside the file; the environment wins. */
 export async function loadConfiguration(
   file: string | undefined,
   workingDirectory: string,
   environment: Environment,
 ): Promise<Configuration> {
-  const path = pathOf(file, workingDirectory);
-  const settings = parseSettings(await readConfig(path, file === undefined), path);
-  const directory = dirname(path);
   return {
-    settings: withPaths(settings, directory),
-    directory,
+    ...(await loadSettings(file, workingDirectory)),
     environment: await readEnvironment(file, workingDirectory, environment),
   };
 }

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { type Day, parseDay, WEEKDAYS } from '../day.js';
 import { type MailAddress, parseMailAddress, parseSender, type Sender } from '../mail-address.js';
 import { faultOfCron } from './cron.js';
-import { parseDuration } from './duration.js';
 
 /** A day written `YYYY-MM-DD`. */
 const daySchema = z.string().transform((text, context): Day => {
@@ -16,12 +15,45 @@ const daySchema = z.string().transform((text, context): Day => {
 export const isLocal = (path: string): boolean => !/^[a-z][a-z0-9+.-]+:\/\//i.test(path);
 export const NOT_LOCAL = 'not a directory of this machine: write it here, and copy it from here';
 
+const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const SIZE_UNITS = { MB: 1e6, GB: 1e9, TB: 1e12 };
+
+/** As long as a timer of Node.js can run. */
+const MAX_DURATION_MS = 24 * 24 * DURATION_UNITS.h;
+export const DURATION_FORM = 'write a whole number and ms, s, m or h, such as 2m, up to 576h';
+
+/** Milliseconds in a length of time such as `500ms`, `30s`, `2m` or `1h`; undefined for anything else. */
+export function parseDuration(text: string): number | undefined {
+  const durationMs = amountOf(text, DURATION_UNITS);
+  return durationMs !== undefined && durationMs <= MAX_DURATION_MS ? durationMs : undefined;
+}
+
+function amountOf(text: string, units: Readonly<Record<string, number>>): number | undefined {
+  const [, amount, unit = ''] = /^(\d{1,7})\s*([a-zA-Z]+)$/.exec(text.trim()) ?? [];
+  const factor = Object.hasOwn(units, unit) ? units[unit] : undefined;
+  return amount === undefined || factor === undefined ? undefined : Number(amount) * factor;
+}
+
 /** A length of time such as `30s`, `2m` or `1h`, as milliseconds. */
 const durationSchema = z.string().transform((text, context): number => {
   const durationMs = parseDuration(text);
   if (durationMs !== undefined) return durationMs;
-  context.addIssue(`not a length of time: write a number and ms, s, m or h, such as 2m`);
+  context.addIssue(`not a length of time: ${DURATION_FORM}`);
   return z.NEVER;
+});
+
+/** A size such as `512MB` or `2GB`, as bytes. */
+const sizeSchema = z.string().transform((text, context): number => {
+  const size = amountOf(text, SIZE_UNITS);
+  if (size !== undefined && size >= 100e6 && size <= 1e15) return size;
+  context.addIssue('not a size: write a whole number and MB, GB or TB, such as 2GB, from 100MB on');
+  return z.NEVER;
+});
+
+const sqlSchema = z.strictObject({
+  maxMemory: sizeSchema.default(2e9),
+  maxTempSpace: sizeSchema.default(10e9),
+  timeout: durationSchema.default(300_000),
 });
 
 const namesNoUser = (url: string): boolean => !/^https?:[/\\]*[^/\\]*@/i.test(url);
@@ -184,6 +216,7 @@ export const settingsSchema = z
     mail: mailSchema.optional(),
     alerts: alertsSchema.prefault({}),
     publish: publishSchema.prefault({}),
+    sql: sqlSchema.prefault({}),
   })
   .superRefine(({ reports, alerts, mail }, context) => {
     const mailed = [
