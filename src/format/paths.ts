@@ -1,6 +1,15 @@
-import { replaceUnsafe } from './text.js';
+import { escapeUnsafe, replaceUnsafe } from './text.js';
 
 // Anyone can request any path: it is text, and only ever a link to a page of the site itself.
+
+/**
+ * A path as UTF-8 can hold it, two different ones still different: half a surrogate pair becomes
+ * `\ud800` in ASCII, and the backslash of a path that spells such an escape itself `\u005c`.
+ */
+export const storablePath = (path: string): string =>
+  path.replace(/\p{Cs}|\\(?=u(?:d[89a-f][0-9a-f]{2}|005c))/gu, (character) =>
+    character === '\\' ? String.raw`\u005c` : escapeUnsafe(character),
+  );
 
 const LONGEST_SHOWN = 88;
 const TAIL = 24;
