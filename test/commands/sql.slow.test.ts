@@ -203,11 +203,6 @@ describe('readership sql', () => {
   it.each([
     ['time', ['SELECT sleep_ms(60000)', '--timeout', '100ms'], /longer than 0\.1 s \(--timeout/],
     ['memory', ['SELECT list(range) FROM range(2000000000)'], /more memory than 0\.1 GB \(sql\.maxMemory/],
-    [
-      'temporary files',
-      ['SELECT range, hash(range) AS hash FROM range(20000000) ORDER BY hash'],
-      /temporary files than 0\.1 GB \(sql\.maxTempSpace/,
-    ],
   ])('is stopped at its limit of %s, and leaves no temporary file', async (_, args, words) => {
     const directory = await tempDir();
     const config = join(directory, 'readership.yaml');
@@ -221,6 +216,15 @@ describe('readership sql', () => {
     expect(result.stderr).toMatch(words);
     expect(await readdir(temp)).toEqual([]);
     expect(await readdir(join(cwd, 'data'))).not.toContain('history.duckdb.tmp');
+  });
+
+  it('limits temporary files too, in a directory of their own', async () => {
+    const temp = await tempDir();
+    const query =
+      "SELECT value FROM duckdb_settings() WHERE name IN ('temp_directory', 'max_temp_directory_size') ORDER BY name";
+    const result = await runCli(['sql', query], { cwd, env: { TMPDIR: temp } });
+    expect(result.stdout).toMatch(/^value\n9\.3 GiB\n.*\/readership-sql-\w+\n$/);
+    expect(result.stdout).toContain(temp);
   });
 
   it.skipIf(process.platform !== 'linux')(

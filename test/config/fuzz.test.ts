@@ -32,7 +32,7 @@ async function faultsOf(yaml: string): Promise<{ line: number; words: string }[]
     expect(error).toBeInstanceOf(ConfigurationError);
     expect(error).toHaveProperty('exitCode', 2);
     const [head = '', ...list] = String(error).split('\n');
-    expect(head).toMatch(list.length === 1 ? /has a fault:$/ : new RegExp(`has ${list.length} faults:$`));
+    expect(head).toMatch(list.length === 1 ? /has 1 problem:$/ : new RegExp(`has ${list.length} problems:$`));
     return list.map((text) => {
       const [, line, words = ''] = /^ {2}readership\.yaml:(\d+) {2}(.+)$/.exec(text) ?? [];
       expect(words, text).not.toBe('');

@@ -86,7 +86,7 @@ describe('readership.yaml', () => {
       '10 poll.minDelay',
       '11 colour',
     ]);
-    expect(message).toContain('has 9 faults');
+    expect(message).toContain('has 9 problems');
   });
 
   it.each(['"Acme\\nBcc: eve@example.com"', '"Acme\\e[2J"', '"Acme\\L"', '""'])(
@@ -95,7 +95,7 @@ describe('readership.yaml', () => {
       const message = await faultsIn(
         `baseUrl: https://a.example\nprojects:\n  - id: prj_1\n    name: ${name}\n`,
       );
-      expect(message).toContain(':4  projects[0].name: write some text on one line');
+      expect(message).toContain(':4  projects[0].name: write text on one line');
     },
   );
 
@@ -147,14 +147,49 @@ describe('readership.yaml', () => {
     expect(await faultsIn(`baseUrl: '${baseUrl}'\nprojects: [{ id: prj_1 }]`)).toContain('write https://');
   });
 
-  it('ignores trailing slashes in the base URL', async () => {
+  it.each(['http://platform.example.com', 'http://10.0.0.1', 'http://127.0.0.1.example.com', 'http://[::2]'])(
+    'refuses %s, which would send the key unencrypted, unless allowInsecure is set',
+    async (baseUrl) => {
+      const yaml = `\nbaseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]\n`;
+      expect(await faultsIn(yaml)).toMatch(
+        /yaml:2 {2}baseUrl: would send the API key unencrypted.*allowInsecure: true/,
+      );
+      await expect(load({ yaml: `${yaml}allowInsecure: true\n` })).resolves.toBeDefined();
+    },
+  );
+
+  it.each([
+    'http://localhost:8080',
+    'http://127.0.0.1',
+    'http://127.8.8.8:1',
+    'http://[::1]:1',
+    'https://a.example',
+  ])('takes %s, which stays on this machine or is encrypted', async (baseUrl) => {
+    await expect(load({ yaml: `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]\n` })).resolves.toBeDefined();
+  });
+
+  it.each(['s3://bucket/data', 'gs://bucket', 'file:///data', 'https://a.example/data'])(
+    'refuses %s as dataDir, with its line',
+    async (dataDir) => {
+      expect(await faultsIn(`${SMALLEST}dataDir: ${dataDir}\n`)).toMatch(
+        /yaml:3 {2}dataDir: not a directory of this machine/,
+      );
+    },
+  );
+
+  it('reads a .env that begins with a byte order mark', async () => {
+    const { environment } = await load({ dotEnv: '\ufeffREADERSHIP_API_KEY=adm_1\n' });
+    expect(environment['READERSHIP_API_KEY']).toBe('adm_1');
+  });
+
+  it('takes a base URL with slashes at its end for the one without', async () => {
     const { settings } = await load({ yaml: SMALLEST.replace('.com', '.com/api//') });
     expect(settings.baseUrl).toBe('https://platform.example.com/api');
   });
 
   it('must not contain a project twice', async () => {
     expect(await faultsIn('baseUrl: https://a.example\nprojects: [{ id: a }, { id: a }]')).toContain(
-      'names a project id twice',
+      'contains a project id twice',
     );
   });
 
