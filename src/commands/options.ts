@@ -49,13 +49,13 @@ export function durationArgument(text: string): number {
 const environmentHelp = (mail: string): string => `
 Environment (or .env beside the configuration):
   READERSHIP_API_KEY     the admin API key; a project may name another variable
-${mail}  NO_COLOR               no colours`;
+${mail}  NO_COLOR               no colors`;
 
-/** The environment of commands that ask the platform and mail nothing, for the end of a help text. */
+/** For commands that call the platform but send no email. */
 export const PLATFORM_ENVIRONMENT_HELP = environmentHelp('');
 
-/** The environment of commands that mail as well. */
+/** For commands that send email as well. */
 export const ENVIRONMENT_HELP =
   environmentHelp(`  READERSHIP_SMTP_URL    the mail server, such as smtps://user:password@smtp.example.com;
-                         without it, mails are written to data/outbox/
+                         without it, emails are written to data/outbox/
 `);

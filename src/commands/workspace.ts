@@ -1,7 +1,13 @@
 import { join, resolve } from 'node:path';
 import { Client, type ClientOptions } from '../api/client.js';
 import type { Pace } from '../api/pace.js';
-import { apiKeyOf, type Configuration, loadConfiguration, loadSettings, readEnvironment } from '../config/load.js';
+import {
+  apiKeyOf,
+  type Configuration,
+  loadConfiguration,
+  loadSettings,
+  readEnvironment,
+} from '../config/load.js';
 import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
 import { formatShard, type Shard, shardOf, settingsOfShard } from '../config/shard.js';
 import { ConfigurationError } from '../errors.js';
@@ -54,7 +60,8 @@ export async function readWorkspace(
     throw new ConfigurationError(
       '--sandbox and --config exclude each other: the sandbox has settings of its own.',
     );
-  const configuration = options.sandbox === true ? undefined : await readConfiguration(options, runtime, withSecrets);
+  const configuration =
+    options.sandbox === true ? undefined : await readConfiguration(options, runtime, withSecrets);
   const whole = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
   const { shard, parquet } = options;
   await refuseOtherSplit(whole.dataDir, shard);
