@@ -1,4 +1,5 @@
 import addressParser from 'nodemailer/lib/addressparser';
+import { isSafe } from './format/text.js';
 
 declare const addressBrand: unique symbol;
 
@@ -17,14 +18,14 @@ export const NOBODY: Sender = { name: 'Readership', address: 'nobody@example.inv
 /** As long as SMTP lets an address be (RFC 5321, 4.5.3.1). */
 const MAX_LENGTH = 254;
 
-// Neither spaces nor control characters, so that no address can end a header line and begin another. Domains may be
-// international: they are turned into ASCII when the mail is composed.
-const BARE = /^[^\s\p{Cc}@<>()[\]\\,;:"]+@[^\s\p{Cc}@<>()[\]\\,;:".]+(?:\.[^\s\p{Cc}@<>()[\]\\,;:".]+)*$/u;
+// No spaces, so that no address can end a header line and begin another. Domains may be
+// international: they are turned into ASCII when the email is composed.
+const BARE = /^[^\s@<>()[\]\\,;:"]+@[^\s@<>()[\]\\,;:".]+(?:\.[^\s@<>()[\]\\,;:".]+)*$/u;
 
 /** Reads `docs@example.com`; undefined for anything else. */
 export function parseMailAddress(text: string): MailAddress | undefined {
   const trimmed = text.trim();
-  if (trimmed.length > MAX_LENGTH || !BARE.test(trimmed)) return undefined;
+  if (trimmed.length > MAX_LENGTH || !isSafe(trimmed) || !BARE.test(trimmed)) return undefined;
   const domainStart = trimmed.indexOf('@') + 1;
   // The part before the @ is the receiving server's business, and may tell capitals from small letters.
   return (trimmed.slice(0, domainStart) + trimmed.slice(domainStart).toLowerCase()) as MailAddress;
@@ -35,7 +36,7 @@ export function parseSender(text: string): Sender | undefined {
   const [only, ...others] = addressParser(text);
   if (only === undefined || 'group' in only || others.length > 0) return undefined;
   const address = parseMailAddress(only.address);
-  return address === undefined || /\p{Cc}/u.test(only.name) ? undefined : { name: only.name, address };
+  return address === undefined || !isSafe(only.name) ? undefined : { name: only.name, address };
 }
 
 /** The part after the @. */

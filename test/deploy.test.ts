@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
-import { faultOfCron } from '../src/config/cron.js';
+import { cronProblem } from '../src/config/cron.js';
 import { runCli } from './run-cli.js';
 
 const ROOT = join(import.meta.dirname, '..');
@@ -132,7 +132,7 @@ describe('deploy/cronjob.yaml', () => {
   const cronJob = z.object({
     kind: z.literal('CronJob'),
     spec: z.object({
-      schedule: z.string().refine((text) => faultOfCron(text) === undefined),
+      schedule: z.string().refine((text) => cronProblem(text) === undefined),
       timeZone: z.literal('Etc/UTC'),
       concurrencyPolicy: z.literal('Forbid'),
       jobTemplate: z.object({
@@ -168,7 +168,7 @@ describe('deploy/crontab', () => {
       .split('\n');
     expect(more).toEqual([]);
     const [, schedule = '', command = ''] = /^((?:\S+ ){4}\S+) {2}(.+)$/.exec(line) ?? [];
-    expect(faultOfCron(schedule), schedule).toBeUndefined();
+    expect(cronProblem(schedule), schedule).toBeUndefined();
     expect(command).toMatch(/^cd \/srv\/readership && umask 077 && /);
     // A percent sign ends a command of a crontab.
     expect(command).not.toContain('%');

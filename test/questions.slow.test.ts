@@ -55,7 +55,12 @@ afterAll(() => {
   history.close();
 });
 
-const plain = { colors: new Output(process.stdout, process.stderr, false).colors, width: 0, maxRows: 0 };
+const plain = {
+  colors: new Output(process.stdout, process.stderr, false).colors,
+  width: 0,
+  maxRows: 0,
+  isTerminal: false,
+};
 
 /** As `readership sql --format markdown` answers. */
 async function answerTo(sql: string): Promise<string> {

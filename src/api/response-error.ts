@@ -3,6 +3,7 @@ import type { ApiError, Operation } from './errors/api-error.js';
 import { RefusedError } from './errors/refused-error.js';
 import { TryLaterError } from './errors/try-later-error.js';
 import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
+import { replaceUnsafe } from '../format/text.js';
 import type { Redact } from '../redact.js';
 import { parseRetryAfter } from './retry-after.js';
 
@@ -77,7 +78,10 @@ function quote(body: string, redact: Redact): string {
 }
 
 /** Untrusted text on one line, without characters that could steer a terminal. */
-export const plainWords = (text: string): string => text.replaceAll(/[\s\p{C}]+/gu, ' ').trim();
+export const plainWords = (text: string): string =>
+  replaceUnsafe(text, () => ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
 
 /** The words in an error body: JSON in the shape seen in the field, plain text, or an HTML page without its tags. */
 function serverWords(body: string): string {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { storablePath } from '../format/paths.js';
 
 /**
  * The documented interface as schemas: as tolerant as servers in the field ask for, and no more. Only `id` and
@@ -35,7 +36,7 @@ export const viewCountsSchema = z.object({ human: count, ai: count, total: count
 /** Views, in whole requests, by kind of traffic (interface 2.2). */
 export type ViewCounts = z.infer<typeof viewCountsSchema>;
 
-export const pageViewsSchema = viewCountsSchema.extend({ path: z.string() });
+export const pageViewsSchema = viewCountsSchema.extend({ path: z.string().transform(storablePath) });
 /** Views of one page (interface 2.3). */
 export type PageViews = z.infer<typeof pageViewsSchema>;
 

@@ -30,18 +30,18 @@ interface Example {
 async function init({ workingDirectory, output }: Runtime): Promise<ExitCode> {
   const examples = [
     { name: 'readership.yaml', target: join(workingDirectory, CONFIG_FILE), mode: 0o666 },
-    // So that a copy of it, which is to hold the key, is its owner's alone as well.
+    // So that a copy of it, which will hold the key, is readable by its owner only.
     { name: 'env.example', target: join(workingDirectory, '.env.example'), mode: 0o600 },
   ];
-  // All or nothing: none is written where one of them is in the way.
+  // All or nothing: if one file exists, none is written.
   for (const { target } of examples) if (existsSync(target)) throw inTheWay(target);
   for (const example of examples) await write(example);
   output.data(
     [
       `Wrote ${CONFIG_FILE} and .env.example. Next:`,
       `  1. Set baseUrl and the project's id in ${CONFIG_FILE}.`,
-      '  2. Copy .env.example to .env, and put your API key into it.',
-      '  3. readership export --plan   (what it will cost; sends nothing)',
+      '  2. Copy .env.example to .env, and add your API key.',
+      '  3. readership export --plan   (shows what it will request; sends nothing)',
       '  4. readership export',
     ].join('\n'),
   );
@@ -59,4 +59,4 @@ async function write({ name, target, mode }: Example): Promise<void> {
 }
 
 const inTheWay = (target: string): ConfigurationError =>
-  new ConfigurationError(`${target} is there already; nothing was overwritten. Move it away first.`);
+  new ConfigurationError(`${target} already exists; nothing was written. Move it away first.`);

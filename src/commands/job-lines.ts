@@ -6,8 +6,8 @@ import type { JobEffect } from '../agents/read-effects.js';
 import type { Transition } from '../agents/transitions.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
-import { alignedLines, type Column } from './columns.js';
-import { plainLine, plainText } from '../terminal/plain-text.js';
+import { alignedLines, type Column } from '../terminal/table.js';
+import { escapeLines, escapeUnsafe } from '../format/text.js';
 
 /** Notes in a list are cut to this. */
 const NOTE_LENGTH = 48;
@@ -23,13 +23,13 @@ const COLUMNS: readonly Column[] = [
 export const jobLines = (jobs: readonly Job[], width: number): string[] =>
   alignedLines(
     COLUMNS,
-    jobs.map((job) => [String(job.id), stateOf(job), job.path, shortOutcome(job)].map(plainLine)),
+    jobs.map((job) => [String(job.id), stateOf(job), job.path, shortOutcome(job)].map(escapeUnsafe)),
     width,
   );
 
 /** A job in a line, as things happen. */
 export const jobLine = (job: Job): string =>
-  plainLine(`job ${job.id}  ${stateOf(job)}  ${job.path}  ${outcomeOf(job)}`.trimEnd());
+  escapeUnsafe(`job ${job.id}  ${stateOf(job)}  ${job.path}  ${outcomeOf(job)}`.trimEnd());
 
 /** How an end is called that a follow-up has since reopened. */
 const PAST: ReadonlySet<string> = new Set(ENDED_STATUSES);
@@ -59,7 +59,7 @@ export interface JobDetail {
 }
 
 export const describeJob = ({ job, messages, transitions, effect }: JobDetail): string =>
-  plainText(
+  escapeLines(
     [
       `Job ${job.id}`,
       ...factsOf(job, effect).map(([name, value]) => `  ${name.padEnd(17)}${value}`),
@@ -83,7 +83,7 @@ function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value:
     ['asked next', next_poll_at && moment(next_poll_at)],
     ['note', job.note],
   ];
-  return facts.flatMap(([name, value]) => (value === null ? [] : [[name, plainLine(value)]]));
+  return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));
 }
 
 const section = (title: string, lines: readonly string[]): string[] =>

@@ -7,7 +7,7 @@ import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext } from '../schedule/context.js';
 import type { LoopOutcome } from '../schedule/loop.js';
 import type { HeldReport } from '../schedule/steps/report.js';
-import { plainLine } from '../terminal/plain-text.js';
+import { escapeUnsafe } from '../format/text.js';
 import type { Runtime } from './runtime.js';
 
 /** The mails of a run, for people: what nobody knows first, then what was sent, and what waits. */
@@ -46,9 +46,9 @@ export function deliveryLine(
 ): string {
   const { red, yellow, cyan } = output.colors;
   const { report, period, recipient, state, via, next_attempt_at, note } = delivery;
-  const what = plainLine(`${report} ${period} to ${recipient}`);
-  const words = plainLine(note ?? '');
-  const again = plainLine(resendCommand(delivery, shard));
+  const what = escapeUnsafe(`${report} ${period} to ${recipient}`);
+  const words = escapeUnsafe(note ?? '');
+  const again = escapeUnsafe(resendCommand(delivery, shard));
   switch (state) {
     case 'sent':
       return via === 'outbox' && note !== null
@@ -78,7 +78,7 @@ export const resendCommand = (
 
 /** For a delivery that was made before. */
 export const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>
-  plainLine(
+  escapeUnsafe(
     `${report} ${period} to ${recipient}: had it${settled_at === null ? '' : ` on ${moment(settled_at)}`}, not sent again`,
   );
 

@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { parseDuration } from '../config/duration.js';
-import { isLocal, NOT_LOCAL } from '../config/schema.js';
+import { DURATION_FORM, isLocal, NOT_LOCAL, parseDuration } from '../config/schema.js';
 import { parseShard, type Shard } from '../config/shard.js';
 import { type Day, parseDay } from '../day.js';
 
@@ -43,20 +42,20 @@ export function directoryArgument(text: string): string {
 export function durationArgument(text: string): number {
   const durationMs = parseDuration(text);
   if (durationMs === undefined)
-    throw new InvalidArgumentError('Write a number and ms, s, m or h, such as 30s.');
+    throw new InvalidArgumentError(`This is not a length of time: ${DURATION_FORM}.`);
   return durationMs;
 }
 
 const environmentHelp = (mail: string): string => `
 Environment (or .env beside the configuration):
   READERSHIP_API_KEY     the admin API key; a project may name another variable
-${mail}  NO_COLOR               no colours`;
+${mail}  NO_COLOR               no colors`;
 
-/** The environment of commands that ask the platform and mail nothing, for the end of a help text. */
+/** For commands that call the platform but send no email. */
 export const PLATFORM_ENVIRONMENT_HELP = environmentHelp('');
 
-/** The environment of commands that mail as well. */
+/** For commands that send email as well. */
 export const ENVIRONMENT_HELP =
   environmentHelp(`  READERSHIP_SMTP_URL    the mail server, such as smtps://user:password@smtp.example.com;
-                         without it, mails are written to data/outbox/
+                         without it, emails are written to data/outbox/
 `);

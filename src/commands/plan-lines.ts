@@ -2,8 +2,8 @@ import type { ImprovePlan } from '../agents/plan.js';
 import { type FlaggedPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, percent, signedPercent, thousands } from '../format/numbers.js';
-import { alignedLines, type Column } from './columns.js';
-import { plainLine } from '../terminal/plain-text.js';
+import { alignedLines, type Column } from '../terminal/table.js';
+import { escapeUnsafe } from '../format/text.js';
 
 /** Pages left out beyond these are counted, unless everything is asked for. */
 const LEFT_OUT_SHOWN = 15;
@@ -39,7 +39,7 @@ export function planLines({ name, plan, rules, width, promptOf }: PlanView): str
       `  There are ${plan.weeks} whole weeks of history; ${MIN_WEEKS} are needed to tell sustained reading from a burst.`,
     );
   for (const job of waiting)
-    lines.push(`  ${plainLine(job.path)}  planned earlier as job ${job.id}, not sent yet`);
+    lines.push(`  ${escapeUnsafe(job.path)}  planned earlier as job ${job.id}, not sent yet`);
   if (flagged.length > 0) lines.push('', ...indentedTable(FLAGGED_COLUMNS, flagged.map(flaggedCells), width));
   if (promptOf) for (const page of flagged) lines.push('', ...promptLines(page, promptOf(page)));
   lines.push(...leftOutLines(plan, rules, promptOf === undefined ? LEFT_OUT_SHOWN : Infinity, width));
@@ -80,7 +80,7 @@ function leftOutLines(
   limit: number,
   width: number,
 ): string[] {
-  const rows = leftOut.slice(0, limit).map(({ path, why }) => [plainLine(path), plainLine(why)]);
+  const rows = leftOut.slice(0, limit).map(({ path, why }) => [escapeUnsafe(path), escapeUnsafe(why)]);
   const more = leftOut.length - rows.length;
   const uncounted = [
     ...(more > 0 ? [`${counted(more, 'more page')} left out: --verbose lists them`] : []),

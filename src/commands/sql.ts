@@ -1,17 +1,20 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { ask } from '../sql/answer.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
+import { removeTempFiles, runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/limits.js';
 import { runPrompt } from '../sql/prompt.js';
-import { writeParquet, writeText } from '../sql/write.js';
+import { OutputFile, writeParquet, writeText } from '../sql/write.js';
+import type { Output } from '../terminal/output.js';
 import { type History, openHistory } from '../warehouse/history.js';
 import type { ExitCode } from './exit-code.js';
 import { durationArgument, withWorkspaceOptions } from './options.js';
 import { readQuery } from './read-query.js';
 import type { Act, Runtime } from './runtime.js';
+import { secretNames } from './secrets.js';
 import { readWorkspace, type WorkspaceOptions } from './workspace.js';
 
 /** Rows of a table for people, on a terminal. */
@@ -21,14 +24,14 @@ interface SqlOptions extends WorkspaceOptions {
   readonly file?: string;
   readonly format?: TextFormat | 'parquet';
   readonly output?: string;
-  readonly timeout: number;
+  readonly timeout?: number;
 }
 
 export function declareSql(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('sql'))
-    .summary('ask SQL over the whole history')
+    .summary('run SQL over the whole history')
     .description(
-      'Asks SQL over the published history: never blocked by an export, and never in its way. Read only: no query can change it, or reach a file, the network or a setting. The query is the argument, a file, or what is piped in; without one, on a terminal, there is a prompt.',
+      'Runs SQL over the published history. It never waits for an export, and no export waits for it. Only statements that read are run; none can reach a file, the network, a setting or a secret. The query is the argument, a file, or what is piped in; without one, on a terminal, there is a prompt.',
     )
     .argument('[query]', 'the SQL to run')
     .option('--file <file>', 'read the query from a file')
@@ -40,9 +43,10 @@ export function declareSql(program: Command, act: Act): void {
     )
     .option('--output <file>', 'write the answer to a file')
     .addOption(
-      new Option('--timeout <time>', 'stop a query that takes longer, such as 30s or 10m')
-        .argParser(durationArgument)
-        .default(300_000, '5m'),
+      new Option(
+        '--timeout <time>',
+        'stop a query that takes longer, such as 30s or 10m (default: sql.timeout, 5m)',
+      ).argParser(durationArgument),
     )
     .addHelpText(
       'after',
@@ -64,68 +68,114 @@ Examples:
 }
 
 async function sql(query: string | undefined, options: SqlOptions, runtime: Runtime): Promise<ExitCode> {
-  const { historyFile, dataDir } = await readWorkspace(options, runtime);
+  const { settings, configuration, historyFile } = await readWorkspace(options, runtime, false);
+  const secrets = secretNames(runtime.environment, configuration?.settings);
+  if (secrets.length > 0) return codeOf(await runWithout(secrets, runtime.signal));
   const target = options.output === undefined ? undefined : resolve(runtime.workingDirectory, options.output);
   if (options.format === 'parquet' && target === undefined)
-    throw new ConfigurationError('Parquet is not for the terminal: name a file with --output.');
+    throw new ConfigurationError('Parquet cannot be written to the terminal: name a file with --output.');
   const statement = await readQuery(query, options.file, runtime);
-  const history = await openHistory(historyFile, options.format === 'parquet' ? target : undefined);
-  const answer = (text: string) => answerWithin(history, text, target, options, runtime);
+  const limits = { ...settings.sql, timeoutMs: options.timeout ?? settings.sql.timeout };
+  const duckdb = await settingsFor(limits);
+  const file = target === undefined ? undefined : await OutputFile.create(target);
+  try {
+    const writable = options.format === 'parquet' ? file?.unfinished : undefined;
+    const history = await openHistory(historyFile, writable, duckdb);
+    const session = { history, limits, file, format: options.format, output: runtime.output, duckdb };
+    try {
+      await runQueries(statement, session, runtime.signal);
+    } finally {
+      history.close();
+    }
+  } finally {
+    await file?.close();
+    removeTempFiles(duckdb);
+  }
+  return 0;
+}
+
+const codeOf = (code: number): ExitCode => ([0, 2, 75] as const).find((known) => known === code) ?? 1;
+
+interface Session {
+  readonly history: History;
+  readonly limits: SqlLimits;
+  readonly duckdb: Awaited<ReturnType<typeof settingsFor>>;
+  readonly file: OutputFile | undefined;
+  readonly format: SqlOptions['format'];
+  readonly output: Output;
+}
+
+/** Answers the statement, or those that are typed at a prompt. */
+async function runQueries(
+  statement: string | undefined,
+  session: Session,
+  signal: AbortSignal,
+): Promise<void> {
+  const { connection } = session.history;
+  const interrupt = () => {
+    connection.interrupt();
+  };
+  signal.throwIfAborted();
+  signal.addEventListener('abort', interrupt, { once: true });
+  if (statement !== undefined) return answerWithin(statement, session);
+  const { stdin: input, stdout: output } = process;
+  const answer = (text: string) => answerWithin(text, session);
+  await runPrompt({
+    input,
+    output,
+    connection,
+    answer,
+    onError: (text) => {
+      session.output.note(text);
+    },
+  });
+}
+
+/** Answers some SQL, or stops it at its limits. */
+async function answerWithin(statement: string, session: Session): Promise<void> {
+  const { history, limits, output } = session;
   const interrupt = () => {
     history.connection.interrupt();
   };
-  runtime.signal.throwIfAborted();
-  runtime.signal.addEventListener('abort', interrupt, { once: true });
-  try {
-    if (statement !== undefined) await answer(statement);
-    else {
-      const { stdin: input, stdout: output } = process;
-      await runPrompt({ input, output, historyFile: join(dataDir, '.sql_history'), answer, interrupt });
-    }
-    return 0;
-  } finally {
-    history.close();
-  }
-}
-
-/** Answers one text of SQL, or stops it when its time is over. */
-async function answerWithin(
-  history: History,
-  statement: string,
-  target: string | undefined,
-  { format, timeout }: SqlOptions,
-  { output }: Runtime,
-): Promise<void> {
-  const limit = AbortSignal.timeout(timeout);
-  const stop = () => {
-    history.connection.interrupt();
+  const endProcess = (reason: string) => {
+    output.note(`The query failed. ${reason} It cannot be interrupted, so its process ends.`);
+    removeTempFiles(session.duckdb);
+    // A plain exit would wait for the query.
+    process.kill(process.pid, 'SIGKILL');
   };
-  limit.addEventListener('abort', stop);
   try {
-    if (format === 'parquet') await writeParquet(history.connection, statement, target ?? '');
-    else {
-      const answer = await ask(history.connection, statement);
-      if (answer === undefined) throw new ConfigurationError('There is no SQL statement in the query.');
-      const chosen = format ?? (output.isTerminal && target === undefined ? 'table' : 'csv');
-      const { colors, width } = output;
-      if (answer.unseen > 0)
-        output.note(
-          `Of ${counted(answer.unseen + 1, 'answer')}, this is the last: ask one question at a time to see them all.`,
-        );
-      const whole = { colors, width: Infinity, maxRows: Infinity };
-      const style = target === undefined ? { colors, width, maxRows: MAX_TABLE_ROWS } : whole;
-      await writeText(formatAnswer(answer, chosen, style), target, output);
-    }
+    await watched(() => answer(statement, session), interrupt, limits, endProcess);
   } catch (error) {
     const cause = history.explained(error);
     if (cause instanceof ReadershipError) throw cause;
-    const why = limit.aborted
-      ? `It took longer than ${timeout / 1000} s (--timeout).`
-      : messageOf(cause)
-          .replace('Failed to extract statements: ', '')
-          .replace(/^INTERRUPT Error.*/s, 'It was stopped.');
+    const why = messageOf(cause)
+      .replace('Failed to extract statements: ', '')
+      .replace(/^INTERRUPT Error.*/s, 'It was stopped.')
+      .replace(/^Out of Memory Error.*/s, tooMuch(limits));
     throw new StorageError(`The query failed. ${why}`, { cause });
-  } finally {
-    limit.removeEventListener('abort', stop);
   }
+}
+
+async function answer(
+  statement: string,
+  { history: { connection }, file, format, output }: Session,
+): Promise<void> {
+  if (format === 'parquet' && file !== undefined) {
+    await writeParquet(connection, statement, file);
+    return;
+  }
+  const answer = await ask(connection, statement);
+  if (answer === undefined) throw new ConfigurationError('There is no SQL statement in the query.');
+  if (answer.unseen > 0)
+    output.note(
+      `This is the last of ${counted(answer.unseen + 1, 'answer')}: run one statement at a time to see them all.`,
+    );
+  const isTerminal = output.isTerminal && file === undefined;
+  const chosen = format === undefined || format === 'parquet' ? (isTerminal ? 'table' : 'csv') : format;
+  const [width, maxRows] = file === undefined ? [output.width, MAX_TABLE_ROWS] : [Infinity, Infinity];
+  await writeText(
+    formatAnswer(answer, chosen, { colors: output.colors, width, maxRows, isTerminal }),
+    file,
+    output,
+  );
 }

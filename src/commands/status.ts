@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { openHistory } from '../warehouse/history.js';
-import { plainLine } from '../terminal/plain-text.js';
+import { escapeUnsafe } from '../format/text.js';
 import type { ExitCode } from './exit-code.js';
 import { finishForecast } from './expected-finish.js';
 import { needsOf, operationsLines, readOperations } from './operations-status.js';
@@ -42,7 +42,7 @@ async function status(options: StatusOptions, runtime: Runtime): Promise<ExitCod
       const { bold, red } = output.colors;
       for (const project of projects) output.words(statusLines(project, output.colors).join('\n'));
       output.words([bold('Operations'), ...operationsLines(operations, now())].join('\n'));
-      for (const need of needs) output.data(`${red('needs you')}  ${plainLine(need)}`);
+      for (const need of needs) output.data(`${red('needs you')}  ${escapeUnsafe(need)}`);
     }
     return needs.length === 0 ? 0 : 1;
   } finally {

@@ -8,7 +8,7 @@ import { openBudgets } from './budgets.js';
 import { jobLine } from './job-lines.js';
 import { ExportProgress } from './export-progress.js';
 import type { Output } from '../terminal/output.js';
-import { retryNotes } from '../terminal/retry-notes.js';
+import { retryNotes } from '../terminal/log.js';
 import type { Runtime } from './runtime.js';
 import {
   connect,

@@ -1,7 +1,13 @@
 import { join, resolve } from 'node:path';
 import { Client, type ClientOptions } from '../api/client.js';
 import type { Pace } from '../api/pace.js';
-import { apiKeyOf, type Configuration, loadConfiguration, readEnvironment } from '../config/load.js';
+import {
+  apiKeyOf,
+  type Configuration,
+  loadConfiguration,
+  loadSettings,
+  readEnvironment,
+} from '../config/load.js';
 import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
 import { formatShard, type Shard, shardOf, settingsOfShard } from '../config/shard.js';
 import { ConfigurationError } from '../errors.js';
@@ -10,7 +16,7 @@ import { outboxTransport, smtpTransport, type Transport } from '../mail/transpor
 import { SANDBOX, startSandbox } from '../sandbox/index.js';
 import { refuseOtherSplit } from './other-split.js';
 import type { Runtime } from './runtime.js';
-import { refuseSecretsInSettings, secretsOf, variablesOfOurs } from './secrets.js';
+import { possibleSecrets, refuseSecretsInSettings, secretsOf } from './secrets.js';
 
 /** Options of the commands that work on a workspace: all but `init` and `sandbox`. */
 export interface WorkspaceOptions {
@@ -41,13 +47,21 @@ export interface Workspace {
   readonly configuration: Configuration | undefined;
 }
 
-/** Reads the configuration, or makes up that of the sandbox. Throws a `ConfigurationError`. */
-export async function readWorkspace(options: WorkspaceOptions, runtime: Runtime): Promise<Workspace> {
+/**
+ * Reads the configuration, or makes up that of the sandbox. `withSecrets` is false for a command that
+ * needs none: no secret is read then. Throws a `ConfigurationError`.
+ */
+export async function readWorkspace(
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  withSecrets = true,
+): Promise<Workspace> {
   if (options.sandbox === true && options.config !== undefined)
     throw new ConfigurationError(
       '--sandbox and --config exclude each other: the sandbox has settings of its own.',
     );
-  const configuration = options.sandbox === true ? undefined : await readConfiguration(options, runtime);
+  const configuration =
+    options.sandbox === true ? undefined : await readConfiguration(options, runtime, withSecrets);
   const whole = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
   const { shard, parquet } = options;
   await refuseOtherSplit(whole.dataDir, shard);
@@ -74,9 +88,14 @@ export async function readWorkspace(options: WorkspaceOptions, runtime: Runtime)
 async function readConfiguration(
   { config }: WorkspaceOptions,
   { workingDirectory, environment, output }: Runtime,
+  withSecrets: boolean,
 ): Promise<Configuration> {
+  if (!withSecrets) {
+    output.hide(possibleSecrets(environment));
+    return { ...(await loadSettings(config, workingDirectory)), environment: {} };
+  }
   // What is wrong with a configuration is told in its own words, and a key may have got into them.
-  output.hide(variablesOfOurs(await readEnvironment(config, workingDirectory, environment)));
+  output.hide(possibleSecrets(await readEnvironment(config, workingDirectory, environment)));
   const configuration = await loadConfiguration(config, workingDirectory, environment);
   refuseSecretsInSettings(configuration);
   return configuration;

@@ -6,8 +6,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
 /**
- * The latest moment at or before `now` that a cron expression names, by the clock of a time zone. A time that the clock
- * leaps over in spring, and one that it shows twice in autumn, count once.
+ * The latest moment at or before `now` that a cron expression names, by the clock of a time zone. A
+ * time that is skipped in spring, and one that occurs twice in fall, count once.
  */
 export function lastScheduled(expression: string, timezone: string, now: Date): Date {
   const wall = addMinutes(now, tzOffset(timezone, now));
@@ -32,20 +32,20 @@ type Field = keyof typeof FIELDS;
 const FIELD_NAMES = Object.keys(FIELDS) as Field[];
 
 /**
- * What is wrong with a cron expression; undefined when it names moments. One library tells what is due, another when to
- * look: what either does not take, or they take differently, is refused.
+ * What is wrong with a cron expression; undefined when it is valid. One library decides what is due,
+ * another when to look: what either refuses, or they read differently, is refused.
  */
-export function faultOfCron(text: string): string | undefined {
+export function cronProblem(text: string): string | undefined {
   const fields = text.trim().split(/ +/);
-  if (fields.length !== FIELD_NAMES.length) return 'it is not five fields with spaces between them';
+  if (fields.length !== FIELD_NAMES.length) return 'it does not have five fields separated by spaces';
   const misread = FIELD_NAMES.findIndex((name, index) => !isReadAlike(name, fields[index]));
   const name = FIELD_NAMES[misread];
   if (name !== undefined)
-    return `'${fields[misread]}' is no ${FIELDS[name]}, range as 1-5, step as */5 or 1-5/2, or list of these without repeats`;
-  // To one library they mean either, to the other both.
+    return `'${fields[misread]}' is not a ${FIELDS[name]}, a range such as 1-5, a step such as */5 or 1-5/2, or a list of these without repeats`;
+  // One library takes this as either, the other as both.
   if (!isAny(fields[2]) && !isAny(fields[4]))
-    return 'it names days of the month and weekdays, so one has to be *';
-  return holds(() => parse(text, new Date()).hasPrev()) ? undefined : 'there is no such day';
+    return 'it names days of the month and weekdays; one of them must be *';
+  return holds(() => parse(text, new Date()).hasPrev()) ? undefined : 'no such day exists';
 }
 
 /** Whether both libraries read a field as the same numbers. */
@@ -70,11 +70,11 @@ function holds(check: () => boolean): boolean {
   }
 }
 
-/** The parser looks at a clock that never leaps: around a leap, it leaves nights out in one direction. */
+/** Parsed in UTC, since around a change of the clock the parser skips nights in one direction. */
 const parse = (expression: string, currentDate: Date) =>
   CronExpressionParser.parse(expression, { currentDate, tz: 'UTC' });
 
-/** When a clock shows `wall`, which is written as if it were UTC: the first time, if twice; if never, an hour before. */
+/** When a clock shows `wall`, written as if in UTC: the first of two times, or an hour before one that is skipped. */
 function instantOf(wall: Date, timezone: string): Date {
   const candidates = [-1, 1]
     .map((days) => tzOffset(timezone, addDays(wall, days)))

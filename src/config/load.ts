@@ -21,21 +21,25 @@ export interface Configuration {
   readonly environment: Environment;
 }
 
-/**
- * Reads `readership.yaml`, or the file given, and the `.env` beside it; the environment itself wins over `.env`. Throws
- * a `ConfigurationError` that lists all problems together, each with its line.
- */
+/** Reads `readership.yaml`, or the file given. Throws a `ConfigurationError` that lists all problems with their lines. */
+export async function loadSettings(
+  file: string | undefined,
+  workingDirectory: string,
+): Promise<Pick<Configuration, 'settings' | 'directory'>> {
+  const path = pathOf(file, workingDirectory);
+  const directory = dirname(path);
+  const settings = parseSettings(await readConfig(path, file === undefined), path);
+  return { settings: withPaths(settings, directory), directory };
+}
+
+/** As `loadSettings`, with the environment and the `.env` beside the file; the environment wins. */
 export async function loadConfiguration(
   file: string | undefined,
   workingDirectory: string,
   environment: Environment,
 ): Promise<Configuration> {
-  const path = pathOf(file, workingDirectory);
-  const settings = parseSettings(await readConfig(path, file === undefined), path);
-  const directory = dirname(path);
   return {
-    settings: withPaths(settings, directory),
-    directory,
+    ...(await loadSettings(file, workingDirectory)),
     environment: await readEnvironment(file, workingDirectory, environment),
   };
 }
@@ -66,17 +70,17 @@ function withPaths(settings: Settings, directory: string): Settings {
   };
 }
 
-/** Throws a `ConfigurationError` when the key is not there, or cannot be one. */
+/** Throws a `ConfigurationError` when the key is missing or malformed. */
 export function apiKeyOf({ environment }: Configuration, project: ProjectSettings): string {
   const key = environment[project.apiKeyEnv];
   if (key === undefined || key === '')
     throw new ConfigurationError(
       `No API key for project ${project.id}: set ${project.apiKeyEnv} in the environment, or in .env beside ${CONFIG_FILE}. ` +
-        `Keys are made on the API keys page of the dashboard.`,
+        `Create a key on the API keys page of the dashboard.`,
     );
   if (!/^[\x21-\x7e]+$/.test(key))
     throw new ConfigurationError(
-      `The value of ${project.apiKeyEnv} holds a space or a character that no key has.`,
+      `The value of ${project.apiKeyEnv} contains a space or a character that keys do not have.`,
     );
   return key;
 }
@@ -87,9 +91,9 @@ async function readConfig(path: string, isDefault: boolean): Promise<string> {
   } catch (cause) {
     throw new ConfigurationError(
       isDefault
-        ? `There is no ${CONFIG_FILE} in ${dirname(path)}. Two ways forward:\n` +
-            `  readership init             write one, for your own documentation\n` +
-            `  readership run --sandbox    see it all work on the embedded sandbox, without an account`
+        ? `There is no ${CONFIG_FILE} in ${dirname(path)}. Either:\n` +
+            `  readership init             write one for your own documentation\n` +
+            `  readership run --sandbox    try everything on the embedded sandbox, without an account`
         : `Cannot read ${path}: ${messageOf(cause)}`,
       { cause },
     );
@@ -110,7 +114,8 @@ function parseSettings(text: string, path: string): Settings {
 
 async function readDotEnv(path: string): Promise<Environment> {
   try {
-    return parseEnv((await readFile(path, 'utf8').catch(ignoreMissing)) ?? '');
+    const text = (await readFile(path, 'utf8').catch(ignoreMissing)) ?? '';
+    return parseEnv(text.replace(/^\ufeff/, ''));
   } catch (error) {
     throw new ConfigurationError(`Cannot read ${path}: ${messageOf(error)}`, { cause: error });
   }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type Day, parseDay, WEEKDAYS } from '../day.js';
+import { isSafe } from '../format/text.js';
 import { type MailAddress, parseMailAddress, parseSender, type Sender } from '../mail-address.js';
-import { faultOfCron } from './cron.js';
-import { parseDuration } from './duration.js';
+import { cronProblem } from './cron.js';
 
 /** A day written `YYYY-MM-DD`. */
 const daySchema = z.string().transform((text, context): Day => {
@@ -14,25 +14,63 @@ const daySchema = z.string().transform((text, context): Day => {
 
 /** Whether a text names a directory of this machine. */
 export const isLocal = (path: string): boolean => !/^[a-z][a-z0-9+.-]+:\/\//i.test(path);
-export const NOT_LOCAL = 'not a directory of this machine: write it here, and copy it from here';
+export const NOT_LOCAL = 'not a directory of this machine; name a local one';
+
+const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const SIZE_UNITS = { MB: 1e6, GB: 1e9, TB: 1e12 };
+
+/** As long as a timer of Node.js can run. */
+const MAX_DURATION_MS = 24 * 24 * DURATION_UNITS.h;
+export const DURATION_FORM = 'write a whole number and ms, s, m or h, such as 2m, up to 576h';
+
+/** Milliseconds in a length of time such as `500ms`, `30s`, `2m` or `1h`; undefined for anything else. */
+export function parseDuration(text: string): number | undefined {
+  const durationMs = amountOf(text, DURATION_UNITS);
+  return durationMs !== undefined && durationMs <= MAX_DURATION_MS ? durationMs : undefined;
+}
+
+function amountOf(text: string, units: Readonly<Record<string, number>>): number | undefined {
+  const [, amount, unit = ''] = /^(\d{1,7})\s*([a-zA-Z]+)$/.exec(text.trim()) ?? [];
+  const factor = Object.hasOwn(units, unit) ? units[unit] : undefined;
+  return amount === undefined || factor === undefined ? undefined : Number(amount) * factor;
+}
 
 /** A length of time such as `30s`, `2m` or `1h`, as milliseconds. */
 const durationSchema = z.string().transform((text, context): number => {
   const durationMs = parseDuration(text);
   if (durationMs !== undefined) return durationMs;
-  context.addIssue(`not a length of time: write a number and ms, s, m or h, such as 2m`);
+  context.addIssue(`not a length of time: ${DURATION_FORM}`);
   return z.NEVER;
 });
 
+/** A size such as `512MB` or `2GB`, as bytes. */
+const sizeSchema = z.string().transform((text, context): number => {
+  const size = amountOf(text, SIZE_UNITS);
+  if (size !== undefined && size >= 100e6 && size <= 1e15) return size;
+  context.addIssue('not a size: write a whole number and MB, GB or TB, such as 2GB, from 100MB on');
+  return z.NEVER;
+});
+
+const sqlSchema = z.strictObject({
+  maxMemory: sizeSchema.default(2e9),
+  maxTempSpace: sizeSchema.default(10e9),
+  timeout: durationSchema.default(300_000),
+});
+
 const namesNoUser = (url: string): boolean => !/^https?:[/\\]*[^/\\]*@/i.test(url);
-const NAMES_A_USER = 'holds a user name or password; secrets belong in the environment';
+const NAMES_A_USER = 'contains a user name or password; secrets belong in the environment';
 
 const httpUrl = z
   .url({ protocol: /^https?$/, error: 'not an address: write https://…' })
   .refine(namesNoUser, NAMES_A_USER);
 
-/** Stands in subjects and headings. */
-const oneLine = z.string().regex(/^[^\p{Cc}\p{Zl}\p{Zp}]+$/u, 'write some text on one line');
+const ONE_LINE = 'write text on one line, without characters that do not show';
+
+/** Text of subjects and headings. Joiners are part of emoji and of some scripts. */
+const oneLine = z
+  .string()
+  .min(1, ONE_LINE)
+  .refine((text) => isSafe(text.replace(/[\u200c\u200d]/g, '')), ONE_LINE);
 
 const projectSchema = z.strictObject({
   id: oneLine.describe('project id, from the API keys page of the dashboard'),
@@ -51,7 +89,7 @@ const historySchema = z.strictObject({
   settleDays: z.int().min(0).max(60).default(3),
   requestsPerHour: z
     .union([z.literal('unlimited'), z.int().min(1)], {
-      error: 'write a whole number from 1 on, or unlimited',
+      error: 'write a whole number of at least 1, or unlimited',
     })
     .default(100),
   concurrency: z.int().min(1).max(32).default(6),
@@ -97,10 +135,10 @@ const timezoneSchema = z
   .default('UTC');
 
 const cronSchema = z.string().superRefine((text, context) => {
-  const fault = faultOfCron(text);
-  if (fault === undefined) return;
+  const problem = cronProblem(text);
+  if (problem === undefined) return;
   const form = "minute, hour, day, month and weekday, such as '15 2 * * *'";
-  context.addIssue(`not a cron expression: ${fault}; write ${form}`);
+  context.addIssue(`not a cron expression: ${problem}; write ${form}`);
 });
 
 const scheduleSchema = z.strictObject({
@@ -114,7 +152,7 @@ const scheduleSchema = z.strictObject({
 const addressSchema = z.string().transform((text, context): MailAddress => {
   const address = parseMailAddress(text);
   if (address !== undefined) return address;
-  context.addIssue('not a mail address: write one such as docs@example.com');
+  context.addIssue('not an email address: write one such as docs@example.com');
   return z.NEVER;
 });
 
@@ -142,7 +180,10 @@ const mailedReportSchema = z.strictObject({ to: recipientsSchema });
 const alertsSchema = z.strictObject({
   to: recipientsSchema,
   pingUrl: httpUrl
-    .refine((url) => !/[?#]/.test(url), 'holds a query or a fragment; /start and /fail are added to its end')
+    .refine(
+      (url) => !/[?#]/.test(url),
+      'contains a query or a fragment; /start and /fail are added to its end',
+    )
     .transform((url) => url.replace(/\/+$/, ''))
     .optional(),
 });
@@ -162,20 +203,28 @@ const publishSchema = z.strictObject({
 /** The reports that the configuration has recipients for. */
 export const MAILED_REPORTS = ['weekly', 'improve'] as const;
 
+/** Whether requests leave this machine without TLS. */
+const sendsKeyInTheClear = (baseUrl: string): boolean => {
+  if (!URL.canParse(baseUrl)) return false;
+  const { protocol, hostname } = new URL(baseUrl);
+  return protocol === 'http:' && !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+};
+
 /** `readership.yaml`. Every key but `baseUrl` and one project's id has a default. */
 export const settingsSchema = z
   .strictObject({
     baseUrl: httpUrl
-      .refine((url) => !/[?#]/.test(url), 'holds a query or a fragment; paths are added to its end')
+      .refine((url) => !/[?#]/.test(url), 'contains a query or a fragment; paths are added to its end')
       .transform((url) => url.replace(/\/+$/, '')),
     projects: z
       .array(projectSchema)
       .min(1, 'name at least one project')
       .refine(
         (projects) => new Set(projects.map(({ id }) => id)).size === projects.length,
-        'names a project id twice',
+        'contains a project id twice',
       ),
-    dataDir: z.string().min(1).default('data'),
+    allowInsecure: z.boolean().default(false),
+    dataDir: z.string().min(1).refine(isLocal, NOT_LOCAL).default('data'),
     history: historySchema.prefault({}),
     improve: improveSchema.prefault({}),
     poll: pollSchema.prefault({}),
@@ -184,8 +233,15 @@ export const settingsSchema = z
     mail: mailSchema.optional(),
     alerts: alertsSchema.prefault({}),
     publish: publishSchema.prefault({}),
+    sql: sqlSchema.prefault({}),
   })
-  .superRefine(({ reports, alerts, mail }, context) => {
+  .superRefine(({ baseUrl, allowInsecure, reports, alerts, mail }, context) => {
+    if (!allowInsecure && sendsKeyInTheClear(baseUrl))
+      context.addIssue({
+        code: 'custom',
+        path: ['baseUrl'],
+        message: 'would send the API key unencrypted; write https://…, or set allowInsecure: true',
+      });
     const mailed = [
       ...MAILED_REPORTS.map((report) => ({ path: ['reports', report, 'to'], to: reports[report].to })),
       { path: ['alerts', 'to'], to: alerts.to },
@@ -195,7 +251,7 @@ export const settingsSchema = z
         context.addIssue({
           code: 'custom',
           path,
-          message: 'needs mail.from: who the mails are from, such as Readership <docs@example.com>',
+          message: 'needs mail.from, the sender, such as Readership <docs@example.com>',
         });
   });
 

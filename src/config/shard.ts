@@ -9,19 +9,18 @@ export interface Shard {
   readonly count: number;
 }
 
-/** Reads `2/8`. Undefined when it is no shard. */
+/** Reads `2/8`. Undefined for anything else. */
 export function parseShard(text: string): Shard | undefined {
   const [, index, count] = /^([1-9]\d{0,3})\/([1-9]\d{0,3})$/.exec(text) ?? [];
   const shard = { index: Number(index), count: Number(count) };
   return shard.index <= shard.count ? shard : undefined;
 }
 
-/** As `parseShard` reads it. */
 export const formatShard = ({ index, count }: Shard): string => `${index}/${count}`;
 
 /**
- * The shard that a project belongs to, by its id alone: whatever else is added or removed, it stays there. A project
- * of shard i of n is in shard i or n + i of 2n.
+ * The shard that a project belongs to, by its id alone, so that it stays there whatever is added or
+ * removed. A project of shard i of n is in shard i or n + i of 2n.
  */
 export const shardOf = (project: string, count: number): number =>
   (createHash('sha256').update(project).digest().readUInt32BE() % count) + 1;
@@ -29,24 +28,24 @@ export const shardOf = (project: string, count: number): number =>
 export const isInShard = (project: string, shard: Shard | undefined): boolean =>
   shard === undefined || shardOf(project, shard.count) === shard.index;
 
-/** What files and directories of a shard are called; `all` where nothing is split. */
+/** The name of a shard's files and directories; `all` where nothing is split. */
 export const shardName = (shard: Shard | undefined): string =>
   shard === undefined ? 'all' : `shard-${shard.index}-of-${shard.count}`;
 
-/** Where a shard writes its name into the address of its watcher. */
-const PLACE_OF_NAME = '{shard}';
+/** Stands for the shard's name in `alerts.pingUrl`. */
+const NAME = '{shard}';
 
 /**
- * What is left of the settings for one shard: its projects, a directory of its own, its share of the hourly budget, and
- * a watcher of its own. Throws a `ConfigurationError` where there is no share or no watcher for each.
+ * The settings of one shard: its projects, its own directory and ping address, and its share of the
+ * hourly budget. Throws a `ConfigurationError` where the shards cannot each have their own.
  */
 export function settingsOfShard(settings: Settings, shard: Shard): Settings {
   const { projects, dataDir, history, alerts } = settings;
-  const pingUrl = alerts.pingUrl?.replaceAll(PLACE_OF_NAME, shardName(shard));
+  const pingUrl = alerts.pingUrl?.replaceAll(NAME, shardName(shard));
   if (shard.count > 1 && pingUrl !== undefined && pingUrl === alerts.pingUrl)
     throw new ConfigurationError(
-      `alerts.pingUrl is the same for all ${shard.count} shards, so one that is done would hide one that failed. ` +
-        `Write ${PLACE_OF_NAME} into it: for this shard, that becomes ${shardName(shard)}.`,
+      `alerts.pingUrl is the same for all ${shard.count} shards, so a success of one would hide a failure of another. ` +
+        `Put ${NAME} into it; for this shard, it becomes ${shardName(shard)}.`,
     );
   return {
     ...settings,
@@ -58,8 +57,8 @@ export function settingsOfShard(settings: Settings, shard: Shard): Settings {
 }
 
 /**
- * Shards know nothing of each other, so each takes an equal share of what its busiest key allows: the shards that have
- * a project of that key are known from the configuration.
+ * Shards do not talk to each other, so each takes an equal share of what its busiest key allows, by
+ * the number of shards that have a project of that key.
  */
 function shareOfBudget({ projects, history }: Settings, shard: Shard): number | 'unlimited' {
   const { requestsPerHour: limit } = history;
@@ -73,7 +72,7 @@ function shareOfBudget({ projects, history }: Settings, shard: Shard): number | 
   const sharers = Math.max(1, ...sharing);
   if (limit < sharers)
     throw new ConfigurationError(
-      `history.requestsPerHour: ${limit} cannot be shared by the ${sharers} shards that use the same key: each needs one at least. Use fewer shards.`,
+      `history.requestsPerHour: ${limit} is too few for the ${sharers} shards that use the same key: each needs at least one. Use fewer shards.`,
     );
   return Math.floor(limit / sharers);
 }

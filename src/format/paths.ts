@@ -1,13 +1,23 @@
-// Anyone can request any path, so a path is text, and links only to the site's own pages.
+import { escapeUnsafe, replaceUnsafe } from './text.js';
+
+// Anyone can request any path: it is text, and only ever a link to a page of the site itself.
+
+/**
+ * A path as UTF-8 can hold it, two different ones still different: half a surrogate pair becomes
+ * `\ud800` in ASCII, and the backslash of a path that spells such an escape itself `\u005c`.
+ */
+export const storablePath = (path: string): string =>
+  path.replace(/\p{Cs}|\\(?=u(?:d[89a-f][0-9a-f]{2}|005c))/gu, (character) =>
+    character === '\\' ? String.raw`\u005c` : escapeUnsafe(character),
+  );
 
 const LONGEST_SHOWN = 88;
 const TAIL = 24;
 
-/** Control characters, marks that change the direction of text, and others that do not show. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
-
-/** A path with invisible characters written as in a URL. */
-export const wholePath = (path: string): string => path.replace(UNSEEN, encodeURIComponent);
+/** A path with its unsafe characters percent-encoded. */
+export const wholePath = (path: string): string =>
+  // The buffer replaces halves of surrogate pairs, which cannot be encoded.
+  replaceUnsafe(path, (character) => encodeURIComponent(Buffer.from(character).toString()));
 
 /** As `wholePath`, but a very long one is cut in the middle, between characters and never inside one. */
 export function shownPath(path: string): string {
@@ -28,8 +38,8 @@ export function pageLink(siteUrl: string | null, path: string): string | undefin
   return page?.origin === site?.origin ? page?.href : undefined;
 }
 
-/** Text from elsewhere on one line of plain text. */
-export const shownText = (text: string): string => text.replace(/\s+/g, ' ').trim().replace(UNSEEN, '');
+/** Text from elsewhere as one line without unsafe characters. */
+export const shownText = (text: string): string => replaceUnsafe(text.replace(/\s+/g, ' ').trim(), () => '');
 
 const LONGEST_MAIL_LINK = 300;
 

@@ -1,14 +1,16 @@
 import {
   type DuckDBConnection,
-  type Json,
-  type DuckDBValueConverter,
-  JsonDuckDBValueConverter,
   type DuckDBResult,
+  type DuckDBValueConverter,
+  type Json,
+  JsonDuckDBValueConverter,
   ResultReturnType,
+  StatementType,
 } from '@duckdb/node-api';
-import { standingOf } from './standing.js';
+import { z } from 'zod';
+import { StorageError } from '../errors.js';
 
-/** A column of an answer. Values of numeric ones stand at the right. */
+/** A column of an answer. Values of numeric ones are aligned to the right. */
 export interface AnswerColumn {
   readonly name: string;
   readonly isNumeric: boolean;
@@ -16,33 +18,113 @@ export interface AnswerColumn {
   readonly isText: boolean;
 }
 
-/** The answer to a query, read as it is written out: only a batch of rows is held at a time. */
+/** The answer to a query, read while it is written: only one batch of rows is in memory at a time. */
 export interface Answer {
   readonly columns: readonly AnswerColumn[];
   readonly batches: AsyncIterable<readonly (readonly Json[])[]>;
-  /** Statements before it that had answers of their own, which nobody sees. */
+  /** Earlier statements whose answers are not shown. */
   readonly unseen: number;
 }
 
 const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL)/;
-
 const TEXT = /^(VARCHAR|STRUCT|MAP|JSON)|\[\]$/;
 
 /**
- * Runs SQL, several statements if need be, and hands on the answer of the last one; undefined when there is no
- * statement in it. Throws the database's own error, which points at the place.
+ * Runs SQL that only reads, several statements if need be, and returns the answer of the last one;
+ * undefined when there is no statement. Throws a `StorageError` for a statement that does anything
+ * else, and the database's own error, which points at the place, for one that fails.
  */
 export async function ask(connection: DuckDBConnection, sql: string): Promise<Answer | undefined> {
-  // The library fails on a text without a statement.
-  if (standingOf(sql) === 'blank') return undefined;
+  // DuckDB's client fails on text without a statement.
+  if ((await completenessOf(connection, sql)) === 'blank') return undefined;
+  await expectNoEffects(connection, sql);
   const statements = await connection.extractStatements(sql);
   let unseen = 0;
-  for (let index = 0; index < statements.count - 1; index++) {
-    const { returnType } = await (await statements.prepare(index)).run();
+  for (let index = 0; ; index++) {
+    const statement = await statements.prepare(index);
+    await expectReading(connection, statement.statementType, sql);
+    if (index === statements.count - 1) return answerOf(await statement.stream(), unseen);
+    const { returnType } = await statement.run();
     if (returnType === ResultReturnType.QUERY_RESULT) unseen += 1;
   }
-  const last = await statements.prepare(statements.count - 1);
-  return answerOf(await last.stream(), unseen);
+}
+
+/** Throws as `ask` does, unless there is one statement, and it only reads rows. */
+export async function expectOneSelect(connection: DuckDBConnection, sql: string): Promise<void> {
+  await expectNoEffects(connection, sql);
+  const statements = await connection.extractStatements(sql);
+  if (statements.count > 1) throw new StorageError('The query failed. It must be one statement.');
+  await expectReading(connection, (await statements.prepare(0)).statementType, sql);
+}
+
+const parseSchema = z.object({
+  error: z.boolean(),
+  error_message: z.string().optional(),
+  statements: z.array(z.unknown()).default([]),
+});
+
+/** SQL as DuckDB's own parser reads it, without running it: trees of SELECT statements, or an error. */
+async function parse(connection: DuckDBConnection, sql: string): Promise<z.infer<typeof parseSchema>> {
+  const reader = await connection.runAndReadAll('SELECT json_serialize_sql($sql::VARCHAR)', { sql });
+  return parseSchema.parse(JSON.parse(z.string().parse(reader.value(0, 0))));
+}
+
+/**
+ * How complete some typed SQL is: `blank` holds no statement; `complete` ends with a semicolon that is
+ * not part of a text or a comment; `open` waits for more.
+ */
+export async function completenessOf(
+  connection: DuckDBConnection,
+  sql: string,
+): Promise<'blank' | 'open' | 'complete'> {
+  const { error, error_message: message, statements } = await parse(connection, sql);
+  if (!error && statements.length === 0) return 'blank';
+  return /;\s*$/.test(sql) && message?.startsWith('unterminated') !== true ? 'complete' : 'open';
+}
+
+/** Functions that act on the process although a SELECT calls them, and those that run SQL in a text. */
+const ACTING = new RegExp(
+  String.raw`\b(?:(?:en|dis)able_(?:logging|profil\w*|peg_parser)|write_log|truncate_duckdb_logs|(?:force_)?checkpoint|query|json_execute_serialized_sql)\b`,
+  'i',
+);
+
+/** `enable_logging`, for one, ends the process with the next statement: its log may not be written. */
+async function expectNoEffects(connection: DuckDBConnection, sql: string): Promise<void> {
+  const { error, statements } = await parse(connection, sql);
+  // Only SELECT has a tree. Elsewhere (EXPLAIN, PIVOT) such a name is refused even inside a text:
+  // SQL has no second spelling for it.
+  const acting = error ? ACTING.exec(sql)?.[0] : functionsIn(statements).find((name) => ACTING.test(name));
+  if (acting !== undefined)
+    throw new StorageError(`The query failed. It names ${acting}, which does more than read data.`);
+}
+
+const callSchema = z.object({ function_name: z.string() });
+
+function functionsIn(tree: unknown): string[] {
+  if (typeof tree !== 'object' || tree === null) return [];
+  const call = callSchema.safeParse(tree);
+  return [...(call.success ? [call.data.function_name] : []), ...Object.values(tree).flatMap(functionsIn)];
+}
+
+const EXPLAIN = /^\s*explain\b(?:\s+analyze\b|\s*\([^)]*\))?/i;
+
+/** EXPLAIN ANALYZE runs what follows it. PIVOT makes a temporary type, with a CREATE that nobody wrote. */
+async function expectReading(connection: DuckDBConnection, type: StatementType, sql: string): Promise<void> {
+  if (type === StatementType.SELECT) return;
+  if (type === StatementType.CREATE && !/\bcreate\b/i.test(sql)) return;
+  if (type === StatementType.EXPLAIN && EXPLAIN.test(sql)) {
+    const explained = sql.replace(EXPLAIN, '');
+    const statements = await connection.extractStatements(explained);
+    for (let index = 0; index < statements.count; index++)
+      await expectReading(connection, (await statements.prepare(index)).statementType, explained);
+    return;
+  }
+  throw new StorageError(
+    type === StatementType.EXPLAIN
+      ? 'The query failed. EXPLAIN must be its first word, and its only statement.'
+      : `The query failed. ${StatementType[type]} is not a statement that only reads: ` +
+          'use SELECT, FROM, DESCRIBE, SHOW, SUMMARIZE, PIVOT or EXPLAIN.',
+  );
 }
 
 const answerOf = (result: DuckDBResult, unseen: number): Answer => ({
@@ -62,7 +144,7 @@ async function* batchesOf(result: DuckDBResult): AsyncGenerator<Json[][]> {
   }
 }
 
-/** As the library's own, but whole numbers that can be held exactly stay numbers, within lists and structs too. */
+/** As DuckDB's own, but whole numbers that JavaScript holds exactly stay numbers, in lists and structs too. */
 const toJson: DuckDBValueConverter<Json> = (value, type, converter) =>
   typeof value === 'bigint' && Number.isSafeInteger(Number(value))
     ? Number(value)

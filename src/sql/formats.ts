@@ -1,34 +1,69 @@
 import type { Json } from '@duckdb/node-api';
-import { plainLine } from '../terminal/plain-text.js';
+import { escapeUnsafe } from '../format/text.js';
+import type { Colors } from '../terminal/output.js';
+import { alignedLines } from '../terminal/table.js';
 import type { Answer, AnswerColumn } from './answer.js';
-import { csvCell, jsonValue, textOf } from './cells.js';
-import { tableText, type TableStyle } from './table.js';
 
-/** Formats that are written as text; `parquet` is the database's own work. */
+/** Formats that are written as text; DuckDB itself writes `parquet`. */
 export const TEXT_FORMATS = ['table', 'csv', 'json', 'ndjson', 'markdown'] as const;
 export type TextFormat = (typeof TEXT_FORMATS)[number];
 
+export interface AnswerStyle {
+  readonly colors: Colors;
+  readonly width: number;
+  /** Further rows of a table are counted, not shown. */
+  readonly maxRows: number;
+  /** Whether a person looks at data formats too, so that unsafe characters are escaped in them. */
+  readonly isTerminal: boolean;
+}
+
 /** An answer as pieces of text, to be written one after another. */
-export function formatAnswer(answer: Answer, format: TextFormat, style: TableStyle): AsyncIterable<string> {
+export function formatAnswer(answer: Answer, format: TextFormat, style: AnswerStyle): AsyncIterable<string> {
+  const shown = style.isTerminal ? escapeUnsafe : (text: string) => text;
+  const csv = (value: Json, column: AnswerColumn) => csvCell(shown(textOf(value)), column);
   switch (format) {
     case 'table':
       return tableText(answer, style);
     case 'csv':
-      return lines(answer, [answer.columns.map(({ name }) => csvCell(name, TEXT)).join(',')], (row) =>
-        eachCell(answer, row, csvCell).join(','),
+      return lines(answer, [answer.columns.map(({ name }) => csv(name, TEXT)).join(',')], (row) =>
+        eachCell(answer, row, csv).join(','),
       );
     case 'markdown':
       return lines(answer, markdownHead(answer.columns), (row) =>
-        markdownLine(eachCell(answer, row, (value) => textOf(value))),
+        markdownLine(eachCell(answer, row, textOf)),
       );
     case 'ndjson':
-      return lines(answer, [], (row) => JSON.stringify(objectOf(answer, row)));
+      return lines(answer, [], (row) => shown(JSON.stringify(objectOf(answer, row))));
     case 'json':
-      return jsonArray(answer);
+      return jsonArray(answer, shown);
   }
 }
 
 const TEXT: AnswerColumn = { name: '', isNumeric: false, isText: true };
+
+async function* tableText(
+  { columns, batches }: Answer,
+  { colors, width, maxRows }: AnswerStyle,
+): AsyncGenerator<string> {
+  const rows: (readonly Json[])[] = [];
+  let count = 0;
+  for await (const batch of batches) {
+    rows.push(...batch.slice(0, maxRows - rows.length));
+    count += batch.length;
+  }
+  const heads = columns.map(({ name, isNumeric, isText }) => ({
+    head: escapeUnsafe(name),
+    align: isNumeric ? ('right' as const) : ('left' as const),
+    shrinks: isText,
+  }));
+  const cells = rows.map((row) =>
+    columns.map((column, index) => escapeUnsafe(shortText(row[index] ?? null, column))),
+  );
+  const total = count === 1 ? '1 row' : `${count.toLocaleString('en-US')} rows`;
+  const note = count > maxRows ? `${total}, the first ${maxRows} shown` : total;
+  const [head = '', ...body] = alignedLines(heads, cells, width);
+  yield [colors.bold(head), ...body, colors.dim(note), ''].join('\n');
+}
 
 async function* lines(
   { batches }: Answer,
@@ -39,11 +74,11 @@ async function* lines(
   for await (const rows of batches) yield `${rows.map(line).join('\n')}\n`;
 }
 
-async function* jsonArray(answer: Answer): AsyncGenerator<string> {
+async function* jsonArray(answer: Answer, shown: (text: string) => string): AsyncGenerator<string> {
   let separator = '[\n  ';
   for await (const rows of answer.batches)
     for (const row of rows) {
-      yield separator + JSON.stringify(objectOf(answer, row));
+      yield separator + shown(JSON.stringify(objectOf(answer, row)));
       separator = ',\n  ';
     }
   yield separator.startsWith('[') ? '[]\n' : '\n]\n';
@@ -63,5 +98,32 @@ const markdownHead = (columns: readonly AnswerColumn[]): string[] => [
   `| ${columns.map(({ isNumeric }) => (isNumeric ? '---:' : '---')).join(' | ')} |`,
 ];
 
+/** Backslashes are doubled before the escapes are written, so that those stay as they are. */
 const markdownLine = (cells: readonly string[]): string =>
-  `| ${cells.map((text) => plainLine(text).replaceAll('\\', '\\\\').replaceAll('|', '\\|')).join(' | ')} |`;
+  `| ${cells.map((text) => escapeUnsafe(text.replaceAll('\\', '\\\\').replaceAll('|', '\\|'))).join(' | ')} |`;
+
+/** A value as text; nested values as JSON, NULL as nothing. */
+const textOf = (value: Json): string =>
+  value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+
+/** A value without long tails of digits, though every digit before the point stays. */
+function shortText(value: Json, { isNumeric }: AnswerColumn): string {
+  if (!isNumeric || typeof value !== 'number' || Number.isInteger(value)) return textOf(value);
+  return String(Number(Math.abs(value) < 1000 ? value.toPrecision(4) : value.toFixed(1)));
+}
+
+/**
+ * A cell of CSV (RFC 4180). An apostrophe guards text that a spreadsheet would run as a formula,
+ * since a path is whatever a visitor typed.
+ */
+function csvCell(text: string, { isNumeric }: AnswerColumn): string {
+  const guarded = !isNumeric && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
+}
+
+/** Decimals come as text: JSON numbers, where JavaScript holds them exactly. */
+function jsonValue(value: Json, { isNumeric }: AnswerColumn): Json {
+  if (!isNumeric || typeof value !== 'string') return value;
+  const number = Number(value);
+  return Number.isNaN(number) || (Number.isInteger(number) && !Number.isSafeInteger(number)) ? value : number;
+}

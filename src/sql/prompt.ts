@@ -1,99 +1,92 @@
-import { appendFile, readFile } from 'node:fs/promises';
-import { createInterface, type Interface } from 'node:readline';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { type AsyncCompleter, createInterface } from 'node:readline';
+import { z } from 'zod';
 import { messageOf } from '../errors.js';
-import { standingOf } from './standing.js';
-
-const MAX_REMEMBERED = 500;
+import { completenessOf } from './answer.js';
 
 const LEAVE = /^\s*[.\\]?(exit|quit|q)\s*;?\s*$/i;
 const HELP_WORDS = /^\s*[.\\]?(help|h|\?)\s*;?\s*$/i;
 
-const HELP = `End a statement with a semicolon. Ctrl-C stops a query, exit or Ctrl-D leaves.
-What there is: SHOW TABLES;   DESCRIBE site_weeks;`;
+const HELP = `End a statement with a semicolon. Tab completes, Ctrl-C stops a query, exit or Ctrl-D leaves.
+To see what there is: SHOW TABLES;   DESCRIBE site_weeks;`;
 
 export interface PromptOptions {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
-  /** Where statements are remembered between sessions. */
-  readonly historyFile: string;
-  /** Answers a statement; its rejection is shown, and the prompt goes on. */
+  readonly connection: DuckDBConnection;
+  /** Answers a statement; its rejection is passed to `onError`, and the prompt continues. */
   readonly answer: (sql: string) => Promise<void>;
-  /** Stops the statement under way. */
-  readonly interrupt: () => void;
+  readonly onError: (message: string) => void;
 }
 
-/** A simple prompt: statements of any number of lines, remembered between sessions, until Ctrl-D. */
+/** A simple prompt for statements of any number of lines, until Ctrl-D. */
 export async function runPrompt({
   input,
   output,
-  historyFile,
+  connection,
   answer,
-  interrupt,
+  onError,
 }: PromptOptions): Promise<void> {
-  const history = await readHistory(historyFile);
-  const prompt = createInterface({ input, output, history, historySize: MAX_REMEMBERED, prompt: 'sql> ' });
   let statement = '';
   let isBusy = false;
-
+  const prompt = createInterface({
+    ...{ input, output, prompt: 'sql> ' },
+    completer: completerOf(connection, () => statement),
+  });
+  const begin = () => {
+    prompt.setPrompt(statement === '' ? 'sql> ' : '  -> ');
+    prompt.prompt();
+  };
   prompt.on('SIGINT', () => {
-    if (isBusy) interrupt();
+    if (isBusy) connection.interrupt();
     else {
       statement = '';
       output.write('\n');
-      begin(prompt, statement);
+      begin();
     }
   });
   output.write(`${HELP}\n`);
-  begin(prompt, statement);
+  begin();
   for await (const line of prompt) {
     if (statement === '' && LEAVE.test(line)) break;
     if (statement === '' && HELP_WORDS.test(line)) {
       output.write(`${HELP}\n`);
-      begin(prompt, statement);
+      begin();
       continue;
     }
     statement = statement === '' ? line : `${statement}\n${line}`;
-    const standing = standingOf(statement);
-    if (standing === 'complete') {
+    const completeness = await completenessOf(connection, statement);
+    if (completeness === 'complete') {
       isBusy = true;
-      await remember(historyFile, statement);
-      try {
-        await answer(statement);
-      } catch (error) {
-        output.write(`${messageOf(error)}\n`);
-      }
+      await answer(statement).catch((error: unknown) => {
+        onError(messageOf(error));
+      });
       isBusy = false;
-      statement = '';
-    } else if (standing === 'blank') statement = '';
-    begin(prompt, statement);
+    }
+    if (completeness !== 'open') statement = '';
+    begin();
   }
   prompt.close();
   output.write('\n');
 }
 
-function begin(prompt: Interface, statement: string): void {
-  prompt.setPrompt(statement === '' ? 'sql> ' : '  -> ');
-  prompt.prompt();
-}
+const suggestionsSchema = z.array(z.tuple([z.string(), z.int()]));
 
-/** Newest first, as readline wants it. Each line of the file is a statement, its line feeds as spaces. */
-async function readHistory(file: string): Promise<string[]> {
-  try {
-    const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
-    return lines.slice(-MAX_REMEMBERED).reverse();
-  } catch {
-    // Nothing remembered yet, or not readable: a prompt without a past.
-    return [];
-  }
-}
-
-async function remember(file: string, statement: string): Promise<void> {
-  const line = statement.replaceAll(/\s*\n\s*/g, ' ');
-  // A comment up to the end of its line would swallow what followed it.
-  if (standingOf(line) !== 'complete') return;
-  try {
-    await appendFile(file, `${line}\n`, { mode: 0o600 });
-  } catch {
-    // A read-only directory: the prompt works all the same.
-  }
-}
+/** Completes a line with what DuckDB suggests after the lines before it. */
+const completerOf =
+  (connection: DuckDBConnection, before: () => string): AsyncCompleter =>
+  (line, callback) => {
+    const sql = before() === '' ? line : `${before()}\n${line}`;
+    const query = 'SELECT suggestion, suggestion_start FROM sql_auto_complete($sql)';
+    connection
+      .runAndReadAll(query, { sql })
+      .then((reader) => suggestionsSchema.parse(reader.getRowsJson()))
+      .then((suggestions) => {
+        const start = Math.max(0, (suggestions[0]?.[1] ?? 0) - (sql.length - line.length));
+        callback(null, [suggestions.map(([text]) => text), line.slice(start)]);
+      })
+      // A line that cannot be completed stays as it is.
+      .catch(() => {
+        callback(null, [[], line]);
+      });
+  };

@@ -1,10 +1,13 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { lstat, mkdtemp, rename, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { messageOf, StorageError } from '../errors.js';
+import { ignoreMissing } from '../files.js';
 import { quoted } from '../warehouse/instance.js';
+import { expectOneSelect } from './answer.js';
 
 /** Where text goes when no file is named. */
 export interface TextSink {
@@ -13,35 +16,83 @@ export interface TextSink {
   readonly drained: () => Promise<unknown>;
 }
 
-/** Writes pieces of text as they come, no faster than they are taken; into a file, it appears when it is whole. */
-export async function writeText(
-  pieces: AsyncIterable<string>,
-  target: string | undefined,
-  sink: TextSink,
-): Promise<void> {
-  if (target !== undefined)
-    await whenWhole(target, (unfinished) => pipeline(Readable.from(pieces), createWriteStream(unfinished)));
-  else for await (const piece of pieces) if (!sink.write(piece)) await sink.drained();
-}
+/**
+ * A file that appears when it is whole. It is written in a directory of its own beside it, which
+ * nobody else may write, and then moved: a planted link is never followed.
+ */
+export class OutputFile {
+  readonly unfinished: string;
 
-/** Lets the database write the answer to a query as Parquet. Its connection must be allowed to write that file. */
-export async function writeParquet(connection: DuckDBConnection, sql: string, target: string): Promise<void> {
-  const query = sql.trim().replace(/;+$/, '');
-  await connection.run(`COPY (${query}\n) TO ${quoted(target)} (FORMAT parquet, COMPRESSION zstd)`);
-}
+  private constructor(
+    readonly path: string,
+    private readonly directory: string,
+  ) {
+    this.unfinished = join(directory, basename(path));
+  }
 
-async function whenWhole(target: string, write: (unfinished: string) => Promise<void>): Promise<void> {
-  const unfinished = `${target}.unfinished`;
-  try {
-    await write(unfinished);
-    await rename(unfinished, target);
-  } catch (cause) {
-    await rm(unfinished, { force: true });
-    if (isOfTheFile(cause))
-      throw new StorageError(`Cannot write the answer to ${target}: ${messageOf(cause)}`, { cause });
-    throw cause;
+  /** Throws a `StorageError` where the file cannot be written, or is not a regular one. */
+  static async create(path: string): Promise<OutputFile> {
+    try {
+      await expectRegular(path);
+      return new OutputFile(path, await mkdtemp(`${path}.unfinished-`));
+    } catch (cause) {
+      throw failure(path, cause);
+    }
+  }
+
+  /** Writes it with `write`, and puts it in place of the one before it. */
+  async replace(write: (unfinished: string) => Promise<void>): Promise<void> {
+    try {
+      await write(this.unfinished);
+      await expectRegular(this.path);
+      await rename(this.unfinished, this.path);
+    } catch (cause) {
+      // Errors of the query have no system call.
+      throw cause instanceof Error && 'syscall' in cause ? failure(this.path, cause) : cause;
+    }
+  }
+
+  /** Removes what was left unfinished. */
+  close(): Promise<void> {
+    return rm(this.directory, { recursive: true, force: true });
   }
 }
 
-/** Faults of the database carry no code of the file system. */
-const isOfTheFile = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
+async function expectRegular(path: string): Promise<void> {
+  const stats = await lstat(path).catch(ignoreMissing);
+  if (stats?.isSymbolicLink() === true)
+    throw new StorageError(`Cannot write the answer to ${path}: it is a symbolic link. Name its target.`);
+  if (stats?.isFile() === false)
+    throw new StorageError(
+      `Cannot write the answer to ${path}: it is not a regular file. To use a pipe or a device, leave --output out and redirect.`,
+    );
+}
+
+const failure = (path: string, cause: unknown): StorageError =>
+  cause instanceof StorageError
+    ? cause
+    : new StorageError(`Cannot write the answer to ${path}: ${messageOf(cause)}`, { cause });
+
+/** Writes pieces of text as they come, no faster than they are taken. */
+export async function writeText(
+  pieces: AsyncIterable<string>,
+  file: OutputFile | undefined,
+  sink: TextSink,
+): Promise<void> {
+  if (file !== undefined)
+    await file.replace((unfinished) => pipeline(Readable.from(pieces), createWriteStream(unfinished)));
+  else for await (const piece of pieces) if (!sink.write(piece)) await sink.drained();
+}
+
+/** DuckDB writes the answer to a query as Parquet. Its connection must be allowed to write the unfinished file. */
+export async function writeParquet(
+  connection: DuckDBConnection,
+  sql: string,
+  file: OutputFile,
+): Promise<void> {
+  await expectOneSelect(connection, sql);
+  const query = sql.trim().replace(/;+$/, '');
+  await file.replace(async (unfinished) => {
+    await connection.run(`COPY (${query}\n) TO ${quoted(unfinished)} (FORMAT parquet, COMPRESSION zstd)`);
+  });
+}

@@ -1,17 +1,44 @@
 import { type Logger, pino } from 'pino';
-import { prettyFactory } from 'pino-pretty';
-import type { Output } from './output.js';
+import { z } from 'zod';
+import type { TryLaterError } from '../api/errors/try-later-error.js';
+import type { Colors, Output } from './output.js';
 
 export type Log = Logger;
 
+const lineSchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.string().default('') });
+
 /** A log on standard output: one JSON object a line, or lines for people on a terminal. */
 export function openLog(output: Output): Log {
-  const pretty = prettyFactory({
-    ...{ colorize: output.colors.isColorSupported, ignore: 'pid,hostname', singleLine: true },
-    translateTime: 'SYS:yyyy-mm-dd HH:MM:ss',
-  });
   const write = (line: string) => {
-    output.write(output.isTerminal ? pretty(line) : line);
+    output.write(output.isTerminal ? lineForPeople(line, output.colors) : line);
   };
   return pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
+}
+
+function lineForPeople(line: string, { dim, green, yellow, red }: Colors): string {
+  const { level, time, msg, ...details } = lineSchema.parse(JSON.parse(line));
+  const color = level >= 50 ? red : level >= 40 ? yellow : green;
+  const facts = Object.entries(details).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  const name = pino.levels.labels[level]?.toUpperCase() ?? '';
+  return `${dim(time)} ${color(name)} ${msg}${dim(facts.join(''))}\n`;
+}
+
+/** Days fetched at the same time fail at the same time: one note for all of them. */
+const SAME_MOMENT_MS = 400;
+
+/** Within this, an error of the same kind is the same problem. */
+const SAME_PROBLEM_MS = 60_000;
+
+/** Notes of retries: the error in full once, then only that it is tried again. */
+export function retryNotes(
+  note: (text: string) => void,
+): (error: TryLaterError, retriesLeft: number) => void {
+  let last = { reason: '', retriesLeft: -1, ms: -Infinity };
+  return ({ reason, message }, retriesLeft) => {
+    const ms = performance.now();
+    const isSame = reason === last.reason && ms - last.ms < SAME_PROBLEM_MS;
+    if (isSame && retriesLeft === last.retriesLeft && ms - last.ms < SAME_MOMENT_MS) return;
+    last = { reason, retriesLeft, ms };
+    note(`${isSame ? '' : `${message} `}Trying again (${retriesLeft} left).`);
+  };
 }

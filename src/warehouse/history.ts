@@ -36,7 +36,11 @@ export class History implements Reader {
  * Opens the published history at `path`; its queries may write to the file `writable`, where one is given, and to no
  * other. Throws a `StorageError` when nothing was published yet.
  */
-export async function openHistory(path: string, writable?: string): Promise<History> {
+export async function openHistory(
+  path: string,
+  writable?: string,
+  limits?: Readonly<Record<string, string>>,
+): Promise<History> {
   try {
     await access(path);
   } catch (cause) {
@@ -47,7 +51,7 @@ export async function openHistory(path: string, writable?: string): Promise<Hist
     );
   }
   try {
-    const instance = await openSafely(path, writable);
+    const instance = await openSafely(path, writable, limits);
     const connection = await instance.connect();
     return new History(path, connection, () => {
       connection.closeSync();

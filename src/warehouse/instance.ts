@@ -15,10 +15,15 @@ export function openForWriting(path: string): Promise<DuckDBInstance> {
 
 /**
  * Opens a database file so that no query can touch anything else: read only, no files but `writable`, no network, no
- * extensions, and no setting that would lift this again.
+ * extensions, and no setting that would lift this again. `limits` are settings of DuckDB that limit it further.
  */
-export async function openSafely(path: string, writable?: string): Promise<DuckDBInstance> {
+export async function openSafely(
+  path: string,
+  writable?: string,
+  limits: Readonly<Record<string, string>> = {},
+): Promise<DuckDBInstance> {
   const instance = await DuckDBInstance.create(path, {
+    ...limits,
     access_mode: 'READ_ONLY',
     autoload_known_extensions: 'false',
     autoinstall_known_extensions: 'false',

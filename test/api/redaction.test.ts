@@ -18,7 +18,6 @@ const ECHOES: [string, string][] = [
   ['a web page', `<!doctype html><body>Bearer ${KEY}</body>`],
   ['plain text', `Bearer ${KEY} is not allowed`],
   ['JSON of another shape', JSON.stringify({ message: `no such key: ${KEY}` }).replaceAll('/', '\\/')],
-  ['a page whose text is escaped', `<p>Bearer ${KEY.replaceAll('/', '&#x2F;').replaceAll('+', '&#43;')}</p>`],
   ['an address', `Sign in: https://example.com/login?key=${encodeURIComponent(KEY)}`],
   ['the end of what is quoted', 'x'.repeat(300 - PIECE.length) + KEY],
   ['the end of what is quoted, after tags', `<p>${'<b>'.repeat(50)}${'x'.repeat(299 - PIECE.length)}${KEY}`],
@@ -49,7 +48,6 @@ describe('a server that echoes the key', () => {
     ['within more', `/login?key=${KEY}&x=1`],
     ['in escapes throughout', 'ESCAPED'],
     ['as an address has it', encodeURIComponent(KEY)],
-    ['in Base64', Buffer.from(KEY).toString('base64')],
   ])('%s in what it is to be believed: nothing of it is stored', async (_, echo) => {
     const job = {
       id: echo,

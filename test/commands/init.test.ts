@@ -20,7 +20,7 @@ describe('readership init', () => {
     await writeFile(join(cwd, name), 'mine');
     const result = await runCli(['init'], { cwd });
     expect(result).toMatchObject({ code: 2, stdout: '' });
-    expect(result.stderr).toMatch(new RegExp(`${name} is there already; nothing was overwritten`));
+    expect(result.stderr).toMatch(new RegExp(`${name} already exists; nothing was written`));
     expect(await readFile(join(cwd, name), 'utf8')).toBe('mine');
     expect(await readdir(cwd)).toEqual([name]);
   });

@@ -2,7 +2,7 @@ import { addMinutes } from 'date-fns';
 import fc from 'fast-check';
 import cron from 'node-cron';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { faultOfCron, lastScheduled, nextScheduled } from '../../src/config/cron.js';
+import { cronProblem, lastScheduled, nextScheduled } from '../../src/config/cron.js';
 import { tries } from '../fuzz.js';
 
 const NIGHTLY = '15 2 * * *';
@@ -57,17 +57,17 @@ describe('a cron expression', () => {
     ...['0 4 * * 1', '0 4 * * 7', '0 4 * * 0-7', '0 4 * * 5-7', '0 4 * * */2', '0 4 * * 1-7/2'],
     ...['0 9-17 * * MON-FRI', '0 4 * * sun,Wed', '0 0 1 JAN,jul *', '0 0 ? * 1', '0 0 1,15 * ?'],
     ...['0 0 29 2 *', '0 0 */2 2 *', '0 0 31 * *', ' 15  2 * * * ', '*/90 * * * *'],
-  ])("'%s' means the same moments to both libraries", (expression) => {
-    expect(faultOfCron(expression)).toBeUndefined();
+  ])("'%s' names the same moments to both libraries", (expression) => {
+    expect(cronProblem(expression)).toBeUndefined();
     const { ticks, due } = nextOfBoth(expression);
     expect(due).toEqual(ticks);
   });
 
   const ODD = {
-    'it is not five fields with spaces': [
+    'it does not have five fields': [
       ...['', 'nightly', '* * *', '0 0 0 * * *', '@daily', '@midnight', '@every 5m', '0\t2\t*\t*\t*'],
     ],
-    'is no minute (0-59)': [
+    'is not a minute (0-59)': [
       ...[
         '5/15 * * * *',
         'H * * * *',
@@ -78,7 +78,7 @@ describe('a cron expression', () => {
         '-5 * * * *',
       ],
     ],
-    'is no hour (0-23)': [
+    'is not a hour (0-23)': [
       '0 24 * * *',
       '0 H(1-3) * * *',
       '0 22-2 * * *',
@@ -86,9 +86,15 @@ describe('a cron expression', () => {
       '0 2/6 * * *',
       '0 2, * * *',
     ],
-    'is no day of the month (1-31)': ['0 0 L * *', '0 0 L-2 * *', '0 0 15W * *', '0 0 0 * *', '0 0 ?/2 * *'],
-    'is no month (1-12, JAN-DEC)': ['0 0 1 13 *', '0 0 1 January *', '0 0 1 NOV-FEB *'],
-    'is no weekday (0-7, SUN-SAT)': [
+    'is not a day of the month (1-31)': [
+      '0 0 L * *',
+      '0 0 L-2 * *',
+      '0 0 15W * *',
+      '0 0 0 * *',
+      '0 0 ?/2 * *',
+    ],
+    'is not a month (1-12, JAN-DEC)': ['0 0 1 13 *', '0 0 1 January *', '0 0 1 NOV-FEB *'],
+    'is not a weekday (0-7, SUN-SAT)': [
       '0 0 * * 8',
       '0 0 * * 1#2',
       '0 0 * * 5L',
@@ -96,12 +102,12 @@ describe('a cron expression', () => {
       '0 0 * * SAT-SUN',
     ],
     'it names days of the month and weekdays': ['0 9 1,15 * MON-FRI', '0 0 */2 * 1', '0 0 1-31 * 0-6'],
-    'there is no such day': ['0 0 31 2 *', '0 0 31 4,6 *'],
+    'no such day exists': ['0 0 31 2 *', '0 0 31 4,6 *'],
   };
   it.each(Object.entries(ODD).flatMap(([fault, odd]) => odd.map((text) => [text, fault] as const)))(
     "'%s' is refused: %s",
     (text, fault) => {
-      expect(faultOfCron(text)).toContain(fault);
+      expect(cronProblem(text)).toContain(fault);
     },
   );
 
@@ -118,7 +124,7 @@ describe('a cron expression', () => {
     );
     const fields = fc.tuple(field, field, field, field, field).map((all) => all.join(' '));
     const property = fc.property(fields, (expression) => {
-      fc.pre(faultOfCron(expression) === undefined);
+      fc.pre(cronProblem(expression) === undefined);
       const { ticks, due } = nextOfBoth(expression);
       expect(due).toEqual(ticks);
     });

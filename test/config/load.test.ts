@@ -4,8 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { apiKeyOf, type Configuration, type Environment, loadConfiguration } from '../../src/config/load.js';
-import { parseDuration } from '../../src/config/duration.js';
-import { settingsSchema } from '../../src/config/schema.js';
+import { parseDuration, settingsSchema } from '../../src/config/schema.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { tempDir } from '../temp-dir.js';
 
@@ -96,7 +95,7 @@ describe('readership.yaml', () => {
       const message = await problemsIn(
         `baseUrl: https://a.example\nprojects:\n  - id: prj_1\n    name: ${name}\n`,
       );
-      expect(message).toContain(':4  projects[0].name: write some text on one line');
+      expect(message).toContain(':4  projects[0].name: write text on one line');
     },
   );
 
@@ -153,14 +152,49 @@ describe('readership.yaml', () => {
     },
   );
 
-  it('ignores trailing slashes in the base URL', async () => {
+  it.each(['http://platform.example.com', 'http://10.0.0.1', 'http://127.0.0.1.example.com', 'http://[::2]'])(
+    'refuses %s, which would send the key unencrypted, unless allowInsecure is set',
+    async (baseUrl) => {
+      const yaml = `\nbaseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]\n`;
+      expect(await problemsIn(yaml)).toMatch(
+        /yaml:2 {2}baseUrl: would send the API key unencrypted.*allowInsecure: true/,
+      );
+      await expect(load({ yaml: `${yaml}allowInsecure: true\n` })).resolves.toBeDefined();
+    },
+  );
+
+  it.each([
+    'http://localhost:8080',
+    'http://127.0.0.1',
+    'http://127.8.8.8:1',
+    'http://[::1]:1',
+    'https://a.example',
+  ])('takes %s, which stays on this machine or is encrypted', async (baseUrl) => {
+    await expect(load({ yaml: `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]\n` })).resolves.toBeDefined();
+  });
+
+  it.each(['s3://bucket/data', 'gs://bucket', 'file:///data', 'https://a.example/data'])(
+    'refuses %s as dataDir, with its line',
+    async (dataDir) => {
+      expect(await problemsIn(`${SMALLEST}dataDir: ${dataDir}\n`)).toMatch(
+        /yaml:3 {2}dataDir: not a directory of this machine/,
+      );
+    },
+  );
+
+  it('reads a .env that begins with a byte order mark', async () => {
+    const { environment } = await load({ dotEnv: '\ufeffREADERSHIP_API_KEY=adm_1\n' });
+    expect(environment['READERSHIP_API_KEY']).toBe('adm_1');
+  });
+
+  it('takes a base URL with slashes at its end for the one without', async () => {
     const { settings } = await load({ yaml: SMALLEST.replace('.com', '.com/api//') });
     expect(settings.baseUrl).toBe('https://platform.example.com/api');
   });
 
-  it('names each project once', async () => {
+  it('must not contain a project twice', async () => {
     expect(await problemsIn('baseUrl: https://a.example\nprojects: [{ id: a }, { id: a }]')).toContain(
-      'names a project id twice',
+      'contains a project id twice',
     );
   });
 
@@ -240,7 +274,21 @@ describe('a duration', () => {
     expect(parseDuration(text)).toBe(ms);
   });
 
-  it.each(['', '5', 's', '-5s', '1.5h', '2 days', '1h30m', '5S', '99999999s'])('cannot be %j', (text) => {
+  it.each([
+    '',
+    '5',
+    's',
+    '-5s',
+    '1.5h',
+    '2 days',
+    '1h30m',
+    '5S',
+    '99999999s',
+    '1e12s',
+    '9999999h',
+    '577h',
+    '3toString',
+  ])('is never %j', (text) => {
     expect(parseDuration(text)).toBeUndefined();
   });
 });

@@ -45,7 +45,7 @@ describe('the email configuration', () => {
   it.each([
     [
       'reports: { weekly: { to: [docs] } }',
-      /reports\.weekly\.to\[0\]: not a mail address: write one such as/,
+      /reports\.weekly\.to\[0\]: not an email address: write one such as/,
     ],
     ['mail: { from: nobody }', /mail\.from: not a sender/],
     ['mail: {}', /mail\.from: is missing/],

@@ -143,7 +143,7 @@ describe('the request limit of a key', () => {
     const settings = settingsFor({ projects, requestsPerHour: 3 });
     const split = () => settingsOfShard(settings, { index: 1, count: 4 });
     expect(split).toThrow(ConfigurationError);
-    expect(split).toThrow('history.requestsPerHour: 3 cannot be shared by the 4 shards');
+    expect(split).toThrow('history.requestsPerHour: 3 is too few for the 4 shards');
   });
 
   it('stays unlimited if it is unlimited', () => {
@@ -164,6 +164,6 @@ describe('the ping URL of a shard', () => {
     const settings = settingsFor({ projects: [{ id: 'prj_1' }], pingUrl: 'https://ping.example.com/abc' });
     const split = () => settingsOfShard(settings, { index: 2, count: 8 });
     expect(split).toThrow(ConfigurationError);
-    expect(split).toThrow('Write {shard} into it');
+    expect(split).toThrow('Put {shard} into it');
   });
 });

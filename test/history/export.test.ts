@@ -136,6 +136,29 @@ describe('days that have not settled', () => {
   });
 });
 
+describe('paths that UTF-8 cannot hold', () => {
+  it('stay as many as they are, also beside paths that spell their escapes', async () => {
+    const paths = ['/\ud800', '/\ud801', '/\udc00\ud800', '/\\\ud800', '/🦆', '/\ufffd', '/a\\b'];
+    const spelled = ['/\\ud800', '/\\u005cud800', '/\\u005c', '/\\u005cu005cud800', '/\\\\ud800'];
+    const all = [...paths, ...spelled];
+    const views = all.map((path, index) => ({ path, human: index, ai: 1, total: index + 1 }));
+    const total = (key: 'human' | 'ai' | 'total') => views.reduce((sum, row) => sum + row[key], 0);
+    const { baseUrl } = await serve((_, response) => {
+      const totals = { human: total('human'), ai: total('ai'), total: total('total') };
+      response.end(JSON.stringify({ totals, views, hasMore: false }));
+    });
+    const warehouse = await liveWarehouse();
+    const client = openClient(baseUrl);
+    const day = '2026-11-16';
+    expect((await exportFrom({ warehouse, client, from: day, to: day })).stopped).toBeUndefined();
+    const stored = await storedRows(warehouse, day);
+    expect(stored).toHaveLength(all.length);
+    expect(new Set(stored.map(({ path }) => path)).size).toBe(all.length);
+    const human = Object.fromEntries(stored.map((row) => [row.path, row.human]));
+    expect(human).toMatchObject({ '/\\ud800': 0, '/\\ud801': 1, '/🦆': 4, '/a\\b': 6, '/\\u005cud800': 7 });
+  });
+});
+
 describe('a day that is read again', () => {
   const DAY = '2026-11-16';
   const readTwice = async (first: Rows, second: Rows) => {

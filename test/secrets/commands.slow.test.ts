@@ -110,7 +110,7 @@ describe('what the search finds', () => {
   it('is a secret in every writing that it is looked for in', async () => {
     for (const secret of [KEY, PASSWORD, `/${PING_ID}`]) {
       expect(tracesIn(secret)).not.toEqual([]);
-      expect(tracesIn(Buffer.from(inEveryWriting(secret)).toString('base64'))).not.toEqual([]);
+      expect(tracesIn(inEveryWriting(secret))).not.toEqual([]);
     }
     const cwd = await markedWorkspace({ platform: { baseUrl: 'http://127.0.0.1:1', projectId: 'prj_1' } });
     expect(tracesIn(await readFile(join(cwd, '.env')))).not.toEqual([]);

@@ -1,21 +1,20 @@
 import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
 import fc from 'fast-check';
-import picocolors from 'picocolors';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../../src/sql/answer.js';
-import { formatAnswer, type TextFormat } from '../../src/sql/formats.js';
-import type { TableStyle } from '../../src/sql/table.js';
+import { type AnswerStyle, formatAnswer, type TextFormat } from '../../src/sql/formats.js';
+import { colorsOf } from '../../src/terminal/output.js';
 import { tries } from '../fuzz.js';
 
-const PLAIN: TableStyle = { colors: picocolors.createColors(false), width: 100, maxRows: 200 };
+const PLAIN: AnswerStyle = { colors: colorsOf(false), width: 100, maxRows: 200, isTerminal: false };
 
 let connection: DuckDBConnection;
 beforeAll(async () => {
   connection = await (await DuckDBInstance.create(':memory:')).connect();
 });
 
-async function written(sql: string, format: TextFormat, style: Partial<TableStyle> = {}): Promise<string> {
+async function written(sql: string, format: TextFormat, style: Partial<AnswerStyle> = {}): Promise<string> {
   const answer = await ask(connection, sql);
   if (answer === undefined) throw new Error('no statement');
   return text(formatAnswer(answer, format, { ...PLAIN, ...style }));
@@ -139,12 +138,30 @@ describe('an answer, whatever is in its cells', () => {
   });
 });
 
+describe('an answer on a terminal', () => {
+  it.each(['table', 'csv', 'json', 'ndjson', 'markdown'] as const)(
+    'as %s shows every unsafe character escaped, in names of columns too',
+    async (format) => {
+      const unsafe = String.raw`chr(27) || ']0;t' || chr(7) || chr(155) || chr(127) || chr(8238) || chr(8294)`;
+      const shown = await written(`SELECT ${unsafe} AS "\u009d\u202e"`, format, { isTerminal: true });
+      expect(shown).not.toMatch(STEERING);
+      for (const escape of ['001b', '0007', '009b', '007f', '202e', '2066', '009d'])
+        expect(shown.toLowerCase()).toContain(`\\u${escape}`);
+    },
+  );
+
+  it('as JSON still reads back as it was stored', async () => {
+    const shown = await written("SELECT 'a\u202e\u009b\t' AS path", 'json', { isTerminal: true });
+    expect(JSON.parse(shown)).toEqual([{ path: 'a\u202e\u009b\t' }]);
+  });
+});
+
 describe('a table for people', () => {
   it('shows the first rows and counts the others, and numbers without long tails', async () => {
     const table = await written('SELECT range AS number, range / 3 AS third FROM range(1200)', 'table', {
       maxRows: 2,
     });
-    expect(table).toContain('0.3333 │');
+    expect(table).toMatch(/^ {5}1 {2}0\.3333$/m);
     expect(table).toMatch(/1,200 rows, the first 2 shown\n$/);
     expect(await written('SELECT 1 AS one', 'table')).toMatch(/1 row\n$/);
   });
@@ -155,7 +172,7 @@ describe('a table for people', () => {
     ['18931.43', '18931.4'],
     ['-1234567.89', '-1234567.9'],
   ])('shows %s as %s: no digit before the point is lost', async (sql, text) => {
-    expect(await written(`SELECT ${sql}::DOUBLE AS value`, 'table')).toContain(` ${text} `);
+    expect(await written(`SELECT ${sql}::DOUBLE AS value`, 'table')).toMatch(new RegExp(`^ *${text}$`, 'm'));
   });
 
   it('takes what is too wide from texts before it takes from dates and numbers', async () => {

@@ -1,14 +1,16 @@
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../../src/sql/answer.js';
 import { runPrompt } from '../../src/sql/prompt.js';
 import { tries } from '../fuzz.js';
-import { tempDir } from '../temp-dir.js';
+
+let connection: DuckDBConnection;
+beforeAll(async () => {
+  connection = await (await DuckDBInstance.create(':memory:')).connect();
+});
 
 interface Session {
   /** What was asked, in order. */
@@ -19,16 +21,14 @@ interface Session {
 /** What a prompt does with what is typed, or comes piece by piece, until its end. */
 async function typed(
   pieces: readonly (string | Uint8Array)[],
-  {
-    historyFile = '/nowhere/history',
-    answer = () => Promise.resolve(),
-  }: Partial<Parameters<typeof runPrompt>[0]> = {},
+  answer: (sql: string) => Promise<void> = () => Promise.resolve(),
 ): Promise<Session> {
   const [input, output] = [new PassThrough(), new PassThrough()];
   const asked: string[] = [];
   const shown = text(output);
   const ended = runPrompt({
-    ...{ input, output, historyFile, interrupt: () => undefined },
+    ...{ input, output, connection },
+    onError: (message) => output.write(`${message}\n`),
     answer: (sql) => {
       asked.push(sql);
       return answer(sql);
@@ -76,31 +76,16 @@ describe('the prompt', () => {
     expect(shown.split('End a statement with a semicolon')).toHaveLength(3);
   });
 
-  it('shows a fault, and goes on', async () => {
+  it('shows an error, and continues', async () => {
     const answer = (sql: string) =>
       sql.includes('1') ? Promise.reject(new Error('no such table')) : Promise.resolve();
-    const { asked, shown } = await typed(['SELECT 1;\nSELECT 2;\n'], { answer });
+    const { asked, shown } = await typed(['SELECT 1;\nSELECT 2;\n'], answer);
     expect(asked).toHaveLength(2);
     expect(shown).toContain('no such table\n');
-  });
-
-  it('remembers each statement as a line that says the same, newest first', async () => {
-    const historyFile = join(await tempDir(), '.sql_history');
-    await typed(['SELECT\n  1;\nSELECT 1 -- one\n, 2;\n'], { historyFile });
-    await typed(['SELECT 3;\n'], { historyFile });
-    expect(await readFile(historyFile, 'utf8')).toBe('SELECT 1;\nSELECT 3;\n');
-    // The arrow up of a terminal, as readline hands it on.
-    const { asked } = await typed(['SELECT 4;\n'], { historyFile });
-    expect(asked).toEqual(['SELECT 4;']);
   });
 });
 
 describe('whatever is typed', () => {
-  let connection: DuckDBConnection;
-  beforeAll(async () => {
-    connection = await (await DuckDBInstance.create(':memory:')).connect();
-  });
-
   const value = fc.oneof(
     fc.constantFrom("'a;b'", "'it''s;\n'", "E'\\';\n--'", '$$;\n$$', '$x$ /* ; $$ $x$', '1', '1.5'),
     fc
@@ -142,7 +127,7 @@ describe('whatever is typed', () => {
     const bytes = fc.oneof(fc.uint8Array({ maxLength: 200 }), fc.string({ unit: 'binary', maxLength: 200 }));
     const pieces = fc.array(fc.oneof(bytes, fc.constantFrom(';\n', 'SELECT 1;\n')), { maxLength: 8 });
     const property = fc.asyncProperty(pieces, async (pieces) => {
-      expect((await typed(pieces, { answer })).shown).toContain('sql> ');
+      expect((await typed(pieces, answer)).shown).toContain('sql> ');
     });
     await fc.assert(property, tries(300));
   });

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { wrapped } from '../../src/terminal/wrapped.js';
+import { wrapped } from '../../src/terminal/output.js';
 
 describe('lines for people on a narrow terminal', () => {
   it('are broken between words, under where their text began', () => {

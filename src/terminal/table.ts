@@ -1,0 +1,66 @@
+import stringWidth from 'string-width';
+
+/** A column of a table for people. */
+export interface Column {
+  readonly head: string;
+  readonly align: 'left' | 'right';
+  /** Narrowed before the others when the table is wider than the terminal; its cells are cut in the middle. */
+  readonly shrinks?: boolean;
+}
+
+const GAP = '  ';
+const NARROWEST = 8;
+
+/** Rows as aligned lines, the heads first, no wider than `width` where cells can be cut. */
+export function alignedLines(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): string[] {
+  const table = [columns.map(({ head }) => head), ...rows];
+  const wanted = columns.map((_, index) =>
+    table.reduce((widest, row) => Math.max(widest, stringWidth(row[index] ?? '')), 0),
+  );
+  const widths = fitted(columns, wanted, width - GAP.length * (columns.length - 1));
+  return table.map((row) =>
+    columns
+      .map(({ align }, index) => aligned(row[index] ?? '', widths[index] ?? 0, align))
+      .join(GAP)
+      .trimEnd(),
+  );
+}
+
+/** Takes from the widest column until all fit: from those that shrink first, then from any. */
+function fitted(columns: readonly Column[], wanted: readonly number[], room: number): number[] {
+  const widths = wanted.map((width) => Math.min(width, Math.max(room, NARROWEST)));
+  const any = columns.map((_, index) => index);
+  for (const candidates of [any.filter((index) => columns[index]?.shrinks), any])
+    while (widths.reduce((sum, width) => sum + width, 0) > room) {
+      const widest = Math.max(...candidates.map((index) => widths[index] ?? 0));
+      if (widest <= NARROWEST) break;
+      widths[candidates.find((index) => widths[index] === widest) ?? 0] = widest - 1;
+    }
+  return widths;
+}
+
+function aligned(text: string, width: number, align: Column['align']): string {
+  const shown = cut(text, width);
+  const space = ' '.repeat(Math.max(0, width - stringWidth(shown)));
+  return align === 'left' ? shown + space : space + shown;
+}
+
+/** The beginning and the end of a text: the end of a path tells more than its middle. */
+function cut(text: string, width: number): string {
+  if (stringWidth(text) <= width) return text;
+  const characters = Array.from(text);
+  const tail = startOf(characters.toReversed(), Math.floor((width - 1) / 2)).toReversed();
+  const head = startOf(characters, width - 1 - stringWidth(tail.join('')));
+  return `${head.join('')}…${tail.join('')}`;
+}
+
+/** As many characters as fit into some columns of the terminal; wide ones take two. */
+function startOf(characters: readonly string[], width: number): string[] {
+  let room = width;
+  const end = characters.findIndex((character) => (room -= stringWidth(character)) < 0);
+  return characters.slice(0, end);
+}

@@ -1,0 +1,81 @@
+import { PassThrough } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { alignedLines } from '../../src/terminal/table.js';
+import { openLog } from '../../src/terminal/log.js';
+import { Output } from '../../src/terminal/output.js';
+
+const HOSTILE = '/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\r\t/end';
+const ESCAPED = String.raw`/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\u000d\u0009/end`;
+
+/** What one of the streams got: both are terminals, or pipes. */
+function written(isTTY: boolean, work: (output: Output) => void): { out: string; err: string } {
+  const [out, err] = [new PassThrough(), new PassThrough()].map((stream) =>
+    Object.assign(stream, { isTTY, columns: 400 }),
+  );
+  if (out === undefined || err === undefined) throw new Error('two streams');
+  work(new Output(out, err, true));
+  return { out: String(out.read() ?? ''), err: String(err.read() ?? '') };
+}
+
+const everyWay = (output: Output) => {
+  output.data(HOSTILE);
+  output.words(HOSTILE);
+  output.write(`${HOSTILE}\n`);
+  output.note(HOSTILE);
+};
+
+describe('text of strangers', () => {
+  it('is shown escaped on a terminal, whichever way it is written', () => {
+    const { out, err } = written(true, everyWay);
+    expect(out).toBe(`${ESCAPED}\n`.repeat(3));
+    expect(err).toContain(`${ESCAPED}\n`);
+    expect(err).not.toContain('\u001b[31m');
+  });
+
+  it('is data as it is in a pipe', () => {
+    const { out, err } = written(false, everyWay);
+    expect(out).toBe(`${HOSTILE}\n`.repeat(3));
+    expect(err).toBe(`${HOSTILE}\n`);
+  });
+
+  it('is colored by us alone: our colors survive, theirs are shown', () => {
+    const { out } = written(true, (output) => {
+      output.data(output.colors.red(HOSTILE));
+    });
+    expect(out).toBe(`\u001b[31m${ESCAPED}\u001b[39m\n`);
+  });
+
+  it('is shown escaped in what is drawn over, and in the log', () => {
+    const { out, err } = written(true, (output) => {
+      output.live(HOSTILE);
+      openLog(output).warn({ path: HOSTILE }, HOSTILE);
+    });
+    expect(err).toContain(ESCAPED);
+    expect(out).toContain(ESCAPED);
+    /* eslint-disable no-control-regex */
+    expect(out.replaceAll(/\u001b\[\d+m/g, '')).not.toMatch(
+      /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/,
+    );
+    expect(out).toMatch(/WARN/);
+  });
+});
+
+describe('a table', () => {
+  it('is aligned by the columns that characters take, and cut between them', () => {
+    const columns = [
+      { head: 'path', align: 'left', shrinks: true },
+      { head: 'views', align: 'right' },
+    ] as const;
+    expect(
+      alignedLines(
+        columns,
+        [
+          ['/日本', '7'],
+          ['/a', '12'],
+        ],
+        80,
+      ),
+    ).toEqual(['path   views', '/日本      7', '/a        12']);
+    expect(alignedLines(columns, [['/日本日本日本日本日本', '7']], 17)[1]).toBe('/日本…日本      7');
+  });
+});
