@@ -3,7 +3,7 @@ import { ConfigurationError } from '../errors.js';
 import { type MailAddress, parseMailAddress } from '../mail-address.js';
 import type { Delivery } from '../mail/delivery.js';
 import { DeliveryError } from '../mail/delivery-error.js';
-import { readDeliveries, settleInterruptedDeliveries } from '../mail/ledger.js';
+import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext, StepResult } from '../schedule/context.js';
 import { StepRunner } from '../schedule/step-runner.js';
 import { mailReport, recipientsOf, renderFor } from '../schedule/mailing.js';
@@ -75,8 +75,7 @@ async function send(
   { period, force }: SendOptions,
   output: Output,
 ): Promise<StepResult<ShownDelivery[]>> {
-  const { projects, warehouse, now } = context;
-  const interrupted = await settleInterruptedDeliveries(warehouse, now());
+  const { projects, warehouse } = context;
   const detail: ShownDelivery[] = [];
   const attempted: Delivery[] = [];
   const renderOne = (project: ProjectSettings) => renderFor(context, warehouse, project, { name, period });
@@ -96,7 +95,7 @@ async function send(
   }
   const undelivered = attempted.filter(({ state }) => state !== 'sent');
   const summary = `${attempted.length - undelivered.length} mails sent, ${undelivered.length} not known to be`;
-  const changed = attempted.length + interrupted.length > 0;
+  const changed = attempted.length > 0;
   const result = { detail, summary, changed };
   return undelivered.length === 0 ? result : { ...result, fault: new DeliveryError(undelivered) };
 }

@@ -15,10 +15,11 @@ import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './opt
 import { writeMail } from './report-mail.js';
 import { onlyProject, writeOutput } from './report-output.js';
 import { sendReport, type SendOptions } from './report-send.js';
+import { settleDelivery, type SettleOptions } from './report-settle.js';
 import type { Act, Runtime } from './runtime.js';
 import { readWorkspace } from './workspace.js';
 
-interface ReportOptions extends SendOptions {
+interface ReportOptions extends SendOptions, SettleOptions {
   readonly open?: boolean;
   readonly send?: boolean;
   readonly format: Format | 'eml';
@@ -48,6 +49,11 @@ export function declareReport(program: Command, act: Act): void {
     .option('--output <file>', 'write it to this file, whatever the format')
     .option('--send', 'mail it now to the configured recipients who have not had it')
     .option('--force', 'with --send: also to those who had it, or may have')
+    .option(
+      '--delivered <address>',
+      'an email of unknown outcome arrived at this address: never send it again',
+    )
+    .option('--not-delivered <address>', 'it did not arrive: send it again when it is next due')
     .option('--to <address>', 'with --send or --format eml: only this one of the configured recipients')
     .addHelpText(
       'after',
@@ -60,6 +66,7 @@ Examples:
   readership report weekly --output weekly.html
   readership report weekly --format eml --output weekly.eml
   readership report weekly --send
+  readership report weekly --period 2026-W46 --delivered docs@example.com
 ${ENVIRONMENT_HELP}`,
     )
     .action((name: string | undefined, options: ReportOptions) =>
@@ -69,7 +76,8 @@ ${ENVIRONMENT_HELP}`,
 
 function report(name: string | undefined, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
   if (name === undefined) return list(options, runtime);
-  const { send, force, to, output, format } = options;
+  const { send, force, to, output, format, delivered, notDelivered } = options;
+  if (delivered !== undefined || notDelivered !== undefined) return settleDelivery(name, options, runtime);
   if (send === true && output !== undefined)
     throw new ConfigurationError('--output does not go with --send: nothing is written to a file.');
   if (send === true) return sendReport(name, options, runtime);

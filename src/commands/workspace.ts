@@ -79,6 +79,8 @@ async function readConfiguration(
   output.hide(variablesOfOurs(await readEnvironment(config, workingDirectory, environment)));
   const configuration = await loadConfiguration(config, workingDirectory, environment);
   refuseSecretsInSettings(configuration);
+  if (configuration.settings.improve.askWhenNoChange !== undefined)
+    output.note('improve.askWhenNoChange does nothing any more: remove it from the configuration.');
   return configuration;
 }
 

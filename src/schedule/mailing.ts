@@ -50,12 +50,12 @@ export function composeMails(
 
 /** Mails a rendered report to those of the recipients who may have it; the deliveries attempted. */
 export async function mailReport(
-  { settings, warehouse, transport, now, signal }: StepContext,
+  { settings, warehouse, journal, transport, now, signal }: StepContext,
   project: ProjectSettings,
   rendered: RenderedReport,
   to: { readonly recipients: readonly MailAddress[]; readonly admission: DeliveryAdmission },
 ): Promise<Delivery[]> {
   const messages = await composeMails(settings, project, rendered, to.recipients, now());
-  const task = { warehouse, now, signal, transport: transport(), admission: to.admission };
+  const task = { warehouse, journal, now, signal, transport: transport(), admission: to.admission };
   return deliver(task, messages);
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { deliver } from '../../src/mail/deliver.js';
 import type { DeliveryAdmission, Delivery } from '../../src/mail/delivery.js';
-import { readDeliveries, settleInterruptedDeliveries } from '../../src/mail/ledger.js';
+import { readDeliveries, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { outboxTransport, smtpTransport, type Transport } from '../../src/mail/transport.js';
 import { letter } from './letters.js';
 import { type Behaviour, type MailServer, startMailServer } from './mail-server.js';
@@ -37,7 +37,7 @@ async function send(
 ): Promise<Delivery[]> {
   return deliver(
     {
-      warehouse: test.warehouse,
+      ...{ warehouse: test.warehouse, journal: test.journal },
       transport: transport ?? smtpTransport(`smtp://127.0.0.1:${server.port}`, TIMEOUTS),
       admission,
       now: () => now,
@@ -151,7 +151,7 @@ describe('a mail handed to a mail server', () => {
     expect(await readDeliveries(test.warehouse)).toMatchObject([recorded]);
     const warehouse = await test.reopen();
     expect(await send(['docs@example.com'], { admission: 'force' })).toEqual([]);
-    const found = await settleInterruptedDeliveries(warehouse, hoursLater(1));
+    const { deliveries: found } = await reconcileDeliveries(test, hoursLater(1));
     expect(found).toMatchObject([{ state: 'unknown', settled_at: hoursLater(1) }]);
     expect(await readDeliveries(warehouse)).toEqual(found);
     expect(await send(['docs@example.com'])).toEqual([]);
@@ -260,11 +260,11 @@ describe('an interruption', () => {
     };
     const transport = smtpTransport(`smtp://127.0.0.1:${server.port}`, TIMEOUTS);
     const task = { transport, admission: 'due' as const, now: () => MONDAY, signal: interruption.signal };
-    const [first] = await deliver({ ...task, warehouse: test.warehouse }, [await letter('a@example.com')]);
+    const { warehouse, journal } = test;
+    const ledgers = { warehouse, journal };
+    const [first] = await deliver({ ...task, ...ledgers }, [await letter('a@example.com')]);
     expect(first?.state).toBe('sent');
-    expect(await deliver({ ...task, warehouse: test.warehouse }, [await letter('b@example.com')])).toEqual(
-      [],
-    );
+    expect(await deliver({ ...task, ...ledgers }, [await letter('b@example.com')])).toEqual([]);
     expect(await readDeliveries(test.warehouse)).toHaveLength(1);
   });
 });

@@ -2,7 +2,6 @@ import { MAILED_REPORTS, type ProjectSettings } from '../../config/schema.js';
 import type { Delivery } from '../../mail/delivery.js';
 import { DeliveryError } from '../../mail/delivery-error.js';
 import type { Due } from '../../mail/due.js';
-import { settleInterruptedDeliveries } from '../../mail/ledger.js';
 import { NothingLoadedError } from '../../reports/nothing-loaded-error.js';
 import { writeIndex } from '../../reports/index-page.js';
 import { writePage } from '../../reports/write.js';
@@ -29,16 +28,16 @@ export interface HeldReport {
 export interface Reported {
   readonly pages: readonly RenderedPage[];
   readonly held: readonly HeldReport[];
-  /** Attempted now, or found half sent by a process that was killed. */
+  /** Attempted now, or found to be of unknown outcome when the database was opened. */
   readonly deliveries: readonly Delivery[];
 }
 
 /** Renders the weekly page of every project for the last week that has ended, and mails every report that is due. */
 export async function reportStep(context: StepContext): Promise<StepResult<Reported>> {
-  const { settings, projects, warehouse, workspaceDir, reportsDir, now, signal } = context;
+  const { settings, projects, warehouse, workspaceDir, reportsDir, signal } = context;
   const pages: RenderedPage[] = [];
   const held: HeldReport[] = [];
-  const deliveries = await settleInterruptedDeliveries(warehouse, now());
+  const deliveries = [...context.unknownDeliveries];
   const faults: unknown[] = [];
   const attempt = (work: () => Promise<unknown>) => keepingFaults(faults, signal, work);
   for (const project of projects) {
