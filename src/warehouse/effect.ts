@@ -155,7 +155,7 @@ export function settle(
   });
   if (stored === undefined || stored.fate === 'unsent') return byJournal();
   const ended = stored.fate === 'sending' ? 'unknown' : stored.fate;
-  if (journal === undefined || !journal.attempts.has(stored.attempt))
+  if (!journal?.attempts.has(stored.attempt))
     return { knows: 'database', ...(ended === stored.fate ? {} : { store: ended }), write: ended };
   const isOpen = journal.last.event === 'sending' || journal.last.event === 'unknown';
   const knowsMore = ended === 'sent' || (isOpen && ended === 'refused');
