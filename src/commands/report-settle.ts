@@ -50,7 +50,7 @@ function ambiguous(name: string, unknown: readonly Delivery[], all: readonly Del
     deliveries
       .map(
         ({ period, project, recipient, state }) =>
-          `\n  ${plainLine(`--period '${period}' --project ${project}: ${recipient}, ${state}`)}`,
+          `\n  ${plainLine(`--period '${period}'${project === '-' ? '' : ` --project ${project}`}: ${recipient}, ${state}`)}`,
       )
       .join('');
   if (unknown.length > 0)

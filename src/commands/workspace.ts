@@ -6,7 +6,7 @@ import { type ProjectSettings, type Settings, settingsSchema } from '../config/s
 import { formatShard, type Shard, shardOf, settingsOfShard } from '../config/shard.js';
 import { ConfigurationError } from '../errors.js';
 import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';
-import { outboxTransport, smtpTransport, type Transport } from '../mail/transport.js';
+import { outboxTransport, smtpTransport, type MailTransport } from '../mail/transport.js';
 import { SANDBOX, startSandbox } from '../sandbox/index.js';
 import { refuseOtherSplit } from './other-split.js';
 import type { Runtime } from './runtime.js';
@@ -134,7 +134,7 @@ export async function connect(
 }
 
 /** The mail server that the environment names; without one, or in the sandbox, the outbox. */
-export function transportOf({ configuration, outboxDir }: Workspace): Transport {
+export function transportOf({ configuration, outboxDir }: Workspace): MailTransport {
   const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
   return url === '' ? outboxTransport(outboxDir) : smtpTransport(url);
 }

@@ -3,13 +3,13 @@ import { withGrace } from '../grace.js';
 import type { DeliveryAdmission, Delivery } from './delivery.js';
 import { claim, type Ledgers, record } from './ledger.js';
 import type { Message } from './message.js';
-import type { Transport } from './transport.js';
+import type { MailTransport } from './transport.js';
 
 /** So that one slow server does not hold up the other recipients, and none is stormed. */
 const MAX_AT_ONCE = 4;
 
 export interface DeliveryTask extends Ledgers {
-  readonly transport: Transport;
+  readonly transport: MailTransport;
   readonly admission: DeliveryAdmission;
   readonly now: () => Date;
   readonly signal: AbortSignal;

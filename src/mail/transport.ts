@@ -9,7 +9,7 @@ import { DEFAULT_TIMEOUTS, speakSmtp, type SmtpFailure, type SmtpStage, trySmtp 
 import { parseSmtpUrl, type SmtpServer } from './smtp-server.js';
 
 /** Where mails go. `send` never throws: whatever happens is an outcome. */
-export interface Transport {
+export interface MailTransport {
   readonly via: Delivery['via'];
   readonly send: (message: Message, departure: Departure, interruption: AbortSignal) => Promise<Outcome>;
 }
@@ -25,13 +25,13 @@ const DOING: Readonly<Record<SmtpStage, string>> = {
 };
 
 /** Mails as `.eml` files in a folder. */
-export const outboxTransport = (directory: string): Transport => ({
+export const outboxTransport = (directory: string): MailTransport => ({
   via: 'outbox',
   send: (message) => putIntoOutbox(directory, message),
 });
 
 /** Mails to the server that the URL names. Throws a `ConfigurationError` when it names none. */
-export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): Transport {
+export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTransport {
   const server = parseSmtpUrl(url);
   const redact = redactor(secretsOf(server));
   return {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { deliver } from '../../src/mail/deliver.js';
 import type { DeliveryAdmission, Delivery } from '../../src/mail/delivery.js';
 import { readDeliveries, reconcileDeliveries } from '../../src/mail/ledger.js';
-import { outboxTransport, smtpTransport, type Transport } from '../../src/mail/transport.js';
+import { outboxTransport, smtpTransport, type MailTransport } from '../../src/mail/transport.js';
 import { letter } from './letters.js';
 import { type Behaviour, type MailServer, startMailServer } from './mail-server.js';
 import { testWarehouse, type TestWarehouse } from './warehouse.js';
@@ -28,7 +28,7 @@ afterEach(async () => {
 interface Sending {
   readonly now?: Date;
   readonly admission?: DeliveryAdmission;
-  readonly transport?: Transport;
+  readonly transport?: MailTransport;
 }
 
 async function send(
@@ -145,7 +145,7 @@ describe('a mail handed to a mail server', () => {
 
   it('is recorded as being sent before it leaves, so that a crash leaves it unknown', async () => {
     const crash = new Error('the process was killed');
-    const transport: Transport = { via: 'smtp', send: () => Promise.reject(crash) };
+    const transport: MailTransport = { via: 'smtp', send: () => Promise.reject(crash) };
     await expect(send(['docs@example.com'], { transport })).rejects.toBe(crash);
     const recorded = { state: 'sending', attempts: 1, settled_at: null };
     expect(await readDeliveries(test.warehouse)).toMatchObject([recorded]);
