@@ -19,9 +19,10 @@ const journal = await EffectsJournal.open(dirname(file));
 const dieAt = (name: string) => {
   if (name === point) process.kill(process.pid, 'SIGKILL');
 };
-const { depart, append } = EffectsJournal.prototype;
+const depart = journal.depart.bind(journal);
+const append = journal.append.bind(journal);
 journal.depart = (intent, at, begin) =>
-  depart.call(journal, intent, at, async () => {
+  depart(intent, at, async () => {
     dieAt('journaled');
     await begin();
     dieAt('begun');
@@ -29,7 +30,7 @@ journal.depart = (intent, at, begin) =>
 journal.append = async (entries) => {
   const isOutcome = entries.some(({ event }) => event !== 'sending');
   if (isOutcome) dieAt('answered');
-  await append.call(journal, entries);
+  await append(entries);
   if (isOutcome) dieAt('outcome journaled');
 };
 
