@@ -1,14 +1,18 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach } from 'vitest';
+import { EffectsJournal } from '../src/warehouse/effects.js';
 import { openWarehouse } from '../src/warehouse/open.js';
 import type { Warehouse } from '../src/warehouse/warehouse.js';
 import { tempDir } from './temp-dir.js';
 
 const open = new Set<Warehouse>();
+const journals = new Set<EffectsJournal>();
 afterEach(async () => {
   const left = [...open];
   open.clear();
   await Promise.all(left.map((warehouse) => warehouse.close()));
+  await Promise.all([...journals].map((journal) => journal.close()));
+  journals.clear();
 });
 
 /** The live database at `path`, a new one by default; closed after the test. */
@@ -20,6 +24,13 @@ export async function liveWarehouse(path?: string): Promise<Warehouse> {
   });
   open.add(warehouse);
   return warehouse;
+}
+
+/** The effects journal beside it; closed after the test. */
+export async function journalOf({ path }: Warehouse): Promise<EffectsJournal> {
+  const journal = await EffectsJournal.open(dirname(path));
+  journals.add(journal);
+  return journal;
 }
 
 /** Closes it before the test is over. */

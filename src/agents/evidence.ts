@@ -18,3 +18,9 @@ export const evidenceColumns = {
 };
 export const evidenceRow = z.object(evidenceColumns);
 export type Evidence = z.infer<typeof evidenceRow>;
+
+/** Of a job whose evidence was not kept. */
+export const NO_EVIDENCE: Evidence = {
+  ...{ weekly_human: 0, weekly_ai: 0, human_rank: 0, ai_rank: 0 },
+  ...{ ai_per_human: null, trend: null, weeks: [] },
+};

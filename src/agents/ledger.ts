@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { AgentJob } from '../api/schema.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
@@ -14,7 +15,17 @@ const PLAN_JOB = statement('plan-job');
 const UPDATE_JOB = statement('update-job');
 const MARK_MERGED = statement('mark-merged');
 
-const jobRow = z.object({
+/**
+ * What names a job or a message wherever its number does not: in the effects journal, in the prompt, in the pull
+ * request. It is made from what never changes, so every copy of the database agrees on it.
+ */
+export const referenceOf = (...parts: readonly (string | Date)[]): string =>
+  createHash('sha256')
+    .update(parts.map((part) => (part instanceof Date ? part.getTime() : part)).join('\n'))
+    .digest('hex')
+    .slice(0, 12);
+
+const jobColumns = z.object({
   id: z.int(),
   project: z.string(),
   path: z.string(),
@@ -33,6 +44,10 @@ const jobRow = z.object({
   merged_on: dayColumn.nullable(),
   ...evidenceColumns,
 });
+const jobRow = jobColumns.transform((row) => ({
+  ...row,
+  reference: referenceOf(row.project, row.path, row.planned_at),
+}));
 /** A job as the ledger has it. `id` is its number here, `remote_id` its name on the platform. */
 export type Job = z.infer<typeof jobRow>;
 
@@ -40,19 +55,30 @@ export type Job = z.infer<typeof jobRow>;
 export const readJobs = (reader: Reader, project: string): Promise<Job[]> =>
   reader.query(JOBS_OF_PROJECT, jobRow, { project });
 
+/** A job before it has a number. */
+export interface PlannedJob {
+  readonly project: string;
+  readonly page: FlaggedPage;
+  readonly prompt: string;
+  readonly now: Date;
+}
+
 /** Records the intent to create a job for a page; nothing is sent. */
-export function planJob(
-  warehouse: Warehouse,
-  plan: { readonly project: string; readonly page: FlaggedPage; readonly prompt: string; readonly now: Date },
-): Promise<void> {
-  const { project, page, prompt, now } = plan;
-  return warehouse.transaction(async (transaction) => {
-    const { path, reason, evidence } = page;
-    const values = { project, now, prompt, path, reason, ...evidence, weeks: JSON.stringify(evidence.weeks) };
-    const [row] = await transaction.query(PLAN_JOB, z.object({ id: z.int() }), values);
-    if (row === undefined) throw new Error('the job was not stored');
-    await recordTransition(transaction, { job: row.id, now, from: null, to: 'planned', cause: 'flagged' });
-  });
+export const planJob = (warehouse: Warehouse, plan: PlannedJob): Promise<number> =>
+  warehouse.transaction((transaction) => planJobWithin(transaction, plan, 'flagged'));
+
+/** As `planJob`, in a transaction that does more. Returns the number of the job. */
+export async function planJobWithin(
+  transaction: Transaction,
+  { project, page, prompt, now }: PlannedJob,
+  cause: string,
+): Promise<number> {
+  const { path, reason, evidence } = page;
+  const values = { project, now, prompt, path, reason, ...evidence, weeks: JSON.stringify(evidence.weeks) };
+  const [row] = await transaction.query(PLAN_JOB, z.object({ id: z.int() }), values);
+  if (row === undefined) throw new Error('the job was not stored');
+  await recordTransition(transaction, { job: row.id, now, from: null, to: 'planned', cause });
+  return row.id;
 }
 
 /** What happened to a job, and what the platform told of it. */
@@ -75,18 +101,22 @@ export const changeJob = (warehouse: Warehouse, job: Job, change: JobChange): Pr
 export async function changeJobWithin(transaction: Transaction, job: Job, change: JobChange): Promise<Job> {
   const changed = applyChange(job, change);
   const { remote, now, cause } = change;
-  await transaction.execute(UPDATE_JOB, {
-    ...{ id: changed.id, state: changed.state, submitted_at: changed.submitted_at, polls: changed.polls },
-    ...{ remote_id: changed.remote_id, remote_status: changed.remote_status, pr_link: changed.pr_link },
-    ...{ next_poll_at: changed.next_poll_at, ended_at: changed.ended_at, note: changed.note },
-    model: remote?.model ?? null,
-    repository: remote?.source?.repository ?? null,
-    ref: remote?.source?.ref ?? null,
-  });
+  await storeJob(transaction, changed, remote);
   if (changed.state !== job.state)
     await recordTransition(transaction, { job: job.id, now, from: job.state, to: changed.state, cause });
   return changed;
 }
+
+/** Stores what can change of a job, whatever its state was before. */
+export const storeJob = (transaction: Transaction, job: Job, remote?: AgentJob): Promise<void> =>
+  transaction.execute(UPDATE_JOB, {
+    ...{ id: job.id, state: job.state, submitted_at: job.submitted_at, polls: job.polls },
+    ...{ remote_id: job.remote_id, remote_status: job.remote_status, pr_link: job.pr_link },
+    ...{ next_poll_at: job.next_poll_at, ended_at: job.ended_at, note: job.note },
+    model: remote?.model ?? null,
+    repository: remote?.source?.repository ?? null,
+    ref: remote?.source?.ref ?? null,
+  });
 
 /** Records the day on which a job's pull request was merged: from then on its effect is counted. */
 export const markMerged = (warehouse: Warehouse, job: Job, mergedOn: Day): Promise<void> =>

@@ -11,40 +11,42 @@ export interface PromptRules {
   readonly maxPromptLength: number;
 }
 
-/** The exact text sent to the agent for a page: see `compose`. */
-export const composePrompt = (
-  page: { readonly path: string; readonly reason: string },
-  rules: PromptRules,
-): string => compose('improve', page.path, { reason: page.reason }, rules);
+/** The page that a prompt is about, and the reference of its job. */
+export interface PromptPage {
+  readonly project: string;
+  readonly path: string;
+  readonly reason: string;
+  readonly reference: string;
+}
 
-/** The exact text that asks why a job ended without a change: see `compose`. */
-export const composeQuestion = (job: { readonly path: string }, rules: PromptRules): string =>
-  compose('ask-why', job.path, {}, rules);
+/** Stands for the reference of a job that is not planned yet. */
+export const REFERENCE_TO_COME = '(given when the job is planned)';
 
 /**
- * Fills a prompt template. Templates never see a raw path: `{{path}}` is quoted already, so that one of a workspace
- * cannot forget it. Throws a `ConfigurationError` when the template is at fault or the text is too long.
+ * The exact text sent to the agent for a page. Templates never see a raw path: `{{path}}` is quoted already, so that
+ * one of a workspace cannot forget it. The reference is added after it for the same reason. Throws a
+ * `ConfigurationError` when the template cannot be used or the text is too long.
  */
-function compose(
-  name: string,
-  path: string,
-  values: Readonly<Record<string, string>>,
+export function composePrompt(
+  { project, path, reason, reference }: PromptPage,
   { workspaceDir, maxPromptLength }: PromptRules,
 ): string {
-  const file = templateFile(name, workspaceDir);
-  const prompt = fill(file, { ...values, path: quotedPath(path) });
+  const file = templateFile('improve', workspaceDir);
+  const values = { path: quoted(path), project: quoted(project), reason, reference };
+  const ending = fill(templateFile('reference', undefined), values);
+  const prompt = `${fill(file, values).trimEnd()}\n\n${ending}`;
   if (prompt.length > maxPromptLength)
     throw new ConfigurationError(
-      `The prompt for ${path} has ${prompt.length} characters, more than improve.maxPromptLength (${maxPromptLength}). Shorten ${file}, or raise the bound.`,
+      `The prompt for ${path} has ${prompt.length} characters, more than improve.maxPromptLength (${maxPromptLength}). Shorten ${file}, or raise the limit.`,
     );
   return prompt;
 }
 
 /**
- * A path as a JSON string of printable ASCII: it cannot end its quotes, nor its line, nor turn the direction of the
+ * A text as a JSON string of printable ASCII: it cannot end its quotes, nor its line, nor turn the direction of the
  * text, whatever is in it.
  */
-export const quotedPath = (path: string): string =>
+export const quoted = (path: string): string =>
   JSON.stringify(path).replaceAll(
     /[^ -~]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

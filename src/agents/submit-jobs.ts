@@ -1,5 +1,5 @@
 import { addMilliseconds } from 'date-fns';
-import type { Warehouse } from '../warehouse/warehouse.js';
+import { jobIntent } from './journal.js';
 import { changeJob, type Job, readJobs } from './ledger.js';
 import { type Intent, submitAll, type SubmitOutcome, type SubmitTask } from './submit.js';
 
@@ -13,13 +13,14 @@ export async function submitJobs(task: SubmitTask): Promise<SubmitOutcome> {
   );
 }
 
-function creationOf({ warehouse, client, pollDelayMs }: SubmitTask, planned: Job): Intent {
+function creationOf({ warehouse, journal, client, pollDelayMs }: SubmitTask, planned: Job): Intent {
   let job = planned;
   return {
-    begin: async (now) => {
-      job = await changeJob(warehouse, job, { event: { kind: 'submit' }, now, cause: 'about to be sent' });
-    },
-    post: (signal) => client.createJob(job.prompt, signal),
+    begin: (now) =>
+      journal.depart(jobIntent(job), now, async () => {
+        job = await changeJob(warehouse, job, { event: { kind: 'submit' }, now, cause: 'about to be sent' });
+      }),
+    post: (departure, signal) => client.createJob(job.prompt, departure, signal),
     accepted: (remote, now) =>
       changeJob(warehouse, job, {
         event: { kind: 'accepted', status: remote.status },
@@ -28,23 +29,4 @@ function creationOf({ warehouse, client, pollDelayMs }: SubmitTask, planned: Job
     failed: (outcome, words, now) =>
       changeJob(warehouse, job, { event: { kind: outcome }, now, cause: words, note: words }),
   };
-}
-
-/**
- * Marks jobs that a killed process left `submitting` as `unconfirmed`: their request may have arrived. Sound because
- * only the holder of the live database submits.
- */
-export async function settleInterruptedJobs(
-  warehouse: Warehouse,
-  project: string,
-  now: Date,
-): Promise<Job[]> {
-  const jobs = await readJobs(warehouse, project);
-  const interrupted = jobs.filter((job) => job.state === 'submitting');
-  const cause = 'the process ended before the reply was recorded';
-  return Promise.all(
-    interrupted.map((job) =>
-      changeJob(warehouse, job, { event: { kind: 'outcome-unknown' }, now, cause, note: cause }),
-    ),
-  );
 }

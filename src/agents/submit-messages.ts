@@ -1,6 +1,7 @@
 import { addMilliseconds } from 'date-fns';
 import type { AgentJob } from '../api/schema.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import { messageIntent } from './journal.js';
 import { changeJobWithin, type Job, readJobs } from './ledger.js';
 import { changeMessageWithin, type Message, type MessageChange, readMessages } from './message-ledger.js';
 import { type Intent, submitAll, type SubmitOutcome, type SubmitTask } from './submit.js';
@@ -16,15 +17,20 @@ export async function submitMessages(task: SubmitTask): Promise<SubmitOutcome> {
   return submitAll(task, 'messages', intents);
 }
 
-function sendingOf({ warehouse, client, pollDelayMs }: SubmitTask, planned: Message, job: Job): Intent {
+function sendingOf(
+  { warehouse, journal, client, pollDelayMs }: SubmitTask,
+  planned: Message,
+  job: Job,
+): Intent {
   let message = planned;
   const change = (next: MessageChange) =>
     warehouse.transaction((transaction) => changeMessageWithin(transaction, message, next));
   return {
-    begin: async (now) => {
-      message = await change({ event: 'submit', now, cause: 'about to be sent' });
-    },
-    post: (signal) => client.sendMessage(job.remote_id ?? '', message.prompt, signal),
+    begin: (now) =>
+      journal.depart(messageIntent(message), now, async () => {
+        message = await change({ event: 'submit', now, cause: 'about to be sent' });
+      }),
+    post: (departure, signal) => client.sendMessage(job.remote_id ?? '', message.prompt, departure, signal),
     accepted: (remote, now) =>
       settleAsSent(warehouse, message, job, {
         ...{ event: 'accepted', now, remote, cause: 'taken by the platform' },
@@ -55,27 +61,3 @@ export const settleAsSent = (
     const now = change.now;
     return changeJobWithin(transaction, job, { event, now, cause, nextPollAt, ...(remote && { remote }) });
   });
-
-/** As `settleInterruptedJobs`, for messages. */
-export async function settleInterruptedMessages(
-  warehouse: Warehouse,
-  project: string,
-  now: Date,
-): Promise<Message[]> {
-  const messages = await readMessages(warehouse, project);
-  const interrupted = messages.filter((message) => message.state === 'submitting');
-  const cause = 'the process ended before the reply was recorded';
-  return warehouse.transaction(async (transaction) => {
-    const settled: Message[] = [];
-    for (const message of interrupted)
-      settled.push(
-        await changeMessageWithin(transaction, message, {
-          event: 'outcome-unknown',
-          now,
-          cause,
-          note: cause,
-        }),
-      );
-    return settled;
-  });
-}

@@ -3,14 +3,17 @@ import type { Client } from '../api/client.js';
 import type { AgentJob } from '../api/schema.js';
 import { messageOf } from '../errors.js';
 import { withGrace } from '../grace.js';
+import type { Departure, EffectsJournal } from '../warehouse/effects.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type FailedOutcome, outcomeOf, pauseAfter } from './failures.js';
+import { EVENT_OF, sentAs } from './journal.js';
 import type { Job } from './ledger.js';
 import { nextTurn, pause } from './rate.js';
 import { type PromptKind, TurnError } from './turn-error.js';
 
 export interface SubmitTask {
   readonly warehouse: Warehouse;
+  readonly journal: EffectsJournal;
   readonly client: Pick<Client, 'createJob' | 'sendMessage'>;
   readonly project: string;
   readonly now: () => Date;
@@ -20,10 +23,10 @@ export interface SubmitTask {
   readonly onJob?: (job: Job) => void;
 }
 
-/** A planned prompt, and how its fate is committed. Each of these is a transaction, and returns the job as it is then. */
+/** A planned prompt, and how its fate is committed. `accepted` and `failed` return the job as it is then. */
 export interface Intent {
-  readonly begin: (now: Date) => Promise<void>;
-  readonly post: (signal: AbortSignal | undefined) => Promise<AgentJob>;
+  readonly begin: (now: Date) => Promise<Departure>;
+  readonly post: (departure: Departure, signal: AbortSignal | undefined) => Promise<AgentJob>;
   readonly accepted: (remote: AgentJob, now: Date) => Promise<Job>;
   readonly failed: (outcome: FailedOutcome, words: string, now: Date) => Promise<Job>;
 }
@@ -56,26 +59,35 @@ export async function submitAll(
   return { submitted };
 }
 
-/** The intent is committed before anything is sent: whatever happens after that, it is never taken for unsent. */
+/**
+ * The journal first, then the database, before anything is sent and again when its outcome is known: whatever happens
+ * in between, it is never taken for unsent.
+ */
 async function submit(task: SubmitTask, intent: Intent): Promise<{ job: Job; error?: unknown }> {
-  await intent.begin(task.now());
-  const answer = await post(intent, task.signal);
-  if ('remote' in answer) return { job: await intent.accepted(answer.remote, task.now()) };
+  const departure = await intent.begin(task.now());
+  const answer = await post(intent, departure, task.signal);
+  if ('remote' in answer) {
+    await departure.ended(sentAs(answer.remote), task.now());
+    return { job: await intent.accepted(answer.remote, task.now()) };
+  }
   const { error } = answer;
   const cause = messageOf(error);
+  const outcome = outcomeOf(error);
   const now = task.now();
+  await departure.ended({ event: EVENT_OF[outcome], note: cause }, now);
   const pauseMs = pauseAfter(error);
   if (pauseMs !== undefined)
     await pause(task.warehouse, task.project, { now, until: addMilliseconds(now, pauseMs), cause });
-  return { job: await intent.failed(outcomeOf(error), cause, now), error };
+  return { job: await intent.failed(outcome, cause, now), error };
 }
 
 async function post(
   intent: Intent,
+  departure: Departure,
   signal: AbortSignal | undefined,
 ): Promise<{ remote: AgentJob } | { error: unknown }> {
   try {
-    return { remote: await intent.post(signal && withGrace(signal)) };
+    return { remote: await intent.post(departure, signal && withGrace(signal)) };
   } catch (error) {
     return { error };
   }

@@ -3,6 +3,7 @@ import type { Day } from '../day.js';
 import { ContractError } from './errors/contract-error.js';
 import type { Operation } from './errors/api-error.js';
 import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
+import type { Departure } from '../warehouse/effects.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
 import { type Pace, pauseWhenRefused, type Priority } from './pace.js';
 import { plainWords, responseError } from './response-error.js';
@@ -94,13 +95,13 @@ export class Client {
   }
 
   /** Creates an agent job. Sent once. Throws a `RangeError` for an empty prompt. */
-  createJob(prompt: string, signal?: AbortSignal): Promise<AgentJob> {
+  createJob(prompt: string, _: Departure, signal?: AbortSignal): Promise<AgentJob> {
     const operation = this.#operation('create the agent job', 'POST', '/v2/agent/:project/job');
     return this.#write(operation, prompt, signal);
   }
 
   /** Sends a follow-up message to a job. Sent once. Throws a `RangeError` for an empty prompt. */
-  sendMessage(jobId: string, prompt: string, signal?: AbortSignal): Promise<AgentJob> {
+  sendMessage(jobId: string, prompt: string, _: Departure, signal?: AbortSignal): Promise<AgentJob> {
     const path = `/v2/agent/:project/job/${encodeURIComponent(jobId)}/message`;
     return this.#write(this.#operation('send the follow-up message', 'POST', path), prompt, signal);
   }

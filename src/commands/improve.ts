@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { planImprovement } from '../agents/plan.js';
-import { composePrompt } from '../agents/prompt.js';
+import { composePrompt, REFERENCE_TO_COME } from '../agents/prompt.js';
 import type { FlaggedPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
 import { counted } from '../format/numbers.js';
@@ -49,7 +49,8 @@ async function showPlan(options: ImproveOptions, runtime: Runtime): Promise<Exit
   const { output, now, signal } = runtime;
   const rules = settings.improve;
   const promptRules = { workspaceDir: directory, maxPromptLength: rules.maxPromptLength };
-  const promptOf = (page: FlaggedPage) => composePrompt(page, promptRules);
+  const promptOf = (project: string) => (page: FlaggedPage) =>
+    composePrompt({ ...page, project, reference: REFERENCE_TO_COME }, promptRules);
   const listedOf = await readSitemap(rules.sitemap, signal);
   const history = await openHistory(historyFile);
   try {
@@ -62,14 +63,16 @@ async function showPlan(options: ImproveOptions, runtime: Runtime): Promise<Exit
     if (options.json === true) {
       const shown = plans.map(({ project, plan }) => ({
         ...{ project, ...plan },
-        flagged: plan.flagged.map((page) => ({ ...page, prompt: promptOf(page) })),
+        flagged: plan.flagged.map((page) => ({ ...page, prompt: promptOf(project)(page) })),
       }));
       output.data(JSON.stringify(shown, null, 2));
       return 0;
     }
-    for (const { name, plan } of plans) {
+    for (const { project, name, plan } of plans) {
       const view = { name, plan, rules, width: output.width };
-      output.data(planLines(options.verbose === true ? { ...view, promptOf } : view).join('\n'));
+      output.data(
+        planLines(options.verbose === true ? { ...view, promptOf: promptOf(project) } : view).join('\n'),
+      );
     }
     return 0;
   } finally {
@@ -82,15 +85,11 @@ function apply(options: ImproveOptions, runtime: Runtime): Promise<ExitCode> {
     const runner = new StepRunner(context);
     const improved = await runner.step('improve', () => improveStep(context, true));
     await runner.step('publish', () => publishStep(context, runner.changed));
-    for (const { project, plan, submitted, interrupted } of improved ?? []) {
+    for (const { project, plan, submitted } of improved ?? []) {
       const created = submitted.filter((job) => job.remote_id !== null).length;
       runtime.output.data(
         `${project.name ?? project.id}: ${counted(created, 'job')} created${created === 0 ? whyNoJob(plan) : ''}`,
       );
-      for (const { id, state } of interrupted)
-        runtime.output.data(
-          `  ${state === 'unconfirmed' ? `job ${id}` : `a message to job ${id}`} is unconfirmed: an earlier run ended before its reply. See: readership jobs show ${id}`,
-        );
     }
     reportFaults(runner.faults, runtime);
     return exitCodeOfFaults(runner.faults);

@@ -31,6 +31,12 @@ export const jobLines = (jobs: readonly Job[], width: number): string[] =>
 export const jobLine = (job: Job): string =>
   escapeUnsafe(`job ${job.id}  ${stateOf(job)}  ${job.path}  ${outcomeOf(job)}`.trimEnd());
 
+/** How to tell whether an unconfirmed job exists. Prompts of 0.1.0 have no reference. */
+export const howToLook = ({ prompt, reference, path }: Job): string =>
+  prompt.includes(reference)
+    ? `Its prompt asks for the reference ${reference}: search the platform's jobs and the descriptions of pull requests for it.`
+    : `Search the platform's jobs and the pull requests for one about ${path}.`;
+
 /** How an end is called that a follow-up has since reopened. */
 const PAST: ReadonlySet<string> = new Set(ENDED_STATUSES);
 
@@ -75,6 +81,7 @@ function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value:
   const facts: [string, string | null][] = [
     ['page', job.path],
     ['state', stateOf(job)],
+    ['reference', job.reference],
     ['pull request', job.pr_link],
     ['merged', merged_on && longDay(merged_on)],
     ['effect', effect === undefined ? null : effectWords(effect)],
@@ -82,6 +89,7 @@ function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value:
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
     ['asked next', next_poll_at && moment(next_poll_at)],
     ['note', job.note],
+    ['find out', job.state === 'unconfirmed' ? howToLook(job) : null],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));
 }

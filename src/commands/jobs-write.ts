@@ -1,3 +1,4 @@
+import { entryAbout, sentAs } from '../agents/journal.js';
 import { changeJob, type Job, markMerged } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES, takesMessages } from '../agents/lifecycle.js';
 import { changeMessageWithin, type Message, planMessage, readMessages } from '../agents/message-ledger.js';
@@ -10,8 +11,9 @@ import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import type { StepContext } from '../schedule/context.js';
 import { publishStep } from '../schedule/steps/publish.js';
-import { settleInterrupted, submitWaiting } from '../schedule/steps/submit.js';
+import { submitWaiting } from '../schedule/steps/submit.js';
 import type { ExitCode } from './exit-code.js';
+import { explainUnconfirmed } from './jobs-read.js';
 import { allJobs, findJob } from './find-job.js';
 import { jobLine } from './job-lines.js';
 import type { Runtime } from './runtime.js';
@@ -26,6 +28,9 @@ export interface ResolveOptions extends WorkspaceOptions {
   readonly gone?: boolean;
 }
 
+/** What the journal says of a settlement by a person. */
+const RESOLVED = 'settled by a person';
+
 /** A job to change, with its messages and where it belongs. */
 interface JobToChange {
   readonly context: StepContext;
@@ -37,9 +42,11 @@ interface JobToChange {
 
 export function resolveJob(id: number, options: ResolveOptions, runtime: Runtime): Promise<ExitCode> {
   const { created, notCreated, sent, notSent, gone } = options;
-  if ([created, notCreated, sent, notSent, gone].filter((option) => option !== undefined).length !== 1)
+  const given = [created, notCreated, sent, notSent, gone].filter((option) => option !== undefined);
+  if (given.length === 0) return explainUnconfirmed(id, options, runtime);
+  if (given.length > 1)
     throw new ConfigurationError(
-      'Say what became of it: --created REMOTE_ID, --not-created or --gone for a job, --sent or --not-sent for its message.',
+      'Say one thing: --created REMOTE_ID, --not-created or --gone for a job, --sent or --not-sent for its message.',
     );
   return changing('jobs resolve', id, options, runtime, async (found) => {
     if (created !== undefined) await resolveAsCreated(found, created);
@@ -60,6 +67,7 @@ async function resolveAsCreated(
     throw new ConfigurationError(`${remoteId} is job ${other.id} here already. Nothing was changed.`);
   const remote = await context.clientOf(project).job(remoteId, context.signal);
   const now = context.now();
+  await context.journal.append([entryAbout(job, { ...sentAs(remote), note: RESOLVED }, now)]);
   await changeJob(context.warehouse, job, {
     event: { kind: 'found-created' },
     ...{ now, remote, nextPollAt: now, cause: `resolved: created as ${remoteId}` },
@@ -69,7 +77,9 @@ async function resolveAsCreated(
 async function resolveAsNotCreated({ context, job }: JobToChange): Promise<void> {
   expectUnconfirmed(job);
   const event = { kind: 'found-not-created' } as const;
-  await changeJob(context.warehouse, job, { event, now: context.now(), cause: 'resolved: not created' });
+  const now = context.now();
+  await context.journal.append([entryAbout(job, { event: 'not-sent', note: RESOLVED }, now)]);
+  await changeJob(context.warehouse, job, { event, now, cause: 'resolved: not created' });
 }
 
 /** The platform is asked first: a mistyped number would end a job that an agent is working on. */
@@ -105,6 +115,8 @@ async function resolveMessage({ context, job, messages }: JobToChange, wasSent: 
   if (message === undefined)
     throw new ConfigurationError(`Job ${job.id} has no unconfirmed message: nothing needs resolving.`);
   const now = context.now();
+  const outcome = { event: wasSent ? 'sent' : 'not-sent', note: RESOLVED } as const;
+  await context.journal.append([entryAbout(message, outcome, now)]);
   if (wasSent) {
     const change = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;
     await settleAsSent(context.warehouse, message, job, change);
@@ -172,7 +184,6 @@ const changing = (
   work: (found: JobToChange) => Promise<void>,
 ): Promise<ExitCode> =>
   withSteps<ExitCode>(command, options, runtime, async (context, workspace) => {
-    for (const project of workspace.projects) await settleInterrupted(context, project);
     const jobs = await allJobs(context.warehouse, workspace);
     const job = findJob(jobs, id);
     const project = workspace.projects.find((candidate) => candidate.id === job.project);

@@ -58,16 +58,27 @@ export function deliveryLine(
       return `${what}: being sent`;
     case 'waiting':
       return yellow(
-        `${what}: not delivered yet (${words}); tried again ${next_attempt_at === null ? 'later' : `from ${moment(next_attempt_at)}`}`,
+        `${what}: not delivered yet (${words}); tried again ${next_attempt_at === null ? 'by the next run' : `from ${moment(next_attempt_at)}`}`,
       );
     case 'failed':
       return red(`${what}: not delivered (${words}). When that is mended: ${again}`);
     case 'unknown':
       return red(
-        `${what}: UNKNOWN whether it arrived (${words}). It is not sent again by itself. If they have not had it: ${again}`,
+        `${what}: UNKNOWN whether it arrived (${words}). It is not sent again by itself. Ask them, then: ${settleCommands(delivery, shard)}`,
       );
   }
 }
+
+/** Settles a delivery of unknown outcome, either way. A shell keeps the quoted period in one piece. */
+export const settleCommands = (
+  { report, period, project, recipient }: DeliveryKey,
+  shard: Shard | undefined,
+): string => {
+  const quoted = period.includes(' ') ? `'${period}'` : period;
+  const of = project === '-' || project.startsWith('shard-') ? '' : ` --project ${project}`;
+  const ofShard = shard === undefined ? '' : ` --shard ${formatShard(shard)}`;
+  return `readership report ${report} --period ${quoted}${of}${ofShard} --delivered ${recipient}, or --not-delivered ${recipient}`;
+};
 
 /** Mails one report about one project to one recipient again, and nothing else to anybody. */
 export const resendCommand = (

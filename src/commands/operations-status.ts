@@ -9,15 +9,14 @@ import { duration, moment } from '../format/days.js';
 import { freeDisk } from '../free-disk.js';
 import type { DeliveryKey } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
-import { ALERT } from '../schedule/alerts.js';
 import { type Fault, isGoingOn, readFaults } from '../schedule/faults.js';
 import { type LastRun, readLastRuns } from '../schedule/runs.js';
 import type { Reader } from '../warehouse/query.js';
 import type { ProjectStatus } from './project-status.js';
-import { resendCommand } from './mail-lines.js';
+import { settleCommands } from './mail-lines.js';
 import type { Workspace } from './workspace.js';
 
-/** For so long a mail whose fate is unknown asks for a person: after that, later mails have told the same or more. */
+/** How long an email of unknown outcome needs a person: later emails have then said the same or more. */
 const ASKED_ABOUT_DAYS = 14;
 
 /** What is not of one project's history, as `status --json` writes it. */
@@ -102,10 +101,7 @@ export function needsOf(
     ),
     ...unknownDeliveries.map((delivery) => {
       const { report, period, recipient } = delivery;
-      const what = `${report} ${period} may have reached ${recipient} or not`;
-      return report === ALERT
-        ? `${what}: tell them what it was about. An alert is not sent twice`
-        : `${what}: if they have not had it, ${resendCommand(delivery, shard)}`;
+      return `${report} ${period} may have reached ${recipient} or not. Ask them, then: ${settleCommands(delivery, shard)}`;
     }),
   ];
 }
@@ -121,8 +117,11 @@ export function operationsLines(operations: OperationsStatus, now: Date): string
       `${outcome}, ${moment(startedAt)}`,
     ]),
     ['jobs', `${ofJobs.join(', ') || 'none'}${unconfirmedJobs.length === 0 ? '' : ' (see below)'}`],
-    ['messages', `${unconfirmedMessages.length || 'none'} unconfirmed`],
-    ['mails', `${unknownDeliveries.length || 'none'} unknown`],
+    [
+      'messages',
+      unconfirmedMessages.length === 0 ? 'all confirmed' : `${unconfirmedMessages.length} unconfirmed`,
+    ],
+    ['emails', unknownDeliveries.length === 0 ? 'all confirmed' : `${unknownDeliveries.length} unknown`],
     ['disk', `${bytes(diskFreeBytes)} free`],
     ['published', sinceThen(publishedAt, now)],
   ];

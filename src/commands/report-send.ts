@@ -3,7 +3,7 @@ import { counted } from '../format/numbers.js';
 import type { MailAddress } from '../mail-address.js';
 import type { Delivery } from '../mail/delivery.js';
 import { DeliveryError } from '../mail/delivery-error.js';
-import { readDeliveries, settleInterruptedDeliveries } from '../mail/ledger.js';
+import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext, StepResult } from '../schedule/context.js';
 import { mailReport, recipientsOf, reportOn } from '../schedule/mailing.js';
 import { StepRunner } from '../schedule/step-runner.js';
@@ -50,7 +50,6 @@ async function send(
   output: Output,
 ): Promise<StepResult<ShownDelivery[]>> {
   const { projects, warehouse, now } = context;
-  const interrupted = await settleInterruptedDeliveries(warehouse, now());
   const { report, period } = await chooseReport(name, options, context, now());
   const detail: ShownDelivery[] = [];
   const attempted: Delivery[] = [];
@@ -72,7 +71,7 @@ async function send(
   const undelivered = attempted.filter(({ state }) => state !== 'sent');
   const sent = counted(attempted.length - undelivered.length, 'email');
   const summary = `${sent} sent, ${undelivered.length} unconfirmed`;
-  const changed = attempted.length + interrupted.length > 0;
+  const changed = attempted.length > 0;
   const result = { detail, summary, changed };
   return undelivered.length === 0 ? result : { ...result, fault: new DeliveryError(undelivered) };
 }

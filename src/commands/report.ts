@@ -4,10 +4,13 @@ import { ConfigurationError } from '../errors.js';
 import { listReports } from '../reports/catalog.js';
 import type { ExitCode } from './exit-code.js';
 import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
-import { FORMATS, renderReport, type ReportOptions } from './report-render.js';
+import { FORMATS, renderReport, type ReportOptions as RenderOptions } from './report-render.js';
 import { sendReport } from './report-send.js';
+import { settleDelivery, type SettleOptions } from './report-settle.js';
 import type { Act, Runtime } from './runtime.js';
 import { readWorkspace, type WorkspaceOptions } from './workspace.js';
+
+type ReportOptions = RenderOptions & SettleOptions;
 
 export function declareReport(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('report')))
@@ -33,6 +36,11 @@ export function declareReport(program: Command, act: Act): void {
     .option('--send', 'email it now to the configured recipients who have not received it')
     .option('--force', 'with --send: also to those who received it, or may have')
     .option('--to <address>', 'with --send or --format eml: only this configured recipient')
+    .option(
+      '--delivered <address>',
+      'an email of unknown outcome arrived at this address: never send it again',
+    )
+    .option('--not-delivered <address>', 'it did not arrive: send it again when it is next due')
     .addHelpText(
       'after',
       `
@@ -44,6 +52,7 @@ Examples:
   readership report weekly --output weekly.html
   readership report weekly --format eml --output weekly.eml
   readership report weekly --send
+  readership report weekly --period 2026-W46 --delivered docs@example.com
 ${ENVIRONMENT_HELP}`,
     )
     .action((name: string | undefined, options: ReportOptions) =>
@@ -53,7 +62,8 @@ ${ENVIRONMENT_HELP}`,
 
 function report(name: string | undefined, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
   if (name === undefined) return list(options, runtime);
-  const { send, force, to, output, format } = options;
+  const { send, force, to, output, format, delivered, notDelivered } = options;
+  if (delivered !== undefined || notDelivered !== undefined) return settleDelivery(name, options, runtime);
   if (send === true && output !== undefined)
     throw new ConfigurationError('--output does not go with --send, which writes no file.');
   if (send === true) return sendReport(name, options, runtime);

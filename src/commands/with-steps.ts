@@ -1,9 +1,10 @@
 import { type ClientOptions, VIEWS_OPERATION } from '../api/client.js';
 import { nextMinute } from '../format/days.js';
 import type { Observer, StepContext } from '../schedule/context.js';
+import { reconcileEffects } from '../app/reconcile-effects.js';
+import { EffectsJournal } from '../warehouse/effects.js';
 import { openWarehouse } from '../warehouse/open.js';
 import { refuseToForget } from '../warehouse/restore.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
 import { openBudgets } from './budgets.js';
 import { jobLine } from './job-lines.js';
 import { ExportProgress } from './export-progress.js';
@@ -58,6 +59,8 @@ export interface Listener extends Pick<ClientOptions, 'onRequest' | 'onRetry'> {
   readonly observer: Observer;
   /** Told when requests wait for their turn, until when, and why. */
   readonly onWait: (until: Date, why: string) => void;
+  /** Told what the effects journal and the database did not agree on. */
+  readonly onReconciled: (words: string) => void;
 }
 
 /** Who holds the live database, and how long that waits for whoever held it before. */
@@ -86,16 +89,22 @@ export async function withLiveDatabase<Result>(
     ...{ now, signal, maxWaitMs },
     ...(onHeld === undefined ? {} : { onHeld }),
   });
+  let journal: EffectsJournal | undefined;
   try {
-    return await withConnection(workspace, warehouse, runtime, listener, work);
+    journal = await EffectsJournal.open(workspace.dataDir);
+    const { words, unknownDeliveries } = await reconcileEffects(journal, warehouse, now());
+    if (words !== undefined) listener.onReconciled(words);
+    const ledgers = { warehouse, journal, unknownDeliveries };
+    return await withConnection(workspace, ledgers, runtime, listener, work);
   } finally {
+    await journal?.close();
     await warehouse.close();
   }
 }
 
 async function withConnection<Result>(
   workspace: Workspace,
-  warehouse: Warehouse,
+  ledgers: Pick<StepContext, 'warehouse' | 'journal' | 'unknownDeliveries'>,
   runtime: Runtime,
   { observer, onWait, ...callbacks }: Listener,
   work: (context: StepContext) => Promise<Result>,
@@ -103,13 +112,13 @@ async function withConnection<Result>(
   const { now, signal } = runtime;
   const { settings, projects, shard, directory: workspaceDir } = workspace;
   const { historyFile, reportsDir, lakeDir } = workspace;
-  const budgets = await openBudgets(warehouse, settings, now, onWait);
+  const budgets = await openBudgets(ledgers.warehouse, settings, now, onWait);
   const { clientOf, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
   try {
     const transport = () => transportOf(workspace);
     const places = { workspaceDir, historyFile, reportsDir, lakeDir };
     return await work({
-      ...{ settings, projects, shard, warehouse, clientOf, transport, ...places, now, signal, observer },
+      ...{ settings, projects, shard, ...ledgers, clientOf, transport, ...places, now, signal, observer },
       returnUnused: budgets.close,
     });
   } finally {
@@ -121,6 +130,9 @@ async function withConnection<Result>(
 const showing = (progress: ExportProgress, output: Output): Listener => ({
   onWait: (until, why) => {
     output.note(`${why} Waiting until ${nextMinute(until)}.`);
+  },
+  onReconciled: (words) => {
+    output.note(words);
   },
   onRequest: ({ name }) => {
     if (name === VIEWS_OPERATION) progress.countRequest();

@@ -12,7 +12,7 @@ import { type ProjectSettings, type Settings, settingsSchema } from '../config/s
 import { formatShard, type Shard, shardOf, settingsOfShard } from '../config/shard.js';
 import { ConfigurationError } from '../errors.js';
 import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';
-import { outboxTransport, smtpTransport, type Transport } from '../mail/transport.js';
+import { outboxTransport, smtpTransport, type MailTransport } from '../mail/transport.js';
 import { SANDBOX, startSandbox } from '../sandbox/index.js';
 import { refuseOtherSplit } from './other-split.js';
 import type { Runtime } from './runtime.js';
@@ -98,6 +98,8 @@ async function readConfiguration(
   output.hide(possibleSecrets(await readEnvironment(config, workingDirectory, environment)));
   const configuration = await loadConfiguration(config, workingDirectory, environment);
   refuseSecretsInSettings(configuration);
+  if (configuration.settings.improve.askWhenNoChange !== undefined)
+    output.note('improve.askWhenNoChange does nothing any more: remove it from the configuration.');
   return configuration;
 }
 
@@ -151,7 +153,7 @@ export async function connect(
 }
 
 /** The mail server that the environment names; without one, or in the sandbox, the outbox. */
-export function transportOf({ configuration, outboxDir }: Workspace): Transport {
+export function transportOf({ configuration, outboxDir }: Workspace): MailTransport {
   const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
   return url === '' ? outboxTransport(outboxDir) : smtpTransport(url);
 }

@@ -111,7 +111,8 @@ const improveSchema = z.strictObject({
   aiWeight: z.number().min(0).max(100).default(1),
   exclude: z.array(z.string().min(1)).default(['/llms*.txt', '/**/openapi.*']),
   sitemap: z.string().min(1).refine(namesNoUser, NAMES_A_USER).optional(),
-  askWhenNoChange: z.boolean().default(false),
+  /** Of 0.1.0; does nothing any more. */
+  askWhenNoChange: z.boolean().optional(),
   maxPromptLength: z.int().min(200).max(100_000).default(8_000),
 });
 

@@ -1,17 +1,15 @@
 import pMap from 'p-map';
 import { withGrace } from '../grace.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
 import type { DeliveryAdmission, Delivery } from './delivery.js';
-import { claim, record } from './ledger.js';
+import { claim, type Ledgers, record } from './ledger.js';
 import type { Message } from './message.js';
-import type { Transport } from './transport.js';
+import type { MailTransport } from './transport.js';
 
 /** So that one slow server does not hold up the other recipients, and none is stormed. */
 const MAX_AT_ONCE = 4;
 
-export interface DeliveryTask {
-  readonly warehouse: Warehouse;
-  readonly transport: Transport;
+export interface DeliveryTask extends Ledgers {
+  readonly transport: MailTransport;
   readonly admission: DeliveryAdmission;
   readonly now: () => Date;
   readonly signal: AbortSignal;
@@ -34,12 +32,12 @@ export async function deliver(task: DeliveryTask, messages: readonly Message[]):
 }
 
 async function deliverOne(
-  { warehouse, transport, admission, now, signal }: DeliveryTask,
+  { transport, admission, now, signal, ...ledgers }: DeliveryTask,
   message: Message,
 ): Promise<Delivery | undefined> {
   if (signal.aborted) return undefined;
-  const claimed = await claim(warehouse, message, { via: transport.via, admission, now: now() });
+  const claimed = await claim(ledgers, message, { via: transport.via, admission, now: now() });
   if (claimed === undefined) return undefined;
-  const outcome = await transport.send(message, withGrace(signal));
-  return record(warehouse, claimed, outcome, now());
+  const outcome = await transport.send(message, claimed.departure, withGrace(signal));
+  return record(ledgers.warehouse, claimed, outcome, now());
 }

@@ -1,4 +1,14 @@
 import { type Reader, readSql } from '../warehouse/query.js';
+import {
+  countedDifferences,
+  differences,
+  type Entry,
+  type EntryOf,
+  type Fate,
+  type Outcome as Ending,
+  type Reconciliation,
+} from '../warehouse/effect.js';
+import type { Departure, EffectsJournal } from '../warehouse/effects.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
 import {
   type DeliveryAdmission,
@@ -8,61 +18,156 @@ import {
   type Outcome,
   settled,
 } from './delivery.js';
-import type { Message } from './message.js';
+import { fingerprintOf, type Message } from './message.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const DELIVERIES = statement('deliveries');
 const DELIVERY = statement('delivery');
 const REMOVE_DELIVERY = statement('remove-delivery');
 const STORE_DELIVERY = statement('store-delivery');
+const INTERRUPTED = 'the process ended before the outcome was recorded';
 
 /** Every delivery ever attempted, by project, report, period and recipient. */
 export const readDeliveries = (reader: Reader): Promise<Delivery[]> => reader.query(DELIVERIES, deliveryRow);
 
-/** Commits the intent to send a mail, or returns undefined when it must not be sent now. Nothing leaves before this. */
+/** A delivery that may be handed over now, and the proof that the journal has it. */
+export interface Claim {
+  readonly delivery: Delivery;
+  readonly departure: Departure;
+}
+
+/**
+ * Writes the intent to send an email to the journal and commits it, or returns undefined when it must not be sent now.
+ * Nothing leaves before this.
+ */
 export function claim(
-  warehouse: Warehouse,
+  { warehouse, journal }: Ledgers,
   { key, id }: Message,
   attempt: { readonly via: Delivery['via']; readonly admission: DeliveryAdmission; readonly now: Date },
-): Promise<Delivery | undefined> {
+): Promise<Claim | undefined> {
   const { via, admission, now } = attempt;
   return warehouse.transaction(async (transaction) => {
     const [known] = await transaction.query(DELIVERY, deliveryRow, { ...key });
     if (!mayBeTried(known, admission, now)) return undefined;
-    const claimed: Delivery = {
+    const delivery: Delivery = {
       ...key,
       ...{ via, message_id: id, state: 'sending', attempts: (known?.attempts ?? 0) + 1, tried_at: now },
       ...{ settled_at: null, next_attempt_at: null, note: null },
     };
-    await store(transaction, claimed);
-    return claimed;
+    const departure = await journal.depart(intentOf(delivery), now, () => store(transaction, delivery));
+    return { delivery, departure };
   });
 }
 
-/** Commits how an attempt ended. */
-export function record(
+/** Writes and commits how an attempt ended. */
+export async function record(
   warehouse: Warehouse,
-  delivery: Delivery,
+  { delivery, departure }: Claim,
   outcome: Outcome,
   now: Date,
 ): Promise<Delivery> {
   const after = settled(delivery, outcome, now);
-  return warehouse.transaction(async (transaction) => {
-    await store(transaction, after);
-    return after;
-  });
+  await departure.ended(endingOf(after), now);
+  await warehouse.transaction((transaction) => store(transaction, after));
+  return after;
+}
+
+/** Settles a delivery of unknown outcome as a person found it. One that did not arrive is sent again when it is due. */
+export async function resolveDelivery(
+  { warehouse, journal }: Ledgers,
+  delivery: Delivery,
+  hasArrived: boolean,
+  now: Date,
+): Promise<Delivery> {
+  const words = hasArrived ? 'delivered, as a person found' : 'not delivered, as a person found';
+  const after: Delivery = hasArrived
+    ? { ...delivery, state: 'sent', settled_at: now, next_attempt_at: null, note: words }
+    : { ...delivery, state: 'waiting', settled_at: null, next_attempt_at: null, attempts: 0, note: words };
+  await journal.append([entryAbout(after, now)]);
+  await warehouse.transaction((transaction) => store(transaction, after));
+  return after;
 }
 
 /**
- * Marks deliveries that a killed process left `sending` as `unknown`: the mail may have arrived. Sound because only
- * the holder of the live database sends.
+ * Makes journal and database say the same about emails. Deliveries that a process left half sent are returned as
+ * `unknown`: the email may have arrived. Sound because only the holder of the live database sends.
  */
-export async function settleInterruptedDeliveries(warehouse: Warehouse, now: Date): Promise<Delivery[]> {
-  const interrupted = (await readDeliveries(warehouse)).filter(({ state }) => state === 'sending');
-  const words = 'the process ended before the outcome was recorded';
-  return Promise.all(
-    interrupted.map((delivery) => record(warehouse, delivery, { kind: 'unknown', words }, now)),
-  );
+export async function reconcileDeliveries(
+  { warehouse, journal }: Ledgers,
+  now: Date,
+): Promise<Reconciliation & { readonly deliveries: readonly Delivery[] }> {
+  const rows = (await readDeliveries(warehouse)).map((delivery) => ({
+    delivery,
+    reference: fingerprintOf(delivery),
+    fate: FATE_OF[delivery.state],
+    attempt: delivery.tried_at.toISOString(),
+  }));
+  const found = differences(journal.known('email'), rows);
+  const deliveries: Delivery[] = [];
+  const entries: Entry[] = [];
+  for (const { effect, row, knows, store: fate, write } of found) {
+    const last = knows === 'journal' ? effect?.last : undefined;
+    const before = last === undefined ? row?.delivery : deliveryOf(last);
+    if (before === undefined) continue;
+    const after = fate === undefined ? before : settledAs(before, fate, last, now);
+    if (write !== undefined) entries.push({ ...entryAbout(after, now), event: write });
+    if (fate !== undefined) deliveries.push(after);
+  }
+  await journal.append(entries);
+  await warehouse.transaction(async (transaction) => {
+    for (const delivery of deliveries) await store(transaction, delivery);
+  });
+  const unknown = deliveries.filter(({ state }) => state === 'unknown');
+  return { ...countedDifferences(found), deliveries: unknown };
+}
+
+/** Where deliveries are written down. */
+export interface Ledgers {
+  readonly warehouse: Warehouse;
+  readonly journal: EffectsJournal;
+}
+
+const FATE_OF: Readonly<Record<Delivery['state'], Fate>> = {
+  ...{ waiting: 'unsent', sending: 'sending', sent: 'sent', failed: 'refused', unknown: 'unknown' },
+};
+const EVENT_OF = {
+  ...{ waiting: 'not-sent', sent: 'sent', failed: 'refused', unknown: 'unknown', sending: 'unknown' },
+} as const satisfies Record<Delivery['state'], Ending['event']>;
+
+/** A delivery as the effects journal has it, before it is sent. */
+const intentOf = (delivery: Delivery) => ({
+  effect: 'email' as const,
+  ref: fingerprintOf(delivery),
+  ...{ report: delivery.report, project: delivery.project, period: delivery.period },
+  ...{ recipient: delivery.recipient, via: delivery.via, messageId: delivery.message_id },
+  attempts: delivery.attempts,
+});
+
+const endingOf = ({ state, note }: Delivery): Ending => ({
+  event: EVENT_OF[state],
+  ...(note === null ? {} : { note }),
+});
+
+const entryAbout = (delivery: Delivery, now: Date): Entry => ({
+  ...{ ...intentOf(delivery), ...endingOf(delivery) },
+  ...{ attempt: delivery.tried_at.toISOString(), at: now.toISOString() },
+});
+
+const deliveryOf = ({ messageId, attempt, ...entry }: EntryOf<'email'>): Delivery => ({
+  ...{ report: entry.report, project: entry.project, period: entry.period, recipient: entry.recipient },
+  ...{ state: 'sending', via: entry.via, message_id: messageId, attempts: entry.attempts },
+  ...{ tried_at: new Date(attempt), settled_at: null, next_attempt_at: null, note: null },
+});
+
+function settledAs(
+  delivery: Delivery,
+  fate: Exclude<Fate, 'sending'>,
+  last: EntryOf<'email'> | undefined,
+  now: Date,
+): Delivery {
+  const kind = ({ unsent: 'later', sent: 'sent', refused: 'refused', unknown: 'unknown' } as const)[fate];
+  const at = last === undefined || last.event === 'sending' ? now : new Date(last.at);
+  return settled(delivery, { kind, words: last?.note ?? INTERRUPTED }, at);
 }
 
 async function store(transaction: Transaction, delivery: Delivery): Promise<void> {

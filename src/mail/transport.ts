@@ -2,15 +2,16 @@ import { messageOf } from '../errors.js';
 import { redactor } from '../redact.js';
 import { classify } from './classify.js';
 import type { Delivery, Outcome } from './delivery.js';
+import type { Departure } from '../warehouse/effects.js';
 import type { Message } from './message.js';
 import { putIntoOutbox } from './outbox.js';
 import { DEFAULT_TIMEOUTS, speakSmtp, type SmtpFailure, type SmtpStage, trySmtp } from './smtp.js';
 import { parseSmtpUrl, type SmtpServer } from './smtp-server.js';
 
 /** Where mails go. `send` never throws: whatever happens is an outcome. */
-export interface Transport {
+export interface MailTransport {
   readonly via: Delivery['via'];
-  readonly send: (message: Message, interruption: AbortSignal) => Promise<Outcome>;
+  readonly send: (message: Message, departure: Departure, interruption: AbortSignal) => Promise<Outcome>;
 }
 
 /** A server's words end up in the ledger and on terminals. */
@@ -24,18 +25,18 @@ const DOING: Readonly<Record<SmtpStage, string>> = {
 };
 
 /** Mails as `.eml` files in a folder. */
-export const outboxTransport = (directory: string): Transport => ({
+export const outboxTransport = (directory: string): MailTransport => ({
   via: 'outbox',
   send: (message) => putIntoOutbox(directory, message),
 });
 
 /** Mails to the server that the URL names. Throws a `ConfigurationError` when it names none. */
-export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): Transport {
+export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTransport {
   const server = parseSmtpUrl(url);
   const redact = redactor(secretsOf(server));
   return {
     via: 'smtp',
-    send: async (message, interruption) => {
+    send: async (message, _, interruption) => {
       const result = await speakSmtp(server, message, timeouts, interruption);
       if ('reply' in result) return { kind: 'sent', words: redact(result.reply).slice(0, MAX_WORDS) };
       const words = redact(wordsOf(server, result)).slice(0, MAX_WORDS);

@@ -10,7 +10,7 @@ import type { StepContext } from './context.js';
 import { type Fault, readFaults } from './faults.js';
 
 /** What alerts are called in the ledger of deliveries, which keeps each of them from being sent twice. */
-export const ALERT = 'alert';
+const ALERT = 'alert';
 
 interface Alert {
   /** Names it in the ledger of deliveries. */
@@ -22,7 +22,7 @@ interface Alert {
 
 /** Mails what failed, once a fault, and that it is over, to whom had been told. Never throws. */
 export async function mailAlerts(context: StepContext): Promise<void> {
-  const { settings, shard, warehouse, transport, now, signal, observer } = context;
+  const { settings, shard, warehouse, journal, transport, now, signal, observer } = context;
   const { mail, alerts } = settings;
   if (mail === undefined || alerts.to.length === 0 || signal.aborted) return;
   try {
@@ -39,7 +39,7 @@ export async function mailAlerts(context: StepContext): Promise<void> {
         }),
       ),
     );
-    const task = { warehouse, transport: transport(), admission: 'due', now, signal } as const;
+    const task = { warehouse, journal, transport: transport(), admission: 'due', now, signal } as const;
     const attempted = messages.length === 0 ? [] : await deliver(task, messages);
     for (const { state, recipient, note } of attempted)
       if (state !== 'sent') observer.onAlertFailed?.(`The alert to ${recipient} is ${state}: ${note ?? ''}`);
@@ -61,13 +61,11 @@ function alertsFor(recipient: string, faults: readonly Fault[], told: readonly D
       (delivery) =>
         delivery.report === ALERT && delivery.period === period && delivery.recipient === recipient,
     );
-    if (first === undefined) return [];
+    // Who was not told that it failed need not be told that it works again.
+    const mayHaveBeenTold = first?.state === 'sent' || first?.state === 'unknown';
+    if (!mayHaveBeenTold || first.tried_at >= overAt) return [];
     const text = `${step} failed from ${moment(since)} on, and works again since ${moment(overAt)}.`;
-    const wasTold = first.state !== 'waiting' && first.tried_at < overAt;
-    // Where the news of a fault could not be delivered while it lasted, one mail tells both.
-    return wasTold
-      ? [{ period: `${period} over`, fact: `${step} works again`, text }]
-      : [{ period, fact: `${step} failed, and works again`, text }];
+    return [{ period: `${period} over`, fact: `${step} works again`, text }];
   });
 }
 

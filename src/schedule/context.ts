@@ -4,7 +4,9 @@ import type { ProjectSettings, Settings } from '../config/schema.js';
 import type { Shard } from '../config/shard.js';
 import type { DayResult } from '../history/load.js';
 import type { ExportPlan } from '../history/plan.js';
-import type { Transport } from '../mail/transport.js';
+import type { MailTransport } from '../mail/transport.js';
+import type { Delivery } from '../mail/delivery.js';
+import type { EffectsJournal } from '../warehouse/effects.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import type { StepEnd, StepName } from './runs.js';
 
@@ -24,10 +26,14 @@ export interface StepContext {
   readonly settings: Settings;
   readonly projects: readonly ProjectSettings[];
   readonly warehouse: Warehouse;
+  /** What may have left this machine. Nothing is sent that is not in it. */
+  readonly journal: EffectsJournal;
+  /** Emails that the journal showed to be of unknown outcome when the database was opened. */
+  readonly unknownDeliveries: readonly Delivery[];
   /** The interface of a project. Throws a `ConfigurationError` when its key is missing. */
   readonly clientOf: (project: ProjectSettings) => Client;
   /** Where mails go. Throws a `ConfigurationError` when the mail server's address cannot be read. */
-  readonly transport: () => Transport;
+  readonly transport: () => MailTransport;
   /** Where the workspace's own reports and templates are looked for. */
   readonly workspaceDir: string | undefined;
   /** The published history. */

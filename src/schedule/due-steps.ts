@@ -6,6 +6,8 @@ import type { LastRun, StepName } from './runs.js';
 /** What is stored of the work done and waiting. */
 export interface StoredState {
   readonly runs: readonly LastRun[];
+  /** Whether a job, a message or an email changed after the last publishing. */
+  readonly hasUnpublishedEffects: boolean;
   /** Whether a job is to be asked for, or a prompt waits to be sent. */
   readonly pollWaits: boolean;
   /** When the service began: whoever has mended a fault restarts it, and what failed before is tried at once. */
@@ -26,7 +28,7 @@ const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
  */
 export function dueSteps(
   schedule: Settings['schedule'],
-  { runs, pollWaits, serviceSince }: StoredState,
+  { runs, pollWaits, hasUnpublishedEffects, serviceSince }: StoredState,
   now: Date,
 ): ReadonlySet<StepName> {
   const last = new Map(runs.map((run) => [run.step, run]));
@@ -41,7 +43,8 @@ export function dueSteps(
   const due = new Set<StepName>(
     SCHEDULED_STEPS.filter((step) => (step !== 'poll' || pollWaits) && !isDone(step) && mayBegin(step)),
   );
-  if ((due.size > 0 || isUnpublished(runs)) && mayBegin('publish')) due.add('publish');
+  if ((due.size > 0 || hasUnpublishedEffects || isUnpublished(runs)) && mayBegin('publish'))
+    due.add('publish');
   return due;
 }
 

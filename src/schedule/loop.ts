@@ -43,6 +43,8 @@ export async function runLoop(context: StepContext, options: LoopOptions): Promi
   const heldBack = heldBackBy(improved, context.projects);
   const polled = await run.step('poll', () => pollStep(context, { waitMs: options.waitMs, heldBack }));
   const reported = await run.step('report', () => reportStep(context));
+  // Before publishing, so that the published history has them; after it for a failure of publishing itself.
+  await mailAlerts(context);
   const changed = run.changed || isUnpublished(before);
   await run.step('publish', () => publishStep(context, changed));
   await mailAlerts(context);

@@ -45,12 +45,12 @@ export async function composeMails(
 
 /** Mails a report to those of the recipients who may have it; returns the deliveries attempted. */
 export async function mailReport(
-  { settings, warehouse, transport, now, signal }: StepContext,
+  { settings, warehouse, journal, transport, now, signal }: StepContext,
   project: ProjectSettings,
   report: PreparedReport,
   to: { readonly recipients: readonly MailAddress[]; readonly admission: DeliveryAdmission },
 ): Promise<Delivery[]> {
   const messages = await composeMails(settings, project, report, to.recipients, now());
-  const task = { warehouse, now, signal, transport: transport(), admission: to.admission };
+  const task = { warehouse, journal, now, signal, transport: transport(), admission: to.admission };
   return deliver(task, messages);
 }

@@ -4,6 +4,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 
 const START_STEP = readSql(import.meta.url, 'statements/start-step.sql');
 const END_STEP = readSql(import.meta.url, 'statements/end-step.sql');
+const UNPUBLISHED_EFFECTS = readSql(import.meta.url, 'statements/unpublished-effects.sql');
 const LAST_RUNS = readSql(import.meta.url, 'statements/last-runs.sql');
 
 const STEPS = ['export', 'improve', 'poll', 'report', 'publish', 'audit'] as const;
@@ -37,6 +38,12 @@ export type LastRun = z.infer<typeof lastRunRow>;
 
 export const readLastRuns = (reader: Reader, now: Date): Promise<LastRun[]> =>
   reader.query(LAST_RUNS, lastRunRow, { now });
+
+/** Whether a job, a message or an email changed after the last publishing, alerts of a run that published included. */
+export async function hasUnpublishedEffects(reader: Reader, now: Date): Promise<boolean> {
+  const [row] = await reader.query(UNPUBLISHED_EFFECTS, z.object({ unpublished: z.boolean() }), { now });
+  return row?.unpublished ?? false;
+}
 
 /** Records that a step begins. A killed process leaves it `running`. */
 export const recordStepStart = (

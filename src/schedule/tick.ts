@@ -4,7 +4,7 @@ import { mailAlerts } from './alerts.js';
 import type { StepContext } from './context.js';
 import { dueSteps } from './due-steps.js';
 import { type LoopOutcome, runLoop } from './loop.js';
-import { readLastRuns } from './runs.js';
+import { hasUnpublishedEffects, readLastRuns } from './runs.js';
 
 const POLL_WAITS = readSql(import.meta.url, 'statements/poll-waits.sql');
 
@@ -15,7 +15,11 @@ export async function tick(context: StepContext, serviceSince: Date): Promise<Lo
   const apply = settings.improve.mode === 'apply';
   const [poll] = await warehouse.query(POLL_WAITS, z.object({ waits: z.boolean() }), { apply, now: at });
   const runs = await readLastRuns(warehouse, at);
-  const due = dueSteps(settings.schedule, { runs, pollWaits: poll?.waits ?? false, serviceSince }, at);
+  const stored = {
+    ...{ runs, pollWaits: poll?.waits ?? false, serviceSince },
+    hasUnpublishedEffects: await hasUnpublishedEffects(warehouse, at),
+  };
+  const due = dueSteps(settings.schedule, stored, at);
   if (due.size > 0) return runLoop(context, { apply, waitMs: 0, due });
   await mailAlerts(context);
   return undefined;

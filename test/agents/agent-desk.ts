@@ -5,8 +5,10 @@ import { type Message, readMessages } from '../../src/agents/message-ledger.js';
 import type { SubmitTask } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
+import { reconcileEffects, type Reconciled } from '../../src/app/reconcile-effects.js';
+import type { EffectsJournal } from '../../src/warehouse/effects.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { type Clock, clockAt, NOW, openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
 import { tempDir } from '../temp-dir.js';
 import { EVIDENCE } from './reading.js';
@@ -17,6 +19,7 @@ export interface AgentDesk {
   readonly clock: Clock;
   readonly project: string;
   warehouse: Warehouse;
+  journal: EffectsJournal;
   readonly client: Client;
   task(): SubmitTask;
   /** Plans a job a page: `/page-1`, `/page-2`, … */
@@ -25,7 +28,7 @@ export interface AgentDesk {
   job(id: number): Promise<Job>;
   messages(): Promise<Message[]>;
   /** Closes the database and opens it again, as another process would. */
-  restart(): Promise<void>;
+  restart(): Promise<Reconciled>;
 }
 
 const clients = new Set<Client>();
@@ -45,9 +48,17 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}): Promise<
     limits: { responseTimeoutMs: 300 },
   });
   clients.add(client);
+  const warehouse = await liveWarehouse(file);
   const desk: AgentDesk = {
-    ...{ sandbox, clock, project, client, warehouse: await liveWarehouse(file) },
-    task: () => ({ warehouse: desk.warehouse, client, project, now: clock.now, pollDelayMs: 5_000 }),
+    ...{ sandbox, clock, project, client, warehouse, journal: await journalOf(warehouse) },
+    task: () => ({
+      warehouse: desk.warehouse,
+      journal: desk.journal,
+      client,
+      project,
+      now: clock.now,
+      pollDelayMs: 5_000,
+    }),
     plan: async (count) => {
       for (let number = 1; number <= count; number++) {
         const page = { path: `/page-${number}`, reason: 'much read', evidence: EVIDENCE };
@@ -65,6 +76,8 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}): Promise<
     restart: async () => {
       await closeNow(desk.warehouse);
       desk.warehouse = await liveWarehouse(file);
+      desk.journal = await journalOf(desk.warehouse);
+      return reconcileEffects(desk.journal, desk.warehouse, clock.now());
     },
   };
   return desk;

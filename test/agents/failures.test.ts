@@ -4,6 +4,7 @@ import { Client } from '../../src/api/client.js';
 import type { FaultInput } from '../../src/sandbox/faults/schema.js';
 import { reply, serve } from '../serve.js';
 import { openSandbox } from '../sandbox/open-sandbox.js';
+import { DEPARTURE } from '../departure.js';
 
 /** What each failure of a creation says about its outcome: `jobs` is what the platform has afterwards. */
 const TABLE: readonly [name: string, fault: FaultInput, outcome: FailedOutcome, jobs: 0 | 1][] = [
@@ -50,7 +51,7 @@ async function faultySandbox(faults: readonly FaultInput[]) {
 describe('what a failure says about the outcome of a POST', () => {
   it.each(TABLE)('%s', async (_, fault, outcome, jobs) => {
     const { sandbox, client } = await faultySandbox([fault]);
-    expect(outcomeOf(await failureOf(client.createJob('Improve /')))).toBe(outcome);
+    expect(outcomeOf(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBe(outcome);
     expect(sandbox.inspect().jobs).toHaveLength(jobs);
   });
 
@@ -58,14 +59,14 @@ describe('what a failure says about the outcome of a POST', () => {
     const server = await serve((_, response) => {
       reply(response, 503, { error: 'busy' }, { 'retry-after': '20' });
     });
-    const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /'));
+    const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
     expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-done', 20_000]);
   });
 
   it('no connection: nothing left this machine', async () => {
     const server = await serve(() => undefined);
     await server.close();
-    const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /'));
+    const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
     expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-done', undefined]);
   });
 
@@ -80,12 +81,12 @@ describe('how long a failure keeps prompts back', () => {
       { on: 'create', kind: 'rate-limit', seconds: 90, times: 1 },
       { on: 'create', kind: 'rate-limit', retryAfter: 'none' },
     ]);
-    expect(pauseAfter(await failureOf(client.createJob('Improve /')))).toBe(90_000);
-    expect(pauseAfter(await failureOf(client.createJob('Improve /')))).toBe(600_000);
+    expect(pauseAfter(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBe(90_000);
+    expect(pauseAfter(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBe(600_000);
   });
 
   it('any other: not at all', async () => {
     const { client } = await faultySandbox([{ on: 'create', kind: 'status', status: 500 }]);
-    expect(pauseAfter(await failureOf(client.createJob('Improve /')))).toBeUndefined();
+    expect(pauseAfter(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBeUndefined();
   });
 });

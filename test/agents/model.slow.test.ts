@@ -11,12 +11,14 @@ import {
 } from '../../src/agents/lifecycle.js';
 import { changeMessageWithin, planMessage, readMessages } from '../../src/agents/message-ledger.js';
 import { pollJobs } from '../../src/agents/poll.js';
-import { settleInterruptedJobs, submitJobs } from '../../src/agents/submit-jobs.js';
-import { settleAsSent, settleInterruptedMessages, submitMessages } from '../../src/agents/submit-messages.js';
+import { submitJobs } from '../../src/agents/submit-jobs.js';
+import { settleAsSent, submitMessages } from '../../src/agents/submit-messages.js';
 import { Client } from '../../src/api/client.js';
+import { reconcileEffects } from '../../src/app/reconcile-effects.js';
+import { entryAbout, sentAs } from '../../src/agents/journal.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { tries } from '../fuzz.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { clockAt, NOW } from '../sandbox/open-sandbox.js';
 import { reply, type SeenRequest, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
@@ -149,17 +151,18 @@ async function live(steps: readonly Step[]): Promise<void> {
       retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
     });
   let warehouse: Warehouse = await liveWarehouse(file);
+  let journal = await journalOf(warehouse);
   let client = newClient();
   const model: Model = { jobs: new Map(), messages: new Map(), pausedUntil: new Date(0) };
-  const task = () => ({ warehouse, client, project, now: clock.now, pollDelayMs: 60_000 });
+  const task = () => ({ warehouse, journal, client, project, now: clock.now, pollDelayMs: 60_000 });
 
   const restart = async () => {
     await closeNow(warehouse);
     await client.close();
     warehouse = await liveWarehouse(file);
+    journal = await journalOf(warehouse);
     client = newClient();
-    await settleInterruptedJobs(warehouse, project, clock.now());
-    await settleInterruptedMessages(warehouse, project, clock.now());
+    await reconcileEffects(journal, warehouse, clock.now());
   };
 
   /** Sends what is planned; a crash in the middle leaves the process that sent it nothing to say. */
@@ -290,6 +293,8 @@ async function live(steps: readonly Step[]): Promise<void> {
           if (state !== 'unconfirmed') continue;
           const event = { kind: remote === undefined ? 'found-not-created' : 'found-created' } as const;
           const change = { event, now: clock.now(), cause: 'resolved', nextPollAt: clock.now() };
+          const outcome = remote === undefined ? { event: 'not-sent' as const } : sentAs(remote);
+          await journal.append([entryAbout(jobOf(jobs, prompt), outcome, clock.now())]);
           await changeJob(warehouse, jobOf(jobs, prompt), { ...change, ...(remote && { remote }) });
           model.jobs.set(prompt, remote === undefined ? 'planned' : 'active');
         }
@@ -297,6 +302,8 @@ async function live(steps: readonly Step[]): Promise<void> {
           const message = model.messages.get(stored.prompt);
           if (message?.state !== 'unconfirmed') continue;
           const change = { now: clock.now(), cause: 'resolved' };
+          const event = platform.messages.includes(stored.prompt) ? 'sent' : 'not-sent';
+          await journal.append([entryAbout(stored, { event }, clock.now())]);
           if (platform.messages.includes(stored.prompt)) {
             const job = jobOf(await readJobs(warehouse, project), message.job);
             await settleAsSent(warehouse, stored, job, {

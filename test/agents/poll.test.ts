@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { askWhyNoChange } from '../../src/agents/ask-why.js';
 import { planMessage } from '../../src/agents/message-ledger.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
 import { submitJobs } from '../../src/agents/submit-jobs.js';
@@ -129,37 +128,5 @@ describe('polling', () => {
         /the server answered 404.+If job 1 is gone .+ for good, .+: readership jobs resolve 1 --gone$/,
       ),
     ]);
-  });
-});
-
-describe('the rule improve.askWhenNoChange', () => {
-  const ask = async (desk: AgentDesk) => {
-    const rules = { workspaceDir: undefined, maxPromptLength: 8000 };
-    await askWhyNoChange(desk.warehouse, desk.project, { now: desk.clock.now(), ...rules });
-    await submitMessages(desk.task());
-  };
-
-  it('asks a job that completed without a pull request for the reason, once', async () => {
-    const outcomes = ['pull-request', 'no-change', 'failed'] as const;
-    const desk = await deskWithJobs(3, { outcomes, jobSeconds: 4 });
-    desk.clock.advance(60);
-    await pollJobs(taskOf(desk));
-    await ask(desk);
-    await ask(desk);
-    expect(await desk.messages()).toMatchObject([{ job: 2, origin: 'askWhenNoChange', state: 'sent' }]);
-    expect((await desk.job(2)).state).toBe('active');
-    desk.clock.advance(60);
-    await pollJobs(taskOf(desk));
-    await ask(desk);
-    expect(desk.sandbox.inspect().jobs.flatMap(({ messages }) => messages)).toHaveLength(1);
-  });
-
-  it('does not go back to jobs that ended long before', async () => {
-    const desk = await deskWithJobs(1, { outcomes: ['no-change'], jobSeconds: 4 });
-    desk.clock.advance(60);
-    await pollJobs(taskOf(desk));
-    desk.clock.advance(8 * 86_400);
-    await ask(desk);
-    expect(await desk.messages()).toEqual([]);
   });
 });

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { changeJob } from '../../src/agents/ledger.js';
 import { planMessage } from '../../src/agents/message-ledger.js';
 import { freeAt } from '../../src/agents/rate.js';
-import { settleInterruptedJobs, submitJobs } from '../../src/agents/submit-jobs.js';
-import { settleInterruptedMessages, submitMessages } from '../../src/agents/submit-messages.js';
+import { submitJobs } from '../../src/agents/submit-jobs.js';
+import { submitMessages } from '../../src/agents/submit-messages.js';
 import { readTransitions } from '../../src/agents/transitions.js';
 import { TurnError } from '../../src/agents/turn-error.js';
 import type { FaultInput } from '../../src/sandbox/faults/schema.js';
@@ -39,7 +39,6 @@ describe('submitting jobs', () => {
     const change = { event: { kind: 'submit' }, now: desk.clock.now(), cause: 'about to be sent' } as const;
     await changeJob(desk.warehouse, await desk.job(1), change);
     await desk.restart();
-    await settleInterruptedJobs(desk.warehouse, desk.project, desk.clock.now());
     await submitJobs(desk.task());
     expect(await desk.jobs()).toMatchObject([{ state: 'unconfirmed' }]);
     expect(desk.sandbox.inspect().jobs).toEqual([]);
@@ -186,7 +185,6 @@ describe('follow-up messages', () => {
       connection.run("UPDATE agent_messages SET state = 'submitting'"),
     );
     await desk.restart();
-    await settleInterruptedMessages(desk.warehouse, desk.project, desk.clock.now());
     await submitMessages(desk.task());
     expect(await desk.messages()).toMatchObject([{ state: 'unconfirmed' }]);
     expect(messagesOf(desk.sandbox.inspect().jobs[0])).toEqual([]);

@@ -12,6 +12,7 @@ import { TryLaterError } from '../../src/api/errors/try-later-error.js';
 import { UnknownOutcomeError } from '../../src/api/errors/unknown-outcome-error.js';
 import { reply } from '../serve.js';
 import { clientOf, faultOf, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
+import { DEPARTURE } from '../departure.js';
 
 const NO_RETRIES = { retries: 0, minDelayMs: 1, maxDelayMs: 60_000 };
 
@@ -32,13 +33,13 @@ const OPERATIONS = [
     name: 'create the agent job',
     url: '/v2/agent/prj_1/job',
     method: 'POST',
-    call: (client: Client) => client.createJob('Improve /a'),
+    call: (client: Client) => client.createJob('Improve /a', DEPARTURE),
   },
   {
     name: 'send the follow-up message',
     url: '/v2/agent/prj_1/job/job_1/message',
     method: 'POST',
-    call: (client: Client) => client.sendMessage('job_1', 'Shorter'),
+    call: (client: Client) => client.sendMessage('job_1', 'Shorter', DEPARTURE),
   },
 ] as const;
 
@@ -228,8 +229,8 @@ describe('a request that is sent again', () => {
   ])('is never a POST: %s', async (_, handle) => {
     const { client, server } = await clientOf(handle);
     await Promise.all([
-      faultOf(client.createJob('Improve /a')),
-      faultOf(client.sendMessage('job_1', 'Shorter')),
+      faultOf(client.createJob('Improve /a', DEPARTURE)),
+      faultOf(client.sendMessage('job_1', 'Shorter', DEPARTURE)),
     ]);
     expect(server.seen.map(({ method }) => method)).toEqual(['POST', 'POST']);
   });
@@ -292,7 +293,7 @@ describe('an abort', () => {
     });
     const signal = AbortSignal.abort(REASON);
     expect(await faultOf(client.views(PAGE, { signal }))).toBe(REASON);
-    expect(await faultOf(client.createJob('Improve /a', signal))).toBe(REASON);
+    expect(await faultOf(client.createJob('Improve /a', DEPARTURE, signal))).toBe(REASON);
     expect(server.seen).toHaveLength(0);
   });
 
@@ -310,7 +311,9 @@ describe('an abort', () => {
     const { client } = await clientOf(() => {
       abort.abort(REASON);
     });
-    expect(await faultOf(client.createJob('Improve /a', abort.signal))).toBeInstanceOf(UnknownOutcomeError);
+    expect(await faultOf(client.createJob('Improve /a', DEPARTURE, abort.signal))).toBeInstanceOf(
+      UnknownOutcomeError,
+    );
   });
 
   it('ends the wait for another attempt, with its reason', async () => {

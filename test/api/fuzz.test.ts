@@ -9,6 +9,7 @@ import { agentJobSchema, viewsResponseSchema } from '../../src/api/schema.js';
 import { tries } from '../fuzz.js';
 import { serve } from '../serve.js';
 import { KEY, openClient, PAGE } from './open-client.js';
+import { DEPARTURE } from '../departure.js';
 
 interface Answer {
   readonly status: number;
@@ -162,8 +163,12 @@ describe('whatever a server answers', () => {
   const REQUESTS = [
     ['a page of views', viewsResponseSchema, (client: Client) => client.views(PAGE)],
     ['a job', agentJobSchema, (client: Client) => client.job('job_1')],
-    ['a created job', agentJobSchema, (client: Client) => client.createJob('Improve /a')],
-    ['a job with a message', agentJobSchema, (client: Client) => client.sendMessage('job_1', 'Shorter')],
+    ['a created job', agentJobSchema, (client: Client) => client.createJob('Improve /a', DEPARTURE)],
+    [
+      'a job with a message',
+      agentJobSchema,
+      (client: Client) => client.sendMessage('job_1', 'Shorter', DEPARTURE),
+    ],
   ] as const;
 
   it.each(REQUESTS)(
@@ -188,7 +193,9 @@ describe('whatever a server answers', () => {
   it('a created job whose answer cannot be read is unknown, never taken for not created', async () => {
     const unreadable = anyAnswer.filter(({ status }) => status < 300 || status >= 500);
     const property = fc.asyncProperty(unreadable, async (anyOne) => {
-      const end = await came({ ...anyOne, headers: {} }, (client) => client.createJob('Improve /a'));
+      const end = await came({ ...anyOne, headers: {} }, (client) =>
+        client.createJob('Improve /a', DEPARTURE),
+      );
       if ('error' in end) expect(end.error).toBeInstanceOf(UnknownOutcomeError);
     });
     await fc.assert(property, tries(200));

@@ -1,12 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { clientOf, faultOf, KEY, NO_ROWS, PAGE } from './open-client.js';
+import { DEPARTURE } from '../departure.js';
 
 const PIECE = KEY.slice(0, 8);
 
 async function messagesOf(handle: (response: ServerResponse) => unknown): Promise<string[]> {
   const { client } = await clientOf(handle, { retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 } });
-  const faults = [await faultOf(client.views(PAGE)), await faultOf(client.createJob('Improve /a'))];
+  const faults = [
+    await faultOf(client.views(PAGE)),
+    await faultOf(client.createJob('Improve /a', DEPARTURE)),
+  ];
   return faults.map((fault) => fault.message);
 }
 
@@ -61,7 +65,11 @@ describe('a server that echoes the key', () => {
       const answer = method === 'POST' || url.pathname.includes('/job/') ? job : page;
       response.end(JSON.stringify(answer).replaceAll('ESCAPED', escaped(KEY)));
     });
-    for (const value of [await client.views(PAGE), await client.job('job_1'), await client.createJob('Go')]) {
+    for (const value of [
+      await client.views(PAGE),
+      await client.job('job_1'),
+      await client.createJob('Go', DEPARTURE),
+    ]) {
       expect(JSON.stringify(value)).not.toContain(PIECE);
       expect(JSON.stringify(value)).not.toContain(echo);
       expect(JSON.stringify(value)).toContain('[redacted]');

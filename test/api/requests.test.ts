@@ -4,6 +4,7 @@ import { EndlessWalkError } from '../../src/api/errors/endless-walk-error.js';
 import type { ViewsResponse } from '../../src/api/schema.js';
 import { reply } from '../serve.js';
 import { clientOf, faultOf, JOB, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
+import { DEPARTURE } from '../departure.js';
 
 const row = (index: number) => ({ path: `/${index}`, human: 1, ai: 0, total: 1 });
 const rows = (count: number) => Array.from({ length: count }, (_, index) => row(index));
@@ -17,8 +18,8 @@ describe('the four operations', () => {
       { projectId: 'prj/1 ü' },
     );
     await client.views({ ...PAGE, limit: 50, offset: 100 });
-    await client.createJob('Improve “/a”');
-    await client.sendMessage('job/1?', 'Shorter');
+    await client.createJob('Improve “/a”', DEPARTURE);
+    await client.sendMessage('job/1?', 'Shorter', DEPARTURE);
     await client.job('job_1');
     const prefix = 'prj%2F1%20%C3%BC';
     expect(server.seen.map(({ method, url, body }) => [method, url.pathname + url.search, body])).toEqual([
@@ -37,7 +38,7 @@ describe('the four operations', () => {
     const { client } = await clientOf((response) => {
       reply(response, status, JOB);
     });
-    expect(await client.createJob('Improve /a')).toMatchObject(JOB);
+    expect(await client.createJob('Improve /a', DEPARTURE)).toMatchObject(JOB);
     expect(await client.job('job_1')).toMatchObject(JOB);
   });
 
@@ -72,8 +73,10 @@ describe('bounds that the interface states', () => {
     const { client, server } = await clientOf((response) => {
       reply(response, 200, JOB);
     });
-    expect(await faultOf((async () => client.createJob(''))())).toBeInstanceOf(RangeError);
-    expect(await faultOf((async () => client.sendMessage('job_1', ''))())).toBeInstanceOf(RangeError);
+    expect(await faultOf((async () => client.createJob('', DEPARTURE))())).toBeInstanceOf(RangeError);
+    expect(await faultOf((async () => client.sendMessage('job_1', '', DEPARTURE))())).toBeInstanceOf(
+      RangeError,
+    );
     expect(server.seen).toHaveLength(0);
   });
 
@@ -92,7 +95,7 @@ describe('bounds that the interface states', () => {
     const { client, server } = await clientOf((response) => {
       reply(response, 200, JOB);
     });
-    await client.createJob('x');
+    await client.createJob('x', DEPARTURE);
     expect(server.seen).toHaveLength(1);
   });
 });

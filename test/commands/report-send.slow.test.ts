@@ -110,20 +110,60 @@ describe('readership report weekly --send', () => {
     );
   });
 
-  it('says who may have received it and what to do; --force sends it again to that recipient only', async () => {
+  it('says who may have received it and how to settle it; --force sends it again to that recipient only', async () => {
     server.behaviours.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
     const first = await send({});
     expect(first.exitCode).toBe(1);
-    const again =
-      'readership report weekly --period 2026-W46 --project prj_1 --send --force --to docs@example.com';
+    const settle =
+      'readership report weekly --period 2026-W46 --project prj_1 --delivered docs@example.com, or --not-delivered docs@example.com';
     expect(first.lines[0]).toContain('UNKNOWN whether it arrived');
-    expect(first.lines[0]).toContain(again);
+    expect(first.lines[0]).toContain(settle);
     const second = await send({});
     expect(second.exitCode).toBe(0);
     expect(second.lines[0]).toContain('UNKNOWN');
     const forced = await send({ force: true, to: 'docs@example.com', period: '2026-W46' });
     expect(forced.lines).toEqual(['weekly 2026-W46 to docs@example.com: sent (250 queued)']);
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
+  });
+
+  it('is settled by a person, either way: once delivered it stays so, and else it is sent again', async () => {
+    for (const recipient of ['docs@example.com', 'lead@example.com'])
+      server.behaviours.set(recipient, [{ on: 'data', do: 'drop-lost' }]);
+    await send({});
+    const settled = await report('weekly', '--period', '2026-W46', '--delivered', 'docs@example.com');
+    expect(settled.lines).toContain('sent (delivered, as a person found)');
+    const missing = await report('weekly', '--not-delivered', 'lead@example.com');
+    expect(missing.lines).toContain(
+      'not delivered yet (not delivered, as a person found); tried again by the next run',
+    );
+    await send({});
+    expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([0, 1]);
+    const entries = (await readFile(join(directory, 'data/effects.log'), 'utf8')).trimEnd().split('\n');
+    const eventsTo = (recipient: string) =>
+      entries
+        .map((line) => JSON.parse(line) as { recipient: string; event: string })
+        .flatMap((entry) => (entry.recipient === recipient ? entry.event : []));
+    expect(eventsTo('docs@example.com')).toEqual(['sending', 'unknown', 'sent']);
+    expect(eventsTo('lead@example.com')).toEqual(['sending', 'unknown', 'not-sent', 'sending', 'sent']);
+  });
+
+  it('is settled only where it is unknown; anything else says what there is', async () => {
+    await expect(report('weekly', '--delivered', 'docs@example.com')).rejects.toThrow(
+      'No email of weekly was ever sent',
+    );
+    server.behaviours.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
+    await send({});
+    const refused = (...args: string[]) => expect(report('weekly', ...args)).rejects;
+    await refused('--delivered', 'lead@example.com').toThrow(
+      "--period '2026-W46' --project prj_1: docs@example.com, unknown",
+    );
+    await refused('--delivered', 'docs@example.com', '--period', '2026-W45').toThrow('Say which email');
+    await refused('--delivered', 'a@example.com', '--not-delivered', 'a@example.com').toThrow('Say either');
+    await refused('--delivered', 'a@example.com', '--send').toThrow('leave out --send');
+    await report('weekly', '--delivered', 'docs@example.com');
+    await refused('--delivered', 'docs@example.com').toThrow(
+      'has an unknown outcome, so nothing needs settling',
+    );
   });
 
   it('exits to be tried again later after a temporary refusal, and tries at once when run again', async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { resendCommand } from '../../src/commands/mail-lines.js';
+import { resendCommand, settleCommands } from '../../src/commands/mail-lines.js';
 
 it('the command to resend a report sends it to nobody else', () => {
   const delivery = { report: 'weekly', project: 'prj_a', period: '2026-W01', recipient: 'a@example.com' };
@@ -7,4 +7,16 @@ it('the command to resend a report sends it to nobody else', () => {
     'readership report weekly --period 2026-W01 --project prj_a --send --force --to a@example.com';
   expect(resendCommand(delivery, undefined)).toBe(command);
   expect(resendCommand(delivery, { index: 2, count: 8 })).toBe(`${command} --shard 2/8`);
+});
+
+it('settling an email names it whole, also that of an alert', () => {
+  const delivery = {
+    report: 'alert',
+    project: '-',
+    period: 'export 2026-11-16T03:00:00.000Z',
+    recipient: 'a@example.com',
+  };
+  expect(settleCommands(delivery, { index: 2, count: 8 })).toBe(
+    "readership report alert --period 'export 2026-11-16T03:00:00.000Z' --shard 2/8 --delivered a@example.com, or --not-delivered a@example.com",
+  );
 });

@@ -72,10 +72,10 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
     'job 7 (/lost) may exist or not: readership jobs resolve 7 --created REMOTE_ID, or --not-created',
   );
   expect(unknown.needs[1]).toMatch(/message 3 to job 7 .+: readership jobs resolve 7 --sent, or --not-sent/);
-  // Neither command resends an email that someone else or another project already received.
+  // Each command settles one email to one person.
   expect(unknown.needs.slice(2)).toEqual([
-    'alert export 2026-01-05T00:00:00.000Z may have reached ops@example.com or not: tell them what it was about. An alert is not sent twice',
-    'weekly 2026-W01 may have reached a@example.com or not: if they have not had it, readership report weekly --period 2026-W01 --project p --send --force --to a@example.com',
+    "alert export 2026-01-05T00:00:00.000Z may have reached ops@example.com or not. Ask them, then: readership report alert --period 'export 2026-01-05T00:00:00.000Z' --delivered ops@example.com, or --not-delivered ops@example.com",
+    'weekly 2026-W01 may have reached a@example.com or not. Ask them, then: readership report weekly --period 2026-W01 --project p --delivered a@example.com, or --not-delivered a@example.com',
   ]);
   expect((await cli(KEY, 'status')).stdout).toMatch(/messages +1 unconfirmed/);
 }, 60_000);

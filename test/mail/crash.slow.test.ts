@@ -1,15 +1,16 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import pMap from 'p-map';
 import ts from 'typescript';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Delivery } from '../../src/mail/delivery.js';
 import { deliver } from '../../src/mail/deliver.js';
-import { readDeliveries, settleInterruptedDeliveries } from '../../src/mail/ledger.js';
+import { readDeliveries, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
+import { EffectsJournal } from '../../src/warehouse/effects.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { letter } from './letters.js';
@@ -73,21 +74,24 @@ async function crashAndRecover(seed: number) {
   const random = randomOf(seed);
   const recipients = ['a', 'b', 'c'].map((name) => `${name}-${seed}@example.com`);
   for (const recipient of recipients) server.behaviours.set(recipient, behavioursOf(random));
-  const file = join(directory, `${seed}.duckdb`);
+  const file = join(directory, String(seed), 'warehouse.duckdb');
+  await mkdir(dirname(file));
   await copyFile(empty, file);
   const wasKilled = await runAndKill(file, recipients, random);
 
   const warehouse = await open(file);
+  const journal = await EffectsJournal.open(dirname(file));
   const goOn = async (now: Date): Promise<Delivery[]> => {
-    await settleInterruptedDeliveries(warehouse, now);
+    await reconcileDeliveries({ warehouse, journal }, now);
     const transport = smtpTransport(`smtp://127.0.0.1:${server.port}`);
     const { signal } = new AbortController();
-    const task = { warehouse, transport, admission: 'due' as const, now: () => now, signal };
+    const task = { warehouse, journal, transport, admission: 'due' as const, now: () => now, signal };
     await deliver(task, await Promise.all(recipients.map((recipient) => letter(recipient))));
     return readDeliveries(warehouse);
   };
   const settled = await goOn(new Date('2026-11-16T04:00:00Z'));
   const deliveries = await goOn(new Date('2026-11-18T04:00:00Z'));
+  await journal.close();
   await warehouse.close();
 
   const copies = (recipient: string) => server.accepted.get(recipient)?.length ?? 0;

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { deliver } from '../../src/mail/deliver.js';
 import type { DeliveryAdmission, Delivery } from '../../src/mail/delivery.js';
-import { readDeliveries, settleInterruptedDeliveries } from '../../src/mail/ledger.js';
-import { outboxTransport, smtpTransport, type Transport } from '../../src/mail/transport.js';
+import { readDeliveries, reconcileDeliveries } from '../../src/mail/ledger.js';
+import { outboxTransport, smtpTransport, type MailTransport } from '../../src/mail/transport.js';
 import { letter } from './letters.js';
 import { type Behaviour, type MailServer, startMailServer } from './mail-server.js';
 import { testWarehouse, type TestWarehouse } from './warehouse.js';
@@ -28,7 +28,7 @@ afterEach(async () => {
 interface Sending {
   readonly now?: Date;
   readonly admission?: DeliveryAdmission;
-  readonly transport?: Transport;
+  readonly transport?: MailTransport;
 }
 
 async function send(
@@ -37,7 +37,7 @@ async function send(
 ): Promise<Delivery[]> {
   return deliver(
     {
-      warehouse: test.warehouse,
+      ...{ warehouse: test.warehouse, journal: test.journal },
       transport: transport ?? smtpTransport(`smtp://127.0.0.1:${server.port}`, TIMEOUTS),
       admission,
       now: () => now,
@@ -145,13 +145,13 @@ describe('a mail handed to a mail server', () => {
 
   it('is recorded as being sent before it leaves, so that a crash leaves it unknown', async () => {
     const crash = new Error('the process was killed');
-    const transport: Transport = { via: 'smtp', send: () => Promise.reject(crash) };
+    const transport: MailTransport = { via: 'smtp', send: () => Promise.reject(crash) };
     await expect(send(['docs@example.com'], { transport })).rejects.toBe(crash);
     const recorded = { state: 'sending', attempts: 1, settled_at: null };
     expect(await readDeliveries(test.warehouse)).toMatchObject([recorded]);
     const warehouse = await test.reopen();
     expect(await send(['docs@example.com'], { admission: 'force' })).toEqual([]);
-    const found = await settleInterruptedDeliveries(warehouse, hoursLater(1));
+    const { deliveries: found } = await reconcileDeliveries(test, hoursLater(1));
     expect(found).toMatchObject([{ state: 'unknown', settled_at: hoursLater(1) }]);
     expect(await readDeliveries(warehouse)).toEqual(found);
     expect(await send(['docs@example.com'])).toEqual([]);
@@ -260,11 +260,11 @@ describe('an interruption', () => {
     };
     const transport = smtpTransport(`smtp://127.0.0.1:${server.port}`, TIMEOUTS);
     const task = { transport, admission: 'due' as const, now: () => MONDAY, signal: interruption.signal };
-    const [first] = await deliver({ ...task, warehouse: test.warehouse }, [await letter('a@example.com')]);
+    const { warehouse, journal } = test;
+    const ledgers = { warehouse, journal };
+    const [first] = await deliver({ ...task, ...ledgers }, [await letter('a@example.com')]);
     expect(first?.state).toBe('sent');
-    expect(await deliver({ ...task, warehouse: test.warehouse }, [await letter('b@example.com')])).toEqual(
-      [],
-    );
+    expect(await deliver({ ...task, ...ledgers }, [await letter('b@example.com')])).toEqual([]);
     expect(await readDeliveries(test.warehouse)).toHaveLength(1);
   });
 });

@@ -1,10 +1,12 @@
 // A process that delivers the weekly to some recipients, as a step does: the one that crash.slow.test.ts kills. Its imports
 // of src are those of dist when it runs.
+import { dirname } from 'node:path';
 import { deliver } from '../../src/mail/deliver.js';
-import { settleInterruptedDeliveries } from '../../src/mail/ledger.js';
+import { reconcileDeliveries } from '../../src/mail/ledger.js';
 import { compose } from '../../src/mail/message.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { parseMailAddress } from '../../src/mail-address.js';
+import { EffectsJournal } from '../../src/warehouse/effects.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 
 const [file = '', url = '', ...recipients] = process.argv.slice(2);
@@ -13,7 +15,8 @@ const from = parseMailAddress('readership@example.com');
 if (from === undefined) throw new Error('no sender');
 
 const warehouse = await openWarehouse(file, { command: 'delivering-process', now, maxWaitMs: 5_000 });
-await settleInterruptedDeliveries(warehouse, now());
+const journal = await EffectsJournal.open(dirname(file));
+await reconcileDeliveries({ warehouse, journal }, now());
 const messages = await Promise.all(
   recipients.map((recipient) =>
     compose(
@@ -26,5 +29,6 @@ const messages = await Promise.all(
 );
 const transport = smtpTransport(url, { connectMs: 2_000, silenceMs: 2_000, totalMs: 4_000 });
 const { signal } = new AbortController();
-await deliver({ warehouse, transport, admission: 'due', now, signal }, messages);
+await deliver({ warehouse, journal, transport, admission: 'due', now, signal }, messages);
+await journal.close();
 await warehouse.close();

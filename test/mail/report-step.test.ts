@@ -6,7 +6,7 @@ import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { DeliveryError } from '../../src/mail/delivery-error.js';
-import { claim } from '../../src/mail/ledger.js';
+import { claim, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import type { StepContext } from '../../src/schedule/context.js';
 import { reportStep } from '../../src/schedule/steps/report.js';
@@ -34,8 +34,10 @@ afterEach(async () => {
   await Promise.all([server.close(), test.remove()]);
 });
 
-const report = (time: string, more: Partial<StepContext> = {}) =>
-  reportStep({
+const report = async (time: string, more: Partial<StepContext> = {}) => {
+  const { deliveries } = await reconcileDeliveries(test, new Date(time));
+  return reportStep({
+    ...{ journal: test.journal, unknownDeliveries: deliveries },
     ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: undefined },
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'reports'),
@@ -50,6 +52,7 @@ const report = (time: string, more: Partial<StepContext> = {}) =>
     observer: {},
     ...more,
   });
+};
 
 const mailsTo = (recipient: string): Buffer[] => server.accepted.get(recipient) ?? [];
 
@@ -100,7 +103,7 @@ describe('the report step', () => {
   it('tells of a mail that a killed process left half sent, once as a fault, and does not send it again', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
     const now = new Date(MONDAY);
-    await claim(test.warehouse, await letter('docs@example.com'), { via: 'smtp', admission: 'due', now });
+    await claim(test, await letter('docs@example.com'), { via: 'smtp', admission: 'due', now });
     const { detail, fault } = await report('2026-11-16T04:00:00Z');
     expect(detail.deliveries).toMatchObject([
       { recipient: 'docs@example.com', state: 'unknown' },

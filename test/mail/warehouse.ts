@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { EffectsJournal } from '../../src/warehouse/effects.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 
@@ -8,6 +9,7 @@ import type { Warehouse } from '../../src/warehouse/warehouse.js';
 export interface TestWarehouse {
   readonly directory: string;
   readonly warehouse: Warehouse;
+  readonly journal: EffectsJournal;
   reopen(): Promise<Warehouse>;
   remove(): Promise<void>;
 }
@@ -21,18 +23,25 @@ export async function testWarehouse(): Promise<TestWarehouse> {
       maxWaitMs: 0,
     });
   let warehouse = await open();
+  let journal = await EffectsJournal.open(directory);
   return {
     directory,
     get warehouse() {
       return warehouse;
     },
+    get journal() {
+      return journal;
+    },
     reopen: async () => {
       await warehouse.close();
+      await journal.close();
       warehouse = await open();
+      journal = await EffectsJournal.open(directory);
       return warehouse;
     },
     remove: async () => {
       await warehouse.close();
+      await journal.close();
       await rm(directory, { recursive: true });
     },
   };

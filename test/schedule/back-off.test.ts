@@ -28,7 +28,11 @@ async function ticks(minutes: number, attempt: (now: Date) => Ended, restartedAt
     const now = addMinutes(NIGHT, minute);
     const runs = await readLastRuns(warehouse, now);
     const serviceSince = restartedAt <= now ? restartedAt : new Date(0);
-    const due = dueSteps(schedule, { runs, pollWaits: false, serviceSince }, now);
+    const due = dueSteps(
+      schedule,
+      { runs, pollWaits: false, hasUnpublishedEffects: false, serviceSince },
+      now,
+    );
     if (due.has('export')) {
       tried.push(minute);
       await record('export', now, attempt(now));
@@ -91,7 +95,11 @@ it('publishing that keeps failing is delayed too, whatever else is due', () => {
     { ...run, step: 'publish', outcome: 'failed', done_at: NIGHT, failures: 9 } as const,
   ];
   const dueAt = (minutes: number, pollWaits: boolean) => [
-    ...dueSteps(schedule, { runs, pollWaits, serviceSince: new Date(0) }, addMinutes(failedAt, minutes)),
+    ...dueSteps(
+      schedule,
+      { runs, pollWaits, hasUnpublishedEffects: false, serviceSince: new Date(0) },
+      addMinutes(failedAt, minutes),
+    ),
   ];
   expect(dueAt(5, false)).toEqual([]);
   expect(dueAt(55, true)).toEqual(['poll']);

@@ -24,9 +24,15 @@ const withRun = (runs: LastRun[], changed: LastRun): LastRun[] => [
 
 const SERVICE_SINCE = at('2026-03-01T00:00:00');
 
-const due = (runs: readonly LastRun[], now: string, schedule = {}, pollWaits = false): StepName[] => [
-  ...dueSteps(scheduleOf(schedule), { runs, pollWaits, serviceSince: SERVICE_SINCE }, at(now)),
-];
+const due = (
+  runs: readonly LastRun[],
+  now: string,
+  schedule = {},
+  { pollWaits = false, hasUnpublishedEffects = false } = {},
+): StepName[] => {
+  const stored = { runs, pollWaits, hasUnpublishedEffects, serviceSince: SERVICE_SINCE };
+  return [...dueSteps(scheduleOf(schedule), stored, at(now))];
+};
 
 // A Friday.
 const NIGHT = '2026-11-20T02:15:00';
@@ -64,9 +70,9 @@ describe('what is due', () => {
 
   it('is polling if a job is waiting, but no more often than scheduled', () => {
     const runs = allDone(NIGHT);
-    expect(due(runs, '2026-11-20T02:20:00', {}, true)).toEqual(['poll', 'publish']);
-    expect(due(runs, '2026-11-20T02:19:00', {}, true)).toEqual([]);
-    expect(due(runs, '2026-11-20T02:20:00', {}, false)).toEqual([]);
+    expect(due(runs, '2026-11-20T02:20:00', {}, { pollWaits: true })).toEqual(['poll', 'publish']);
+    expect(due(runs, '2026-11-20T02:19:00', {}, { pollWaits: true })).toEqual([]);
+    expect(due(runs, '2026-11-20T02:20:00', {}, { pollWaits: false })).toEqual([]);
   });
 
   it.each(['failed', 'later', 'interrupted', 'running'] as const)(

@@ -11,6 +11,7 @@ import { stepContext } from './step-context.js';
 it('a failed poll is followed by a successful one if its job was resolved by hand and no other is active', async () => {
   const desk = await agentDesk({ jobSeconds: 3600 });
   const context = stepContext(desk.warehouse, {
+    journal: desk.journal,
     settings: { projects: [{ id: desk.project }] },
     historyFile: join(await tempDir(), 'history.duckdb'),
     clientOf: () => desk.client,

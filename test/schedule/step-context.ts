@@ -17,9 +17,12 @@ export function stepContext(
     ...changes,
   });
   return {
+    get journal(): never {
+      return unused();
+    },
     ...{ settings, projects: settings.projects, warehouse, workspaceDir: undefined },
     ...{ lakeDir: undefined, shard: undefined, historyFile: '', reportsDir: '' },
-    ...{ clientOf: unused, transport: unused, returnUnused: unused, observer: {} },
+    ...{ unknownDeliveries: [], clientOf: unused, transport: unused, returnUnused: unused, observer: {} },
     ...{ now: () => NOW, signal: new AbortController().signal },
     ...given,
   };

@@ -6,8 +6,9 @@ import { pollStep } from '../../src/schedule/steps/poll.js';
 import { type AgentDesk, agentDesk } from '../agents/agent-desk.js';
 import { stepContext } from './step-context.js';
 
-const contextOf = ({ warehouse, client, clock, project }: AgentDesk) =>
+const contextOf = ({ warehouse, journal, client, clock, project }: AgentDesk) =>
   stepContext(warehouse, {
+    journal,
     settings: { projects: [{ id: project }], improve: { mode: 'apply' } },
     clientOf: () => client,
     now: clock.now,

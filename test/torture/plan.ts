@@ -42,7 +42,6 @@ export interface Settings {
   readonly mode: 'plan' | 'apply';
   /** Of a week. */
   readonly maxJobs: number;
-  readonly askWhenNoChange: boolean;
 }
 
 /** A trial, decided by its seed alone: commands on one data directory, each with what befalls it. */
@@ -104,7 +103,6 @@ export function planTrial(seed: number): Plan {
       concurrency: choice.pick([1, 3, 6]),
       mode: choice.chance(0.6) ? 'apply' : 'plan',
       maxJobs,
-      askWhenNoChange: choice.chance(0.4),
     },
     steps: Array.from({ length: choice.whole(3, 5) }, (_, index) =>
       planStep(choice, site, seed * 10 + index),

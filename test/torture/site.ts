@@ -39,7 +39,6 @@ improve:
   maxJobsPerWeek: ${settings.maxJobs}
   readingShare: 1
   minWeeklyViews: 0
-  askWhenNoChange: ${settings.askWhenNoChange}
 poll: { minDelay: 1s, maxDelay: 4s }
 reports: { weekly: { to: [${ADA}, ${BOB}] }, improve: { to: [${ADA}] } }
 alerts: { to: [${OPS}] }
@@ -64,12 +63,7 @@ export async function growSite(program: string, preload: string): Promise<string
   const clock = new Clock(START);
   const sandbox = await startSandbox({ now: clock.now, ...GROWN });
   const settings = { requestsPerHour: 'unlimited', settleDays: 3, concurrency: 6 } as const;
-  await makeWorkspace(
-    directory,
-    sandbox.baseUrl,
-    { ...settings, mode: 'plan', maxJobs: 1, askWhenNoChange: false },
-    undefined,
-  );
+  await makeWorkspace(directory, sandbox.baseUrl, { ...settings, mode: 'plan', maxJobs: 1 }, undefined);
   const task = { program, preload, directory, env: { READERSHIP_API_KEY: sandbox.apiKey } };
   const { code, output } = await runCommand(task, ['export'], { clock: clock.settingBehind(0), kill: null });
   await sandbox.close();

@@ -1,19 +1,17 @@
+import { type Job, planJob, referenceOf } from '../../agents/ledger.js';
 import { type IsListed, readSitemap } from '../../agents/sitemap.js';
-import { type Job, planJob } from '../../agents/ledger.js';
 import { type ImprovePlan, planImprovement, recordChoices } from '../../agents/plan.js';
 import { composePrompt } from '../../agents/prompt.js';
 import type { ProjectSettings } from '../../config/schema.js';
 import type { StepContext, StepResult } from '../context.js';
 import { withFaults } from '../with-faults.js';
-import { settleInterrupted, submitWaiting } from './submit.js';
+import { submitWaiting } from './submit.js';
 
 /** What improving a project came to. In `plan` mode nothing is submitted. */
 export interface ProjectImprovement {
   readonly project: ProjectSettings;
   readonly plan: ImprovePlan;
   readonly submitted: readonly Job[];
-  /** Jobs whose fate a killed process left open, those with such a message included. */
-  readonly interrupted: readonly Job[];
   /** What kept the rest waiting, for a later run. */
   readonly stopped?: unknown;
 }
@@ -57,17 +55,18 @@ async function improveProject(
   { apply, isListed }: { apply: boolean; isListed: IsListed | undefined },
 ): Promise<{ improvement: ProjectImprovement; changed: boolean }> {
   const { settings, warehouse, workspaceDir, now } = context;
-  const interrupted = await settleInterrupted(context, project);
   const plan = await planImprovement(warehouse, project.id, settings.improve, { now: now(), isListed });
-  const isNewChoice = await recordChoices(warehouse, project.id, plan, now());
-  const changed = isNewChoice || interrupted.length > 0;
-  if (!apply) return { improvement: { project, plan, interrupted, submitted: [] }, changed };
+  const changed = await recordChoices(warehouse, project.id, plan, now());
+  if (!apply) return { improvement: { project, plan, submitted: [] }, changed };
   const { maxPromptLength } = settings.improve;
   for (const page of plan.flagged) {
-    const prompt = composePrompt(page, { workspaceDir, maxPromptLength });
-    await planJob(warehouse, { project: project.id, page, prompt, now: now() });
+    const at = now();
+    const reference = referenceOf(project.id, page.path, at);
+    const about = { ...page, project: project.id, reference };
+    const prompt = composePrompt(about, { workspaceDir, maxPromptLength });
+    await planJob(warehouse, { project: project.id, page, prompt, now: at });
   }
   const { submitted, stopped } = await submitWaiting(context, project, 'all');
   const created = plan.flagged.length + submitted.length > 0;
-  return { improvement: { project, plan, interrupted, submitted, stopped }, changed: changed || created };
+  return { improvement: { project, plan, submitted, stopped }, changed: changed || created };
 }

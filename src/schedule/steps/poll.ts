@@ -1,10 +1,9 @@
-import { askWhyNoChange } from '../../agents/ask-why.js';
 import type { Job } from '../../agents/ledger.js';
 import { pollJobs } from '../../agents/poll.js';
 import type { ProjectSettings } from '../../config/schema.js';
 import type { StepContext, StepResult } from '../context.js';
 import { withFaults } from '../with-faults.js';
-import { settleInterrupted, submitWaiting } from './submit.js';
+import { submitWaiting } from './submit.js';
 
 /** Jobs that ended while they were polled, and those still going. */
 export interface PolledJobs {
@@ -51,9 +50,7 @@ async function pollProject(
   project: ProjectSettings,
   { waitMs, heldBack = [] }: PollOptions,
 ): Promise<PolledJobs & { faults: unknown[]; changed: boolean }> {
-  const { settings, warehouse, workspaceDir, now, signal, observer } = context;
-  const { mode, askWhenNoChange, maxPromptLength } = settings.improve;
-  const interrupted = await settleInterrupted(context, project);
+  const { settings, warehouse, now, signal, observer } = context;
   const stops: unknown[] = [];
   let sent = 0;
   // After a failure nothing more is sent: what befell one prompt is likely to befall the next.
@@ -63,18 +60,15 @@ async function pollProject(
     sent += submitted.length;
     if (stopped !== undefined) stops.push(stopped);
   };
-  await send(mode === 'apply' ? 'all' : 'messages');
+  await send(settings.improve.mode === 'apply' ? 'all' : 'messages');
   const { ended, stillActive, faults } = await pollJobs({
     ...{ warehouse, now, signal, waitMs, client: context.clientOf(project), project: project.id },
     minDelayMs: settings.poll.minDelay,
     maxDelayMs: settings.poll.maxDelay,
     onChange: (job) => observer.onJob?.(job),
   });
-  if (askWhenNoChange)
-    await askWhyNoChange(warehouse, project.id, { now: now(), workspaceDir, maxPromptLength });
-  await send('messages');
   return {
     ...{ ended, stillActive, faults: [...stops, ...faults] },
-    changed: interrupted.length + sent + ended.length + stillActive.length > 0,
+    changed: sent + ended.length + stillActive.length > 0,
   };
 }

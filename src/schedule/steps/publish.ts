@@ -4,6 +4,7 @@ import { manifestPath } from '../../warehouse/lake/directory.js';
 import { type LakeChange, publishLake } from '../../warehouse/lake/publish-lake.js';
 import { publish } from '../../warehouse/publish.js';
 import type { StepContext, StepResult } from '../context.js';
+import { hasUnpublishedEffects } from '../runs.js';
 
 /** What is published now: the size of the history, and what was done to the lake where there is one. */
 export interface Published {
@@ -13,9 +14,10 @@ export interface Published {
 
 /** Publishes the history, and the lake where there is one, when something changed or when it is not there yet. */
 export async function publishStep(context: StepContext, changed: boolean): Promise<StepResult<Published>> {
-  const { warehouse, historyFile, lakeDir, shard, signal, returnUnused } = context;
+  const { warehouse, historyFile, lakeDir, shard, now, signal, returnUnused } = context;
   const published = await sizeOf(historyFile);
-  if (!changed && published !== undefined && (await isLakeThere(context)))
+  const isCurrent = !changed && !(await hasUnpublishedEffects(warehouse, now()));
+  if (isCurrent && published !== undefined && (await isLakeThere(context)))
     return { detail: { bytes: published }, summary: 'nothing changed since the last time', changed: false };
   await returnUnused();
   const bytes = await publish(warehouse, historyFile);

@@ -2,7 +2,6 @@ import { MAILED_REPORTS, type ProjectSettings } from '../../config/schema.js';
 import type { Delivery } from '../../mail/delivery.js';
 import { DeliveryError } from '../../mail/delivery-error.js';
 import type { Due } from '../../mail/due.js';
-import { settleInterruptedDeliveries } from '../../mail/ledger.js';
 import { ConfigurationError, messageOf } from '../../errors.js';
 import { counted } from '../../format/numbers.js';
 import { findReport } from '../../reports/catalog.js';
@@ -32,7 +31,7 @@ export interface HeldReport {
 export interface Reported {
   readonly pages: readonly RenderedPage[];
   readonly held: readonly HeldReport[];
-  /** Attempted now, or left half sent by a process that was killed. */
+  /** Attempted now, or found to be of unknown outcome when the database was opened. */
   readonly deliveries: readonly Delivery[];
 }
 
@@ -44,7 +43,7 @@ export async function reportStep(context: StepContext): Promise<StepResult<Repor
   const { settings, projects, warehouse, workspaceDir, reportsDir, now, signal } = context;
   const pages: RenderedPage[] = [];
   const held: HeldReport[] = [];
-  const deliveries = await settleInterruptedDeliveries(warehouse, now());
+  const deliveries = [...context.unknownDeliveries];
   const problems: unknown[] = [];
   const attempt = (work: () => Promise<unknown>) => keepingProblems(problems, signal, work);
   for (const project of projects) {

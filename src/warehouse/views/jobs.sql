@@ -21,7 +21,8 @@ SELECT
   ai_per_human,
   trend,
   coalesce(messages, 0) AS messages,
-  coalesce(unconfirmed_messages, 0) AS unconfirmed_messages
+  coalesce(unconfirmed_messages, 0) AS unconfirmed_messages,
+  substr(sha256(concat_ws(chr(10), project, path, epoch_ms(planned_at))), 1, 12) AS reference
 FROM agent_jobs
 LEFT JOIN
   (
@@ -53,3 +54,4 @@ COMMENT ON COLUMN jobs.ai_per_human IS 'AI views per human view over those weeks
 COMMENT ON COLUMN jobs.trend IS 'Relative change from the older half of those weeks to the newer half; NULL if the older half had no views';
 COMMENT ON COLUMN jobs.messages IS 'Number of follow-up messages ever planned for it';
 COMMENT ON COLUMN jobs.unconfirmed_messages IS 'Number of messages whose reply was lost: the agent may have received them';
+COMMENT ON COLUMN jobs.reference IS 'Names the job in its prompt, its pull request and effects.log; the same in every copy of the database';

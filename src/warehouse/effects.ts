@@ -1,0 +1,181 @@
+import pLimit from 'p-limit';
+import { appendFile, type FileHandle, open, readdir, readFile, rename, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { StorageError } from '../errors.js';
+import { exists } from '../files.js';
+import {
+  type Effect,
+  type Entry,
+  entryIn,
+  type EntryOf,
+  type Intent,
+  isOfKind,
+  type Outcome,
+  parseEntry,
+} from './effect.js';
+import { storageFailure } from './storage-failure.js';
+import { syncToDisk } from './sync-to-disk.js';
+
+const CURRENT = 'effects.log';
+const JOURNAL = /^effects(-\d{4})?\.log$/;
+const NEWLINE = 0x0a;
+
+/** Proof that an effect is in the journal. Only the journal makes one, and nothing is sent without it. */
+class JournaledDeparture {
+  readonly #outcome: (outcome: Outcome, now: Date) => Promise<void>;
+
+  constructor(outcome: JournaledDeparture['ended']) {
+    this.#outcome = outcome;
+  }
+
+  /** Writes down what became of it, before the database is told. */
+  ended(outcome: Outcome, now: Date): Promise<void> {
+    return this.#outcome(outcome, now);
+  }
+}
+export type Departure = JournaledDeparture;
+
+/**
+ * The journal of what may have left this machine: `effects.log`, and those of earlier years. Each line is an entry,
+ * on disk before the job, message or email is sent, and again when its outcome is known. It belongs to the holder of
+ * the live database, which is its index.
+ */
+export class EffectsJournal {
+  readonly #effects = new Map<string, { last: Entry; attempts: Set<string> }>();
+  readonly #inTurn = pLimit(1);
+  #file: FileHandle | undefined;
+  #year: number | undefined;
+  #failure: StorageError | undefined;
+
+  /** `found` says whether there was a journal; `cutBytes` how much of a torn last line was cut off. */
+  private constructor(
+    readonly directory: string,
+    readonly found: boolean,
+    readonly cutBytes: number,
+  ) {}
+
+  /** Reads the journal in a data directory. Throws a `StorageError` when a line is not an entry. */
+  static async open(directory: string): Promise<EffectsJournal> {
+    const names = (await readdir(directory)).filter((name) => JOURNAL.test(name)).sort();
+    const files = [];
+    for (const name of names) files.push(await readEntries(join(directory, name)));
+    const cutBytes = files.reduce((sum, file) => sum + file.cutBytes, 0);
+    const journal = new EffectsJournal(directory, names.length > 0, cutBytes);
+    for (const entry of files.flatMap(({ entries }) => entries)) journal.#remember(entry);
+    return journal;
+  }
+
+  get path(): string {
+    return join(this.directory, CURRENT);
+  }
+
+  /** What the journal knows of one kind of effect, by reference, in the order of their first entries. */
+  known<Kind extends Entry['effect']>(kind: Kind): Map<string, Effect<EntryOf<Kind>>> {
+    const known = new Map<string, Effect<EntryOf<Kind>>>();
+    for (const { last, attempts } of this.#effects.values())
+      if (isOfKind(last, kind)) known.set(last.ref, { last, attempts });
+    return known;
+  }
+
+  /**
+   * Writes that something is about to be sent, then lets `begin` commit it to the database. When that fails, nothing
+   * was sent, and the journal says so as far as it still can.
+   */
+  async depart(intent: Intent, now: Date, begin: () => Promise<unknown>): Promise<Departure> {
+    const at = now.toISOString();
+    await this.append([{ ...intent, at, attempt: at, event: 'sending' }]);
+    const ended = (outcome: Outcome, later: Date) =>
+      this.append([{ ...intent, ...outcome, at: later.toISOString(), attempt: at }]);
+    try {
+      await begin();
+    } catch (error) {
+      await ended({ event: 'not-sent' }, now).catch(() => undefined);
+      throw error;
+    }
+    return new JournaledDeparture(ended);
+  }
+
+  /** Writes entries with one fsync. After a failure nothing more is written, and so nothing more is sent. */
+  async append(entries: readonly Entry[]): Promise<void> {
+    if (entries.length === 0) return;
+    await this.#inTurn(async () => {
+      if (this.#failure !== undefined) throw this.#failure;
+      try {
+        for (const entry of entries) if (entry.event === 'sending') await this.#rotate(entry);
+        await this.#write(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+        entries.forEach((entry) => {
+          this.#remember(entry);
+        });
+      } catch (cause) {
+        this.#failure = storageFailure(`write the effects journal ${this.path}`, this.path, cause);
+        throw this.#failure;
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#inTurn(() => this.#file?.close());
+  }
+
+  #remember(entry: Entry): void {
+    const key = `${entry.effect} ${entry.ref}`;
+    const known = this.#effects.get(key) ?? { last: entry, attempts: new Set() };
+    known.last = entry;
+    known.attempts.add(entry.attempt);
+    this.#effects.set(key, known);
+    this.#year = yearOf(entry);
+  }
+
+  /** A new year begins a new file. Where a clock was wrong and the name is taken, the file goes on. */
+  async #rotate(entry: Entry): Promise<void> {
+    if (this.#year === undefined || yearOf(entry) <= this.#year || !(await exists(this.path))) return;
+    const archived = join(this.directory, `effects-${this.#year}.log`);
+    if (await exists(archived)) return;
+    await this.#file?.close();
+    this.#file = undefined;
+    await rename(this.path, archived);
+    await syncToDisk(this.directory);
+  }
+
+  async #write(text: string): Promise<void> {
+    if (this.#file === undefined) {
+      this.#file = await open(this.path, 'a', 0o600);
+      // One that was restored by a copy may be readable to others. The user may also not own it.
+      await this.#file.chmod(0o600).catch(() => undefined);
+      await syncToDisk(this.directory);
+    }
+    const { size } = await this.#file.stat();
+    try {
+      await this.#file.appendFile(text);
+      await this.#file.datasync();
+    } catch (error) {
+      // Half a line must not stay in the way of the next one.
+      await this.#file.truncate(size).catch(() => undefined);
+      throw error;
+    }
+  }
+}
+
+const yearOf = ({ at }: Entry): number => Number(at.slice(0, 4));
+
+/**
+ * The entries of one file. A last line without its end was being written when the process or the machine stopped, so
+ * nothing was sent for it: it is cut off, unless it is a whole entry.
+ */
+async function readEntries(path: string): Promise<{ entries: Entry[]; cutBytes: number }> {
+  try {
+    const bytes = await readFile(path);
+    const end = bytes.lastIndexOf(NEWLINE) + 1;
+    const lines = bytes.toString('utf8', 0, end).split('\n');
+    const entries = lines.flatMap((line, index) => (line === '' ? [] : parseEntry(line, path, index + 1)));
+    if (end === bytes.length) return { entries, cutBytes: 0 };
+    const last = entryIn(bytes.toString('utf8', end));
+    if (last === undefined) await truncate(path, end);
+    else await appendFile(path, '\n');
+    return last === undefined
+      ? { entries, cutBytes: bytes.length - end }
+      : { entries: [...entries, last], cutBytes: 0 };
+  } catch (cause) {
+    throw storageFailure(`read the effects journal ${path}`, path, cause);
+  }
+}

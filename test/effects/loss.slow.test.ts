@@ -1,0 +1,199 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, copyFile, cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { planJob, readJobs } from '../../src/agents/ledger.js';
+import { OPEN_STATES } from '../../src/agents/lifecycle.js';
+import { planMessage, readMessages } from '../../src/agents/message-ledger.js';
+import { submitJobs } from '../../src/agents/submit-jobs.js';
+import { submitMessages } from '../../src/agents/submit-messages.js';
+import { Client } from '../../src/api/client.js';
+import { reconcileEffects } from '../../src/app/reconcile-effects.js';
+import { deliver } from '../../src/mail/deliver.js';
+import { readDeliveries } from '../../src/mail/ledger.js';
+import { smtpTransport } from '../../src/mail/transport.js';
+import { EffectsJournal } from '../../src/warehouse/effects.js';
+import { publish } from '../../src/warehouse/publish.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { EVIDENCE } from '../agents/reading.js';
+import { letter } from '../mail/letters.js';
+import { type MailServer, startMailServer } from '../mail/mail-server.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { reply, serve, type TestServer } from '../serve.js';
+import { tempDir } from '../temp-dir.js';
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
+
+const KINDS = ['job', 'message', 'email'] as const;
+type Kind = (typeof KINDS)[number];
+
+/** The moments between two writes, and what is known of the effect when the process ends there. */
+const MOMENTS = [
+  ['journaled', 'unknown', 0],
+  ['begun', 'unknown', 0],
+  ['answered', 'unknown', 1],
+  ['outcome journaled', 'sent', 1],
+  ['ended', 'sent', 1],
+] as const;
+
+const LOSSES = {
+  'nothing else': () => Promise.resolve(),
+  'the live file put back as it was yesterday': async (directory: string) => {
+    await rm(join(directory, 'warehouse.duckdb.wal'), { force: true });
+    await copyFile(join(directory, 'yesterday.duckdb'), join(directory, 'warehouse.duckdb'));
+  },
+  'its log': (directory: string) => rm(join(directory, 'warehouse.duckdb.wal'), { force: true }),
+  'the live file, restored from the published history': async (directory: string) => {
+    await rm(join(directory, 'warehouse.duckdb.wal'), { force: true });
+    await rm(join(directory, 'warehouse.duckdb'));
+    await copyFile(join(directory, 'history.duckdb'), join(directory, 'warehouse.duckdb'));
+    await chmod(join(directory, 'warehouse.duckdb'), 0o600);
+  },
+};
+
+const NOW = new Date('2026-11-18T05:00:00Z');
+const DAY_LATER = new Date('2026-11-19T05:00:00Z');
+const page = (number: number) => ({ path: `/page-${number}`, reason: 'much read', evidence: EVIDENCE });
+
+let platform: TestServer;
+/** What the platform got, in order. */
+const posts: string[] = [];
+let mailServer: MailServer;
+let program: string;
+let base: string;
+
+beforeAll(async () => {
+  platform = await serve(({ body }, response) => {
+    posts.push((JSON.parse(body) as { prompt: string }).prompt);
+    reply(response, 200, { id: `job_${posts.length}`, status: 'active' });
+  });
+  mailServer = await startMailServer();
+  base = await tempDir();
+  program = await compile(base);
+  const file = join(base, 'warehouse.duckdb');
+  await closeNow(await liveWarehouse(file));
+  await copyFile(file, join(base, 'yesterday.duckdb'));
+  // A job that the platform works on, for the message; then what is about to be sent.
+  const warehouse = await liveWarehouse(file);
+  await planJob(warehouse, { project: 'prj_1', page: page(0), prompt: 'Improve /page-0', now: NOW });
+  await withTask(warehouse, base, NOW, (task) => submitJobs(task));
+  const [job] = await readJobs(warehouse, 'prj_1');
+  if (job === undefined) throw new Error('no job');
+  await planMessage(warehouse, job, { origin: 'typed', prompt: 'Mention the limits', now: NOW });
+  await planJob(warehouse, { project: 'prj_1', page: page(1), prompt: 'Improve /page-1', now: NOW });
+  await publish(warehouse, join(base, 'history.duckdb'));
+  await closeNow(warehouse);
+  return () => mailServer.close();
+});
+
+async function withTask<Result>(
+  warehouse: Warehouse,
+  directory: string,
+  now: Date,
+  work: (task: Parameters<typeof submitJobs>[0]) => Promise<Result>,
+): Promise<Result> {
+  const options = {
+    baseUrl: platform.baseUrl,
+    projectId: 'prj_1',
+    apiKey: 'k',
+    keyName: 'K',
+    now: () => now,
+  };
+  const client = new Client(options);
+  const journal = await EffectsJournal.open(directory);
+  try {
+    return await work({ warehouse, journal, client, project: 'prj_1', now: () => now, pollDelayMs: 60_000 });
+  } finally {
+    await journal.close();
+    await client.close();
+  }
+}
+
+/** How often the effect has left: for the job its page, for the email its recipient. */
+const arrivals = (kind: Kind): number =>
+  kind === 'email'
+    ? (mailServer.accepted.get('docs@example.com')?.length ?? 0)
+    : posts.filter((prompt) => prompt === (kind === 'job' ? 'Improve /page-1' : 'Mention the limits')).length;
+
+/** Opens the database as a command does, and sends what is due; then what is stored of the effect. */
+async function nextRun(directory: string, kind: Kind) {
+  const warehouse = await liveWarehouse(join(directory, 'warehouse.duckdb'));
+  const states = await withTask(warehouse, directory, DAY_LATER, async (task) => {
+    const { words } = await reconcileEffects(task.journal, warehouse, DAY_LATER);
+    const jobs = await readJobs(warehouse, 'prj_1');
+    // As `improve` would: a page without an open job is planned again, and the next page as well.
+    for (const number of [1, 2])
+      if (!jobs.some(({ path, state }) => path === page(number).path && OPEN_STATES.has(state)))
+        await planJob(warehouse, {
+          ...{ project: 'prj_1', page: page(number), prompt: `Improve /page-${number}`, now: DAY_LATER },
+        });
+    await submitJobs(task);
+    await submitMessages(task);
+    const transport = smtpTransport(`smtp://127.0.0.1:${mailServer.port}`);
+    const { signal } = new AbortController();
+    const mail = { ...task, transport, admission: 'due', signal } as const;
+    await deliver(mail, await Promise.all(['docs@example.com', 'next@example.com'].map((to) => letter(to))));
+    const ofKind = {
+      job: (await readJobs(warehouse, 'prj_1')).filter(({ path }) => path === '/page-1'),
+      message: await readMessages(warehouse, 'prj_1'),
+      email: (await readDeliveries(warehouse)).filter(({ recipient }) => recipient === 'docs@example.com'),
+    }[kind];
+    return { words, states: ofKind.map(({ state }) => state) };
+  });
+  const again = await withTask(warehouse, directory, DAY_LATER, ({ journal }) =>
+    reconcileEffects(journal, warehouse, DAY_LATER),
+  );
+  await closeNow(warehouse);
+  return { ...states, again: again.words };
+}
+
+const STATE_OF = {
+  ...{ job: { unknown: 'unconfirmed', sent: 'active' }, message: { unknown: 'unconfirmed', sent: 'sent' } },
+  email: { unknown: 'unknown', sent: 'sent' },
+};
+
+describe.each(KINDS)('a process killed while it sends a %s', (kind) => {
+  it.each(MOMENTS)(
+    '%s: it is %s, whatever else is lost, and never sent twice',
+    async (moment, known, sent) => {
+      const killed = await tempDir();
+      await cp(base, killed, { recursive: true });
+      const before = arrivals(kind);
+      const file = join(killed, 'warehouse.duckdb');
+      const smtp = `smtp://127.0.0.1:${mailServer.port}`;
+      const child = spawn(process.execPath, [program, file, kind, moment, platform.baseUrl, smtp], {
+        stdio: ['ignore', 'ignore', 'inherit'],
+      });
+      expect(await once(child, 'exit')).toEqual([null, 'SIGKILL']);
+      expect(arrivals(kind) - before).toBe(sent);
+      for (const [loss, lose] of Object.entries(LOSSES)) {
+        const directory = await tempDir();
+        await cp(killed, directory, { recursive: true });
+        await lose(directory);
+        const others = posts.length;
+        const start = arrivals(kind);
+        const { words, states, again } = await nextRun(directory, kind);
+        expect(states, loss).toEqual([STATE_OF[kind][known]]);
+        expect(arrivals(kind) - start, loss).toBe(0);
+        expect(again, loss).toBeUndefined();
+        if (known === 'unknown') expect(words, loss).toContain(`1 ${kind}`);
+        // The rest goes on.
+        expect(posts.slice(others), loss).toContain('Improve /page-2');
+      }
+    },
+  );
+});
+
+/** The process as JavaScript, over what `npm run build` has built. */
+async function compile(directory: string): Promise<string> {
+  const source = await readFile(new URL('sending-process.ts', import.meta.url), 'utf8');
+  const dist = new URL('../../dist/', import.meta.url).href;
+  const { outputText } = ts.transpileModule(source.replaceAll('../../src/', dist), {
+    compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },
+  });
+  const file = join(directory, 'sending-process.mjs');
+  await writeFile(file, outputText);
+  return file;
+}

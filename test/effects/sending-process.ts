@@ -1,0 +1,52 @@
+// A process that sends one job, message or email, and kills itself at one of the moments between two writes: the one
+// that loss.slow.test.ts starts. Its imports of src are those of dist when it runs.
+import { dirname } from 'node:path';
+import { submitJobs } from '../../src/agents/submit-jobs.js';
+import { submitMessages } from '../../src/agents/submit-messages.js';
+import { Client } from '../../src/api/client.js';
+import { deliver } from '../../src/mail/deliver.js';
+import { compose } from '../../src/mail/message.js';
+import { smtpTransport } from '../../src/mail/transport.js';
+import { parseMailAddress } from '../../src/mail-address.js';
+import { EffectsJournal } from '../../src/warehouse/effects.js';
+import { openWarehouse } from '../../src/warehouse/open.js';
+
+const [file = '', kind = '', point = '', baseUrl = '', smtpUrl = ''] = process.argv.slice(2);
+const now = () => new Date('2026-11-18T05:00:00Z');
+const warehouse = await openWarehouse(file, { command: 'sending-process', now, maxWaitMs: 5_000 });
+const journal = await EffectsJournal.open(dirname(file));
+
+const dieAt = (name: string) => {
+  if (name === point) process.kill(process.pid, 'SIGKILL');
+};
+const depart = journal.depart.bind(journal);
+const append = journal.append.bind(journal);
+journal.depart = (intent, at, begin) =>
+  depart(intent, at, async () => {
+    dieAt('journaled');
+    await begin();
+    dieAt('begun');
+  });
+journal.append = async (entries) => {
+  const isOutcome = entries.some(({ event }) => event !== 'sending');
+  if (isOutcome) dieAt('answered');
+  await append(entries);
+  if (isOutcome) dieAt('outcome journaled');
+};
+
+const client = new Client({ baseUrl, projectId: 'prj_1', apiKey: 'k', keyName: 'K', now });
+const task = { warehouse, journal, client, project: 'prj_1', now, pollDelayMs: 60_000 };
+if (kind === 'job') await submitJobs(task);
+if (kind === 'message') await submitMessages(task);
+const address = parseMailAddress('docs@example.com');
+if (kind === 'email' && address !== undefined) {
+  const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: address };
+  const content = { subject: 'Weekly', html: '<p>Read.</p>', text: 'Read.', pictures: [] };
+  const letter = await compose(key, content, { from: { name: 'Readership', address } }, now());
+  const { signal } = new AbortController();
+  await deliver({ warehouse, journal, transport: smtpTransport(smtpUrl), admission: 'due', now, signal }, [
+    letter,
+  ]);
+}
+dieAt('ended');
+process.exit(1);
