@@ -1,8 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
-import { inTransaction } from './in-transaction.js';
-import { queryRows, readSql } from './query.js';
+import type { LiveFile } from './live-file.js';
+import { inTransaction, queryRows, readSql } from './query.js';
 
 /** Applied in this order; a released file is never edited, only followed by another. */
 const MIGRATIONS = ['001_history', '002_runs', '003_agents', '004_requests', '005_deliveries'] as const;
@@ -24,23 +25,31 @@ const VIEWS = [
 /** The database was written by an older version of Readership, and was opened to be left as it is. */
 export class OlderSchemaError extends StorageError {}
 
-/** Changes nothing: throws an `OlderSchemaError` when `migrate` would, a `StorageError` when a newer version wrote it. */
+/** Throws an `OlderSchemaError` when the database at `path` needs `migrate`. Changes nothing. */
 export async function expectMigrated(connection: DuckDBConnection, path: string): Promise<void> {
-  const version = await currentVersion(connection, path);
+  const version = await schemaVersion(connection, path);
   if (version < MIGRATIONS.length)
     throw new OlderSchemaError(
       `${path} was written by an older Readership (schema ${version}; this one writes ${MIGRATIONS.length}). ` +
-        `The next command that writes brings it up to date, such as readership run; there is no way back but a copy made before.`,
+        `The next command that writes brings it up to date, such as readership run. Only a copy made before then brings the old one back.`,
     );
 }
 
+/** Brings the live database up to this version of Readership, in a new file, and its views when they have changed. */
+export async function migrateLive(file: LiveFile): Promise<void> {
+  if ((await schemaVersion(file.connection, file.path)) < MIGRATIONS.length)
+    await file.rewrite((connection) => migrate(connection, file.path));
+  else await createViews(file.connection);
+}
+
 /**
- * Brings the database up to this version of Readership: each migration in one transaction with its version row, then
- * the views, which are cheap to write anew. Throws a `StorageError` when a newer version has written the file.
+ * Brings a database up to this version of Readership in place: each migration in one transaction with its version row,
+ * then the views. DuckDB 1.5 cannot replay every change of a table from its log, so this is for a file that is given
+ * up when it fails. Throws a `StorageError` when a newer version has written the file.
  */
 export async function migrate(connection: DuckDBConnection, path: string): Promise<void> {
   await connection.run('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)');
-  const version = await currentVersion(connection, path);
+  const version = await schemaVersion(connection, path);
   for (const [index, name] of MIGRATIONS.entries()) {
     if (index < version) continue;
     await inTransaction(connection, async () => {
@@ -48,20 +57,25 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
       await connection.run('INSERT INTO schema_version VALUES ($version)', { version: index + 1 });
     });
   }
-  // Into the file at once: DuckDB 1.5 cannot replay every change of a table from its log.
-  if (version < MIGRATIONS.length) await connection.run('CHECKPOINT');
   await createViews(connection);
 }
 
+/** Writes the views, unless the database has them as they are here: each time they are written, the log grows. */
 async function createViews(connection: DuckDBConnection): Promise<void> {
-  const statements = VIEWS.map((name) => readSql(import.meta.url, `views/${name}.sql`));
+  const statements = VIEWS.map((name) => readSql(import.meta.url, `views/${name}.sql`)).join('\n');
+  const note = `Views written: ${createHash('sha256').update(statements).digest('hex').slice(0, 16)}`;
+  const written = await queryRows(connection, NOTE_OF_VIEWS, z.object({ comment: z.string().nullable() }));
+  if (written[0]?.comment === note) return;
   await inTransaction(connection, async () => {
-    await connection.run(statements.join('\n'));
+    await connection.run(statements);
+    await connection.run(`COMMENT ON TABLE schema_version IS '${note}'`);
   });
 }
 
-/** 0 for a file that nothing was written to yet. Throws a `StorageError` when a newer version has written the file. */
-async function currentVersion(connection: DuckDBConnection, path: string): Promise<number> {
+const NOTE_OF_VIEWS = `SELECT comment FROM duckdb_tables() WHERE table_name = 'schema_version' AND database_name = current_database()`;
+
+/** 0 for an empty database. Throws a `StorageError` when a newer version has written the file. */
+export async function schemaVersion(connection: DuckDBConnection, path: string): Promise<number> {
   const exists = await queryRows(
     connection,
     "SELECT table_name FROM duckdb_tables() WHERE table_name = 'schema_version'",
