@@ -72,7 +72,7 @@ async function behindError(
   const when = since ? ` since ${moment(since)}` : '';
   return new BehindError(
     `The live database ${path} is older than the history published from it: it lacks ${counted(days, 'loaded day')}${range} and ` +
-      `${counted(runs, 'step')} run${when}. Either an older copy was put in its place, or its log (${path}.wal) was deleted. ` +
+      `${counted(runs, 'recorded step')}${when}. Either an older copy was put in its place, or its log (${path}.wal) was deleted. ` +
       `Going on would load those days again and publish the older state over the newer one. Nothing was changed.\n` +
       `${RESTORE}\nOr, to go on from the older state, move ${historyFile} away.`,
   );

@@ -150,12 +150,17 @@ async function putInPlace(path: string): Promise<void> {
 async function copyDatabase(connection: DuckDBConnection, target: string): Promise<void> {
   await connection.run(`ATTACH ${quoted(target)} AS copy (STORAGE_VERSION ${quoted(STORAGE_VERSION)})`);
   try {
-    const [[name] = []] = (await connection.runAndReadAll('SELECT current_database()')).getRows();
-    await connection.run(`COPY FROM DATABASE "${String(name).replaceAll('"', '""')}" TO copy`);
+    await connection.run(`COPY FROM DATABASE ${await databaseOf(connection)} TO copy`);
     await connection.run('CHECKPOINT copy');
   } finally {
     await connection.run('DETACH copy');
   }
+}
+
+/** The name of the database that a connection was opened for, as SQL writes it. */
+export async function databaseOf(connection: DuckDBConnection): Promise<string> {
+  const [[name] = []] = (await connection.runAndReadAll('SELECT current_database()')).getRows();
+  return `"${String(name).replaceAll('"', '""')}"`;
 }
 
 /** Changes a database file in place: for copies that nobody relies on yet. */

@@ -6,7 +6,7 @@ import { messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing } from '../files.js';
 import { BehindError } from './behind.js';
 import { quoted } from './instance.js';
-import { changeDatabase, logOf, removeDatabase } from './live-file.js';
+import { changeDatabase, databaseOf, logOf, removeDatabase } from './live-file.js';
 import { migrate } from './migrate.js';
 import { type HeldFile, holdLiveFile, type HoldOptions, openWarehouse } from './open.js';
 import { queryRows } from './query.js';
@@ -100,7 +100,7 @@ async function copySource(source: string, copy: string): Promise<void> {
     await changeDatabase(copy, async (connection) => {
       await connection.run(`ATTACH ${quoted(source)} AS source (READ_ONLY)`);
       await expectTables(connection, source);
-      await connection.run(`COPY FROM DATABASE source TO "${basename(copy)}"`);
+      await connection.run(`COPY FROM DATABASE source TO ${await databaseOf(connection)}`);
       await connection.run('DETACH source');
     });
     await changeDatabase(copy, (connection) => migrate(connection, source));
