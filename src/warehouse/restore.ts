@@ -11,6 +11,7 @@ import { migrate } from './migrate.js';
 import { type HeldFile, holdLiveFile, type HoldOptions, openWarehouse } from './open.js';
 import { queryRows } from './query.js';
 import { isOfDamage } from './storage-failure.js';
+import type { Warehouse } from './warehouse.js';
 
 export interface Restoration {
   readonly liveFile: string;
@@ -71,26 +72,38 @@ export async function restore(
 /** Before the process id, in the name of a copy that is being restored. */
 const COPY = '.restoring-';
 
-/** Whether the live database opens and is not behind. Throws for what restoring would not put right. */
+/** Whether the live database opens, is not behind, and can be read whole. Throws for what restoring would not put right. */
 async function isSound(liveFile: string, historyFile: string, options: HoldOptions): Promise<boolean> {
   if (!(await exists(liveFile))) return false;
   try {
-    return !(await isBehind(liveFile, historyFile, options));
+    return !(await isBehind(liveFile, historyFile, options, readAll));
   } catch (error) {
     if (error instanceof StorageError && isOfDamage(error.cause)) return false;
     throw error;
   }
 }
 
-async function isBehind(liveFile: string, historyFile: string, options: HoldOptions): Promise<boolean> {
+async function isBehind(
+  liveFile: string,
+  historyFile: string,
+  options: HoldOptions,
+  work: (warehouse: Warehouse) => Promise<void> = () => Promise.resolve(),
+): Promise<boolean> {
   try {
     const warehouse = await openWarehouse(liveFile, { ...options, historyFile });
-    await warehouse.close();
+    await work(warehouse).finally(() => warehouse.close());
     return false;
   } catch (error) {
     if (error instanceof BehindError) return true;
     throw error;
   }
+}
+
+/** Reads every value of every table: a file may open whose later pages are damaged. */
+async function readAll(warehouse: Warehouse): Promise<void> {
+  const nameRow = z.object({ name: z.string() });
+  for (const { name } of await warehouse.query('SELECT table_name AS name FROM duckdb_tables()', nameRow))
+    await warehouse.query(`SELECT bit_xor(hash(row))::VARCHAR AS digest FROM ${name} AS row`, z.object({}));
 }
 
 /** Copies everything in the database at `source` into a new file of this version. */
