@@ -36,7 +36,7 @@ describe('a live database that has gone backwards', () => {
   }
 
   beforeAll(async () => {
-    site = await openSite({ firstDay: daysAgo(30) });
+    site = await openSite();
     data = join(site.cwd, 'data');
     [yesterday, today] = [await tempDir(), await tempDir()];
     expect(await site.run('export', '--to', daysAgo(4))).toMatchObject({ code: 0 });
@@ -151,7 +151,7 @@ describe('a live database that has gone backwards', () => {
       await change();
       const result = await site.run('publish');
       expect(result, result.stderr).toMatchObject({ code: 0 });
-      expect((await site.run('sql', 'SELECT count(*) AS days FROM site_days')).stdout).toContain('30');
+      expect((await site.run('sql', 'SELECT count(*) AS days FROM site_days')).stdout).toContain('45');
     }
   });
 
