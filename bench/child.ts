@@ -1,4 +1,7 @@
-/** Runs one scenario in a process of its own, so that its time and memory are its own; the answer is sent as a message. */
+/**
+ * Runs one scenario in a separate process, to measure its time and memory alone. Sends the result
+ * as a message.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +17,9 @@ const [scenario = '', ...values] = process.argv.slice(2);
 const FIRST = day('2016-01-01');
 const CONCURRENCY = 6;
 
-/** Makes a scenario ready; what it hands back is timed, and counts the rows it went through. */
+/**
+ * Prepares a scenario. The function it returns is timed, and returns the number of rows processed.
+ */
 async function prepare(baseUrl: string, file: string, last: Day): Promise<() => Promise<number>> {
   switch (scenario) {
     case 'fetch':

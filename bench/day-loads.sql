@@ -1,4 +1,4 @@
--- Grain: one row per project and simulated day, all of them loaded and settled.
+-- Marks every simulated day as loaded and settled.
 INSERT INTO day_loads BY NAME
 SELECT
   project,

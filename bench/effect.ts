@@ -1,6 +1,6 @@
 /**
- * `npm run bench:effect -- [SITES]`: how often an effect is reported, by true effect. In the first column there is none:
- * the product promises at most 1 in 20 there.
+ * `npm run bench:effect -- [SITES]`: how often an effect is reported, by true effect. The first
+ * column has no effect, so at most 1 in 20 may be reported there.
  */
 import { CALM, effectOfChange, LIVELY, type Restlessness } from './scenarios/changed-page.js';
 
@@ -16,7 +16,7 @@ function shareReported(site: Restlessness, trueRatio: number): number {
   return verdicts.filter((verdict) => verdict === 'more read' || verdict === 'less read').length / SITES;
 }
 
-print(`A clear change reported, of ${SITES} sites each`);
+print(`How often a clear change is reported (${SITES} sites each)`);
 print(
   `true change    ${TRUE_RATIOS.map((ratio) => `+${Math.round((ratio - 1) * 100)}%`.padStart(8)).join('')}`,
 );

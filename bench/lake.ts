@@ -1,6 +1,7 @@
 /**
- * `npm run bench:lake -- [ROWS]`: sizes and times of one machine's history and lake, for docs/scale.md. Ten projects of
- * 5,000 pages a day each, for as many days as make so many rows.
+ * `npm run bench:lake -- [ROWS]`: sizes and times of the history and lake on one machine, for
+ * docs/scale.md. Ten projects of 5,000 pages a day each, for as many days as it takes to get ROWS
+ * rows.
  */
 import { DuckDBInstance } from '@duckdb/node-api';
 import { readdirSync, statSync } from 'node:fs';
@@ -19,7 +20,10 @@ const PROJECTS = 10;
 const PATHS = 5_000;
 const FIRST = day('2020-01-01');
 
-/** When files were last renamed into place, and removed: between these, a glob may count rows twice. */
+/**
+ * When files were last renamed into place and removed. Between the two, a glob can count rows
+ * twice.
+ */
 const window = { fromMs: 0, untilMs: 0 };
 const { rename, rm } = fs;
 fs.rename = async (from, to) => {
@@ -87,7 +91,10 @@ await timed('the lake, when nothing changed', bringUp);
 await restate();
 window.fromMs = 0;
 await timed('the lake, when a day was restated', bringUp);
-print('of it, from the first rename to the last removal', `${Math.round(window.untilMs - window.fromMs)} ms`);
+print(
+  'of that, from the first rename to the last removal',
+  `${Math.round(window.untilMs - window.fromMs)} ms`,
+);
 const files = readdirSync(lake, { recursive: true, withFileTypes: true }).filter((entry) =>
   entry.name.endsWith('.parquet'),
 );

@@ -1,6 +1,7 @@
 /**
- * `npm run bench`: the export's figures, all of one run on one machine. Times are the medians of several runs in turn,
- * without the start of the process; compare ratios, not milliseconds, between machines.
+ * `npm run bench`: all figures of the export, from one run on one machine. Times are medians of
+ * several alternating runs and exclude process startup. Compare ratios, not milliseconds, between
+ * machines.
  */
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -45,11 +46,11 @@ async function withServer<Result>(
 function median<Item>(items: readonly Item[], valueOf: (item: Item) => number): Item {
   const sorted = [...items].sort((left, right) => valueOf(left) - valueOf(right));
   const middle = sorted[Math.floor(sorted.length / 2)];
-  if (middle === undefined) throw new Error('nothing was measured');
+  if (middle === undefined) throw new Error('No measurements');
   return middle;
 }
 
-/** The export beside the bare loops, in turn, so that all meet the machine in the same mood. */
+/** Alternates the export with the bare loops, so that all run under the same conditions. */
 async function compareWithBareLoops(latencyMs: number, days: number): Promise<void> {
   await withServer(latencyMs, async (baseUrl) => {
     const rounds: Record<'fetch' | 'undici' | 'full', Measured>[] = [];
@@ -65,7 +66,7 @@ async function compareWithBareLoops(latencyMs: number, days: number): Promise<vo
       const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
       const middle = median(ratios, Number);
       print(
-        `| export over a bare loop by ${loop}, ${at} | ${middle.toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)}) |`,
+        `| export time / bare ${loop} loop, ${at} | ${middle.toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)}) |`,
       );
     }
     const rates = (['full', 'fetch', 'undici'] as const).map((which) =>
@@ -78,7 +79,7 @@ async function compareWithBareLoops(latencyMs: number, days: number): Promise<vo
         ),
       ),
     );
-    print(`| rows a second: export, fetch, undici; ${at} | ${rates.join(', ')} |`);
+    print(`| rows per second: export, fetch, undici; ${at} | ${rates.join(', ')} |`);
   });
 }
 
@@ -87,7 +88,7 @@ async function compareWithNaiveScript(): Promise<void> {
     const naive = await run<Measured>('naive', baseUrl, 4);
     const full = await run<Measured>('export', baseUrl, 90);
     print(
-      `| export over a naive script, rows a second | ${(rate(full) / rate(naive)).toFixed(0)} times (${thousands(rate(naive))}) |`,
+      `| export / naive script, by rows per second | ${(rate(full) / rate(naive)).toFixed(0)} times (${thousands(rate(naive))}) |`,
     );
   });
 }
@@ -105,15 +106,18 @@ async function measureMemory(): Promise<void> {
 async function measureNights(): Promise<void> {
   for (const rows of [1_000_000, 20_000_000]) {
     const { storeMs, publishMs } = await run<{ storeMs: number; publishMs: number }>('night', rows);
-    print(`| one night of 5,000 pages into ${thousands(rows)} rows: storing | ${storeMs.toFixed(0)} ms |`);
+    print(`| storing one night of 5,000 pages into ${thousands(rows)} rows | ${storeMs.toFixed(0)} ms |`);
     print(`| publishing ${thousands(rows)} rows | ${(publishMs / 1000).toFixed(1)} s |`);
   }
 }
 
-/** A site whose pages are all read daily, and one with a long tail of pages that are read now and then: days, paths, paths read daily. */
+/**
+ * A site whose pages are all viewed daily, and one with a long tail: days, paths, paths viewed
+ * daily.
+ */
 const SHAPES = {
-  '5,000 pages, all read daily': [4_000, 5_000, 5_000],
-  '200,000 pages, 4,000 read daily': [1_650, 200_000, 2_000],
+  '5,000 pages, all viewed daily': [4_000, 5_000, 5_000],
+  '200,000 pages, 4,000 viewed daily': [1_650, 200_000, 2_000],
 };
 
 async function measureQuestions(): Promise<void> {
@@ -122,7 +126,7 @@ async function measureQuestions(): Promise<void> {
     print(`| ${thousands(rows)} rows of ${what}: published | ${thousands(bytes / 1e6)} MB |`);
     for (const [question, { first, again }] of Object.entries(ms))
       print(
-        `| \`${question}\` of it: first answer after opening, and then | ${first.toFixed(0)} ms, ${again.toFixed(0)} ms |`,
+        `| \`${question}\` of it: first query after opening, then later ones | ${first.toFixed(0)} ms, ${again.toFixed(0)} ms |`,
       );
   }
 }
@@ -130,7 +134,7 @@ async function measureQuestions(): Promise<void> {
 print(
   `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}\n`,
 );
-print('| what | figure |\n| --- | --- |');
+print('| what | result |\n| --- | --- |');
 await compareWithBareLoops(0, 90);
 await compareWithBareLoops(50, 90);
 await compareWithNaiveScript();

@@ -1,4 +1,7 @@
-/** `npm run bench:movers -- [SITES]`: how many of ten planted movers each way of ranking finds. Figures in movers.md. */
+/**
+ * `npm run bench:movers -- [SITES]`: how many of ten planted movers each ranking finds. Results in
+ * movers.md.
+ */
 import { percent } from '../src/format/numbers.js';
 import { backtestMovers } from './movers/backtest.js';
 

@@ -1,7 +1,7 @@
 /**
- * A server of the views export that costs as little as it can: every page of a day is the same bytes. Serves any day
- * from 2015 on; the number of paths a day and the latency are its arguments. Prints its address, and ends with its
- * parent.
+ * A views API server with minimal overhead: every page of a day is the same bytes. Serves any day
+ * since 2015. Its arguments are the number of paths per day and the latency. Prints its address,
+ * and exits when its parent does.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

@@ -1,4 +1,4 @@
--- Grain: one row per project, day and path of a simulated history, in the order in which an export would have stored it.
+-- Inserts a simulated history in the order in which an export would have stored it.
 INSERT INTO page_views
 SELECT
   'prj_' || project.project,

@@ -11,16 +11,16 @@ const RANKINGS = readSql(import.meta.url, 'rankings.sql');
 const DAY_LOADS = readSql(import.meta.url, '../day-loads.sql');
 const WAYS = ['movers', 'percent change', 'absolute change', 'Poisson z'] as const;
 
-/** How well a way of ranking finds what truly moved. */
+/** How well a ranking finds the pages that really moved. */
 export interface Score {
   readonly way: (typeof WAYS)[number];
-  /** Of the ten or fewer that it puts first, the part that truly moved. */
+  /** Share of its top ten, or fewer, that really moved. */
   readonly precision: number;
-  /** Of those that truly moved, the part that is among its first ten. */
+  /** Share of the pages that really moved that are in its top ten. */
   readonly recall: number;
 }
 
-/** Plants movers in `sites` simulated sites and lets each way of ranking look for them. */
+/** Plants movers in `sites` simulated sites and evaluates how well each ranking finds them. */
 export async function backtestMovers(sites: number): Promise<Score[]> {
   const totals = new Map(WAYS.map((way) => [way, { hits: 0, listed: 0, planted: 0 }]));
   for (let seed = 1; seed <= sites; seed += 1) {

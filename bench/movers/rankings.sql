@@ -1,4 +1,4 @@
--- Grain: one row per way of ranking, audience and page: the ten that each way puts first.
+-- Grain: one row per ranking, audience and page, for the top ten of each ranking.
 WITH
   change AS (
     SELECT

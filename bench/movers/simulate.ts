@@ -1,19 +1,28 @@
 import { addDays, day, type Day } from '../../src/day.js';
 
-/** The week that is judged, and how many weeks come before it. */
+/** The week to examine, and the number of weeks before it. */
 export const WEEK_START = day('2026-11-09');
 const WEEKS_BEFORE = 8;
 
 const PAGES = 400;
-/** Pages that truly move, for people and for AI each. */
+/** Pages that really move, for human and for AI views each. */
 const PLANTED = 5;
-/** A planted page has at least this many views in a usual week: smaller ones nobody could tell. */
+/**
+ * Planted pages have at least this many views in a normal week; changes of smaller ones are
+ * undetectable.
+ */
 const PLANTED_VIEWS_LEAST = 100;
-/** Addresses that hardly anybody reads, and that a script hits hard on one or two days: loud, but no readers. */
+/**
+ * Addresses that almost nobody views and a script hits hard on one or two days: traffic without
+ * readers.
+ */
 const PROBED = 8;
 const PROBED_WEEKLY = 0.2;
 
-/** Beyond pure chance: of a page on one day, and of a page in one week. As in the sandbox's traffic. */
+/**
+ * Noise beyond chance, per page and day and per page and week. The same as in the sandbox's
+ * traffic.
+ */
 const PAGE_NOISE = 0.14;
 const DRIFT = 0.08;
 
@@ -21,13 +30,14 @@ type Audience = 'human' | 'ai';
 
 export interface SimulatedSite {
   readonly views: readonly { day: Day; path: string; human: number; ai: number }[];
-  /** What truly moved, as `human /page-7`. */
+  /** Pages that really moved, such as `human /page-7`. */
   readonly planted: ReadonlySet<string>;
 }
 
 /**
- * A site of Zipf's law with seasons, growth, a last week in which everything is read a quarter more, noise of its own for
- * every page, single-day bursts, and a few pages whose readers truly changed for all of the last week.
+ * A site whose page sizes follow Zipf's law, with a weekly pattern, growth, a last week with a
+ * quarter more views everywhere, separate noise for every page, single-day bursts, and a few pages
+ * whose readership really changed for the whole last week.
  */
 export function simulateSite(seed: number): SimulatedSite {
   const random = generator(seed);
@@ -74,7 +84,10 @@ export function simulateSite(seed: number): SimulatedSite {
   return { views, planted: new Set(factors.keys()) };
 }
 
-/** Chooses the pages that truly move, and by what factor: up to double or triple, or down to half or less. */
+/**
+ * Chooses the pages that really move and their factors: up to double or triple, or down to half or
+ * less.
+ */
 function plant(
   random: () => number,
   pages: readonly { path: string; weekly: Record<Audience, number> }[],
@@ -91,7 +104,7 @@ function plant(
   return factors;
 }
 
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
+/** Numbers from 0 to 1, always the same for a given seed (mulberry32). */
 function generator(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

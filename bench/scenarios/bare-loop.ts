@@ -10,14 +10,20 @@ interface Page {
 const headers = { authorization: 'Bearer bench' };
 const dispatcher = new Agent();
 
-/** Ways to fetch and parse a page: as a script does it, and as leanly as Node can. */
+/**
+ * Ways to fetch and parse a page: as a typical script does, and with as little overhead as Node
+ * allows.
+ */
 export const PAGE_READERS = {
   fetch: async (url: string) => (await (await fetch(url, { headers })).json()) as Page,
   undici: async (url: string) =>
     JSON.parse(await (await request(url, { dispatcher, headers })).body.text()) as Page,
 };
 
-/** The same requests as an export, fetched and parsed, with nothing checked and nothing stored. Rows read. */
+/**
+ * Sends an export's requests and parses the responses, without checks or storage. Returns the rows
+ * read.
+ */
 export async function bareLoop(
   read: (url: string) => Promise<Page>,
   baseUrl: string,

@@ -13,14 +13,14 @@ const FILL_DAY_LOADS = readSql(import.meta.url, '../day-loads.sql');
 const PATHS = 5_000;
 export const FIRST = day('2015-01-01');
 
-/** How many days and paths a history has, and how many of the paths are viewed every day. */
+/** Number of days and paths in a history, and of paths viewed every day. */
 export interface Shape {
   readonly days: number;
   readonly paths: number;
   readonly daily: number;
 }
 
-/** Makes a history, hands it to `work`, and takes it away again. */
+/** Creates a history, passes it to `work`, and deletes it. */
 export async function withHistory<Result>(
   shape: Shape,
   work: (warehouse: Warehouse, historyFile: string) => Promise<Result>,
@@ -43,7 +43,7 @@ export async function withHistory<Result>(
   }
 }
 
-/** How long it takes to store one night of 5,000 pages, and to publish, in a history of `rows` rows. */
+/** Times to store one night of 5,000 pages, and to publish, in a history of `rows` rows. */
 export function nightInto(rows: number): Promise<{ storeMs: number; publishMs: number }> {
   const days = rows / PATHS;
   return withHistory({ days, paths: PATHS, daily: PATHS }, async (warehouse, historyFile) => {

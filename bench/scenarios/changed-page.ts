@@ -1,13 +1,13 @@
 import { type BeforeAfter, type Effect, measureEffect } from '../../src/agents/effect.js';
 import { poisson, type Uniform, uniformFrom, wobble } from '../../src/sandbox/traffic/random.js';
 
-/** How restless the pages of a site are. */
+/** How volatile a site's pages are. */
 export interface Restlessness {
-  /** By how much the course of a page strays in a week, as a standard deviation of its logarithm. */
+  /** Weekly drift of a page's trend, as a standard deviation of its logarithm. */
   readonly drift: number;
-  /** By how much a week differs from that course. */
+  /** Noise of a single week around that trend, likewise. */
   readonly noise: number;
-  /** The share of weeks in which a page gets a burst of two to four times its reading. */
+  /** Share of weeks in which a page gets a burst of two to four times its views. */
   readonly bursts: number;
 }
 
@@ -22,8 +22,9 @@ const CHOSEN_FROM = 20;
 const MIN_BEFORE = 28;
 
 /**
- * A site of pages by Zipf's law whose reading grows, drifts and bursts. One of the most read by median week is chosen,
- * as `improve` chooses; after its change it is read `trueRatio` times as much. Returns what is measured of that.
+ * A site whose page sizes follow Zipf's law and whose traffic grows, drifts and bursts. One of its
+ * most viewed pages by median week is selected, as `improve` does; after its change it gets
+ * `trueRatio` times the views. Returns the measured effect.
  */
 export function effectOfChange(seed: number, restlessness: Restlessness, trueRatio: number): Effect {
   const uniform = uniformFrom(seed);
@@ -53,13 +54,15 @@ function weeklyViews(rank: number, growth: number, site: Restlessness, uniform: 
   });
 }
 
-/** As the view `job_effects`: four weeks before the week of the change, and four after it. */
+/**
+ * Like the view `job_effects`: the four weeks before the week of the change, and the four after it.
+ */
 const windows = (weeks: readonly number[]): BeforeAfter => ({
   before: sum(weeks.slice(WEEKS.chosenOn - WEEKS.before, WEEKS.chosenOn)),
   after: sum(weeks.slice(-WEEKS.after)),
 });
 
-/** As the view `job_effects`: the pages nearest in reading before. */
+/** Like the view `job_effects`: the pages with the most similar views before the change. */
 const nearest = (pages: readonly BeforeAfter[], before: number): BeforeAfter[] =>
   pages
     .map((page) => ({ page, distance: Math.abs(Math.log(page.before / before)) }))

@@ -5,7 +5,7 @@ import type { Warehouse } from '../../src/warehouse/warehouse.js';
 
 const now = () => new Date();
 
-/** The export as the product does it: walked, checked, stored, and folded into the file. Rows stored. */
+/** The real export: walk, check, store and checkpoint. Returns the number of rows stored. */
 export async function exportAll(
   baseUrl: string,
   warehouse: Warehouse,

@@ -1,5 +1,6 @@
--- Grain: one row per day and path of a simulated history, in the order in which an export would have stored it. The first
--- $daily paths are viewed every day, as many after them every day, then every second, every third, and so on, ever less.
+-- Inserts a simulated history in the order in which an export would have stored it. The first 2 *
+-- $daily paths are viewed every day, the next $daily every second day, the next every third, and so
+-- on.
 INSERT INTO page_views
 SELECT
   'prj_bench',

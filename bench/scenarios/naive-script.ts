@@ -6,7 +6,10 @@ interface Page {
   readonly hasMore: boolean;
 }
 
-/** What a script of an afternoon does: one request after another, one INSERT a row. Rows stored. */
+/**
+ * What a quick script does: one request at a time, one INSERT per row. Returns the number of rows
+ * stored.
+ */
 export async function naiveScript(baseUrl: string, file: string, first: Day, last: Day): Promise<number> {
   const instance = await DuckDBInstance.create(file);
   const connection = await instance.connect();

@@ -7,7 +7,7 @@ import { FIRST, type Shape, timed, withHistory } from './big-history.js';
 
 const OPENINGS = 7;
 
-/** Questions about the whole history, its last seven days, and a page that is read every day. */
+/** Queries over the whole history, its last seven days, and a page viewed every day. */
 const questionsOf = (last: Day) => ({
   site_days: 'FROM site_days',
   human_vs_ai: `FROM human_vs_ai('${FIRST}', '${last}', 'month')`,
@@ -19,13 +19,16 @@ const questionsOf = (last: Day) => ({
 export interface Answered {
   readonly rows: number;
   readonly bytes: number;
-  /** By question: the first answer after opening the file, as `readership sql` gives it, and those after it. */
+  /**
+   * Per query: the first answer after opening the file, as in `readership sql`, and those that
+   * follow.
+   */
   readonly ms: Readonly<Record<string, { first: number; again: number }>>;
 }
 
 const countRow = z.object({ rows: z.int() });
 
-/** How long the published history of a shape takes to answer: medians of several openings. */
+/** Query times of a published history of the given shape: medians over several openings. */
 export function askHistory(shape: Shape): Promise<Answered> {
   return withHistory(shape, async (warehouse, historyFile) => {
     await publish(warehouse, historyFile);

@@ -1,5 +1,6 @@
--- Grain: one row per page that the latest choice flagged or left out, most read first; without pages that got a job since,
--- and without those left out because they have or had one: the jobs tell of them.
+-- Grain: one row per page that the latest selection flagged or left out, most viewed first. Leaves
+-- out pages that got a job since, or were skipped because they have or had one: jobs.sql lists
+-- those.
 SELECT choice.path, choice.is_flagged, choice.why, choice.weekly_human, choice.weekly_ai
 FROM
   page_choices AS choice

@@ -1,5 +1,5 @@
--- Grain: one row per agent job that is not over, or was planned or ended in the reported week or since; what was merged
--- needs nobody any more.
+-- Grain: one row per agent job that has not ended, or was planned or ended in the reported week or
+-- since. Merged jobs need no more attention, so they are left out.
 SELECT
   jobs.id,
   jobs.path,

@@ -1,4 +1,5 @@
--- Grain: one row per audience and day, from the first loaded one of the thirteen weeks. A day not loaded has no views: NULL, not zero.
+-- Grain: one row per audience and day, from the first loaded day of the thirteen weeks. Views are
+-- NULL, not zero, on days that are not loaded.
 WITH loaded AS (
   SELECT day, human, ai
   FROM site_days
@@ -18,7 +19,7 @@ counts AS (
     LEFT JOIN loaded USING (day)
 ),
 
--- An average that leaves days out would lean to the weekdays or the weekend, so it takes all seven.
+-- An average over fewer than seven days would be skewed toward weekdays or the weekend.
 averaged AS (
   SELECT
     day,
@@ -29,7 +30,8 @@ averaged AS (
   WINDOW seven_days AS (PARTITION BY audience ORDER BY day ROWS 6 PRECEDING)
 ),
 
--- A history of a week or less has no line of averages to draw: there, the days themselves are the line.
+-- With a week of history or less there are no averages to draw, so the line shows the days
+-- themselves.
 drawn AS (
   SELECT
     *,
@@ -47,7 +49,7 @@ SELECT
   average_drawn,
   line,
   level,
-  -- The level of the other audience on the same day: how far apart their labels are.
+  -- The other audience's level on the same day, to keep the labels apart.
   sum(level) OVER (PARTITION BY day) - level AS other_level,
   day >= $from::DATE AS this_week,
   views IS NOT NULL AND day = max(if(views IS NULL, NULL, day)) OVER () AS latest

@@ -1,8 +1,8 @@
--- Grain: one row, what is known of the whole history and of the reported week's loading.
+-- Grain: one row of facts about the whole history and the loading of the reported week.
 WITH history AS (
   SELECT
     min(day) AS first_day,
-    -- A week is named by its middle day, whatever weekday it begins on.
+    -- A week is named for its middle day, whichever weekday it starts on.
     strftime($from::DATE - 7 * floor(($from::DATE - min(day) + 6) / 7)::INTEGER + 3, '%G-W%V') AS first_week,
     strftime($from::DATE - 7 * floor(($from::DATE - max(day) + 6) / 7)::INTEGER + 3, '%G-W%V') AS last_week,
     count(DISTINCT floor(($from::DATE - day + 6) / 7)) AS weeks,

@@ -1,4 +1,4 @@
--- Grain: one row per page, the ten most viewed of the week.
+-- Grain: one row per page, for the ten most viewed pages of the week.
 WITH top AS (
   SELECT path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
   FROM page_views

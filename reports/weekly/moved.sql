@@ -1,4 +1,4 @@
--- Grain: one row per audience and page that moved, the five furthest from what was expected.
+-- Grain: one row per audience and page that moved, for the five furthest from the expected views.
 SELECT audience, path, views, round(expected)::BIGINT AS expected, compared_with
 FROM movers($from) AS mover
 WHERE project = $project

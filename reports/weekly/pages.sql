@@ -1,4 +1,5 @@
--- Grain: one row. The whole history is read once, for the counts and for the five most read of the new pages.
+-- Grain: one row. A single pass over the history gives both the counts and the five most viewed new
+-- pages.
 SELECT
   count(*) FILTER (last_read >= $from::DATE) AS read,
   count(*) AS ever_seen,

@@ -1,4 +1,4 @@
--- Grain: one row, the highest of all whole weeks before the reported one.
+-- Grain: one row with the highest values of all full weeks before the reported one.
 SELECT count(*) AS weeks, max(human) AS human, max(ai) AS ai
 FROM
   (

@@ -1,4 +1,4 @@
--- Grain: one row per day of the reported week, loaded or not.
+-- Grain: one row per day of the reported week, whether or not it is loaded.
 SELECT calendar.day::DATE AS day, site_days.state
 FROM
   generate_series($from::DATE, $to::DATE, INTERVAL 1 DAY) AS calendar (day)

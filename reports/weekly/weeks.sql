@@ -1,5 +1,6 @@
--- Grain: one row per week with a loaded day, of the thirteen that end with the reported one. Oldest first.
--- Weeks are counted in sevens back from the first day of the reported one, whatever weekday that is.
+-- Grain: one row per week with at least one loaded day, of the thirteen ending with the reported
+-- week, oldest first. Weeks are counted back from the reported week's first day, whichever weekday
+-- that is.
 SELECT
   $from::DATE - 7 * (($from::DATE - day + 6) // 7)::INTEGER AS week,
   sum(human)::BIGINT AS human,

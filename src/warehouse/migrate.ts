@@ -35,11 +35,11 @@ export async function expectMigrated(connection: DuckDBConnection, path: string)
     );
 }
 
-/** Brings the live database up to this version of Readership, in a new file, and its views when they have changed. */
+/** Brings the live database, its views and its comments up to this version of Readership, in a new file. */
 export async function migrateLive(file: LiveFile): Promise<void> {
-  if ((await schemaVersion(file.connection, file.path)) < MIGRATIONS.length)
+  const version = await schemaVersion(file.connection, file.path);
+  if (version < MIGRATIONS.length || !(await isDescribed(file.connection)))
     await file.rewrite((connection) => migrate(connection, file.path));
-  else await createViews(file.connection);
 }
 
 /**
@@ -57,22 +57,34 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
       await connection.run('INSERT INTO schema_version VALUES ($version)', { version: index + 1 });
     });
   }
-  await createViews(connection);
+  if (!(await isDescribed(connection))) await describe(connection);
 }
 
-/** Writes the views, unless the database has them as they are here: each time they are written, the log grows. */
-async function createViews(connection: DuckDBConnection): Promise<void> {
-  const statements = VIEWS.map((name) => readSql(import.meta.url, `views/${name}.sql`)).join('\n');
-  const note = `Views written: ${createHash('sha256').update(statements).digest('hex').slice(0, 16)}`;
-  const written = await queryRows(connection, NOTE_OF_VIEWS, z.object({ comment: z.string().nullable() }));
-  if (written[0]?.comment === note) return;
+/** The views and the comments: what explains the database to a reader, and holds no data. */
+const descriptions = (): string =>
+  [...VIEWS.map((name) => `views/${name}.sql`), 'comments.sql']
+    .map((file) => readSql(import.meta.url, file))
+    .join('\n');
+
+/** The comment of `schema_version` is the digest of the views and comments, so that they are written only once. */
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+async function isDescribed(connection: DuckDBConnection): Promise<boolean> {
+  const found = await queryRows(
+    connection,
+    "SELECT 1 FROM duckdb_tables() WHERE table_name = 'schema_version' AND comment = $digest",
+    z.object({}),
+    { digest: digestOf(descriptions()) },
+  );
+  return found.length > 0;
+}
+
+async function describe(connection: DuckDBConnection): Promise<void> {
+  const text = descriptions();
   await inTransaction(connection, async () => {
-    await connection.run(statements);
-    await connection.run(`COMMENT ON TABLE schema_version IS '${note}'`);
+    await connection.run(`${text}\nCOMMENT ON TABLE schema_version IS '${digestOf(text)}'`);
   });
 }
-
-const NOTE_OF_VIEWS = `SELECT comment FROM duckdb_tables() WHERE table_name = 'schema_version' AND database_name = current_database()`;
 
 /** 0 for an empty database. Throws a `StorageError` when a newer version has written the file. */
 export async function schemaVersion(connection: DuckDBConnection, path: string): Promise<number> {

@@ -8,7 +8,9 @@ import { tempDir } from '../temp-dir.js';
 import { holdElsewhere } from '../warehouse/other-process.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
-/** Everything stored that a failed command must leave: rows of days, and totals of what was loaded. */
+/**
+ * Everything stored that a failed command must leave unchanged: rows per day, and loaded totals.
+ */
 const STORED = `
   SELECT count(*)::INTEGER AS rows, coalesce(bit_xor(hash(project, day, path, human, ai, total)), 0)::VARCHAR AS fingerprint FROM page_views
   UNION ALL
@@ -34,7 +36,7 @@ const sqlOn = async (directory: string, statement: string): Promise<void> => {
 interface BadInput {
   readonly what: string;
   readonly code: number;
-  /** The one thing that the message must say, and the next step it names. */
+  /** What the message must say, including the next step. */
   readonly says: readonly RegExp[];
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -81,12 +83,12 @@ const CASES: readonly BadInput[] = [
     fault: { on: 'views', kind: 'negative-count' },
   },
   {
-    ...{ what: 'hasMore for ever, rows repeated', code: 1, says: [/only repeats earlier ones/] },
+    ...{ what: 'endless hasMore with repeated rows', code: 1, says: [/only repeats earlier ones/] },
     fault: { on: 'views', kind: 'endless', beyond: 'last-page' },
   },
   {
     ...{
-      what: 'hasMore for ever, nothing more',
+      what: 'endless hasMore without rows',
       code: 1,
       says: [/is empty, yet the server says that more follow/],
     },
@@ -155,7 +157,7 @@ const CASES: readonly BadInput[] = [
 ];
 
 describe(
-  'bad input: one clear message, the documented exit code, nothing stored lost',
+  'bad input: one clear message, the documented exit code, no stored data lost',
   { timeout: 120_000 },
   () => {
     let loaded: string;
@@ -167,7 +169,7 @@ describe(
       await expectCleanEnd(loaded, result);
     });
 
-    /** A copy of the loaded workspace, with a server of its own. */
+    /** A copy of the loaded workspace, with its own server. */
     async function copyOf(fault?: FaultInput): Promise<string> {
       const sandbox = await serveSandbox();
       if (fault !== undefined) sandbox.setFaults([fault]);
@@ -190,9 +192,9 @@ describe(
       expect(stdout).not.toMatch(/could not|error/i);
     }
 
-    // First, so that the others run while it waits.
+    // This test is first so that the others run while it waits.
     it.concurrent(
-      'a second process exits 75 after a wait, naming the first; reading is not kept waiting',
+      'a second process exits 75 after a wait, naming the first; readers do not wait',
       async () => {
         const directory = await copyOf();
         const holder = await holdElsewhere(liveFile(directory), 'readership run');
@@ -229,7 +231,7 @@ describe(
       expectOneMessage(result, { code: 2, says: [/unknown command 'explode'/, /--help/] });
     });
 
-    it.concurrent('a range before the first day loads nothing that is wrong', async () => {
+    it.concurrent('a range before the first day loads no wrong data', async () => {
       const directory = await copyOf();
       const range = ['--from', daysAgo(20), '--to', daysAgo(15)];
       const result = await runCli(['export', ...range], { cwd: directory, env: { READERSHIP_API_KEY: KEY } });

@@ -9,7 +9,7 @@ import { daysAgo, expectCleanEnd, KEY, liveFile, workspaceOf } from './workspace
 
 const DAYS = 12;
 
-/** A platform with twelve days of history in real time, and a workspace that reads it. */
+/** A platform in real time with twelve days of history, and a workspace that reads it. */
 async function setUp(options: { limit?: number; requestsPerHour?: number | 'unlimited' } = {}) {
   const changed = new Map<string, ReturnType<typeof rowsOf>>();
   const platform = await servePlatform({
@@ -49,7 +49,7 @@ const planSchema = z.array(
 );
 
 describe('readership export --plan', () => {
-  it('sends nothing: not before the first export, nor after one that the budget stopped', async () => {
+  it('sends no requests, before the first export or after one stopped by the request limit', async () => {
     const { platform, run } = await setUp({ requestsPerHour: 24 });
     const before = await run('export', '--plan');
     expect(before).toMatchObject({ code: 0 });
@@ -72,8 +72,8 @@ describe('readership export --plan', () => {
   });
 });
 
-describe('a budget that is spent', () => {
-  it('is waited for by a deep audit, which begins anew each time, however long that takes', async () => {
+describe('a request limit that is used up', () => {
+  it('makes a deep audit wait, however long, since it starts over each time', async () => {
     const { platform, cwd, run } = await setUp({ requestsPerHour: 24 });
     expect((await run('export')).code).toBe(75);
     const sent = platform.seen.length;
@@ -85,7 +85,7 @@ describe('a budget that is spent', () => {
     expect(platform.seen.length).toBeGreaterThanOrEqual(sent);
   });
 
-  it('ends an export with 75, says what is left and when to go on, and the next run goes on', async () => {
+  it('ends an export with 75, says what is left and when to resume, and the next run resumes', async () => {
     const { platform, run, inLedger } = await setUp({ requestsPerHour: 24 });
     const first = await run('export');
     expect(first.code).toBe(75);
@@ -111,7 +111,7 @@ describe('a budget that is spent', () => {
     expect((await inLedger((warehouse) => readDayLedger(warehouse, 'prj_1'))).size).toBe(DAYS);
   });
 
-  it('is believed when only the server knows: one refusal, exit 75, and none by the next run', async () => {
+  it('is respected even if only the server knows: one refusal, exit 75, and none in the next run', async () => {
     const { platform, run } = await setUp({ requestsPerHour: 100, limit: 15 });
     expect((await run('export')).code).toBe(75);
     const sent = platform.seen.length;
@@ -123,7 +123,7 @@ describe('a budget that is spent', () => {
 });
 
 describe('readership audit', () => {
-  it('exits 0 when all is as stored, 1 when something differs, 0 when that was repaired', async () => {
+  it('exits 0 if nothing differs, 1 if something does, and 0 after it was repaired', async () => {
     const { platform, changed, run } = await setUp();
     expect((await run('export')).code).toBe(0);
     const sent = platform.seen.length;
@@ -140,7 +140,7 @@ describe('readership audit', () => {
     expect((await run('audit')).stdout).toContain('all as stored');
   });
 
-  it('exits 1 when a day that differs could not be loaded again', async () => {
+  it('exits 1 if a day that differs could not be loaded again', async () => {
     const { changed, run } = await setUp();
     expect((await run('export')).code).toBe(0);
     const wrong = rowsOf(daysAgo(8), 10).map((row) => ({ ...row, path: '' }));
@@ -174,14 +174,14 @@ const statusSchema = z.object({
 });
 
 describe('readership status', () => {
-  it('counts the requests that were sent, not those that were only reserved', async () => {
+  it('counts requests that were sent, not those only reserved', async () => {
     const { platform, run } = await setUp({ requestsPerHour: 100 });
     expect((await run('export')).code).toBe(0);
     const [status] = statusSchema.parse(JSON.parse((await run('status', '--json')).stdout)).projects;
     expect(status?.requests.usedThisHour).toBe(platform.seen.length);
   });
 
-  it('shows coverage, gaps, settling and the budget, and sends nothing', async () => {
+  it('shows coverage, gaps, settling and the request limit, and sends no requests', async () => {
     const { platform, run } = await setUp({ requestsPerHour: 24 });
     expect((await run('export')).code).toBe(75);
     const sent = platform.seen.length;

@@ -9,15 +9,15 @@ import { type Ended, makePreload, runCommand } from '../torture/command.js';
 import { expectAllOnce, openSite, type Site } from './site.js';
 import { KEY, liveFile } from './workspace.js';
 
-// Each command is a process of its own, and a shared machine may be slow.
+// Each command is a separate process, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 120_000 });
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** The system's own: it dates the published file. */
+/** The system clock, which dates the published file. */
 const START = new Date();
 const SETTLE_DAYS = 3;
-/** Enough for the first night, and for little more. */
+/** Enough for the first night and little more. */
 const REQUESTS_PER_HOUR = 64;
 const SETTINGS = `
 history: { requestsPerHour: ${REQUESTS_PER_HOUR}, settleDays: ${SETTLE_DAYS}, maxWait: 1s }
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(dirname(fileURLToPath(preload)), { recursive: true }));
 
-/** A site at a time that the test sets, and a command that may take it for another. */
+/** A site at a time set by the test, and commands whose clock may differ. */
 async function siteInTime() {
   let now = START;
   const site = await openSite({ now: () => now, firstDay: addDays(dayOf(START), -45), pages: 60 }, SETTINGS);
@@ -51,7 +51,7 @@ const PROGRAM = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 const dayRow = z.object({ day: z.string() });
 
-/** The days taken for final. */
+/** The days marked final. */
 async function finalDays({ cwd }: Site): Promise<string[]> {
   const warehouse = await liveWarehouse(liveFile(cwd));
   const rows = await warehouse.query("SELECT day FROM day_loads WHERE state = 'final' ORDER BY ALL", dayRow);
@@ -66,7 +66,7 @@ it.each([
   ['a day', DAY_MS],
   ['a week', 7 * DAY_MS],
 ])(
-  'a clock that jumps back by %s doubles nothing, hurries nothing, and is forgotten when it is right',
+  'a clock that jumps back by %s duplicates nothing, skips no wait, and has no effect once it is right',
   async (_, behindMs) => {
     const { site, run, pass, now } = await siteInTime();
     const first = await run(['run']);

@@ -4,14 +4,14 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { expectAllOnce, openSite, type Site } from './site.js';
 import { liveFile } from './workspace.js';
 
-// Each command is a process of its own, and a shared machine may be slow.
+// Each command is a separate process, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const HEADERS_BYTES = 3 * 4096;
 const PAGE_BYTES = 4096;
 const BLOCK_BYTES = 256 * 1024;
 
-/** One page of every block after the first, which holds what is needed to open the file. */
+/** One page of every block except the first, which is needed to open the file. */
 async function flipPages(file: string): Promise<void> {
   const bytes = await readFile(file);
   for (let block = HEADERS_BYTES + BLOCK_BYTES; block < bytes.length; block += BLOCK_BYTES)
@@ -23,7 +23,7 @@ const halve = async (file: string) => truncate(file, Math.floor((await readFile(
 const garble = async (file: string) =>
   writeFile(file, 'no header, no magic bytes'.repeat(30), { flag: 'r+' });
 
-describe('what a run has left', () => {
+describe('a damaged file', () => {
   let site: Site;
   let data: string;
   const published = () => readFile(join(data, 'history.duckdb'));
@@ -34,11 +34,15 @@ describe('what a run has left', () => {
   });
 
   it.each([
-    ['its header overwritten', garble, [['export'], ['improve', '--apply'], ['jobs', 'poll'], ['doctor']]],
-    ['pages of it changed', flipPages, [['publish']]],
+    [
+      'with its header overwritten',
+      garble,
+      [['export'], ['improve', '--apply'], ['jobs', 'poll'], ['doctor']],
+    ],
+    ['with pages changed', flipPages, [['publish']]],
     ['cut off in the middle', halve, [['publish']]],
   ])(
-    'as a live database, %s: it says so, and its words bring everything back',
+    'that is the live database, %s: the message says so, and its commands bring everything back',
     async (_, damage, commands) => {
       const others = (await readdir(data)).filter((name) => !name.startsWith('warehouse.duckdb'));
       const before = await published();
@@ -65,7 +69,7 @@ describe('what a run has left', () => {
     },
   );
 
-  it('as a published history, pages of it changed: it says so, and its words write it again', async () => {
+  it('that is the published history, with pages changed: the message says so, and its commands rebuild it', async () => {
     const file = join(data, 'history.duckdb');
     await chmod(file, 0o644);
     await flipPages(file);

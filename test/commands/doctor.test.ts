@@ -24,7 +24,7 @@ const verdicts = (found: z.infer<typeof findings>) =>
   found.map(({ check, verdict }) => `${check} ${verdict}`).join(', ');
 
 describe('readership doctor', () => {
-  it('passes a workspace that has all it needs, with one request for views, counted, and none that could change anything', async () => {
+  it('passes a complete workspace with one counted request for views, and none that could change anything', async () => {
     const sandbox = await serveSandbox();
     const mails = await startMailServer();
     const cwd = await workspaceOf(sandbox);
@@ -46,7 +46,7 @@ describe('readership doctor', () => {
     await closeNow(again);
   });
 
-  it('leaves the database of an older version as it is, and says that the next run will not', async () => {
+  it('leaves a database of an older version unchanged, and says that the next run will migrate it', async () => {
     const cwd = await workspaceOf(await serveSandbox());
     const warehouse = await liveWarehouse(liveFile(cwd));
     await warehouse.exclusive(async (connection) => {
@@ -62,7 +62,7 @@ describe('readership doctor', () => {
     expect((await readFile(liveFile(cwd))).equals(before)).toBe(true);
   });
 
-  it('does not try a key whose budget is spent, and says when it may', async () => {
+  it('does not check a key whose request limit is used up, and says when it can', async () => {
     const sandbox = await serveSandbox();
     const cwd = await workspaceOf(sandbox, 'history: { requestsPerHour: 1 }\n');
     await closeNow(await liveWarehouse(liveFile(cwd)));
@@ -73,7 +73,7 @@ describe('readership doctor', () => {
     expect(sandbox.inspect().requests.counts.views).toEqual({ 200: 1 });
   });
 
-  it('fails for a wrong key and a silent mail server, says what to do, and still checks the rest', async () => {
+  it('fails for a wrong key and an unresponsive mail server, says what to do, and checks the rest', async () => {
     const cwd = await workspaceOf(await serveSandbox());
     const env = { READERSHIP_API_KEY: 'wrong-key', READERSHIP_SMTP_URL: 'smtp://u:s3cret-word@127.0.0.1:1' };
     const { code, of, found } = await doctor(cwd, env);
@@ -86,7 +86,7 @@ describe('readership doctor', () => {
     expect(JSON.stringify(found)).not.toMatch(/wrong-key|s3cret-word/);
   });
 
-  it('tells of a clock that is wrong, and of who holds the database', async () => {
+  it('reports a wrong clock, and who holds the database', async () => {
     const late = await serve((_, response) => {
       response.setHeader('date', new Date(Date.now() + 7_200_000).toUTCString());
       reply(response, 200, { totals: { human: 0, ai: 0, total: 0 }, views: [], hasMore: false });
@@ -102,7 +102,7 @@ describe('readership doctor', () => {
     expect(of('database')?.words).toContain('held by `readership test`');
   });
 
-  it('fails without a configuration, and says how to get one', async () => {
+  it('fails without a configuration, and says how to create one', async () => {
     const { code, of } = await doctor(await tempDir());
     expect(code).toBe(1);
     expect(of('configuration')?.words).toContain('readership init');

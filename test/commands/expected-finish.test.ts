@@ -7,7 +7,7 @@ import { planExport } from '../../src/history/plan.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
-it('a backfill is promised no request that is kept for the nights of another project of its key', async () => {
+it('the forecast of a backfill excludes requests reserved for other projects with the same key', async () => {
   const warehouse = await liveWarehouse();
   const last = lastEndedDay(NOW);
   await warehouse.transaction((transaction) =>

@@ -5,7 +5,7 @@ import { SmallDisk } from '../small-disk.js';
 import { expectAllOnce, openSite } from './site.js';
 import { daysAgo } from './workspace.js';
 
-// Each command is a process of its own, and a shared machine may be slow.
+// Each command is a separate process, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 120_000 });
 
 const emptied = async (directory: string): Promise<void> => {
@@ -14,7 +14,7 @@ const emptied = async (directory: string): Promise<void> => {
 
 const WRITING = [['export'], ['publish'], ['improve', '--apply'], ['run']];
 
-/** A site whose data have a disk of their own; the test is skipped where that cannot be had. */
+/** A site whose data is on its own disk; the test is skipped if none can be mounted. */
 async function siteOnSmallDisk(context: TestContext) {
   const site = await openSite();
   const disk = await SmallDisk.mountedOn(join(site.cwd, 'data'));
@@ -24,13 +24,13 @@ async function siteOnSmallDisk(context: TestContext) {
   return { site, run: site.run, disk, published };
 }
 
-describe('a disk that is full (skipped where none can be mounted)', () => {
+describe('a full disk (skipped if none can be mounted)', () => {
   it.for([
     ['opening the database', 4, 'Cannot open the database'],
-    ['what is loaded', 128, 'The disk is full'],
+    ['loading days', 128, 'The disk is full'],
     ['publishing', 300, 'the one published before still stands'],
   ] as const)(
-    'for %s (%i KiB left) ends every command in one plain message; nothing is lost or doubled',
+    'when %s (%i KiB left) ends every command with one clear message; nothing is lost or duplicated',
     async ([, kibibytes, words], context) => {
       const { disk, published, run, site } = await siteOnSmallDisk(context);
       expect(await run('export', '--to', daysAgo(12))).toMatchObject({ code: 0 });
@@ -56,7 +56,7 @@ describe('a disk that is full (skipped where none can be mounted)', () => {
     },
   );
 
-  it('leaves no half of a database that could not be begun', async (context) => {
+  it('leaves no partial database if it could not be created', async (context) => {
     const { disk, run } = await siteOnSmallDisk(context);
     for (const bytes of [4_096, 5_182, 9_000, 12_288, 40_000]) {
       await disk.leaveRoom(bytes);

@@ -10,7 +10,7 @@ const help = async (command: readonly string[]): Promise<string> => {
   return stdout;
 };
 
-/** The commands that a help text lists, each as the words to type. */
+/** The commands a help text lists, as typed. */
 const commandsIn = (text: string, parent: readonly string[]): string[][] =>
   [...(/^Commands:\n((?: .*\n?)+)/m.exec(text)?.[1] ?? '').matchAll(/^ {2}([a-z]+)/gm)]
     .map(([, name]) => name ?? '')
@@ -18,7 +18,7 @@ const commandsIn = (text: string, parent: readonly string[]): string[][] =>
     .map((name) => [...parent, name]);
 
 describe('--help', () => {
-  it('of every command says what it does and shows an example that calls it', async () => {
+  it('of every command says what it does and shows an example', async () => {
     const commands = commandsIn(await help([]), []);
     expect(commands.length).toBeGreaterThanOrEqual(9);
     const leaves: string[] = [];
@@ -31,7 +31,7 @@ describe('--help', () => {
       await Promise.all(ofIt.map(visit));
     };
     await Promise.all(commands.map(visit));
-    // A new one has to be tried with marked secrets as well.
+    // Add a new command to the tests with marked secrets, too.
     expect(leaves.sort()).toEqual(Object.keys(COMMANDS).sort());
   });
 
@@ -51,7 +51,7 @@ describe('--help', () => {
   );
 
   it.each(['export', 'audit', 'improve', 'jobs poll', 'jobs message', 'jobs resolve'])(
-    'of %s, which mails nothing, names the key alone',
+    'of %s, which sends no email, names only the key',
     async (command) => {
       const text = await help(command.split(' '));
       expect(text).toContain('READERSHIP_API_KEY');

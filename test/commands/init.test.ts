@@ -5,11 +5,11 @@ import { runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
 describe('readership init', () => {
-  it('writes a configuration that validates, and an example of the environment', async () => {
+  it('writes a valid configuration and an example environment file', async () => {
     const cwd = await tempDir();
     expect(await runCli(['init'], { cwd })).toMatchObject({ code: 0, stderr: '' });
     expect((await readdir(cwd)).sort()).toEqual(['.env.example', 'readership.yaml']);
-    // It gets as far as asking for the key.
+    // The only thing missing is the key.
     const next = await runCli(['export'], { cwd });
     expect(next).toMatchObject({ code: 2 });
     expect(next.stderr).toContain('No API key for project prj_123');

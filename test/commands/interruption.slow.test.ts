@@ -16,7 +16,7 @@ const requestsAt = (sandbox: Sandbox): number =>
 async function setUp() {
   const sandbox = await serveSandbox({ firstDay: daysAgo(DAYS), pages: 300 });
   sandbox.setFaults([{ on: 'views', kind: 'latency', delayMs: 15 }]);
-  // Its start is configured, so that all requests are for days.
+  // The start of the history is configured, so that all requests are for days.
   const cwd = await workspaceOf(
     sandbox,
     `history: { start: ${daysAgo(DAYS)}, concurrency: 3, requestsPerHour: unlimited }\n`,
@@ -27,7 +27,7 @@ async function setUp() {
 const reach = (sandbox: Sandbox, count: number) =>
   expect.poll(() => requestsAt(sandbox), { interval: 2, timeout: 20_000 }).toBeGreaterThanOrEqual(count);
 
-/** How many days are stored; asserts that each of them is whole. */
+/** Returns the number of stored days, and checks that each is complete. */
 async function wholeDays(cwd: string): Promise<number> {
   const warehouse = await liveWarehouse(liveFile(cwd));
   await expectWhole(warehouse);
@@ -59,7 +59,7 @@ describe('an export', () => {
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const)(
-    'told to stop by %s exits %i at once; what is stored is whole, and the next one completes it',
+    'stopped by %s exits %i at once; stored days are complete, and the next export loads the rest',
     async (signal, code) => {
       const { sandbox, cwd } = await setUp();
       const { child, result } = startCli(['export'], { cwd, env });
@@ -78,7 +78,7 @@ describe('an export', () => {
     },
   );
 
-  it('that waits for a server which never answers stops as soon', async () => {
+  it('waiting for a server that never answers stops just as fast', async () => {
     const { sandbox, cwd } = await setUp();
     sandbox.setFaults([{ on: 'views', kind: 'timeout', after: 6 }]);
     const { child, result } = startCli(['export'], { cwd, env });
@@ -90,7 +90,7 @@ describe('an export', () => {
     expect(await wholeDays(cwd)).toBe(6);
   });
 
-  it('killed at one moment after another leaves whole days each time, and the next one completes it', async () => {
+  it('killed at one moment after another leaves complete days each time, and the next export loads the rest', async () => {
     const { sandbox, cwd } = await setUp();
     let reached = 0;
     let stored = 0;

@@ -13,7 +13,10 @@ reports: { weekly: { to: [lead@example.com] } }
 publish: { parquet: lake }
 `;
 
-/** What may be said of each file and directory of a workspace, with every umask; the first that fits. */
+/**
+ * Expected modes of files and directories in a workspace, with every umask; the first match
+ * applies.
+ */
 const MODES: readonly (readonly [name: RegExp, mode: string])[] = [
   [/^data\/history\.duckdb$/, '444'],
   [/^(data|lake)$/, '700'],
@@ -28,7 +31,7 @@ const UMASKS = [0o000, 0o022, 0o077];
 const modeOf = (mode: number): string => (mode & 0o7777).toString(8).padStart(3, '0');
 const fileMode = async (...path: string[]): Promise<string> => modeOf((await stat(join(...path))).mode);
 
-/** A process has the umask of whoever starts it. */
+/** A process inherits the umask of its parent. */
 function runWith(umask: number, args: readonly string[], cwd: string): Promise<CliResult> {
   const own = process.umask(umask);
   try {
@@ -51,7 +54,7 @@ async function expectModes(cwd: string, directories: readonly string[]): Promise
   return names;
 }
 
-/** What is beside the published history while the live database is held. */
+/** The files beside the published history while the live database is held. */
 function modesWhileHeld(file: string, seen: Map<string, string>): void {
   for (const name of ['duckdb', 'duckdb.wal', 'duckdb.lock']) {
     const found = statSync(`${file.replace(/duckdb$/, '')}${name}`, { throwIfNoEntry: false });
@@ -60,7 +63,7 @@ function modesWhileHeld(file: string, seen: Map<string, string>): void {
 }
 
 describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the umask %s', (_, umask) => {
-  it('what a run writes is for its owner, but for the published history and the lake behind their directories', async () => {
+  it('what a run writes is private, except the published history and the lake inside their directories', async () => {
     let watched = '';
     const held = new Map<string, string>();
     const sandbox = await serveSandbox({
@@ -78,13 +81,13 @@ describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the 
       expect(names.some((name) => pattern.test(name))).toBe(true);
   });
 
-  it('the sandbox keeps its own for its owner, too', async () => {
+  it('the files of the sandbox are private, too', async () => {
     const cwd = await tempDir();
     expect(await runWith(umask, ['doctor', '--sandbox'], cwd)).toMatchObject({ code: 0 });
     expect(await expectModes(cwd, ['data'])).toContain('data/sandbox/sandbox.json');
   });
 
-  it('init leaves the example of .env for its owner, so that a copy is, and the configuration as the umask has it', async () => {
+  it('init makes .env.example private, so a copy is too, and lets the umask decide for the configuration', async () => {
     const cwd = await tempDir();
     await runWith(umask, ['init'], cwd);
     expect(await fileMode(cwd, '.env.example')).toBe('600');
@@ -92,8 +95,8 @@ describe.each(UMASKS.map((umask) => [modeOf(umask), umask] as const))('with the 
   });
 });
 
-describe('what was made before', () => {
-  it('of a live database that others may read is closed to them; the modes of directories are left as they are, and those in a lake follow it', async () => {
+describe('existing files', () => {
+  it('of the live database become private; directories keep their modes, and those in a lake follow the lake', async () => {
     const cwd = await workspaceOf(await serveSandbox(), SETTINGS);
     await mkdir(join(cwd, 'lake'));
     await chmod(join(cwd, 'lake'), 0o2770);
@@ -107,7 +110,7 @@ describe('what was made before', () => {
     expect(await fileMode(cwd, 'data')).toBe('750');
   });
 
-  it('does not matter to a file that the user names: it is as the umask has it', async () => {
+  it('do not affect a file the user names: its mode follows the umask', async () => {
     const cwd = await workspaceOf(await serveSandbox());
     await runWith(0o022, ['export'], cwd);
     for (const umask of [0o022, 0o077]) {
@@ -122,7 +125,7 @@ describe('what was made before', () => {
 });
 
 describe('doctor', () => {
-  it('warns of a .env that others may read', async () => {
+  it('warns about a .env that others can read', async () => {
     const cwd = await workspaceOf(await serveSandbox());
     await writeFile(join(cwd, '.env'), `READERSHIP_API_KEY=${KEY}\n`);
     for (const mode of [0o600, 0o640, 0o604]) {

@@ -9,7 +9,7 @@ import { expectCleanEnd, liveFile, workspaceOf } from './workspace.js';
 
 const VIEWS = [['prj_1', '2026-11-01', '/a', 3, 1]];
 
-/** A workspace with a day of views stored, and nothing published. */
+/** A workspace with one stored day of views, and nothing published. */
 async function setUp(settings = ''): Promise<string> {
   const cwd = await workspaceOf({ baseUrl: 'http://127.0.0.1:1', projectId: 'prj_1' }, settings);
   const warehouse = await liveWarehouse(liveFile(cwd));
@@ -25,7 +25,7 @@ const publish = async (cwd: string, ...args: string[]) => {
 };
 
 describe('publish --parquet', () => {
-  it('writes a lake beside the history, and says what it wrote', async () => {
+  it('writes a lake in addition to the history, and says what it wrote', async () => {
     const cwd = await setUp();
     const first = await publish(cwd, '--parquet', 'out/lake');
     expect(first).toMatchObject({ code: 0, stderr: '' });
@@ -36,7 +36,7 @@ describe('publish --parquet', () => {
     expect((await publish(cwd, '--parquet', 'out/lake')).stdout).toContain('2 files, 0 written, 0 removed');
   });
 
-  it('need not be said where the configuration names a lake, relative to itself', async () => {
+  it('is not needed if the configuration names a lake, relative to itself', async () => {
     const cwd = await setUp('publish: { parquet: lake }\n');
     const elsewhere = await tempDir();
     const { code } = await publish(elsewhere, '--config', join(cwd, 'readership.yaml'));
@@ -45,7 +45,7 @@ describe('publish --parquet', () => {
     expect(await readdir(elsewhere)).toEqual([]);
   });
 
-  it('into a directory of something else publishes the history, touches nothing there, and ends with 2', async () => {
+  it('into a directory with other files publishes the history, touches nothing there, and exits 2', async () => {
     const cwd = await setUp();
     const { code, stderr } = await publish(cwd, '--parquet', '.');
     expect(code).toBe(2);
@@ -57,7 +57,7 @@ describe('publish --parquet', () => {
   it.each([
     ['', 'Name a directory.'],
     ['s3://bucket/lake', 'not a directory of this machine'],
-  ])('%j is refused before anything is done', async (directory, words) => {
+  ])('rejects %j before anything is done', async (directory, words) => {
     const cwd = await setUp();
     const { code, stderr } = await publish(cwd, '--parquet', directory);
     expect(code).toBe(2);
@@ -65,7 +65,7 @@ describe('publish --parquet', () => {
     expect(await readdir(join(cwd, 'data'))).toEqual(['warehouse.duckdb']);
   });
 
-  it('in the configuration: an address is a fault with its line', async () => {
+  it('in the configuration: a URL is reported with its line', async () => {
     const cwd = await setUp();
     await writeFile(
       join(cwd, 'readership.yaml'),

@@ -4,7 +4,7 @@ import { SmallDisk } from '../small-disk.js';
 import { expectAllOnce, openSite } from './site.js';
 import { daysAgo } from './workspace.js';
 
-// Each command is a process of its own, and a shared machine may be slow.
+// Each command is a separate process, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 120_000 });
 
 const WRITING = [
@@ -24,7 +24,7 @@ const READING = [
   ['jobs'],
 ];
 
-it('a data directory that is read-only (skipped where none can be mounted): what writes says so and what to do, what reads works', async (context) => {
+it('with a read-only data directory (skipped if none can be mounted), writing commands say what to do and reading ones work', async (context) => {
   const site = await openSite();
   const disk = await SmallDisk.mountedOn(join(site.cwd, 'data'));
   if (disk === undefined) return context.skip('only root can make a disk read-only, on Linux');

@@ -62,7 +62,7 @@ async function send(options: SendOptions, url = `smtp://127.0.0.1:${server.port}
   };
 }
 
-/** As the command line has it: `readership report <args>`. */
+/** Runs `readership report <args>`. */
 async function report(...args: string[]) {
   const { out, err, runtime: its } = runtime({});
   const program = new Command().exitOverride();
@@ -76,7 +76,7 @@ async function report(...args: string[]) {
 const copies = (recipient: string) => server.accepted.get(recipient)?.length ?? 0;
 
 describe('readership report weekly --send', () => {
-  it('mails it to those who have not had it, and says who had it and when', async () => {
+  it('emails it to recipients who have not received it, and says who did and when', async () => {
     const first = await send({});
     expect(first).toEqual({
       exitCode: 0,
@@ -94,7 +94,7 @@ describe('readership report weekly --send', () => {
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
   });
 
-  it('notes a project that has nothing loaded yet, and mails the others', async () => {
+  it('notes a project with nothing loaded yet, and emails the others', async () => {
     const two = CONFIGURATION.replace('projects: [', 'projects: [{ id: prj_0, name: Soon }, ');
     await writeFile(join(directory, 'readership.yaml'), two);
     const { exitCode, lines, notes } = await send({});
@@ -109,7 +109,7 @@ describe('readership report weekly --send', () => {
     );
   });
 
-  it('says who may have had it, and what to do; forced, it goes to that recipient again, and to no other', async () => {
+  it('says who may have received it and what to do; --force sends it again to that recipient only', async () => {
     server.behaviours.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
     const first = await send({});
     expect(first.exitCode).toBe(1);
@@ -125,7 +125,7 @@ describe('readership report weekly --send', () => {
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
   });
 
-  it('asks to be tried later when a server refused for now, and does not wait for its time when asked again', async () => {
+  it('exits to be tried again later after a temporary refusal, and tries at once when run again', async () => {
     server.behaviours.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const first = await send({});
     expect(first.exitCode).toBe(75);
@@ -140,7 +140,7 @@ describe('readership report weekly --send', () => {
     history.close();
   });
 
-  it('puts the mails into the outbox without a mail server, and says where', async () => {
+  it('writes emails to the outbox if there is no mail server, and says where', async () => {
     const { lines } = await send({}, '');
     expect(lines[0]).toMatch(
       /^weekly 2026-W46 to docs@example\.com: written to data\/outbox\/weekly-2026-W46-docs@example\.com-\w+\.eml$/,
@@ -148,7 +148,7 @@ describe('readership report weekly --send', () => {
     expect((await readFile(join(directory, lines[0]?.split(' ').at(-1) ?? ''))).length).toBeGreaterThan(1000);
   });
 
-  it('is refused for somebody who is not a recipient, and for a report without any', async () => {
+  it('rejects an address that is not a recipient, and a report without recipients', async () => {
     await expect(send({ to: 'eve@example.com' })).rejects.toThrow(
       'eve@example.com does not get weekly; those who do: docs@example.com, lead@example.com.',
     );
@@ -161,7 +161,7 @@ describe('readership report weekly --send', () => {
 });
 
 describe('readership report weekly --format eml', () => {
-  it('writes the mail of the first recipient, and sends and records nothing', async () => {
+  it('writes the email for the first recipient, and sends and records nothing', async () => {
     await send({ to: 'lead@example.com' });
     const { out, runtime: its } = runtime({});
     expect(await writeMail('weekly', { output: 'weekly.eml' }, its)).toBe(0);
@@ -172,7 +172,7 @@ describe('readership report weekly --format eml', () => {
     expect(copies('docs@example.com')).toBe(0);
   });
 
-  it('is addressed to nobody as long as nobody is to get it, and says so', async () => {
+  it('has no recipient if none is configured, and says so', async () => {
     await send({});
     await writeFile(
       join(directory, 'readership.yaml'),
@@ -189,7 +189,7 @@ describe('readership report weekly --format eml', () => {
     expect(notes).toContain('mail.from is not set');
   });
 
-  it('is addressed to the sender when only the sender is known', async () => {
+  it('is addressed to the sender if only the sender is configured', async () => {
     await send({});
     const { lines, notes } = await report('improve', '--format', 'eml');
     expect((await PostalMime.parse(lines)).to).toMatchObject([{ address: 'readership@example.com' }]);
@@ -198,7 +198,7 @@ describe('readership report weekly --format eml', () => {
 });
 
 describe('readership report weekly --output', () => {
-  // A mail sent publishes the history, which the other formats are rendered from.
+  // Sending an email publishes the history, from which the other formats are rendered.
   beforeEach(() => send({}));
 
   it.each([
@@ -206,7 +206,7 @@ describe('readership report weekly --output', () => {
     ['json', /^\{\n {2}"report": "weekly"/],
     ['html', /^<!doctype html>/],
     ['eml', /^From: Readership/m],
-  ])('writes %s to the file, and nothing anywhere else', async (format, beginning) => {
+  ])('writes %s to the file and nothing else', async (format, beginning) => {
     const { lines } = await report('weekly', '--format', format, '--output', 'weekly.out');
     expect(await readFile(join(directory, 'weekly.out'), 'utf8')).toMatch(beginning);
     expect(lines).toBe('');
@@ -219,7 +219,7 @@ describe('readership report weekly --output', () => {
     );
   });
 
-  it('is refused where it would be without effect, as are --to and --force', async () => {
+  it('is rejected where it would have no effect, as are --to and --force', async () => {
     const refused = (...args: string[]) => expect(report('weekly', ...args)).rejects;
     await refused('--send', '--output', 'weekly.html').toThrow('--output does not go with --send');
     await refused('--format', 'text', '--to', 'docs@example.com').toThrow('--to goes with --send');

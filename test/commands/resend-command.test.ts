@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { resendCommand } from '../../src/commands/mail-lines.js';
 
-it('mailing a report again names everything that keeps it from anybody else', () => {
+it('the command to resend a report sends it to nobody else', () => {
   const delivery = { report: 'weekly', project: 'prj_a', period: '2026-W01', recipient: 'a@example.com' };
   const command =
     'readership report weekly --period 2026-W01 --project prj_a --send --force --to a@example.com';

@@ -8,7 +8,7 @@ import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { type CliResult, runCli } from '../run-cli.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
-// Each command is a process of its own, and a shared machine may be slow.
+// Each command is a separate process, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const SETTINGS = `
@@ -60,7 +60,7 @@ describe('a live database that is lost', () => {
     await writeFile(`${liveFile(cwd)}.wal`, 'what a killed process left');
   });
 
-  it('is not begun anew: every command that writes refuses, and says how to restore', async () => {
+  it('is not silently created again: every command that writes refuses, and says how to restore it', async () => {
     const [file, asked] = [await published(), viewsAsked()];
     for (const args of [['run'], ['export'], ['improve', '--apply'], ['jobs', 'poll'], ['publish']]) {
       const refused = await run(...args);
@@ -81,13 +81,13 @@ describe('a live database that is lost', () => {
     expect(Object.keys(restored)).toEqual(Object.keys(before));
     for (const [table, rows] of Object.entries(before))
       if (table !== 'runs' && table !== 'request_uses') expect(restored[table], table).toEqual(rows);
-    // When the copy was made, its publishing had not ended, nor was what is left of a block of requests given back.
+    // When the copy was made, its publish had not ended, and unused requests had not been returned.
     const lasting = (rows: Rows = []) => rows.filter(({ step }) => step !== 'publish');
     expect(lasting(restored['runs'])).toEqual(lasting(before['runs']));
     expect(requestsOf(restored['request_uses'])).toBeGreaterThanOrEqual(requestsOf(before['request_uses']));
   });
 
-  it('goes on as if nothing had happened: no final day loaded again, no job or mail doubled, no request forgotten', async () => {
+  it('continues as if nothing had happened: no final day reloaded, no duplicate job or email, no request forgotten', async () => {
     const [mails, jobs] = [await outbox(), sandbox.inspect().jobs.length];
     expect(mails).toHaveLength(1);
     expect(jobs).toBeGreaterThan(0);

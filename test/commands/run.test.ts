@@ -17,7 +17,7 @@ const jobsRow = z.object({
 const recordSchema = z.object({ jobs: z.array(z.object({ id: z.string() })) });
 
 describe('readership run --sandbox', () => {
-  it('shows the whole loop; a second time it reloads no final day, creates no second job, and says so', async () => {
+  it('runs the whole loop; a second run reloads no final day, creates no second job, and says so', async () => {
     const cwd = await tempDir();
     const data = join(cwd, 'data', 'sandbox');
     const record = async () =>
@@ -51,7 +51,7 @@ describe('readership run --sandbox', () => {
     expect((await record()).map(({ id }) => id).sort()).toEqual(once.jobs.map((job) => job.remote_id).sort());
     const report = /(data\/sandbox\/reports\/\S+\.html)/.exec(first.stdout)?.[1] ?? '';
     expect(await readFile(join(cwd, report), 'utf8')).toContain('Acme Docs');
-    // The three queries that the summary offers are true offers.
+    // The three queries suggested in the summary work.
     for (const [, query = ''] of first.stdout.matchAll(/sql --sandbox "(.+)"$/gm)) {
       const answer = await runCli(['sql', '--sandbox', query, '--format', 'json'], { cwd });
       expect(answer.code, answer.stderr).toBe(0);

@@ -5,7 +5,7 @@ import { runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
 it.each(['sandbox', 'run --sandbox'])(
-  '%s says that the state of the sandbox is damaged, and nothing else',
+  '%s reports only that the sandbox state is damaged',
   async (command) => {
     const cwd = await tempDir();
     await mkdir(join(cwd, 'data/sandbox'), { recursive: true });

@@ -14,7 +14,7 @@ import { daysAgo, expectCleanEnd, KEY } from './workspace.js';
 const PROJECTS = ['prj_a', 'prj_b', 'prj_c', 'prj_d', 'prj_e', 'prj_f'];
 const SHARDS = 3;
 
-/** Six projects of one key, and a platform that serves each of them the same views. */
+/** Six projects with one key, and a platform that serves the same views for each. */
 async function setUp(settings = ''): Promise<{ cwd: string; platform: Platform }> {
   const platform = await servePlatform({
     now: () => new Date(),
@@ -50,7 +50,7 @@ const storedProjects = async (file: string): Promise<string[]> => {
 };
 
 describe('export --shard', () => {
-  it('by several processes at once loads every project once, each into a file of its own, and one lake has all', async () => {
+  it('in several processes at once loads every project once, into a file per shard and one lake for all', async () => {
     const { cwd, platform } = await setUp('publish: { parquet: lake }\n');
     const ended = await Promise.all(shardsOf(SHARDS).map((shard) => start(cwd, 'export', '--shard', shard)));
     for (const result of ended) {
@@ -80,7 +80,7 @@ describe('export --shard', () => {
     );
     expect(sorted(lake)).toEqual(sorted(expected));
 
-    // What the other commands say of a shard is what is its own.
+    // The other commands show only the shard's own projects.
     const answer = await call(
       cwd,
       'sql',
@@ -107,7 +107,7 @@ describe('export --shard', () => {
     expect(new Set(projects.map(({ requests }) => requests.perHour))).toEqual(new Set([30]));
   });
 
-  it('is what an indexed job of Kubernetes hands in, by the shell form of the docs', async () => {
+  it('accepts the index of a Kubernetes indexed job, as in the docs', async () => {
     const { cwd } = await setUp();
     const command = 'echo --shard "$((JOB_COMPLETION_INDEX + 1))/3"';
     const said = [0, 1, 2].map((index) =>
@@ -119,7 +119,7 @@ describe('export --shard', () => {
     expect((await call(cwd, 'export', '--plan', ...(said[2] ?? '').split(' '))).code).toBe(0);
   });
 
-  it('with no project is done at once, and says so', async () => {
+  it('for a shard without projects finishes at once and says so', async () => {
     const { cwd, platform } = await setUp();
     const empty = await emptyShard(cwd);
     const { code, stderr } = await call(cwd, 'run', '--shard', empty);
@@ -129,7 +129,7 @@ describe('export --shard', () => {
     expect((await call(cwd, 'status', '--shard', empty)).code).toBe(0);
   });
 
-  it.each(['0/4', '5/4', 'x', ''])('given as %j is refused, with how to write it', async (shard) => {
+  it.each(['0/4', '5/4', 'x', ''])('rejects %j and says how to write it', async (shard) => {
     const { cwd } = await setUp();
     for (const command of ['export', 'run', 'start']) {
       const { code, stderr } = await call(cwd, command, '--shard', shard);
@@ -139,7 +139,7 @@ describe('export --shard', () => {
     expect(await readdir(cwd)).toEqual(['readership.yaml']);
   });
 
-  it('with a project of another shard says which', async () => {
+  it('with a project of another shard names that shard', async () => {
     const { cwd } = await setUp();
     const plans = await Promise.all(
       shardsOf(SHARDS).map((shard) => start(cwd, 'export', '--plan', '--shard', shard, '--project', 'prj_a')),
@@ -152,7 +152,7 @@ describe('export --shard', () => {
 });
 
 describe('a data directory', () => {
-  it('of one split is refused to another, and to none: nothing is loaded or done twice', async () => {
+  it('that was split is refused with another split or none: nothing is loaded or done twice', async () => {
     const { cwd, platform } = await setUp();
     await call(cwd, 'export', '--shard', '1/3');
     const requests = platform.seen.length;
@@ -164,7 +164,7 @@ describe('a data directory', () => {
     expect(platform.seen).toHaveLength(requests);
   });
 
-  it('that is not split is refused to a shard; copied for each of them as the docs say, it goes on where it was', async () => {
+  it('that was not split is refused to a shard; copied to each as the docs say, it continues where it was', async () => {
     const { cwd, platform } = await setUp('publish: { parquet: lake }\n');
     await call(cwd, 'export');
     const data = join(cwd, 'data');
@@ -186,7 +186,7 @@ describe('a data directory', () => {
       expect(published.code, published.stderr).toBe(0);
       expect((await call(cwd, 'export', '--shard', shard)).stderr).toContain('written by no shards');
     }
-    // Days that may still change are read again; those that were final still are.
+    // Days that may still change are read again; final days stay final.
     const asked = platform.seen.slice(requests).map(({ url }) => Object.fromEntries(url.searchParams));
     const finalDays = new Set<string>([daysAgo(5), daysAgo(4)]);
     expect(asked.filter(({ limit, dateFrom = '' }) => limit === '250' && finalDays.has(dateFrom))).toEqual(
@@ -196,7 +196,7 @@ describe('a data directory', () => {
   });
 });
 
-/** A shard of many that has no project. */
+/** A shard, out of many, without projects. */
 async function emptyShard(cwd: string): Promise<string> {
   for (const shard of shardsOf(20)) {
     const { stdout } = await call(cwd, 'export', '--plan', '--json', '--shard', shard);

@@ -16,13 +16,13 @@ mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 `;
 
-/** A platform, a mail server, and a directory with the configuration for both. */
+/** A platform, a mail server, and a directory with a configuration for both. */
 export interface Site {
   readonly sandbox: Sandbox;
   readonly mailServer: MailServer;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
-  /** Runs a command, which must end without a stack trace and without the key in anything. */
+  /** Runs a command, and checks that it ends without a stack trace or the key in its output. */
   readonly run: (...args: string[]) => Promise<CliResult>;
 }
 
@@ -31,7 +31,7 @@ afterAll(async () => {
   await Promise.all(mailServers.splice(0).map((server) => server.close()));
 });
 
-/** Served until the tests of the file are over. */
+/** Runs until the tests of the file are over. */
 export async function openSite(options: Partial<SandboxOptions> = {}, settings = SETTINGS): Promise<Site> {
   const sandbox = await serveSandbox({ firstDay: daysAgo(45), pages: 120, jobSeconds: 3600, ...options });
   const mailServer = await startMailServer();
@@ -49,8 +49,8 @@ export async function openSite(options: Partial<SandboxOptions> = {}, settings =
 const jobRow = z.object({ remote_id: z.string() });
 
 /**
- * Asserts that every day up to `last` is stored as the platform has it, that every job is known and was created once,
- * and that no mail went out twice.
+ * Checks that every day up to `last` is stored as the platform has it, that every job is known and
+ * was created once, and that no email was sent twice.
  */
 export async function expectAllOnce({ sandbox, mailServer, cwd }: Site, last = daysAgo(1)): Promise<void> {
   const warehouse = await liveWarehouse(liveFile(cwd));
@@ -78,7 +78,7 @@ function daysBetween(first: Day, last: Day): Day[] {
   return days;
 }
 
-/** What the platform says of one day now. */
+/** What the platform currently reports for a day. */
 async function totalsOf({ baseUrl, projectId, apiKey }: Sandbox, at: Day) {
   const response = await fetch(
     `${baseUrl}/v1/analytics/${projectId}/views?dateFrom=${at}&dateTo=${addDays(at, 1)}&limit=1`,

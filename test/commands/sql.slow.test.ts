@@ -7,7 +7,7 @@ import { runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { expectCleanEnd } from './workspace.js';
 
-/** Paths as a stranger may have sent them. */
+/** Paths that a stranger could send. */
 const HOSTILE = [
   '/quoted "twice" and \'once\'',
   '/comma,semicolon;',
@@ -28,7 +28,7 @@ const HOSTILE = [
 
 const PATHS = 'SELECT path, human FROM page_views ORDER BY human';
 
-/** A reader of RFC 4180, written apart from the writer. */
+/** An RFC 4180 parser, written independently of the writer. */
 function parseCsv(text: string): string[][] {
   const rows: string[][] = [[]];
   const cells = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\n|$)/gy;
@@ -72,7 +72,7 @@ describe('readership sql', () => {
     return result.stdout;
   };
 
-  it('into a pipe: CSV that reads back as it was stored, formulas guarded by an apostrophe', async () => {
+  it('into a pipe: CSV that parses back to the stored values, with an apostrophe before formulas', async () => {
     const guarded = (path: string) => (/^[=+\-@\t\r]/.test(path) ? `'${path}` : path);
     expect(HOSTILE.some((path) => path.startsWith('='))).toBe(true);
     expect(parseCsv((await answer([PATHS])).trimEnd())).toEqual([
@@ -81,14 +81,14 @@ describe('readership sql', () => {
     ]);
   });
 
-  it('as JSON and as a line of JSON a row: reads back as it was stored', async () => {
+  it('as JSON, and as one line of JSON per row: parses back to the stored values', async () => {
     const expected = HOSTILE.map((path, human) => ({ path, human }));
     expect(JSON.parse(await answer([PATHS, '--format', 'json']))).toEqual(expected);
     const lines = (await answer([PATHS, '--format', 'ndjson'])).trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(expected);
   });
 
-  it('as a table: nothing in it can steer the terminal', async () => {
+  it('as a table: nothing in it can control the terminal', async () => {
     const table = await answer([PATHS, '--format', 'table']);
     // eslint-disable-next-line no-control-regex
     expect(table).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/);
@@ -96,7 +96,7 @@ describe('readership sql', () => {
     expect(table).toContain(`${HOSTILE.length} rows`);
   });
 
-  it('as Markdown: a line for each row, two cells in each', async () => {
+  it('as Markdown: one line per row, with two cells each', async () => {
     const lines = (await answer([PATHS, '--format', 'markdown'])).trimEnd().split('\n');
     expect(lines).toHaveLength(HOSTILE.length + 2);
     for (const line of lines) {
@@ -106,14 +106,14 @@ describe('readership sql', () => {
     }
   });
 
-  it('of several questions: answers the last, and says that there were others', async () => {
+  it('with several statements answers the last, and says that there were others', async () => {
     const several = await sql(['SELECT 1 AS a; SELECT 2 AS b']);
     expect(several).toMatchObject({ code: 0, stdout: 'b\n2\n' });
     expect(several.stderr).toContain('Of 2 answers, this is the last');
     expect(await answer(['CREATE TEMP MACRO two() AS 2; SELECT two() AS b'])).toBe('b\n2\n');
   });
 
-  it('keeps what is NULL, large, nested or a date as it is', async () => {
+  it('preserves NULL, large, nested and date values', async () => {
     const query =
       "SELECT NULL AS nothing, 9007199254740993 AS large, 12 AS small, 1.5::DECIMAL(9, 2) AS exact, [1, 2] AS list, DATE '2026-11-01' AS day, true AS yes";
     expect(JSON.parse(await answer([query, '--format', 'json']))).toEqual([
@@ -130,18 +130,18 @@ describe('readership sql', () => {
     expect(await answer([query])).toContain(',9007199254740993,12,1.50,"[1,2]",2026-11-01,true');
   });
 
-  it('an answer without rows is a header, an empty list, or no line at all', async () => {
+  it('prints a header, an empty list or nothing for an answer without rows', async () => {
     const none = 'SELECT path, human FROM page_views WHERE false';
     expect(await answer([none])).toBe('path,human\n');
     expect(JSON.parse(await answer([none, '--format', 'json']))).toEqual([]);
     expect(await answer([none, '--format', 'ndjson'])).toBe('');
   });
 
-  it('takes the query from a pipe', async () => {
+  it('reads the query from a pipe', async () => {
     expect(await answer([], 'SELECT 1 AS one;\n')).toBe('one\n1\n');
   });
 
-  it('takes the query from a file, and writes the answer to one', async () => {
+  it('reads the query from a file, and writes the answer to one', async () => {
     const directory = await tempDir();
     await writeFile(join(directory, 'top.sql'), '-- the answer\nSELECT 42 AS answer');
     const output = join(directory, 'answer.csv');
@@ -149,23 +149,23 @@ describe('readership sql', () => {
     expect(await readFile(output, 'utf8')).toBe('answer\n42\n');
   });
 
-  it('ends well when the reader of a long answer has seen enough', async () => {
+  it('exits cleanly when the reader of a long answer stops reading', async () => {
     const { child, result } = startCli(['sql', 'FROM range(200000)'], { cwd });
     child.stdout?.once('data', () => child.stdout?.destroy());
     expect(await result).toMatchObject({ code: 0, stderr: '' });
   });
 
   it.each([
-    ['SQL that is none', ['SELEC 1'], 1, /The query failed.*syntax error/s],
-    ['a table that is not there', ['FROM nowhere'], 1, /nowhere does not exist/],
+    ['invalid SQL', ['SELEC 1'], 1, /The query failed.*syntax error/s],
+    ['a missing table', ['FROM nowhere'], 1, /nowhere does not exist/],
     ['a write', ['DELETE FROM page_views'], 1, /read-only/],
-    ['a file to be read', ["FROM read_text('/etc/passwd')"], 1, /disabled/],
-    ['a setting to be changed', ['SET enable_external_access = true'], 1, /The query failed/],
-    ['a query twice', ['SELECT 1', '--file', 'x.sql'], 2, /not both/],
-    ['a file that is not there', ['--file', 'nowhere.sql'], 2, /nowhere\.sql/],
-    ['a format that is none', ['SELECT 1', '--format', 'xml'], 2, /xml.*table, csv, json/],
+    ['reading a file', ["FROM read_text('/etc/passwd')"], 1, /disabled/],
+    ['changing a setting', ['SET enable_external_access = true'], 1, /The query failed/],
+    ['two queries', ['SELECT 1', '--file', 'x.sql'], 2, /not both/],
+    ['a missing file', ['--file', 'nowhere.sql'], 2, /nowhere\.sql/],
+    ['an unknown format', ['SELECT 1', '--format', 'xml'], 2, /xml.*table, csv, json/],
     [
-      'a place that cannot be written',
+      'an output path that cannot be written',
       ['SELECT 1', '--output', 'nowhere/answer.csv'],
       1,
       /Cannot write .*nowhere\/answer\.csv/,
@@ -179,7 +179,7 @@ describe('readership sql', () => {
     await expectCleanEnd(cwd, result);
   });
 
-  it('before anything was published says how to load it', async () => {
+  it('says how to load data if nothing was published yet', async () => {
     const directory = await tempDir();
     await writeFile(
       join(directory, 'readership.yaml'),

@@ -8,7 +8,7 @@ import { KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 const env = { READERSHIP_API_KEY: KEY };
 
 describe('readership start', () => {
-  it('finds the database held by another process: says so, and tries again later', async () => {
+  it('reports that another process holds the database, and tries again later', async () => {
     const sandbox = await serveSandbox();
     const cwd = await workspaceOf(sandbox);
     const holder = await liveWarehouse(liveFile(cwd));
@@ -19,14 +19,14 @@ describe('readership start', () => {
     await closeNow(holder);
   });
 
-  it('does not stay without a key: it says which is missing, and exits 2', async () => {
+  it('exits 2 without a key, and says which one is missing', async () => {
     const cwd = await workspaceOf(await serveSandbox());
     const { code, stderr } = await runCli(['start'], { cwd });
     expect(code).toBe(2);
     expect(stderr).toContain('set READERSHIP_API_KEY');
   });
 
-  it('names every schedule that is none, with its line', async () => {
+  it('reports every invalid schedule with its line', async () => {
     const cwd = await tempDir();
     const workspace = await workspaceOf(
       { baseUrl: 'http://127.0.0.1', projectId: 'prj_1' },

@@ -14,11 +14,11 @@ const statusSchema = z.object({
   needs: z.array(z.string()),
 });
 
-/** A mail of long ago, of which nobody asks any more. */
+/** An old email that no longer needs attention. */
 const LONG_LOST =
   "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2025-W40' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<0>' AS message_id, 1 AS attempts, TIMESTAMP '2025-10-06' AS tried_at";
 
-/** A mail, an alert, a job and a message of which nobody knows whether they arrived. */
+/** An email, an alert, a job and a message that may or may not have arrived. */
 const LOST = [
   "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<1>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at",
   "INSERT INTO deliveries BY NAME SELECT 'alert' AS report, '-' AS project, 'export 2026-01-05T00:00:00.000Z' AS period, 'ops@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<2>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at",
@@ -26,7 +26,7 @@ const LOST = [
   "INSERT INTO agent_messages BY NAME SELECT 3 AS id, 7 AS job, 'unconfirmed' AS state, 'typed' AS origin, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at",
 ];
 
-it('status exits 1, and says what to do, while something needs a person; 0 when nothing does', async () => {
+it('status exits 1 and says what to do while something needs attention, and 0 when nothing does', async () => {
   const sandbox = await serveSandbox();
   const cwd = await workspaceOf(sandbox);
   const cli = async (key: string, ...args: string[]) => {
@@ -44,7 +44,7 @@ it('status exits 1, and says what to do, while something needs a person; 0 when 
   expect(text.stdout).toMatch(/last export +done, .+ UTC/);
   expect(text.stdout).toMatch(/disk +\d+\.\d GB free/);
 
-  // A failure is seen although it changed nothing else, and no longer when it is over.
+  // A failure shows even though it changed nothing else, and disappears once it is over.
   for (const command of ['run', 'export']) {
     await cli('wrong-key', command);
     const failed = await status();
@@ -72,7 +72,7 @@ it('status exits 1, and says what to do, while something needs a person; 0 when 
     'job 7 (/lost) may exist or not: readership jobs resolve 7 --created REMOTE_ID, or --not-created',
   );
   expect(unknown.needs[1]).toMatch(/message 3 to job 7 .+: readership jobs resolve 7 --sent, or --not-sent/);
-  // Neither asks for a mail that somebody else, or another project, had already.
+  // Neither command resends an email that someone else or another project already received.
   expect(unknown.needs.slice(2)).toEqual([
     'alert export 2026-01-05T00:00:00.000Z may have reached ops@example.com or not: tell them what it was about. An alert is not sent twice',
     'weekly 2026-W01 may have reached a@example.com or not: if they have not had it, readership report weekly --period 2026-W01 --project p --send --force --to a@example.com',
@@ -80,7 +80,7 @@ it('status exits 1, and says what to do, while something needs a person; 0 when 
   expect((await cli(KEY, 'status')).stdout).toMatch(/messages +1 unconfirmed/);
 }, 60_000);
 
-it('status misses no yesterday of a site that has no views yet, once an export has found that out', async () => {
+it('status does not report yesterday as missing for a site that an export found to have no views yet', async () => {
   const platform = await servePlatform({ now: () => new Date(), rowsOf: () => [] });
   const site = { baseUrl: platform.baseUrl, projectId: 'prj_1' };
   const cwd = await workspaceOf(site, "schedule: { export: '0 0 * * *' }\n");
@@ -90,7 +90,7 @@ it('status misses no yesterday of a site that has no views yet, once an export h
   expect(before.code).toBe(1);
   expect(before.stdout).toMatch(/yesterday is missing since/);
   expect(await cli('export')).toMatchObject({ code: 0 });
-  // Another project's day does that every night.
+  // In production, the new day of another project triggers this publish every night.
   await cli('publish');
   expect(await cli('status')).toMatchObject({ code: 0 });
 });

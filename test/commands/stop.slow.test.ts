@@ -12,11 +12,11 @@ import { runCli, startCli } from '../run-cli.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const STOPS = Number(process.env['STOPS'] ?? 100);
-/** Each with a platform, a directory and a process of its own. */
+/** Each with its own platform, directory and process. */
 const SERVICES = 4;
 const DAYS = 40;
 const DAYS_AGAIN = 8;
-/** About as many as a service logs until it has done all that is due. */
+/** About as many as a service logs until everything due is done. */
 const MOST_LINES = 16;
 const env = { READERSHIP_API_KEY: KEY };
 const SETTINGS = `
@@ -30,7 +30,7 @@ const HALF_DONE = `
   SELECT 'job' AS what FROM agent_jobs WHERE state IN ('submitting', 'unconfirmed')
   UNION ALL SELECT 'mail' FROM deliveries WHERE state IN ('sending', 'unknown')
   UNION ALL SELECT 'step' FROM runs WHERE outcome = 'running'`;
-/** The last days were never loaded, no step ever done, nothing mailed: there is work for every step again. */
+/** Undoes the last days, all steps and all emails, so that every step has work again. */
 const WORK_AGAIN = [
   'DELETE FROM page_views WHERE day >= $since::DATE',
   'DELETE FROM day_loads WHERE day >= $since::DATE',
@@ -52,7 +52,7 @@ async function expectNothingHalfDone(cwd: string, warehouse: Warehouse): Promise
   expect(files.filter((name) => /unfinished|publishing|\.tmp/.test(name))).toEqual([]);
 }
 
-/** Starts the service and stops it somewhere in its work; the step that was interrupted, if one was. */
+/** Starts the service and stops it while it works. Returns the interrupted step, if any. */
 async function stopOnce(cwd: string, signal: NodeJS.Signals): Promise<string | undefined> {
   const service = startCli(['start'], { cwd, env });
   const lines = 1 + Math.floor(Math.random() * MOST_LINES);
@@ -75,7 +75,10 @@ async function stopOnce(cwd: string, signal: NodeJS.Signals): Promise<string | u
   });
 }
 
-/** Starts the service once more, lets it do all that is due, and asserts that nothing is missing and nothing double. */
+/**
+ * Restarts the service, lets it do everything due, and checks that nothing is missing or
+ * duplicated.
+ */
 async function expectCompleted(cwd: string, sandbox: Sandbox): Promise<void> {
   sandbox.setFaults([]);
   const service = startCli(['start'], { cwd, env });
@@ -94,7 +97,7 @@ async function expectCompleted(cwd: string, sandbox: Sandbox): Promise<void> {
   expect(published.stdout, published.stderr).toBe(`n\n${sandbox.inspect().jobs.length}\n`);
 }
 
-it(`start, told to stop at ${STOPS} random moments, exits 0 within 5 s with nothing half done; the next completes it`, async () => {
+it(`start, stopped at ${STOPS} random moments, exits 0 within 5 s with nothing half done; the next start completes it`, async () => {
   const services = Array.from({ length: SERVICES }, (_, index) => index);
   const interrupted = await pMap(services, async (index) => {
     const sandbox = await serveSandbox({ firstDay: daysAgo(DAYS) });

@@ -10,20 +10,20 @@ import { Choice } from '../torture/choice.js';
 import { openSite } from './site.js';
 import { daysAgo, liveFile } from './workspace.js';
 
-// Each log is opened as a database of its own, and a shared machine may be slow.
+// Each log is opened as a separate database, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const DAYS = 40;
 const SEED = 20261118;
 
-describe('the log that an export left which was killed', () => {
+describe('the write-ahead log of a killed export', () => {
   const choice = new Choice(SEED);
   let killed: string;
   let log: Buffer;
-  /** Newest first, as they were committed. */
+  /** Newest first, the order in which they were committed. */
   let committed: readonly string[];
 
-  /** The days in a copy of the database with this log; what it says when it is refused. */
+  /** The days in a copy of the database with this log, or the error if it is refused. */
   async function daysWith(bytes: Uint8Array): Promise<readonly string[] | string> {
     const path = join(await tempDir(), 'warehouse.duckdb');
     await copyFile(killed, path);
@@ -62,7 +62,7 @@ describe('the log that an export left which was killed', () => {
     expect(committed[0]).toBe(daysAgo(1));
   });
 
-  it('holds, cut off anywhere, every day up to the cut, whole', async () => {
+  it('cut off anywhere, still has every day before the cut, complete', async () => {
     const drawn = Array.from({ length: 14 }, () => choice.whole(0, log.length));
     const cuts = [...new Set([0, 1, 100, log.length - 1, ...drawn])].sort((one, other) => one - other);
     let before = 0;
@@ -75,7 +75,7 @@ describe('the log that an export left which was killed', () => {
     expect(before).toBe(committed.length - 1);
   });
 
-  it('with a byte changed is refused with what to do, or holds whole days up to there', async () => {
+  it('with one byte changed is refused with what to do, or has complete days up to that byte', async () => {
     let refused = 0;
     for (let count = 0; count < 16; count++) {
       const at = choice.whole(0, log.length - 1);
@@ -91,9 +91,9 @@ describe('the log that an export left which was killed', () => {
   });
 
   it.each([
-    ['zeros, as after a loss of power', () => 0],
+    ['zeros, as after a power failure', () => 0],
     ['noise', () => choice.whole(0, 255)],
-  ])('that goes on as %s is refused with what to do', async (_, byte) => {
+  ])('that continues with %s is refused with what to do', async (_, byte) => {
     const middle = Math.floor(log.length / 2);
     const spoilt = log.map((sound, at) => (at < middle ? sound : byte()));
     expect(await daysWith(spoilt)).toContain('It is damaged. Nothing was changed.');

@@ -6,7 +6,7 @@ import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandb
 import type { CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
-/** A key that no fault of ours may show. */
+/** A key that must never be shown. */
 export const KEY = 'adm_secret-Key/0123456789';
 
 const open: Sandbox[] = [];
@@ -14,10 +14,12 @@ afterAll(async () => {
   await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
 });
 
-/** The day this many days before today, UTC. */
+/** The UTC day this many days ago. */
 export const daysAgo = (days: number): Day => addDays(dayOf(new Date()), -days);
 
-/** A small sandbox with real time, served by the test's process until the file is over. */
+/**
+ * A small sandbox in real time, served by the test process until the tests of the file are over.
+ */
 export async function serveSandbox(options: Partial<SandboxOptions> = {}): Promise<Sandbox> {
   const sandbox = await startSandbox({
     ...{ now: () => new Date(), apiKey: KEY, firstDay: daysAgo(12), pages: 40 },
@@ -27,7 +29,7 @@ export async function serveSandbox(options: Partial<SandboxOptions> = {}): Promi
   return sandbox;
 }
 
-/** A directory with a configuration for a sandbox of `serveSandbox`. */
+/** A directory with a configuration for a sandbox from `serveSandbox`. */
 export async function workspaceOf(
   { baseUrl, projectId }: Pick<Sandbox, 'baseUrl' | 'projectId'>,
   settings = '',
@@ -43,7 +45,7 @@ export async function workspaceOf(
 
 export const liveFile = (directory: string): string => join(directory, 'data', 'warehouse.duckdb');
 
-/** What holds for every command, however it ends: no stack trace, and no key anywhere. */
+/** However a command ends, there must be no stack trace, and no key anywhere. */
 export async function expectCleanEnd(
   directory: string,
   { stdout, stderr }: CliResult,

@@ -10,7 +10,7 @@ const last = (expression: string, zone: string, now: string) =>
   lastScheduled(expression, zone, new Date(now)).toISOString();
 
 describe('the last scheduled moment', () => {
-  it('is by the clock of the time zone, and the moment itself counts', () => {
+  it('follows the clock of the time zone, and includes the present moment', () => {
     expect(last(NIGHTLY, 'UTC', '2026-11-20T02:14:59.999Z')).toBe('2026-11-19T02:15:00.000Z');
     expect(last(NIGHTLY, 'UTC', '2026-11-20T02:15:00.000Z')).toBe('2026-11-20T02:15:00.000Z');
     expect(last(NIGHTLY, 'Asia/Kolkata', '2026-11-20T02:15:00Z')).toBe('2026-11-19T20:45:00.000Z');
@@ -18,7 +18,7 @@ describe('the last scheduled moment', () => {
   });
 
   it.each(['Europe/Zurich', 'America/New_York', 'Australia/Lord_Howe', 'Pacific/Auckland'])(
-    'comes once a night for a whole year of daylight saving in %s',
+    'comes once a night for a whole year with daylight saving time in %s',
     (zone) => {
       const moments = new Set<string>();
       const start = Date.parse('2026-01-01T00:00:00Z');
@@ -32,14 +32,16 @@ describe('the last scheduled moment', () => {
     },
   );
 
-  it('has the moment itself behind it, never as the next', () => {
+  it('includes the present moment, so the next one is never now', () => {
     const next = nextScheduled(NIGHTLY, 'UTC', new Date('2026-11-20T02:15:00Z'));
     expect(next.toISOString()).toBe('2026-11-21T02:15:00.000Z');
   });
 });
 
 describe('a cron expression', () => {
-  /** Coming moments by each library: the one that ticks, and the one that tells what is due. */
+  /**
+   * Upcoming moments according to the library that ticks and the library that decides what is due.
+   */
   function nextOfBoth(expression: string) {
     const task = cron.createTask(expression, () => undefined, { timezone: 'UTC' });
     onTestFinished(async () => {
@@ -55,7 +57,7 @@ describe('a cron expression', () => {
     ...['0 4 * * 1', '0 4 * * 7', '0 4 * * 0-7', '0 4 * * 5-7', '0 4 * * */2', '0 4 * * 1-7/2'],
     ...['0 9-17 * * MON-FRI', '0 4 * * sun,Wed', '0 0 1 JAN,jul *', '0 0 ? * 1', '0 0 1,15 * ?'],
     ...['0 0 29 2 *', '0 0 */2 2 *', '0 0 31 * *', ' 15  2 * * * ', '*/90 * * * *'],
-  ])("'%s' names the same moments to both libraries", (expression) => {
+  ])("'%s' means the same moments to both libraries", (expression) => {
     expect(faultOfCron(expression)).toBeUndefined();
     const { ticks, due } = nextOfBoth(expression);
     expect(due).toEqual(ticks);
@@ -103,7 +105,7 @@ describe('a cron expression', () => {
     },
   );
 
-  it('that passes is taken by both libraries, for the same moments, whatever it is made of', () => {
+  it('that is accepted means the same moments to both libraries, whatever its parts', () => {
     const atom = fc.oneof(
       fc.constantFrom('*', '?', 'L', 'H', 'MON', 'SUN-SAT', 'feb', '1#2', '3W', '5L', '1-7/3', '*/2', '0-59'),
       fc.tuple(fc.nat(31), fc.nat(31), fc.nat(8)).map(([from, to, step]) => `${from}-${to}/${step}`),
@@ -124,11 +126,11 @@ describe('a cron expression', () => {
   });
 });
 
-describe('scheduled moments against every minute of the clock', () => {
+describe('scheduled moments, compared with every minute of the clock', () => {
   const ZONES = ['UTC', 'Europe/Zurich', 'America/New_York', 'Asia/Kolkata', 'Pacific/Auckland'] as const;
   const LEAPS = ['2026-03-08', '2026-03-29', '2026-04-05', '2026-09-27', '2026-10-25', '2026-11-01'];
 
-  /** What a clock in the zone shows: the weekday from 0 for Sunday, hour and minute. */
+  /** What a clock in the zone shows: the weekday (0 is Sunday), hour and minute. */
   const clocks = new Map(
     ZONES.map((timeZone) => [
       timeZone,
@@ -151,7 +153,9 @@ describe('scheduled moments against every minute of the clock', () => {
     return { weekday, hour: Number(parts.get('hour')), minute: Number(parts.get('minute')) };
   }
 
-  /** Hours that no clock of these zones leaps over or shows twice, so that the definition leaves no choice. */
+  /**
+   * Hours that no clock in these zones skips or repeats, so that there is only one right answer.
+   */
   const hours = fc.integer({ min: 4, max: 23 });
   const minutes = fc.nat(59);
   const schedule = fc.record({
@@ -164,7 +168,7 @@ describe('scheduled moments against every minute of the clock', () => {
       .map(([day, minute, ms]) => new Date(addMinutes(new Date(`${day}T00:00:00Z`), minute).getTime() + ms)),
   });
 
-  it('are the last minute before, and the first after, at which a clock there shows them', () => {
+  it('are the last minute before and the first minute after at which a clock there shows them', () => {
     const property = fc.property(schedule, ({ minute, hour, weekday, zone, now }) => {
       const expression = `${minute} ${hour} * * ${weekday ?? '*'}`;
       const isNamed = (instant: Date) => {

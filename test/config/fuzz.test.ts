@@ -19,7 +19,10 @@ beforeAll(async () => {
   directory = await tempDir();
 });
 
-/** The faults of a file; none when it can be used. Anything thrown but a `ConfigurationError` fails the test. */
+/**
+ * The problems of a file; empty if it is valid. Throwing anything but a `ConfigurationError` fails
+ * the test.
+ */
 async function faultsOf(yaml: string): Promise<{ line: number; words: string }[]> {
   await writeFile(join(directory, 'readership.yaml'), yaml);
   try {
@@ -38,7 +41,7 @@ async function faultsOf(yaml: string): Promise<{ line: number; words: string }[]
   }
 }
 
-/** That whatever is wrong with a file is said with a line that it has, and without the library's own words for bugs. */
+/** Expects every problem to name a line of the file, without signs of an internal error. */
 async function expectFaultsWithLines(yaml: string): Promise<void> {
   const lines = yaml.split(/\r\n|\r|\n/).length;
   for (const { line, words } of await faultsOf(yaml)) {
@@ -118,12 +121,12 @@ describe('any configuration file', () => {
   const words = fc.array(piece, { maxLength: 25 }).map((pieces) => pieces.join(''));
   const values = fc.jsonValue().map((value) => stringify(value));
 
-  it('is used, or each of its faults is told with its line', async () => {
+  it('is accepted, or each of its problems is reported with its line', async () => {
     const anyYaml = fc.oneof(words, fc.string({ unit: 'binary' }), values);
     await fc.assert(fc.asyncProperty(anyYaml, expectFaultsWithLines), tries(500));
   });
 
-  it('that was a good one before it was damaged, too', async () => {
+  it('that was valid before it was damaged is handled the same way', async () => {
     const lines = EXAMPLE.replaceAll(/^# (?=\S+:)/gm, '').split('\n');
     const change = fc.tuple(
       fc.nat(lines.length - 1),
@@ -142,8 +145,8 @@ describe('any configuration file', () => {
     await fc.assert(property, tries(500));
   });
 
-  it('has all its faults told together, each once, whichever they are', async () => {
-    /** Settings with a value that none of them takes. */
+  it('has all its problems reported together, each once, in any combination', async () => {
+    /** Settings, each with an invalid value. */
     const FAULTY = {
       history: [
         'start: yesterday',

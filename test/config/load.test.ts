@@ -12,7 +12,7 @@ import { tempDir } from '../temp-dir.js';
 const SMALLEST = 'baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n';
 const TEMPLATE = fileURLToPath(new URL('../../templates/workspace/readership.yaml', import.meta.url));
 
-/** A few lines that stand for a million values. */
+/** A few lines that expand to many thousands of values. */
 const BOMB = [
   'a: &a [x,x,x,x,x,x,x,x,x,x]',
   'b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]',
@@ -33,7 +33,7 @@ async function load({ yaml = SMALLEST, dotEnv, environment = {} }: Files = {}): 
   return loadConfiguration(undefined, directory, environment);
 }
 
-/** The message of the `ConfigurationError` that a file leads to. */
+/** The message of the `ConfigurationError` that loading a file throws. */
 async function faultsIn(yaml: string): Promise<string> {
   try {
     await load({ yaml });
@@ -42,7 +42,7 @@ async function faultsIn(yaml: string): Promise<string> {
     expect(error).toHaveProperty('exitCode', 2);
     return error instanceof Error ? error.message : '';
   }
-  throw new Error('expected a fault');
+  throw new Error('expected a ConfigurationError');
 }
 
 const keyOf = ({ settings, ...rest }: Configuration): string => {
@@ -52,12 +52,12 @@ const keyOf = ({ settings, ...rest }: Configuration): string => {
 };
 
 describe('readership.yaml', () => {
-  it('needs a base URL and one project, and no more', async () => {
+  it('needs only a base URL and one project', async () => {
     const { settings } = await load();
     expect(settings).toMatchObject({ baseUrl: 'https://platform.example.com', projects: [{ id: 'prj_1' }] });
   });
 
-  it('is told of all its faults at once, each with its line', async () => {
+  it('has all its problems reported together, each with its line', async () => {
     const message = await faultsIn(
       [
         'baseUrl: platform', // 1
@@ -91,7 +91,7 @@ describe('readership.yaml', () => {
   });
 
   it.each(['"Acme\\nBcc: eve@example.com"', '"Acme\\e[2J"', '"Acme\\L"', '""'])(
-    'calls no project %s: its name stands in subjects',
+    'rejects the project name %s, because names appear in email subjects',
     async (name) => {
       const message = await faultsIn(
         `baseUrl: https://a.example\nprojects:\n  - id: prj_1\n    name: ${name}\n`,
@@ -100,14 +100,14 @@ describe('readership.yaml', () => {
     },
   );
 
-  it('may say a thing once, and name it again', async () => {
+  it('may use YAML anchors and aliases', async () => {
     const { settings } = await load({
       yaml: `${SMALLEST}mail: { from: a@example.com }\nreports: { weekly: { to: &team [b@example.com] }, improve: { to: *team } }\n`,
     });
     expect(settings.reports.improve.to).toEqual(['b@example.com']);
   });
 
-  it('that is empty lacks both that it needs', async () => {
+  it('that is empty is missing both required settings', async () => {
     const message = await faultsIn('# nothing yet\n');
     expect(message).toContain('baseUrl: is missing');
     expect(message).toContain('projects: is missing');
@@ -115,15 +115,15 @@ describe('readership.yaml', () => {
 
   it.each([
     ['a bracket that is never closed', 'baseUrl: https://a.example\nprojects: [{ id: prj_1\n', /:[23] {2}/],
-    ['a key twice', `${SMALLEST}baseUrl: https://b.example\n`, /:3 {2}/],
+    ['a duplicate key', `${SMALLEST}baseUrl: https://b.example\n`, /:3 {2}/],
     ['a tab for indentation', 'projects:\n\t- id: prj_1\n', /:2 {2}/],
     ['an asterisk that YAML takes for an alias', `${SMALLEST}improve:\n  exclude: [**/drafts]\n`, /:4 {2}/],
-    ['keys that are no text', `${SMALLEST}1: 2\nhistory:\n  ? [a]\n  : 3\n: 4\n`, /:3 .*\n.*:5 .*\n.*:7 /],
+    ['keys that are not text', `${SMALLEST}1: 2\nhistory:\n  ? [a]\n  : 3\n: 4\n`, /:3 .*\n.*:5 .*\n.*:7 /],
     ['a second document', `${SMALLEST}---\ncolour: red\n`, /:3 {2}a second document begins here/],
     ['aliases that expand without end', BOMB, /:1 {2}cannot be read: Excessive alias count/],
     ['a list at the top', '- baseUrl\n- projects\n', /:1 {2}/],
     ['plain text', 'hello', /:1 {2}/],
-  ])('with %s is a fault with its line, not a crash', async (_, yaml, place) => {
+  ])('with %s is reported with its line, and does not crash', async (_, yaml, place) => {
     expect(await faultsIn(yaml)).toMatch(place);
   });
 
@@ -131,52 +131,49 @@ describe('readership.yaml', () => {
     ['https://user:secret@platform.example.com'],
     ['HTTPS://user:secret@platform.example.com'],
     ['https://secret@platform.example.com/api'],
-  ])('refuses a base URL with credentials, without repeating them: %s', async (baseUrl) => {
+  ])('rejects a base URL with credentials without repeating them: %s', async (baseUrl) => {
     const message = await faultsIn(`baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]`);
     expect(message).toContain('secrets belong in the environment');
     expect(message).not.toContain('secret@');
   });
 
   it.each(['https://platform.example.com/?key=secret', 'https://platform.example.com/#top'])(
-    'refuses a base URL to which no path can be added: %s',
+    'rejects a base URL that no path can be appended to: %s',
     async (baseUrl) => {
       expect(await faultsIn(`baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]`)).toContain(':1  baseUrl: ');
     },
   );
 
-  it.each(['ftp://a.example', 'platform.example.com', ''])(
-    'refuses a base URL such as %j',
-    async (baseUrl) => {
-      expect(await faultsIn(`baseUrl: '${baseUrl}'\nprojects: [{ id: prj_1 }]`)).toContain('write https://');
-    },
-  );
+  it.each(['ftp://a.example', 'platform.example.com', ''])('rejects the base URL %j', async (baseUrl) => {
+    expect(await faultsIn(`baseUrl: '${baseUrl}'\nprojects: [{ id: prj_1 }]`)).toContain('write https://');
+  });
 
-  it('takes a base URL with slashes at its end for the one without', async () => {
+  it('ignores trailing slashes in the base URL', async () => {
     const { settings } = await load({ yaml: SMALLEST.replace('.com', '.com/api//') });
     expect(settings.baseUrl).toBe('https://platform.example.com/api');
   });
 
-  it('names each project once', async () => {
+  it('must not contain a project twice', async () => {
     expect(await faultsIn('baseUrl: https://a.example\nprojects: [{ id: a }, { id: a }]')).toContain(
       'names a project id twice',
     );
   });
 
-  it('that is not there names both ways forward', async () => {
+  it('that does not exist: the error names both ways forward', async () => {
     const directory = await tempDir();
     const loading = loadConfiguration(undefined, directory, {});
     await expect(loading).rejects.toThrow(ConfigurationError);
     await expect(loading).rejects.toThrow(/readership init[\s\S]*readership run --sandbox/);
   });
 
-  it('given by name that is not there says which', async () => {
+  it('given by name that does not exist: the error names it', async () => {
     const directory = await tempDir();
     await expect(loadConfiguration('other.yaml', directory, {})).rejects.toThrow(
       join(directory, 'other.yaml'),
     );
   });
 
-  it('given by name: what it names is beside it, and so is its .env', async () => {
+  it('given by name: its paths and .env are relative to it', async () => {
     const directory = await tempDir();
     await mkdir(join(directory, 'etc'));
     await writeFile(join(directory, 'etc', 'acme.yaml'), `${SMALLEST}dataDir: store/here\n`);
@@ -188,7 +185,7 @@ describe('readership.yaml', () => {
     expect(keyOf(configuration)).toBe('beside');
   });
 
-  it('may name a directory by its whole path', async () => {
+  it('may contain an absolute directory path', async () => {
     const { settings } = await load({ yaml: `${SMALLEST}dataDir: /srv/readership\n` });
     expect(settings.dataDir).toBe('/srv/readership');
   });
@@ -201,20 +198,23 @@ describe('the API key', () => {
     expect(keyOf(await load({ dotEnv, environment: { READERSHIP_API_KEY: 'from-env' } }))).toBe('from-env');
   });
 
-  it('may be that of a variable which the project names', async () => {
+  it('may come from the variable a project names', async () => {
     const yaml = SMALLEST.replace('prj_1', 'prj_1, apiKeyEnv: ACME_KEY');
     const environment = { READERSHIP_API_KEY: 'other', ACME_KEY: 'mine' };
     expect(keyOf(await load({ yaml, environment }))).toBe('mine');
   });
 
-  it.each([{}, { READERSHIP_API_KEY: '' }])('missing: says which variable to set', async (environment) => {
-    const configuration = await load({ environment });
-    expect(() => keyOf(configuration)).toThrow(ConfigurationError);
-    expect(() => keyOf(configuration)).toThrow(/project prj_1: set READERSHIP_API_KEY/);
-  });
+  it.each([{}, { READERSHIP_API_KEY: '' }])(
+    'missing: the error says which variable to set',
+    async (environment) => {
+      const configuration = await load({ environment });
+      expect(() => keyOf(configuration)).toThrow(ConfigurationError);
+      expect(() => keyOf(configuration)).toThrow(/project prj_1: set READERSHIP_API_KEY/);
+    },
+  );
 
   it.each(['with space', 'with\nfeed', 'schlüssel'])(
-    'that no header can hold is refused unseen',
+    'that cannot be sent in a header is rejected without being shown',
     async (key) => {
       const configuration = await load({ environment: { READERSHIP_API_KEY: key } });
       expect(() => keyOf(configuration)).toThrow(ConfigurationError);
@@ -223,7 +223,7 @@ describe('the API key', () => {
   );
 });
 
-describe('a length of time', () => {
+describe('a duration', () => {
   it.each([
     ['500ms', 500],
     ['30s', 30_000],
@@ -231,28 +231,28 @@ describe('a length of time', () => {
     ['1h', 3_600_000],
     [' 5 s ', 5_000],
     ['0s', 0],
-  ])('may be %j', (text, ms) => {
+  ])('can be %j', (text, ms) => {
     expect(parseDuration(text)).toBe(ms);
   });
 
-  it.each(['', '5', 's', '-5s', '1.5h', '2 days', '1h30m', '5S', '99999999s'])('is never %j', (text) => {
+  it.each(['', '5', 's', '-5s', '1.5h', '2 days', '1h30m', '5S', '99999999s'])('cannot be %j', (text) => {
     expect(parseDuration(text)).toBeUndefined();
   });
 });
 
-describe('the file that init writes', () => {
-  it('validates', async () => {
+describe('the configuration written by init', () => {
+  it('is valid', async () => {
     await expect(load({ yaml: await readFile(TEMPLATE, 'utf8') })).resolves.toBeDefined();
   });
 
-  it('shows the defaults as they are', async () => {
+  it('shows the actual defaults', async () => {
     const written: unknown = parse(await readFile(TEMPLATE, 'utf8'));
     const settings = settingsSchema.parse(written);
     const { baseUrl, projects } = settings;
     expect(settings).toEqual(settingsSchema.parse({ baseUrl, projects }));
   });
 
-  it('shows every setting there is, optional ones of a project as comments', async () => {
+  it('shows every setting, with optional project settings as comments', async () => {
     const text = await readFile(TEMPLATE, 'utf8');
     const written = parse(text) as Record<string, unknown>;
     const defaults = settingsSchema.parse(parse(SMALLEST));

@@ -19,8 +19,8 @@ async function load(yaml: string) {
   return (await loadConfiguration(file, directory, {})).settings;
 }
 
-describe('the configuration of mails', () => {
-  it('has recipients normalised, each once', async () => {
+describe('the email configuration', () => {
+  it('normalizes recipients and removes duplicates', async () => {
     const { mail, reports } = await load(
       'mail: { from: Readership <docs@Example.com>, unsubscribe: leave@example.com }\n' +
         "reports: { weekly: { to: [docs@example.com, ' docs@EXAMPLE.com', lead@example.com] } }",
@@ -36,7 +36,7 @@ describe('the configuration of mails', () => {
     });
   });
 
-  it('needs a sender as soon as there is a recipient', async () => {
+  it('requires a sender as soon as there is a recipient', async () => {
     await expect(load('reports: { weekly: { to: [docs@example.com] } }')).rejects.toThrow(
       /yaml:3 {2}reports\.weekly\.to: needs mail\.from/,
     );
@@ -51,12 +51,12 @@ describe('the configuration of mails', () => {
     ['mail: {}', /mail\.from: is missing/],
     ['mail: { from: a@example.com, password: x }', /mail\.password: no such setting/],
     ['reports: { patienceHours: -1 }', /reports\.patienceHours/],
-  ])('%s is a fault, told with what to write', async (yaml, message) => {
+  ])('rejects %s and says what to write', async (yaml, message) => {
     await expect(load(yaml)).rejects.toThrow(message);
   });
 });
 
-describe('the address of the mail server', () => {
+describe('the mail server URL', () => {
   it.each([
     ['smtps://me:p%40ss@smtp.example.com', { port: 465, secure: true, requireTls: false }],
     ['smtp://me:p%40ss@smtp.example.com', { port: 587, secure: false, requireTls: true }],
@@ -67,7 +67,7 @@ describe('the address of the mail server', () => {
     expect(parseSmtpUrl(url)).toMatchObject(server);
   });
 
-  it('keeps the password as it was before it was put into an address', () => {
+  it('decodes the user name and password', () => {
     expect(parseSmtpUrl('smtps://me%40example.com:p%3A%2F%40ss@smtp.example.com').login).toEqual({
       user: 'me@example.com',
       password: 'p:/@ss',
@@ -81,7 +81,7 @@ describe('the address of the mail server', () => {
     'smtp://me:s3cret%@smtp.example.com',
     'smtp://me@smtp.example.com',
     'smtps://me:s3cret@',
-  ])('%s is a fault that does not repeat the password', (url) => {
+  ])('%s is rejected without repeating the password', (url) => {
     expect(() => parseSmtpUrl(url)).toThrow(/^READERSHIP_SMTP_URL (?!.*s3cret)/s);
   });
 });

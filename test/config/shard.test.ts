@@ -28,7 +28,7 @@ describe('a shard', () => {
     ['2/8', { index: 2, count: 8 }],
     ['8/8', { index: 8, count: 8 }],
     ['1000/1000', { index: 1000, count: 1000 }],
-  ])('is written %s', (text, shard) => {
+  ])('is parsed from %s', (text, shard) => {
     expect(parseShard(text)).toEqual(shard);
   });
 
@@ -47,11 +47,11 @@ describe('a shard', () => {
     ' 1/4',
     '01/4',
     '1/99999',
-  ])('is not written %j', (text) => {
+  ])('is not parsed from %j', (text) => {
     expect(parseShard(text)).toBeUndefined();
   });
 
-  it('shares no project with another, and together they have all', () => {
+  it('has no project in common with another, and together they have all projects', () => {
     fc.assert(
       fc.property(ids, counts, (projects, count) => {
         const settings = settingsFor({ projects: projects.map((id) => ({ id })) });
@@ -61,7 +61,7 @@ describe('a shard', () => {
     );
   });
 
-  it('keeps its projects whatever else is added or removed, so that no history is loaded twice', () => {
+  it('keeps its projects when others are added or removed, so no history is loaded twice', () => {
     fc.assert(
       fc.property(ids, ids, counts, (some, others, count) => {
         for (const shard of shardsOf(count)) {
@@ -75,7 +75,7 @@ describe('a shard', () => {
     );
   });
 
-  it('falls into two when the number is doubled, so that its file can be copied for both', () => {
+  it('splits into exactly two when the number doubles, so its file can be copied to both', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), counts, (project, count) => {
         const before = shardOf(project, count);
@@ -84,12 +84,12 @@ describe('a shard', () => {
     );
   });
 
-  it('has the same projects in every version: a change would load all histories again', () => {
+  it('has the same projects in every version, so an upgrade never reloads a history', () => {
     const of = (count: number) => ['prj_123', 'acme', 'Ünïcode'].map((id) => shardOf(id, count));
     expect(of(8)).toEqual([8, 6, 1]);
   });
 
-  it('is about as large as the others', () => {
+  it('is about the same size as the others', () => {
     const sizes = new Map<number, number>();
     for (let index = 0; index < 8_000; index++) {
       const shard = shardOf(`prj_${index}`, 8);
@@ -99,13 +99,13 @@ describe('a shard', () => {
     for (const size of sizes.values()) expect(Math.abs(size - 1_000)).toBeLessThan(150);
   });
 
-  it('that is none has every project', () => {
+  it('that is not set contains every project', () => {
     expect(isInShard('prj_1', undefined)).toBe(true);
   });
 });
 
-describe('the budget of a key', () => {
-  it('is never exceeded by its shards together', () => {
+describe('the request limit of a key', () => {
+  it('is never exceeded by all its shards together', () => {
     const keys = fc.constantFrom('KEY_A', 'KEY_B', 'KEY_C');
     const projects = fc.uniqueArray(fc.record({ id: fc.string({ minLength: 1 }), apiKeyEnv: keys }), {
       ...{ minLength: 1, maxLength: 30 },
@@ -127,7 +127,7 @@ describe('the budget of a key', () => {
     );
   });
 
-  it('is not divided for shards that do not use it', () => {
+  it('is not divided among shards that do not use the key', () => {
     const projects = [
       { id: 'prj_1', apiKeyEnv: 'KEY_A' },
       { id: 'prj_2', apiKeyEnv: 'KEY_B' },
@@ -138,7 +138,7 @@ describe('the budget of a key', () => {
       expect(settingsOfShard(settings, shard).history.requestsPerHour).toBe(100);
   });
 
-  it('that has less than a request for each is a fault that says so', () => {
+  it('that leaves less than one request per shard is rejected with an explanation', () => {
     const projects = Array.from({ length: 40 }, (_, index) => ({ id: `prj_${index}` }));
     const settings = settingsFor({ projects, requestsPerHour: 3 });
     const split = () => settingsOfShard(settings, { index: 1, count: 4 });
@@ -146,21 +146,21 @@ describe('the budget of a key', () => {
     expect(split).toThrow('history.requestsPerHour: 3 cannot be shared by the 4 shards');
   });
 
-  it('that is unlimited stays so', () => {
+  it('stays unlimited if it is unlimited', () => {
     const settings = settingsFor({ projects: [{ id: 'prj_1' }] });
     expect(settingsOfShard(settings, { index: 1, count: 4 }).history.requestsPerHour).toBe('unlimited');
   });
 });
 
-describe('the watcher of a shard', () => {
-  it('is one of its own', () => {
+describe('the ping URL of a shard', () => {
+  it('is its own', () => {
     const pingUrl = 'https://ping.example.com/docs-{shard}';
     const settings = settingsFor({ projects: [{ id: 'prj_1' }], pingUrl });
     const { alerts } = settingsOfShard(settings, { index: 2, count: 8 });
     expect(alerts.pingUrl).toBe('https://ping.example.com/docs-shard-2-of-8');
   });
 
-  it('must not be that of all: one that is done would hide one that failed', () => {
+  it('must not be shared: a shard that succeeded would hide one that failed', () => {
     const settings = settingsFor({ projects: [{ id: 'prj_1' }], pingUrl: 'https://ping.example.com/abc' });
     const split = () => settingsOfShard(settings, { index: 2, count: 8 });
     expect(split).toThrow(ConfigurationError);

@@ -34,7 +34,7 @@ const render = (name: string): Promise<RenderedReport> =>
     workspaceDir,
   });
 
-/** A report of the workspace's own: SQL, a picture and a template, no TypeScript. */
+/** A custom workspace report: SQL, a chart and a template, but no TypeScript. */
 async function writeBusiest(): Promise<void> {
   await write(
     'reports/busiest/report.yaml',
@@ -68,7 +68,7 @@ ORDER BY total DESC LIMIT 1`,
   );
 }
 
-test('lists the built-in reports and those of the workspace', async () => {
+test('lists the built-in reports and the workspace reports', async () => {
   expect((await listReports()).map(({ name }) => name)).toEqual(['improve', 'weekly']);
   await writeBusiest();
   expect((await listReports({ workspaceDir })).map(({ name, title }) => [name, title])).toEqual([
@@ -85,7 +85,7 @@ test('a workspace adds a report without TypeScript', async () => {
   expect(html).toMatch(/<h1>[\d,]+<\/h1>[^]*<svg role="img"[^>]*><title>Views a day<\/title>/);
 });
 
-test('a workspace replaces a built-in report, or only its template', async () => {
+test('a workspace replaces a built-in report, or just its template', async () => {
   await write('templates/weekly.html.hbs', '<p>{{thousands human.views}} by hand</p>');
   expect((await render('weekly')).html).toMatch(/^<p>[\d,]+ by hand<\/p>$/);
 
@@ -96,7 +96,7 @@ test('a workspace replaces a built-in report, or only its template', async () =>
   );
 });
 
-test('all faults of a definition are told together, with their files', async () => {
+test('all problems of a definition are reported together, with their files', async () => {
   await write(
     'reports/broken/report.yaml',
     `
@@ -113,7 +113,7 @@ queries: { numbers: some }
   await expect(render('weekly')).resolves.toBeDefined();
 });
 
-test('missing files, bad pictures and broken YAML are named', async () => {
+test('missing files, invalid charts and broken YAML are reported by name', async () => {
   await writeBusiest();
   await rm(join(workspaceDir, 'reports/busiest/days.sql'));
   await write('reports/busiest/days.vl.json', '{');
@@ -125,7 +125,7 @@ test('missing files, bad pictures and broken YAML are named', async () => {
   );
 });
 
-test('a picture of a query that is not there is refused', async () => {
+test('a chart of a query that does not exist is rejected', async () => {
   await writeBusiest();
   await write(
     'reports/busiest/report.yaml',
@@ -135,7 +135,7 @@ test('a picture of a query that is not there is refused', async () => {
   await expect(render('busiest')).rejects.toThrow('pictures.days.query: there is no query days');
 });
 
-test('an error of SQL names its file, and so does a wrong number of rows', async () => {
+test('SQL errors and wrong row counts name the file', async () => {
   await writeBusiest();
   await write('reports/busiest/busiest.sql', 'SELECT nothing FROM nowhere');
   await expect(render('busiest')).rejects.toThrow(/reports\/busiest\/busiest\.sql: .*nowhere/);
@@ -154,7 +154,7 @@ test.each([
   await expect(render('busiest')).rejects.toThrow(/report busiest cannot be written: .*totl/);
 });
 
-test('a missing template or argument is named', async () => {
+test('a missing template or argument is reported by name', async () => {
   await writeBusiest();
   await write('templates/busiest.html.hbs', '{{thousands rows.busiest.day}}');
   await expect(render('busiest')).rejects.toThrow(/report busiest cannot be written: .*expected number/);
@@ -162,7 +162,7 @@ test('a missing template or argument is named', async () => {
   await expect(render('busiest')).rejects.toThrow('expected templates/busiest.html.hbs');
 });
 
-test('a picture loads nothing from elsewhere', async () => {
+test('a chart loads no external resources', async () => {
   await writeBusiest();
   await write('reports/busiest/days.vl.json', '{"data":{"url":"file:///etc/hostname"},"mark":"bar"}');
   await expect(render('busiest')).rejects.toThrow(/days\.vl\.json: .*may not load/);

@@ -31,7 +31,7 @@ describe('numbers', () => {
   test('thousands', () => {
     expect([0, 999, 18190, 1234567].map(thousands)).toEqual(['0', '999', '18,190', '1,234,567']);
   });
-  test('bytes are megabytes below a gigabyte, to a tenth', () => {
+  test('bytes are shown as megabytes below a gigabyte, to one decimal', () => {
     expect([0, 4096, 300_000, 2 ** 30 - 2 ** 20, 2 ** 30, 1.55 * 2 ** 40].map(bytes)).toEqual([
       '0.0 MB',
       '0.0 MB',
@@ -42,7 +42,7 @@ describe('numbers', () => {
     ]);
   });
 
-  test('compact keeps three digits, and the unit right at its edges', () => {
+  test('compact numbers keep three digits and switch units at the right values', () => {
     expect([0, 7, 999, 1000, 17234, 30000, 999_499, 999_999, 1_250_000].map(compact)).toEqual([
       '0',
       '7',
@@ -55,7 +55,7 @@ describe('numbers', () => {
       '1.25M',
     ]);
   });
-  test('signed percent has a true minus, and no sign on nothing', () => {
+  test('signed percentages have a real minus sign, and no sign on zero', () => {
     expect([0.19, -0.03, 0.004, -0.004, 0, 12.5].map(signedPercent)).toEqual([
       '+19%',
       '−3%',
@@ -79,7 +79,7 @@ describe('numbers', () => {
     expect([2, 13, 14].map(inWords)).toEqual(['two', 'thirteen', '14']);
     expect(capitalised('people')).toBe('People');
   });
-  test('changes, from nothing and to nothing included', () => {
+  test('changes, including from zero and to zero', () => {
     expect(writeChange(changeOf(119, 100))).toBe('+19%');
     expect(writeChange(changeOf(0, 100))).toBe('−100%');
     expect(writeChange(changeOf(5, 0))).toBe('from 0');
@@ -101,7 +101,7 @@ describe('days', () => {
       '28 Dec 2026 – 3 Jan 2027',
     ],
     ['2026-11-09', '2026-11-09', 'Mon 9 Nov 2026', '9 Nov', '9 Nov 2026'],
-    // The same month a year apart is not the same month.
+    // The same month of another year is a different month.
     [
       '2025-11-09',
       '2026-11-15',
@@ -114,13 +114,13 @@ describe('days', () => {
     expect(shortDayRange(range(first, last))).toBe(short);
     expect(plainDayRange(range(first, last))).toBe(plain);
   });
-  test('lists draw neighbours together', () => {
+  test('lists merge consecutive days', () => {
     const days = ['2026-11-09', '2026-11-10', '2026-11-12', '2026-11-14', '2026-11-15'].map(day);
     expect(dayList(days)).toBe('Mon 9 – Tue 10 Nov, Thu 12 Nov and Sat 14 – Sun 15 Nov');
     expect(dayList(days.slice(2, 3))).toBe('Thu 12 Nov');
     expect(inSequence([])).toBe('');
   });
-  test('single days and moments are UTC', () => {
+  test('single days and times are in UTC', () => {
     expect(longDay(day('2026-05-18'))).toBe('18 May 2026');
     expect(moment(new Date('2026-11-18T23:59:00Z'), 'UTC')).toBe('18 Nov 2026 at 23:59 UTC');
     expect(moment(new Date('2026-09-18T23:59:00Z'), 'Europe/Zurich')).toBe('19 Sep 2026 at 01:59 UTC+2');
@@ -128,7 +128,7 @@ describe('days', () => {
 });
 
 describe('paths', () => {
-  test('a very long path is cut in the middle, between characters', () => {
+  test('a very long path is shortened in the middle, between characters', () => {
     const cut = shownPath(`/${'😀'.repeat(2000)}/end`);
     expect(Array.from(cut)).toHaveLength(88);
     expect(cut).toMatch(/^\/😀+…😀+\/end$/u);
@@ -143,11 +143,11 @@ describe('paths', () => {
     '',
     '?x',
     '@evil.example',
-  ])('“%s” is no link', (path) => {
+  ])('“%s” is not a link', (path) => {
     expect(pageLink('https://docs.example.com', path)).toBeUndefined();
   });
 
-  test('a page links to the site, and never anywhere else', () => {
+  test('a page links to its site, and never anywhere else', () => {
     expect(pageLink('https://docs.example.com/', '/quick start"x')).toBe(
       'https://docs.example.com/quick%20start%22x',
     );
@@ -156,7 +156,7 @@ describe('paths', () => {
     expect(pageLink(null, '/guides')).toBeUndefined();
   });
 
-  test('only addresses of the web are links', () => {
+  test('only web addresses are links', () => {
     expect(webLink('https://github.com/acme/docs/pull/1')).toBe('https://github.com/acme/docs/pull/1');
     expect(['javascript:alert(1)', 'data:text/html,x', 'pull/1', null].map(webLink)).toEqual([
       undefined,
@@ -167,16 +167,16 @@ describe('paths', () => {
   });
 });
 
-describe('functions of templates', () => {
+describe('template functions', () => {
   const call = (name: string, ...values: unknown[]): unknown => templateFunctions[name]?.call({}, ...values);
 
-  test('a bar is as long as its share of the longest', () => {
+  test('the length of a bar is its share of the longest one', () => {
     expect([call('barLength', 50, 200), call('barLength', 0, 0)]).toEqual(['25.0%', '0.0%']);
   });
-  test('a path may break after a slash, and is escaped', () => {
+  test('a path can break after a slash, and is escaped', () => {
     expect(String(call('brokenPath', '/a/<b>'))).toBe('/a/<wbr>&lt;b&gt;');
   });
-  test('a value of the wrong kind is refused', () => {
+  test('a value of the wrong type is rejected', () => {
     expect(() => call('thousands', undefined)).toThrow();
     expect(() => call('dayRange', { first: '2026-11-09' })).toThrow();
   });

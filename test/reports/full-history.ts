@@ -1,6 +1,6 @@
 import { loadDays, siteHistory, type TestHistory } from './history.js';
 
-/** Paths that anyone may make up by visiting them. */
+/** Paths that anyone can create by visiting them. */
 const HOSTILE_PATHS = [
   '/<script>alert(1)</script>',
   `/"onmouseover="alert(1)'`,
@@ -13,18 +13,21 @@ const HOSTILE_PATHS = [
   '/a\r\nForged line',
 ];
 
-/** A text in SQL, which has no other way to write the character zero. */
+/** An SQL string expression; SQL has no other way to write a NUL character. */
 const literal = (text: string): string =>
   `('${text.replaceAll("'", "''").replaceAll('\0', "' || chr(0) || '")}')`;
 
-/** A history with which every section of every report is full, and hostile paths are in most of them. */
+/** A history that fills every section of every report, most of them with hostile paths. */
 export async function fullHistory(): Promise<TestHistory> {
   const history = await siteHistory({ pages: 100 });
   await addHostile(history, HOSTILE_PATHS, 'The connection was reset\nForged line');
   return history;
 }
 
-/** Gives the paths views of all kinds, jobs in all states, with that note, and places among the pages left out. */
+/**
+ * Gives the paths views of all kinds, jobs in all states with that note, and entries among the
+ * skipped pages.
+ */
 export async function addHostile(
   history: TestHistory,
   hostilePaths: readonly string[],

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { day, type Day } from '../../src/day.js';
 import { queryRows, type Reader } from '../../src/warehouse/query.js';
 
-/** A history in memory, to be read by reports and written by tests. */
+/** An in-memory history that reports read and tests write. */
 export interface TestHistory {
   readonly reader: Reader;
   run(sql: string): Promise<void>;
@@ -30,7 +30,7 @@ export async function emptyHistory(): Promise<TestHistory> {
 
 async function runFiles(connection: DuckDBConnection, folder: string): Promise<void> {
   const dir = fileURLToPath(new URL(`../../src/warehouse/${folder}/`, import.meta.url));
-  // Views build on each other only by name, so a second pass settles any order.
+  // Views depend on each other, so files that fail are tried again in another pass.
   const files = readdirSync(dir).sort();
   let waiting = files;
   for (let pass = 0; waiting.length > 0 && pass < files.length; pass++) {
@@ -44,8 +44,9 @@ async function runFiles(connection: DuckDBConnection, folder: string): Promise<v
 }
 
 /**
- * A site whose people keep a weekly rhythm and whose AI traffic grows until, in the week of 9 November 2026, it passes
- * them. Deterministic: the noise is a hash of page and day.
+ * A site whose human traffic follows a weekly pattern and whose AI traffic grows until it overtakes
+ * human traffic in the week of November 9, 2026. Deterministic: the noise is a hash of page and
+ * day.
  */
 export async function siteHistory({
   first = day('2026-05-18'),
@@ -102,7 +103,7 @@ const siteSql = (first: Day, last: Day, pages: number): string => `
   )
   SELECT 'prj_1', day, path, human, ai, human + ai FROM counted WHERE human + ai > 0`;
 
-/** Writes the ledger of days that fits the views in the tables: every day with views, loaded and settled. */
+/** Marks every day that has views in the tables as loaded and settled. */
 export const loadDays = (history: TestHistory): Promise<void> =>
   history.run(`
     DELETE FROM day_loads;

@@ -36,17 +36,17 @@ async function textOf(): Promise<string> {
   return text ?? '';
 }
 
-test('too early to tell is one line, with the day of the first verdict', async () => {
+test('pull requests too recent to judge share one line with the date of the first verdict', async () => {
   const [, after = ''] = (await textOf()).split('AFTER EARLIER WORK\n');
   expect(after.split('\n')[0]).toBe('Too early to tell for 2 pages; the first from 14 Dec 2026.');
 });
 
-test('pages that have or had a job are not told again as skipped', async () => {
+test('pages that have or had a job are not listed again as skipped', async () => {
   const [, skipped = ''] = (await textOf()).split('SKIPPED\n');
   expect(skipped.match(/^\/.*$/gm)).toEqual(['/sdks/python']);
 });
 
-test('a failed job is told with its reason, and as failed once', async () => {
+test('a failed job is listed once, with its reason', async () => {
   const text = await textOf();
   expect(text).toContain('The repository is read-only');
   expect(text.match(/failed/gi)).toHaveLength(1);

@@ -40,14 +40,14 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-describe.each(['weekly', 'improve'])('the mail of %s', (name) => {
-  test('stays under 80 KB with every section full', async () => {
+describe.each(['weekly', 'improve'])('the email of %s', (name) => {
+  test('stays under 80 KB with every section filled', async () => {
     const { html } = await mailOf(name);
     for (const section of SECTIONS[name] ?? []) expect(html).toContain(section);
     expect(Buffer.byteLength(html)).toBeLessThan(80_000);
   });
 
-  test('is the same, byte for byte, when rendered twice', async () => {
+  test('is byte-for-byte identical when rendered twice', async () => {
     expect(await mailOf(name)).toEqual(await mailOf(name));
   });
 
@@ -65,19 +65,19 @@ describe.each(['weekly', 'improve'])('the mail of %s', (name) => {
     expect(text.split('\n')).not.toContain('Forged line');
   });
 
-  test('carries the subject, a preview and everything that matters as text', async () => {
+  test('contains the subject, a preview and everything important as text', async () => {
     const { subject, preheader, html, text } = await mailOf(name);
     expect(subject).toContain('9 – 15 Nov 2026');
     expect(preheader).not.toBe('');
     const seen = html.replace(/<style>[^]*?<\/style>/g, '').replace(/<[^>]*>/g, '');
     const numbers = (of: string): Set<string> => new Set(of.match(/\d+(?:[,.]\d+)*%?/g));
-    // What the plain text says in numbers, the HTML says without its picture.
+    // Every number in the plain text is also in the HTML, outside the image.
     for (const number of numbers(text.replace(/https?:\S+/g, '')))
       expect([...numbers(seen)]).toContain(number);
   });
 
-  /** Published support data of caniemail.com, as the package `caniemail` 1.0.5 carries it. */
-  test('rests on nothing that Gmail, Outlook or Apple Mail lack', async () => {
+  /** Uses the caniemail.com support data in the package `caniemail` 1.0.5. */
+  test('depends on nothing that Gmail, Outlook or Apple Mail lack', async () => {
     const { html } = await mailOf(name);
     const { issues } = caniemail({
       clients: ['gmail.*', 'outlook.windows', 'outlook.macos', 'outlook.ios', 'apple-mail.*'],
@@ -89,9 +89,9 @@ describe.each(['weekly', 'improve'])('the mail of %s', (name) => {
 });
 
 /**
- * What a reader may lack without losing anything: the dark and the narrow look (rules that stay in `<style>`), round
- * corners, where lines and long paths break, the background beyond the sheet, and that the preview text is not repeated
- * above the sheet (Outlook hides it by `mso-hide`).
+ * Features an email client may lack without losing content: dark and narrow layouts (rules that
+ * stay in `<style>`), rounded corners, breaks in lines and long paths, the background around the
+ * content, and hiding the preview text above it (Outlook uses `mso-hide`).
  */
 const ORNAMENTS: readonly string[] = [
   ...['<style> element', '@media', '@media (prefers-color-scheme)', 'Type selector', 'Class selector'],
@@ -107,8 +107,8 @@ const ORNAMENTS: readonly string[] = [
   ...['display:none', 'overflow', 'max-height'],
 ];
 
-describe('the picture in the mail', () => {
-  test('is opaque, twice as wide as shown, and told in words', async () => {
+describe('the image in the email', () => {
+  test('is opaque, twice as wide as displayed, and has alternative text', async () => {
     const { pictures, html } = await mailOf('weekly');
     expect(pictures).toHaveLength(1);
     const [picture] = pictures;

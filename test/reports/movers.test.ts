@@ -23,7 +23,7 @@ afterEach(() => {
 
 const movers = (week = '2026-11-09') => history.reader.query(`FROM movers('${week}')`, mover);
 
-/** Changes the counts of a page in the week of 9 November. */
+/** Changes the counts of a page in the week of November 9. */
 async function change(path: string, set: string, more = 'true'): Promise<void> {
   await history.run(
     `UPDATE page_views SET ${set} WHERE path = '${path}' AND day >= '2026-11-09' AND ${more}`,
@@ -33,11 +33,11 @@ async function change(path: string, set: string, more = 'true'): Promise<void> {
 }
 
 describe('what moved', () => {
-  test('is nothing in a week as usual, although AI traffic grows', async () => {
+  test('is nothing in a normal week, although AI traffic grows', async () => {
     expect(await movers()).toEqual([]);
   });
 
-  test('tells people from AI, and what was expected', async () => {
+  test('separates human from AI views, and includes the expected views', async () => {
     await change('/changelog', 'human = human * 2');
     expect(await movers()).toMatchObject([
       { audience: 'human', path: '/changelog', compared_with: 'earlier weeks' },
@@ -58,7 +58,7 @@ describe('what moved', () => {
     );
   });
 
-  test('leaves out a burst of two days on a page without readers', async () => {
+  test('leaves out a two-day burst on a page without readers', async () => {
     await history.run(`DELETE FROM page_views WHERE path = '/changelog' AND day >= '2026-11-09'`);
     await history.run(`INSERT INTO page_views
       VALUES ('prj_1', '2026-11-10', '/changelog', 5000, 0, 5000), ('prj_1', '2026-11-11', '/changelog', 5000, 0, 5000)`);
@@ -68,7 +68,7 @@ describe('what moved', () => {
     );
   });
 
-  test('is silent about a page seen for less than four weeks, and about a week that is not whole', async () => {
+  test('leaves out pages seen for fewer than four weeks, and weeks that are not fully loaded', async () => {
     await history.run(`INSERT INTO page_views
       SELECT 'prj_1', day::DATE, '/young', if(day >= '2026-11-09', 60, 10), 0, if(day >= '2026-11-09', 60, 10)
       FROM generate_series(DATE '2026-10-19', DATE '2026-11-15', INTERVAL 1 DAY) AS calendar (day)`);
@@ -80,7 +80,7 @@ describe('what moved', () => {
     expect(await movers()).toEqual([]);
   });
 
-  test('with less than four whole weeks before is the change on the week before, and says so', async () => {
+  test('with fewer than four full weeks before is the change from the week before, and says so', async () => {
     await history.run(`DELETE FROM page_views WHERE day < '2026-10-26'`);
     await change('/changelog', 'human = human * 2');
     expect(await movers()).toMatchObject([
@@ -89,7 +89,7 @@ describe('what moved', () => {
   });
 });
 
-test('planted movers are found with a precision at ten of 0.75, where simpler measures fail', async () => {
+test('planted movers are found with a precision at ten of 0.75, where simpler rankings fail', async () => {
   const scores = Object.fromEntries((await backtestMovers(8)).map(({ way, precision }) => [way, precision]));
   expect(scores['movers']).toBeGreaterThanOrEqual(0.75);
   for (const way of ['percent change', 'absolute change', 'Poisson z']) expect(scores[way]).toBeLessThan(0.5);

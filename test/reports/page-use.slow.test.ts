@@ -16,7 +16,7 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     for (const name of ['weekly', 'improve']) {
       const now = new Date('2026-11-18T09:00:00Z');
       const { html, mail } = await renderReport({ reader: history.reader, name, project, now });
-      Object.assign(pages, { [name]: html, [`the mail of ${name}`]: mail?.html });
+      Object.assign(pages, { [name]: html, [`the email of ${name}`]: mail?.html });
     }
     history.close();
     browser = await launchChromium();
@@ -32,13 +32,13 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
   const finding = z.object({ id: z.string(), impact: z.string().nullish(), nodes: z.array(z.unknown()) });
 
   test.each(
-    ['weekly', 'improve', 'the mail of weekly', 'the mail of improve'].flatMap((name) => [
+    ['weekly', 'improve', 'the email of weekly', 'the email of improve'].flatMap((name) => [
       { name, scheme: 'light' as const },
       { name, scheme: 'dark' as const },
     ]),
   )('$name, $scheme: axe finds nothing serious', async ({ name, scheme }) => {
     const page = await open(name, 820, scheme);
-    // The page's own policy lets no other script in, so axe comes through the browser's door.
+    // The page's content security policy blocks other scripts, so axe is injected by the browser.
     await page.evaluate(axe.source);
     const found = z
       .array(finding)
@@ -47,7 +47,7 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     await page.close();
   });
 
-  test('tables sort by number, by pressing their heads', async () => {
+  test('clicking a table header sorts the table numerically', async () => {
     const page = await open('weekly', 1280);
     const table = page.locator('table.ranking');
     const numbers = async (): Promise<number[]> =>
@@ -66,21 +66,24 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     await page.close();
   });
 
-  test.each([390, 1280])('at %i px the heads of the most read end where their numbers do', async (width) => {
-    const page = await open('weekly', width);
-    const ends = (row: string): Promise<number[]> =>
-      page.evaluate<number[]>(
-        `[...document.querySelectorAll('table.ranking ${row} .measure > :not(.bar):not(:empty)')].filter((span) => span.offsetWidth > 0).map((span) => Math.round(span.getBoundingClientRect().right))`,
-      );
-    const heads = await ends('thead tr');
-    const numbers = await ends('tbody tr:first-child');
-    expect(heads.length).toBeGreaterThan(1);
-    for (const head of heads) expect(numbers).toContain(head);
-    await page.close();
-  });
+  test.each([390, 1280])(
+    'at %i px the headers of the most viewed pages align with their numbers',
+    async (width) => {
+      const page = await open('weekly', width);
+      const ends = (row: string): Promise<number[]> =>
+        page.evaluate<number[]>(
+          `[...document.querySelectorAll('table.ranking ${row} .measure > :not(.bar):not(:empty)')].filter((span) => span.offsetWidth > 0).map((span) => Math.round(span.getBoundingClientRect().right))`,
+        );
+      const heads = await ends('thead tr');
+      const numbers = await ends('tbody tr:first-child');
+      expect(heads.length).toBeGreaterThan(1);
+      for (const head of heads) expect(numbers).toContain(head);
+      await page.close();
+    },
+  );
 
   test.each([390, 1280])(
-    'at %i px the picture tells the values of the day under the pointer',
+    'at %i px the chart shows the values of the day under the pointer',
     async (width) => {
       const page = await open('weekly', width);
       const dot = page.locator('svg:visible .mark-symbol path').first();
@@ -97,15 +100,15 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     },
   );
 
-  test.each([390, 600])('mails fit into %i px, hostile paths and all', async (width) => {
-    for (const name of ['the mail of weekly', 'the mail of improve']) {
+  test.each([390, 600])('emails fit into %i px, even with hostile paths', async (width) => {
+    for (const name of ['the email of weekly', 'the email of improve']) {
       const page = await open(name, width);
       expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
       await page.close();
     }
   });
 
-  test('the weekly prints to three pages at most, every section full of long paths', async () => {
+  test('the weekly report prints on at most three pages, with long paths in every section', async () => {
     const page = await open('weekly', 1280);
     const pdf = (
       await page.pdf({ format: 'A4', margin: { top: '12mm', bottom: '12mm', left: '12mm', right: '12mm' } })

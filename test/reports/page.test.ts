@@ -25,7 +25,7 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
   });
   afterAll(() => browser.close());
 
-  test.each([390, 820, 1280])('at %i px: nothing overflows, is requested or complains', async (width) => {
+  test.each([390, 820, 1280])('at %i px: no overflow, no requests and no console messages', async (width) => {
     const page = await browser.newPage({ viewport: { width, height: 900 } });
     const noise: string[] = [];
     page.on('request', (request) => noise.push(request.url()));
@@ -34,7 +34,7 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
     await page.setContent(html, { waitUntil: 'load' });
     await page.getByText('The weeks in numbers').click();
 
-    // In strings, as this runs in the page: the code here knows no DOM.
+    // Strings, because this runs in the page and the types here have no DOM.
     const wide = await page.evaluate<number>('document.documentElement.scrollWidth');
     expect(wide).toBeLessThanOrEqual(width);
     const clipped = await page.evaluate<string[]>(`
@@ -55,7 +55,7 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
     await page.close();
   });
 
-  test('shows one picture at a time, one headline, and its landmarks', async () => {
+  test('shows one chart at a time, one headline, and landmarks', async () => {
     const page = await browser.newPage({ viewport: { width: 390, height: 900 } });
     await page.setContent(html);
     expect(await page.locator('svg:visible').count()).toBe(1);

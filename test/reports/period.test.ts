@@ -3,7 +3,10 @@ import { addDays, day, WEEKDAYS, type Day } from '../../src/day.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { ISO_CALENDAR, lastEnded, parsePeriod, periodOf, titleOf } from '../../src/reports/period.js';
 
-/** ISO 8601 by its definition, without the library: the week's year is its Thursday's, and 4 January is in week 1. */
+/**
+ * ISO 8601 without the library: a week belongs to the year of its Thursday, and January 4 is in
+ * week 1.
+ */
 function isoWeekByHand(of: Day): string {
   const instant = Date.parse(of);
   const monday = instant - ((new Date(instant).getUTCDay() + 6) % 7) * 864e5;
@@ -14,7 +17,7 @@ function isoWeekByHand(of: Day): string {
 }
 
 describe('weeks', () => {
-  test('agree with a second way of computing for every day of forty years', () => {
+  test('agree with an independent calculation for every day of forty years', () => {
     for (let at = day('2000-01-01'); at < '2040-01-01'; at = addDays(at, 1)) {
       const week = periodOf('week', at, ISO_CALENDAR);
       expect(week.name).toBe(isoWeekByHand(at));
@@ -24,23 +27,20 @@ describe('weeks', () => {
     }
   });
 
-  test.each(WEEKDAYS)(
-    'that begin on a %s follow each other, each with a name of its own',
-    (firstDayOfWeek) => {
-      const calendar = { firstDayOfWeek, timezone: 'UTC' };
-      const names = new Set<string>();
-      let week = periodOf('week', day('2019-12-20'), calendar);
-      for (let count = 0; count < 600; count += 1) {
-        expect(WEEKDAYS[(new Date(week.first).getUTCDay() + 6) % 7]).toBe(firstDayOfWeek);
-        expect(parsePeriod('week', week.name, calendar)).toEqual(week);
-        expect(names.has(week.name)).toBe(false);
-        names.add(week.name);
-        const next = periodOf('week', addDays(week.last, 1), calendar);
-        expect(next.first).toBe(addDays(week.last, 1));
-        week = next;
-      }
-    },
-  );
+  test.each(WEEKDAYS)('that start on a %s follow each other, each with a unique name', (firstDayOfWeek) => {
+    const calendar = { firstDayOfWeek, timezone: 'UTC' };
+    const names = new Set<string>();
+    let week = periodOf('week', day('2019-12-20'), calendar);
+    for (let count = 0; count < 600; count += 1) {
+      expect(WEEKDAYS[(new Date(week.first).getUTCDay() + 6) % 7]).toBe(firstDayOfWeek);
+      expect(parsePeriod('week', week.name, calendar)).toEqual(week);
+      expect(names.has(week.name)).toBe(false);
+      names.add(week.name);
+      const next = periodOf('week', addDays(week.last, 1), calendar);
+      expect(next.first).toBe(addDays(week.last, 1));
+      week = next;
+    }
+  });
 
   test.each([
     ['2026-W46', '2026-11-09', '2026-11-15'],
@@ -52,13 +52,13 @@ describe('weeks', () => {
     expect(parsePeriod('week', text, ISO_CALENDAR)).toMatchObject({ first, last });
   });
 
-  test('that begin on Sunday bear the number of the ISO week that most of their days lie in', () => {
+  test('that start on Sunday get the number of the ISO week that contains most of their days', () => {
     const week = parsePeriod('week', '2026-W53', { firstDayOfWeek: 'sunday', timezone: 'UTC' });
     expect(week).toMatchObject({ first: '2026-12-27', last: '2027-01-02', name: '2026-W53' });
   });
 
   test.each(['2027-W53', '2026-W00', '2026-W54', '2026-W4', '2026-11', '2026-02-30', 'last week', ''])(
-    '“%s” is refused with what to give instead',
+    '“%s” is rejected with what to write instead',
     (text) => {
       expect(() => parsePeriod('week', text, ISO_CALENDAR)).toThrow(ConfigurationError);
       expect(() => parsePeriod('week', text, ISO_CALENDAR)).toThrow(/such as 2026-W46/);
@@ -92,17 +92,17 @@ describe('months and days', () => {
     ['month', '2026-W46'],
     ['day', '2026-11'],
     ['day', '2026-02-30'],
-  ] as const)('no %s is “%s”', (kind, text) => {
+  ] as const)('for a %s, “%s” is rejected', (kind, text) => {
     expect(() => parsePeriod(kind, text, ISO_CALENDAR)).toThrow(ConfigurationError);
   });
 
-  test('end when the year does', () => {
+  test('end with the year', () => {
     const now = new Date('2027-01-01T00:00:00Z');
     expect(lastEnded('month', now, ISO_CALENDAR).name).toBe('2026-12');
     expect(lastEnded('day', now, ISO_CALENDAR).name).toBe('2026-12-31');
   });
 
-  test('are over only when they are in UTC and by the clock of the zone', () => {
+  test('end only when they are over in both UTC and the configured time zone', () => {
     const calendar = { firstDayOfWeek: 'monday', timezone: 'America/Los_Angeles' } as const;
     expect(lastEnded('day', new Date('2026-11-16T07:59:00Z'), calendar).name).toBe('2026-11-14');
     expect(lastEnded('day', new Date('2026-11-16T08:00:00Z'), calendar).name).toBe('2026-11-15');

@@ -22,7 +22,7 @@ const rendered = (name: string, period: string, subject: string): RenderedReport
 const index = async (): Promise<string> =>
   readFile(await writeIndex(directory, { workspaceDir: undefined, calendar: ISO_CALENDAR }), 'utf8');
 
-test('the index lists every page by period, newest first, whatever its project', async () => {
+test('the index lists every page by period, newest first, across projects', async () => {
   await writePage(directory, 'prj/1', rendered('weekly', '2026-W46', 'Docs <b> & more'));
   await writePage(directory, 'prj_2', rendered('weekly', '2026-W46', 'Second'));
   await writePage(directory, 'prj_2', rendered('weekly', '2026-W53', 'Last week'));
@@ -34,12 +34,12 @@ test('the index lists every page by period, newest first, whatever its project',
     ...['October 2026', 'Sections · October'],
   ];
   expect(html.match(/<h2>.*?<\/h2>|<li>.*?<\/li>/gs)?.join('\n')).toMatch(new RegExp(order.join('[^]*')));
-  // The folder is named by the encoded id, so its address is encoded once more.
+  // The folder name is the encoded id, so its URL is encoded twice.
   expect(html).toContain('href="prj%252F1/weekly-2026-W46.html"');
   expect(html).not.toContain('notes');
 });
 
-test('the index of nothing says how to get something', async () => {
+test('an empty index says how to create a report', async () => {
   expect(await index()).toContain('readership report weekly');
 });
 

@@ -9,10 +9,10 @@ const MONDAY = day('2026-11-09');
 
 type Counts = readonly [human: number, ai: number, daysLoaded?: number] | null;
 
-/** Of all time before the reported week. */
+/** Records of all time before the reported week. */
 let records: RecordsRow = { weeks: 0, human: null, ai: null };
 
-/** Weeks given newest first, the reported one at the head; null is a week without any loaded day. */
+/** Takes weeks newest first, starting with the reported one; null is a week without loaded days. */
 function weeks(...newestFirst: Counts[]): Comparison {
   const rows = newestFirst.flatMap((counts, index) => {
     if (counts === null) return [];
@@ -39,7 +39,7 @@ const headline = (...given: Counts[]): string =>
 const detail = (...given: Counts[]): string => detailOf(weeks(...given), given.length === 1);
 
 describe('the headline', () => {
-  test('says who reads more, when there is nothing to compare with', () => {
+  test('says who reads more if there is nothing to compare with', () => {
     expect(headline([18190, 21040])).toBe(
       'AI reads your docs more than people do: 21,040 views against 18,190.',
     );
@@ -47,7 +47,7 @@ describe('the headline', () => {
       'People read your docs more than AI does: 21,040 views against 18,190.',
     );
   });
-  test('tells a crossing', () => {
+  test('reports that one audience overtook the other', () => {
     expect(headline([18190, 21040], [19000, 18000])).toBe(
       'AI now reads your docs more than people do: 21,040 views against 18,190.',
     );
@@ -55,12 +55,12 @@ describe('the headline', () => {
       'People now read your docs more than AI does: 20 views against 18.',
     );
   });
-  test('says “again” only of one who led before', () => {
+  test('says “again” only if that audience led before', () => {
     expect(headline([20, 18], [17, 19], [20, 18])).toBe(
       'People again read your docs more than AI does: 20 views against 18.',
     );
   });
-  test('tells no crossing across an incomplete week', () => {
+  test('reports no overtaking across an incomplete week', () => {
     expect(headline([18, 21], [19, 18, 6])).toBe(
       'AI reads your docs more than people do: 21 views against 18.',
     );
@@ -68,7 +68,7 @@ describe('the headline', () => {
       'AI reads your docs more than people do: 21 views against 18.',
     );
   });
-  test('tells the larger of two notable changes', () => {
+  test('reports the larger of two notable changes', () => {
     expect(headline([300, 150], [260, 100])).toBe(
       'AI read your docs 50% more than last week: 150 views, beside 300 by people.',
     );
@@ -76,19 +76,19 @@ describe('the headline', () => {
       'People read your docs 50% less than last week: 150 views, beside 100 by AI.',
     );
   });
-  test('takes a change that leads back to a usual week calmly', () => {
+  test('plays down a change that returns to normal', () => {
     expect(headline([300, 100], [200, 100], [310, 110], [290, 90], [305, 95])).toBe(
       'A calm week: people read your docs more than AI does, 300 views against 100.',
     );
   });
-  describe('of a record', () => {
+  describe('for a record', () => {
     beforeEach(() => {
       records = { weeks: 25, human: 300, ai: 149 };
     });
     afterEach(() => {
       records = { weeks: 0, human: null, ai: null };
     });
-    test('says so, when nothing larger happened', () => {
+    test('reports it if nothing bigger happened', () => {
       expect(headline([300, 150], [300, 149], [290, 140], [300, 141], [298, 142])).toBe(
         'AI reads your docs more than ever: 150 views, the most of 26 weeks. People come to 300.',
       );
@@ -99,17 +99,17 @@ describe('the headline', () => {
         'People held level with last week, about as usual. AI grew 4%, to its most on record.',
       );
     });
-    test('leaves the headline to a crossing and to a notable change', () => {
+    test('gives way to an overtaking or a notable change', () => {
       expect(headline([300, 400], [310, 149])).toMatch(/^AI now reads/);
       expect(headline([300, 200], [300, 149])).toMatch(/^AI read your docs 34% more/);
     });
-    test('needs a whole week, and a history of a quarter', () => {
+    test('requires a full week, and a history of a quarter', () => {
       expect(headline([300, 150, 6], [300, 149])).not.toMatch(/ever/);
       records = { weeks: 11, human: 300, ai: 149 };
       expect(headline([300, 150], [300, 149])).not.toMatch(/ever/);
     });
   });
-  test('has words for none', () => {
+  test('handles zero views', () => {
     expect(headline([0, 0])).toBe('Nobody read your docs this week: no views by people, none by AI.');
     expect(headline([0, 0, 5])).toBe(
       'Nobody read your docs on the days loaded: no views by people, none by AI.',
@@ -121,7 +121,7 @@ describe('the headline', () => {
 });
 
 describe('the sentences below', () => {
-  test('tell the growth of each, and how usual it is', () => {
+  test('report the growth of each audience, and how usual it is', () => {
     expect(detail([1040, 1190], [1000, 1000], [1050, 990], [1010, 950], [990, 940])).toBe(
       'AI grew 19% on last week, to its most in five weeks. People grew 4%, about as usual.',
     );
@@ -129,13 +129,13 @@ describe('the sentences below', () => {
       'People fell 20% on last week, to their least in five weeks. AI grew 1%, about as usual.',
     );
   });
-  test('tell how long one has led, when it did not always', () => {
+  test('report how long one audience has led, unless it always did', () => {
     expect(detail([100, 119], [100, 110], [100, 90])).toBe(
       'AI grew 8% on last week and has been the larger audience for two weeks running. People held level.',
     );
     expect(detail([119, 100], [110, 100])).toBe('People grew 8% on last week. AI held level.');
   });
-  test('have words for none', () => {
+  test('handle zero views', () => {
     expect(detail([100, 12], [100, 0])).toBe(
       'People held level with last week. AI went from no views to 12.',
     );

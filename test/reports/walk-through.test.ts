@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { renderReport, type RenderedReport } from '../../src/reports/render.js';
 import { siteHistory } from './history.js';
 
-/** A file that the walk-through names, in back quotes, in the line before a block of code. */
+/** A file the walkthrough names in backticks on the line before a code block. */
 const STEP = /`((?:reports|templates)\/[\w./]+)`\n\n```\w+\n([^]*?)```/g;
 
 let workspaceDir: string;
@@ -26,14 +26,14 @@ beforeAll(async () => {
 });
 afterAll(() => rm(workspaceDir, { recursive: true }));
 
-test('the report of docs/reports.md renders as a page, with its picture', () => {
+test('the report in docs/reports.md renders as a page with its chart', () => {
   expect(report.period).toBe('2026-10');
   expect(report.subject).toMatch(/^Acme Docs, October 2026: \/\S+ is read most$/);
   expect(report.html).toMatch(/<svg role="img"[^>]*><title>Views by section<\/title>/);
   expect(report.html).toMatch(/guides<\/bdi>[^]*?<td data-value="\d+">[\d,]+<\/td>/);
 });
 
-test('and as plain text and as a mail', () => {
+test('and as plain text and as an email', () => {
   expect(report.text).toMatch(/\n\/guides\n {2}[\d,]+ human · [\d,]+ AI\n/);
   expect(report.mail?.html).toContain('/guides');
 });

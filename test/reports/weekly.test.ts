@@ -27,7 +27,7 @@ const weekly = (
     now: NOW,
   });
 
-/** What a reader sees: tags gone, entities resolved as far as the tests need, blanks drawn together. */
+/** What a reader sees: no tags, collapsed whitespace, and the entities the tests need decoded. */
 const textOf = (html: string): string =>
   html
     .replace(/<(style|script)>.*?<\/\1>/gs, '')
@@ -35,7 +35,7 @@ const textOf = (html: string): string =>
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ');
 
-/** A small site: the same views of two pages every day. */
+/** A small site: two pages with the same views every day. */
 async function smallHistory(first: string, last: string): Promise<TestHistory> {
   const history = await opening(emptyHistory());
   await history.run(`
@@ -49,7 +49,7 @@ async function smallHistory(first: string, last: string): Promise<TestHistory> {
 }
 
 describe('the weekly report', () => {
-  test('shows the numbers that independent SQL finds', async () => {
+  test('shows the numbers of independent SQL', async () => {
     const history = await opening(siteHistory());
     const { html, subject, period } = await weekly(history);
     const text = textOf(html);
@@ -83,12 +83,12 @@ describe('the weekly report', () => {
     }
   });
 
-  test('is the same, byte for byte, when rendered twice', async () => {
+  test('is byte-for-byte identical when rendered twice', async () => {
     const history = await opening(siteHistory({ pages: 40 }));
     expect((await weekly(history)).html).toBe((await weekly(history)).html);
   });
 
-  test('shows a project only its own views', async () => {
+  test('shows only the views of its own project', async () => {
     const history = await smallHistory('2026-11-02', '2026-11-15');
     const before = await weekly(history);
     await history.run(`
@@ -98,14 +98,14 @@ describe('the weekly report', () => {
     expect((await weekly(history)).html).toBe(before.html);
   });
 
-  test('of the first week ever compares with nothing', async () => {
+  test('for the very first week compares with nothing', async () => {
     const text = textOf((await weekly(await smallHistory('2026-11-09', '2026-11-15'))).html);
     expect(text).toContain('This is the first week in the history');
     expect(text).not.toMatch(/on last week|compared with|NaN|Infinity|undefined|null| new /);
     expect(text).toContain('/a 210 – 70 –');
   });
 
-  test('of a young history says what pages are compared with, also where none has moved', async () => {
+  test('for a short history says what pages are compared with, even if none moved', async () => {
     const { html, model } = await weekly(await smallHistory('2026-11-02', '2026-11-15'));
     expect(textOf(html)).toContain('Hardly a change since the week before. Four whole weeks are needed');
     expect(model).toMatchObject({ moved: { comparedWith: 'the week before', pages: [] } });
@@ -116,7 +116,7 @@ describe('the weekly report', () => {
     expect((await weekly(gap)).model).toMatchObject({ moved: null });
   });
 
-  test('with the week before missing says so and shows no change', async () => {
+  test('says so and shows no changes if the week before is missing', async () => {
     const history = await smallHistory('2026-10-05', '2026-11-15');
     await history.run(`DELETE FROM day_loads WHERE day BETWEEN '2026-11-02' AND '2026-11-08'`);
     const text = textOf((await weekly(history)).html);
@@ -124,7 +124,7 @@ describe('the weekly report', () => {
     expect(text).not.toMatch(/[+−]\d|on last week/);
   });
 
-  test('with missing and provisional days names them, and shows no change', async () => {
+  test('names missing and provisional days, and shows no changes', async () => {
     const history = await smallHistory('2026-10-05', '2026-11-15');
     await history.run(`
       DELETE FROM day_loads WHERE day IN ('2026-11-10', '2026-11-11');
@@ -155,7 +155,7 @@ describe('the weekly report', () => {
     expect([pieces(daysAfter), pieces(averageAfter)]).toEqual([2, 2]);
   });
 
-  test('of a week without views, or without AI, is a page all the same', async () => {
+  test('for a week without views, or without AI views, still renders', async () => {
     const history = await smallHistory('2026-11-02', '2026-11-15');
     await history.run(`UPDATE page_views SET ai = 0, total = human`);
     await loadDays(history);
@@ -169,7 +169,7 @@ describe('the weekly report', () => {
     expect(text).not.toMatch(/NaN|Infinity|undefined|Most read/);
   });
 
-  test('of a week with nothing loaded is refused, with the weeks that there are', async () => {
+  test('for a week with nothing loaded is refused, and lists the available weeks', async () => {
     const history = await smallHistory('2026-11-02', '2026-11-15');
     await expect(weekly(history, { period: '2026-W30' })).rejects.toThrow(
       'Nothing is loaded for 2026-W30 (Mon 20 – Sun 26 Jul 2026) of Acme Docs. 2 weeks have loaded days, from 2026-W45 to 2026-W46.',
@@ -179,7 +179,7 @@ describe('the weekly report', () => {
     );
   });
 
-  test('shows agent work with pull requests first, and links only to the web', async () => {
+  test('shows agent work with pull requests first, and links only to web addresses', async () => {
     const history = await smallHistory('2026-11-02', '2026-11-15');
     expect(textOf((await weekly(history)).html)).not.toContain('Agent work');
     await history.run(`

@@ -6,7 +6,7 @@ import { renderReport } from '../../src/reports/render.js';
 import { createTraffic } from '../../src/sandbox/traffic/traffic.js';
 import { emptyHistory, loadDays, type TestHistory } from './history.js';
 
-/** A year of 53 weeks, across its end: 29 December 2025 to 3 January 2027. */
+/** A year of 53 weeks that crosses new years: December 29, 2025 to January 3, 2027. */
 const FIRST = day('2025-12-29');
 const WEEKS = 53;
 const LAST = addDays(FIRST, 7 * WEEKS - 1);
@@ -42,7 +42,7 @@ const weekRow = z.object({
   top_ai: count,
 });
 
-/** Written apart from the report's own queries, and in another way. */
+/** Written independently of the report's own queries, and differently. */
 const INDEPENDENT = `
   WITH numbered AS (SELECT *, (day - DATE '${FIRST}') // 7 AS n FROM page_views),
   page AS (SELECT n, path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai FROM numbered GROUP BY n, path)
@@ -63,14 +63,14 @@ const shown = z.object({
   ),
 });
 
-/** What a reader of the page sees: tags gone, blanks drawn together. */
+/** What a reader of the page sees: no tags, and collapsed whitespace. */
 const seenIn = (html: string): string =>
   html
     .replace(/<(style|script)>.*?<\/\1>|<wbr>/gs, '')
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ');
 
-test('all weeks of a year show, in every format, the numbers that independent SQL finds', async () => {
+test('every week of a year shows the numbers of independent SQL, in every format', async () => {
   const weeks = await history.reader.query(INDEPENDENT, weekRow);
   expect(weeks).toHaveLength(WEEKS);
   expect(weeks.at(-1)?.week).toBe('2026-W53');

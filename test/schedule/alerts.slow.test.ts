@@ -6,7 +6,7 @@ import { expectCleanEnd, KEY, serveSandbox, workspaceOf } from '../commands/work
 import { runCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
 
-/** A workspace whose runs are watched by mail and by pings. */
+/** A workspace whose runs are monitored by email and pings. */
 async function setUp(pingPath = '/abc/') {
   const pings = await serve((_, response) => {
     reply(response, 200, 'OK');
@@ -31,7 +31,7 @@ async function setUp(pingPath = '/abc/') {
 }
 
 describe('alerts', () => {
-  it('come by mail once a fault and once when it is over, however many runs it lasts', async () => {
+  it('send one email per fault and one when it is over, however many runs it lasts', async () => {
     const { run, subjects, outbox } = await setUp();
     for (let times = 0; times < 3; times++) {
       expect((await run('wrong-key')).code).not.toBe(0);
@@ -50,13 +50,13 @@ describe('alerts', () => {
         'Readership: export works again',
       ]);
     }
-    // A second fault is another one.
+    // A second fault gets its own email.
     await rm(outbox, { recursive: true });
     await run('wrong-key');
     expect(await subjects()).toContain('Readership: export fails');
   });
 
-  it('ping around each export: with /start, then as it is or with /fail; nobody there is a note, no fault', async () => {
+  it('ping /start before each export, and the plain URL or /fail after; an unreachable server is only noted', async () => {
     const { run, pings, cwd } = await setUp();
     const asked = () => pings.seen.map(({ url }) => url.pathname);
     await run();
@@ -72,7 +72,7 @@ describe('alerts', () => {
     expect(stderr).not.toContain('/abc');
   });
 
-  it('of a shard say which one it is, and ping a watcher of its own', async () => {
+  it('of a shard name the shard and ping its own URL', async () => {
     const { pings, cwd } = await setUp('/abc-{shard}');
     const env = { READERSHIP_API_KEY: 'wrong-key' };
     expect((await runCli(['run', '--shard', '1/1'], { cwd, env })).code).not.toBe(0);

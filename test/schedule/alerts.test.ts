@@ -16,7 +16,7 @@ const OPS = 'ops@example.com';
 
 type Work = () => Promise<{ detail: string; summary: string; changed: boolean }>;
 
-/** Runs of the export, an hour apart unless told otherwise, with a mail server and who is told of their faults. */
+/** Export runs, an hour apart unless given, with a mail server and alert recipients. */
 async function setUp() {
   const server = await startMailServer();
   onTestFinished(() => server.close());
@@ -41,7 +41,7 @@ async function setUp() {
 
 const working: Work = () => Promise.resolve({ detail: '', summary: '1 day loaded', changed: false });
 
-it('a fault that could not be told of while it lasted is told of in one mail when it is over', async () => {
+it('a fault that could not be reported while it lasted is reported in one email when it is over', async () => {
   const { server, run, mails } = await setUp();
   const statesAfter = async (work: Work) => (await run(work)).states;
   const failing = () => statesAfter(() => Promise.reject(new Error('the server is down')));
@@ -54,12 +54,12 @@ it('a fault that could not be told of while it lasted is told of in one mail whe
     'Readership: export failed, and works again',
   ]);
 
-  // The next fault is told of at once, and its end by a second mail.
+  // The next fault is reported at once, and its end in a second email.
   expect(await failing()).toHaveLength(2);
   expect(await statesAfter(working)).toEqual(['sent', 'sent', 'sent']);
 });
 
-it('a platform out of reach for more than a day is a fault: mailed once, and once when it is over', async () => {
+it('a platform unreachable for more than a day is a fault: one email when it starts, one when it ends', async () => {
   const { run, mails } = await setUp();
   const operation = { name: 'list views', method: 'GET', url: 'https://docs.example.com/views' } as const;
   const outOfReach: Work = () =>
@@ -71,7 +71,7 @@ it('a platform out of reach for more than a day is a fault: mailed once, and onc
   await run(working);
   expect(await putOff(24)).toEqual({ states: [], changed: false });
   expect(await putOff()).toEqual({ states: [], changed: false });
-  // From now on `status` has to say it as well, so it is published.
+  // From now on `status` must show it too, so it is published.
   expect(await putOff()).toEqual({ states: ['sent'], changed: true });
   expect(await putOff(24 * 7)).toEqual({ states: ['sent'], changed: false });
   expect(await run(working)).toEqual({ states: ['sent', 'sent'], changed: true });

@@ -5,7 +5,7 @@ import { openClient } from '../api/open-client.js';
 import { openExport, PROJECT } from '../history/open-export.js';
 import { stepContext } from './step-context.js';
 
-it('an audit that fails in one project still tells what it repaired in the others', async () => {
+it('an audit that fails in one project still reports what it repaired in the others', async () => {
   const { run, clock, warehouse, platform, yesterday } = await openExport({ days: 10 });
   await run();
   await warehouse.transaction((transaction) =>

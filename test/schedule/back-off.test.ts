@@ -11,7 +11,10 @@ const TICK_MINUTES = 5;
 
 type Ended = Pick<StepEnd, 'outcome'> & { readonly resume_at?: Date };
 
-/** Ticks every five minutes from the nightly export on, with all other steps done; `attempt` says how each export ends. */
+/**
+ * Ticks every five minutes starting at the nightly export, with all other steps done; `attempt`
+ * decides how each export ends.
+ */
 async function ticks(minutes: number, attempt: (now: Date) => Ended, restartedAt = new Date(0)) {
   const warehouse = await liveWarehouse();
   const record = async (step: 'export' | 'improve' | 'report' | 'publish', now: Date, ended: Ended) => {
@@ -37,12 +40,12 @@ async function ticks(minutes: number, attempt: (now: Date) => Ended, restartedAt
 }
 
 describe('a step that keeps failing', () => {
-  it('is tried at the next ticks, then ever more rarely, down to about once an hour', async () => {
+  it('is tried again at the next ticks, then less and less often, down to about once an hour', async () => {
     const tried = await ticks(6 * 60, () => ({ outcome: 'failed' }));
     expect(tried).toEqual([0, 5, 10, 15, 25, 45, 80, 140, 200, 260, 320]);
   });
 
-  it('is tried as soon as the first time, after it has worked once', async () => {
+  it('starts over with short delays after it has succeeded once', async () => {
     const works = addMinutes(NIGHT, 200);
     const tried = await ticks(25 * 60, (now) => ({
       outcome: now.getTime() === works.getTime() ? 'done' : 'failed',
@@ -51,13 +54,13 @@ describe('a step that keeps failing', () => {
     expect(tried.slice(-8)).toEqual([140, 200, next, next + 5, next + 10, next + 15, next + 25, next + 45]);
   });
 
-  it('is tried at once when the service starts again: somebody may have mended it', async () => {
+  it('is tried at once when the service restarts, since somebody may have fixed it', async () => {
     const restarted = addMinutes(NIGHT, 90);
     const tried = await ticks(150, () => ({ outcome: 'failed' }), restarted);
     expect(tried).toEqual([0, 5, 10, 15, 25, 45, 80, 90, 150]);
   });
 
-  it('is not put off further by interruptions, nor by waits that name their end', async () => {
+  it('is not delayed further by interruptions, or by pauses with a resume time', async () => {
     const ended: Ended[] = [
       { outcome: 'failed' },
       { outcome: 'interrupted' },
@@ -67,17 +70,17 @@ describe('a step that keeps failing', () => {
       { outcome: 'failed' },
     ];
     const tried = await ticks(100, () => ended.shift() ?? { outcome: 'done' });
-    // Three failures in all: a minute, two and four later.
+    // Three failures: delays of one, two and four minutes.
     expect(tried).toEqual([0, 5, 10, 60, 70, 75, 80]);
   });
 
-  it('is put off as much when it has to wait and nobody says how long', async () => {
+  it('is delayed just as much by pauses without a resume time', async () => {
     const tried = await ticks(6 * 60, () => ({ outcome: 'later' }));
     expect(tried).toEqual([0, 5, 10, 15, 25, 45, 80, 140, 200, 260, 320]);
   });
 });
 
-it('publishing that keeps failing is put off as well, whatever else is due', () => {
+it('publishing that keeps failing is delayed too, whatever else is due', () => {
   const failedAt = new Date('2026-11-20T03:00:00Z');
   const run = { started_at: failedAt, resume_at: null, summary: null, failures: 0 } as const;
   const done = { ...run, outcome: 'done', done_at: failedAt } as const;

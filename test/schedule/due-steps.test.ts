@@ -13,7 +13,7 @@ const run = (step: StepName, started: string, more: Partial<LastRun> = {}): Last
   ...{ done_at: at(started), failures: 0, ...more },
 });
 
-/** All four done at that moment, and published. */
+/** All four steps done and published at that moment. */
 const allDone = (started: string): LastRun[] =>
   (['export', 'improve', 'poll', 'report', 'publish'] as const).map((step) => run(step, started));
 
@@ -33,21 +33,21 @@ const NIGHT = '2026-11-20T02:15:00';
 const failed: Partial<LastRun> = { outcome: 'failed', done_at: at('2026-11-19T02:15:00'), failures: 1 };
 
 describe('what is due', () => {
-  it('is everything at the first start, except to poll for jobs that there are not', () => {
+  it('is everything at the first start, except polling, since there are no jobs yet', () => {
     expect(due([], NIGHT)).toEqual(['export', 'improve', 'report', 'publish']);
   });
 
-  it('is publishing, when nothing was ever published', () => {
+  it('is publishing if nothing was ever published', () => {
     const unpublished = allDone('2026-11-20T02:10:00').filter(({ step }) => step !== 'publish');
     expect(due(unpublished, '2026-11-20T02:12:00')).toEqual(['publish']);
   });
 
-  it('is nothing right after all was done, however often it is asked', () => {
+  it('is nothing right after everything was done, however often it is checked', () => {
     for (const now of [NIGHT, '2026-11-20T02:15:01', '2026-11-20T02:59:59'])
       expect(due(allDone(NIGHT), now)).toEqual([]);
   });
 
-  it('is each step from its scheduled moment on, and what changed is published', () => {
+  it('is each step from its scheduled time on, and publishing what changed', () => {
     const runs = allDone('2026-11-20T01:30:00');
     expect(due(runs, '2026-11-20T01:59:59')).toEqual([]);
     expect(due(runs, '2026-11-20T02:00:00')).toEqual(['report', 'publish']);
@@ -55,14 +55,14 @@ describe('what is due', () => {
     expect(due(runs, '2026-11-23T04:00:00')).toEqual(['export', 'improve', 'report', 'publish']);
   });
 
-  it('is a missed night at once, and a week offline once, not seven times', () => {
+  it('is a missed night at once, and a week offline once rather than seven times', () => {
     const runs = allDone('2026-11-13T02:15:00');
     const now = '2026-11-20T11:47:00';
     expect(due(runs, now)).toContain('export');
     expect(due(allDone(now), '2026-11-20T11:52:00')).toEqual([]);
   });
 
-  it('is to poll when a job waits, and then no more often than scheduled', () => {
+  it('is polling if a job is waiting, but no more often than scheduled', () => {
     const runs = allDone(NIGHT);
     expect(due(runs, '2026-11-20T02:20:00', {}, true)).toEqual(['poll', 'publish']);
     expect(due(runs, '2026-11-20T02:19:00', {}, true)).toEqual([]);
@@ -70,32 +70,32 @@ describe('what is due', () => {
   });
 
   it.each(['failed', 'later', 'interrupted', 'running'] as const)(
-    'is at the next tick a step that is %s',
+    'is a step that is %s, at the next tick',
     (outcome) => {
       const runs = withRun(allDone(NIGHT), run('export', NIGHT, { ...failed, outcome }));
       expect(due(runs, '2026-11-20T02:20:00')).toEqual(['export', 'publish']);
     },
   );
 
-  it('is what had to wait from the moment on that the budget or the server named, and not before', () => {
+  it('is a paused step from the resume time of the budget or server on, and not before', () => {
     const resume_at = at('2026-11-20T03:10:00');
     const runs = withRun(allDone(NIGHT), run('export', NIGHT, { ...failed, outcome: 'later', resume_at }));
     expect(due(runs, '2026-11-20T02:55:00')).toEqual([]);
     expect(due(runs, '2026-11-20T03:10:00')).toContain('export');
   });
 
-  it('is to publish when a crash came between a step and its publishing', () => {
+  it('is publishing after a crash between a step and its publish', () => {
     const runs = withRun(allDone(NIGHT), run('export', '2026-11-20T02:16:00'));
     expect(due(runs, '2026-11-20T02:20:00')).toEqual(['publish']);
   });
 
-  it('survives a clock that jumps: ahead, all that is due comes once; back, nothing comes twice', () => {
+  it('survives a clock jump: forward, everything due comes once; back, nothing comes twice', () => {
     const jumped = '2026-12-24T12:00:00';
     expect(due(allDone(NIGHT), jumped)).toContain('export');
     expect(due(allDone(jumped), '2026-12-24T11:59:00')).toEqual([]);
   });
 
-  it('is the nightly export once a night while daylight saving begins and ends', () => {
+  it('is the nightly export once a night when daylight saving time starts and ends', () => {
     for (const [from, to] of [
       ['2026-03-27T12:00:00', '2026-03-31T12:00:00'],
       ['2026-10-23T12:00:00', '2026-10-27T12:00:00'],

@@ -19,7 +19,7 @@ async function setUp() {
     join(cwd, 'readership.yaml'),
     `baseUrl: ${platform.baseUrl}\nprojects: [${projects}]\nhistory: ${history}\n`,
   );
-  /** Project and day of each request that an export sends, in order. */
+  /** Project and day of each request an export sends, in order. */
   const exported = async (...args: string[]) => {
     const before = platform.seen.length;
     const { code, stdout } = await runCli(['export', ...args], { cwd, env: { READERSHIP_API_KEY: KEY } });
@@ -39,16 +39,16 @@ async function setUp() {
   return { exported, aDayLater };
 }
 
-it('an export loads the latest days of every project before the past of any', async () => {
+it('an export loads the latest days of every project before the history of any', async () => {
   const { exported, aDayLater } = await setUp();
   expect((await exported('--from', daysAgo(3))).code).toBe(0);
   await aDayLater();
-  // Now each has days that may have changed since, and days that were never loaded.
+  // Now each project has days that may have changed, and days that were never loaded.
   const { code, stdout, asked } = await exported();
   const latest = PROJECTS.flatMap((project) => [1, 2, 3].map((ago) => `${project} ${daysAgo(ago)}`));
   expect(asked.slice(0, latest.length)).toEqual(latest);
   const past = asked.slice(latest.length);
-  // The budget ends it within the past of the first project.
+  // The request limit stops it within the history of the first project.
   expect(code).toBe(75);
   expect(past.length).toBeGreaterThan(5);
   expect(past.every((each) => each.startsWith('prj_1'))).toBe(true);

@@ -10,7 +10,10 @@ import { NOW } from '../sandbox/open-sandbox.js';
 const at = (hours: number) => addHours(NOW, hours);
 const inHours = (instant: Date) => (instant.getTime() - NOW.getTime()) / 3_600_000;
 
-/** The exports of a ledger: when each began, in hours, and how it ended; `pause` is one that knows when to go on. */
+/**
+ * A ledger of exports: the hour each started, and how it ended; `pause` is `later` with a resume
+ * time.
+ */
 async function ledgerOf(runs: string): Promise<Warehouse> {
   const warehouse = await liveWarehouse();
   for (const run of runs.split(', ')) {
@@ -50,7 +53,7 @@ it.each([
   ['0 later, 10 failed, 40 later', { since: 10, words: '40 later' }],
   ['0 later, 25 later, 26 done', { since: 0, words: '25 later', over: 26 }],
   ['0 later, 25 later, 26 done, 27 later, 51 later', { since: 0, words: '25 later', over: 26 }],
-  // Done by a clock that was wrong.
+  // A success dated by a wrong clock.
   ['0 failed, 1 failed, 2000 done', { since: 0, words: '1 failed' }],
   ['0 failed, 1 done, 2 later, 27 later', { since: 2, words: '27 later' }],
 ])('a fault: %s', async (runs, { since, words, over }: { since: number; words: string; over?: number }) => {

@@ -8,7 +8,7 @@ import { agentDesk } from '../agents/agent-desk.js';
 import { tempDir } from '../temp-dir.js';
 import { stepContext } from './step-context.js';
 
-it('a failed poll is followed by one that ends well, when its job was ended by hand and no other is active', async () => {
+it('a failed poll is followed by a successful one if its job was resolved by hand and no other is active', async () => {
   const desk = await agentDesk({ jobSeconds: 3600 });
   const context = stepContext(desk.warehouse, {
     settings: { projects: [{ id: desk.project }] },

@@ -7,7 +7,7 @@ const unused = (): never => {
   throw new Error('no step of this test needs it');
 };
 
-/** What a step is handed in tests: settings as in the configuration, and no more of the world than is given. */
+/** The context of a step in tests: configured settings, and only the dependencies given. */
 export function stepContext(
   warehouse: Warehouse,
   { settings: changes = {}, ...given }: Partial<Omit<StepContext, 'settings'>> & { settings?: object } = {},

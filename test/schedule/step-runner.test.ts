@@ -4,7 +4,7 @@ import { StepRunner } from '../../src/schedule/step-runner.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { stepContext } from './step-context.js';
 
-it('a step that is told to stop, and leaves the rest undone without a fault, is not taken for done', async () => {
+it('a step that is asked to stop and leaves work undone without a fault does not count as done', async () => {
   const warehouse = await liveWarehouse();
   const stop = new AbortController();
   const runner = new StepRunner(stepContext(warehouse, { signal: stop.signal }));
@@ -16,7 +16,7 @@ it('a step that is told to stop, and leaves the rest undone without a fault, is 
   expect(rows).toEqual([{ outcome: 'interrupted' }]);
 });
 
-it('a step that threw may have stored something before: it is to be published', async () => {
+it('a step that threw may have stored something first, so it is published', async () => {
   const runner = new StepRunner(stepContext(await liveWarehouse()));
   await runner.step('report', () => Promise.reject(new Error('the disk is full')));
   expect(runner.changed).toBe(true);

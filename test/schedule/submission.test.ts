@@ -20,8 +20,8 @@ const statesOf = async (desk: AgentDesk) => (await desk.jobs()).map(({ state }) 
 
 describe('after a failed creation', () => {
   it.each([
-    ['of which nobody knows what came of it', 'lost-reply', 'unconfirmed', 1],
-    ['that the platform refused', 'status', 'refused', 0],
+    ['whose outcome is unknown', 'lost-reply', 'unconfirmed', 1],
+    ['that the platform rejected', 'status', 'refused', 0],
   ] as const)('%s, the run creates nothing more; the next one does', async (_, kind, state, created) => {
     const desk = await agentDesk();
     await desk.plan(3);
@@ -35,7 +35,7 @@ describe('after a failed creation', () => {
     expect(await statesOf(desk)).toEqual([state, 'active', 'active']);
   });
 
-  it('while polling, no message is sent either', async () => {
+  it('during polling, no message is sent either', async () => {
     const desk = await agentDesk();
     await desk.plan(1);
     await submitJobs(desk.task());

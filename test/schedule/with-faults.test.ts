@@ -11,6 +11,6 @@ it.each([
   ['none', [], undefined],
   ['a pause', [pause], pause],
   ['a pause before a failure', [pause, failure], failure],
-])('of the faults of a step, %s, the one that somebody must mend is told', (_, faults, told) => {
+])('of the faults of a step (%s), the one somebody must fix is reported', (_, faults, told) => {
   expect(withFaults(result, faults).fault).toBe(told);
 });

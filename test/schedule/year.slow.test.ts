@@ -20,7 +20,7 @@ const START = new Date('2025-11-11T12:00:00Z');
 const END = new Date('2026-11-10T12:00:00Z');
 const HOUR_S = 3600;
 
-// A year of commits: where there is a directory in memory, the disk is left out of it.
+// A year of commits is faster on an in-memory directory, if there is one.
 if (existsSync('/dev/shm')) vi.stubEnv('TMPDIR', '/dev/shm');
 
 const SETTINGS = `
@@ -30,7 +30,7 @@ mail: { from: docs@example.com }
 reports: { weekly: { to: [docs@example.com] } }
 `;
 
-/** Numbers from 0 to 1, the same in every run. */
+/** Numbers from 0 to 1, identical in every run. */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -44,7 +44,10 @@ const FINAL_DAYS = "SELECT day, attempted_at FROM day_loads WHERE state = 'final
 const logLine = z.object({ step: z.string().optional(), outcome: z.string().optional() });
 type LogLine = z.infer<typeof logLine>;
 
-/** A year of a service that is stopped, down and started again at random; its machine's clock is not always right. */
+/**
+ * A year of a service that is stopped, stays down and restarts at random, on a machine whose clock
+ * is sometimes wrong.
+ */
 async function setUp() {
   const clock = clockAt(START);
   let wrongByS = 0;
@@ -73,12 +76,12 @@ async function setUp() {
   return {
     ...{ clock, cwd, lines, start },
     setWrong: (seconds: number) => (wrongByS = seconds),
-    /** Tells the service to stop after so many more lines of its log. */
+    /** Stops the service after this many more log lines. */
     stopAfter: (more: number) => (stopAtLine = lines.length + more),
   };
 }
 
-it('a year with random downtime: each day final once, each week mailed once, no step beside another', async () => {
+it('a year with random downtime: each day final once, each week emailed once, no overlapping steps', async () => {
   const { clock, cwd, lines, start, setWrong, stopAfter } = await setUp();
   const random = randomFrom(20_251_103);
   const finalSince = new Map<string, string>();
@@ -98,7 +101,7 @@ it('a year with random downtime: each day final once, each week mailed once, no 
     else setWrong(0);
     const isStopped = chance > 0.75;
     if (isStopped) stopAfter(1 + Math.floor(length * 10));
-    // Several schedules tick in the same minute.
+    // Several schedules fire in the same minute.
     await Promise.all([service.run(), service.run(), service.run()]);
     if (++ticks % 4 === 0) await expectFinalDaysKept();
     if (!isStopped) clock.advance(Math.round((20 + length * 48) * HOUR_S));

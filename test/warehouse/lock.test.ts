@@ -11,7 +11,7 @@ import { holdElsewhere } from './other-process.js';
 const OPEN = { command: 'readership test', now: () => new Date('2026-11-18T05:00:00Z') };
 
 describe('a live database that another process holds', () => {
-  it('is refused after the wait, naming process and command', async () => {
+  it('is refused after the wait, naming the process and command', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const holder = await holdElsewhere(path, 'readership export --from 2026-01-01');
     const opening = openWarehouse(path, { ...OPEN, maxWaitMs: 300 });
@@ -21,7 +21,7 @@ describe('a live database that another process holds', () => {
     await holder.letGo();
   });
 
-  it('is waited for, and opened when it is let go', async () => {
+  it('is opened as soon as that process releases it', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const holder = await holdElsewhere(path, 'readership run');
     const opening = liveWarehouse(path);
@@ -37,7 +37,7 @@ describe('a live database that another process holds', () => {
     await holder.letGo();
   });
 
-  it('is free as soon as that process is killed, whatever it left behind', async () => {
+  it('is free as soon as that process is killed, whatever files it leaves behind', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const holder = await holdElsewhere(path, 'readership run');
     await holder.kill();
@@ -48,7 +48,7 @@ describe('a live database that another process holds', () => {
 });
 
 describe('the lock file', () => {
-  it('names the holder while there is one, and is gone after', async () => {
+  it('names the holder, and is removed when the database is closed', async () => {
     const warehouse = await liveWarehouse();
     const holder: unknown = JSON.parse(await readFile(`${warehouse.path}.lock`, 'utf8'));
     expect(holder).toEqual({
@@ -60,7 +60,7 @@ describe('the lock file', () => {
   });
 
   it.each(['', '{', '{"pid": 1}', JSON.stringify({ pid: 1, command: 'readership run', since: 'long ago' })])(
-    'left behind as %j keeps nobody out',
+    'left behind as %j blocks nobody',
     async (content) => {
       const path = join(await tempDir(), 'warehouse.duckdb');
       await writeFile(`${path}.lock`, content);
@@ -68,14 +68,14 @@ describe('the lock file', () => {
     },
   );
 
-  it('that can neither be written nor read nor removed keeps nobody out', async () => {
+  it('that cannot be written, read or removed blocks nobody', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     await mkdir(`${path}.lock`);
     for (let time = 0; time < 2; time++)
       await openWarehouse(path, { ...OPEN, maxWaitMs: 0 }).then((warehouse) => warehouse.close());
   });
 
-  it('that cannot be read leaves the message without a name', async () => {
+  it('that cannot be read leaves the holder unnamed in the message', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const holder = await holdElsewhere(path, 'readership run');
     await writeFile(`${path}.lock`, '{');

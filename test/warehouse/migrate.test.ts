@@ -10,7 +10,10 @@ import { tempDir } from '../temp-dir.js';
 
 const OPEN = { command: 'readership test', now: () => new Date(), maxWaitMs: 0 };
 
-/** Runs statements on a database file that nothing else holds, and says how many rows the last of them gave. */
+/**
+ * Runs statements on a database file that nothing else has open. Returns the row count of the last
+ * one.
+ */
 async function onFile(path: string, ...statements: string[]): Promise<number> {
   const instance = await DuckDBInstance.create(path);
   const connection = await instance.connect();
@@ -25,7 +28,7 @@ const versionRow = z.object({ version: z.int() });
 const VERSIONS = 'SELECT version FROM schema_version ORDER BY version';
 
 describe('a database', () => {
-  it('is made, with every migration recorded once; opened again, nothing is applied twice', async () => {
+  it('is created with every migration recorded once; opening it again applies nothing twice', async () => {
     const warehouse = await liveWarehouse();
     const versions = await warehouse.query(VERSIONS, versionRow);
     expect(versions.map(({ version }) => version)).toEqual(versions.map((_, index) => index + 1));
@@ -39,7 +42,7 @@ describe('a database', () => {
     expect(await again.query('FROM history_starts', z.object({ project: z.string() }))).toHaveLength(1);
   });
 
-  it('of a newer version is refused, and left as it is', async () => {
+  it('of a newer version is refused and left unchanged', async () => {
     const warehouse = await liveWarehouse();
     await closeNow(warehouse);
     const { path } = warehouse;
@@ -54,7 +57,7 @@ describe('a database', () => {
 
   it('whose migration fails stays as it is, with nothing of any migration applied', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
-    // In the way of the second migration, after the first.
+    // This table makes the second migration fail.
     await onFile(path, 'CREATE TABLE runs (mine INTEGER)');
     await expect(openWarehouse(path, OPEN)).rejects.toThrow(/runs/);
     expect(await onFile(path, 'SELECT 1 FROM duckdb_tables()')).toBe(1);
@@ -63,15 +66,15 @@ describe('a database', () => {
     expect((await warehouse.query(VERSIONS, versionRow)).length).toBeGreaterThanOrEqual(3);
   });
 
-  it('that is no database is explained', async () => {
+  it('that is not a DuckDB file is refused with what to do', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
-    await writeFile(path, 'certainly no database, and longer than a header would be'.repeat(200));
+    await writeFile(path, 'not a database, and longer than its header would be'.repeat(200));
     const opening = openWarehouse(path, OPEN);
     await expect(opening).rejects.toThrow(StorageError);
     await expect(opening).rejects.toThrow('readership restore');
   });
 
-  it('in a directory that cannot be made is explained', async () => {
+  it('in a directory that cannot be created is refused with what to do', async () => {
     const directory = await tempDir();
     await writeFile(join(directory, 'data'), 'a file');
     const opening = openWarehouse(join(directory, 'data', 'warehouse.duckdb'), OPEN);
@@ -79,7 +82,7 @@ describe('a database', () => {
     await expect(opening).rejects.toThrow('Set dataDir');
   });
 
-  it('is made in a directory that only its owner may enter', async () => {
+  it('is created in a directory that only its owner can enter', async () => {
     const directory = join(await tempDir(), 'deep', 'data');
     const warehouse = await liveWarehouse(join(directory, 'warehouse.duckdb'));
     expect((await stat(directory)).mode & 0o077).toBe(0);
@@ -87,7 +90,26 @@ describe('a database', () => {
   });
 });
 
-describe('the schema explains itself', () => {
+describe('the comments of a database written by 0.1.0', () => {
+  const WORDING =
+    "SELECT 1 FROM duckdb_tables() WHERE table_name = 'deliveries' AND comment LIKE '% email: %'";
+
+  it('get the current wording when it is opened, and only once', async () => {
+    const warehouse = await liveWarehouse();
+    await closeNow(warehouse);
+    const { path } = warehouse;
+    const oldWording = "COMMENT ON TABLE deliveries IS 'Reports by mail'";
+    await onFile(path, oldWording, 'COMMENT ON TABLE schema_version IS NULL', 'CHECKPOINT');
+    expect(await onFile(path, WORDING)).toBe(0);
+    await closeNow(await liveWarehouse(path));
+    expect(await onFile(path, WORDING)).toBe(1);
+    await onFile(path, oldWording, 'CHECKPOINT');
+    await closeNow(await liveWarehouse(path));
+    expect(await onFile(path, WORDING)).toBe(0);
+  });
+});
+
+describe('the schema documents itself', () => {
   const nameRow = z.object({ name: z.string() });
   const without = async (sql: string): Promise<string[]> => {
     const warehouse = await liveWarehouse();

@@ -39,7 +39,7 @@ const pathsIn = (history: History) =>
     .then((rows) => rows.map(({ path }) => path));
 
 describe('the published history', () => {
-  it('holds what the live database holds, the days of a page in a quarter together, and may only be read', async () => {
+  it('holds what the live database holds, sorted by quarter, page and day, and is read-only', async () => {
     const warehouse = await liveWarehouse();
     await view(warehouse, ['2026-11-02', '/a', 1], ['2026-11-01', '/b', 2], ['2026-11-01', '/a', 3]);
     await view(warehouse, ['2026-09-30', '/b', 4]);
@@ -54,7 +54,7 @@ describe('the published history', () => {
     expect(await readdir(dirname(target))).not.toContain('history.duckdb.publishing');
   });
 
-  it('has every table and view of the live database, with as many rows', async () => {
+  it('has every table and view of the live database, with the same number of rows', async () => {
     const warehouse = await liveWarehouse();
     await view(warehouse, ['2026-11-02', '/b', 1]);
     await publish(warehouse, historyBeside(warehouse));
@@ -71,7 +71,7 @@ describe('the published history', () => {
     });
   });
 
-  it('stays readable, unchanged, while another process publishes anew; whoever opens it then gets the new one', async () => {
+  it('stays readable and unchanged while another process publishes; the next to open it gets the new one', async () => {
     const directory = await tempDir();
     await writeFile(
       join(directory, 'readership.yaml'),
@@ -92,7 +92,7 @@ describe('the published history', () => {
     expect(await readFrom(target, pathsIn)).toEqual(['/old', '/new']);
   });
 
-  it('takes the place of an unfinished copy that a killed process left', async () => {
+  it('replaces an unfinished copy left by a killed process', async () => {
     const warehouse = await liveWarehouse();
     const target = historyBeside(warehouse);
     await writeFile(`${target}.publishing`, 'half a copy', { mode: 0o444 });
@@ -103,7 +103,7 @@ describe('the published history', () => {
     expect(await readFrom(target, pathsIn)).toEqual([]);
   });
 
-  it('still stands when publishing fails, and nothing unfinished stays', async () => {
+  it('stays in place when publishing fails, with no unfinished files left', async () => {
     const warehouse = await liveWarehouse();
     const target = historyBeside(warehouse);
     await view(warehouse, ['2026-11-01', '/old', 1]);
@@ -116,17 +116,17 @@ describe('the published history', () => {
     await expect(failed).rejects.toThrow('the one published before still stands');
     expect(await readFrom(target, pathsIn)).toEqual(['/old']);
     expect((await readdir(dirname(target))).filter((name) => name.includes('publishing'))).toEqual([]);
-    // The live database is not left attached to the failed copy.
+    // This would fail if the unfinished copy were still attached.
     await view(warehouse, ['2026-11-02', '/new', 1]);
   });
 
-  it('that cannot take its place is explained', async () => {
+  it('that cannot be put in place is reported as a storage error', async () => {
     const warehouse = await liveWarehouse();
     await mkdir(join(historyBeside(warehouse), 'in-the-way'), { recursive: true });
     await expect(publish(warehouse, historyBeside(warehouse))).rejects.toThrow(StorageError);
   });
 
-  it('may lie in a directory with a quote in its name', async () => {
+  it('can be in a directory with a quote in its name', async () => {
     const warehouse = await liveWarehouse();
     const directory = join(await tempDir(), "the team's");
     await mkdir(directory);
@@ -134,7 +134,7 @@ describe('the published history', () => {
     expect(await readFrom(join(directory, 'history.duckdb'), pathsIn)).toEqual([]);
   });
 
-  it('that was never published says how to', async () => {
+  it('that was never published says how to publish it', async () => {
     const opening = openHistory(join(await tempDir(), 'history.duckdb'));
     await expect(opening).rejects.toThrow(StorageError);
     await expect(opening).rejects.toThrow('readership export');

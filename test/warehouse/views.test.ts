@@ -4,7 +4,10 @@ import { emptyHistory, loadDays, type TestHistory } from '../reports/history.js'
 
 const anyRow = z.record(z.string(), z.union([z.string(), z.number(), z.null()]));
 
-/** Two projects, thirteen weeks with a turn of the year, a day without a view, and a page that comes and goes. */
+/**
+ * Two projects, thirteen weeks across a new year, a day with no views, and pages viewed only on
+ * some days.
+ */
 const VIEWS = `
   INSERT INTO page_views
   SELECT
@@ -25,14 +28,16 @@ const VIEWS = `
     WHERE (n + p + epoch(day)::BIGINT // 86400) % 3 <> 0 AND NOT (p = 2 AND day = DATE '2025-12-25')
   )`;
 
-/** Loaded, and nothing on it; never loaded; failed with what was stored before. */
+/**
+ * A loaded day with no views, a failed day with nothing stored, and a failed day with stored rows.
+ */
 const ODD_DAYS = `
   INSERT INTO day_loads VALUES
     ('prj_2', '2025-12-25', 'final', '2026-01-01', '2026-01-01', 0, 0, 0, 0, 0, 0, 0, NULL),
     ('prj_2', '2026-02-11', 'failed', '2026-02-12', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'cut off');
   UPDATE day_loads SET state = 'failed', failure = 'cut off' WHERE project = 'prj_1' AND day = '2026-02-10'`;
 
-describe('views and macros give the numbers of independent SQL', () => {
+describe('views and macros return the numbers of independent SQL', () => {
   let history: TestHistory;
   beforeAll(async () => {
     history = await emptyHistory();
@@ -99,7 +104,7 @@ describe('views and macros give the numbers of independent SQL', () => {
     expect(await rows(view)).toEqual(expected);
   });
 
-  it('a share of AI is that of human and AI views; none on a day without views', async () => {
+  it('the AI share is AI views over human and AI views, and NULL without views', async () => {
     const shares = await rows(
       'SELECT human, ai, ai_share FROM site_days UNION ALL SELECT human, ai, ai_share FROM site_weeks',
     );
@@ -111,7 +116,7 @@ describe('views and macros give the numbers of independent SQL', () => {
     expect(shares.filter(({ ai_share }) => ai_share === null)).toHaveLength(1);
   });
 
-  it('a day that failed later keeps its numbers; one never loaded has none', async () => {
+  it('a day whose reload failed keeps its numbers; a day never loaded has none', async () => {
     expect(await rows("SELECT state FROM site_days WHERE day = '2026-02-10' AND project = 'prj_1'")).toEqual([
       { state: 'failed' },
     ]);
@@ -120,7 +125,7 @@ describe('views and macros give the numbers of independent SQL', () => {
 });
 
 describe('data_quality', () => {
-  it('tells each thing to know about a day, and nothing of days that are well', async () => {
+  it('lists every finding for a day, and nothing for days without problems', async () => {
     const history = await emptyHistory();
     const load = (day: number, state: string, totals: string, rest = '0, 0, 0', failure = 'NULL') =>
       `INSERT INTO day_loads VALUES ('p', '2026-01-0${day}', '${state}', '2026-01-09', '2026-01-09', ${totals}, 1, ${rest}, ${failure});`;
@@ -139,7 +144,7 @@ describe('data_quality', () => {
       z.object({ day: z.string(), finding: z.string(), detail: z.string() }),
     );
     expect(found.map(({ day, finding, detail }) => `${day.slice(-1)} ${finding}: ${detail}`)).toEqual([
-      '2 provisional: may still change: loaded before it could settle',
+      '2 provisional: may still change: loaded before it settled',
       '3 inconsistent: rows moved',
       '3 unattributed: +1 human, +0 AI in the site total that no page accounts for',
       '4 failed: cut off',

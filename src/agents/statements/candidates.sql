@@ -1,4 +1,4 @@
--- Grain: one row per page viewed in the last eight whole weeks; a week without a view counts as 0.
+-- Grain: one row per page viewed in the last eight full weeks. Weeks without views count as 0.
 WITH
   weeks AS (
     SELECT week, row_number() OVER (ORDER BY week DESC) AS age, count(*) OVER () AS known

@@ -1,4 +1,5 @@
--- Grain: one row per job of the project. Jobs planned before evidence was kept have zeros and no weeks.
+-- Grain: one row per job of the project. Jobs planned before evidence was stored have zeros and no
+-- weeks.
 SELECT
   id,
   project,

@@ -1,4 +1,3 @@
--- Grain: one row, the job planned, numbered after the last one.
 INSERT INTO agent_jobs BY NAME
 SELECT
   (SELECT coalesce(max(id), 0) + 1 FROM agent_jobs)::INTEGER AS id,

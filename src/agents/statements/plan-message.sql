@@ -1,4 +1,3 @@
--- Grain: one row, the message recorded, numbered after the last one.
 INSERT INTO agent_messages BY NAME
 SELECT
   (SELECT coalesce(max(id), 0) + 1 FROM agent_messages)::INTEGER AS id,

@@ -1,4 +1,3 @@
--- Grain: one row per page considered.
 INSERT INTO page_choices BY NAME
 SELECT $project AS project, $now::TIMESTAMP AS chosen_at, choice.*
 FROM

@@ -1,4 +1,3 @@
--- Grain: one row, the change of state, numbered after the job's last one.
 INSERT INTO job_transitions BY NAME
 SELECT
   $job::INTEGER AS job,

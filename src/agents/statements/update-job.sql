@@ -1,4 +1,4 @@
--- Grain: one row, the job. Facts of the platform that were not sent this time stay.
+-- Keeps values from the platform that were not reported this time.
 UPDATE agent_jobs
 SET
   state = $state,

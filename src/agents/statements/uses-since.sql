@@ -1,4 +1,4 @@
--- Grain: one row per time a prompt of the project, a job's or a message's, was about to be sent; oldest first.
+-- Grain: one row per intent to send a prompt of the project, for a job or a message, oldest first.
 SELECT changed_at
 FROM job_transitions
 JOIN agent_jobs ON agent_jobs.id = job_transitions.job

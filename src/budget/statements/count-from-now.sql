@@ -1,2 +1,3 @@
--- The rows of the bucket that are dated ahead of the clock: set back since, or ahead then, it cannot be known which.
+-- Rows dated in the future count from now: the clock was wrong either then or now, and nobody can
+-- tell which.
 UPDATE request_uses SET used_at = $now::TIMESTAMP WHERE bucket = $bucket AND used_at > $now::TIMESTAMP

@@ -1,4 +1,4 @@
--- Grain: one row per block or refusal of the bucket that can still matter.
+-- Grain: one row per block or refusal of the bucket that still counts.
 SELECT used_at, requests, paused_until
 FROM request_uses
 WHERE bucket = $bucket AND (used_at > $since::TIMESTAMP OR paused_until > $now::TIMESTAMP)

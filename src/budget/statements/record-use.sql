@@ -1,4 +1,3 @@
--- Grain: one row, the block reserved or the refusal.
 INSERT INTO request_uses BY NAME
 SELECT
   $id AS id,

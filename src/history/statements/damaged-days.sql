@@ -1,4 +1,5 @@
--- Grain: one row per stored day whose rows do not add up to its ledger row, or name a path twice.
+-- Grain: one row per stored day whose rows do not add up to its ledger row, or contain a path
+-- twice.
 WITH
   stored AS (
     SELECT

@@ -1,4 +1,4 @@
--- Grain: one row per day ever asked for, oldest first.
+-- Grain: one row per day ever requested, oldest first.
 SELECT
   day,
   state,

@@ -1,4 +1,4 @@
--- Grain: one row, the day of which the platform no longer has anything.
+-- The platform no longer has any views for this day, so what is stored is final.
 UPDATE day_loads
 SET state = 'final', attempted_at = $now::TIMESTAMP, failure = $failure
 WHERE project = $project AND day = $day::DATE

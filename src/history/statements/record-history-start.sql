@@ -1,3 +1,2 @@
--- Grain: one row, where the history of the project begins.
 INSERT INTO history_starts BY NAME
 SELECT $project AS project, $first_day::DATE AS first_day, $now::TIMESTAMP AS found_at

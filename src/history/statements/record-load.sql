@@ -1,4 +1,3 @@
--- Grain: one row, the day just loaded.
 INSERT INTO day_loads BY NAME
 SELECT
   $project AS project,

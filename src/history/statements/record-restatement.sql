@@ -1,4 +1,3 @@
--- Grain: one row, the change that a load found.
 INSERT INTO restatements BY NAME
 SELECT
   project,

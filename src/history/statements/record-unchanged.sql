@@ -1,4 +1,3 @@
--- Grain: one row, the day that was read again and had not changed.
 UPDATE day_loads
 SET state = $state, attempted_at = $now::TIMESTAMP, loaded_at = $now::TIMESTAMP, failure = NULL
 WHERE project = $project AND day = $day::DATE

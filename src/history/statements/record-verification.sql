@@ -1,4 +1,3 @@
--- Grain: one row, the check of a range of days.
 INSERT INTO verifications BY NAME
 SELECT
   $project AS project,

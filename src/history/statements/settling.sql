@@ -1,4 +1,5 @@
--- Grain: one row. Ages are in days between the end of a day and the load that found it changed; the last 90 days only.
+-- Grain: one row. Ages are the days between the end of a day and the load that found it changed,
+-- for the last 90 days only.
 SELECT
   count(DISTINCT day) AS restated_days,
   max(date_diff('day', day, restated_at::DATE) - 1) AS oldest_change_days,

@@ -1,4 +1,3 @@
--- Grain: one row, the delivery.
 INSERT INTO deliveries BY NAME
 SELECT
   $report AS report,

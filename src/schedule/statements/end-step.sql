@@ -1,4 +1,3 @@
--- Grain: one row, the step that ended.
 UPDATE runs
 SET ended_at = $now::TIMESTAMP, outcome = $outcome, summary = $summary, resume_at = $resume_at::TIMESTAMP
 WHERE run = $run AND step = $step

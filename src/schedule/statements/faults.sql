@@ -1,8 +1,9 @@
--- Grain: one row per step that was ever at fault, its latest fault: since when, the words of the last run that was, and
--- the run that came to its end after it. A fault begins with a run that failed, or with the first that was put off
--- without a moment to go on when another was more than a day later, and none between them knew one. Runs that were
--- interrupted, or know when to go on, neither begin nor end one; those that seem to lie in the future come from a clock
--- that was wrong.
+-- Grain: one row per step that ever had a fault, for its latest one: when it started, the summary
+-- of its last faulty run, and when the run that ended it started. A fault starts with a failed run.
+-- It also starts with the first run paused without a resume time, if another such run started more
+-- than a day later and no run between them had a resume time. Runs that were interrupted, or that
+-- have a resume time, neither start nor end a fault. Runs dated in the future come from a wrong
+-- clock, and are ignored.
 WITH
   stretches AS (
     SELECT

@@ -1,5 +1,6 @@
--- Grain: one row per step, its latest run, when the latest that came to its end began, and how many since then failed or
--- could not say when to go on. Runs that seem to lie in the future come from a clock that was wrong.
+-- Grain: one row per step: its latest run, the start of its latest successful run, and the number
+-- of runs since then that failed or were paused without a resume time. Runs dated in the future
+-- come from a wrong clock, and are ignored.
 WITH
   past AS (
     SELECT *, max(started_at) FILTER (outcome = 'done') OVER (PARTITION BY step) AS last_done_at

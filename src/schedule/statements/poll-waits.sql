@@ -1,6 +1,6 @@
--- Grain: one row, whether the jobs or messages of any project wait: to be asked for, to be sent, or to be settled after
--- a crash. Planned jobs are sent by the schedule only where $apply says so. Once no job is active, a failed poll is followed
--- by one more: its failure would never be over otherwise.
+-- Grain: one row that says whether any job or message is waiting to be polled, sent, or settled
+-- after a crash. Planned jobs count only if $apply is set. When no job is active, a failed poll is
+-- repeated once: without a successful one, its failure would never end.
 SELECT
   EXISTS (
     FROM agent_jobs

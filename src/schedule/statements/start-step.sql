@@ -1,3 +1,2 @@
--- Grain: one row, the step that begins.
 INSERT INTO runs BY NAME
 SELECT $run AS run, $step AS step, $now::TIMESTAMP AS started_at, 'running' AS outcome

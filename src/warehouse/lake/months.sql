@@ -1,4 +1,4 @@
--- Grain: one row per dataset and month of the lake, with a digest of all that its rows say, in whatever order.
+-- Grain: one row per dataset and month of the lake, with an order-independent digest of its rows.
 SELECT
   'views' AS dataset,
   strftime(day, '%Y-%m') AS month,

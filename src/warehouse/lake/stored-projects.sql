@@ -1,4 +1,4 @@
--- Grain: one row per project of which anything is stored.
+-- Grain: one row per project with stored data.
 SELECT project FROM page_views
 UNION
 SELECT project FROM day_loads

@@ -1,6 +1,6 @@
--- Grain: one row per project, day and thing to know before trusting the day.
+-- Grain: one row per project, day and finding.
 CREATE OR REPLACE VIEW data_quality AS
-SELECT project, day, state AS finding, coalesce(failure, 'may still change: loaded before it could settle') AS detail
+SELECT project, day, state AS finding, coalesce(failure, 'may still change: loaded before it settled') AS detail
 FROM day_loads
 WHERE state <> 'final'
 UNION ALL
@@ -32,8 +32,8 @@ FROM
   ) AS gap
   ANTI JOIN day_loads USING (project, day);
 
-COMMENT ON VIEW data_quality IS 'What to know before trusting a day: provisional, failed, inconsistent, restated, missing days, and totals that do not add up. One row per project, day and finding.';
+COMMENT ON VIEW data_quality IS 'Days to treat with care: provisional, failed, inconsistent, restated or missing, or with totals that do not add up. One row per project, day and finding.';
 COMMENT ON COLUMN data_quality.project IS 'Project id on the platform';
 COMMENT ON COLUMN data_quality.day IS 'Day (UTC)';
-COMMENT ON COLUMN data_quality.finding IS 'What there is to know';
-COMMENT ON COLUMN data_quality.detail IS 'In words';
+COMMENT ON COLUMN data_quality.finding IS 'What was found: a state other than final, unattributed, total is not human + ai, restated or missing';
+COMMENT ON COLUMN data_quality.detail IS 'The finding explained';

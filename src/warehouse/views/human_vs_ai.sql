@@ -1,4 +1,5 @@
--- Grain: one row per project and period ('day', 'week', 'month', 'quarter' or 'year') between two days, both included.
+-- Grain: one row per project and period ('day', 'week', 'month', 'quarter' or 'year') between two
+-- days, inclusive.
 CREATE OR REPLACE MACRO human_vs_ai(first_day, last_day, grain) AS TABLE
 SELECT
   project,
@@ -12,4 +13,4 @@ WHERE day BETWEEN first_day::DATE AND last_day::DATE
 GROUP BY ALL
 ORDER BY project, period;
 
-COMMENT ON MACRO TABLE human_vs_ai IS 'People against AI by period (day, week, month, quarter or year) between two days, both included. One row per project and period: period is its first day, days_loaded the loaded days that are counted. FROM human_vs_ai(''2026-01-01'', ''2026-12-31'', ''month'')';
+COMMENT ON MACRO TABLE human_vs_ai IS 'Human and AI views by period (day, week, month, quarter or year) between two days, inclusive. One row per project and period; period is its first day, and days_loaded is how many of its days are loaded. FROM human_vs_ai(''2026-01-01'', ''2026-12-31'', ''month'')';

@@ -1,4 +1,5 @@
--- Grain: one row per agent job with a pull request that has ended or was merged: reading before and after, and that of comparison pages.
+-- Grain: one row per agent job with a pull request that has ended or been merged: views before and
+-- after, for its page and for comparison pages.
 CREATE OR REPLACE VIEW job_effects AS
 WITH
   changed AS (
@@ -37,7 +38,7 @@ WITH
       AND day NOT BETWEEN change_week AND change_week + 6
     GROUP BY changed.job, views.path
   ),
-  -- A pull request whose job is open again counts from when it was sent: the page is not untouched.
+  -- A reopened job has no end date, so its page counts as touched from the day it was submitted.
   touched AS (
     SELECT changed.job, other.path
     FROM changed
@@ -46,7 +47,8 @@ WITH
       AND other.pr_link IS NOT NULL
       AND coalesce(merged_on, ended_at::DATE, submitted_at::DATE) BETWEEN change_week - 28 AND change_week + 34
   ),
-  -- Pages of like reading are as likely to have been chosen, and as likely to fall back from a high.
+  -- Pages with similar traffic were as likely to be selected, and as likely to fall back from a
+  -- peak.
   comparison AS (
     SELECT page.job, {path: page.path, before: page.views_before, after: page.views_after} AS page
     FROM page_reading AS page
@@ -77,18 +79,18 @@ LEFT JOIN whole_weeks USING (job)
 LEFT JOIN page_reading USING (job, path)
 LEFT JOIN compared USING (job);
 
-COMMENT ON VIEW job_effects IS 'What effect of a pull request is measured from: reading of the page in the four whole weeks before the week of the change and the four after, and of up to 39 untouched pages of like reading. One row per job with a pull request.';
-COMMENT ON COLUMN job_effects.job IS 'Number of the job here';
+COMMENT ON VIEW job_effects IS 'Views used to measure the effect of a pull request: the page in the four full weeks before and after the week of the change, and up to 39 comparison pages with similar traffic that no agent changed. One row per job with a pull request that has ended or been merged.';
+COMMENT ON COLUMN job_effects.job IS 'Job number in Readership';
 COMMENT ON COLUMN job_effects.project IS 'Project id on the platform';
 COMMENT ON COLUMN job_effects.path IS 'Page that was changed';
-COMMENT ON COLUMN job_effects.counted_from IS 'Day (UTC) the change is counted from; its week belongs to neither side';
-COMMENT ON COLUMN job_effects.counted_from_is IS 'merged (the day readership jobs merged was told) or completed (the job ended; the pull request may have been merged later)';
-COMMENT ON COLUMN job_effects.before_from IS 'Monday of the first of the four weeks before';
-COMMENT ON COLUMN job_effects.after_from IS 'Monday of the first of the four weeks after';
-COMMENT ON COLUMN job_effects.weeks_before IS 'Weeks before that are loaded whole, 0 to 4';
-COMMENT ON COLUMN job_effects.weeks_after IS 'Weeks after that are loaded whole, 0 to 4: with fewer than 4 it is too early to tell';
-COMMENT ON COLUMN job_effects.views_before IS 'Views by people and AI before';
-COMMENT ON COLUMN job_effects.views_after IS 'Views by people and AI after';
-COMMENT ON COLUMN job_effects.human_before IS 'Views by people before';
-COMMENT ON COLUMN job_effects.human_after IS 'Views by people after';
-COMMENT ON COLUMN job_effects.comparison IS 'The untouched pages nearest in reading before, with their views before and after';
+COMMENT ON COLUMN job_effects.counted_from IS 'Day (UTC) the change counts from; its week is neither before nor after';
+COMMENT ON COLUMN job_effects.counted_from_is IS 'merged (the day recorded with readership jobs merged) or completed (the day the job ended; the pull request may have been merged later)';
+COMMENT ON COLUMN job_effects.before_from IS 'Monday of the first of the four weeks before the change';
+COMMENT ON COLUMN job_effects.after_from IS 'Monday of the first of the four weeks after the change';
+COMMENT ON COLUMN job_effects.weeks_before IS 'Number of fully loaded weeks before, 0 to 4';
+COMMENT ON COLUMN job_effects.weeks_after IS 'Number of fully loaded weeks after, 0 to 4; with fewer than 4 it is too early to tell';
+COMMENT ON COLUMN job_effects.views_before IS 'Human and AI views in the weeks before';
+COMMENT ON COLUMN job_effects.views_after IS 'Human and AI views in the weeks after';
+COMMENT ON COLUMN job_effects.human_before IS 'Human views in the weeks before';
+COMMENT ON COLUMN job_effects.human_after IS 'Human views in the weeks after';
+COMMENT ON COLUMN job_effects.comparison IS 'Pages no agent changed that had the most similar views before, with their views before and after';

@@ -1,9 +1,10 @@
--- Grain: one row per project, audience and page whose week is far from what its earlier weeks and the site's own growth
--- predict; furthest first. The week is the seven days from `week_start`, and only weeks with all days loaded are used.
+-- Grain: one row per project, audience and page whose views are far from what its earlier weeks and
+-- the site's growth predict, furthest first. The week is the seven days from `week_start`. Only
+-- fully loaded weeks are used.
 CREATE OR REPLACE MACRO movers(week_start) AS TABLE
 WITH
-  -- This week (0) and the eight whole weeks before it, out of the last twelve, back to the first with a view. None when
-  -- this week is not whole.
+  -- This week (0) and up to eight full weeks out of the twelve before it, going back no further
+  -- than the first week with views. Empty if this week is not fully loaded.
   site_week AS (
     SELECT project, (week_start::DATE - day + 6) // 7 AS weeks_ago, sum(human) AS human, sum(ai) AS ai
     FROM site_days
@@ -40,8 +41,9 @@ WITH
     GROUP BY ALL
   ),
 
-  -- A page is looked at from the week it was first seen: before that it had no share of the site, not a share of zero.
-  -- Left out, because most pages are: those that cannot have had, or be expected to have, more than 5 views.
+  -- A page counts from the week it was first seen: before that it had no share of the site, rather
+  -- than a share of zero. Pages that cannot have, or be expected to have, more than 5 views are
+  -- left out for speed, since most pages are that small.
   page AS (
     SELECT project, path, max(weeks_ago) AS first_seen
     FROM page_week JOIN site USING (project)
@@ -49,7 +51,7 @@ WITH
     HAVING max(greatest(human, ai)) * greatest(1, human_growth, ai_growth) > 5
   ),
 
-  -- One row per audience, page and week, weeks without a view included.
+  -- One row per audience, page and week, including weeks with no views.
   cell AS (
     SELECT
       project,
@@ -74,7 +76,8 @@ WITH
     FROM cell
   ),
 
-  -- Expected views are the page's usual share of the site's views. With less than four weeks: its views the week before.
+  -- Expected views are the page's usual share of the site's views, or its views the week before if
+  -- there are fewer than four earlier weeks.
   measured AS (
     SELECT
       project,
@@ -125,9 +128,9 @@ FROM judged
 WHERE
   abs(ln((n + 10) / (expected + 10))) >= ln(1.25)
   AND greatest(n, expected) >= 20
-  -- A rise needs days; a page that vanishes has none.
+  -- A rise must span several days; a page that disappears has no active days.
   AND (n < expected OR days_active >= 3)
   AND (NOT history_suffices OR (abs(z) >= 3 AND weeks_seen >= 4))
 ORDER BY project, abs(n - expected) DESC, path, audience;
 
-COMMENT ON MACRO TABLE movers IS 'Pages whose seven days from the given one are far from what their earlier weeks and the site''s own growth predict, furthest first. One row per project, audience (human or ai) and page that moved: FROM movers(''2026-11-09''). Needs whole weeks. views are those of the seven days; expected are those predicted, from the page''s median share of the site in the weeks_seen whole weeks before, 8 at most; z is how far apart they are, in standard deviations of a page as restless as dispersion says (1 is pure chance); days_active are the days with a view. Before four whole weeks are there, compared_with is ''the week before'', expected are its views, and z is NULL; after, it is ''earlier weeks''.';
+COMMENT ON MACRO TABLE movers IS 'Pages whose views in the seven days from the given one are far from what their earlier weeks and the site''s growth predict, furthest first. One row per project, audience (human or ai) and page that moved: FROM movers(''2026-11-09''). Only fully loaded weeks are used. views is the count for the seven days; expected is the prediction, from the page''s median share of the site''s views in the weeks_seen full weeks before (8 at most); z is the difference between the two, in standard deviations for a page as volatile as dispersion says (1 means chance alone); days_active is the number of days with views. With fewer than four earlier full weeks of history, compared_with is ''the week before'', expected is the page''s views that week, and z is NULL; otherwise compared_with is ''earlier weeks''.';

@@ -1,4 +1,4 @@
--- Grain: one row per project and loaded day; zero on days the page was not viewed.
+-- Grain: one row per project and loaded day, with zeros on days when the page was not viewed.
 CREATE OR REPLACE MACRO page_history(page) AS TABLE
 SELECT
   site.project,
@@ -10,4 +10,4 @@ FROM site_days AS site
 LEFT JOIN (FROM page_views WHERE path = page) AS view USING (project, day)
 ORDER BY project, day;
 
-COMMENT ON MACRO TABLE page_history IS 'Views of one page on every loaded day, zero on days without one. One row per project and loaded day: FROM page_history(''/quickstart'')';
+COMMENT ON MACRO TABLE page_history IS 'Views of one page on every loaded day, zero if it had none. One row per project and loaded day: FROM page_history(''/quickstart'')';

@@ -1,4 +1,4 @@
--- Grain: one row per project, ISO week and path that was viewed that week.
+-- Grain: one row per project, ISO week and path viewed that week.
 CREATE OR REPLACE VIEW page_weeks AS
 SELECT
   project,
@@ -17,5 +17,5 @@ COMMENT ON COLUMN page_weeks.week IS 'Monday of the week';
 COMMENT ON COLUMN page_weeks.path IS 'Path of the page';
 COMMENT ON COLUMN page_weeks.human IS 'Human views';
 COMMENT ON COLUMN page_weeks.ai IS 'AI views';
-COMMENT ON COLUMN page_weeks.total IS 'Total views as sent by the platform';
-COMMENT ON COLUMN page_weeks.days_viewed IS 'Days of the week on which the page was viewed, 1 to 7';
+COMMENT ON COLUMN page_weeks.total IS 'Total views as reported by the platform';
+COMMENT ON COLUMN page_weeks.days_viewed IS 'Number of days that week on which the page was viewed, 1 to 7';

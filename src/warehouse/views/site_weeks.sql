@@ -12,12 +12,12 @@ SELECT
 FROM site_days
 GROUP BY ALL;
 
-COMMENT ON VIEW site_weeks IS 'Views of the whole site by ISO week. One row per project and week with a loaded day; a week is whole when days_loaded is 7.';
+COMMENT ON VIEW site_weeks IS 'Views of the whole site by ISO week. One row per project and week with at least one loaded day; a week is complete when days_loaded is 7.';
 COMMENT ON COLUMN site_weeks.project IS 'Project id on the platform';
 COMMENT ON COLUMN site_weeks.week IS 'Monday of the week';
 COMMENT ON COLUMN site_weeks.iso_week IS 'ISO week, such as 2026-W46';
 COMMENT ON COLUMN site_weeks.human IS 'Human views';
 COMMENT ON COLUMN site_weeks.ai IS 'AI views';
-COMMENT ON COLUMN site_weeks.total IS 'Total views as sent by the platform';
-COMMENT ON COLUMN site_weeks.ai_share IS 'AI views as a share of human and AI views, 0 to 1; NULL without views';
-COMMENT ON COLUMN site_weeks.days_loaded IS 'Days of the week that are loaded, 1 to 7';
+COMMENT ON COLUMN site_weeks.total IS 'Total views as reported by the platform';
+COMMENT ON COLUMN site_weeks.ai_share IS 'AI views as a share of human and AI views, 0 to 1; NULL if there were none';
+COMMENT ON COLUMN site_weeks.days_loaded IS 'Number of days of the week that are loaded, 1 to 7';

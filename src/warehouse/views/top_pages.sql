@@ -1,4 +1,4 @@
--- Grain: one row per project and path viewed between two days, both included; most viewed first.
+-- Grain: one row per project and path viewed between two days, inclusive; most viewed first.
 CREATE OR REPLACE MACRO top_pages(first_day, last_day) AS TABLE
 SELECT
   project,
@@ -11,4 +11,4 @@ WHERE day BETWEEN first_day::DATE AND last_day::DATE
 GROUP BY ALL
 ORDER BY total DESC, path;
 
-COMMENT ON MACRO TABLE top_pages IS 'Pages by views between two days, both included, the most viewed first. One row per project and path that was viewed: FROM top_pages(''2026-11-01'', ''2026-11-30'')';
+COMMENT ON MACRO TABLE top_pages IS 'Pages by views between two days, inclusive, most viewed first. One row per project and path viewed: FROM top_pages(''2026-11-01'', ''2026-11-30'')';

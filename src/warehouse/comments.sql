@@ -1,0 +1,110 @@
+-- Current wording of table comments where it differs from the migrations, which are never edited.
+COMMENT ON COLUMN page_views.total IS 'Total views as reported by the platform; normally human + ai';
+
+COMMENT ON TABLE day_loads IS 'Status of each day: whether it is stored, whether it may still change, and its totals. One row per project and day.';
+COMMENT ON COLUMN day_loads.state IS 'provisional: loaded before it settled; final: loaded after it settled; inconsistent: rows moved while it was read, so it is read again; failed: the last attempt failed, and rows stored earlier are kept';
+COMMENT ON COLUMN day_loads.attempted_at IS 'When the day was last requested (UTC)';
+COMMENT ON COLUMN day_loads.loaded_at IS 'When the stored rows were loaded (UTC); NULL if nothing is stored';
+COMMENT ON COLUMN day_loads.human IS 'Human views of the whole site, as reported with the stored rows';
+COMMENT ON COLUMN day_loads.ai IS 'AI views of the whole site, as reported with the stored rows';
+COMMENT ON COLUMN day_loads.total IS 'Total views of the whole site, as reported with the stored rows';
+COMMENT ON COLUMN day_loads.pages IS 'Number of pages viewed, which is the number of rows stored for the day';
+COMMENT ON COLUMN day_loads.unattributed_human IS 'Human views in the site total that no stored page accounts for; 0 if the day adds up';
+COMMENT ON COLUMN day_loads.unattributed_ai IS 'AI views in the site total that no stored page accounts for; 0 if the day adds up';
+COMMENT ON COLUMN day_loads.unattributed_total IS 'Views in the site total that no stored page accounts for; 0 if the day adds up';
+COMMENT ON COLUMN day_loads.failure IS 'Why the last attempt failed or did not add up; NULL if it succeeded';
+
+COMMENT ON TABLE restatements IS 'Changes found when a stored day was loaded again. One row per change.';
+COMMENT ON COLUMN restatements.human_before IS 'Human views of the whole site before the change';
+COMMENT ON COLUMN restatements.human_after IS 'Human views of the whole site after the change';
+COMMENT ON COLUMN restatements.ai_before IS 'AI views of the whole site before the change';
+COMMENT ON COLUMN restatements.ai_after IS 'AI views of the whole site after the change';
+COMMENT ON COLUMN restatements.total_before IS 'Total views of the whole site before the change';
+COMMENT ON COLUMN restatements.total_after IS 'Total views of the whole site after the change';
+COMMENT ON COLUMN restatements.pages_changed IS 'Number of pages whose counts differ, including new and vanished pages';
+
+COMMENT ON TABLE history_starts IS 'Where the history of each project begins, looked up once on the platform. One row per project.';
+COMMENT ON COLUMN history_starts.first_day IS 'First day (UTC) with views';
+
+COMMENT ON COLUMN runs.ended_at IS 'When the step ended (UTC); NULL while it runs, or if it was killed';
+COMMENT ON COLUMN runs.outcome IS 'running, done, failed, later (paused, to be resumed later) or interrupted';
+COMMENT ON COLUMN runs.summary IS 'What was done, or the error, in one sentence';
+COMMENT ON COLUMN runs.resume_at IS 'Earliest time to resume (UTC), set by the request limit or the server; NULL if neither gave one';
+
+COMMENT ON TABLE agent_jobs IS 'Agent jobs, from plan to pull request. One row per job ever planned for a page.';
+COMMENT ON COLUMN agent_jobs.id IS 'Job number in Readership, as used by readership jobs show';
+COMMENT ON COLUMN agent_jobs.path IS 'Page to improve';
+COMMENT ON COLUMN agent_jobs.state IS 'planned, submitting, active, completed, failed, archived, unconfirmed (the reply was lost, so the job may exist on the platform) or refused (the platform rejected it)';
+COMMENT ON COLUMN agent_jobs.reason IS 'Why the page was selected';
+COMMENT ON COLUMN agent_jobs.prompt IS 'Exact prompt sent to the agent';
+COMMENT ON COLUMN agent_jobs.submitted_at IS 'When the intent to submit it was committed (UTC), before it was sent';
+COMMENT ON COLUMN agent_jobs.remote_id IS 'Job id on the platform';
+COMMENT ON COLUMN agent_jobs.remote_status IS 'Latest status reported by the platform';
+COMMENT ON COLUMN agent_jobs.pr_link IS 'Pull request opened by the agent; NULL if there is none';
+COMMENT ON COLUMN agent_jobs.model IS 'AI model that works on the job, as reported by the platform';
+COMMENT ON COLUMN agent_jobs.polls IS 'Number of times its status was requested since it last became active';
+COMMENT ON COLUMN agent_jobs.next_poll_at IS 'When to request its status again (UTC)';
+COMMENT ON COLUMN agent_jobs.ended_at IS 'When it was first seen as completed, failed or archived, or was refused (UTC)';
+COMMENT ON COLUMN agent_jobs.note IS 'Error from the platform or the network, if something went wrong';
+COMMENT ON COLUMN agent_jobs.weekly_human IS 'Median weekly human views over the weeks used to select the page';
+COMMENT ON COLUMN agent_jobs.weekly_ai IS 'Median weekly AI views over the weeks used to select the page';
+COMMENT ON COLUMN agent_jobs.human_rank IS 'Rank among all pages by median weekly human views; 1 is the most viewed';
+COMMENT ON COLUMN agent_jobs.ai_rank IS 'Rank among all pages by median weekly AI views; 1 is the most viewed';
+COMMENT ON COLUMN agent_jobs.ai_per_human IS 'AI views per human view over those weeks; NULL if there were no human views';
+COMMENT ON COLUMN agent_jobs.trend IS 'Relative change in average weekly views from the older half of those weeks to the newer half: 0.1 is 10% more; NULL if the older half had no views';
+COMMENT ON COLUMN agent_jobs.weeks IS 'The weeks used to select the page, oldest first, with its views';
+COMMENT ON COLUMN agent_jobs.merged_on IS 'Day (UTC) its pull request was merged, as recorded with readership jobs merged; NULL if not recorded';
+
+COMMENT ON TABLE job_transitions IS 'State changes of each job and its messages. One row per change.';
+COMMENT ON COLUMN job_transitions.job IS 'Job number in Readership';
+COMMENT ON COLUMN job_transitions.changed_at IS 'When the state changed (UTC)';
+COMMENT ON COLUMN job_transitions.from_state IS 'Previous state; NULL for the first change';
+COMMENT ON COLUMN job_transitions.to_state IS 'New state';
+COMMENT ON COLUMN job_transitions.cause IS 'Why the state changed';
+COMMENT ON COLUMN job_transitions.message IS 'Number of the follow-up message whose state changed; NULL if it was the job';
+COMMENT ON COLUMN job_transitions.number IS 'Position in the history of the job, counted from 1';
+
+COMMENT ON TABLE agent_messages IS 'Follow-up messages to agent jobs. One row per message ever planned.';
+COMMENT ON COLUMN agent_messages.id IS 'Message number in Readership';
+COMMENT ON COLUMN agent_messages.job IS 'Job number in Readership';
+COMMENT ON COLUMN agent_messages.state IS 'planned, submitting, sent, unconfirmed (the reply was lost, so the agent may have received it) or refused (the platform rejected it)';
+COMMENT ON COLUMN agent_messages.origin IS 'typed (a person wrote it) or askWhenNoChange (the setting of that name sent it)';
+COMMENT ON COLUMN agent_messages.planned_at IS 'When the message was planned (UTC)';
+COMMENT ON COLUMN agent_messages.submitted_at IS 'When the intent to submit it was committed (UTC), before it was sent';
+COMMENT ON COLUMN agent_messages.note IS 'Error from the platform or the network, if something went wrong';
+
+COMMENT ON TABLE agent_pauses IS 'Times when the platform refused prompts for a while (429, or 503 with Retry-After). One row per refusal.';
+COMMENT ON COLUMN agent_pauses.paused_at IS 'When the platform refused (UTC)';
+COMMENT ON COLUMN agent_pauses.paused_until IS 'No prompts are sent before this time (UTC)';
+COMMENT ON COLUMN agent_pauses.cause IS 'Error message of the refusal';
+
+COMMENT ON TABLE page_choices IS 'Latest decisions of the improve step: pages flagged for a job, and pages left out. One row per project and page considered.';
+COMMENT ON COLUMN page_choices.chosen_at IS 'When this decision was first made (UTC); an unchanged decision is not stored again';
+COMMENT ON COLUMN page_choices.is_flagged IS 'Whether the page is flagged for a job';
+COMMENT ON COLUMN page_choices.why IS 'Why the page was flagged or left out';
+COMMENT ON COLUMN page_choices.weekly_human IS 'Median weekly human views over the last full weeks, 8 at most';
+COMMENT ON COLUMN page_choices.weekly_ai IS 'Median weekly AI views over the last full weeks, 8 at most';
+
+COMMENT ON TABLE request_uses IS 'Requests counted toward the hourly limit. One row per block reserved or refusal received; kept for two days.';
+COMMENT ON COLUMN request_uses.bucket IS 'Environment variable that holds the API key; rows with the same value share a limit';
+COMMENT ON COLUMN request_uses.used_at IS 'When the block was reserved or the refusal received (UTC)';
+COMMENT ON COLUMN request_uses.requests IS 'Requests in the block; for a refusal, the requests others must have sent, because the limit was reached before our own count said so';
+COMMENT ON COLUMN request_uses.cause IS 'reserved, or refused (the server answered 429)';
+COMMENT ON COLUMN request_uses.paused_until IS 'When the server allows requests again (UTC); NULL if it did not say';
+
+COMMENT ON TABLE verifications IS 'Comparisons of stored days with the totals of the platform. One row per range of days compared.';
+COMMENT ON COLUMN verifications.verified_at IS 'When the range was compared (UTC)';
+COMMENT ON COLUMN verifications.last_day IS 'Last day of the range (UTC), inclusive';
+COMMENT ON COLUMN verifications.days_differing IS 'Number of days in the range whose totals differed from those of the platform';
+
+COMMENT ON TABLE deliveries IS 'Reports sent by email: recipients, periods and outcomes. One row per report, project, period and recipient.';
+COMMENT ON COLUMN deliveries.period IS 'Period the report covers, such as 2026-W46';
+COMMENT ON COLUMN deliveries.recipient IS 'Email address';
+COMMENT ON COLUMN deliveries.state IS 'sending (recorded before anything is sent), sent, waiting (not delivered yet; it is tried again), failed (rejected permanently, or given up) or unknown (it may have arrived, so it is never sent again automatically)';
+COMMENT ON COLUMN deliveries.via IS 'smtp (handed to the mail server) or outbox (written to a file)';
+COMMENT ON COLUMN deliveries.message_id IS 'Message-ID of the email, for finding it in mail server logs';
+COMMENT ON COLUMN deliveries.attempts IS 'Number of delivery attempts';
+COMMENT ON COLUMN deliveries.tried_at IS 'When the last attempt started (UTC)';
+COMMENT ON COLUMN deliveries.settled_at IS 'When it became sent, failed or unknown (UTC); NULL until then';
+COMMENT ON COLUMN deliveries.next_attempt_at IS 'When it will be tried again (UTC); NULL if it will not';
+COMMENT ON COLUMN deliveries.note IS 'What the mail server said, or where the file is';
