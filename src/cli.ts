@@ -13,6 +13,7 @@ import { ENVIRONMENT_HELP } from './commands/options.js';
 import { Output } from './terminal/output.js';
 import { declarePublish } from './commands/publish.js';
 import { declareReport } from './commands/report.js';
+import { declareRestore } from './commands/restore.js';
 import { declareRun } from './commands/run.js';
 import type { Runtime } from './commands/runtime.js';
 import { declareSandbox } from './commands/sandbox.js';
@@ -111,6 +112,7 @@ for (const declare of [
   declareImprove,
   declareJobs,
   declarePublish,
+  declareRestore,
   declareInit,
   declareSandbox,
 ])

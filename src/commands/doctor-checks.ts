@@ -14,9 +14,9 @@ import { bytes, counted } from '../format/numbers.js';
 import { freeDisk } from '../free-disk.js';
 import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';
 import { tryMailServer } from '../mail/transport.js';
+import { refuseToForget } from '../warehouse/behind.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
-import { refuseToForget } from '../warehouse/restore.js';
 import { type Budgets, openBudgets } from './budgets.js';
 import type { Runtime } from './runtime.js';
 import { connect, type Connection, waitingAtMost, type Workspace } from './workspace.js';
@@ -153,8 +153,10 @@ async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Pro
     refuseToForget(liveFile, historyFile);
     if (!(await exists(liveFile)))
       return without(warn(`There is none yet. Load the history: readership export, or readership run`));
-    const options = { command: 'readership doctor', now, signal, maxWaitMs: 0, mustBeMigrated: true };
-    const warehouse = await openWarehouse(liveFile, options);
+    const warehouse = await openWarehouse(liveFile, {
+      ...{ command: 'readership doctor', now, signal, maxWaitMs: 0 },
+      ...{ historyFile, mustBeMigrated: true },
+    });
     const budgets = await openBudgets(warehouse, waitingAtMost(0, workspace).settings, now, () => undefined);
     const close = async () => {
       await budgets.close();

@@ -4,7 +4,7 @@ import type { Observer, StepContext } from '../schedule/context.js';
 import { reconcileEffects } from '../app/reconcile-effects.js';
 import { EffectsJournal } from '../warehouse/effects.js';
 import { openWarehouse } from '../warehouse/open.js';
-import { refuseToForget } from '../warehouse/restore.js';
+import { refuseToForget } from '../warehouse/behind.js';
 import { openBudgets } from './budgets.js';
 import { jobLine } from './job-lines.js';
 import { ExportProgress } from './export-progress.js';
@@ -21,7 +21,7 @@ import {
 } from './workspace.js';
 
 /** How long a command waits for another process to let go of the live database. */
-const MAX_LOCK_WAIT_MS = 30_000;
+export const MAX_LOCK_WAIT_MS = 30_000;
 
 type StepWork<Result> = (
   context: StepContext,
@@ -83,10 +83,11 @@ export async function withLiveDatabase<Result>(
   work: (context: StepContext) => Promise<Result>,
 ): Promise<Result> {
   const { now, signal } = runtime;
-  refuseToForget(workspace.liveFile, workspace.historyFile);
-  const warehouse = await openWarehouse(workspace.liveFile, {
+  const { liveFile, historyFile } = workspace;
+  refuseToForget(liveFile, historyFile);
+  const warehouse = await openWarehouse(liveFile, {
     command: `readership ${command}`,
-    ...{ now, signal, maxWaitMs },
+    ...{ historyFile, now, signal, maxWaitMs },
     ...(onHeld === undefined ? {} : { onHeld }),
   });
   let journal: EffectsJournal | undefined;

@@ -95,6 +95,6 @@ async function writeWhole(file: string, text: string): Promise<void> {
     await writeFile(`${file}.unfinished`, text, { mode: 0o600 });
     await rename(`${file}.unfinished`, file);
   } catch (cause) {
-    throw storageFailure(`write the report to ${file}`, file, cause);
+    throw storageFailure(`write the report to ${file}`, cause);
   }
 }

@@ -107,7 +107,7 @@ export class EffectsJournal {
           this.#remember(entry);
         });
       } catch (cause) {
-        this.#failure = storageFailure(`write the effects journal ${this.path}`, this.path, cause);
+        this.#failure = storageFailure(`write the effects journal ${this.path}`, cause);
         throw this.#failure;
       }
     });
@@ -176,6 +176,6 @@ async function readEntries(path: string): Promise<{ entries: Entry[]; cutBytes: 
       ? { entries, cutBytes: bytes.length - end }
       : { entries: [...entries, last], cutBytes: 0 };
   } catch (cause) {
-    throw storageFailure(`read the effects journal ${path}`, path, cause);
+    throw storageFailure(`read the effects journal ${path}`, cause);
   }
 }

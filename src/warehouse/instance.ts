@@ -1,16 +1,19 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 
 /** A format that refuses a stale log instead of applying it, and that DuckDB 1.4 and later can read. */
-const STORAGE_VERSION = 'v1.4.0';
+export const STORAGE_VERSION = 'v1.4.0';
 
 /**
- * Opens a database file for writing. Always through the cache: a second instance of one file in one process would
- * drop the lock that keeps other processes out. From then on, what the process makes is for its user alone: DuckDB
- * makes a log anew again and again, and takes its mode from the umask.
+ * Opens a database file for writing. Always through the cache: a second instance of one file in one process would drop
+ * the lock that keeps other processes out. From then on, files that the process makes are private to its user: DuckDB
+ * makes a log again and again, and takes its mode from the umask.
  */
-export function openForWriting(path: string): Promise<DuckDBInstance> {
+export function openForWriting(
+  path: string,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<DuckDBInstance> {
   process.umask(0o077);
-  return DuckDBInstance.fromCache(path, { storage_compatibility_version: STORAGE_VERSION });
+  return DuckDBInstance.fromCache(path, { storage_compatibility_version: STORAGE_VERSION, ...settings });
 }
 
 /**

@@ -2,8 +2,8 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
-import { inTransaction } from './in-transaction.js';
-import { queryRows, readSql } from './query.js';
+import type { LiveFile } from './live-file.js';
+import { inTransaction, queryRows, readSql } from './query.js';
 
 /** Applied in this order; a released file is never edited, only followed by another. */
 const MIGRATIONS = ['001_history', '002_runs', '003_agents', '004_requests', '005_deliveries'] as const;
@@ -25,24 +25,31 @@ const VIEWS = [
 /** The database was written by an older version of Readership, and was opened to be left as it is. */
 export class OlderSchemaError extends StorageError {}
 
-/** Changes nothing: throws an `OlderSchemaError` when `migrate` would, a `StorageError` when a newer version wrote it. */
+/** Throws an `OlderSchemaError` when the database at `path` needs `migrate`. Changes nothing. */
 export async function expectMigrated(connection: DuckDBConnection, path: string): Promise<void> {
-  const version = await currentVersion(connection, path);
+  const version = await schemaVersion(connection, path);
   if (version < MIGRATIONS.length)
     throw new OlderSchemaError(
       `${path} was written by an older Readership (schema ${version}; this one writes ${MIGRATIONS.length}). ` +
-        `The next command that writes brings it up to date, such as readership run; there is no way back but a copy made before.`,
+        `The next command that writes brings it up to date, such as readership run. Only a copy made before then brings the old one back.`,
     );
 }
 
+/** Brings the live database, its views and its comments up to this version of Readership, in a new file. */
+export async function migrateLive(file: LiveFile): Promise<void> {
+  const version = await schemaVersion(file.connection, file.path);
+  if (version < MIGRATIONS.length || !(await isDescribed(file.connection)))
+    await file.rewrite((connection) => migrate(connection, file.path));
+}
+
 /**
- * Brings the database up to this version of Readership: each migration in one transaction with its
- * version row, then the views, which are cheap to create again, then the comments if their wording
- * changed. Throws a `StorageError` if a newer version has written the file.
+ * Brings a database up to this version of Readership in place: each migration in one transaction with its version row,
+ * then the views. DuckDB 1.5 cannot replay every change of a table from its log, so this is for a file that is given
+ * up when it fails. Throws a `StorageError` when a newer version has written the file.
  */
 export async function migrate(connection: DuckDBConnection, path: string): Promise<void> {
   await connection.run('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)');
-  const version = await currentVersion(connection, path);
+  const version = await schemaVersion(connection, path);
   for (const [index, name] of MIGRATIONS.entries()) {
     if (index < version) continue;
     await inTransaction(connection, async () => {
@@ -50,44 +57,37 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
       await connection.run('INSERT INTO schema_version VALUES ($version)', { version: index + 1 });
     });
   }
-  // Into the file at once: DuckDB 1.5 cannot replay every change of a table from its log.
-  if (version < MIGRATIONS.length) await connection.run('CHECKPOINT');
-  await createViews(connection);
-  await describeTables(connection);
+  if (!(await isDescribed(connection))) await describe(connection);
 }
 
-/**
- * The comment of `schema_version` is the digest of the wording applied, so that it is applied only
- * once.
- */
-async function describeTables(connection: DuckDBConnection): Promise<void> {
-  const comments = readSql(import.meta.url, 'comments.sql');
-  const digest = createHash('sha256').update(comments).digest('hex');
-  const applied = await queryRows(
+/** The views and the comments: what explains the database to a reader, and holds no data. */
+const descriptions = (): string =>
+  [...VIEWS.map((name) => `views/${name}.sql`), 'comments.sql']
+    .map((file) => readSql(import.meta.url, file))
+    .join('\n');
+
+/** The comment of `schema_version` is the digest of the views and comments, so that they are written only once. */
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+async function isDescribed(connection: DuckDBConnection): Promise<boolean> {
+  const found = await queryRows(
     connection,
     "SELECT 1 FROM duckdb_tables() WHERE table_name = 'schema_version' AND comment = $digest",
     z.object({}),
-    { digest },
+    { digest: digestOf(descriptions()) },
   );
-  if (applied.length > 0) return;
-  await inTransaction(connection, async () => {
-    await connection.run(`${comments}\nCOMMENT ON TABLE schema_version IS '${digest}'`);
-  });
-  await connection.run('CHECKPOINT');
+  return found.length > 0;
 }
 
-async function createViews(connection: DuckDBConnection): Promise<void> {
-  const statements = VIEWS.map((name) => readSql(import.meta.url, `views/${name}.sql`));
+async function describe(connection: DuckDBConnection): Promise<void> {
+  const text = descriptions();
   await inTransaction(connection, async () => {
-    await connection.run(statements.join('\n'));
+    await connection.run(`${text}\nCOMMENT ON TABLE schema_version IS '${digestOf(text)}'`);
   });
 }
 
-/**
- * 0 for a file that nothing was written to yet. Throws a `StorageError` when a newer version has
- * written the file.
- */
-async function currentVersion(connection: DuckDBConnection, path: string): Promise<number> {
+/** 0 for an empty database. Throws a `StorageError` when a newer version has written the file. */
+export async function schemaVersion(connection: DuckDBConnection, path: string): Promise<number> {
   const exists = await queryRows(
     connection,
     "SELECT table_name FROM duckdb_tables() WHERE table_name = 'schema_version'",

@@ -1,12 +1,11 @@
-import type { DuckDBInstance } from '@duckdb/node-api';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { LockedError, messageOf, StorageError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
-import { exists } from '../files.js';
-import { openForWriting } from './instance.js';
-import { expectMigrated, migrate } from './migrate.js';
+import { refuseToGoBack } from './behind.js';
+import { LiveFile } from './live-file.js';
+import { expectMigrated, migrateLive, schemaVersion } from './migrate.js';
 import { isOfStorage, storageFailure } from './storage-failure.js';
 import { Warehouse } from './warehouse.js';
 
@@ -14,7 +13,7 @@ const RETRY_DELAY_MS = 250;
 
 const holderSchema = z.object({ pid: z.int(), command: z.string(), since: z.string() });
 
-export interface OpenOptions {
+export interface HoldOptions {
   /** Named to whoever finds the database held, such as `readership export`. */
   readonly command: string;
   readonly now: () => Date;
@@ -23,6 +22,11 @@ export interface OpenOptions {
   /** Told, once, who it waits for. */
   readonly onHeld?: (who: string) => void;
   readonly signal?: AbortSignal;
+}
+
+export interface OpenOptions extends HoldOptions {
+  /** The history published from it: an older state than that is refused. */
+  readonly historyFile?: string;
   /** Leaves a database of an older version as it is, and throws an `OlderSchemaError`. */
   readonly mustBeMigrated?: boolean;
 }
@@ -31,51 +35,60 @@ export interface OpenOptions {
  * Opens the live database at `path`, made and migrated as needed. DuckDB's own lock on the file keeps other processes
  * out and vanishes with its process, however that ends; the `.lock` file beside it only says who holds it.
  *
- * Throws a `LockedError` when another process still holds it after `maxWaitMs`, a `StorageError` when it cannot be
- * opened or a newer Readership wrote it.
+ * Throws a `LockedError` when another process still holds it after `maxWaitMs`, a `BehindError` when it is older than
+ * the history published from it, a `StorageError` when it cannot be opened or a newer Readership wrote it.
  */
 export async function openWarehouse(path: string, options: OpenOptions): Promise<Warehouse> {
+  const { file, release } = await holdLiveFile(path, options);
+  try {
+    await prepare(file, options);
+    return new Warehouse(file, release);
+  } catch (error) {
+    await release();
+    throw isOfStorage(error) ? storageFailure(`open the database ${path}`, error) : error;
+  }
+}
+
+async function prepare(file: LiveFile, { mustBeMigrated, historyFile }: OpenOptions): Promise<void> {
+  if (mustBeMigrated === true) await expectMigrated(file.connection, file.path);
+  // An empty file has no tables to compare, and nothing to lose.
+  else if ((await schemaVersion(file.connection, file.path)) === 0) await migrateLive(file);
+  if (historyFile !== undefined) await refuseToGoBack(file.connection, file.path, historyFile);
+  if (mustBeMigrated !== true) await migrateLive(file);
+}
+
+/** The live file, held, and what lets go of it. */
+export interface HeldFile {
+  readonly file: LiveFile;
+  readonly release: () => Promise<void>;
+}
+
+/** Holds the live file as it is, waiting for another process that does. Throws as `openWarehouse` does. */
+export async function holdLiveFile(path: string, options: HoldOptions): Promise<HeldFile> {
   await makeDirectory(dirname(path));
-  const instance = await openInstance(path, options);
+  const file = await openInTurn(path, options);
+  await makePrivate(path);
   const lockFile = `${path}.lock`;
+  const holder = { pid: process.pid, command: options.command, since: options.now().toISOString() };
+  // On a full disk there is no room for it either; the database says so in better words.
+  await writeFile(lockFile, JSON.stringify(holder), { mode: 0o600 }).catch(() => undefined);
   const release = async () => {
     // While the database is still held: a moment later the file may be that of the next holder. One that cannot be
     // removed is as harmless as one that a killed process left.
     await rm(lockFile, { force: true }).catch(() => undefined);
-    connection.closeSync();
-    instance.closeSync();
+    file.close();
   };
-  const connection = await instance.connect();
-  try {
-    await makePrivate(path);
-    const holder = {
-      pid: process.pid,
-      command: options.command,
-      since: options.now().toISOString(),
-    };
-    // On a full disk there is no room for it either; the database says so in better words.
-    await writeFile(lockFile, JSON.stringify(holder), { mode: 0o600 }).catch(() => undefined);
-    await (options.mustBeMigrated === true ? expectMigrated : migrate)(connection, path);
-    return new Warehouse(path, connection, release);
-  } catch (error) {
-    await release();
-    throw isOfStorage(error) ? storageFailure(`open the database ${path}`, path, error) : error;
-  }
+  return { file, release };
 }
 
-async function openInstance(path: string, options: OpenOptions): Promise<DuckDBInstance> {
+async function openInTurn(path: string, options: HoldOptions): Promise<LiveFile> {
   const deadlineMs = performance.now() + options.maxWaitMs;
-  const isNew = !(await exists(path));
   let isTold = false;
   for (;;) {
     try {
-      return await openForWriting(path);
+      return await LiveFile.open(path);
     } catch (error) {
-      if (!isHeldElsewhere(error)) {
-        // A beginning for which the disk had no room would be taken for a damaged database from then on.
-        if (isNew) await rm(path, { force: true }).catch(() => undefined);
-        throw storageFailure(`open the database ${path}`, path, error);
-      }
+      if (!isHeldElsewhere(error)) throw storageFailure(`open the database ${path}`, error);
       if (performance.now() >= deadlineMs) throw await lockedError(path, options.maxWaitMs, error);
       if (!isTold) options.onHeld?.(await whoHolds(path));
       isTold = true;

@@ -30,7 +30,7 @@ export async function publish(warehouse: Warehouse, target: string): Promise<num
     await removeCopy(unfinished).catch(() => undefined);
     warehouse.noteFailure(cause);
     const doing = `publish the history to ${target} (the one published before still stands)`;
-    throw storageFailure(doing, warehouse.path, cause);
+    throw storageFailure(doing, cause);
   }
 }
 

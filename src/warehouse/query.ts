@@ -63,6 +63,21 @@ export async function runStatement(
   }
 }
 
+/** Runs `work` in a transaction: committed when it resolves, rolled back when it throws, or when the commit fails. */
+export async function inTransaction<Result>(
+  connection: DuckDBConnection,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await connection.run('BEGIN');
+  const result = await work().catch(async (error: unknown) => {
+    // After a failed rollback the connection is unusable, so this error is dropped.
+    await connection.run('ROLLBACK').catch(() => undefined);
+    throw error;
+  });
+  await connection.run('COMMIT');
+  return result;
+}
+
 const toDuckDB = (value: Parameters[string]): DuckDBValue =>
   value instanceof Date ? new DuckDBTimestampValue(BigInt(value.getTime()) * 1000n) : value;
 

@@ -1,5 +1,8 @@
-import { dirname } from 'node:path';
 import { messageOf, StorageError } from '../errors.js';
+
+/** The one command that puts a live database right that is missing, damaged or older than it should be. */
+export const RESTORE =
+  'Put the newest whole state back: readership restore (with --config, --sandbox or --shard, if this command has them)';
 
 /** What can be wrong beneath a database file, by the words of DuckDB, Node.js or the system; the first that fits. */
 const SIGNS = [
@@ -18,25 +21,21 @@ export const isOfStorage = (error: unknown): boolean => signOf(error) !== undefi
 /** Whether an error says that a file is not what was written to it. */
 export const isOfDamage = (error: unknown): boolean => signOf(error) === 'damaged';
 
-/** A failure to do something, of the disk or of the database file `path`, with what to do about it. */
-export function storageFailure(doing: string, path: string, cause: unknown): StorageError {
+/** A failure to do something, of the disk or of a database file, with what to do about it. */
+export function storageFailure(doing: string, cause: unknown): StorageError {
   if (cause instanceof StorageError) return cause;
-  const advice = adviceFor(signOf(cause) ?? 'failed', path);
+  const advice = adviceFor(signOf(cause) ?? 'failed');
   return new StorageError(`Cannot ${doing}: ${messageOf(cause)}\n${advice}`, { cause });
 }
 
-function adviceFor(sign: (typeof SIGNS)[number][0], path: string): string {
+function adviceFor(sign: (typeof SIGNS)[number][0]): string {
   switch (sign) {
     case 'full':
       return 'The disk is full: free some space, then run the command again.';
     case 'denied':
       return 'Let this user write there, or set dataDir to a directory that it may write.';
     case 'damaged':
-      return (
-        `It is damaged: move it away, and its log with it; the next command then says how to restore what was published from it.\n` +
-        `  mkdir -p "${dirname(path)}/damaged"\n` +
-        `  mv -f "${path}"* "${dirname(path)}/damaged/"`
-      );
+      return `It is damaged. Nothing was changed. ${RESTORE}`;
     case 'failed':
       return 'Run the command again; if it fails again: readership doctor';
   }

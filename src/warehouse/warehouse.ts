@@ -2,80 +2,103 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import pLimit from 'p-limit';
 import type { z } from 'zod';
 import { messageOf, type StorageError } from '../errors.js';
-import { inTransaction } from './in-transaction.js';
-import { type Parameters, queryRows, type Reader, runStatement } from './query.js';
+import type { LiveFile } from './live-file.js';
+import { inTransaction, type Parameters, queryRows, type Reader, runStatement } from './query.js';
 import { isOfStorage, storageFailure } from './storage-failure.js';
 
 /**
  * The live database, open for writing. One connection serves everything, so transactions take turns: while one is
- * under way, what others ask waits.
+ * running, other queries wait.
  */
 export class Warehouse implements Reader {
   readonly #inTurn = pLimit(1);
   #failure: StorageError | undefined;
+  #foldFailure: StorageError | undefined;
   #isStricken = false;
+  #hasOneThread = false;
 
   constructor(
-    readonly path: string,
-    private readonly connection: DuckDBConnection,
+    private readonly file: LiveFile,
     private readonly release: () => Promise<void>,
   ) {}
 
+  get path(): string {
+    return this.file.path;
+  }
+
   query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
-    return this.#whileSound(() => queryRows(this.connection, sql, row, parameters));
+    return this.#whileSound(() => queryRows(this.file.connection, sql, row, parameters));
   }
 
   /**
    * Runs `work` in a transaction: committed when it resolves, rolled back when it throws. `work` must use the
-   * `Transaction` it is handed; asking the warehouse itself from inside would wait for ever.
+   * `Transaction` that it is given; asking the warehouse itself from inside would wait forever.
    */
   transaction<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
-    return this.#whileSound(() =>
-      inTransaction(this.connection, () => work(new Transaction(this.connection))),
-    );
+    return this.#whileSound(async () => {
+      const { connection } = this.file;
+      const result = await inTransaction(connection, () => work(new Transaction(connection)));
+      // Reported by `close`: what was committed is safe in the log, and the work can go on.
+      await this.#foldLargeLog();
+      return result;
+    });
   }
 
-  /** For work that must not be inside a transaction, such as CHECKPOINT and ATTACH. */
+  /** For work that must not be inside a transaction, such as ATTACH. */
   exclusive<Result>(work: (connection: DuckDBConnection) => Promise<Result>): Promise<Result> {
-    return this.#whileSound(() => work(this.connection), isFatal);
+    return this.#whileSound(() => work(this.file.connection), isFatal);
   }
 
   /**
-   * Runs `work` with one thread of DuckDB's: small transactions, one after another, take a fifth less of the processor
-   * than with several that wait for each other.
+   * Runs `work` with one thread of DuckDB's: many small transactions take a fifth less processor time than with several
+   * threads that wait for each other.
    */
   async withOneThread<Result>(work: () => Promise<Result>): Promise<Result> {
-    await this.exclusive((connection) => connection.run('SET threads = 1'));
+    await this.#setThreads(true);
     try {
       return await work();
     } finally {
-      await this.exclusive((connection) => connection.run('RESET threads'));
+      await this.#setThreads(false);
     }
   }
 
-  /**
-   * Waits for what is under way, folds the log into the file, and lets go of it. After a failure of the disk or of a
-   * file, which whoever met it was told, the log is left to the next command.
-   */
+  /** Waits for what is running, folds the log into the file if it has grown large, and lets go of the file. */
   async close(): Promise<void> {
     try {
       await this.#whileSound(async () => {
-        if (!this.#isStricken) await this.connection.run('CHECKPOINT');
+        await this.#foldLargeLog();
+        if (this.#foldFailure !== undefined) throw this.#foldFailure;
       });
     } finally {
       await this.#inTurn(this.release);
     }
   }
 
-  /** What was met beside the file counts as well: a disk that has no room for a copy has none for the log. */
+  /** Counts a failure met beside the file, too: a disk without room for a copy has none for the log. */
   noteFailure(error: unknown): void {
     this.#isStricken ||= isOfStorage(error);
   }
 
-  /**
-   * Takes its turn. After a failure beneath the file nothing more is written: what was committed stands, and what would
-   * come after it might not.
-   */
+  async #foldLargeLog(): Promise<void> {
+    if (this.#isStricken || this.#foldFailure !== undefined || !(await this.file.isLogLarge())) return;
+    try {
+      await this.file.rewrite();
+      if (this.#hasOneThread) await this.file.connection.run('SET threads = 1');
+    } catch (error) {
+      const doing = `fold the log of ${this.path} into it (nothing is lost: the log is kept)`;
+      this.#foldFailure = storageFailure(doing, error);
+      if (this.file.isOutdated) this.#failure = this.#foldFailure;
+    }
+  }
+
+  #setThreads(one: boolean): Promise<void> {
+    this.#hasOneThread = one;
+    return this.exclusive(async (connection) => {
+      await connection.run(one ? 'SET threads = 1' : 'RESET threads');
+    });
+  }
+
+  /** Takes its turn. After a storage failure nothing more is written: what was committed stays, what follows might not. */
   #whileSound<Result>(work: () => Promise<Result>, isFailure = isOfStorage): Promise<Result> {
     return this.#inTurn(async () => {
       if (this.#failure !== undefined) throw this.#failure;
@@ -84,7 +107,7 @@ export class Warehouse implements Reader {
       } catch (error) {
         this.noteFailure(error);
         if (!isFailure(error)) throw error;
-        this.#failure = storageFailure(`go on with ${this.path}`, this.path, error);
+        this.#failure = storageFailure(`go on with ${this.path}`, error);
         throw this.#failure;
       }
     });

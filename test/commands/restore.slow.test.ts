@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
@@ -66,18 +65,18 @@ describe('a live database that is lost', () => {
     for (const args of [['run'], ['export'], ['improve', '--apply'], ['jobs', 'poll'], ['publish']]) {
       const refused = await run(...args);
       expect(refused.code, args.join(' ')).toBe(1);
-      expect(refused.stderr).toContain('The live database is gone');
+      expect(refused.stderr).toMatch(/The live database .+ is gone/);
     }
     expect(viewsAsked()).toBe(asked);
     expect((await published()).equals(file)).toBe(true);
-    expect((await run('doctor')).stdout).toMatch(/fail +database +The live database is gone/);
+    expect((await run('doctor')).stdout).toMatch(/fail +database +The live database .+ is gone/);
     expect((await run('sql', 'FROM jobs')).code).toBe(0);
   });
 
-  it('is restored with every ledger by following the message', async () => {
-    const commands = (await run('run')).stderr.match(/^ {2}.+$/gm) ?? [];
-    expect(commands).toHaveLength(3);
-    execFileSync('sh', ['-ec', commands.join('\n')]);
+  it('is restored by what it says, with every ledger', async () => {
+    expect((await run('run')).stderr).toContain('readership restore');
+    const { code, stderr } = await run('restore');
+    expect(code, stderr).toBe(0);
     const restored = await tablesOf(cwd);
     expect(Object.keys(restored)).toEqual(Object.keys(before));
     for (const [table, rows] of Object.entries(before))

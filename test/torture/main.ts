@@ -3,6 +3,7 @@ import { cpus } from 'node:os';
 import { parseArgs } from 'node:util';
 import { PROPERTIES, type Property, type TrialResult } from './properties.js';
 import { torture } from './torture.js';
+import { buildShim, killAtWrites } from './writes.js';
 
 const HELP = `npm run torture -- [--seed N] [--trials N] [--minutes N] [--lanes N]
 
@@ -13,6 +14,8 @@ what is left against what the platform and the mail server know. Every trial is 
   --trials   how many (default: 50, or as many as fit when --minutes is given)
   --minutes  begin no trial after this time
   --lanes    trials at the same time (default: one a core)
+  --kills    instead of trials: kill a process that commits days at so many single writes of the live file, half of
+             them torn; takes Linux and a C compiler
 `;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
@@ -20,7 +23,7 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
 const { values } = parseArgs({
   options: {
     ...{ seed: { type: 'string' }, trials: { type: 'string' }, minutes: { type: 'string' } },
-    ...{ lanes: { type: 'string' }, help: { type: 'boolean' } },
+    ...{ lanes: { type: 'string' }, kills: { type: 'string' }, help: { type: 'boolean' } },
   },
 });
 if (values.help === true) {
@@ -28,7 +31,7 @@ if (values.help === true) {
   process.exit(0);
 }
 
-function whole(name: 'seed' | 'trials' | 'minutes' | 'lanes', otherwise: number): number {
+function whole(name: 'seed' | 'trials' | 'minutes' | 'lanes' | 'kills', otherwise: number): number {
   const text = values[name];
   if (text === undefined) return otherwise;
   if (!/^\d{1,9}$/.test(text)) {
@@ -40,6 +43,7 @@ function whole(name: 'seed' | 'trials' | 'minutes' | 'lanes', otherwise: number)
 
 const startedMs = performance.now();
 const seed = whole('seed', Math.floor(Date.now() / 1000) % 1_000_000_000);
+if (values.kills !== undefined) process.exit(await tortureWrites(whole('kills', 0)));
 const minutes = whole('minutes', Infinity);
 let done = 0;
 const interruption = new AbortController();
@@ -78,4 +82,20 @@ function lineOf(property: Property, words: string, of: readonly TrialResult[]): 
   const repeat =
     violated[0] === undefined ? '' : `; npm run torture -- --seed ${violated[0].seed} --trials 1`;
   return `${property.padEnd(10)} ${of.length} trials, ${violated.length} violated${repeat}  (${words})`;
+}
+
+/** Returns the exit code. */
+async function tortureWrites(kills: number): Promise<number> {
+  const shim = await buildShim();
+  if (shim === undefined) {
+    print('No write was struck: that takes Linux and a C compiler (cc).');
+    return 0;
+  }
+  const { killed, torn, ended, violations } = await killAtWrites(shim, seed, kills);
+  for (const violation of violations) print(violation);
+  print(
+    `${killed} kills at a write from seed ${seed} on, ${torn} of them torn, and ${ended} processes that ended before theirs: ` +
+      `${violations.length} violations in ${((performance.now() - startedMs) / 60_000).toFixed(1)} minutes`,
+  );
+  return violations.length > 0 ? 1 : 0;
 }

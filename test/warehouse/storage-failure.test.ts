@@ -6,7 +6,7 @@ const PATH = '/srv/docs/warehouse.duckdb';
 
 const FULL = 'The disk is full: free some space, then run the command again.';
 const DENIED = 'Let this user write there, or set dataDir to a directory that it may write.';
-const DAMAGED = 'It is damaged: move it away';
+const DAMAGED = 'It is damaged. Nothing was changed. Put the newest whole state back: readership restore';
 const FAILED = 'Run the command again; if it fails again: readership doctor';
 
 const KNOWN: readonly (readonly [cause: string, advice: string])[] = [
@@ -40,7 +40,7 @@ describe('a failure of storage', () => {
     const error = new Error(cause);
     expect(isOfStorage(error)).toBe(true);
     expect(isOfDamage(error)).toBe(advice === DAMAGED);
-    const failure = storageFailure(`open ${PATH}`, PATH, error);
+    const failure = storageFailure(`open ${PATH}`, error);
     expect(failure).toBeInstanceOf(StorageError);
     expect(failure.cause).toBe(error);
     expect(failure.message.startsWith(`Cannot open ${PATH}: ${cause}\n${advice}`)).toBe(true);
@@ -57,11 +57,11 @@ describe('a failure of storage', () => {
 
   it('may be anything that was thrown, and of no known kind', () => {
     expect(isOfStorage('ENOSPC')).toBe(true);
-    expect(storageFailure('do it', PATH, 'no reason').message).toBe(`Cannot do it: no reason\n${FAILED}`);
+    expect(storageFailure('do it', 'no reason').message).toBe(`Cannot do it: no reason\n${FAILED}`);
   });
 
   it('that is explained already is left as it is', () => {
     const explained = new StorageError('explained');
-    expect(storageFailure('go on', PATH, explained)).toBe(explained);
+    expect(storageFailure('go on', explained)).toBe(explained);
   });
 });

@@ -1,0 +1,79 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { existsSync } from 'node:fs';
+import { z } from 'zod';
+import { StorageError } from '../errors.js';
+import { moment, plainDayRange } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+import { exists } from '../files.js';
+import { quoted } from './instance.js';
+import { dayColumn, queryRows, readSql, timestampColumn } from './query.js';
+import { RESTORE } from './storage-failure.js';
+
+const IS_BEHIND = readSql(import.meta.url, 'statements/is-behind.sql');
+const LACKING = readSql(import.meta.url, 'statements/lacking.sql');
+
+/** The live database is missing, or older than the history published from it. */
+export class BehindError extends StorageError {}
+
+/** Throws a `BehindError` when the live database is missing and the history published from it is there. */
+export function refuseToForget(liveFile: string, historyFile: string): void {
+  if (existsSync(liveFile) || !existsSync(historyFile)) return;
+  throw new BehindError(
+    `The live database ${liveFile} is gone, but the history published from it is there. A new database would not know ` +
+      `which days, jobs and emails there were, and everything would be loaded again. Nothing was changed.\n` +
+      `${RESTORE}\nOr, to start over, move ${historyFile} away.`,
+  );
+}
+
+/**
+ * Throws a `BehindError` when the live database on `connection` is an older state than the history published from it,
+ * such as yesterday's copy, or a file whose log was deleted. Every publication holds the run that published it, and
+ * that run was committed to the live database first, so a live database without it has gone backwards.
+ */
+export async function refuseToGoBack(
+  connection: DuckDBConnection,
+  path: string,
+  historyFile: string,
+): Promise<void> {
+  if (!(await exists(historyFile))) return;
+  try {
+    await connection.run(`ATTACH ${quoted(historyFile)} AS published (READ_ONLY)`);
+  } catch {
+    // A published history that does not open is written again by the next publication.
+    return;
+  }
+  try {
+    const [answer] = await queryRows(connection, IS_BEHIND, z.object({ is_behind: z.boolean() })).catch(
+      // Of another schema, or damaged: it says nothing about the live database.
+      () => [],
+    );
+    if (answer?.is_behind === true) throw await behindError(connection, path, historyFile);
+  } finally {
+    await connection.run('DETACH published');
+  }
+}
+
+const lackingRow = z.object({
+  runs: z.int(),
+  since: timestampColumn.nullable(),
+  days: z.int(),
+  first_day: dayColumn.nullable(),
+  last_day: dayColumn.nullable(),
+});
+
+async function behindError(
+  connection: DuckDBConnection,
+  path: string,
+  historyFile: string,
+): Promise<BehindError> {
+  const [lacking] = await queryRows(connection, LACKING, lackingRow);
+  const { runs = 0, since, days = 0, first_day: first, last_day: last } = lacking ?? {};
+  const range = first && last ? ` (${plainDayRange({ first, last })})` : '';
+  const when = since ? ` since ${moment(since)}` : '';
+  return new BehindError(
+    `The live database ${path} is older than the history published from it: it lacks ${counted(days, 'loaded day')}${range} and ` +
+      `${counted(runs, 'recorded step')}${when}. Either an older copy was put in its place, or its log (${path}.wal) was deleted. ` +
+      `Going on would load those days again and publish the older state over the newer one. Nothing was changed.\n` +
+      `${RESTORE}\nOr, to go on from the older state, move ${historyFile} away.`,
+  );
+}

@@ -1,0 +1,25 @@
+-- Grain: one row. Whether the attached `published` history has runs that this older state of the same database lacks.
+WITH
+  -- The run that published it was still going on when the copy was made. It may be pruned here later, as old runs may.
+  newest AS (
+    SELECT run, step, started_at
+    FROM published.runs
+    WHERE
+      started_at = (SELECT max(started_at) FROM published.runs)
+      OR (
+        step = 'publish'
+        AND ended_at IS NULL
+        AND started_at >= coalesce((SELECT min(started_at) FROM main.runs), '-infinity'::TIMESTAMP)
+      )
+  ),
+  lacking AS (SELECT * FROM newest ANTI JOIN main.runs USING (run, step, started_at)),
+  is_empty AS (SELECT NOT EXISTS (FROM main.runs) AND NOT EXISTS (FROM main.day_loads) AS answer),
+  -- The history of another workspace has nothing in common with this one.
+  is_related AS (
+    SELECT
+      EXISTS (FROM published.runs SEMI JOIN main.runs USING (run, step, started_at))
+      OR EXISTS (FROM published.day_loads SEMI JOIN main.day_loads USING (project, day, loaded_at)) AS answer
+  )
+SELECT
+  EXISTS (FROM lacking) AND (is_empty.answer OR is_related.answer) AS is_behind
+FROM is_empty, is_related

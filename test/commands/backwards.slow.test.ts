@@ -1,0 +1,190 @@
+import { chmod, copyFile, cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import type { CliResult } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+import { expectAllOnce, openSite, type Site } from './site.js';
+import { daysAgo, liveFile } from './workspace.js';
+
+// Each command is a process of its own, and a shared machine may be slow.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
+
+const exists = (path: string): Promise<boolean> =>
+  readFile(path).then(
+    () => true,
+    () => false,
+  );
+
+/** As a kill within DuckDB's own checkpoint left it: some of a block's pages are new, the others old. */
+async function tear(file: string): Promise<void> {
+  const bytes = await readFile(file);
+  for (let at = 12_288; at < 12_288 + 32 * 4_096; at++) bytes[at] = 0;
+  await writeFile(file, bytes);
+}
+
+describe('a live database that has gone backwards', () => {
+  let site: Site;
+  let data: string;
+  let yesterday: string;
+  let today: string;
+  const published = () => readFile(join(data, 'history.duckdb'));
+
+  /** Puts the data directory of today back. */
+  async function startOver(): Promise<void> {
+    await rm(data, { recursive: true });
+    await cp(today, data, { recursive: true });
+  }
+
+  beforeAll(async () => {
+    site = await openSite();
+    data = join(site.cwd, 'data');
+    [yesterday, today] = [await tempDir(), await tempDir()];
+    expect(await site.run('export', '--to', daysAgo(4))).toMatchObject({ code: 0 });
+    await cp(data, yesterday, { recursive: true });
+    expect(await site.run('run')).toMatchObject({ code: 0 });
+    expect(await exists(`${liveFile(site.cwd)}.wal`)).toBe(true);
+    await cp(data, today, { recursive: true });
+  });
+
+  const OLDER =
+    /older than the history published from it: it lacks \d+ loaded days? \(.+\) and \d+ recorded steps? since \d+ \w+ \d+ at/;
+
+  it.each([
+    [
+      "is yesterday's copy",
+      OLDER,
+      async () => {
+        await rm(`${liveFile(site.cwd)}.wal`);
+        for (const name of ['warehouse.duckdb', 'warehouse.duckdb.wal'])
+          await copyFile(join(yesterday, name), join(data, name));
+      },
+    ],
+    ['has lost its log', OLDER, () => rm(`${liveFile(site.cwd)}.wal`)],
+    ['is gone', /The live database .+ is gone/, () => rm(liveFile(site.cwd))],
+    ['is torn', /It is damaged/, () => tear(liveFile(site.cwd))],
+    [
+      'was restored from a backup, log and all',
+      OLDER,
+      async () => {
+        const history = await published();
+        await rm(data, { recursive: true });
+        await cp(yesterday, data, { recursive: true });
+        await chmod(join(data, 'history.duckdb'), 0o644);
+        await writeFile(join(data, 'history.duckdb'), history);
+      },
+    ],
+  ])('because it %s: it says so, changes nothing, and restore puts it right', async (_, words, lose) => {
+    await startOver();
+    await lose();
+    const history = await published();
+    const before = await readdir(data);
+    for (const args of [['run'], ['export'], ['publish']]) {
+      const { code, stderr } = await site.run(...args);
+      expect({ args, code }).toEqual({ args, code: 1 });
+      expect(stderr).toMatch(words);
+      expect(stderr).toContain('readership restore');
+    }
+    expect((await site.run('doctor')).stdout).toMatch(/fail +database/);
+    expect((await published()).equals(history)).toBe(true);
+    expect((await readdir(data)).sort()).toEqual(before.sort());
+
+    const restored = await site.run('restore');
+    expect(restored, restored.stderr).toMatchObject({ code: 0 });
+    expect(restored.stdout).toMatch(/Restored data\/warehouse.duckdb from data\/history.duckdb/);
+    expect(restored.stdout).toMatch(/the next run loads/);
+    if (before.includes('warehouse.duckdb')) {
+      expect(restored.stdout).toMatch(/Kept what was there before: data\/warehouse.duckdb.replaced-/);
+      expect((await readdir(data)).some((name) => name.startsWith('warehouse.duckdb.replaced-'))).toBe(true);
+    }
+    const again = await site.run('run');
+    expect(again, again.stderr).toMatchObject({ code: 0 });
+    await expectAllOnce(site);
+  });
+
+  it('and was whole all along is left alone by restore', async () => {
+    await startOver();
+    const result = await site.run('restore');
+    expect(result, result.stderr).toMatchObject({ code: 0 });
+    expect(result.stdout).toContain('whole and up to date: nothing to restore');
+    expect((await readdir(data)).filter((name) => name.includes('replaced'))).toEqual([]);
+  });
+
+  it('on purpose is restored from an older file, with its log, and published; both states from before are kept', async () => {
+    await startOver();
+    const history = await published();
+    const restored = await site.run('restore', '--from', join(yesterday, 'warehouse.duckdb'));
+    expect(restored, restored.stderr).toMatchObject({ code: 0 });
+    expect(restored.stdout).toMatch(/the next run loads .*\d+ Nov|the next run loads .*20\d\d/);
+    const kept = (await readdir(data)).filter((name) => name.includes('.replaced-'));
+    expect(kept.map((name) => name.replace(/\.replaced-[-\dT]+/, '')).sort()).toEqual([
+      'history.duckdb',
+      'warehouse.duckdb',
+      'warehouse.duckdb.wal',
+    ]);
+    const keptHistory = kept.find((name) => name.startsWith('history')) ?? '';
+    expect((await readFile(join(data, keptHistory))).equals(history)).toBe(true);
+    expect((await site.run('sql', `SELECT max(day)::VARCHAR AS last FROM site_days`)).stdout).toContain(
+      daysAgo(4),
+    );
+    expect(await site.run('export')).toMatchObject({ code: 0 });
+    expect((await site.run('sql', `SELECT max(day)::VARCHAR AS last FROM site_days`)).stdout).toContain(
+      daysAgo(1),
+    );
+
+    // And back again, from what was kept.
+    const keptLive = kept.find((name) => /^warehouse.+\d$/.test(name)) ?? '';
+    expect(await site.run('restore', '--from', join(data, keptLive))).toMatchObject({ code: 0 });
+  });
+
+  it('keeps its neighbors: a history of another workspace, none, or a damaged one is written again', async () => {
+    const other = await openSite({ firstDay: daysAgo(12) });
+    expect(await other.run('export')).toMatchObject({ code: 0 });
+    const file = join(data, 'history.duckdb');
+    for (const change of [
+      () => copyFile(join(other.cwd, 'data', 'history.duckdb'), file),
+      () => Promise.resolve(),
+      () => writeFile(file, 'damaged'),
+      () => copyFile(join(yesterday, 'history.duckdb'), file),
+    ]) {
+      await startOver();
+      await rm(file);
+      await change();
+      const result = await site.run('publish');
+      expect(result, result.stderr).toMatchObject({ code: 0 });
+      expect((await site.run('sql', 'SELECT count(*) AS days FROM site_days')).stdout).toContain('45');
+    }
+  });
+
+  it('is not touched when the file to restore from is of no use', async () => {
+    await startOver();
+    await rm(`${liveFile(site.cwd)}.wal`);
+    const directory = await tempDir();
+    const file = (name: string) => join(directory, name);
+    await writeFile(file('text'), 'no database at all'.repeat(2_000));
+    await mkdir(file('directory'));
+    await copyFile(join(today, 'history.duckdb'), file('torn'));
+    await chmod(file('torn'), 0o644);
+    await tear(file('torn'));
+    const before = await readFile(liveFile(site.cwd));
+    const refused: [string, RegExp][] = [
+      [file('absent'), /There is no .+absent to restore from/],
+      [file('text'), /Cannot restore from .+text/],
+      [file('directory'), /Cannot restore from .+directory/],
+      [file('torn'), /Cannot restore from .+torn/],
+      [liveFile(site.cwd), /is the live database itself/],
+    ];
+    for (const [from, words] of refused) {
+      const { code, stderr }: CliResult = await site.run('restore', '--from', from);
+      expect({ from, code }).toEqual({ from, code: 1 });
+      expect(stderr).toMatch(words);
+      expect(stderr).toContain('Nothing was changed');
+    }
+    expect((await readFile(liveFile(site.cwd))).equals(before)).toBe(true);
+    expect((await readdir(data)).filter((name) => /replaced|restoring/.test(name))).toEqual([]);
+    await rename(join(data, 'history.duckdb'), join(data, 'moved'));
+    await rm(liveFile(site.cwd));
+    const { code, stderr } = await site.run('restore');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/There is no .+history.duckdb to restore from/);
+  });
+});

@@ -1,0 +1,143 @@
+/*
+ * Loaded into a command with LD_PRELOAD: kills it at the n-th time that it changes a file of the data directory, before
+ * the change, or in the middle of it. What a torn write leaves is a prefix of its 4 KiB pages; of a log or any other
+ * file that is appended to, a prefix of its bytes. TEAR is "directory<TAB>n<TAB>mode<TAB>permille"; mode is `whole` (killed
+ * before the change), `torn` (killed after permille/1000 of it) or `count` (writes the number of changes to TEAR_COUNT).
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PAGE 4096
+
+static char directory[PATH_MAX];
+static size_t directory_length;
+static long kill_at = -1;
+static int is_torn;
+static long permille;
+static long changes;
+static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+__attribute__((constructor)) static void begin(void) {
+  const char *plan = getenv("TEAR");
+  char mode[16] = "";
+  if (plan == NULL || sscanf(plan, "%4095[^\t]\t%ld\t%15s\t%ld", directory, &kill_at, mode, &permille) != 4) return;
+  is_torn = strcmp(mode, "torn") == 0;
+  directory_length = strlen(directory);
+}
+
+__attribute__((destructor)) static void end(void) {
+  const char *file = getenv("TEAR_COUNT");
+  if (file == NULL) return;
+  FILE *out = fopen(file, "w");
+  if (out == NULL) return;
+  fprintf(out, "%ld", changes);
+  fclose(out);
+}
+
+static int is_ours(const char *path) {
+  return directory_length > 0 && strncmp(path, directory, directory_length) == 0 &&
+         strstr(path + directory_length, "warehouse.duckdb") != NULL && strstr(path, ".lock") == NULL;
+}
+
+static int is_our_file(int file) {
+  char link[64], path[PATH_MAX];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length < 0) return 0;
+  path[length] = '\0';
+  return is_ours(path);
+}
+
+/* Whether this change is the one to die at. */
+static int is_last(void) {
+  pthread_mutex_lock(&turn);
+  int is = ++changes == kill_at;
+  if (!is) pthread_mutex_unlock(&turn);
+  /* Otherwise no other thread may change a file any more. */
+  return is;
+}
+
+static void die(void) {
+  kill(getpid(), SIGKILL);
+  for (;;) pause();
+}
+
+/* How much of a write reaches the disk: whole pages of the file, or any number of bytes where it is appended to. */
+static size_t torn_part(int file, size_t size, off_t offset) {
+  struct stat found;
+  size_t part = size * permille / 1000;
+  if (fstat(file, &found) == 0 && offset >= found.st_size && size < 64 * PAGE) return part;
+  off_t end = (offset + (off_t)part) / PAGE * PAGE;
+  return end > offset ? (size_t)(end - offset) : 0;
+}
+
+ssize_t pwrite64(int file, const void *data, size_t size, off64_t offset) {
+  if (is_our_file(file) && is_last()) {
+    if (is_torn) REAL(pwrite64)(file, data, torn_part(file, size, offset), offset);
+    die();
+  }
+  return REAL(pwrite64)(file, data, size, offset);
+}
+
+ssize_t pwrite(int file, const void *data, size_t size, off_t offset) {
+  if (is_our_file(file) && is_last()) {
+    if (is_torn) REAL(pwrite)(file, data, torn_part(file, size, offset), offset);
+    die();
+  }
+  return REAL(pwrite)(file, data, size, offset);
+}
+
+ssize_t write(int file, const void *data, size_t size) {
+  if (is_our_file(file) && is_last()) {
+    if (is_torn) REAL(write)(file, data, torn_part(file, size, lseek(file, 0, SEEK_CUR)));
+    die();
+  }
+  return REAL(write)(file, data, size);
+}
+
+
+int fsync(int file) {
+  if (is_our_file(file) && is_last()) {
+    die();
+  }
+  return REAL(fsync)(file);
+}
+
+int fdatasync(int file) {
+  if (is_our_file(file) && is_last()) die();
+  return REAL(fdatasync)(file);
+}
+
+int ftruncate64(int file, off64_t size) {
+  if (is_our_file(file) && is_last()) die();
+  return REAL(ftruncate64)(file, size);
+}
+
+int ftruncate(int file, off_t size) {
+  if (is_our_file(file) && is_last()) die();
+  return REAL(ftruncate)(file, size);
+}
+
+int rename(const char *from, const char *to) {
+  if ((is_ours(from) || is_ours(to)) && is_last()) die();
+  return REAL(rename)(from, to);
+}
+
+int unlink(const char *path) {
+  if (is_ours(path) && is_last()) die();
+  return REAL(unlink)(path);
+}

@@ -1,0 +1,167 @@
+/**
+ * Kills at single changes of the live file, its log and their copies. A process commits days, and is killed by a shim
+ * between it and the C library (`tear.c`) at a chosen write, sync, rename or removal: before it, or with a part of it
+ * done. Then the database must open with every day whose commit was reported, whole, and take another.
+ */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import { messageOf } from '../../src/errors.js';
+import { openWarehouse } from '../../src/warehouse/open.js';
+import { Choice } from './choice.js';
+
+const BUILT = fileURLToPath(new URL('../../dist/warehouse/open.js', import.meta.url));
+const SHIM = fileURLToPath(new URL('tear.c', import.meta.url));
+/** After so many kills a new database is begun, so that beginnings are tried as well. */
+const KILLS_A_DATABASE = 25;
+/** Three days of the largest make the log large enough to be folded. */
+const SIZES = [1, 300, 90_000] as const;
+
+/** Commits days of the numbers of rows given, from the day `first` on, and says each when it is committed. */
+const COMMIT = `
+  import { writeSync } from 'node:fs';
+  const [built, path, first, ...sizes] = process.argv.slice(1);
+  const { openWarehouse } = await import(built);
+  const warehouse = await openWarehouse(path, { command: 'torture', now: () => new Date(), maxWaitMs: 5000 });
+  for (const [index, size] of sizes.entries()) {
+    const day = Number(first) + index;
+    await warehouse.transaction((transaction) =>
+      transaction.execute(
+        "INSERT INTO page_views SELECT 'p', DATE '2000-01-01' + $day::INTEGER, md5((i * 31 + $day)::VARCHAR), i, $day::INTEGER, i FROM range($size::INTEGER) AS r(i)",
+        { day, size: Number(size) },
+      ),
+    );
+    writeSync(1, day + '\\n');
+  }
+  await warehouse.close();`;
+
+/** How many processes were killed, torn ones among them; how many ended before; and what was wrong after. */
+interface WriteKills {
+  readonly killed: number;
+  readonly torn: number;
+  readonly ended: number;
+  readonly violations: readonly string[];
+}
+
+interface Strike {
+  readonly at: number;
+  readonly isTorn: boolean;
+  readonly permille: number;
+}
+
+/** The shim, built; undefined where there is no C compiler or no LD_PRELOAD. */
+export async function buildShim(): Promise<string | undefined> {
+  if (process.platform !== 'linux') return undefined;
+  const shim = join(await mkdtemp(join(tmpdir(), 'readership-tear-')), 'tear.so');
+  try {
+    await promisify(execFile)('cc', ['-shared', '-fPIC', '-O1', '-o', shim, SHIM, '-ldl', '-lpthread']);
+    return shim;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Kills until there were `kills` of them, each decided by the seed. */
+export async function killAtWrites(shim: string, seed: number, kills: number): Promise<WriteKills> {
+  const choice = new Choice(seed);
+  const violations: string[] = [];
+  const done = { killed: 0, torn: 0, ended: 0 };
+  while (done.killed < kills) {
+    const directory = await mkdtemp(join(tmpdir(), 'readership-writes-'));
+    const stored = new Map<number, number>();
+    const until = Math.min(kills, done.killed + KILLS_A_DATABASE);
+    for (let day = 0; done.killed < until; day += 10) {
+      const sizes = Array.from({ length: choice.whole(1, 4) }, () => choice.pick(SIZES));
+      // An opening and a commit make a few changes, a fold makes dozens.
+      const at = choice.whole(1, choice.pick([12, 12, 80]));
+      const strike = { at, isTorn: choice.chance(0.5), permille: choice.whole(0, 999) };
+      const { wasKilled, committed } = await commitAndDie(
+        shim,
+        join(directory, 'warehouse.duckdb'),
+        day,
+        sizes,
+        strike,
+      );
+      done.killed += wasKilled ? 1 : 0;
+      done.torn += wasKilled && strike.isTorn ? 1 : 0;
+      done.ended += wasKilled ? 0 : 1;
+      for (const [index, size] of sizes.slice(0, committed).entries()) stored.set(day + index, size);
+      const inFlight = sizes[committed];
+      const next = inFlight === undefined ? undefined : ([day + committed, inFlight] as const);
+      const wrong = await wrongIn(join(directory, 'warehouse.duckdb'), stored, next);
+      violations.push(
+        ...wrong.map((what) => `seed ${seed}, kill ${done.killed} (${JSON.stringify(strike)}): ${what}`),
+      );
+    }
+    await rm(directory, { recursive: true });
+  }
+  await rm(dirname(shim), { recursive: true, force: true });
+  return { ...done, violations };
+}
+
+async function commitAndDie(
+  shim: string,
+  path: string,
+  first: number,
+  sizes: readonly number[],
+  strike: Strike,
+) {
+  const { at, isTorn, permille } = strike;
+  const child = spawn(
+    process.execPath,
+    ['--input-type=module', '--eval', COMMIT, BUILT, path, String(first), ...sizes.map(String)],
+    {
+      env: {
+        PATH: process.env['PATH'],
+        LD_PRELOAD: shim,
+        TEAR: [dirname(path), at, isTorn ? 'torn' : 'whole', permille].join('\t'),
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  if (signal !== 'SIGKILL' && code !== 0)
+    throw new Error(`the committing process ended with ${code ?? signal}`);
+  return { wasKilled: signal === 'SIGKILL', committed: output.split('\n').length - 1 };
+}
+
+const dayRow = z.object({ day: z.int(), rows: z.int(), views: z.int() });
+const DAYS = `
+  SELECT (day - DATE '2000-01-01')::INTEGER AS day, count(*) AS rows, sum(human)::BIGINT AS views
+  FROM page_views GROUP BY ALL ORDER BY ALL`;
+
+/** What is wrong with the database now. Adds to `stored` the day that was in flight, where it was committed. */
+async function wrongIn(
+  path: string,
+  stored: Map<number, number>,
+  inFlight: readonly [day: number, size: number] | undefined,
+): Promise<string[]> {
+  try {
+    const warehouse = await openWarehouse(path, {
+      command: 'torture',
+      now: () => new Date(),
+      maxWaitMs: 5_000,
+    });
+    const days = await warehouse.query(DAYS, dayRow);
+    await warehouse.close();
+    if (inFlight !== undefined && days.some(({ day }) => day === inFlight[0])) stored.set(...inFlight);
+    const found = new Map(days.map((day) => [day.day, day]));
+    return [
+      ...[...stored].flatMap(([day, size]) => {
+        const { rows = 0, views = 0 } = found.get(day) ?? {};
+        const isWhole = rows === size && views === (size * (size - 1)) / 2;
+        return isWhole ? [] : [`day ${day} has ${rows} of ${size} rows`];
+      }),
+      ...days.filter(({ day }) => !stored.has(day)).map(({ day }) => `day ${day} was never committed`),
+    ];
+  } catch (error) {
+    return [`it does not open: ${messageOf(error)}`];
+  }
+}

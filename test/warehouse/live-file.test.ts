@@ -1,0 +1,323 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { execFile } from 'node:child_process';
+import { copyFile, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { tempDir } from '../temp-dir.js';
+import { holdElsewhere } from './other-process.js';
+
+const PAGE = 4096;
+
+type Files = Readonly<Record<string, Buffer>>;
+
+/** The database, its log and what lies beside, by the end of their names. */
+async function filesOf(path: string): Promise<Files> {
+  const directory = join(path, '..');
+  const names = (await readdir(directory)).filter((name) => name.startsWith('warehouse.duckdb'));
+  const entries = await Promise.all(
+    names.map(
+      async (name) => [name.slice('warehouse.duckdb'.length), await readFile(join(directory, name))] as const,
+    ),
+  );
+  return Object.fromEntries(entries);
+}
+
+async function put(files: Files): Promise<string> {
+  const path = join(await tempDir(), 'warehouse.duckdb');
+  for (const [suffix, content] of Object.entries(files)) await writeFile(path + suffix, content);
+  return path;
+}
+
+const addDay = (warehouse: Warehouse, day: number, rows: number) =>
+  warehouse.transaction((transaction) =>
+    transaction.execute(
+      `INSERT INTO page_views SELECT 'prj_1', DATE '2026-01-01' + $day::INTEGER, md5((i * 7 + $day)::VARCHAR), i, 0, i FROM range($rows::INTEGER) AS r(i)`,
+      { day, rows },
+    ),
+  );
+
+const daysIn = async (warehouse: Warehouse): Promise<number> =>
+  (
+    await warehouse.query('SELECT count(DISTINCT day) AS days FROM page_views', z.object({ days: z.int() }))
+  )[0]?.days ?? 0;
+
+/** How many days a database of these files has; it must open, take a further day, and have that when opened again. */
+async function daysThen(files: Files): Promise<number> {
+  const path = await put(files);
+  const warehouse = await liveWarehouse(path);
+  const days = await daysIn(warehouse);
+  await addDay(warehouse, 999, 1);
+  await closeNow(warehouse);
+  const again = await liveWarehouse(path);
+  expect(await daysIn(again)).toBe(days + 1);
+  await closeNow(again);
+  const left = (await readdir(join(path, '..'))).filter((name) => !name.endsWith('.wal'));
+  expect(left).toEqual(['warehouse.duckdb']);
+  return days;
+}
+
+/** The pages at which two states of a file differ. */
+function changedPages(before: Buffer, after: Buffer): number[] {
+  const pages: number[] = [];
+  for (let at = 0; at < Math.max(before.length, after.length); at += PAGE)
+    if (!before.subarray(at, at + PAGE).equals(after.subarray(at, at + PAGE))) pages.push(at);
+  return pages;
+}
+
+const ROWS = 45_000;
+
+describe('the live file', () => {
+  it('is not changed by a byte from opening to closing; only the log is', async () => {
+    const warehouse = await liveWarehouse();
+    const { path } = warehouse;
+    await addDay(warehouse, 0, ROWS);
+    await closeNow(warehouse);
+    const before = await filesOf(path);
+    const { ino } = await stat(path);
+    for (let day = 1; day < 4; day++) {
+      const again = await liveWarehouse(path);
+      await addDay(again, day, ROWS);
+      await closeNow(again);
+    }
+    const after = await filesOf(path);
+    expect(changedPages(before[''] ?? Buffer.of(), after[''] ?? Buffer.of())).toEqual([]);
+    expect((await stat(path)).ino).toBe(ino);
+    const log = before['.wal'] ?? Buffer.of();
+    expect(log.length).toBeGreaterThan(1_000_000);
+    expect(after['.wal']?.subarray(0, log.length).equals(log)).toBe(true);
+    expect(Object.keys(after)).toEqual(['', '.wal']);
+  });
+
+  it('without anything to commit, changes nothing and leaves no log', async () => {
+    const warehouse = await liveWarehouse();
+    await closeNow(warehouse);
+    const before = await filesOf(warehouse.path);
+    await closeNow(await liveWarehouse(warehouse.path));
+    expect(await filesOf(warehouse.path)).toEqual(before);
+    expect(Object.keys(before)).toEqual(['']);
+  });
+
+  it('torn in the pages that a very large transaction writes ahead of its commit, has all that was committed before', async () => {
+    const warehouse = await liveWarehouse();
+    const { path } = warehouse;
+    await addDay(warehouse, 0, 10);
+    const before = await filesOf(path);
+    // More row groups than DuckDB keeps in memory until a commit.
+    await warehouse
+      .transaction(async (transaction) => {
+        await transaction.execute(
+          "INSERT INTO page_views SELECT 'prj_1', DATE '2026-02-01', hash(i)::VARCHAR, i, 0, i FROM range(1500000) AS r(i)",
+        );
+        throw new Error('killed before the commit');
+      })
+      .catch(() => undefined);
+    await closeNow(warehouse);
+    const written = (await filesOf(path))[''] ?? Buffer.of();
+    const old = before[''] ?? Buffer.of();
+    const pages = changedPages(old, written);
+    expect(pages.length).toBeGreaterThan(100);
+    expect(pages[0]).toBeGreaterThanOrEqual(old.length);
+    for (const part of [0.01, 0.5, 0.99, 1]) {
+      const end = pages[Math.ceil(part * (pages.length - 1))] ?? 0;
+      expect(await daysThen({ ...before, '': written.subarray(0, end) }), `cut at ${end}`).toBe(1);
+    }
+  });
+
+  it.each([0, 1, 100, 4_096, 5_000, 8_192, 12_287, 12_288])(
+    'of which only the first %i bytes of a beginning were written is made as a new one',
+    async (bytes) => {
+      const path = join(await tempDir(), 'warehouse.duckdb');
+      const instance = await DuckDBInstance.create(path);
+      instance.closeSync();
+      const beginning = await readFile(path);
+      expect(await daysThen({ '': beginning.subarray(0, bytes) })).toBe(0);
+      expect(
+        await daysThen({ '': Buffer.concat([beginning.subarray(0, bytes), Buffer.alloc(12_288 - bytes)]) }),
+      ).toBe(0);
+    },
+  );
+
+  it('that is a small file of somebody else is left alone', async () => {
+    const path = await put({ '': Buffer.from('a file of somebody else') });
+    await expect(liveWarehouse(path)).rejects.toThrow('It is damaged');
+    expect((await readFile(path)).toString()).toBe('a file of somebody else');
+  });
+});
+
+describe('a log that has grown large', () => {
+  /** Before the fold, in the middle of each of its steps, and after it. */
+  const states: { name: string; files: Files }[] = [];
+  let folded: Files;
+  const DAYS = 6;
+
+  beforeAll(async () => {
+    const empty = await liveWarehouse();
+    await closeNow(empty);
+    const { path } = empty;
+    // By DuckDB itself, since the log would be folded at the next transaction.
+    const instance = await DuckDBInstance.create(path, { checkpoint_threshold: '1TB' });
+    const connection = await instance.connect();
+    await connection.run('PRAGMA disable_checkpoint_on_shutdown');
+    for (let day = 0; day < DAYS; day++)
+      await connection.run(
+        `INSERT INTO page_views SELECT 'prj_1', DATE '2026-01-01' + ${day}, md5((i * 7 + ${day})::VARCHAR), i, 0, i FROM range(${ROWS}) AS r(i)`,
+      );
+    connection.closeSync();
+    instance.closeSync();
+    const old = await filesOf(path);
+    expect(old['.wal']?.length).toBeGreaterThan(16 * 1024 ** 2);
+
+    const after = await put(old);
+    await closeNow(await liveWarehouse(after));
+    folded = await filesOf(after);
+    expect(Object.keys(folded)).toEqual(['']);
+    const next = folded[''] ?? Buffer.of();
+    const old0 = old[''] ?? Buffer.of();
+    const log = old['.wal'] ?? Buffer.of();
+    states.push(
+      { name: 'before', files: old },
+      { name: 'the copy has its name', files: { ...old, '.new': Buffer.of() } },
+      { name: 'the copy has a torn header', files: { ...old, '.new': next.subarray(0, 5_000) } },
+      { name: 'the copy has its data and no header', files: { ...old, '.new': withoutHeader(next) } },
+      { name: 'the copy has its header and no data', files: { ...old, '.new': next.subarray(0, 3 * PAGE) } },
+      { name: 'the copy has a log of its own', files: { ...old, '.new': next, '.new.wal': log } },
+      { name: 'the copy is whole', files: { ...old, '.new': next } },
+      { name: 'the copy is ready', files: { ...old, '.ready': next } },
+      { name: 'the old log is gone', files: { '': old0, '.ready': next } },
+      { name: 'the copy is in place', files: folded },
+    );
+  });
+
+  const withoutHeader = (file: Buffer): Buffer =>
+    Buffer.concat([Buffer.alloc(3 * PAGE), file.subarray(3 * PAGE)]);
+
+  it('is folded into a new file when it is closed, which is smaller than the log and has all of it', async () => {
+    const [before] = states;
+    expect(folded['']?.length).toBeLessThan(before?.files['.wal']?.length ?? 0);
+    expect(await daysThen(folded)).toBe(DAYS);
+  });
+
+  it('leaves a database with all that was committed, whenever the fold is killed', async () => {
+    for (const { name, files } of states)
+      expect({ name, days: await daysThen(files) }).toEqual({ name, days: DAYS });
+    expect(states).toHaveLength(10);
+  });
+
+  it('leaves one whatever prefix of the pages of the new file was written', async () => {
+    const [before] = states;
+    const next = folded[''] ?? Buffer.of();
+    const pages = Array.from({ length: Math.ceil(next.length / PAGE) }, (_, index) => index * PAGE);
+    const chosen = pages.filter((_, index) => index < 4 || index % Math.ceil(pages.length / 12) === 0);
+    for (const end of chosen)
+      expect(await daysThen({ ...before?.files, '.new': next.subarray(0, end) }), `cut at ${end}`).toBe(DAYS);
+    expect(chosen.length).toBeGreaterThan(10);
+  });
+
+  it('is finished by one of several processes that open it at once', async () => {
+    const ready = states.find(({ name }) => name === 'the copy is ready');
+    const path = await put(ready?.files ?? {});
+    const first = await holdElsewhere(path, 'readership run');
+    const opening = liveWarehouse(path);
+    await first.letGo();
+    expect(await daysIn(await opening)).toBe(DAYS);
+  });
+
+  it('may be folded while it is being written, and no other process gets in between', async () => {
+    const warehouse = await liveWarehouse();
+    let inode = (await stat(warehouse.path)).ino;
+    let folds = 0;
+    for (let day = 0; day < 2 * DAYS; day++) {
+      await addDay(warehouse, day, ROWS);
+      const now = (await stat(warehouse.path)).ino;
+      if (now === inode) continue;
+      inode = now;
+      folds += 1;
+      await expect(openElsewhere(warehouse.path)).rejects.toThrow('Could not set lock on file');
+    }
+    expect(folds).toBeGreaterThan(0);
+    expect(await daysIn(warehouse)).toBe(2 * DAYS);
+    await closeNow(warehouse);
+    expect(await daysIn(await liveWarehouse(warehouse.path))).toBe(2 * DAYS);
+  });
+
+  it('keeps its settings of threads over a fold', async () => {
+    const warehouse = await liveWarehouse();
+    const threads = async () => {
+      const row = z.object({ threads: z.int() });
+      return (await warehouse.query("SELECT current_setting('threads')::INTEGER AS threads", row))[0]
+        ?.threads;
+    };
+    const { ino } = await stat(warehouse.path);
+    await warehouse.withOneThread(async () => {
+      for (let day = 0; day < DAYS; day++) await addDay(warehouse, day, ROWS);
+      expect((await stat(warehouse.path)).ino).not.toBe(ino);
+      expect(await threads()).toBe(1);
+    });
+  });
+});
+
+/** Opens a database in a process of its own; rejects with what DuckDB says. */
+const openElsewhere = (path: string) =>
+  promisify(execFile)(process.execPath, [
+    ...['--input-type=module', '--eval'],
+    "import { DuckDBInstance } from '@duckdb/node-api'; await DuckDBInstance.create(process.argv[1]);",
+    path,
+  ]);
+
+describe('a log that was torn', () => {
+  it('wherever it was cut, is gone on with behind what it still holds', async () => {
+    const warehouse = await liveWarehouse();
+    const { path } = warehouse;
+    for (let day = 0; day < 3; day++) await addDay(warehouse, day, 20);
+    await closeNow(warehouse);
+    const files = await filesOf(path);
+    const log = files['.wal'] ?? Buffer.of();
+    const ends = [
+      0,
+      1,
+      5,
+      20,
+      60,
+      100,
+      ...Array.from({ length: 12 }, (_, index) => Math.floor((log.length * index) / 12)),
+    ];
+    let before = 0;
+    for (const end of [...ends, log.length].sort((one, other) => one - other)) {
+      const days = await daysThen({ ...files, '.wal': log.subarray(0, end) });
+      expect(days, `cut at ${end}`).toBeGreaterThanOrEqual(before);
+      before = days;
+    }
+    expect(before).toBe(3);
+  });
+});
+
+describe('a database of 0.1.0', () => {
+  it.each(['closed', 'with a log that a killed process left'])(
+    '%s is opened with everything in it',
+    async (left) => {
+      const source = await liveWarehouse();
+      await addDay(source, 0, 10);
+      await closeNow(source);
+      // 0.1.0 opened it with DuckDB's own checkpoints, and wrote the views each time.
+      const instance = await DuckDBInstance.create(source.path, { storage_compatibility_version: 'v1.4.0' });
+      const connection = await instance.connect();
+      await connection.run('COMMENT ON TABLE schema_version IS NULL');
+      await connection.run('CHECKPOINT');
+      await connection.run("INSERT INTO page_views VALUES ('prj_1', '2026-01-02', '/a', 1, 0, 1)");
+      const path = join(await tempDir(), 'warehouse.duckdb');
+      if (left !== 'closed') {
+        await copyFile(source.path, path);
+        await copyFile(`${source.path}.wal`, `${path}.wal`);
+      }
+      connection.closeSync();
+      instance.closeSync();
+      if (left === 'closed') await rename(source.path, path);
+      await rm(`${source.path}.wal`, { force: true });
+      expect(await daysIn(await liveWarehouse(path))).toBe(2);
+    },
+  );
+});
