@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Day } from '../day.js';
+import type { ResponseHeaders } from './clock.js';
 import { ContractError } from './errors/contract-error.js';
 import type { Operation } from './errors/api-error.js';
 import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
@@ -41,6 +42,8 @@ export interface ClientOptions {
   readonly pace?: Pace;
   /** Told of every request before it is sent, repeated ones included. */
   readonly onRequest?: (operation: Operation) => void;
+  /** Told of the headers of every response. */
+  readonly onHeaders?: (headers: ResponseHeaders) => void;
 }
 
 /**
@@ -56,7 +59,7 @@ export class Client {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#transport = new Transport(options.limits);
+    this.#transport = new Transport(options.limits, options.onHeaders);
     this.#redact = redactor([options.apiKey]);
     this.#redactData = redactor(unmistakable([options.apiKey]));
     this.#pace = pauseWhenRefused(options.now, (options.retries ?? DEFAULT_RETRIES).maxDelayMs);

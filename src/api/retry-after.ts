@@ -25,8 +25,8 @@ const FORMS = [
   `${WEEKDAY} ${MONTH} (?<day> [1-9]|[12]\\d|3[01]) ${TIME} ${YEAR}`,
 ].map((form) => new RegExp(`^${form}$`));
 
-/** NaN for anything that is no HTTP date. */
-function httpDate(text: string): number {
+/** NaN for anything that is not an HTTP date. */
+export function httpDate(text: string): number {
   const form = FORMS.find((candidate) => candidate.test(text));
   return form === undefined ? NaN : Date.parse(text.replace(form, '$<day> $<month> $<year> $<time> GMT'));
 }

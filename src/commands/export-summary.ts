@@ -4,7 +4,8 @@ import type { ExportPlan } from '../history/plan.js';
 import type { DayResult } from '../history/load.js';
 import { requestsFor } from '../history/plan.js';
 import type { Check } from '../history/verification.js';
-import { longDay, nextMinute, plainDayRange } from '../format/days.js';
+import type { Day } from '../day.js';
+import { dayList, longDay, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { ProjectExport } from '../schedule/steps/export.js';
 import { duration } from '../format/elapsed.js';
@@ -14,9 +15,10 @@ import type { ExportCost } from './export-progress.js';
 export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCost): string[] {
   const name = project.name ?? project.id;
   if (outcome === undefined) return [`${name}: the platform has no views yet, so there is nothing to load.`];
-  const { plan, results, check } = outcome;
+  const { plan, results, check, removed } = outcome;
+  const lines = removedLines(removed);
   if (plan.range.first > plan.range.last)
-    return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`];
+    return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`, ...lines];
   const loaded = results.filter((result) => result.outcome !== 'failed');
   const rows = loaded.reduce((sum, result) => sum + result.rows, 0);
   const added = loaded.filter((result) => result.outcome === 'added').length;
@@ -25,7 +27,13 @@ export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCos
       ? `${name}: no day loaded of ${plainDayRange(plan.range)}`
       : `${name}: ${counted(added, 'new day')} of ${plainDayRange(plan.range)}, ${counted(rows, 'row')}, ` +
         `${counted(cost.requests, 'request')}, ${duration(cost.elapsedMs)}`;
-  return [first, ...detailLines(plan, loaded, results), ...checkLines(check), ...leftLines(outcome)];
+  return [
+    first,
+    ...detailLines(plan, loaded, results),
+    ...checkLines(check),
+    ...lines,
+    ...leftLines(outcome),
+  ];
 }
 
 type LoadedDay = Exclude<DayResult, { outcome: 'failed' }>;
@@ -54,6 +62,13 @@ function detailLines(
   ];
   return facts.filter((fact) => fact !== false).map((fact) => `  ${fact}`);
 }
+
+const removedLines = (removed: readonly Day[]): string[] =>
+  removed.length === 0
+    ? []
+    : [
+        `  ${dayList(removed)} removed: stored before they ended, by a clock that was ahead; loaded once they have ended`,
+      ];
 
 const forgottenLine = (days: number): string =>
   `${counted(days, 'day')} the platform no longer has; what is stored of them stays`;

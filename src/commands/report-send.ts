@@ -4,7 +4,7 @@ import { type MailAddress, parseMailAddress } from '../mail-address.js';
 import type { Delivery } from '../mail/delivery.js';
 import { DeliveryError } from '../mail/delivery-error.js';
 import { readDeliveries, settleInterruptedDeliveries } from '../mail/ledger.js';
-import type { StepContext, StepResult } from '../schedule/context.js';
+import { byBothClocks, type StepContext, type StepResult } from '../schedule/context.js';
 import { StepRunner } from '../schedule/step-runner.js';
 import { mailReport, recipientsOf, renderFor } from '../schedule/mailing.js';
 import { publishStep } from '../schedule/steps/publish.js';
@@ -69,12 +69,13 @@ interface ShownDelivery {
 }
 
 async function send(
-  context: StepContext,
+  given: StepContext,
   name: string,
   recipients: readonly MailAddress[],
   { period, force }: SendOptions,
   output: Output,
 ): Promise<StepResult<ShownDelivery[]>> {
+  const context = await byBothClocks(given);
   const { projects, warehouse, now } = context;
   const interrupted = await settleInterruptedDeliveries(warehouse, now());
   const detail: ShownDelivery[] = [];

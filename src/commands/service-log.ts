@@ -7,6 +7,9 @@ export const logging = (log: Log): Listener => ({
   onWait: (until, why) => {
     log.info({ until, why }, 'requests wait');
   },
+  onSkew: (words) => {
+    log.warn(words);
+  },
   onRetry: (error, retriesLeft) => {
     log.warn({ retriesLeft, error: error.message }, 'a request is tried again');
   },

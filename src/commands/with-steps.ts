@@ -58,6 +58,8 @@ export interface Listener extends Pick<ClientOptions, 'onRequest' | 'onRetry'> {
   readonly observer: Observer;
   /** Told when requests wait for their turn, until when, and why. */
   readonly onWait: (until: Date, why: string) => void;
+  /** Told when the clocks of this machine and of the platform are far apart. */
+  readonly onSkew: (words: string) => void;
 }
 
 /** Who holds the live database, and how long that waits for whoever held it before. */
@@ -104,12 +106,24 @@ async function withConnection<Result>(
   const { settings, projects, shard, directory: workspaceDir } = workspace;
   const { historyFile, reportsDir, lakeDir } = workspace;
   const budgets = await openBudgets(warehouse, settings, now, onWait);
-  const { clientOf, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
+  const { clientOf, clock, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
   try {
     const transport = () => transportOf(workspace);
     const places = { workspaceDir, historyFile, reportsDir, lakeDir };
     return await work({
-      ...{ settings, projects, shard, warehouse, clientOf, transport, ...places, now, signal, observer },
+      ...{
+        settings,
+        projects,
+        shard,
+        warehouse,
+        clientOf,
+        clock,
+        transport,
+        ...places,
+        now,
+        signal,
+        observer,
+      },
       returnUnused: budgets.close,
     });
   } finally {
@@ -121,6 +135,9 @@ async function withConnection<Result>(
 const showing = (progress: ExportProgress, output: Output): Listener => ({
   onWait: (until, why) => {
     output.note(`${why} Waiting until ${nextMinute(until)}.`);
+  },
+  onSkew: (words) => {
+    output.note(words);
   },
   onRequest: ({ name }) => {
     if (name === VIEWS_OPERATION) progress.countRequest();

@@ -68,7 +68,7 @@ async function findDifferingPages(
   const differing: Day[] = [];
   for (const { day } of settled) {
     if (known.has(day)) continue;
-    const walked = await walkDay(client, day, { isSettled: true, signal, priority: 'backfill' });
+    const walked = await walkDay(client, day, { isSettled: () => true, signal, priority: 'backfill' });
     const stored = await readStoredDay(warehouse, { project, day });
     if (walked === 'unchanged' || stored === undefined) continue;
     if (equalCounts(walked.totals, stored.totals) && countChangedPages(stored.rows, walked.rows) === 0)

@@ -1,5 +1,5 @@
-import { type DayRange, dayOf } from '../day.js';
-import { readDayLedger } from './ledger.js';
+import { type Day, type DayRange, dayOf } from '../day.js';
+import { readDayLedger, removeDaysFrom } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { expectedPages, type ExportPlan, planExport, requestsFor } from './plan.js';
 import { checkRecentDays, type Check, readLastVerification } from './verification.js';
@@ -8,10 +8,14 @@ import { checkRecentDays, type Check, readLastVerification } from './verificatio
 export interface ExportOutcome extends LoadOutcome {
   readonly plan: ExportPlan;
   readonly check?: Check | undefined;
+  /** Days removed again: an earlier export with a clock that was ahead had stored them before they ended. */
+  readonly removed: readonly Day[];
 }
 
 export interface ExportTask extends LoadTask {
   readonly range: DayRange;
+  /** The later of this machine's clock and the platform's; undefined while only one is known. */
+  readonly latestTime?: (() => Date | undefined) | undefined;
   readonly onPlan?: ((plan: ExportPlan) => void) | undefined;
 }
 
@@ -22,18 +26,20 @@ export interface ExportTask extends LoadTask {
  */
 export async function* exportInStages(task: ExportTask): AsyncGenerator<undefined, ExportOutcome> {
   const { warehouse, project, now } = task;
+  const latest = task.latestTime?.();
+  const removed = latest === undefined ? [] : await removeDaysFrom(warehouse, project, dayOf(latest));
   const plan = planExport(await readDayLedger(warehouse, project), task.range, now());
   task.onPlan?.(plan);
   const urgent = await loadDays(
     task,
     plan.days.filter(({ priority }) => priority === 'urgent'),
   );
-  if (urgent.stopped !== undefined) return { plan, ...urgent };
+  if (urgent.stopped !== undefined) return { plan, ...urgent, removed };
   yield;
   const last = await readLastVerification(warehouse, project);
   const check = last !== undefined && dayOf(last) === dayOf(now()) ? undefined : await checkRecentDays(task);
   const results = [...urgent.results, ...(check?.repaired.results ?? [])];
-  if (check?.repaired.stopped !== undefined) return { plan, ...check.repaired, results, check };
+  if (check?.repaired.stopped !== undefined) return { plan, ...check.repaired, results, check, removed };
   yield;
   const length = requestsFor(expectedPages(await readDayLedger(warehouse, project)));
   const rest = plan.days.filter(({ priority }) => priority === 'backfill');
@@ -42,5 +48,5 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     task,
     rest.map((planned) => (planned.due === 'missing' ? { ...planned, requests: length } : planned)),
   );
-  return { plan, ...backfill, results: [...results, ...backfill.results], check };
+  return { plan, ...backfill, results: [...results, ...backfill.results], check, removed };
 }

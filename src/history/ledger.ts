@@ -109,6 +109,17 @@ export function storeDay(
   });
 }
 
+/** Removes whatever is stored of `first` and the days after it. The days for which there was something, oldest first. */
+export async function removeDaysFrom(warehouse: Warehouse, project: string, first: Day): Promise<Day[]> {
+  const days = [...(await readDayLedger(warehouse, project)).keys()].filter((day) => day >= first);
+  for (const day of days)
+    await warehouse.transaction(async (transaction) => {
+      await transaction.execute(DELETE_PAGES, { project, day });
+      await transaction.execute(DELETE_LOAD, { project, day });
+    });
+  return days;
+}
+
 /** Records that a day was read again and is as it was stored. */
 export function confirmDay(warehouse: Warehouse, at: DayAt, state: 'provisional' | 'final'): Promise<void> {
   return warehouse.transaction((transaction) => transaction.execute(RECORD_UNCHANGED, { ...at, state }));

@@ -5,7 +5,7 @@ import { ContractError } from '../api/errors/contract-error.js';
 import { EndlessWalkError } from '../api/errors/endless-walk-error.js';
 import { PausedError } from '../api/errors/paused-error.js';
 import { TryLaterError } from '../api/errors/try-later-error.js';
-import type { Day } from '../day.js';
+import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { Admission, type Admitted } from './admission.js';
@@ -72,6 +72,7 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
     try {
       if (paused !== undefined) return;
       const result = await attemptDay(task, planned, admitted, signal);
+      if (result === undefined) return;
       failuresInARow = result.outcome === 'failed' ? failuresInARow + 1 : 0;
       if (result.outcome === 'failed' && failuresInARow >= MAX_FAILURES_IN_A_ROW) stop.abort(result.error);
       if (result.outcome !== 'failed') newestRead = requestsFor(result.rows);
@@ -100,13 +101,13 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
 const expectedRequests = ({ due, requests }: PlannedDay, ofNeighbour: number | undefined): number =>
   due === 'missing' ? (ofNeighbour ?? requests) : requests;
 
-/** Loads a day, or records why it could not be loaded. Throws what every other day would meet as well. */
+/** Loads a day that has ended, or records why it could not be loaded. Throws what every other day would meet as well. */
 async function attemptDay(
   task: LoadTask,
   planned: PlannedDay,
   admitted: Admitted,
   signal: AbortSignal,
-): Promise<DayResult> {
+): Promise<DayResult | undefined> {
   const views: Client['views'] = (query, options) => {
     admitted.left = Math.max(0, admitted.left - 1);
     return task.client.views(query, options);
@@ -127,20 +128,24 @@ async function loadDay(
   client: Pick<Client, 'views'>,
   planned: PlannedDay,
   signal: AbortSignal,
-): Promise<DayResult> {
+): Promise<DayResult | undefined> {
   const { warehouse, project, now } = task;
   const { day, due, priority } = planned;
-  const settled = isSettled(day, now(), task.settleDays);
+  const hasEnded = () => day <= lastEndedDay(now());
+  if (!hasEnded()) return undefined;
+  const settled = () => isSettled(day, now(), task.settleDays);
   const stored = due === 'provisional' ? await readStoredDay(warehouse, { project, day }) : undefined;
   const walked = await walkDay(client, day, { isSettled: settled, stored, priority, signal });
   signal.throwIfAborted();
+  // The answer may have told that the platform's clock is behind.
+  if (!hasEnded()) return undefined;
   const at = { project, day, now: now() };
   if (walked === 'unchanged') {
-    const state = settled ? 'final' : 'provisional';
+    const state = settled() ? 'final' : 'provisional';
     await confirmDay(warehouse, at, state);
     return { day, outcome: 'unchanged', state, rows: stored?.rows.length ?? 0 };
   }
-  const state = stateOf(walked, settled);
+  const state = stateOf(walked, settled());
   const outcome = await storeDay(warehouse, at, walked, state);
   return { day, outcome, state, rows: walked.rows.length };
 }

@@ -41,8 +41,9 @@ export const settledTotals = (ledger: DayLedger): StoredTotals[] =>
 export async function checkRecentDays(task: LoadTask): Promise<Check> {
   const { warehouse, project, now } = task;
   const ledger = await readDayLedger(warehouse, project);
-  const since = addDays(lastEndedDay(now()), -RECENT_DAYS);
-  const recent = settledTotals(ledger).filter(({ day }) => day >= since);
+  const last = lastEndedDay(now());
+  const since = addDays(last, -RECENT_DAYS);
+  const recent = settledTotals(ledger).filter(({ day }) => day >= since && day <= last);
   const differing: DifferingDay[] = [];
   const forgotten: DifferingDay[] = [];
   const check = { days: recent.length, differing, forgotten };

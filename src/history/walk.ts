@@ -30,7 +30,7 @@ export interface WalkedDay extends DayViews {
 
 export interface WalkOptions extends ReadOptions {
   /** Whether late events have arrived, so that the day no longer changes. */
-  readonly isSettled: boolean;
+  readonly isSettled: () => boolean;
   /** What an earlier walk stored, when that added up. */
   readonly stored?: DayViews | undefined;
 }
@@ -61,7 +61,7 @@ export async function walkDay(
     if (walk === 'unchanged') return walk;
     if (walk === 'paused') break;
     if (addsUp(walk)) return walked(walk, 'consistent');
-    if (options.isSettled && walks.some((earlier) => isSameReading(earlier, walk)))
+    if (options.isSettled() && walks.some((earlier) => isSameReading(earlier, walk)))
       return walked(walk, 'unattributed');
     walks.push(walk);
   }

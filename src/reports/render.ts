@@ -1,4 +1,5 @@
 import { ISO_CALENDAR, lastEnded, parsePeriod, type Calendar, type Period } from './period.js';
+import type { DayRange } from '../day.js';
 import type { Reader } from '../warehouse/query.js';
 import { answer, type Answers } from './answers.js';
 import { findReport, type ReportDefinition } from './catalog.js';
@@ -38,6 +39,7 @@ export interface RenderedReport {
   readonly name: string;
   /** Such as `2026-W46`. */
   readonly period: string;
+  readonly days: DayRange;
   readonly subject: string;
   /** A whole page that needs nothing else. */
   readonly html: string;
@@ -84,7 +86,7 @@ export async function renderReport(request: RenderRequest): Promise<RenderedRepo
     hasMail && text !== null
       ? await composeMail(report, answers, templates, palette, { ...shown, text })
       : null;
-  return { name, period: period.name, subject, html, text, mail, model };
+  return { name, period: period.name, days: period, subject, html, text, mail, model };
 }
 
 /** The typed model that the report names, or the rows as they are, by the name of their query. */

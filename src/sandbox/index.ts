@@ -108,7 +108,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   // The process's own Request and Response stay as they are: the sandbox is a guest in it.
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
   const server = await listen(
-    (incoming, outgoing) => void listener(incoming, outgoing),
+    (incoming, outgoing) => {
+      outgoing.setHeader('date', now().toUTCString());
+      void listener(incoming, outgoing);
+    },
     options.host ?? SANDBOX.host,
     options.port ?? 0,
   );

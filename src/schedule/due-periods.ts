@@ -32,21 +32,25 @@ export async function duePeriods(
   const current = lastEnded(kind, now(), settings.reports);
   const waiting = deliveries.filter(({ state }) => state === 'waiting');
   const names = new Set([current.name, ...waiting.map(({ period }) => period)]);
+  const periods = [...names].map((name) => parsePeriod(kind, name, settings.reports));
   return Promise.all(
-    [...names].map(async (name) => {
-      const period = parsePeriod(kind, name, settings.reports);
-      const ofPeriod = deliveries.filter((delivery) => delivery.period === name);
-      const isOpen = (recipient: string) =>
-        name === current.name || ofPeriod.some((delivery) => delivery.recipient === recipient);
-      const state = {
-        days: daysIn(period).length,
-        daysLoaded: await daysLoaded(context, project, period),
-        until: patienceEnd(period, settings),
-        recipients: recipients.filter(isOpen),
-        deliveries: ofPeriod,
-      };
-      return { period: name, due: whatIsDue(state, now()) };
-    }),
+    // One that was begun by a clock that was ahead waits for its end.
+    periods
+      .filter(({ last }) => last <= current.last)
+      .map(async (period) => {
+        const { name } = period;
+        const ofPeriod = deliveries.filter((delivery) => delivery.period === name);
+        const isOpen = (recipient: string) =>
+          name === current.name || ofPeriod.some((delivery) => delivery.recipient === recipient);
+        const state = {
+          days: daysIn(period).length,
+          daysLoaded: await daysLoaded(context, project, period),
+          until: patienceEnd(period, settings),
+          recipients: recipients.filter(isOpen),
+          deliveries: ofPeriod,
+        };
+        return { period: name, due: whatIsDue(state, now()) };
+      }),
   );
 }
 

@@ -7,6 +7,7 @@ import { DeliveryError } from '../../src/mail/delivery-error.js';
 import { claim } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { reportStep } from '../../src/schedule/steps/report.js';
+import { silentClock } from '../schedule/step-context.js';
 import { letter } from './letters.js';
 import { type MailServer, startMailServer } from './mail-server.js';
 import { loadDays } from './site.js';
@@ -43,6 +44,7 @@ const report = (time: string) =>
     },
     transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
     now: () => new Date(time),
+    clock: silentClock(() => new Date(time)),
     signal: new AbortController().signal,
     observer: {},
   });

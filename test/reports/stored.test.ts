@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { inFormat } from '../../src/reports/formats.js';
 import { writeIndex } from '../../src/reports/index-page.js';
+import { day } from '../../src/day.js';
 import { ISO_CALENDAR } from '../../src/reports/period.js';
 import type { RenderedReport } from '../../src/reports/render.js';
 import { writePage } from '../../src/reports/write.js';
+
+const WEEK = { first: day('2026-11-09'), last: day('2026-11-15') };
 
 let directory: string;
 beforeEach(async () => {
@@ -15,7 +18,7 @@ beforeEach(async () => {
 afterEach(() => rm(directory, { recursive: true }));
 
 const rendered = (name: string, period: string, subject: string): RenderedReport => ({
-  ...{ name, period, subject, text: null, mail: null, model: { human: 3 } },
+  ...{ name, period, days: WEEK, subject, text: null, mail: null, model: { human: 3 } },
   html: `<title>${subject.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</title>`,
 });
 

@@ -130,6 +130,8 @@ it('a year with random downtime: each day final once, each week emailed once, no
   for (let index = 0; index < lines.length; index += 2) {
     expect(lines[index]?.outcome).toBeUndefined();
     expect(lines[index + 1]?.step).toBe(lines[index]?.step);
-    expect(lines[index + 1]?.outcome).toMatch(/done|interrupted/);
+    // A clock that is ahead over midnight keeps yesterday waiting.
+    const ends = lines[index]?.step === 'export' ? /done|interrupted|later/ : /done|interrupted/;
+    expect(lines[index + 1]?.outcome).toMatch(ends);
   }
 }, 480_000);

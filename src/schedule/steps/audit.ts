@@ -1,7 +1,7 @@
 import type { ProjectSettings } from '../../config/schema.js';
 import { type DayResult, faultsOfLoad } from '../../history/load.js';
 import { type Audit, auditHistory, type AuditOptions } from '../../history/audit.js';
-import type { StepContext, StepResult } from '../context.js';
+import { byBothClocks, type StepContext, type StepResult } from '../context.js';
 import { withFaults } from '../with-faults.js';
 
 /** What the audit of a project found. */
@@ -15,9 +15,10 @@ export interface ProjectAudit {
  * as much a fault as a repair that was stopped.
  */
 export async function auditStep(
-  context: StepContext,
+  given: StepContext,
   options: AuditOptions,
 ): Promise<StepResult<ProjectAudit[]>> {
+  const context = await byBothClocks(given);
   const detail: ProjectAudit[] = [];
   const faults: unknown[] = [];
   for (const project of context.projects) {

@@ -6,7 +6,7 @@ import { settleInterruptedDeliveries } from '../../mail/ledger.js';
 import { NothingLoadedError } from '../../reports/nothing-loaded-error.js';
 import { writeIndex } from '../../reports/index-page.js';
 import { writePage } from '../../reports/write.js';
-import type { StepContext, StepResult } from '../context.js';
+import { byBothClocks, type StepContext, type StepResult } from '../context.js';
 import { duePeriods } from '../due-periods.js';
 import { mailReport, renderFor } from '../mailing.js';
 import { withFaults } from '../with-faults.js';
@@ -34,7 +34,8 @@ export interface Reported {
 }
 
 /** Renders the weekly page of every project for the last week that has ended, and mails every report that is due. */
-export async function reportStep(context: StepContext): Promise<StepResult<Reported>> {
+export async function reportStep(given: StepContext): Promise<StepResult<Reported>> {
+  const context = await byBothClocks(given);
   const { settings, projects, warehouse, workspaceDir, reportsDir, now, signal } = context;
   const pages: RenderedPage[] = [];
   const held: HeldReport[] = [];
