@@ -1,7 +1,7 @@
 import type { ProjectSettings } from '../config/schema.js';
 import { messageOf } from '../errors.js';
-import type { DayResult } from '../history/load.js';
-import type { ExportPlan } from '../history/plan.js';
+import type { DayResult } from '../export/load.js';
+import type { ExportPlan } from '../export/plan.js';
 import { plainDayRange } from '../format/days.js';
 import { duration } from '../format/elapsed.js';
 import { counted, thousands } from '../format/numbers.js';

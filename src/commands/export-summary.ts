@@ -1,9 +1,9 @@
 import { PausedError } from '../api/errors/paused-error.js';
-import type { ExportOutcome } from '../history/export.js';
-import type { ExportPlan } from '../history/plan.js';
-import type { DayResult } from '../history/load.js';
-import { requestsFor } from '../history/plan.js';
-import type { Check } from '../history/verification.js';
+import type { ExportOutcome } from '../export/export.js';
+import type { ExportPlan } from '../export/plan.js';
+import type { DayResult } from '../export/load.js';
+import { requestsFor } from '../export/plan.js';
+import type { Check } from '../export/verification.js';
 import type { Day } from '../day.js';
 import { dayList, longDay, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';

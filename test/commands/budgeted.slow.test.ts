@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, dayOf } from '../../src/day.js';
-import { readDayLedger } from '../../src/history/ledger.js';
+import { readDayLedger } from '../../src/export/ledger.js';
 import { liveWarehouse, closeNow } from '../open-warehouse.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { runCli, startCli } from '../run-cli.js';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.js';
 import { auditStep } from '../../src/schedule/steps/audit.js';
 import { openClient } from '../api/open-client.js';
-import { openExport, PROJECT } from '../history/open-export.js';
+import { openExport, PROJECT } from '../export/open-export.js';
 import { stepContext } from './step-context.js';
 
 it('an audit that fails in one project still reports what it repaired in the others', async () => {

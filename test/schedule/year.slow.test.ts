@@ -11,7 +11,7 @@ import { neverOverlapping } from '../../src/schedule/service.js';
 import { Output } from '../../src/terminal/output.js';
 import { openHistory } from '../../src/warehouse/history.js';
 import { KEY, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
-import { expectWhole } from '../history/stored-days.js';
+import { expectWhole } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { clockAt } from '../sandbox/open-sandbox.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { JOB_STATES } from '../../agents/lifecycle.js';
-import { DAY_STATES } from '../../history/plan.js';
+import { DAY_STATES } from '../../export/plan.js';
 import { dayColumn, timestampColumn } from '../../warehouse/query.js';
 
 const count = z.number().int().nonnegative();

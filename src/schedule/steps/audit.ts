@@ -1,6 +1,6 @@
 import type { ProjectSettings } from '../../config/schema.js';
-import { type DayResult, faultsOfLoad } from '../../history/load.js';
-import { type Audit, auditHistory, type AuditOptions } from '../../history/audit.js';
+import { type DayResult, faultsOfLoad } from '../../export/load.js';
+import { type Audit, auditHistory, type AuditOptions } from '../../export/audit.js';
 import { byBothClocks, type StepContext, type StepResult } from '../context.js';
 import { withFaults } from '../with-faults.js';
 

@@ -1,9 +1,9 @@
 import { ClockError } from '../../api/clock.js';
 import { addDays, type Day, lastEndedDay } from '../../day.js';
 import type { ProjectSettings } from '../../config/schema.js';
-import { exportInStages, type ExportOutcome } from '../../history/export.js';
-import { faultsOfLoad } from '../../history/load.js';
-import { resolveRange } from '../../history/range.js';
+import { exportInStages, type ExportOutcome } from '../../export/export.js';
+import { faultsOfLoad } from '../../export/load.js';
+import { resolveRange } from '../../export/range.js';
 import { plainDayRange } from '../../format/days.js';
 import { byBothClocks, type StepContext, type StepResult } from '../context.js';
 import { withFaults } from '../with-faults.js';

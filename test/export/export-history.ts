@@ -1,4 +1,4 @@
-import { exportInStages, type ExportOutcome, type ExportTask } from '../../src/history/export.js';
+import { exportInStages, type ExportOutcome, type ExportTask } from '../../src/export/export.js';
 
 /** All stages at once: the export of a project that is alone. */
 export async function exportHistory(task: ExportTask): Promise<ExportOutcome> {

@@ -1,8 +1,8 @@
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
-import type { ExportOutcome, ExportTask } from '../../src/history/export.js';
-import { readDayLedger, readStoredDay } from '../../src/history/ledger.js';
-import type { DayState } from '../../src/history/plan.js';
-import { resolveRange } from '../../src/history/range.js';
+import type { ExportOutcome, ExportTask } from '../../src/export/export.js';
+import { readDayLedger, readStoredDay } from '../../src/export/ledger.js';
+import type { DayState } from '../../src/export/plan.js';
+import { resolveRange } from '../../src/export/range.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { openClient } from '../api/open-client.js';

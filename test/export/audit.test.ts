@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { addDays, type Day } from '../../src/day.js';
-import { auditHistory } from '../../src/history/audit.js';
-import { findDamagedDays } from '../../src/history/verification.js';
+import { auditHistory } from '../../src/export/audit.js';
+import { findDamagedDays } from '../../src/export/verification.js';
 import { type OpenExport, openExport, PROJECT, withOneMore } from './open-export.js';
 import { z } from 'zod';
 

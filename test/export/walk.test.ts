@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { EndlessWalkError } from '../../src/api/errors/endless-walk-error.js';
 import { PausedError } from '../../src/api/errors/paused-error.js';
 import { day } from '../../src/day.js';
-import { walkDay } from '../../src/history/walk.js';
+import { walkDay } from '../../src/export/walk.js';
 import { type Page, rowsOf, scriptedViews, totalsOf } from './scripted-views.js';
 
 const DAY = day('2026-11-10');

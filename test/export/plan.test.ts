@@ -9,7 +9,7 @@ import {
   nightlyRequests,
   planExport,
   requestsFor,
-} from '../../src/history/plan.js';
+} from '../../src/export/plan.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
 const LAST_NIGHT = new Date('2026-11-17T02:15:00Z');

@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { addDays, day as toDay, lastEndedDay } from '../../src/day.js';
-import { loadDays } from '../../src/history/load.js';
+import { loadDays } from '../../src/export/load.js';
 import { openClient } from '../api/open-client.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { rowsOf } from '../platform.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { PROJECT } from './open-export.js';
-import { sumCounts } from '../../src/history/counts.js';
+import { sumCounts } from '../../src/export/counts.js';
 
 test.each([1, 4])(
   'no more than %i days are under way at once, as the platform sees it',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { addDays } from '../../src/day.js';
-import { coverageOf, readSettling, recommendedSettleDays } from '../../src/history/coverage.js';
-import { readDayLedger } from '../../src/history/ledger.js';
+import { coverageOf, readSettling, recommendedSettleDays } from '../../src/export/coverage.js';
+import { readDayLedger } from '../../src/export/ledger.js';
 import { DAY_MS } from '../budget/open-budget.js';
 import { openExport, PROJECT, SETTLE_DAYS, withOneMore } from './open-export.js';
 

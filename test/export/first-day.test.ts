@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { day } from '../../src/day.js';
-import { resolveRange } from '../../src/history/range.js';
+import { resolveRange } from '../../src/export/range.js';
 import { openClient } from '../api/open-client.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { openSandbox } from '../sandbox/open-sandbox.js';

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { addDays, type Day, day, daysBetween } from '../../src/day.js';
-import { auditHistory } from '../../src/history/audit.js';
-import { requestsFor } from '../../src/history/plan.js';
+import { auditHistory } from '../../src/export/audit.js';
+import { requestsFor } from '../../src/export/plan.js';
 import { DAY_MS, MINUTE_MS } from '../budget/open-budget.js';
 import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
 import { type OpenExport, openExport, PROJECT, SETTLE_DAYS, withOneMore } from './open-export.js';
 import { openClient } from '../api/open-client.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { exportHistory } from './export-history.js';
-import { resolveRange } from '../../src/history/range.js';
+import { resolveRange } from '../../src/export/range.js';
 
 /** The interface promises no earlier data than this, so nobody looks for any. */
 const SEARCHED_SINCE = day('2015-01-01');

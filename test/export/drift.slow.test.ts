@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
-import { readStoredDay } from '../../src/history/ledger.js';
-import { loadDays } from '../../src/history/load.js';
+import { readStoredDay } from '../../src/export/ledger.js';
+import { loadDays } from '../../src/export/load.js';
 import { openClient } from '../api/open-client.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { liveWarehouse } from '../open-warehouse.js';

@@ -1,6 +1,6 @@
 import type { Client } from '../../src/api/client.js';
 import { day } from '../../src/day.js';
-import type { ExportOutcome, ExportTask } from '../../src/history/export.js';
+import type { ExportOutcome, ExportTask } from '../../src/export/export.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { exportHistory } from './export-history.js';
