@@ -1,13 +1,17 @@
 import type { z } from 'zod';
 import type { Day } from '../day.js';
 import type { ResponseHeaders } from './clock.js';
-import { ContractError } from './errors/contract-error.js';
-import type { Operation } from './errors/api-error.js';
-import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
+import { ContractError, type Operation, plainWords, responseError, UnknownOutcomeError } from './errors.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
-import { type Pace, pauseWhenRefused, type Priority } from './pace.js';
-import { plainWords, responseError } from './response-error.js';
-import { DEFAULT_RETRIES, type OnRetry, retrying, type RetryPolicy } from './retry.js';
+import {
+  DEFAULT_RETRIES,
+  type OnRetry,
+  type Pace,
+  pauseWhenRefused,
+  type Priority,
+  retrying,
+  type RetryPolicy,
+} from './retry.js';
 import { type AgentJob, agentJobSchema, LIMITS, type ViewsResponse, viewsResponseSchema } from './schema.js';
 import { Transport, type TransportLimits } from './transport.js';
 

@@ -3,7 +3,7 @@ import { ReadershipError } from '../errors.js';
 import { moment } from '../format/days.js';
 import { duration } from '../format/elapsed.js';
 import { counted } from '../format/numbers.js';
-import { httpDate } from './retry-after.js';
+import { httpDate } from './retry.js';
 
 /** Clocks further apart than this are reported. */
 const TOLERANCE_MS = 10 * 60_000;

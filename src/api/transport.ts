@@ -1,10 +1,13 @@
 import { Agent, request } from 'undici';
 import type { ResponseHeaders } from './clock.js';
 import { messageOf } from '../errors.js';
-import type { ApiError, Operation } from './errors/api-error.js';
-import { TryLaterError } from './errors/try-later-error.js';
-import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
-import type { RawResponse } from './response-error.js';
+import {
+  type ApiError,
+  type Operation,
+  type RawResponse,
+  TryLaterError,
+  UnknownOutcomeError,
+} from './errors.js';
 
 /** Limits on one request. */
 export interface TransportLimits {

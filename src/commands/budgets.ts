@@ -1,4 +1,4 @@
-import type { Pace } from '../api/pace.js';
+import type { Pace } from '../api/retry.js';
 import type { Sleep } from '../sleep.js';
 import { RequestBudget } from '../budget/budget.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';

@@ -1,4 +1,4 @@
-import { PausedError } from '../api/errors/paused-error.js';
+import { PausedError } from '../api/errors.js';
 import type { ExportOutcome } from '../export/export.js';
 import type { ExportPlan } from '../export/plan.js';
 import type { DayResult } from '../export/load.js';

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { Client, type ClientOptions } from '../api/client.js';
 import { askForDate, PlatformClock } from '../api/clock.js';
-import type { Pace } from '../api/pace.js';
+import type { Pace } from '../api/retry.js';
 import { apiKeyOf, type Configuration, loadConfiguration, readEnvironment } from '../config/load.js';
 import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
 import { formatShard, type Shard, shardOf, settingsOfShard } from '../config/shard.js';

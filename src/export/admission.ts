@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { Client } from '../api/client.js';
-import type { Priority } from '../api/pace.js';
+import type { Priority } from '../api/retry.js';
 
 /** A day under way. */
 export interface Admitted {

@@ -1,10 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
-import { ContractError } from '../api/errors/contract-error.js';
-import { EndlessWalkError } from '../api/errors/endless-walk-error.js';
-import { PausedError } from '../api/errors/paused-error.js';
-import { TryLaterError } from '../api/errors/try-later-error.js';
+import { ContractError, EndlessWalkError, PausedError, TryLaterError } from '../api/errors.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import type { Warehouse } from '../warehouse/warehouse.js';

@@ -1,4 +1,4 @@
-import type { Priority } from '../api/pace.js';
+import type { Priority } from '../api/retry.js';
 import { LIMITS, type ViewCounts } from '../api/schema.js';
 import { type Day, dayOf, daysBetween, daysIn, type DayRange, lastEndedDay } from '../day.js';
 

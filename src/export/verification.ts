@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Priority } from '../api/pace.js';
+import type { Priority } from '../api/retry.js';
 import { addDays, type Day, lastEndedDay, rangeOf } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { readDayLedger, recordFailedDay } from './ledger.js';

@@ -1,7 +1,6 @@
 import type { Client, ReadOptions } from '../api/client.js';
-import { EndlessWalkError } from '../api/errors/endless-walk-error.js';
-import { PausedError } from '../api/errors/paused-error.js';
-import { viewsPages } from '../api/pages.js';
+import { EndlessWalkError, PausedError } from '../api/errors.js';
+import { LIMITS } from '../api/schema.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { countChangedPages, distanceOfCounts, equalCounts, subtractCounts, sumCounts } from './counts.js';
@@ -122,3 +121,28 @@ const walked = ({ totals, rows }: Walk, verdict: WalkedDay['verdict']): WalkedDa
   verdict,
   unattributed: subtractCounts(totals, sumCounts(rows)),
 });
+
+/** More than this many pages in one walk, a million rows, means that it does not end. */
+const MAX_PAGES = 4_000;
+
+/**
+ * The pages of the views of a range, in the fewest requests. Throws an `EndlessWalkError` when a page is empty though
+ * more are promised, or there is no end.
+ */
+export async function* viewsPages(
+  client: Pick<Client, 'views'>,
+  range: { readonly dateFrom: Day; readonly dateTo: Day },
+  options?: ReadOptions,
+): AsyncGenerator<ViewsResponse, void, void> {
+  const limit = LIMITS.viewsPage.max;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const response = await client.views({ ...range, limit, offset: page * limit }, options);
+    yield response;
+    if (!response.hasMore) return;
+    if (response.views.length === 0)
+      throw new EndlessWalkError(
+        `page ${page + 1} of the export is empty, yet the server says that more follow`,
+      );
+  }
+  throw new EndlessWalkError(`the export did not end after ${MAX_PAGES} pages of ${limit}`);
+}

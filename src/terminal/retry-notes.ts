@@ -1,4 +1,4 @@
-import type { TryLaterError } from '../api/errors/try-later-error.js';
+import type { TryLaterError } from '../api/errors.js';
 
 /** Days fetched at the same time fail at the same time: one note tells of them all. */
 const SAME_MOMENT_MS = 400;

@@ -74,7 +74,7 @@ describe('the hourly limit', () => {
           desk.clock.advance(7);
         },
       });
-      if (stopped instanceof TurnError) waits.push(stopped.turn.at);
+      if (stopped instanceof TurnError) waits.push(stopped.resumeAt);
       else if (stopped !== undefined) throw stopped as Error;
       await desk.restart();
       desk.clock.advance(20 * 60);

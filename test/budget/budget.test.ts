@@ -2,7 +2,7 @@ import { nextMinute } from '../../src/format/days.js';
 import { addMinutes, addSeconds } from 'date-fns';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { PausedError } from '../../src/api/errors/paused-error.js';
+import { PausedError } from '../../src/api/errors.js';
 import { readHour } from '../../src/budget/budget.js';
 import { BLOCK_LIFE_MS, freeAt, usedRequests } from '../../src/budget/hour.js';
 import type { RequestBudget } from '../../src/budget/budget.js';

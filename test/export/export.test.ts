@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Client } from '../../src/api/client.js';
-import { ContractError } from '../../src/api/errors/contract-error.js';
-import { RefusedError } from '../../src/api/errors/refused-error.js';
+import { ContractError, RefusedError } from '../../src/api/errors.js';
 import { addDays, day, daysIn } from '../../src/day.js';
 import { openClient } from '../api/open-client.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';

@@ -2,7 +2,7 @@ import { addMinutes } from 'date-fns';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Client } from '../../src/api/client.js';
-import { PausedError } from '../../src/api/errors/paused-error.js';
+import { PausedError } from '../../src/api/errors.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { type Budgets, openBudgets } from '../../src/commands/budgets.js';
 import { settingsSchema } from '../../src/config/schema.js';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EndlessWalkError } from '../../src/api/errors/endless-walk-error.js';
-import { PausedError } from '../../src/api/errors/paused-error.js';
+import { EndlessWalkError, PausedError } from '../../src/api/errors.js';
 import { day } from '../../src/day.js';
 import { walkDay } from '../../src/export/walk.js';
 import { type Page, rowsOf, scriptedViews, totalsOf } from './scripted-views.js';
