@@ -1,6 +1,6 @@
 import type { PageViews, ViewCounts } from '../src/api/schema.js';
 import { addDays, type Day, day } from '../src/day.js';
-import { sumCounts } from '../src/export/counts.js';
+import { sumCounts } from '../src/export/totals.js';
 import { reply, type SeenRequest, serve, type TestServer } from './serve.js';
 
 /** A request for views, as the platform saw it. */

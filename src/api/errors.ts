@@ -127,8 +127,7 @@ export function responseError(
   const retryAfterMs = parseRetryAfter(response.retryAfter, now);
   const said = `the server answered ${status}${quote(response.body, redact)}.`;
   if (status === 429) {
-    const wait =
-      retryAfterMs === undefined ? '' : ` It asks for a wait of ${Math.ceil(retryAfterMs / 1000)} s.`;
+    const wait = retryAfterMs === undefined ? '' : ` It asks to wait ${Math.ceil(retryAfterMs / 1000)} s.`;
     return new TryLaterError(
       operation,
       'rate-limited',

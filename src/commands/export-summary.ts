@@ -1,9 +1,9 @@
-import { PausedError } from '../api/errors.js';
+import { ReadershipError } from '../errors.js';
 import type { ExportOutcome } from '../export/export.js';
 import type { ExportPlan } from '../export/plan.js';
 import type { DayResult } from '../export/load.js';
 import { requestsFor } from '../export/plan.js';
-import type { Check } from '../export/verification.js';
+import type { Check } from '../export/verify.js';
 import type { Day } from '../day.js';
 import { dayList, longDay, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
@@ -49,16 +49,15 @@ function detailLines(
   const forgotten = loaded.filter((result) => result.outcome === 'forgotten').length;
   const failed = results.length - loaded.length;
   const facts = [
-    alreadyFinal > 0 && `${counted(alreadyFinal, 'day')} already final, not asked for again`,
-    readToday > 0 && `${counted(readToday, 'day')} read today already, and again tomorrow`,
+    alreadyFinal > 0 && `${counted(alreadyFinal, 'day')} already final, not read again`,
+    readToday > 0 && `${counted(readToday, 'day')} already read today, due again tomorrow`,
     again.length > 0 &&
       `${counted(again.length, 'day')} read again, ${restated === 0 ? 'unchanged' : `${restated} restated`}`,
     forgotten > 0 && forgottenLine(forgotten),
     inState('final') > 0 && `${inState('final')} now final`,
-    inState('provisional') > 0 &&
-      `${inState('provisional')} provisional: they may still change, and are read again`,
+    inState('provisional') > 0 && `${inState('provisional')} provisional: may still change, read again later`,
     inState('inconsistent') > 0 && `${inState('inconsistent')} inconsistent: rows moved while they were read`,
-    failed > 0 && `${failed} failed: tried again next time`,
+    failed > 0 && `${failed} failed: the next export retries them`,
   ];
   return facts.filter((fact) => fact !== false).map((fact) => `  ${fact}`);
 }
@@ -96,6 +95,7 @@ function leftLines({ plan, results, stopped }: ExportOutcome): string[] {
   const left = plan.days.filter(({ day }) => !done.has(day));
   const requests = left.length * requestsADay(results) || left.reduce((sum, day) => sum + day.requests, 0);
   if (left.length === 0) return [];
-  const next = stopped instanceof PausedError ? `; go on from ${nextMinute(stopped.resumeAt)} on` : '';
+  const resumeAt = stopped instanceof ReadershipError ? stopped.resumeAt : undefined;
+  const next = resumeAt === undefined ? '' : `; continue at ${nextMinute(resumeAt)}`;
   return [`  ${counted(left.length, 'day')} left, about ${counted(requests, 'request')}${next}`];
 }

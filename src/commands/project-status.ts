@@ -6,7 +6,7 @@ import { coverageOf, readSettling, recommendedSettleDays, type Settling } from '
 import { readDayLedger } from '../export/ledger.js';
 import { planExport } from '../export/plan.js';
 import { readHistoryStart } from '../export/range.js';
-import { readLastVerification } from '../export/verification.js';
+import { readLastVerification } from '../export/verify.js';
 import type { Reader } from '../warehouse/query.js';
 import type { FinishForecast } from './expected-finish.js';
 

@@ -1,8 +1,8 @@
 import { type Day, type DayRange, dayOf } from '../day.js';
 import { readDayLedger, removeDaysFrom } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
-import { expectedPages, type ExportPlan, planExport, requestsFor } from './plan.js';
-import { checkRecentDays, type Check, readLastVerification } from './verification.js';
+import { expectedPages, type ExportPlan, planExport, planReload, requestsFor } from './plan.js';
+import { type Check, checkRecentDays, readLastVerification } from './verify.js';
 
 /** What an export of one project did. `check` is absent when the past was checked today already, or not reached. */
 export interface ExportOutcome extends LoadOutcome {
@@ -14,6 +14,8 @@ export interface ExportOutcome extends LoadOutcome {
 
 export interface ExportTask extends LoadTask {
   readonly range: DayRange;
+  /** Whether to read every day of the range again, and nothing else. */
+  readonly reload?: boolean | undefined;
   /** The later of this machine's clock and the platform's; undefined while only one is known. */
   readonly latestTime?: (() => Date | undefined) | undefined;
   readonly onPlan?: ((plan: ExportPlan) => void) | undefined;
@@ -21,15 +23,18 @@ export interface ExportTask extends LoadTask {
 
 /**
  * Loads the days of a range that are due, in three stages: first the latest and those that may have changed; then, once a
- * day, it holds the settled recent past against the totals of the platform and loads again what differs; then it fills in
- * the past. Between them other projects get their turn: nobody's past comes before anybody's latest days.
+ * day, it compares the settled recent past with the totals of the platform and loads again what differs; then it fills in
+ * the past. Between them other projects get their turn, so no project's past comes before another's latest days.
  */
 export async function* exportInStages(task: ExportTask): AsyncGenerator<undefined, ExportOutcome> {
   const { warehouse, project, now } = task;
   const latest = task.latestTime?.();
   const removed = latest === undefined ? [] : await removeDaysFrom(warehouse, project, dayOf(latest));
-  const plan = planExport(await readDayLedger(warehouse, project), task.range, now());
+  const ledger = await readDayLedger(warehouse, project);
+  const { range, reload = false } = task;
+  const plan = reload ? planReload(ledger, range) : planExport(ledger, range, now());
   task.onPlan?.(plan);
+  if (reload) return { plan, ...(await loadDays(task, plan.days)), removed };
   const urgent = await loadDays(
     task,
     plan.days.filter(({ priority }) => priority === 'urgent'),

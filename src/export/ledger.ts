@@ -5,9 +5,8 @@ import { type Day, daysBetween, day as toDay } from '../day.js';
 import { appendRows, type Column } from '../warehouse/append.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
-import { countChangedPages, equalCounts } from './counts.js';
+import { countChangedPages, equalCounts, isForgotten } from './totals.js';
 import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
-import { isForgotten } from './verify.js';
 import type { DayViews, WalkedDay } from './walk.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);

@@ -1,11 +1,12 @@
 import { setMaxListeners } from 'node:events';
+import pLimit from 'p-limit';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
+import type { Priority } from '../api/retry.js';
 import { ContractError, EndlessWalkError, PausedError, TryLaterError } from '../api/errors.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { Admission, type Admitted } from './admission.js';
 import { confirmDay, readStoredDay, recordFailedDay, storeDay, type StoreOutcome } from './ledger.js';
 import { type DayState, isSettled, type PlannedDay, requestsFor } from './plan.js';
 import { walkDay, type WalkedDay } from './walk.js';
@@ -158,3 +159,50 @@ const isOfThisDay = (error: unknown): boolean =>
   error instanceof ContractError ||
   error instanceof EndlessWalkError ||
   (error instanceof TryLaterError && (error.reason === 'server-fault' || error.reason === 'connection-lost'));
+
+/** A day under way. */
+interface Admitted {
+  /** Requests that it still needs, as far as we know. */
+  left: number;
+}
+
+/**
+ * Lets days begin, in their order, so that those under way can all be read to their end: a walk that the budget stops
+ * half-way has spent its requests for nothing.
+ */
+class Admission {
+  readonly #underWay = new Set<Admitted>();
+  readonly #inTurn = pLimit(1);
+  #tellEnd: () => void = () => undefined;
+
+  constructor(private readonly client: Pick<Client, 'hasRoom' | 'room'>) {}
+
+  /** Resolves when a day of so many requests may begin. Throws when that takes longer than anybody here waits. */
+  enter(requests: number, priority: Priority, signal: AbortSignal): Promise<Admitted> {
+    return this.#inTurn(async () => {
+      while (this.#underWay.size > 0) {
+        const oneEnds = new Promise<void>((resolve) => (this.#tellEnd = resolve));
+        if (await this.client.hasRoom(requests + this.#promised(), priority)) return this.#begin(requests);
+        await oneEnds;
+      }
+      signal.throwIfAborted();
+      await this.client.room(requests, priority, signal);
+      return this.#begin(requests);
+    });
+  }
+
+  leave(admitted: Admitted): void {
+    this.#underWay.delete(admitted);
+    this.#tellEnd();
+  }
+
+  #begin(requests: number): Admitted {
+    const admitted = { left: requests };
+    this.#underWay.add(admitted);
+    return admitted;
+  }
+
+  #promised(): number {
+    return [...this.#underWay].reduce((sum, { left }) => sum + left, 0);
+  }
+}

@@ -20,7 +20,7 @@ export type DayLedger = ReadonlyMap<Day, DayRecord>;
 /** A day to load: why, how urgently, and the fewest requests it takes as far as we know. */
 export interface PlannedDay {
   readonly day: Day;
-  readonly due: 'yesterday' | 'missing' | Exclude<DayState, 'final'>;
+  readonly due: 'yesterday' | 'missing' | 'reload' | Exclude<DayState, 'final'>;
   readonly priority: Priority;
   readonly requests: number;
 }
@@ -62,6 +62,7 @@ export const DUE_ORDER: readonly PlannedDay['due'][] = [
   'failed',
   'inconsistent',
   'missing',
+  'reload',
 ];
 
 /**
@@ -89,6 +90,19 @@ export function planExport(ledger: DayLedger, range: DayRange, now: Date): Expor
   const readToday = all.length - days.length - alreadyFinal;
   const requests = days.reduce((sum, day) => sum + day.requests, 0);
   return { range, days, alreadyFinal, readToday, requests };
+}
+
+/** Every day of `range`, final ones included, to be read whole again, newest first. */
+export function planReload(ledger: DayLedger, range: DayRange): ExportPlan {
+  const expected = expectedPages(ledger);
+  const days = daysIn(range)
+    .reverse()
+    .map((day): PlannedDay => {
+      const requests = requestsFor(ledger.get(day)?.pages ?? expected);
+      return { day, due: 'reload', priority: 'backfill', requests };
+    });
+  const requests = days.reduce((sum, day) => sum + day.requests, 0);
+  return { range, days, alreadyFinal: 0, readToday: 0, requests };
 }
 
 const failedToday = ({ due, priority }: PlannedDay): boolean => due === 'failed' && priority === 'backfill';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { Client } from '../api/client.js';
-import { type Day, daysBetween, type DayRange, lastEndedDay } from '../day.js';
+import type { Client, ReadOptions } from '../api/client.js';
+import { addDays, type Day, day, daysBetween, type DayRange, lastEndedDay } from '../day.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { findFirstDay, requestsToFindFirstDay } from './probe.js';
+import { equalCounts, NO_VIEWS, probeTotals } from './totals.js';
 
 const HISTORY_START = readSql(import.meta.url, 'statements/history-start.sql');
 const RECORD_HISTORY_START = readSql(import.meta.url, 'statements/record-history-start.sql');
@@ -58,4 +58,33 @@ async function findStart(request: RangeRequest, yesterday: Day): Promise<Day | u
     transaction.execute(RECORD_HISTORY_START, { project, first_day: firstDay, now }),
   );
   return firstDay;
+}
+
+/** No server of the interface has data from before this day. */
+const EARLIEST_DAY = day('2015-01-01');
+
+/** The most requests that `findFirstDay` sends. */
+export const requestsToFindFirstDay = (last: Day): number =>
+  1 + Math.ceil(Math.log2(daysBetween(EARLIEST_DAY, last) + 1));
+
+/**
+ * The first day with a view up to `last`, by bisection over the totals of everything before: one request, and one more
+ * for each halving. Undefined when there is none.
+ */
+export async function findFirstDay(
+  client: Pick<Client, 'views'>,
+  last: Day,
+  options?: ReadOptions,
+): Promise<Day | undefined> {
+  const hasViewsUpTo = async (candidate: Day) =>
+    !equalCounts(await probeTotals(client, { first: EARLIEST_DAY, last: candidate }, options), NO_VIEWS);
+  if (!(await hasViewsUpTo(last))) return undefined;
+  let low = 0;
+  let high = daysBetween(EARLIEST_DAY, last);
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    if (await hasViewsUpTo(addDays(EARLIEST_DAY, middle))) high = middle;
+    else low = middle + 1;
+  }
+  return addDays(EARLIEST_DAY, low);
 }

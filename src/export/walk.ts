@@ -3,7 +3,7 @@ import { EndlessWalkError, PausedError } from '../api/errors.js';
 import { LIMITS } from '../api/schema.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
-import { countChangedPages, distanceOfCounts, equalCounts, subtractCounts, sumCounts } from './counts.js';
+import { countChangedPages, distanceOfCounts, equalCounts, subtractCounts, sumCounts } from './totals.js';
 
 /** A day is walked this often, at most, when its walk does not add up. */
 const MAX_WALKS = 3;

@@ -69,7 +69,7 @@ describe('readership doctor', () => {
     expect((await doctor(cwd)).of('key')).toMatchObject({ verdict: 'pass' });
     const { of } = await doctor(cwd);
     expect(of('key')).toMatchObject({ verdict: 'warn' });
-    expect(of('key')?.words).toMatch(/budget of 1 requests an hour is spent.+from .+ on/);
+    expect(of('key')?.words).toMatch(/Hourly limit reached: 1 of 1 used.+can be sent at .+/);
     expect(sandbox.inspect().requests.counts.views).toEqual({ 200: 1 });
   });
 

@@ -60,7 +60,7 @@ describe('readership run --sandbox', () => {
 
     const second = await runCli(['run', '--sandbox'], { cwd });
     expect(second.code, second.stderr).toBe(0);
-    expect(second.stdout).toMatch(/18\d days already final, not asked for again/);
+    expect(second.stdout).toMatch(/18\d days already final, not read again/);
     expect(second.stdout).toMatch(/no new job/);
     const twice = await stored();
     expect(twice.jobs).toEqual(once.jobs);

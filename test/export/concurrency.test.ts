@@ -8,7 +8,7 @@ import { rowsOf } from '../platform.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { PROJECT } from './open-export.js';
-import { sumCounts } from '../../src/export/counts.js';
+import { sumCounts } from '../../src/export/totals.js';
 
 test.each([1, 4])(
   'no more than %i days are under way at once, as the platform sees it',

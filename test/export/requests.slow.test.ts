@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { addDays, type Day, day, daysBetween } from '../../src/day.js';
-import { auditHistory } from '../../src/export/audit.js';
+import { auditHistory } from '../../src/export/verify.js';
 import { requestsFor } from '../../src/export/plan.js';
 import { DAY_MS, MINUTE_MS } from '../budget/open-budget.js';
 import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
@@ -95,7 +95,7 @@ describe('a fresh backfill, counted by the platform', () => {
 test('a settled history of 365 days is verified with 1 request, and a day that changed repaired in few', async () => {
   const opened = await openExport({ days: 365 + SETTLE_DAYS });
   await opened.run();
-  const audit = () => opened.counting(() => auditHistory(opened.task, { deep: false, repair: true }));
+  const audit = () => opened.counting(() => auditHistory(opened.task, true));
   const verified = await audit();
   expect(verified.result).toMatchObject({ days: 365, differing: [], repaired: { results: [] } });
   expect(verified.requests).toBe(1);

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, day, daysIn } from '../../src/day.js';
-import { sumCounts } from '../../src/export/counts.js';
 import {
   type DifferingDay,
   findDifferingDays,
   isForgotten,
   type StoredTotals,
-} from '../../src/export/verify.js';
+  sumCounts,
+} from '../../src/export/totals.js';
 import { openClient } from '../api/open-client.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { NOW } from '../sandbox/open-sandbox.js';

@@ -23,7 +23,7 @@ it('an audit that fails in one project still reports what it repaired in the oth
       return client;
     },
   });
-  const { detail, changed, fault } = await auditStep(context, { repair: true, deep: false });
+  const { detail, changed, fault } = await auditStep(context, true);
   expect(detail.map(({ project, audit }) => [project.id, audit.repaired?.results.length])).toEqual([
     [PROJECT, 1],
   ]);

@@ -14,10 +14,11 @@ export interface ProjectExport {
   readonly outcome: ExportOutcome | undefined;
 }
 
-/** Bounds of an export that the user gave, both included. */
+/** What the user asked for: bounds, both included, and whether to read final days again. */
 export interface ExportBounds {
   readonly from?: Day | undefined;
   readonly to?: Day | undefined;
+  readonly reload?: boolean | undefined;
 }
 
 /**
@@ -85,7 +86,7 @@ async function* exportProject(
   if (range === undefined) return undefined;
   return yield* exportInStages({
     ...common,
-    ...{ range, settleDays, concurrency, now, latestTime: clock.later },
+    ...{ range, settleDays, concurrency, now, latestTime: clock.later, reload: bounds.reload },
     onPlan: (plan) => observer.onExportPlan?.(project, plan),
     onDay: (result) => observer.onDay?.(project, result),
   });
