@@ -71,7 +71,7 @@ export const requestsToFindFirstDay = (last: Day): number =>
  * The first day with a view up to `last`, by bisection over the totals of everything before: one request, and one more
  * for each halving. Undefined when there is none.
  */
-export async function findFirstDay(
+async function findFirstDay(
   client: Pick<Client, 'views'>,
   last: Day,
   options?: ReadOptions,
