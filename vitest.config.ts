@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config';
 
 /** Modules that decide from what they are given alone: nothing they may decide goes untried. */
 const DECISIONS = [
-  'src/{day,agents/{effect,failures,lifecycle,paths,rate,select},api/{pace,retry,retry-after}}.ts',
-  'src/{budget/hour,config/{cron,duration,shard},format/change,history/{counts,plan,verify}}.ts',
+  'src/{day,agents/{effect,failures,lifecycle,paths,select},api/retry}.ts',
+  'src/{budget/hour,config/{cron,duration,shard},format/change,export/{plan,totals}}.ts',
   'src/{mail/{classify,delivery,due},reports/period,schedule/due-steps}.ts',
 ];
 

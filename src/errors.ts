@@ -4,6 +4,8 @@
  */
 export abstract class ReadershipError extends Error {
   abstract readonly exitCode: 1 | 2 | 75;
+  /** When it can go on, where the budget or the server said so. */
+  readonly resumeAt?: Date | undefined;
   override get name(): string {
     return this.constructor.name;
   }

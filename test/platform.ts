@@ -1,6 +1,6 @@
 import type { PageViews, ViewCounts } from '../src/api/schema.js';
 import { addDays, type Day, day } from '../src/day.js';
-import { sumCounts } from '../src/history/counts.js';
+import { sumCounts } from '../src/export/totals.js';
 import { reply, type SeenRequest, serve, type TestServer } from './serve.js';
 
 /** A request for views, as the platform saw it. */
@@ -41,17 +41,26 @@ export async function servePlatform(options: PlatformOptions): Promise<Platform>
   const taken: number[] = (options.othersUsed ?? []).map((at) => at.getTime());
   const server = await serve((request, response) => {
     const at = options.now();
+    const date = at.toUTCString();
+    // Asked for the time alone.
+    if (request.url.pathname === '/') {
+      reply(response, 404, {}, { date });
+      return;
+    }
     const asked = askedOf(request);
     const used = taken.filter((time) => at.getTime() - time < HOUR_MS).length;
     if (used >= (options.limit ?? Infinity)) {
       views.push({ at, ...asked, status: 429 });
-      const headers = options.retryAfter === undefined ? {} : { 'retry-after': options.retryAfter };
+      const headers = {
+        date,
+        ...(options.retryAfter === undefined ? {} : { 'retry-after': options.retryAfter }),
+      };
       reply(response, 429, { error: 'Too many requests' }, headers);
       return;
     }
     taken.push(at.getTime());
     views.push({ at, ...asked, status: 200 });
-    reply(response, 200, pageOf(asked, options.rowsOf));
+    reply(response, 200, pageOf(asked, options.rowsOf), { date });
   });
   const busiestHour = () =>
     Math.max(0, ...taken.map((end) => taken.filter((time) => time <= end && end - time < HOUR_MS).length));

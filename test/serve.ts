@@ -32,6 +32,8 @@ export async function serve(
   const seen: SeenRequest[] = [];
   const server = createServer((incoming, response) => {
     const atMs = performance.now();
+    // Tests have clocks of their own, so a server says what time it is only where its test does.
+    response.sendDate = false;
     void text(incoming).then((body) => {
       const { method = '', url = '', headers } = incoming;
       const request = { method, headers, body, atMs, url: new URL(url, 'http://127.0.0.1') };

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addDays, day } from '../../src/day.js';
-import { storeDay } from '../../src/history/ledger.js';
+import { storeDay } from '../../src/export/ledger.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { readSql } from '../../src/warehouse/query.js';

@@ -1,6 +1,6 @@
 import { Client } from '../../src/api/client.js';
 import type { Day } from '../../src/day.js';
-import { exportHistory } from '../../test/history/export-history.js';
+import { exportHistory } from '../../test/export/export-history.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 
 const now = () => new Date();

@@ -1,5 +1,4 @@
-import { RefusedError } from '../api/errors/refused-error.js';
-import { TryLaterError } from '../api/errors/try-later-error.js';
+import { RefusedError, TryLaterError } from '../api/errors.js';
 
 /** Refusals that are about the account, not the prompt: mended, the same prompt can be sent. */
 const ACCOUNT_STATUSES = new Set([401, 402, 403]);

@@ -1,7 +1,6 @@
 import { addMilliseconds } from 'date-fns';
 import type { Client } from '../api/client.js';
-import { RefusedError } from '../api/errors/refused-error.js';
-import { TryLaterError } from '../api/errors/try-later-error.js';
+import { RefusedError, TryLaterError } from '../api/errors.js';
 import type { AgentJob } from '../api/schema.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { sleepFor } from '../sleep.js';

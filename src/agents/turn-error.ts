@@ -14,15 +14,13 @@ const SENT_BY: Readonly<Record<PromptKind, string>> = {
 /** Prompts wait for their turn: the hourly limit is used up, or the platform asked to wait. */
 export class TurnError extends ReadershipError {
   readonly exitCode = 75;
+  override readonly resumeAt: Date;
 
-  constructor(
-    waiting: number,
-    readonly turn: Turn,
-    kind: PromptKind,
-  ) {
+  constructor(waiting: number, turn: Turn, kind: PromptKind) {
     super(
       `${waiting === 1 ? '1 prompt waits' : `${waiting} prompts wait`}: ${turn.why}. The next may go on ${moment(addMilliseconds(turn.at, 59_999))}. ` +
         `Nothing is lost: from then on ${SENT_BY[kind]}.`,
     );
+    this.resumeAt = turn.at;
   }
 }

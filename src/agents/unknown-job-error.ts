@@ -1,4 +1,4 @@
-import type { RefusedError } from '../api/errors/refused-error.js';
+import type { RefusedError } from '../api/errors.js';
 import { ReadershipError } from '../errors.js';
 
 /** The platform says that there is no such job. Its word alone ends nothing: the fault may be its own, and pass. */

@@ -1,13 +1,18 @@
 import type { z } from 'zod';
 import type { Day } from '../day.js';
-import { ContractError } from './errors/contract-error.js';
-import type { Operation } from './errors/api-error.js';
-import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
 import type { Departure } from '../warehouse/effects.js';
+import type { ResponseHeaders } from './clock.js';
+import { ContractError, type Operation, plainWords, responseError, UnknownOutcomeError } from './errors.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
-import { type Pace, pauseWhenRefused, type Priority } from './pace.js';
-import { plainWords, responseError } from './response-error.js';
-import { DEFAULT_RETRIES, type OnRetry, retrying, type RetryPolicy } from './retry.js';
+import {
+  DEFAULT_RETRIES,
+  type OnRetry,
+  type Pace,
+  pauseWhenRefused,
+  type Priority,
+  retrying,
+  type RetryPolicy,
+} from './retry.js';
 import { type AgentJob, agentJobSchema, LIMITS, type ViewsResponse, viewsResponseSchema } from './schema.js';
 import { Transport, type TransportLimits } from './transport.js';
 
@@ -42,6 +47,8 @@ export interface ClientOptions {
   readonly pace?: Pace;
   /** Told of every request before it is sent, repeated ones included. */
   readonly onRequest?: (operation: Operation) => void;
+  /** Told of the headers of every response. */
+  readonly onHeaders?: (headers: ResponseHeaders) => void;
 }
 
 /**
@@ -57,7 +64,7 @@ export class Client {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#transport = new Transport(options.limits);
+    this.#transport = new Transport(options.limits, options.onHeaders);
     this.#redact = redactor([options.apiKey]);
     this.#redactData = redactor(unmistakable([options.apiKey]));
     this.#pace = pauseWhenRefused(options.now, (options.retries ?? DEFAULT_RETRIES).maxDelayMs);

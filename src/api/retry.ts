@@ -1,7 +1,7 @@
+import { addMilliseconds } from 'date-fns';
 import pRetry from 'p-retry';
-import { TryLaterError } from './errors/try-later-error.js';
 import { sleepFor } from '../sleep.js';
-import type { Pace } from './pace.js';
+import { PausedError, TryLaterError } from './errors.js';
 
 /** How often and how patiently a request that only reads is sent again. */
 export interface RetryPolicy {
@@ -12,13 +12,13 @@ export interface RetryPolicy {
 
 export const DEFAULT_RETRIES: RetryPolicy = { retries: 4, minDelayMs: 500, maxDelayMs: 30_000 };
 
-/** Told before each new attempt. */
+/** Called before each new attempt. */
 export type OnRetry = (error: TryLaterError, retriesLeft: number) => void;
 
 /**
- * The one place where retrying is decided. Only a `TryLaterError` is retried, with growing, randomised delays. A rate
- * limit is told to the pace, which then holds every request back; any other `Retry-After` is waited for here, unless
- * it is longer than `maxDelayMs`: then the caller is told, so that it can let go of what it holds.
+ * The one place where retrying is decided. Only a `TryLaterError` is retried, with growing, randomized delays. The pace
+ * holds back every request after a rate limit. Any other `Retry-After` is waited for here; one longer than `maxDelayMs`
+ * is thrown, so that the caller can release what it holds.
  */
 export function retrying<Result>(
   attempt: () => Promise<Result>,
@@ -48,4 +48,77 @@ export function retrying<Result>(
       await sleepFor(waitOf(error), signal);
     },
   });
+}
+
+/**
+ * What a request is for: `urgent` ones keep the latest days right, `backfill` ones fill in the past and leave room for
+ * the others.
+ */
+export type Priority = 'urgent' | 'backfill';
+
+/** Decides when the next request may be sent. One pace is shared by all that use the same key. */
+export interface Pace {
+  /** Resolves when one request may be sent; throws when that would take too long, or the signal aborts. */
+  readonly before: (priority: Priority, signal?: AbortSignal) => Promise<void>;
+  /** Whether that many requests could be sent now, one after another. None is taken. */
+  readonly hasRoom: (requests: number, priority: Priority) => Promise<boolean>;
+  /** Waits, as `before` does, until that many could be sent, or as many as ever can. None is taken. */
+  readonly room: (requests: number, priority: Priority, signal?: AbortSignal) => Promise<void>;
+  /** The server answered 429, with or without a wait: nothing is sent before that is over. */
+  readonly refused: (retryAfterMs: number | undefined) => Promise<void>;
+}
+
+/** Why nothing is sent after a refusal. */
+export const SERVER_PAUSE = 'The server asked for a pause.';
+
+/** A pace without a limit of its own. After a refusal it waits as long as the server said, up to `maxWaitMs`. */
+export function pauseWhenRefused(now: () => Date, maxWaitMs: number): Pace {
+  let pausedUntil = new Date(0);
+  const pauseOver = async (signal: AbortSignal | undefined) => {
+    const waitMs = pausedUntil.getTime() - now().getTime();
+    if (waitMs > maxWaitMs) throw new PausedError(SERVER_PAUSE, pausedUntil);
+    if (waitMs > 0) await sleepFor(waitMs, signal);
+  };
+  return {
+    before: (_, signal) => pauseOver(signal),
+    hasRoom: () => Promise.resolve(pausedUntil <= now()),
+    room: (_requests, _priority, signal) => pauseOver(signal),
+    refused: (retryAfterMs = 0) => {
+      pausedUntil = addMilliseconds(now(), retryAfterMs);
+      return Promise.resolve();
+    },
+  };
+}
+
+/** The longest `Retry-After` that is honored. */
+export const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * The wait, in milliseconds, that a `Retry-After` header asks for: whole seconds or an HTTP date (RFC 9110, 10.2.3).
+ * Undefined when the header is absent or unreadable. A date in the past means no wait.
+ */
+export function parseRetryAfter(header: string | undefined, now: Date): number | undefined {
+  if (header === undefined) return undefined;
+  const text = header.trim();
+  const waitMs = /^\d+$/.test(text) ? Number(text) * 1000 : httpDate(text) - now.getTime();
+  return Number.isNaN(waitMs) ? undefined : Math.min(Math.max(0, waitMs), LONGEST_WAIT_MS);
+}
+
+const WEEKDAY = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
+const DAY = '(?<day>0[1-9]|[12]\\d|3[01])';
+const MONTH = '(?<month>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)';
+const YEAR = '(?<year>[1-9]\\d{3})';
+const TIME = '(?<time>(?:[01]\\d|2[0-3])(?::[0-5]\\d){2})';
+
+/** The three forms of an HTTP date (RFC 9110, 5.6.7). `Date.parse` alone takes many more, and the last as local time. */
+const FORMS = [
+  `${WEEKDAY}, ${DAY} ${MONTH} ${YEAR} ${TIME} GMT`,
+  `(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, ${DAY}-${MONTH}-(?<year>\\d\\d) ${TIME} GMT`,
+  `${WEEKDAY} ${MONTH} (?<day> [1-9]|[12]\\d|3[01]) ${TIME} ${YEAR}`,
+].map((form) => new RegExp(`^${form}$`));
+
+/** NaN for anything that is not an HTTP date. */
+export function httpDate(text: string): number {
+  const form = FORMS.find((candidate) => candidate.test(text));
+  return form === undefined ? NaN : Date.parse(text.replace(form, '$<day> $<month> $<year> $<time> GMT'));
 }

@@ -1,9 +1,13 @@
 import { Agent, request } from 'undici';
+import type { ResponseHeaders } from './clock.js';
 import { messageOf } from '../errors.js';
-import type { ApiError, Operation } from './errors/api-error.js';
-import { TryLaterError } from './errors/try-later-error.js';
-import { UnknownOutcomeError } from './errors/unknown-outcome-error.js';
-import type { RawResponse } from './response-error.js';
+import {
+  type ApiError,
+  type Operation,
+  type RawResponse,
+  TryLaterError,
+  UnknownOutcomeError,
+} from './errors.js';
 
 /** Limits on one request. */
 export interface TransportLimits {
@@ -35,7 +39,10 @@ export class Transport {
   readonly #reads: Agent;
   readonly #writes: Agent;
 
-  constructor(limits: Partial<TransportLimits> = {}) {
+  constructor(
+    limits: Partial<TransportLimits> = {},
+    private readonly onHeaders: (headers: ResponseHeaders) => void = () => undefined,
+  ) {
     const { connectTimeoutMs, responseTimeoutMs } = { ...DEFAULT_LIMITS, ...limits };
     const options = {
       connect: { timeout: connectTimeoutMs },
@@ -68,6 +75,7 @@ export class Transport {
         signal: signal ?? null,
       });
       const retryAfter = response.headers['retry-after'];
+      this.onHeaders(response.headers);
       return {
         status: response.statusCode,
         retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,

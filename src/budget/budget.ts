@@ -2,8 +2,8 @@ import { addMilliseconds } from 'date-fns';
 import { randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import { PausedError } from '../api/errors/paused-error.js';
-import type { Pace, Priority } from '../api/pace.js';
+import { PausedError } from '../api/errors.js';
+import { type Pace, type Priority, SERVER_PAUSE } from '../api/retry.js';
 import { type Sleep, sleepFor } from '../sleep.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -17,7 +17,7 @@ const RETURN_UNUSED = readSql(import.meta.url, 'statements/return-unused.sql');
 /** Requests reserved with one commit. A crash overcounts by less than this for each priority. */
 const BLOCK_REQUESTS = 10;
 
-/** A server that asks for no longer than this limits bursts; one that asks for more has spent the hour. */
+/** A server that asks for a wait up to this limits bursts; a longer one means that the hour is used up. */
 const BURST_WAIT_MS = 60_000;
 
 /** The pause after a refusal that names no wait, where no hourly limit tells when the next request is free. */
@@ -48,7 +48,7 @@ export interface BudgetOptions {
   readonly maxWaitMs: number;
   readonly now: () => Date;
   readonly sleep?: Sleep;
-  /** Told when everybody waits, until when, and why. */
+  /** Called when requests wait: until when, and why. */
   readonly onWait?: (until: Date, why: string) => void;
 }
 
@@ -98,13 +98,13 @@ export class RequestBudget implements Pace {
   readonly room = (requests: number, priority: Priority, signal?: AbortSignal): Promise<void> =>
     this.#inTurn(() => this.#wait(priority, (now) => this.#roomAt(requests, priority, now), signal));
 
-  /** Whoever takes a turn next finds the refusal recorded, however many were waiting for theirs. */
+  /** The refusal is recorded before the next request takes its turn, however many wait. */
   readonly refused = (retryAfterMs: number | undefined): Promise<void> => {
     this.#refusals.push({ at: this.#options.now(), retryAfterMs });
     return this.#inTurn(() => this.#catchUp(this.#options.now()));
   };
 
-  /** Returns what was reserved and not spent. */
+  /** Returns what was reserved and not used. */
   close(): Promise<void> {
     return this.#inTurn(() => this.#returnAll());
   }
@@ -163,7 +163,7 @@ export class RequestBudget implements Pace {
     return priority === 'backfill' ? Math.max(1, limit - this.#options.reserve) : limit;
   }
 
-  /** Brings what is held here and the ledger into line: an earlier pause, refusals, blocks whose time is over. */
+  /** Reads an earlier pause, records refusals, and returns blocks that have expired. */
   async #catchUp(now: Date): Promise<void> {
     if (!this.#isRead) {
       await this.#countFromNow(now);
@@ -175,7 +175,7 @@ export class RequestBudget implements Pace {
     for (const refusal of this.#refusals.splice(0)) await this.#recordRefusal(refusal);
   }
 
-  /** Uses that lie ahead of the clock count for the hour that begins now: too long at worst, and never for ever. */
+  /** Uses dated ahead of the clock count for the hour that begins now: too long at worst, and not forever. */
   async #countFromNow(now: Date): Promise<void> {
     const { warehouse, bucket } = this.#options;
     await warehouse.transaction((transaction) => transaction.execute(COUNT_FROM_NOW, { bucket, now }));
@@ -208,8 +208,8 @@ export class RequestBudget implements Pace {
   }
 
   /**
-   * A refusal is believed at once. When the server means the hour, others have spent what our count says is left, so
-   * the ledger counts it as spent now: a second refusal would be our own fault.
+   * A refusal for the hour means that others have used what our count says is left, so the ledger counts it as used now
+   * and no second refusal follows.
    */
   async #recordRefusal({ at: now, retryAfterMs }: Refusal): Promise<void> {
     const { limit } = this.#options;
@@ -230,17 +230,20 @@ export class RequestBudget implements Pace {
     priority: Priority,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    const { limit, reserve, maxWaitMs, onWait, sleep = sleepFor } = this.#options;
+    const { maxWaitMs, onWait, sleep = sleepFor } = this.#options;
     const waitMs = until.getTime() - now.getTime();
-    const kept =
-      priority === 'backfill' && reserve > 0 ? `, but for ${reserve} kept for the latest days` : '';
-    const why =
-      this.#pausedUntil !== undefined && this.#pausedUntil >= until
-        ? 'The server asked not to be asked for a while.'
-        : `The budget of ${limit} requests an hour is spent${kept}.`;
+    const isPaused = this.#pausedUntil !== undefined && this.#pausedUntil >= until;
+    const why = isPaused ? SERVER_PAUSE : await this.#limitReached(now, priority);
     if (waitMs > maxWaitMs) throw new PausedError(why, until);
     onWait?.(until, why);
     await sleep(waitMs, signal);
+  }
+
+  async #limitReached(now: Date, priority: Priority): Promise<string> {
+    const { limit, reserve } = this.#options;
+    const used = usedRequests(await this.#readHour(now));
+    const reserved = priority === 'backfill' && reserve > 0 ? `, ${reserve} reserved for recent days` : '';
+    return `Hourly limit reached: ${used} of ${limit} used${reserved}.`;
   }
 
   #readHour(now: Date): Promise<HourState> {

@@ -13,20 +13,15 @@ import type { WorkspaceOptions } from './workspace.js';
 
 interface AuditCommandOptions extends WorkspaceOptions {
   readonly repair?: boolean;
-  readonly deep?: boolean;
 }
 
 export function declareAudit(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('audit')))
-    .summary('verify the stored history against the platform, with as few requests as possible')
+    .summary('compare the stored history with the platform, in as few requests as possible')
     .description(
-      'Holds the final days against the totals of the platform: one request for a whole history without gaps, and about one for each halving to find a day that differs. It compares sums, so a change that keeps the totals of its day passes; --deep reads every day whole; it begins anew each time, and holds the database until it is over. Exits 1 when something differs and was not repaired.',
+      'Compares the final days with the totals of the platform: one request for a whole history without gaps, and about one for each halving to find a day that differs. It compares sums, so it cannot see a change that keeps the totals of its day: `export --reload` reads days whole. Exits 1 when something differs and was not repaired.',
     )
     .option('--repair', 'load again what differs')
-    .option(
-      '--deep',
-      'read every day whole: as many requests as a backfill, waiting for the budget as long as that takes',
-    )
     .addHelpText(
       'after',
       `
@@ -39,13 +34,13 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
 }
 
 function audit(options: AuditCommandOptions, runtime: Runtime): Promise<ExitCode> {
-  const { repair = false, deep = false } = options;
-  return withSteps('audit', { ...options, waits: deep }, runtime, async (context, _, progress) => {
+  const { repair = false } = options;
+  return withSteps('audit', options, runtime, async (context, _, progress) => {
     const runner = new StepRunner(context);
-    const audits = await runner.step('audit', () => auditStep(context, { repair, deep }));
+    const audits = await runner.step('audit', () => auditStep(context, repair));
     progress.end();
     await runner.step('publish', () => publishStep(context, runner.changed));
-    for (const one of audits ?? []) runtime.output.data(auditLines(one, deep).join('\n'));
+    for (const one of audits ?? []) runtime.output.data(auditLines(one).join('\n'));
     reportFaults(runner.faults, runtime);
     const isLeft = (audits ?? []).some(
       (one) => one.audit.repaired === undefined && one.audit.differing.length + one.audit.damaged.length > 0,
@@ -54,14 +49,14 @@ function audit(options: AuditCommandOptions, runtime: Runtime): Promise<ExitCode
   });
 }
 
-function auditLines({ project, audit }: ProjectAudit, deep: boolean): string[] {
+function auditLines({ project, audit }: ProjectAudit): string[] {
   const { days, differing, damaged, forgotten, repaired } = audit;
   const name = project.name ?? project.id;
   if (days === 0) return [`${name}: there is no final day to verify yet.`];
   const reloaded = repaired?.results.filter((result) => result.outcome !== 'failed').length ?? 0;
   const isClean = differing.length + damaged.length + forgotten.length === 0;
   return [
-    `${name}: ${counted(days, 'final day')} verified${deep ? ', row by row' : ''}${isClean ? ': all as stored' : ''}`,
+    `${name}: ${counted(days, 'final day')} verified${isClean ? ': all as stored' : ''}`,
     ...(differing.length === 0 ? [] : [`  differ from the platform: ${dayList(differing)}`]),
     ...(damaged.length === 0 ? [] : [`  do not add up here: ${dayList(damaged)}`]),
     ...(forgotten.length === 0

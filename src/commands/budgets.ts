@@ -1,9 +1,9 @@
-import type { Pace } from '../api/pace.js';
+import type { Pace } from '../api/retry.js';
 import type { Sleep } from '../sleep.js';
 import { RequestBudget } from '../budget/budget.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { readDayLedger } from '../history/ledger.js';
-import { expectedPages, nightlyRequests, requestsFor } from '../history/plan.js';
+import { readDayLedger } from '../export/ledger.js';
+import { expectedPages, nightlyRequests, requestsFor } from '../export/plan.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 
 /** The budget of each key that the configuration names. */

@@ -1,15 +1,13 @@
 import { tzOffset } from '@date-fns/tz';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { request } from 'undici';
-import { PausedError } from '../api/errors/paused-error.js';
-import { TryLaterError } from '../api/errors/try-later-error.js';
+import { askForDate, skewOf, skewWords } from '../api/clock.js';
+import { PausedError, TryLaterError } from '../api/errors.js';
 import { DOT_ENV } from '../config/load.js';
 import { MAILED_REPORTS, type ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { LockedError, messageOf } from '../errors.js';
 import { exists, ignoreMissing } from '../files.js';
-import { duration } from '../format/days.js';
 import { bytes, counted } from '../format/numbers.js';
 import { freeDisk } from '../free-disk.js';
 import { SMTP_URL_VARIABLE } from '../mail/smtp-server.js';
@@ -35,7 +33,7 @@ const warn = (words: string): Verdict => ({ verdict: 'warn', words });
 const fail = (words: string): Verdict => ({ verdict: 'fail', words });
 
 const ANSWER_TIMEOUT_MS = 10_000;
-/** From here on, the day that has just ended here may not have ended there. */
+/** Clocks closer than this agree. */
 const MAX_SKEW_MS = 60_000;
 const SCARCE_BYTES = 2 ** 30;
 /** Publishing writes a copy of the history beside it. */
@@ -44,7 +42,7 @@ const COPIES = 2;
 /** Checks everything that a night needs; a check that fails keeps none of the others from being made. */
 export async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[]> {
   const database = await openDatabase(workspace, runtime);
-  const connection = await connect(workspace, runtime, {}, database.paceOf);
+  const connection = await connect(workspace, runtime, { onSkew: () => undefined }, database.paceOf);
   const findings = await Promise.all([
     found('configuration', () => Promise.resolve(configuration(workspace))),
     found('secrets', () => secrets(workspace)),
@@ -92,18 +90,16 @@ async function secrets({ configuration }: Workspace): Promise<Verdict> {
 async function server({ configuration, settings }: Workspace, { now, signal }: Runtime): Promise<Verdict> {
   if (configuration === undefined) return pass('the embedded sandbox, with the clock of this machine');
   const { baseUrl } = settings;
-  const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
-  const { headers, body } = await request(baseUrl, { signal: within }).catch((cause: unknown) => {
+  const headers = await askForDate(baseUrl, signal).catch((cause: unknown) => {
     const words = `${baseUrl} does not answer (${messageOf(cause)}). Check baseUrl, and the network.`;
     throw new Error(words, { cause });
   });
-  await body.dump();
-  const date = typeof headers['date'] === 'string' ? Date.parse(headers['date']) : Number.NaN;
-  if (Number.isNaN(date)) return warn(`${baseUrl} answers, but tells no time: the clock is not checked.`);
-  const skewMs = Math.abs(now().getTime() - date);
-  if (skewMs < MAX_SKEW_MS) return pass(`${baseUrl} answers, and its clock agrees`);
-  const words = `The clock here is ${duration(skewMs)} off that of ${baseUrl}: days would be read before they ended, or late. Set it by NTP.`;
-  return skewMs < 60 * MAX_SKEW_MS ? warn(words) : fail(words);
+  const skewMs = skewOf(headers, now());
+  if (skewMs === undefined)
+    return warn(`${baseUrl} answers without a readable Date: the clock was not checked.`);
+  const apart = Math.abs(skewMs);
+  if (apart < MAX_SKEW_MS) return pass(`${baseUrl} answers, and its clock agrees`);
+  return (apart < 60 * MAX_SKEW_MS ? warn : fail)(skewWords(baseUrl, skewMs, now()));
 }
 
 async function key(

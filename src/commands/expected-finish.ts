@@ -1,7 +1,7 @@
 import { readHour } from '../budget/budget.js';
 import { finishingAt } from '../budget/hour.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import type { ExportPlan } from '../history/plan.js';
+import type { ExportPlan } from '../export/plan.js';
 import type { Reader } from '../warehouse/query.js';
 import { nightlyReserve, projectsOfKey } from './budgets.js';
 

@@ -5,10 +5,9 @@ import type { ProjectSettings } from '../config/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { longDay, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { readDayLedger } from '../history/ledger.js';
-import { DUE_ORDER, type ExportPlan, planExport, type PlannedDay } from '../history/plan.js';
-import { requestsToFindFirstDay } from '../history/probe.js';
-import { later, readHistoryStart } from '../history/range.js';
+import { readDayLedger } from '../export/ledger.js';
+import { DUE_ORDER, type ExportPlan, planExport, type PlannedDay, planReload } from '../export/plan.js';
+import { later, readHistoryStart, requestsToFindFirstDay } from '../export/range.js';
 import { openHistory } from '../warehouse/history.js';
 import type { Reader } from '../warehouse/query.js';
 import type { ExitCode } from './exit-code.js';
@@ -19,6 +18,7 @@ import { readWorkspace, type Workspace, type WorkspaceOptions } from './workspac
 interface PlanOptions extends WorkspaceOptions {
   readonly from?: Day;
   readonly to?: Day;
+  readonly reload?: boolean;
   readonly json?: boolean;
 }
 
@@ -60,7 +60,8 @@ async function planProject(
   const first = await firstDay(reader, project.id, start, options.from);
   if (first === undefined) return { project, plan: undefined, usedThisHour, finishingAt: undefined };
   const range = { first, last: options.to ?? lastEndedDay(now) };
-  const plan = planExport(await readDayLedger(reader, project.id), range, now);
+  const ledger = await readDayLedger(reader, project.id);
+  const plan = options.reload === true ? planReload(ledger, range) : planExport(ledger, range, now);
   const finishingAt = await forecast(project, plan);
   return { project, plan, usedThisHour, finishingAt };
 }
@@ -107,7 +108,7 @@ function planLines(
     `${name}: ${counted(plan.days.length, 'day')} to load of ${plainDayRange(plan.range)}; ${counted(plan.alreadyFinal, 'day')} already final`,
     ...(plan.readToday === 0
       ? []
-      : [`  ${counted(plan.readToday, 'day')} read today already, and again tomorrow`]),
+      : [`  ${counted(plan.readToday, 'day')} already read today, due again tomorrow`]),
     ...DUE_ORDER.flatMap((due) => dueLine(due, plan)),
     `  ${about} ${counted(plan.requests, 'request')}${budget}: ${end}`,
   ];

@@ -1,7 +1,7 @@
 import type { ProjectSettings } from '../config/schema.js';
 import { messageOf } from '../errors.js';
-import type { DayResult } from '../history/load.js';
-import type { ExportPlan } from '../history/plan.js';
+import type { DayResult } from '../export/load.js';
+import type { ExportPlan } from '../export/plan.js';
 import { duration, plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import type { Output } from '../terminal/output.js';

@@ -1,10 +1,11 @@
-import { PausedError } from '../api/errors/paused-error.js';
-import type { ExportOutcome } from '../history/export.js';
-import type { ExportPlan } from '../history/plan.js';
-import type { DayResult } from '../history/load.js';
-import { requestsFor } from '../history/plan.js';
-import type { Check } from '../history/verification.js';
-import { duration, longDay, nextMinute, plainDayRange } from '../format/days.js';
+import { ReadershipError } from '../errors.js';
+import type { ExportOutcome } from '../export/export.js';
+import type { ExportPlan } from '../export/plan.js';
+import type { DayResult } from '../export/load.js';
+import { requestsFor } from '../export/plan.js';
+import type { Check } from '../export/verify.js';
+import type { Day } from '../day.js';
+import { dayList, duration, longDay, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { ProjectExport } from '../schedule/steps/export.js';
 import type { ExportCost } from './export-progress.js';
@@ -13,9 +14,10 @@ import type { ExportCost } from './export-progress.js';
 export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCost): string[] {
   const name = project.name ?? project.id;
   if (outcome === undefined) return [`${name}: the platform has no views yet, so there is nothing to load.`];
-  const { plan, results, check } = outcome;
+  const { plan, results, check, removed } = outcome;
+  const lines = removedLines(removed);
   if (plan.range.first > plan.range.last)
-    return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`];
+    return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`, ...lines];
   const loaded = results.filter((result) => result.outcome !== 'failed');
   const rows = loaded.reduce((sum, result) => sum + result.rows, 0);
   const added = loaded.filter((result) => result.outcome === 'added').length;
@@ -24,7 +26,13 @@ export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCos
       ? `${name}: no day loaded of ${plainDayRange(plan.range)}`
       : `${name}: ${counted(added, 'new day')} of ${plainDayRange(plan.range)}, ${counted(rows, 'row')}, ` +
         `${counted(cost.requests, 'request')}, ${duration(cost.elapsedMs)}`;
-  return [first, ...detailLines(plan, loaded, results), ...checkLines(check), ...leftLines(outcome)];
+  return [
+    first,
+    ...detailLines(plan, loaded, results),
+    ...checkLines(check),
+    ...lines,
+    ...leftLines(outcome),
+  ];
 }
 
 type LoadedDay = Exclude<DayResult, { outcome: 'failed' }>;
@@ -40,19 +48,25 @@ function detailLines(
   const forgotten = loaded.filter((result) => result.outcome === 'forgotten').length;
   const failed = results.length - loaded.length;
   const facts = [
-    alreadyFinal > 0 && `${counted(alreadyFinal, 'day')} already final, not asked for again`,
-    readToday > 0 && `${counted(readToday, 'day')} read today already, and again tomorrow`,
+    alreadyFinal > 0 && `${counted(alreadyFinal, 'day')} already final, not read again`,
+    readToday > 0 && `${counted(readToday, 'day')} already read today, due again tomorrow`,
     again.length > 0 &&
       `${counted(again.length, 'day')} read again, ${restated === 0 ? 'unchanged' : `${restated} restated`}`,
     forgotten > 0 && forgottenLine(forgotten),
     inState('final') > 0 && `${inState('final')} now final`,
-    inState('provisional') > 0 &&
-      `${inState('provisional')} provisional: they may still change, and are read again`,
+    inState('provisional') > 0 && `${inState('provisional')} provisional: may still change, read again later`,
     inState('inconsistent') > 0 && `${inState('inconsistent')} inconsistent: rows moved while they were read`,
-    failed > 0 && `${failed} failed: tried again next time`,
+    failed > 0 && `${failed} failed: the next export retries them`,
   ];
   return facts.filter((fact) => fact !== false).map((fact) => `  ${fact}`);
 }
+
+const removedLines = (removed: readonly Day[]): string[] =>
+  removed.length === 0
+    ? []
+    : [
+        `  ${dayList(removed)} removed: stored before they ended, by a clock that was ahead; loaded once they have ended`,
+      ];
 
 const forgottenLine = (days: number): string =>
   `${counted(days, 'day')} the platform no longer has; what is stored of them stays`;
@@ -80,6 +94,7 @@ function leftLines({ plan, results, stopped }: ExportOutcome): string[] {
   const left = plan.days.filter(({ day }) => !done.has(day));
   const requests = left.length * requestsADay(results) || left.reduce((sum, day) => sum + day.requests, 0);
   if (left.length === 0) return [];
-  const next = stopped instanceof PausedError ? `; go on from ${nextMinute(stopped.resumeAt)} on` : '';
+  const resumeAt = stopped instanceof ReadershipError ? stopped.resumeAt : undefined;
+  const next = resumeAt === undefined ? '' : `; continue at ${nextMinute(resumeAt)}`;
   return [`  ${counted(left.length, 'day')} left, about ${counted(requests, 'request')}${next}`];
 }

@@ -21,6 +21,7 @@ import type { WorkspaceOptions } from './workspace.js';
 interface ExportOptions extends WorkspaceOptions {
   readonly from?: Day;
   readonly to?: Day;
+  readonly reload?: boolean;
   readonly plan?: boolean;
   readonly json?: boolean;
 }
@@ -29,10 +30,14 @@ export function declareExport(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('export')))
     .summary('load missing, failed and not yet settled days')
     .description(
-      'Loads the days that are missing, failed or not yet settled, newest first, and publishes the history. A final day is never asked for again. Today has not ended, so it is not loaded.',
+      'Loads the days that are missing, failed or not yet settled, newest first, and publishes the history. A final day is read again only with --reload. Today has not ended, so it is not loaded.',
     )
     .option('--from <day>', 'first day, YYYY-MM-DD (default: where the history starts)', dayArgument)
     .option('--to <day>', 'last day, included (default: yesterday, UTC)', dayArgument)
+    .option(
+      '--reload',
+      'read every day from --from to --to again, final ones too, waiting for the hourly limit as long as that takes',
+    )
     .option('--plan', 'print which days, in how many requests and until when; send nothing')
     .option('--json', 'with --plan: write JSON')
     .addHelpText(
@@ -42,6 +47,7 @@ Examples:
   readership export                                       all that is due
   readership export --plan                                what that would cost
   readership export --from 2026-01-01 --to 2026-01-31     what is due of January
+  readership export --reload --from 2026-01-05 --to 2026-01-05   that day again
   readership export --shard 2/8                           of the second of eight parts of the projects
 ${PLATFORM_ENVIRONMENT_HELP}`,
     )
@@ -51,18 +57,29 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
 async function runExport(options: ExportOptions, runtime: Runtime): Promise<ExitCode> {
   checkBounds(options, runtime.now());
   if (options.plan === true) return printExportPlan(options, runtime);
-  return withSteps('export', options, runtime, async (context, _, progress) => {
-    const runner = new StepRunner(context);
-    const exported = await runner.step('export', () => exportStep(context, options));
-    progress.end();
-    await runner.step('publish', () => publishStep(context, runner.changed));
-    for (const project of exported ?? []) runtime.output.data(loadedLines(project, progress.cost).join('\n'));
-    reportFaults(runner.faults, runtime);
-    return exitCodeOfFaults(runner.faults);
-  });
+  return withSteps(
+    'export',
+    { ...options, waits: options.reload === true },
+    runtime,
+    async (context, _, progress) => {
+      const runner = new StepRunner(context);
+      const exported = await runner.step('export', () => exportStep(context, options));
+      progress.end();
+      await runner.step('publish', () => publishStep(context, runner.changed));
+      for (const project of exported ?? [])
+        runtime.output.data(loadedLines(project, progress.cost).join('\n'));
+      reportFaults(runner.faults, runtime);
+      return exitCodeOfFaults(runner.faults);
+    },
+  );
 }
 
-function checkBounds({ from, to }: ExportOptions, now: Date): void {
+function checkBounds({ from, to, reload }: ExportOptions, now: Date): void {
+  if (reload === true && from === undefined)
+    throw new ConfigurationError(
+      '--reload needs --from, the first day to read again: readership export --reload --from 2026-01-05 --to 2026-01-05. ' +
+        'To find the days that differ, run: readership audit',
+    );
   const yesterday = lastEndedDay(now);
   if (from !== undefined && to !== undefined && from > to)
     throw new ConfigurationError(`--from ${from} is after --to ${to}: swap them.`);

@@ -4,7 +4,7 @@ import { OPEN_MESSAGE_STATES, takesMessages } from '../agents/lifecycle.js';
 import { changeMessageWithin, type Message, planMessage, readMessages } from '../agents/message-ledger.js';
 import { settleAsSent } from '../agents/submit-messages.js';
 import type { Client } from '../api/client.js';
-import { RefusedError } from '../api/errors/refused-error.js';
+import { RefusedError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';

@@ -2,11 +2,11 @@ import { readHour } from '../budget/budget.js';
 import { usedRequests } from '../budget/hour.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
-import { coverageOf, readSettling, recommendedSettleDays, type Settling } from '../history/coverage.js';
-import { readDayLedger } from '../history/ledger.js';
-import { planExport } from '../history/plan.js';
-import { readHistoryStart } from '../history/range.js';
-import { readLastVerification } from '../history/verification.js';
+import { coverageOf, readSettling, recommendedSettleDays, type Settling } from '../export/coverage.js';
+import { readDayLedger } from '../export/ledger.js';
+import { planExport } from '../export/plan.js';
+import { readHistoryStart } from '../export/range.js';
+import { readLastVerification } from '../export/verify.js';
 import type { Reader } from '../warehouse/query.js';
 import type { FinishForecast } from './expected-finish.js';
 

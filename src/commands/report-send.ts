@@ -4,7 +4,7 @@ import type { MailAddress } from '../mail-address.js';
 import type { Delivery } from '../mail/delivery.js';
 import { DeliveryError } from '../mail/delivery-error.js';
 import { readDeliveries } from '../mail/ledger.js';
-import type { StepContext, StepResult } from '../schedule/context.js';
+import { byBothClocks, type StepContext, type StepResult } from '../schedule/context.js';
 import { mailReport, recipientsOf, reportOn } from '../schedule/mailing.js';
 import { StepRunner } from '../schedule/step-runner.js';
 import { publishStep } from '../schedule/steps/publish.js';
@@ -43,12 +43,13 @@ interface ShownDelivery {
 }
 
 async function send(
-  context: StepContext,
+  given: StepContext,
   name: string,
   recipients: readonly MailAddress[],
   options: SendOptions,
   output: Output,
 ): Promise<StepResult<ShownDelivery[]>> {
+  const context = await byBothClocks(given);
   const { projects, warehouse, now } = context;
   const { report, period } = await chooseReport(name, options, context, now());
   const detail: ShownDelivery[] = [];

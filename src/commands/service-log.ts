@@ -10,6 +10,9 @@ export const logging = (log: Log): Listener => ({
   onReconciled: (words) => {
     log.warn(words);
   },
+  onSkew: (words) => {
+    log.warn(words);
+  },
   onRetry: (error, retriesLeft) => {
     log.warn({ retriesLeft, error: error.message }, 'a request is tried again');
   },

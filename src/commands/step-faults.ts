@@ -11,7 +11,7 @@ export function reportFaults(faults: readonly StepFault[], { output, signal }: R
     return;
   }
   for (const { step, outcome, error } of faults) {
-    const words = outcome === 'later' ? 'could not finish now, and goes on next time' : 'failed';
+    const words = outcome === 'later' ? 'paused; the next run resumes' : 'failed';
     output.note(`${output.noteColors.red(`${step} ${words}:`)} ${messageOf(error)}`);
   }
 }

@@ -59,8 +59,10 @@ export interface Listener extends Pick<ClientOptions, 'onRequest' | 'onRetry'> {
   readonly observer: Observer;
   /** Told when requests wait for their turn, until when, and why. */
   readonly onWait: (until: Date, why: string) => void;
-  /** Told what the effects journal and the database did not agree on. */
+  /** Called when the effects journal and the database did not agree. */
   readonly onReconciled: (words: string) => void;
+  /** Called when the clocks of this machine and of the platform are far apart. */
+  readonly onSkew: (words: string) => void;
 }
 
 /** Who holds the live database, and how long that waits for whoever held it before. */
@@ -114,12 +116,13 @@ async function withConnection<Result>(
   const { settings, projects, shard, directory: workspaceDir } = workspace;
   const { historyFile, reportsDir, lakeDir } = workspace;
   const budgets = await openBudgets(ledgers.warehouse, settings, now, onWait);
-  const { clientOf, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
+  const { clientOf, clock, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
   try {
     const transport = () => transportOf(workspace);
     const places = { workspaceDir, historyFile, reportsDir, lakeDir };
     return await work({
-      ...{ settings, projects, shard, ...ledgers, clientOf, transport, ...places, now, signal, observer },
+      ...{ settings, projects, shard, ...ledgers, clientOf, clock, transport },
+      ...{ ...places, now, signal, observer },
       returnUnused: budgets.close,
     });
   } finally {
@@ -133,6 +136,9 @@ const showing = (progress: ExportProgress, output: Output): Listener => ({
     output.note(`${why} Waiting until ${nextMinute(until)}.`);
   },
   onReconciled: (words) => {
+    output.note(words);
+  },
+  onSkew: (words) => {
     output.note(words);
   },
   onRequest: ({ name }) => {

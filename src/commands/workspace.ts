@@ -1,6 +1,7 @@
 import { join, resolve } from 'node:path';
 import { Client, type ClientOptions } from '../api/client.js';
-import type { Pace } from '../api/pace.js';
+import { askForDate, PlatformClock } from '../api/clock.js';
+import type { Pace } from '../api/retry.js';
 import {
   apiKeyOf,
   type Configuration,
@@ -112,14 +113,20 @@ export const waitingAtMost = (maxWaitMs: number, workspace: Workspace): Workspac
 /** The interface of each project. `close` ends connections, and the embedded sandbox where that was started. */
 export interface Connection {
   readonly clientOf: (project: ProjectSettings) => Client;
+  readonly clock: PlatformClock;
   readonly close: () => Promise<void>;
+}
+
+interface Callbacks extends Pick<ClientOptions, 'onRetry' | 'onRequest'> {
+  /** Told, once, when the clocks of this machine and of the platform are far apart. */
+  readonly onSkew: (words: string) => void;
 }
 
 /** Starts the embedded sandbox if the workspace is the sandbox's. Clients are made, and keys asked for, on first use. */
 export async function connect(
   workspace: Workspace,
   runtime: Runtime,
-  callbacks: Pick<ClientOptions, 'onRetry' | 'onRequest'>,
+  { onSkew, ...callbacks }: Callbacks,
   paceOf: (project: ProjectSettings) => Pace | undefined,
 ): Promise<Connection> {
   const { configuration, settings } = workspace;
@@ -127,18 +134,23 @@ export async function connect(
     configuration === undefined
       ? await startSandbox({ now: runtime.now, stateFile: join(workspace.dataDir, 'sandbox.json') })
       : undefined;
+  const baseUrl = sandbox?.baseUrl ?? settings.baseUrl;
+  const ask = () => askForDate(baseUrl, runtime.signal);
+  const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew });
   const clients = new Map<string, Client>();
   return {
+    clock,
     clientOf: (project) => {
       const known = clients.get(project.id);
       if (known !== undefined) return known;
       const pace = paceOf(project);
       const client = new Client({
-        baseUrl: sandbox?.baseUrl ?? settings.baseUrl,
+        baseUrl,
         projectId: project.id,
         apiKey: configuration === undefined ? SANDBOX.apiKey : apiKeyOf(configuration, project),
         keyName: project.apiKeyEnv,
         now: runtime.now,
+        onHeaders: clock.observe,
         ...(pace === undefined ? {} : { pace }),
         ...callbacks,
       });

@@ -111,7 +111,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     viewsPerHour: options.viewsPerHour ?? 'unlimited',
     closing: closing.signal,
   });
-  const server = await listen(app, host, options.port ?? 0);
+  const server = await listen(app, { host, port: options.port ?? 0, now });
   return {
     ...keys,
     baseUrl: server.baseUrl,
@@ -168,14 +168,20 @@ function createApp(options: AppOptions): Hono<SandboxEnv> {
 const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
 
 /** `close` stops at once: idle, open and hanging connections are cut. Rejects if the port is taken. */
-async function listen(app: Hono<SandboxEnv>, host: string, port: number) {
+async function listen(
+  app: Hono<SandboxEnv>,
+  { host, port, now }: { readonly host: string; readonly port: number; readonly now: () => Date },
+) {
   const listener = getRequestListener(app.fetch, {
     // The process keeps its own Request and Response: the sandbox also runs inside tests and commands.
     overrideGlobalObjects: false,
     hostname: host,
     errorHandler: (error) => Response.json({ error: messageOf(error) }, { status: 400 }),
   });
-  const server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
+  const server = createServer((incoming, outgoing) => {
+    outgoing.setHeader('date', now().toUTCString());
+    void listener(incoming, outgoing);
+  });
   server.listen(port, host);
   await once(server, 'listening');
   const address = server.address();

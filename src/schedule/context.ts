@@ -1,9 +1,10 @@
 import type { Job } from '../agents/ledger.js';
 import type { Client } from '../api/client.js';
+import type { PlatformClock } from '../api/clock.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import type { Shard } from '../config/shard.js';
-import type { DayResult } from '../history/load.js';
-import type { ExportPlan } from '../history/plan.js';
+import type { DayResult } from '../export/load.js';
+import type { ExportPlan } from '../export/plan.js';
 import type { MailTransport } from '../mail/transport.js';
 import type { Delivery } from '../mail/delivery.js';
 import type { EffectsJournal } from '../warehouse/effects.js';
@@ -46,6 +47,7 @@ export interface StepContext {
   /** The part of the projects that this is about; undefined for all of them. */
   readonly shard: Shard | undefined;
   readonly now: () => Date;
+  readonly clock: PlatformClock;
   readonly signal: AbortSignal;
   readonly observer: Observer;
 }
@@ -59,4 +61,13 @@ export interface StepResult<Detail> {
   readonly changed: boolean;
   /** The fault that kept part of the work from being done. */
   readonly fault?: unknown;
+}
+
+/**
+ * The same context with the earlier of the two clocks, that of this machine and the platform's: nothing that has not
+ * ended by both is loaded or emailed. Asks the platform for the time where no response has told it.
+ */
+export async function byBothClocks(context: StepContext): Promise<StepContext> {
+  await context.clock.ask();
+  return { ...context, now: context.clock.earlier };
 }

@@ -31,7 +31,10 @@ export async function duePeriods(
   const current = lastEnded(report.period, now(), settings.reports);
   const waiting = new Set(deliveries.flatMap(({ state, period }) => (state === 'waiting' ? period : [])));
   waiting.delete(current.name);
-  const earlier = [...waiting].flatMap((name) => periodNamed(name, settings.reports) ?? []);
+  // An email that was begun by a clock that was ahead waits until its period has ended.
+  const earlier = [...waiting]
+    .flatMap((name) => periodNamed(name, settings.reports) ?? [])
+    .filter(({ last }) => last <= current.last);
   return Promise.all(
     [current, ...earlier].map(async (period) => {
       const ofPeriod = deliveries.filter((delivery) => delivery.period === period.name);

@@ -1,5 +1,7 @@
 import { MAILED_REPORTS, type ProjectSettings, type Settings } from '../config/schema.js';
+import { lastEndedDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
+import { longDay } from '../format/days.js';
 import type { MailAddress } from '../mail-address.js';
 import { deliver } from '../mail/deliver.js';
 import type { DeliveryAdmission, Delivery } from '../mail/delivery.js';
@@ -50,6 +52,12 @@ export async function mailReport(
   report: PreparedReport,
   to: { readonly recipients: readonly MailAddress[]; readonly admission: DeliveryAdmission },
 ): Promise<Delivery[]> {
+  const { last } = report.period;
+  if (last > lastEndedDay(now()))
+    throw new ConfigurationError(
+      `${report.name} ${report.period.name} was not emailed: its last day, ${longDay(last)}, has not ended ` +
+        'by the clocks of this machine and the platform. An email of it would be the only one: send it after that day.',
+    );
   const messages = await composeMails(settings, project, report, to.recipients, now());
   const task = { warehouse, journal, now, signal, transport: transport(), admission: to.admission };
   return deliver(task, messages);

@@ -1,8 +1,4 @@
-import { addMilliseconds } from 'date-fns';
 import { randomUUID } from 'node:crypto';
-import { TurnError } from '../agents/turn-error.js';
-import { PausedError } from '../api/errors/paused-error.js';
-import { TryLaterError } from '../api/errors/try-later-error.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import type { StepContext, StepResult } from './context.js';
 import { isGoingOn, readFaults } from './faults.js';
@@ -47,7 +43,7 @@ export class StepRunner {
     this.changed ||= result?.changed ?? true;
     if (outcome !== 'done') this.faults.push({ step: name, outcome, error: fault });
     const summary = [result?.summary, fault === undefined ? [] : messageOf(fault)].flat().join('; ');
-    const end = { outcome, summary, resume_at: resumeAt(fault, now()), now: now() };
+    const end = { outcome, summary, resume_at: resumeAtOf(fault), now: now() };
     await recordStepEnd(warehouse, this.#run, name, end);
     this.changed ||= wasAtFault !== (await this.#isAtFault(name));
     observer.onStepEnd?.(name, end);
@@ -77,11 +73,5 @@ function outcomeOf(fault: unknown, signal: AbortSignal): Exclude<StepOutcome, 'd
   return fault instanceof ReadershipError && fault.exitCode === 75 ? 'later' : 'failed';
 }
 
-/** When what a fault stopped may go on, where the budget or the server said so. */
-function resumeAt(fault: unknown, now: Date): Date | null {
-  if (fault instanceof PausedError) return fault.resumeAt;
-  if (fault instanceof TurnError) return fault.turn.at;
-  if (fault instanceof TryLaterError && fault.retryAfterMs !== undefined)
-    return addMilliseconds(now, fault.retryAfterMs);
-  return null;
-}
+const resumeAtOf = (fault: unknown): Date | null =>
+  fault instanceof ReadershipError ? (fault.resumeAt ?? null) : null;

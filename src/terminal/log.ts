@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import { z } from 'zod';
-import type { TryLaterError } from '../api/errors/try-later-error.js';
+import type { TryLaterError } from '../api/errors.js';
 import type { Colors, Output } from './output.js';
 
 export type Log = Logger;

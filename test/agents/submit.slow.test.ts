@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { changeJob } from '../../src/agents/ledger.js';
 import { planMessage } from '../../src/agents/message-ledger.js';
-import { freeAt } from '../../src/agents/rate.js';
 import { submitJobs } from '../../src/agents/submit-jobs.js';
 import { submitMessages } from '../../src/agents/submit-messages.js';
 import { readTransitions } from '../../src/agents/transitions.js';
@@ -54,14 +53,6 @@ describe('submitting jobs', () => {
 });
 
 describe('the hourly limit', () => {
-  it('lets go of a use when it has left the window', () => {
-    const uses = [0, 10, 20].map((minutes) => new Date(minutes * 60_000));
-    expect(freeAt(uses, 4)).toBeUndefined();
-    expect(freeAt(uses, 3)).toEqual(new Date(61 * 60_000));
-    expect(freeAt(uses, 2)).toEqual(new Date(71 * 60_000));
-    expect(freeAt([], 1)).toBeUndefined();
-  });
-
   it('holds for 250 jobs across restarts: never more than 100 in any rolling hour', async () => {
     const desk = await agentDesk();
     await desk.plan(250);
@@ -73,7 +64,7 @@ describe('the hourly limit', () => {
           desk.clock.advance(7);
         },
       });
-      if (stopped instanceof TurnError) waits.push(stopped.turn.at);
+      if (stopped instanceof TurnError) waits.push(stopped.resumeAt);
       else if (stopped !== undefined) throw stopped as Error;
       await desk.restart();
       desk.clock.advance(20 * 60);
@@ -102,7 +93,7 @@ describe('the hourly limit', () => {
     const { stopped } = await submitMessages(desk.task());
     expect(stopped).toBeInstanceOf(TurnError);
     expect((stopped as Error).message).toBe(
-      '1 prompt waits: 100 prompts were sent within an hour. The next may go on 18 Nov 2026 at 06:01 UTC. ' +
+      '1 prompt waits: the limit of 100 prompts an hour is reached. The next may go on 18 Nov 2026 at 06:01 UTC. ' +
         'Nothing is lost: from then on readership jobs poll sends what waits, and so does the schedule.',
     );
   });

@@ -4,12 +4,14 @@ import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Client } from '../../src/api/client.js';
-import { ApiError } from '../../src/api/errors/api-error.js';
-import { ContractError } from '../../src/api/errors/contract-error.js';
-import { PausedError } from '../../src/api/errors/paused-error.js';
-import { RefusedError } from '../../src/api/errors/refused-error.js';
-import { TryLaterError } from '../../src/api/errors/try-later-error.js';
-import { UnknownOutcomeError } from '../../src/api/errors/unknown-outcome-error.js';
+import {
+  ApiError,
+  ContractError,
+  PausedError,
+  RefusedError,
+  TryLaterError,
+  UnknownOutcomeError,
+} from '../../src/api/errors.js';
 import { reply } from '../serve.js';
 import { clientOf, faultOf, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
 import { DEPARTURE } from '../departure.js';

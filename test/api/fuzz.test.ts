@@ -1,9 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ContractError } from '../../src/api/errors/contract-error.js';
-import { RefusedError } from '../../src/api/errors/refused-error.js';
-import { TryLaterError } from '../../src/api/errors/try-later-error.js';
-import { UnknownOutcomeError } from '../../src/api/errors/unknown-outcome-error.js';
+import { ContractError, RefusedError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
 import type { Client } from '../../src/api/client.js';
 import { agentJobSchema, viewsResponseSchema } from '../../src/api/schema.js';
 import { tries } from '../fuzz.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { viewsPages } from '../../src/api/pages.js';
-import { EndlessWalkError } from '../../src/api/errors/endless-walk-error.js';
+import { viewsPages } from '../../src/export/walk.js';
+import { EndlessWalkError } from '../../src/api/errors.js';
 import type { ViewsResponse } from '../../src/api/schema.js';
 import { reply } from '../serve.js';
 import { clientOf, faultOf, JOB, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
@@ -145,7 +145,7 @@ describe('the pages of a range', () => {
     }));
     const fault = await faultOf(drain(pages));
     expect(fault).toBeInstanceOf(EndlessWalkError);
-    expect(fault.message).toContain('. Nothing of this day was stored; the same command tries it again.');
+    expect(fault.message).toContain('. Nothing of this day was stored; the next export retries it.');
     expect(offsets).toHaveLength(2);
   });
 

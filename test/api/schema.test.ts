@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ContractError } from '../../src/api/errors/contract-error.js';
+import { ContractError } from '../../src/api/errors.js';
 import { reply } from '../serve.js';
 import { clientOf, faultOf, PAGE } from './open-client.js';
 

@@ -2,7 +2,7 @@ import { nextMinute } from '../../src/format/days.js';
 import { addMinutes, addSeconds } from 'date-fns';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { PausedError } from '../../src/api/errors/paused-error.js';
+import { PausedError } from '../../src/api/errors.js';
 import { readHour } from '../../src/budget/budget.js';
 import { BLOCK_LIFE_MS, freeAt, usedRequests } from '../../src/budget/hour.js';
 import type { RequestBudget } from '../../src/budget/budget.js';
@@ -130,7 +130,7 @@ describe('the reserve', () => {
     const budget = budgetOn(await liveWarehouse(), sleepingClock(), { reserve: 17, maxWaitMs: 0 });
     expect(await takeAll(budget, 'backfill')).toBe(83);
     expect((await faultOf(budget.before('backfill'))).message).toMatch(
-      /^The budget of 100 requests an hour is spent, but for 17 kept for the latest days\. The next/,
+      /^Hourly limit reached: 83 of 100 used, 17 reserved for recent days\. The next/,
     );
     expect(await takeAll(budget, 'urgent')).toBe(17);
   });
@@ -257,7 +257,7 @@ describe('waiting', () => {
     expect(await takeAll(budget)).toBe(100);
     const error = await faultOf(budget.before('urgent'));
     expect(error.message).toBe(
-      `The budget of 100 requests an hour is spent. The next request may be sent from ${nextMinute(freeAt(start))} on.`,
+      `Hourly limit reached: 100 of 100 used. The next request can be sent at ${nextMinute(freeAt(start))}.`,
     );
     expect(error).toMatchObject({ exitCode: 75 });
     clock.advance(freeAt(start).getTime() - start.getTime() - 2 * MINUTE_MS);
@@ -286,7 +286,7 @@ describe('waiting', () => {
     const budget = budgetOn(await liveWarehouse(), clock, { limit: 1, onWait: (...why) => told.push(why) });
     await budget.before('urgent');
     await budget.before('urgent');
-    expect(told).toEqual([[freeAt(start), 'The budget of 1 requests an hour is spent.']]);
+    expect(told).toEqual([[freeAt(start), 'Hourly limit reached: 1 of 1 used.']]);
     expect(clock.now()).toEqual(freeAt(start));
   });
 
@@ -297,6 +297,6 @@ describe('waiting', () => {
     const budget = budgetOn(await liveWarehouse(), clock, { limit: 'unlimited', onWait });
     await budget.refused(2_000);
     await budget.before('urgent');
-    expect(told).toEqual(['The server asked not to be asked for a while.']);
+    expect(told).toEqual(['The server asked for a pause.']);
   });
 });

@@ -99,6 +99,10 @@ const CASES: readonly BadInput[] = [
     fault: { on: 'views', kind: 'rate-limit', seconds: 3600 },
   },
   {
+    ...{ what: '--reload without --from', code: 2, says: [/--reload needs --from/, /readership audit/] },
+    args: ['--reload'],
+  },
+  {
     ...{ what: '--from after --to', code: 2, says: [/--from 2026-02-01 is after --to 2026-01-01/] },
     args: ['--from', '2026-02-01', '--to', '2026-01-01'],
   },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, dayOf } from '../../src/day.js';
-import { readDayLedger } from '../../src/history/ledger.js';
+import { readDayLedger } from '../../src/export/ledger.js';
 import { liveWarehouse, closeNow } from '../open-warehouse.js';
 import { rowsOf, servePlatform } from '../platform.js';
 import { runCli, startCli } from '../run-cli.js';
@@ -54,10 +54,10 @@ describe('readership export --plan', () => {
     const before = await run('export', '--plan');
     expect(before).toMatchObject({ code: 0 });
     expect(before.stdout).toMatch(/the first day is not known yet.+in \d+ requests at most/);
-    expect(platform.seen).toHaveLength(0);
+    expect(platform.views).toHaveLength(0);
 
     expect((await run('export')).code).toBe(75);
-    const sent = platform.seen.length;
+    const sent = platform.views.length;
     const text = await run('export', '--plan');
     expect(text.stdout).toMatch(/Acme Docs: \d+ days to load of /);
     expect(text.stdout).toMatch(/missing +\d+ days?, /);
@@ -68,32 +68,33 @@ describe('readership export --plan', () => {
     expect(plan?.days.length).toBe(plan?.requests);
     expect(plan?.requestsUsedThisHour).toBeGreaterThanOrEqual(sent);
     expect(new Date(plan?.finishingAt ?? 0).getTime()).toBeGreaterThan(Date.now() + 55 * 60_000);
-    expect(platform.seen).toHaveLength(sent);
+    expect(platform.views).toHaveLength(sent);
   });
 });
 
 describe('a request limit that is used up', () => {
-  it('makes a deep audit wait, however long, since it starts over each time', async () => {
+  it('makes a reload wait, however long that takes', async () => {
     const { platform, cwd, run } = await setUp({ requestsPerHour: 24 });
     expect((await run('export')).code).toBe(75);
-    const sent = platform.seen.length;
-    const audit = startCli(['audit', '--deep'], { cwd, env: { READERSHIP_API_KEY: KEY } });
-    await audit.until(/The budget of 24 requests an hour is spent.*Waiting until/);
-    audit.child.kill('SIGINT');
-    expect((await audit.result).code).toBe(130);
-    expect(platform.seen.length).toBeLessThanOrEqual(24);
-    expect(platform.seen.length).toBeGreaterThanOrEqual(sent);
+    const sent = platform.views.length;
+    const reload = startCli(['export', '--reload', '--from', daysAgo(3)], {
+      cwd,
+      env: { READERSHIP_API_KEY: KEY },
+    });
+    await reload.until(/Hourly limit reached: \d+ of 24 used.*Waiting until/);
+    reload.child.kill('SIGINT');
+    expect((await reload.result).code).toBe(130);
+    expect(platform.views.length).toBeLessThanOrEqual(24);
+    expect(platform.views.length).toBeGreaterThanOrEqual(sent);
   });
 
   it('ends an export with 75, says what is left and when to resume, and the next run resumes', async () => {
     const { platform, run, inLedger } = await setUp({ requestsPerHour: 24 });
     const first = await run('export');
     expect(first.code).toBe(75);
-    expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; go on from .+ UTC on/);
-    expect(first.stderr).toMatch(
-      /The budget of 24 requests an hour is spent.+may be sent from \d+ \w+ \d{4} at/,
-    );
-    expect(platform.seen.length).toBeLessThanOrEqual(24);
+    expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; continue at .+ UTC/);
+    expect(first.stderr).toMatch(/Hourly limit reached: \d+ of 24 used.+can be sent at \d+ \w+ \d{4} at/);
+    expect(platform.views.length).toBeLessThanOrEqual(24);
     const loaded = await inLedger((warehouse) => readDayLedger(warehouse, 'prj_1'));
     expect(loaded.has(daysAgo(1))).toBe(true);
     expect([...loaded.values()].every(({ state }) => state !== 'failed')).toBe(true);
@@ -114,11 +115,11 @@ describe('a request limit that is used up', () => {
   it('is respected even if only the server knows: one refusal, exit 75, and none in the next run', async () => {
     const { platform, run } = await setUp({ requestsPerHour: 100, limit: 15 });
     expect((await run('export')).code).toBe(75);
-    const sent = platform.seen.length;
+    const sent = platform.views.length;
     expect(platform.views.filter(({ status }) => status === 429).length).toBeGreaterThan(0);
     const again = await run('export');
     expect(again.code).toBe(75);
-    expect(platform.seen).toHaveLength(sent);
+    expect(platform.views).toHaveLength(sent);
   });
 });
 
@@ -126,11 +127,11 @@ describe('readership audit', () => {
   it('exits 0 if nothing differs, 1 if something does, and 0 after it was repaired', async () => {
     const { platform, changed, run } = await setUp();
     expect((await run('export')).code).toBe(0);
-    const sent = platform.seen.length;
+    const sent = platform.views.length;
     const clean = await run('audit');
     expect(clean).toMatchObject({ code: 0 });
     expect(clean.stdout).toContain('9 final days verified: all as stored');
-    expect(platform.seen.length).toBe(sent + 1);
+    expect(platform.views.length).toBe(sent + 1);
 
     changed.set(daysAgo(8), rowsOf(daysAgo(8), 11));
     const found = await run('audit');
@@ -178,13 +179,13 @@ describe('readership status', () => {
     const { platform, run } = await setUp({ requestsPerHour: 100 });
     expect((await run('export')).code).toBe(0);
     const [status] = statusSchema.parse(JSON.parse((await run('status', '--json')).stdout)).projects;
-    expect(status?.requests.usedThisHour).toBe(platform.seen.length);
+    expect(status?.requests.usedThisHour).toBe(platform.views.length);
   });
 
   it('shows coverage, gaps, settling and the request limit, and sends no requests', async () => {
     const { platform, run } = await setUp({ requestsPerHour: 24 });
     expect((await run('export')).code).toBe(75);
-    const sent = platform.seen.length;
+    const sent = platform.views.length;
     const text = await run('status');
     expect(text.code).toBe(0);
     expect(text.stdout).toMatch(/yesterday +loaded/);
@@ -204,6 +205,6 @@ describe('readership status', () => {
     expect(daysStored + gaps.length).toBe(DAYS);
     expect(gaps).toContain(addDays(daysAgo(DAYS), 0));
     expect(status?.requests).toMatchObject({ perHour: 24, left: gaps.length });
-    expect(platform.seen).toHaveLength(sent);
+    expect(platform.views).toHaveLength(sent);
   });
 });

@@ -69,7 +69,7 @@ describe('readership doctor', () => {
     expect((await doctor(cwd)).of('key')).toMatchObject({ verdict: 'pass' });
     const { of } = await doctor(cwd);
     expect(of('key')).toMatchObject({ verdict: 'warn' });
-    expect(of('key')?.words).toMatch(/budget of 1 requests an hour is spent.+from .+ on/);
+    expect(of('key')?.words).toMatch(/Hourly limit reached: 1 of 1 used.+can be sent at .+/);
     expect(sandbox.inspect().requests.counts.views).toEqual({ 200: 1 });
   });
 
@@ -97,7 +97,7 @@ describe('readership doctor', () => {
     await closeNow(holder);
     expect(code).toBe(1);
     expect(of('server')).toMatchObject({ verdict: 'fail' });
-    expect(of('server')?.words).toMatch(/clock here is (2 h 0|1 h 59) min off.+NTP/);
+    expect(of('server')?.words).toMatch(/clock of this machine is (2 h 0|1 h 59) min behind that of .+NTP/);
     expect(of('database')).toMatchObject({ verdict: 'warn' });
     expect(of('database')?.words).toContain('held by `readership test`');
   });

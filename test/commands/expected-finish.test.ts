@@ -2,8 +2,8 @@ import { expect, it } from 'vitest';
 import { finishForecast } from '../../src/commands/expected-finish.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, lastEndedDay } from '../../src/day.js';
-import { readDayLedger } from '../../src/history/ledger.js';
-import { planExport } from '../../src/history/plan.js';
+import { readDayLedger } from '../../src/export/ledger.js';
+import { planExport } from '../../src/export/plan.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 

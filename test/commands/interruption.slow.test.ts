@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { addDays, day } from '../../src/day.js';
 import { viewsResponseSchema } from '../../src/api/schema.js';
 import type { Sandbox } from '../../src/sandbox/index.js';
-import { expectWhole, storedDays, storedTotals } from '../history/stored-days.js';
+import { expectWhole, storedDays, storedTotals } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli, startCli } from '../run-cli.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { expectWhole, statesOf } from '../history/stored-days.js';
+import { expectWhole, statesOf } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
@@ -62,7 +62,7 @@ describe('readership run --sandbox', () => {
 
     const second = await runCli(['run', '--sandbox'], { cwd });
     expect(second.code, second.stderr).toBe(0);
-    expect(second.stdout).toMatch(/18\d days already final, not asked for again/);
+    expect(second.stdout).toMatch(/18\d days already final, not read again/);
     expect(second.stdout).toMatch(/no new job/);
     const twice = await stored();
     expect(twice.jobs).toEqual(once.jobs);

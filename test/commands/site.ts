@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { viewsResponseSchema } from '../../src/api/schema.js';
 import { addDays, type Day, day } from '../../src/day.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/index.js';
-import { expectWhole, storedDays } from '../history/stored-days.js';
+import { expectWhole, storedDays } from '../export/stored-days.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { type CliResult, runCli } from '../run-cli.js';

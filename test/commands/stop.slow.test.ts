@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Sandbox } from '../../src/sandbox/index.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { expectWhole, storedDays } from '../history/stored-days.js';
+import { expectWhole, storedDays } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli, startCli } from '../run-cli.js';
 import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';

@@ -2,7 +2,7 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import { expectWhole, storedDays } from '../history/stored-days.js';
+import { expectWhole, storedDays } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';

@@ -10,6 +10,7 @@ import { claim, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import type { StepContext } from '../../src/schedule/context.js';
 import { reportStep } from '../../src/schedule/steps/report.js';
+import { silentClock } from '../schedule/step-context.js';
 import { letter } from './letters.js';
 import { type MailServer, startMailServer } from './mail-server.js';
 import { loadDays } from './site.js';
@@ -48,6 +49,7 @@ const report = async (time: string, more: Partial<StepContext> = {}) => {
     },
     transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
     now: () => new Date(time),
+    clock: silentClock(() => new Date(time)),
     signal: new AbortController().signal,
     observer: {},
     ...more,

@@ -2,7 +2,7 @@ import { addMinutes } from 'date-fns';
 import PostalMime from 'postal-mime';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { TryLaterError } from '../../src/api/errors/try-later-error.js';
+import { TryLaterError } from '../../src/api/errors.js';
 import { moment } from '../../src/format/days.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { mailAlerts } from '../../src/schedule/alerts.js';

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { ConfigurationError } from '../../src/errors.js';
 import { auditStep } from '../../src/schedule/steps/audit.js';
 import { openClient } from '../api/open-client.js';
-import { openExport, PROJECT } from '../history/open-export.js';
+import { openExport, PROJECT } from '../export/open-export.js';
 import { stepContext } from './step-context.js';
 
 it('an audit that fails in one project still reports what it repaired in the others', async () => {
@@ -23,7 +23,7 @@ it('an audit that fails in one project still reports what it repaired in the oth
       return client;
     },
   });
-  const { detail, changed, fault } = await auditStep(context, { repair: true, deep: false });
+  const { detail, changed, fault } = await auditStep(context, true);
   expect(detail.map(({ project, audit }) => [project.id, audit.repaired?.results.length])).toEqual([
     [PROJECT, 1],
   ]);

@@ -23,7 +23,8 @@ async function setUp() {
   const exported = async (...args: string[]) => {
     const before = platform.seen.length;
     const { code, stdout } = await runCli(['export', ...args], { cwd, env: { READERSHIP_API_KEY: KEY } });
-    const asked = platform.seen.slice(before).map(({ url }) => {
+    const requests = platform.seen.slice(before).filter(({ url }) => url.pathname !== '/');
+    const asked = requests.map(({ url }) => {
       const [project = ''] = /prj_\d/.exec(url.pathname) ?? [];
       return `${project} ${url.searchParams.get('dateFrom') ?? ''}`;
     });

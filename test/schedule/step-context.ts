@@ -1,3 +1,4 @@
+import { PlatformClock } from '../../src/api/clock.js';
 import { type Settings, settingsSchema } from '../../src/config/schema.js';
 import type { StepContext } from '../../src/schedule/context.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
@@ -6,6 +7,10 @@ import { NOW } from '../sandbox/open-sandbox.js';
 const unused = (): never => {
   throw new Error('no step of this test needs it');
 };
+
+/** The clock of a platform that never says what time it is. */
+export const silentClock = (now: () => Date): PlatformClock =>
+  new PlatformClock({ baseUrl: 'http://127.0.0.1', now, ask: () => Promise.resolve({}), onSkew: unused });
 
 /** The context of a step in tests: configured settings, and only the dependencies given. */
 export function stepContext(
@@ -23,7 +28,7 @@ export function stepContext(
     ...{ settings, projects: settings.projects, warehouse, workspaceDir: undefined },
     ...{ lakeDir: undefined, shard: undefined, historyFile: '', reportsDir: '' },
     ...{ unknownDeliveries: [], clientOf: unused, transport: unused, returnUnused: unused, observer: {} },
-    ...{ now: () => NOW, signal: new AbortController().signal },
+    ...{ now: () => NOW, clock: silentClock(given.now ?? (() => NOW)), signal: new AbortController().signal },
     ...given,
   };
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { PausedError } from '../../src/api/errors/paused-error.js';
+import { PausedError } from '../../src/api/errors.js';
 import { withFaults } from '../../src/schedule/with-faults.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 

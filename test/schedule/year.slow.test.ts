@@ -11,7 +11,7 @@ import { neverOverlapping } from '../../src/schedule/service.js';
 import { Output } from '../../src/terminal/output.js';
 import { openHistory } from '../../src/warehouse/history.js';
 import { KEY, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
-import { expectWhole } from '../history/stored-days.js';
+import { expectWhole } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { clockAt } from '../sandbox/open-sandbox.js';
 
@@ -130,6 +130,8 @@ it('a year with random downtime: each day final once, each week emailed once, no
   for (let index = 0; index < lines.length; index += 2) {
     expect(lines[index]?.outcome).toBeUndefined();
     expect(lines[index + 1]?.step).toBe(lines[index]?.step);
-    expect(lines[index + 1]?.outcome).toMatch(/done|interrupted/);
+    // A clock that is ahead over midnight keeps yesterday waiting.
+    const ends = lines[index]?.step === 'export' ? /done|interrupted|later/ : /done|interrupted/;
+    expect(lines[index + 1]?.outcome).toMatch(ends);
   }
 }, 480_000);

@@ -2,7 +2,7 @@
 export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   run: [[]],
   export: [[], ['--plan']],
-  audit: [[], ['--deep', '--repair']],
+  audit: [[], ['--repair']],
   improve: [[], ['--apply']],
   'jobs list': [[], ['--json']],
   'jobs show': [['1']],

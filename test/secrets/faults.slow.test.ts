@@ -22,7 +22,7 @@ const MESSAGE = ['jobs', 'message', '1', 'Mention the limits.'];
 /** The commands that speak to the platform. */
 const SPEAKING: readonly (readonly string[])[] = [
   ['run'],
-  ['audit', '--deep', '--repair'],
+  ['audit', '--repair'],
   ['doctor'],
   ['export'],
   ['improve', '--apply'],
@@ -142,7 +142,7 @@ describe('a fault of the platform', () => {
     const server = await serveEcho(ECHOES[BELIEVED] ?? expect.fail());
     const platform = { baseUrl: server.baseUrl, projectId: SANDBOX.projectId };
     const cwd = await markedWorkspace({ platform }, base);
-    const { child, result } = startCli(['audit', '--deep', '--repair'], { cwd });
+    const { child, result } = startCli(['export', '--reload', '--from', '2020-01-01'], { cwd });
     const log = `${liveFile(cwd)}.wal`;
     while (child.exitCode === null && ((await stat(log).catch(() => undefined))?.size ?? 0) < 10_000)
       await setImmediate();

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DAY_STATES } from '../../history/plan.js';
+import { DAY_STATES } from '../../export/plan.js';
 import { dayColumn, timestampColumn } from '../../warehouse/query.js';
 import { jobRow } from '../jobs.js';
 

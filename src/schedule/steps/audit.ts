@@ -1,7 +1,7 @@
 import type { ProjectSettings } from '../../config/schema.js';
-import { type DayResult, faultsOfLoad } from '../../history/load.js';
-import { type Audit, auditHistory, type AuditOptions } from '../../history/audit.js';
-import type { StepContext, StepResult } from '../context.js';
+import { type DayResult, faultsOfLoad } from '../../export/load.js';
+import { type Audit, auditHistory } from '../../export/verify.js';
+import { byBothClocks, type StepContext, type StepResult } from '../context.js';
 import { withFaults } from '../with-faults.js';
 
 /** What the audit of a project found. */
@@ -11,19 +11,17 @@ export interface ProjectAudit {
 }
 
 /**
- * Holds the settled history of every project against the platform. A day that differs and could not be loaded again is
+ * Compares the settled history of every project with the platform. A day that differs and could not be loaded again is
  * as much a fault as a repair that was stopped.
  */
-export async function auditStep(
-  context: StepContext,
-  options: AuditOptions,
-): Promise<StepResult<ProjectAudit[]>> {
+export async function auditStep(given: StepContext, repair: boolean): Promise<StepResult<ProjectAudit[]>> {
+  const context = await byBothClocks(given);
   const detail: ProjectAudit[] = [];
   const faults: unknown[] = [];
   for (const project of context.projects) {
     if (context.signal.aborted) break;
     try {
-      const audit = await auditProject(context, project, options);
+      const audit = await auditProject(context, project, repair);
       detail.push({ project, audit });
       if (audit.repaired !== undefined) faults.push(...faultsOfLoad(audit.repaired));
     } catch (error) {
@@ -37,10 +35,10 @@ export async function auditStep(
 function auditProject(
   { settings, warehouse, clientOf, now, signal, observer }: StepContext,
   project: ProjectSettings,
-  options: AuditOptions,
+  repair: boolean,
 ): Promise<Audit> {
   const { settleDays, concurrency } = settings.history;
   const onDay = (result: DayResult) => observer.onDay?.(project, result);
   const task = { warehouse, client: clientOf(project), project: project.id, settleDays, concurrency };
-  return auditHistory({ ...task, now, signal, onDay }, options);
+  return auditHistory({ ...task, now, signal, onDay }, repair);
 }

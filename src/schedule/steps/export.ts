@@ -1,9 +1,11 @@
-import type { Day } from '../../day.js';
+import { ClockError } from '../../api/clock.js';
+import { addDays, type Day, lastEndedDay } from '../../day.js';
 import type { ProjectSettings } from '../../config/schema.js';
-import { exportInStages, type ExportOutcome } from '../../history/export.js';
-import { faultsOfLoad } from '../../history/load.js';
-import { resolveRange } from '../../history/range.js';
-import type { StepContext, StepResult } from '../context.js';
+import { exportInStages, type ExportOutcome } from '../../export/export.js';
+import { faultsOfLoad } from '../../export/load.js';
+import { resolveRange } from '../../export/range.js';
+import { plainDayRange } from '../../format/days.js';
+import { byBothClocks, type StepContext, type StepResult } from '../context.js';
 import { withFaults } from '../with-faults.js';
 
 /** What the export of a project did; no outcome when the platform has no view of it yet. */
@@ -12,10 +14,11 @@ export interface ProjectExport {
   readonly outcome: ExportOutcome | undefined;
 }
 
-/** Bounds of an export that the user gave, both included. */
+/** What the user asked for: bounds, both included, and whether to read final days again. */
 export interface ExportBounds {
   readonly from?: Day | undefined;
   readonly to?: Day | undefined;
+  readonly reload?: boolean | undefined;
 }
 
 /**
@@ -26,13 +29,27 @@ export async function exportStep(
   context: StepContext,
   bounds: ExportBounds = {},
 ): Promise<StepResult<ProjectExport[]>> {
-  const { detail, thrown } = await exportInTurns(context, bounds);
+  const { detail, thrown } = await exportInTurns(await byBothClocks(context), bounds);
   const outcomes = detail.flatMap(({ outcome }) => outcome ?? []);
   const attempted = outcomes.flatMap(({ results }) => results);
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
   const summary = `${attempted.length - failed} days loaded, ${failed} failed`;
-  const faults = [...thrown, ...outcomes.flatMap(faultsOfLoad)];
-  return withFaults({ detail, summary, changed: attempted.length > 0 }, faults);
+  const removed = outcomes.some(({ removed }) => removed.length > 0);
+  const faults = [...thrown, ...outcomes.flatMap(faultsOfLoad), ...withheldDays(context)];
+  return withFaults({ detail, summary, changed: attempted.length > 0 || removed }, faults);
+}
+
+/** The days that have ended here and not on the platform, when that is more than a moment around midnight. */
+function withheldDays({ clock, now }: StepContext): ClockError[] {
+  const [here, both] = [lastEndedDay(now()), lastEndedDay(clock.earlier())];
+  if (!clock.isFarOff() || here === both) return [];
+  const days = plainDayRange({ first: addDays(both, 1), last: here });
+  return [
+    new ClockError(
+      `${days} not loaded: by the platform's clock, which is behind this one, that has not ended. ` +
+        'Set whichever clock is wrong: readership doctor',
+    ),
+  ];
 }
 
 async function exportInTurns(context: StepContext, bounds: ExportBounds) {
@@ -57,7 +74,7 @@ async function exportInTurns(context: StepContext, bounds: ExportBounds) {
 }
 
 async function* exportProject(
-  { settings, warehouse, clientOf, now, signal, observer }: StepContext,
+  { settings, warehouse, clientOf, clock, now, signal, observer }: StepContext,
   project: ProjectSettings,
   bounds: ExportBounds,
 ): AsyncGenerator<undefined, ExportOutcome | undefined> {
@@ -69,7 +86,7 @@ async function* exportProject(
   if (range === undefined) return undefined;
   return yield* exportInStages({
     ...common,
-    ...{ range, settleDays, concurrency, now },
+    ...{ range, settleDays, concurrency, now, latestTime: clock.later, reload: bounds.reload },
     onPlan: (plan) => observer.onExportPlan?.(project, plan),
     onDay: (result) => observer.onDay?.(project, result),
   });

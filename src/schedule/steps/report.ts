@@ -8,7 +8,7 @@ import { findReport } from '../../reports/catalog.js';
 import { NothingLoadedError } from '../../reports/errors.js';
 import { writeIndex, writePage } from '../../reports/pages.js';
 import { lastEnded } from '../../reports/period.js';
-import type { StepContext, StepResult } from '../context.js';
+import { byBothClocks, type StepContext, type StepResult } from '../context.js';
 import { duePeriods } from '../due-periods.js';
 import { mailReport, reportOn } from '../mailing.js';
 import { withFaults } from '../with-faults.js';
@@ -39,7 +39,8 @@ export interface Reported {
  * Renders the weekly page of every project for the last week that has ended, and mails every report
  * that is due. What fails stops neither the other reports nor the other projects.
  */
-export async function reportStep(context: StepContext): Promise<StepResult<Reported>> {
+export async function reportStep(given: StepContext): Promise<StepResult<Reported>> {
+  const context = await byBothClocks(given);
   const { settings, projects, warehouse, workspaceDir, reportsDir, now, signal } = context;
   const pages: RenderedPage[] = [];
   const held: HeldReport[] = [];

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { PageViews } from '../../../src/api/schema.js';
 import { day as toDay, type Day } from '../../../src/day.js';
-import { sumCounts } from '../../../src/history/counts.js';
-import { storeDay } from '../../../src/history/ledger.js';
+import { sumCounts } from '../../../src/export/totals.js';
+import { storeDay } from '../../../src/export/ledger.js';
 import type { Reader } from '../../../src/warehouse/query.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 

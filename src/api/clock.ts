@@ -1,0 +1,102 @@
+import { request } from 'undici';
+import { ReadershipError } from '../errors.js';
+import { duration, moment } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+import { httpDate } from './retry.js';
+
+/** Clocks further apart than this are reported. */
+const TOLERANCE_MS = 10 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
+const ANSWER_TIMEOUT_MS = 10_000;
+
+/** Days that have ended by this machine's clock were not loaded, since the platform's clock is behind it. */
+export class ClockError extends ReadershipError {
+  readonly exitCode = 75;
+}
+
+/** The headers of a response that say what time it is. */
+export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/**
+ * How far the platform's clock is ahead of ours, in milliseconds; negative when it is behind. Undefined when the
+ * response has no readable `Date`, or comes from a cache, which keeps the `Date` of the first answer.
+ */
+export function skewOf({ date, age }: ResponseHeaders, now: Date): number | undefined {
+  if (typeof date !== 'string' || age !== undefined) return undefined;
+  // A `Date` has whole seconds.
+  const skewMs = httpDate(date.trim()) - Math.floor(now.getTime() / 1000) * 1000;
+  return Number.isNaN(skewMs) ? undefined : skewMs;
+}
+
+/** Which clock is off, by how much, what follows from it, and what to do. */
+export function skewWords(baseUrl: string, skewMs: number, now: Date): string {
+  const apart = Math.abs(skewMs);
+  const time = apart < DAY_MS ? duration(apart) : counted(Math.round(apart / DAY_MS), 'day');
+  const theirs = new Date(now.getTime() + skewMs);
+  return (
+    `The clock of this machine is ${time} ${skewMs < 0 ? 'ahead of' : 'behind'} that of ${baseUrl} ` +
+    `(${moment(now)} here, ${moment(theirs)} there). ` +
+    'Days and periods that have not ended by both clocks are neither loaded nor emailed. ' +
+    'Synchronize this clock with NTP; if it is right, report the other to the operators of the platform.'
+  );
+}
+
+/** The headers of whatever the platform answers. It needs no key, and costs nothing of the hourly limit. */
+export async function askForDate(baseUrl: string, signal: AbortSignal): Promise<ResponseHeaders> {
+  const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
+  const { headers, body } = await request(baseUrl, { signal: within });
+  await body.dump();
+  return headers;
+}
+
+export interface PlatformClockOptions {
+  readonly baseUrl: string;
+  /** The clock of this machine. */
+  readonly now: () => Date;
+  /** Gets the headers of any response. May throw: then nothing is known. */
+  readonly ask: () => Promise<ResponseHeaders>;
+  /** Told once when the clocks are more than ten minutes apart. */
+  readonly onSkew: (words: string) => void;
+}
+
+/** Time as both this machine and the platform see it, by the latest response that carried a `Date`. */
+export class PlatformClock {
+  readonly #options: PlatformClockOptions;
+  #skewMs: number | undefined;
+  #isReported = false;
+  #isAsked = false;
+
+  constructor(options: PlatformClockOptions) {
+    this.#options = options;
+  }
+
+  readonly observe = (headers: ResponseHeaders): void => {
+    const { baseUrl, now, onSkew } = this.#options;
+    const skewMs = skewOf(headers, now());
+    if (skewMs === undefined) return;
+    this.#skewMs = skewMs;
+    if (this.#isReported || !this.isFarOff()) return;
+    this.#isReported = true;
+    onSkew(skewWords(baseUrl, skewMs, now()));
+  };
+
+  /** Whether the clocks are more than ten minutes apart, as far as is known. */
+  readonly isFarOff = (): boolean => Math.abs(this.#skewMs ?? 0) > TOLERANCE_MS;
+
+  /** The earlier of the two clocks: what has not ended by it has not ended. */
+  readonly earlier = (): Date => this.#shifted(Math.min);
+
+  /** The later of the two clocks: what has not ended by it cannot be known yet. Undefined while only one is known. */
+  readonly later = (): Date | undefined => (this.#skewMs === undefined ? undefined : this.#shifted(Math.max));
+
+  /** Asks the platform for the time, once, unless a response has told it already. No answer means no judgment. */
+  async ask(): Promise<void> {
+    if (this.#skewMs !== undefined || this.#isAsked) return;
+    this.#isAsked = true;
+    this.observe(await this.#options.ask().catch(() => ({})));
+  }
+
+  #shifted(choose: (...ms: number[]) => number): Date {
+    return new Date(this.#options.now().getTime() + choose(0, this.#skewMs ?? 0));
+  }
+}

@@ -1,0 +1,189 @@
+import { addMilliseconds } from 'date-fns';
+import { ReadershipError } from '../errors.js';
+import { nextMinute } from '../format/days.js';
+import { replaceUnsafe } from '../format/text.js';
+import type { Redact } from '../redact.js';
+import { parseRetryAfter } from './retry.js';
+import { errorBodySchema } from './schema.js';
+
+/** What was asked of the server: named in every message. The URL holds no secret; the key travels in a header. */
+export interface Operation {
+  readonly name: string;
+  readonly method: 'GET' | 'POST';
+  readonly url: string;
+}
+
+/** Something went wrong between us and the server. */
+export abstract class ApiError extends ReadershipError {
+  constructor(
+    readonly operation: Operation,
+    what: string,
+    options?: ErrorOptions,
+  ) {
+    super(`Could not ${operation.name}: ${what} [${operation.method} ${operation.url}]`, options);
+  }
+}
+
+/** The server's response is not what the documented API allows. */
+export class ContractError extends ApiError {
+  readonly exitCode = 1;
+}
+
+/** The server said no, and will say no again until somebody changes something: any status but 2xx, 429 and 5xx. */
+export class RefusedError extends ApiError {
+  readonly exitCode = 1;
+
+  constructor(
+    operation: Operation,
+    readonly status: number,
+    what: string,
+  ) {
+    super(operation, what);
+  }
+}
+
+/**
+ * Why it may work later. `not-taken` is a 503 that names a time to come back: the server's own word that it did not
+ * begin. A 503 without one may come from a proxy that lost the server half-way, so it is a `server-fault`.
+ */
+export type TryLaterReason =
+  'rate-limited' | 'not-taken' | 'server-fault' | 'unreachable' | 'connection-lost';
+
+const KNOWN_NOT_DONE: ReadonlySet<TryLaterReason> = new Set(['rate-limited', 'not-taken', 'unreachable']);
+
+/** The server or the network cannot answer now: 429, 5xx, no connection, a lost one. */
+export class TryLaterError extends ApiError {
+  readonly exitCode = 75;
+  override readonly resumeAt: Date | undefined;
+
+  constructor(
+    operation: Operation,
+    readonly reason: TryLaterReason,
+    what: string,
+    /** How long the server asked us to wait; undefined when it did not say. */
+    readonly retryAfterMs?: number,
+    { now, ...options }: ErrorOptions & { readonly now?: Date } = {},
+  ) {
+    super(operation, what, options);
+    this.resumeAt =
+      now === undefined || retryAfterMs === undefined ? undefined : addMilliseconds(now, retryAfterMs);
+  }
+
+  /** Whether the server cannot have acted on the request. */
+  get isKnownNotDone(): boolean {
+    return KNOWN_NOT_DONE.has(this.reason);
+  }
+}
+
+/** A request that changes something was sent, and its response never came or cannot be read: it may have been carried out. */
+export class UnknownOutcomeError extends ApiError {
+  readonly exitCode = 1;
+}
+
+/** The next request may be sent only at `resumeAt`, which is later than anybody here waits for. */
+export class PausedError extends ReadershipError {
+  readonly exitCode = 75;
+
+  constructor(
+    why: string,
+    override readonly resumeAt: Date,
+  ) {
+    super(`${why} The next request can be sent at ${nextMinute(resumeAt)}.`);
+  }
+}
+
+/** Pages that do not end, or end in the middle: the server does not keep the API's pagination rules. */
+export class EndlessWalkError extends ReadershipError {
+  readonly exitCode = 1;
+
+  constructor(what: string) {
+    super(`${what}. Nothing of this day was stored; the next export retries it.`);
+  }
+}
+
+/** Server text is quoted up to this many characters. */
+const QUOTE_LENGTH = 300;
+
+/** A response as the transport hands it on. */
+export interface RawResponse {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly body: string;
+}
+
+/** What is needed to explain a response. `keyName` is the environment variable that holds the key. */
+interface Asked {
+  readonly keyName: string;
+  readonly now: Date;
+  readonly redact: Redact;
+}
+
+/** The error that a response other than 2xx means. */
+export function responseError(
+  operation: Operation,
+  response: RawResponse,
+  { keyName, now, redact }: Asked,
+): ApiError {
+  const { status } = response;
+  const retryAfterMs = parseRetryAfter(response.retryAfter, now);
+  const said = `the server answered ${status}${quote(response.body, redact)}.`;
+  if (status === 429) {
+    const wait = retryAfterMs === undefined ? '' : ` It asks to wait ${Math.ceil(retryAfterMs / 1000)} s.`;
+    return new TryLaterError(
+      operation,
+      'rate-limited',
+      `the rate limit is reached; ${said}${wait}`,
+      retryAfterMs,
+      { now },
+    );
+  }
+  if (status === 503 && retryAfterMs !== undefined)
+    return new TryLaterError(operation, 'not-taken', said, retryAfterMs, { now });
+  if (status >= 500)
+    return operation.method === 'POST'
+      ? new UnknownOutcomeError(operation, `${said} It may have been carried out.`)
+      : new TryLaterError(operation, 'server-fault', said, retryAfterMs, { now });
+  return new RefusedError(operation, status, `${said} ${adviceFor(status, keyName)}`);
+}
+
+/** What to do about a refusal. The API documents no statuses; these are the ones seen in the field. */
+function adviceFor(status: number, keyName: string): string {
+  switch (status) {
+    case 400:
+      return 'Either the project id is unknown, or the request is bad: compare the id in readership.yaml with the API keys page of the dashboard.';
+    case 401:
+      return `The key in ${keyName} is wrong or has expired (keys may expire after 90 days): make a new one on the API keys page of the dashboard.`;
+    case 402:
+      return 'The account is out of credits.';
+    case 403:
+      return `The key in ${keyName} may be read-only, or this address is not allowed to use it: check the key's scope on the API keys page of the dashboard.`;
+    case 404:
+      return 'Nothing is there: check baseUrl in readership.yaml, and that the job still exists.';
+    default:
+      return 'Check baseUrl in readership.yaml.';
+  }
+}
+
+function quote(body: string, redact: Redact): string {
+  // Tags and JSON escapes may hide the key, so it is redacted before and after they are removed, and before the text is
+  // cut: half a key would not be recognized.
+  const words = plainWords(redact(serverWords(redact(body))));
+  if (words === '') return '';
+  return `: “${words.length > QUOTE_LENGTH ? `${words.slice(0, QUOTE_LENGTH)}…` : words}”`;
+}
+
+/** Untrusted text on one line, without control characters. */
+export const plainWords = (text: string): string =>
+  replaceUnsafe(text, () => ' ')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+
+/** The words in an error body: JSON in the shape seen in the field, plain text, or an HTML page without its tags. */
+function serverWords(body: string): string {
+  try {
+    const { error, details = [] } = errorBodySchema.parse(JSON.parse(body));
+    return [error, ...details.map((detail) => detail.message)].join('; ');
+  } catch {
+    return body.replaceAll(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>/gi, ' ');
+  }
+}

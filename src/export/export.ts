@@ -1,0 +1,57 @@
+import { type Day, type DayRange, dayOf } from '../day.js';
+import { readDayLedger, removeDaysFrom } from './ledger.js';
+import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
+import { expectedPages, type ExportPlan, planExport, planReload, requestsFor } from './plan.js';
+import { type Check, checkRecentDays, readLastVerification } from './verify.js';
+
+/** What an export of one project did. `check` is absent when the past was checked today already, or not reached. */
+export interface ExportOutcome extends LoadOutcome {
+  readonly plan: ExportPlan;
+  readonly check?: Check | undefined;
+  /** Days removed again: an earlier export with a clock that was ahead had stored them before they ended. */
+  readonly removed: readonly Day[];
+}
+
+export interface ExportTask extends LoadTask {
+  readonly range: DayRange;
+  /** Whether to read every day of the range again, and nothing else. */
+  readonly reload?: boolean | undefined;
+  /** The later of this machine's clock and the platform's; undefined while only one is known. */
+  readonly latestTime?: (() => Date | undefined) | undefined;
+  readonly onPlan?: ((plan: ExportPlan) => void) | undefined;
+}
+
+/**
+ * Loads the days of a range that are due, in three stages: first the latest and those that may have changed; then, once a
+ * day, it compares the settled recent past with the totals of the platform and loads again what differs; then it fills in
+ * the past. Between them other projects get their turn, so no project's past comes before another's latest days.
+ */
+export async function* exportInStages(task: ExportTask): AsyncGenerator<undefined, ExportOutcome> {
+  const { warehouse, project, now } = task;
+  const latest = task.latestTime?.();
+  const removed = latest === undefined ? [] : await removeDaysFrom(warehouse, project, dayOf(latest));
+  const ledger = await readDayLedger(warehouse, project);
+  const { range, reload = false } = task;
+  const plan = reload ? planReload(ledger, range) : planExport(ledger, range, now());
+  task.onPlan?.(plan);
+  if (reload) return { plan, ...(await loadDays(task, plan.days)), removed };
+  const urgent = await loadDays(
+    task,
+    plan.days.filter(({ priority }) => priority === 'urgent'),
+  );
+  if (urgent.stopped !== undefined) return { plan, ...urgent, removed };
+  yield;
+  const last = await readLastVerification(warehouse, project);
+  const check = last !== undefined && dayOf(last) === dayOf(now()) ? undefined : await checkRecentDays(task);
+  const results = [...urgent.results, ...(check?.repaired.results ?? [])];
+  if (check?.repaired.stopped !== undefined) return { plan, ...check.repaired, results, check, removed };
+  yield;
+  const length = requestsFor(expectedPages(await readDayLedger(warehouse, project)));
+  const rest = plan.days.filter(({ priority }) => priority === 'backfill');
+  // Of a first export, only now is known how long a day is.
+  const backfill = await loadDays(
+    task,
+    rest.map((planned) => (planned.due === 'missing' ? { ...planned, requests: length } : planned)),
+  );
+  return { plan, ...backfill, results: [...results, ...backfill.results], check, removed };
+}

@@ -1,0 +1,161 @@
+import { BIGINT, DATE, DuckDBDateValue, VARCHAR } from '@duckdb/node-api';
+import { z } from 'zod';
+import { type PageViews, pageViewsSchema, type ViewCounts, viewCountsSchema } from '../api/schema.js';
+import { type Day, daysBetween, day as toDay } from '../day.js';
+import { appendRows, type Column } from '../warehouse/append.js';
+import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
+import { countChangedPages, equalCounts, isForgotten } from './totals.js';
+import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
+import type { DayViews, WalkedDay } from './walk.js';
+
+const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
+const RECORD_LOAD = statement('record-load');
+const RECORD_FAILURE = statement('record-failure');
+const RECORD_FIRST_FAILURE = statement('record-first-failure');
+const RECORD_RESTATEMENT = statement('record-restatement');
+const RECORD_FORGOTTEN = statement('record-forgotten');
+const RECORD_UNCHANGED = statement('record-unchanged');
+const DAY_LEDGER = statement('day-ledger');
+const STORED_DAY = statement('stored-day');
+const STORED_PAGES = statement('stored-pages');
+const DELETE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day = $day::DATE';
+const DELETE_LOAD = 'DELETE FROM day_loads WHERE project = $project AND day = $day::DATE';
+
+const FORGOTTEN = 'the platform no longer has it; what was stored of it before stays';
+
+const EPOCH = toDay('1970-01-01');
+
+const ledgerRow = viewCountsSchema.extend({
+  day: dayColumn,
+  state: z.enum(DAY_STATES),
+  is_stored: z.boolean(),
+  attempted_at: timestampColumn,
+  pages: z.int().nullable(),
+});
+
+/** Every day of a project that was ever asked for, oldest first. */
+export async function readDayLedger(reader: Reader, project: string): Promise<DayLedger> {
+  const rows = await reader.query(DAY_LEDGER, ledgerRow, { project });
+  return new Map(rows.map((row) => [row.day, row]));
+}
+
+const knownRow = viewCountsSchema.extend({ is_stored: z.boolean() });
+
+/** What is stored of a day; undefined when nothing is. */
+export async function readStoredDay(
+  reader: Reader,
+  at: { readonly project: string; readonly day: Day },
+): Promise<DayViews | undefined> {
+  const [known] = await reader.query(STORED_DAY, knownRow, { ...at });
+  return known?.is_stored === true ? readPages(reader, at, known) : undefined;
+}
+
+const readPages = async (
+  reader: Reader,
+  at: { readonly project: string; readonly day: Day },
+  { human, ai, total }: ViewCounts,
+): Promise<DayViews> => ({
+  totals: { human, ai, total },
+  rows: await reader.query(STORED_PAGES, pageViewsSchema, { ...at }),
+});
+
+/** A day of a project, and when something is recorded of it. */
+interface DayAt {
+  readonly project: string;
+  readonly day: Day;
+  readonly now: Date;
+}
+
+/** What storing a day did: its first rows, the same as were there, other ones, or none, for the platform has no more. */
+export type StoreOutcome = 'added' | 'unchanged' | 'restated' | 'forgotten';
+
+/**
+ * Stores a walked day in place of whatever was stored for it, in one transaction with its ledger row, and with a
+ * restatement when an earlier load had read other numbers. A settled day of which the platform no longer has anything is
+ * never replaced by nothing.
+ */
+export function storeDay(
+  warehouse: Warehouse,
+  { project, day, now }: DayAt,
+  walked: WalkedDay,
+  state: Exclude<DayState, 'failed'>,
+): Promise<StoreOutcome> {
+  const { totals, unattributed, rows } = walked;
+  const load = {
+    ...{ project, day, now, state, pages: rows.length, ...totals },
+    unattributed_human: unattributed.human,
+    unattributed_ai: unattributed.ai,
+    unattributed_total: unattributed.total,
+    failure:
+      state === 'inconsistent' ? 'rows moved while the day was read; it is read again next time' : null,
+  };
+  return warehouse.transaction(async (transaction) => {
+    const [known] = await transaction.query(STORED_DAY, knownRow, load);
+    const change = await compareWithStored(transaction, load, known, walked);
+    if (change.outcome === 'forgotten') {
+      await transaction.execute(RECORD_FORGOTTEN, { ...load, failure: FORGOTTEN });
+      return change.outcome;
+    }
+    if (change.outcome === 'restated')
+      await transaction.execute(RECORD_RESTATEMENT, { ...load, pages_changed: change.pages });
+    // Rows and their ledger row come and go together, so of an unknown day there is nothing to remove.
+    if (change.outcome !== 'unchanged' && known !== undefined) await transaction.execute(DELETE_PAGES, load);
+    if (change.outcome !== 'unchanged') await appendPages(transaction, load, rows);
+    if (known !== undefined) await transaction.execute(DELETE_LOAD, load);
+    await transaction.execute(RECORD_LOAD, load);
+    return change.outcome;
+  });
+}
+
+/** Removes whatever is stored of `first` and the days after it. The days for which there was something, oldest first. */
+export async function removeDaysFrom(warehouse: Warehouse, project: string, first: Day): Promise<Day[]> {
+  const days = [...(await readDayLedger(warehouse, project)).keys()].filter((day) => day >= first);
+  for (const day of days)
+    await warehouse.transaction(async (transaction) => {
+      await transaction.execute(DELETE_PAGES, { project, day });
+      await transaction.execute(DELETE_LOAD, { project, day });
+    });
+  return days;
+}
+
+/** Records that a day was read again and is as it was stored. */
+export function confirmDay(warehouse: Warehouse, at: DayAt, state: 'provisional' | 'final'): Promise<void> {
+  return warehouse.transaction((transaction) => transaction.execute(RECORD_UNCHANGED, { ...at, state }));
+}
+
+/** Records that a day could not be loaded. Rows stored by an earlier load stay. */
+export function recordFailedDay(warehouse: Warehouse, at: DayAt, failure: string): Promise<void> {
+  const failed = { ...at, failure };
+  return warehouse.transaction(async (transaction) => {
+    await transaction.execute(RECORD_FAILURE, failed);
+    await transaction.execute(RECORD_FIRST_FAILURE, failed);
+  });
+}
+
+async function compareWithStored(
+  reader: Reader,
+  at: DayAt & { readonly state: DayState },
+  known: z.infer<typeof knownRow> | undefined,
+  { totals, rows }: WalkedDay,
+): Promise<{ outcome: StoreOutcome; pages: number }> {
+  if (known?.is_stored !== true) return { outcome: 'added', pages: rows.length };
+  if (at.state !== 'provisional' && isForgotten({ day: at.day, stored: known, platform: totals }))
+    return { outcome: 'forgotten', pages: 0 };
+  const stored = await readPages(reader, at, known);
+  const pages = countChangedPages(stored.rows, rows);
+  return { outcome: pages === 0 && equalCounts(stored.totals, totals) ? 'unchanged' : 'restated', pages };
+}
+
+function appendPages(transaction: Transaction, at: DayAt, rows: readonly PageViews[]): Promise<void> {
+  const date = new DuckDBDateValue(daysBetween(EPOCH, at.day));
+  const columns: Column<PageViews>[] = [
+    { type: VARCHAR, value: () => at.project },
+    { type: DATE, value: () => date },
+    { type: VARCHAR, value: (row) => row.path },
+    { type: BIGINT, value: (row) => BigInt(row.human) },
+    { type: BIGINT, value: (row) => BigInt(row.ai) },
+    { type: BIGINT, value: (row) => BigInt(row.total) },
+  ];
+  return appendRows(transaction, 'page_views', columns, rows);
+}

@@ -1,0 +1,208 @@
+import { setMaxListeners } from 'node:events';
+import pLimit from 'p-limit';
+import pMap from 'p-map';
+import type { Client } from '../api/client.js';
+import type { Priority } from '../api/retry.js';
+import { ContractError, EndlessWalkError, PausedError, TryLaterError } from '../api/errors.js';
+import { type Day, lastEndedDay } from '../day.js';
+import { messageOf } from '../errors.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+import { confirmDay, readStoredDay, recordFailedDay, storeDay, type StoreOutcome } from './ledger.js';
+import { type DayState, isSettled, type PlannedDay, requestsFor } from './plan.js';
+import { walkDay, type WalkedDay } from './walk.js';
+
+/** Days that fail one after another, with none loaded between them, before the server is taken to be down. */
+const MAX_FAILURES_IN_A_ROW = 5;
+
+/** What became of one day. */
+export type DayResult =
+  | {
+      readonly day: Day;
+      readonly outcome: StoreOutcome;
+      readonly state: Exclude<DayState, 'failed'>;
+      readonly rows: number;
+    }
+  | { readonly day: Day; readonly outcome: 'failed'; readonly error: unknown };
+
+/** What a load did. `stopped` is why it ended before its last day; the days not reached are due next time. */
+export interface LoadOutcome {
+  readonly results: readonly DayResult[];
+  readonly stopped?: unknown;
+}
+
+/** What stopped a load comes before the days that failed by themselves. */
+export function faultsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
+  const ofDays = results.flatMap((result) => (result.outcome === 'failed' ? [result.error] : []));
+  return stopped === undefined ? ofDays : [stopped, ...ofDays];
+}
+
+export interface LoadTask {
+  readonly warehouse: Warehouse;
+  readonly client: Pick<Client, 'views' | 'hasRoom' | 'room'>;
+  readonly project: string;
+  readonly settleDays: number;
+  /** Days fetched at the same time. */
+  readonly concurrency: number;
+  readonly now: () => Date;
+  readonly signal?: AbortSignal | undefined;
+  readonly onDay?: ((result: DayResult) => void) | undefined;
+}
+
+/**
+ * Loads days in their order. Each is stored, or recorded as failed, by itself: one that fails leaves what was stored of
+ * it, and the others go on. A fault that every other day would meet as well (a refused key, a server that is down, an
+ * interruption) stops the load, and days under way are dropped whole. When the budget is spent no further day begins;
+ * those under way have their requests promised, and are finished.
+ */
+export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
+  const results: DayResult[] = [];
+  const stop = new AbortController();
+  const signal = task.signal ? AbortSignal.any([task.signal, stop.signal]) : stop.signal;
+  // Every request listens to it, some until shortly after they have ended; Node would warn of more than ten.
+  setMaxListeners(0, signal);
+  const admission = new Admission(task.client);
+  let failuresInARow = 0;
+  let paused: PausedError | undefined;
+  let newestRead: number | undefined;
+
+  const attempt = async (planned: PlannedDay): Promise<void> => {
+    const admitted = await admission.enter(expectedRequests(planned, newestRead), planned.priority, signal);
+    try {
+      if (paused !== undefined) return;
+      const result = await attemptDay(task, planned, admitted, signal);
+      if (result === undefined) return;
+      failuresInARow = result.outcome === 'failed' ? failuresInARow + 1 : 0;
+      if (result.outcome === 'failed' && failuresInARow >= MAX_FAILURES_IN_A_ROW) stop.abort(result.error);
+      if (result.outcome !== 'failed') newestRead = requestsFor(result.rows);
+      results.push(result);
+      task.onDay?.(result);
+    } finally {
+      admission.leave(admitted);
+    }
+  };
+  const visit = async (planned: PlannedDay): Promise<void> => {
+    if (signal.aborted || paused !== undefined) return;
+    try {
+      await attempt(planned);
+    } catch (error) {
+      if (error instanceof PausedError) paused ??= error;
+      else stop.abort(error);
+    }
+  };
+
+  await task.warehouse.withOneThread(() => pMap(days, visit, { concurrency: task.concurrency }));
+  if (signal.aborted) return { results, stopped: signal.reason };
+  return paused === undefined ? { results } : { results, stopped: paused };
+}
+
+/** A day never read is likely to be as long as its neighbour, which was read just before. */
+const expectedRequests = ({ due, requests }: PlannedDay, ofNeighbour: number | undefined): number =>
+  due === 'missing' ? (ofNeighbour ?? requests) : requests;
+
+/** Loads a day that has ended, or records why it could not be loaded. Throws what every other day would meet as well. */
+async function attemptDay(
+  task: LoadTask,
+  planned: PlannedDay,
+  admitted: Admitted,
+  signal: AbortSignal,
+): Promise<DayResult | undefined> {
+  const views: Client['views'] = (query, options) => {
+    admitted.left = Math.max(0, admitted.left - 1);
+    return task.client.views(query, options);
+  };
+  try {
+    return await loadDay(task, { views }, planned, signal);
+  } catch (error) {
+    // Once the export stops, a request under way ends with the reason of the stop: the fault of another day.
+    if (signal.aborted || !isOfThisDay(error)) throw error;
+    const { project, now } = task;
+    await recordFailedDay(task.warehouse, { project, day: planned.day, now: now() }, messageOf(error));
+    return { day: planned.day, outcome: 'failed', error };
+  }
+}
+
+async function loadDay(
+  task: LoadTask,
+  client: Pick<Client, 'views'>,
+  planned: PlannedDay,
+  signal: AbortSignal,
+): Promise<DayResult | undefined> {
+  const { warehouse, project, now } = task;
+  const { day, due, priority } = planned;
+  const hasEnded = () => day <= lastEndedDay(now());
+  if (!hasEnded()) return undefined;
+  const settled = () => isSettled(day, now(), task.settleDays);
+  const stored = due === 'provisional' ? await readStoredDay(warehouse, { project, day }) : undefined;
+  const walked = await walkDay(client, day, { isSettled: settled, stored, priority, signal });
+  signal.throwIfAborted();
+  // The answer may have told that the platform's clock is behind.
+  if (!hasEnded()) return undefined;
+  const at = { project, day, now: now() };
+  if (walked === 'unchanged') {
+    const state = settled() ? 'final' : 'provisional';
+    await confirmDay(warehouse, at, state);
+    return { day, outcome: 'unchanged', state, rows: stored?.rows.length ?? 0 };
+  }
+  const state = stateOf(walked, settled());
+  const outcome = await storeDay(warehouse, at, walked, state);
+  return { day, outcome, state, rows: walked.rows.length };
+}
+
+const stateOf = ({ verdict }: WalkedDay, settled: boolean): Exclude<DayState, 'failed'> =>
+  verdict === 'inconsistent' ? 'inconsistent' : settled ? 'final' : 'provisional';
+
+/**
+ * Faults that may be of one day alone: what the server sent for it, or a request that kept failing. After any other
+ * (a refusal, a rate limit, no connection, a full disk) the day was not really read, so it stays as it was.
+ */
+const isOfThisDay = (error: unknown): boolean =>
+  error instanceof ContractError ||
+  error instanceof EndlessWalkError ||
+  (error instanceof TryLaterError && (error.reason === 'server-fault' || error.reason === 'connection-lost'));
+
+/** A day under way. */
+interface Admitted {
+  /** Requests that it still needs, as far as we know. */
+  left: number;
+}
+
+/**
+ * Lets days begin, in their order, so that those under way can all be read to their end: a walk that the budget stops
+ * half-way has spent its requests for nothing.
+ */
+class Admission {
+  readonly #underWay = new Set<Admitted>();
+  readonly #inTurn = pLimit(1);
+  #tellEnd: () => void = () => undefined;
+
+  constructor(private readonly client: Pick<Client, 'hasRoom' | 'room'>) {}
+
+  /** Resolves when a day of so many requests may begin. Throws when that takes longer than anybody here waits. */
+  enter(requests: number, priority: Priority, signal: AbortSignal): Promise<Admitted> {
+    return this.#inTurn(async () => {
+      while (this.#underWay.size > 0) {
+        const oneEnds = new Promise<void>((resolve) => (this.#tellEnd = resolve));
+        if (await this.client.hasRoom(requests + this.#promised(), priority)) return this.#begin(requests);
+        await oneEnds;
+      }
+      signal.throwIfAborted();
+      await this.client.room(requests, priority, signal);
+      return this.#begin(requests);
+    });
+  }
+
+  leave(admitted: Admitted): void {
+    this.#underWay.delete(admitted);
+    this.#tellEnd();
+  }
+
+  #begin(requests: number): Admitted {
+    const admitted = { left: requests };
+    this.#underWay.add(admitted);
+    return admitted;
+  }
+
+  #promised(): number {
+    return [...this.#underWay].reduce((sum, { left }) => sum + left, 0);
+  }
+}

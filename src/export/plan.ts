@@ -1,0 +1,124 @@
+import type { Priority } from '../api/retry.js';
+import { LIMITS, type ViewCounts } from '../api/schema.js';
+import { type Day, dayOf, daysBetween, daysIn, type DayRange, lastEndedDay } from '../day.js';
+
+/** How far a stored day can be trusted: see `day_loads.state`. A day that was never asked for has no state. */
+export const DAY_STATES = ['provisional', 'final', 'inconsistent', 'failed'] as const;
+export type DayState = (typeof DAY_STATES)[number];
+
+/** What the ledger knows of a day. */
+export interface DayRecord extends ViewCounts {
+  readonly day: Day;
+  readonly state: DayState;
+  readonly is_stored: boolean;
+  readonly attempted_at: Date;
+  readonly pages: number | null;
+}
+
+export type DayLedger = ReadonlyMap<Day, DayRecord>;
+
+/** A day to load: why, how urgently, and the fewest requests it takes as far as we know. */
+export interface PlannedDay {
+  readonly day: Day;
+  readonly due: 'yesterday' | 'missing' | 'reload' | Exclude<DayState, 'final'>;
+  readonly priority: Priority;
+  readonly requests: number;
+}
+
+/** Days to load, in the order in which to load them, and how many of the range need nothing, or nothing today. */
+export interface ExportPlan {
+  readonly range: DayRange;
+  readonly days: readonly PlannedDay[];
+  readonly alreadyFinal: number;
+  readonly readToday: number;
+  readonly requests: number;
+}
+
+/** Whether `day` had ended `settleDays` whole days before `now`: late events have arrived, its numbers stay. */
+export const isSettled = (day: Day, now: Date, settleDays: number): boolean =>
+  daysBetween(day, lastEndedDay(now)) >= settleDays;
+
+/** The fewest requests that read a day of `pages` pages. */
+export const requestsFor = (pages: number): number => Math.max(1, Math.ceil(pages / LIMITS.viewsPage.max));
+
+/** The requests of an ordinary night at their most: yesterday, the days still settling, and the check of the past. */
+export const nightlyRequests = (pages: number, settleDays: number): number =>
+  (settleDays + 1) * requestsFor(pages) + 1;
+
+/** Pages of the newest stored day: what to expect of a day not read yet. */
+export function expectedPages(ledger: DayLedger): number {
+  const stored = [...ledger.values()].filter((record) => record.pages !== null);
+  const newest = stored.reduce<DayRecord | undefined>(
+    (latest, record) => (latest === undefined || record.day > latest.day ? record : latest),
+    undefined,
+  );
+  return newest?.pages ?? 0;
+}
+
+/** Why days are due, in the order in which they are loaded. */
+export const DUE_ORDER: readonly PlannedDay['due'][] = [
+  'yesterday',
+  'provisional',
+  'failed',
+  'inconsistent',
+  'missing',
+  'reload',
+];
+
+/**
+ * The days of `range` that are due: yesterday first, then those that may have changed or went wrong, then the holes,
+ * each newest first, so that a long backfill never keeps the latest days waiting. Days that failed today already come
+ * last: a stretch of days that always fail would keep all others waiting.
+ *
+ * While there are holes to fill, days that may change, or moved while they were read, are read once a day (UTC): a
+ * backfill that goes on every few minutes would spend its budget on them.
+ */
+export function planExport(ledger: DayLedger, range: DayRange, now: Date): ExportPlan {
+  const pages = expectedPages(ledger);
+  const yesterday = lastEndedDay(now);
+  const all = daysIn(range);
+  const hasHoles = all.some((day) => !ledger.has(day));
+  const days = all
+    .flatMap((day) => planDay(day, ledger.get(day), { now, yesterday, hasHoles, expected: pages }))
+    .sort(
+      (left, right) =>
+        Number(failedToday(left)) - Number(failedToday(right)) ||
+        DUE_ORDER.indexOf(left.due) - DUE_ORDER.indexOf(right.due) ||
+        daysBetween(left.day, right.day),
+    );
+  const alreadyFinal = all.filter((day) => ledger.get(day)?.state === 'final').length;
+  const readToday = all.length - days.length - alreadyFinal;
+  const requests = days.reduce((sum, day) => sum + day.requests, 0);
+  return { range, days, alreadyFinal, readToday, requests };
+}
+
+/** Every day of `range`, final ones included, to be read whole again, newest first. */
+export function planReload(ledger: DayLedger, range: DayRange): ExportPlan {
+  const expected = expectedPages(ledger);
+  const days = daysIn(range)
+    .reverse()
+    .map((day): PlannedDay => {
+      const requests = requestsFor(ledger.get(day)?.pages ?? expected);
+      return { day, due: 'reload', priority: 'backfill', requests };
+    });
+  const requests = days.reduce((sum, day) => sum + day.requests, 0);
+  return { range, days, alreadyFinal: 0, readToday: 0, requests };
+}
+
+const failedToday = ({ due, priority }: PlannedDay): boolean => due === 'failed' && priority === 'backfill';
+
+function planDay(
+  day: Day,
+  record: DayRecord | undefined,
+  { now, yesterday, hasHoles, expected }: { now: Date; yesterday: Day; hasHoles: boolean; expected: number },
+): PlannedDay[] {
+  const wasTriedToday = record !== undefined && dayOf(record.attempted_at) === dayOf(now);
+  if (record?.state === 'final') return [];
+  if (wasTriedToday && hasHoles && record.state !== 'failed') return [];
+  const due = day === yesterday && record?.is_stored !== true ? 'yesterday' : (record?.state ?? 'missing');
+  // A day that failed today is tried again, but not out of what is kept for the others.
+  const priority = due === 'missing' || wasTriedToday ? 'backfill' : 'urgent';
+  // A provisional day that did not change is known by its first page.
+  const requests = due === 'provisional' ? 1 : requestsFor(record?.pages ?? expected);
+  return [{ day, due, priority, requests }];
+}

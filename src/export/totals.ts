@@ -1,0 +1,135 @@
+import type { Client, ReadOptions } from '../api/client.js';
+import type { PageViews, ViewCounts } from '../api/schema.js';
+import { addDays, type Day, type DayRange, rangeOf } from '../day.js';
+
+export const NO_VIEWS: ViewCounts = { human: 0, ai: 0, total: 0 };
+
+export const sumCounts = (rows: Iterable<ViewCounts>): ViewCounts => {
+  const sum = { ...NO_VIEWS };
+  for (const { human, ai, total } of rows) {
+    sum.human += human;
+    sum.ai += ai;
+    sum.total += total;
+  }
+  return sum;
+};
+
+export const subtractCounts = (left: ViewCounts, right: ViewCounts): ViewCounts => ({
+  human: left.human - right.human,
+  ai: left.ai - right.ai,
+  total: left.total - right.total,
+});
+
+export const equalCounts = (left: ViewCounts, right: ViewCounts): boolean =>
+  left.human === right.human && left.ai === right.ai && left.total === right.total;
+
+/** How far two counts are apart: 0 when they are equal. */
+export const distanceOfCounts = (left: ViewCounts, right: ViewCounts): number => {
+  const { human, ai, total } = subtractCounts(left, right);
+  return Math.abs(human) + Math.abs(ai) + Math.abs(total);
+};
+
+/**
+ * Pages whose counts differ between two readings of a day, new and vanished ones included, and rows too many of a path
+ * that stands there twice. Order does not matter.
+ */
+export function countChangedPages(before: readonly PageViews[], after: readonly PageViews[]): number {
+  const unmatched = new Map(before.map((row) => [row.path, row]));
+  let changed = before.length - unmatched.size;
+  for (const row of after) {
+    const earlier = unmatched.get(row.path);
+    unmatched.delete(row.path);
+    if (earlier === undefined || !equalCounts(earlier, row)) changed++;
+  }
+  return changed + unmatched.size;
+}
+
+/** Site totals of a range of days, both included, for one request: totals are additive, and one row is enough. */
+export async function probeTotals(
+  client: Pick<Client, 'views'>,
+  { first, last }: DayRange,
+  options?: ReadOptions,
+): Promise<ViewCounts> {
+  const query = { dateFrom: first, dateTo: addDays(last, 1), limit: 1, offset: 0 };
+  return (await client.views(query, options)).totals;
+}
+
+/** The totals that are stored for a day. */
+export interface StoredTotals extends ViewCounts {
+  readonly day: Day;
+}
+
+/** A stored day whose totals are no longer those of the platform. */
+export interface DifferingDay {
+  readonly day: Day;
+  readonly stored: ViewCounts;
+  readonly platform: ViewCounts;
+}
+
+/** Whether the platform no longer has any view of a day that is stored: what it forgot is no correction. */
+export const isForgotten = ({ platform, stored }: DifferingDay): boolean =>
+  equalCounts(platform, NO_VIEWS) && !equalCounts(stored, NO_VIEWS);
+
+/**
+ * Holds stored days, oldest first, against the platform: one request for each run of neighbouring days when nothing
+ * differs, and about one for each halving to find a day that does.
+ *
+ * It sees sums only: a change inside a day that keeps its totals, or two days that change by opposite amounts, pass.
+ */
+export async function* findDifferingDays(
+  client: Pick<Client, 'views'>,
+  stored: readonly StoredTotals[],
+  options?: ReadOptions,
+): AsyncGenerator<DifferingDay> {
+  for (const run of runsOfNeighbours(stored))
+    yield* narrow(client, run, await totalsOf(client, run, options), options);
+}
+
+/** Totals are additive, so those of the second half are what remains after the first. */
+async function* narrow(
+  client: Pick<Client, 'views'>,
+  days: readonly StoredTotals[],
+  platform: ViewCounts,
+  options: ReadOptions | undefined,
+): AsyncGenerator<DifferingDay> {
+  if (equalCounts(sumCounts(days), platform)) return;
+  // Counts are never negative: where nothing is left of a range, nothing is left of any of its days.
+  if (days.length === 1 || equalCounts(platform, NO_VIEWS)) {
+    yield* days
+      .filter((stored) => !equalCounts(stored, platform))
+      .map((stored) => difference(stored, platform));
+    return;
+  }
+  const middle = Math.ceil(days.length / 2);
+  const firstHalf = days.slice(0, middle);
+  const ofFirstHalf = await totalsOf(client, firstHalf, options);
+  yield* narrow(client, firstHalf, ofFirstHalf, options);
+  yield* narrow(client, days.slice(middle), subtractCounts(platform, ofFirstHalf), options);
+}
+
+const difference = ({ day, human, ai, total }: StoredTotals, platform: ViewCounts): DifferingDay => ({
+  day,
+  stored: { human, ai, total },
+  platform,
+});
+
+function totalsOf(
+  client: Pick<Client, 'views'>,
+  run: readonly StoredTotals[],
+  options: ReadOptions | undefined,
+): Promise<ViewCounts> {
+  return probeTotals(client, rangeOf(run.map(({ day }) => day)), options);
+}
+
+/** Splits days at their gaps: the totals of a range would count the views of a day that is not stored. */
+function runsOfNeighbours(days: readonly StoredTotals[]): StoredTotals[][] {
+  const runs: StoredTotals[][] = [];
+  for (const stored of days) {
+    const run = runs.at(-1);
+    const previous = run?.at(-1);
+    if (run !== undefined && previous !== undefined && addDays(previous.day, 1) === stored.day)
+      run.push(stored);
+    else runs.push([stored]);
+  }
+  return runs;
+}

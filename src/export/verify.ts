@@ -1,0 +1,137 @@
+import { z } from 'zod';
+import type { Priority } from '../api/retry.js';
+import { addDays, type Day, lastEndedDay, rangeOf } from '../day.js';
+import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { readDayLedger, recordFailedDay } from './ledger.js';
+import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
+import { type DayLedger, type PlannedDay, requestsFor } from './plan.js';
+import { type DifferingDay, findDifferingDays, isForgotten, type StoredTotals } from './totals.js';
+
+const LAST_VERIFICATION = readSql(import.meta.url, 'statements/last-verification.sql');
+const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verification.sql');
+const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
+
+/** Why a day that was found to differ is listed as failed. */
+const DIFFERS = 'the platform has other numbers for it now; it is read again next time';
+
+/** How far back the nightly check looks. Older days are left to `audit`, which a person starts. */
+const RECENT_DAYS = 35;
+
+/** What a check of stored days found, and what it loaded again, or what stopped it. */
+export interface Check {
+  readonly days: number;
+  readonly differing: readonly DifferingDay[];
+  /** Days of which the platform no longer has anything; what is stored of them stays. */
+  readonly forgotten: readonly DifferingDay[];
+  readonly repaired: LoadOutcome;
+}
+
+/** When the stored history was last compared with the platform. */
+export async function readLastVerification(reader: Reader, project: string): Promise<Date | undefined> {
+  const row = z.object({ verified_at: timestampColumn });
+  const [last] = await reader.query(LAST_VERIFICATION, row, { project });
+  return last?.verified_at;
+}
+
+/** Final days, oldest first: only those can be expected to stay as they are. */
+const settledTotals = (ledger: DayLedger): StoredTotals[] =>
+  [...ledger.values()].filter(({ state }) => state === 'final');
+
+/** Compares the recent final days with the platform, and loads again those that differ. */
+export async function checkRecentDays(task: LoadTask): Promise<Check> {
+  const { warehouse, project, now } = task;
+  const ledger = await readDayLedger(warehouse, project);
+  const last = lastEndedDay(now());
+  const since = addDays(last, -RECENT_DAYS);
+  const recent = settledTotals(ledger).filter(({ day }) => day >= since && day <= last);
+  const differing: DifferingDay[] = [];
+  const forgotten: DifferingDay[] = [];
+  const check = { days: recent.length, differing, forgotten };
+  try {
+    for await (const day of listDifferingDays(task, recent, 'urgent'))
+      (isForgotten(day) ? forgotten : differing).push(day);
+  } catch (stopped) {
+    return { ...check, repaired: { results: [], stopped } };
+  }
+  const days = differing.map(({ day }) => day);
+  const repaired = await loadDays(task, planAgain(ledger, days, 'urgent'));
+  if (repaired.stopped === undefined)
+    await recordVerification(task, recent, differing.length + forgotten.length);
+  return { ...check, repaired };
+}
+
+/**
+ * Finds stored days that differ, as `findDifferingDays` does, and lists each as failed at once: what the budget stops
+ * goes on with the days that are known, and then with the rest. What the platform forgot stays as it is.
+ */
+async function* listDifferingDays(
+  { warehouse, client, project, now, signal }: LoadTask,
+  stored: readonly StoredTotals[],
+  priority: Priority,
+): AsyncGenerator<DifferingDay> {
+  for await (const found of findDifferingDays(client, stored, { signal, priority })) {
+    const at = { project, day: found.day, now: now() };
+    if (!isForgotten(found)) await recordFailedDay(warehouse, at, DIFFERS);
+    yield found;
+  }
+}
+
+/** Days to be read whole once more, whatever their state. */
+const planAgain = (ledger: DayLedger, days: readonly Day[], priority: Priority): PlannedDay[] =>
+  days.map((day) => ({
+    day,
+    due: 'failed',
+    priority,
+    requests: requestsFor(ledger.get(day)?.pages ?? 0),
+  }));
+
+/** Stored days whose rows no longer add up to their ledger: damage that no request is needed to see. */
+export async function findDamagedDays(reader: Reader, project: string): Promise<Day[]> {
+  const rows = await reader.query(DAMAGED_DAYS, z.object({ day: dayColumn }), { project });
+  return rows.map(({ day }) => day);
+}
+
+/** Records that a range of days was compared with the platform. */
+async function recordVerification(
+  { warehouse, project, now }: LoadTask,
+  checked: readonly StoredTotals[],
+  differing: number,
+): Promise<void> {
+  if (checked.length === 0) return;
+  const { first, last } = rangeOf(checked.map(({ day }) => day));
+  const values = { project, now: now(), first_day: first, last_day: last, days_differing: differing };
+  await warehouse.transaction((transaction) => transaction.execute(RECORD_VERIFICATION, values));
+}
+
+/** What an audit found in the final days of a project. Nothing is changed unless `repaired` says so. */
+export interface Audit {
+  readonly days: number;
+  /** Days whose totals are not those of the platform. */
+  readonly differing: readonly Day[];
+  /** Days of which the platform no longer has anything; what is stored of them stays. */
+  readonly forgotten: readonly DifferingDay[];
+  /** Days whose stored rows do not add up to their ledger, whatever the platform says. */
+  readonly damaged: readonly Day[];
+  readonly repaired?: LoadOutcome;
+}
+
+/** Compares the whole settled history with the platform. Throws what the client throws; nothing is lost by that. */
+export async function auditHistory(task: LoadTask, repair: boolean): Promise<Audit> {
+  const { warehouse, client, project, signal } = task;
+  const ledger = await readDayLedger(warehouse, project);
+  const settled = settledTotals(ledger);
+  const damaged = await findDamagedDays(warehouse, project);
+  const found: DifferingDay[] = [];
+  for await (const day of repair
+    ? listDifferingDays(task, settled, 'backfill')
+    : findDifferingDays(client, settled, { signal, priority: 'backfill' }))
+    found.push(day);
+  const forgotten = found.filter(isForgotten);
+  const differing = found.filter((day) => !isForgotten(day)).map(({ day }) => day);
+  await recordVerification(task, settled, found.length);
+  const audit = { days: settled.length, differing, forgotten, damaged };
+  if (!repair) return audit;
+  const kept = new Set(forgotten.map(({ day }) => day));
+  const toLoad = [...new Set([...audit.differing, ...damaged])].filter((day) => !kept.has(day)).sort();
+  return { ...audit, repaired: await loadDays(task, planAgain(ledger, toLoad, 'backfill')) };
+}

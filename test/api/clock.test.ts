@@ -1,0 +1,106 @@
+import { expect, it } from 'vitest';
+import { PlatformClock, type ResponseHeaders, skewOf } from '../../src/api/clock.js';
+import { clientOf, NO_ROWS, PAGE } from './open-client.js';
+import { reply } from '../serve.js';
+
+const HERE = new Date('2026-11-18T05:00:00.900Z');
+const MINUTE_MS = 60_000;
+
+const clockAt = (ask: () => Promise<ResponseHeaders> = () => Promise.resolve({})) => {
+  const said: string[] = [];
+  let asked = 0;
+  const clock = new PlatformClock({
+    baseUrl: 'https://platform.example.com',
+    now: () => HERE,
+    ask: () => {
+      asked++;
+      return ask();
+    },
+    onSkew: (words) => said.push(words),
+  });
+  return { clock, said, asked: () => asked };
+};
+
+it.each([
+  ['Wed, 18 Nov 2026 05:00:00 GMT', 0],
+  ['Wed, 18 Nov 2026 04:59:00 GMT', -MINUTE_MS],
+  ['Wednesday, 18-Nov-26 05:01:00 GMT', MINUTE_MS],
+  ['Wed Nov 18 05:00:01 2026', 1_000],
+])('reads %s as %s ms ahead', (date, skewMs) => {
+  expect(skewOf({ date }, HERE)).toBe(skewMs);
+});
+
+it.each([
+  ['no Date', {}],
+  ['an unreadable one', { date: 'yesterday' }],
+  ['an empty one', { date: '' }],
+  ['a time without a zone', { date: '2026-11-18T05:00:00' }],
+  ['two of them', { date: ['Wed, 18 Nov 2026 05:00:00 GMT', 'Wed, 18 Nov 2026 05:00:00 GMT'] }],
+  ['one from a cache', { date: 'Wed, 18 Nov 2026 01:00:00 GMT', age: '14400' }],
+])('judges nothing by %s', (_, headers) => {
+  const { clock, said } = clockAt();
+  clock.observe(headers);
+  expect(skewOf(headers, HERE)).toBeUndefined();
+  expect([clock.earlier(), clock.later(), clock.isFarOff(), said]).toEqual([HERE, undefined, false, []]);
+});
+
+it.each([
+  ['Wed, 18 Nov 2026 04:50:00 GMT', false],
+  ['Wed, 18 Nov 2026 04:49:59 GMT', true],
+  ['Wed, 18 Nov 2026 05:10:00 GMT', false],
+  ['Wed, 18 Nov 2026 05:10:01 GMT', true],
+])('at %s there, a clock more than ten minutes off is reported: %s', (date, isFarOff) => {
+  const { clock, said } = clockAt();
+  clock.observe({ date });
+  clock.observe({ date });
+  expect(clock.isFarOff()).toBe(isFarOff);
+  expect(said).toHaveLength(isFarOff ? 1 : 0);
+});
+
+it('says which clock is off, by how much, what follows and what to do', () => {
+  const { clock, said } = clockAt();
+  clock.observe({ date: 'Mon, 19 Oct 2026 05:00:00 GMT' });
+  expect(said).toEqual([
+    'The clock of this machine is 30 days ahead of that of https://platform.example.com ' +
+      '(18 Nov 2026 at 05:00 UTC here, 19 Oct 2026 at 05:00 UTC there). ' +
+      'Days and periods that have not ended by both clocks are neither loaded nor emailed. ' +
+      'Synchronize this clock with NTP; if it is right, report the other to the operators of the platform.',
+  ]);
+  const behind = clockAt();
+  behind.clock.observe({ date: 'Wed, 18 Nov 2026 07:00:00 GMT' });
+  expect(behind.said[0]).toMatch(/^The clock of this machine is 2 h 0 min behind that of https/);
+});
+
+it('takes the earlier clock for what has ended, and the later one for what has not', () => {
+  const { clock } = clockAt();
+  clock.observe({ date: 'Mon, 19 Oct 2026 05:00:00 GMT' });
+  expect(clock.earlier().toISOString()).toBe('2026-10-19T05:00:00.900Z');
+  expect(clock.later()).toEqual(HERE);
+  clock.observe({ date: 'Thu, 19 Nov 2026 05:00:00 GMT' });
+  expect(clock.earlier()).toEqual(HERE);
+  expect(clock.later()?.toISOString()).toBe('2026-11-19T05:00:00.900Z');
+});
+
+it('asks for the time once, and not after a response has told it', async () => {
+  const unknown = clockAt(() => Promise.reject(new Error('unreachable')));
+  await unknown.clock.ask();
+  await unknown.clock.ask();
+  expect([unknown.asked(), unknown.clock.earlier()]).toEqual([1, HERE]);
+  const known = clockAt();
+  known.clock.observe({ date: 'Wed, 18 Nov 2026 05:00:00 GMT' });
+  await known.clock.ask();
+  expect(known.asked()).toBe(0);
+});
+
+it('is told by every response, a refusal included', async () => {
+  const dates: unknown[] = [];
+  const { client } = await clientOf(
+    (response, count) => {
+      reply(response, count === 1 ? 403 : 200, NO_ROWS, { date: `Wed, 18 Nov 2026 05:00:0${count} GMT` });
+    },
+    { onHeaders: ({ date }) => dates.push(date) },
+  );
+  await expect(client.views(PAGE)).rejects.toThrow('403');
+  await client.views(PAGE);
+  expect(dates).toEqual(['Wed, 18 Nov 2026 05:00:01 GMT', 'Wed, 18 Nov 2026 05:00:02 GMT']);
+});

@@ -1,0 +1,117 @@
+import { rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { addDays, dayOf } from '../../src/day.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { type Ended, makePreload, runCommand } from '../torture/command.js';
+import { expectAllOnce, openSite } from './site.js';
+import { daysAgo, liveFile } from './workspace.js';
+
+// Each command is a process of its own, and a shared machine may be slow.
+vi.setConfig({ testTimeout: 120_000 });
+
+const DAY_MS = 24 * 3_600_000;
+const PROGRAM = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+
+let preload: string;
+beforeAll(async () => {
+  preload = await makePreload();
+});
+afterAll(() => rm(dirname(fileURLToPath(preload)), { recursive: true }));
+
+/** A site, and commands whose clock is that many days ahead of the platform's. */
+async function siteWithClock() {
+  let platformNow = () => new Date();
+  const site = await openSite({ now: () => platformNow() });
+  const run = (args: readonly string[], daysAhead = 0): Promise<Ended> =>
+    runCommand({ program: PROGRAM, preload, directory: site.cwd, env: site.env }, args, {
+      clock: { originRealMs: Date.now(), originSimulatedMs: Date.now() + daysAhead * DAY_MS, rate: 1 },
+      kill: null,
+    });
+  const emails = () => [...site.mailServer.accepted.values()].flat().length;
+  const storedAfter = async (last: string): Promise<string[]> => {
+    const warehouse = await liveWarehouse(liveFile(site.cwd));
+    const rows = await warehouse.query(
+      'SELECT day FROM day_loads WHERE day > $last::DATE ORDER BY day',
+      z.object({ day: z.string() }),
+      { last },
+    );
+    await closeNow(warehouse);
+    return rows.map(({ day }) => day);
+  };
+  const setPlatform = (now: () => Date) => {
+    platformNow = now;
+  };
+  return { site, run, emails, storedAfter, setPlatform };
+}
+
+it('a clock 30 days ahead loads and emails nothing that has not happened, and says so', async () => {
+  const { site, run, emails, storedAfter } = await siteWithClock();
+  const ahead = await run(['run'], 30);
+  expect(ahead.output).toMatch(/clock of this machine is 30 days ahead of that of http.+NTP/);
+  expect(ahead.code, ahead.output).toBe(75);
+  expect(ahead.output).toContain("by the platform's clock, which is behind this one, that has not ended");
+  expect(await storedAfter(daysAgo(1))).toEqual([]);
+  // The last week that has ended by the platform's clock, to the one recipient.
+  expect(emails()).toBe(1);
+
+  const early = addDays(dayOf(new Date()), 7);
+  const sent = await run(['report', 'weekly', '--send', '--force', '--period', early], 30);
+  expect(sent.code, sent.output).not.toBe(0);
+  expect(emails()).toBe(1);
+
+  const right = await run(['run']);
+  expect(right.code, right.output).toBe(0);
+  expect(right.output).not.toContain('clock of this machine');
+  expect(emails()).toBe(1);
+  await expectAllOnce(site);
+});
+
+it('days that an earlier version stored before they ended are removed, and loaded once they have ended', async () => {
+  const { site, run, emails, storedAfter } = await siteWithClock();
+  expect((await run(['run'])).code).toBe(0);
+  const before = emails();
+  const warehouse = await liveWarehouse(liveFile(site.cwd));
+  await warehouse.transaction((transaction) =>
+    transaction.execute(
+      `INSERT INTO day_loads BY NAME
+       SELECT $project AS project, day::DATE AS day, 'final' AS state, now()::TIMESTAMP + INTERVAL 30 DAY AS attempted_at,
+         now()::TIMESTAMP + INTERVAL 30 DAY AS loaded_at, 0 AS human, 0 AS ai, 0 AS total, 0 AS pages,
+         0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total
+       FROM generate_series($first::DATE, $first::DATE + 29, INTERVAL 1 DAY) AS days (day)`,
+      { project: site.sandbox.projectId, first: dayOf(new Date()) },
+    ),
+  );
+  await closeNow(warehouse);
+
+  // While this clock is ahead they may have ended, for all that is known; a period of them is not emailed.
+  const ahead = await run(['run'], 30);
+  expect(ahead.code, ahead.output).toBe(75);
+  expect(emails()).toBe(before);
+  expect(await storedAfter(daysAgo(1))).toHaveLength(30);
+
+  const right = await run(['run']);
+  expect(right.output).toMatch(/removed: stored before they ended, by a clock that was ahead/);
+  expect(await storedAfter(daysAgo(1))).toEqual([]);
+  expect(emails()).toBe(before);
+  await expectAllOnce(site);
+});
+
+it('a platform whose clock is years behind stops the export aloud, and only as long as it is', async () => {
+  const { site, run, emails, setPlatform } = await siteWithClock();
+  expect((await run(['export', '--to', daysAgo(3)])).code).toBe(0);
+  setPlatform(() => new Date(Date.now() - 1_500 * DAY_MS));
+  const stopped = await run(['run']);
+  expect(stopped.code, stopped.output).toBe(75);
+  expect(stopped.output).toMatch(
+    /clock of this machine is 1,500 days ahead of that of http.+report the other/,
+  );
+  expect(stopped.output).toMatch(/export paused; the next run resumes: .+ not loaded/);
+  expect(emails()).toBe(0);
+  setPlatform(() => new Date());
+  const resumed = await run(['run']);
+  expect(resumed.code, resumed.output).toBe(0);
+  await expectAllOnce(site);
+});

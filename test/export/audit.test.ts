@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest';
+import { addDays, type Day } from '../../src/day.js';
+import { auditHistory, findDamagedDays } from '../../src/export/verify.js';
+import { exportHistory } from './export-history.js';
+import { type OpenExport, openExport, PROJECT, withOneMore } from './open-export.js';
+import { z } from 'zod';
+
+const DAYS = 40;
+
+/** A settled history of forty days, all loaded. */
+async function settled() {
+  const opened = await openExport({ days: DAYS });
+  await opened.run();
+  const dayAt = (index: number): Day => addDays(opened.yesterday(), index + 1 - DAYS);
+  const audit = ({ repair = false } = {}) => opened.counting(() => auditHistory(opened.task, repair));
+  return { ...opened, dayAt, audit };
+}
+
+const damage = ({ warehouse }: OpenExport, sql: string, day: Day) =>
+  warehouse.transaction((transaction) => transaction.execute(sql, { day }));
+
+const restatements = ({ warehouse }: OpenExport) =>
+  warehouse.query(
+    'SELECT day::VARCHAR AS day, human_before, human_after, pages_changed FROM restatements ORDER BY day',
+    z.object({ day: z.string(), human_before: z.int(), human_after: z.int(), pages_changed: z.int() }),
+  );
+
+describe('an audit', () => {
+  test('of a history that is as stored takes one request and changes nothing', async () => {
+    const opened = await settled();
+    const { result, requests } = await opened.audit();
+    expect(result).toEqual({ days: DAYS - 3, differing: [], forgotten: [], damaged: [] });
+    expect(requests).toBe(1);
+  });
+
+  test('names the day that differs, and with repair loads it again and records by how much', async () => {
+    const opened = await settled();
+    const at = opened.dayAt(17);
+    opened.changed.set(at, withOneMore(opened.original(at)));
+    expect((await opened.audit()).result).toMatchObject({ differing: [at] });
+    const { result } = await opened.audit({ repair: true });
+    expect(result.repaired?.results).toMatchObject([{ day: at, outcome: 'restated', state: 'final' }]);
+    const [change] = await restatements(opened);
+    expect(change).toMatchObject({ day: at, pages_changed: 1 });
+    expect((change?.human_after ?? 0) - (change?.human_before ?? 0)).toBe(1);
+    expect((await opened.audit()).result.differing).toEqual([]);
+  });
+
+  test('sees damage to stored rows without a request, and with repair restores them', async () => {
+    const opened = await settled();
+    const [altered, lost, doubled] = [opened.dayAt(5), opened.dayAt(6), opened.dayAt(9)];
+    const first = "path = '/page-0'";
+    await damage(
+      opened,
+      `UPDATE page_views SET human = human + 5 WHERE day = $day::DATE AND ${first}`,
+      altered,
+    );
+    await damage(opened, 'DELETE FROM page_views WHERE day = $day::DATE', lost);
+    await damage(
+      opened,
+      `INSERT INTO page_views FROM page_views WHERE day = $day::DATE AND ${first}`,
+      doubled,
+    );
+    const { result, requests } = await opened.counting(() => findDamagedDays(opened.warehouse, PROJECT));
+    expect({ result, requests }).toEqual({ result: [altered, lost, doubled], requests: 0 });
+    expect((await opened.audit()).result).toMatchObject({
+      differing: [],
+      damaged: [altered, lost, doubled],
+    });
+
+    await opened.audit({ repair: true });
+    expect(await findDamagedDays(opened.warehouse, PROJECT)).toEqual([]);
+    for (const at of [altered, lost, doubled])
+      expect(await opened.storedRows(at)).toEqual(expect.arrayContaining(opened.original(at)));
+    expect((await restatements(opened)).map(({ day }) => day)).toEqual([altered, lost, doubled]);
+  });
+
+  test('never empties a day that the platform forgot, damaged or not', async () => {
+    const opened = await settled();
+    const at = opened.dayAt(0);
+    opened.changed.set(at, []);
+    await damage(opened, "DELETE FROM page_views WHERE day = $day::DATE AND path = '/page-0'", at);
+    const { result } = await opened.audit({ repair: true });
+    expect(result).toMatchObject({ differing: [], forgotten: [{ day: at }], damaged: [at] });
+    expect(await opened.storedRows(at)).toHaveLength(2);
+  });
+
+  test('does not see a reshuffle that keeps every sum: a reload of the day does', async () => {
+    const opened = await settled();
+    const at = opened.dayAt(20);
+    const [first, second, third] = opened.original(at);
+    if (!first || !second || !third) throw new Error('three pages expected');
+    opened.changed.set(at, [{ ...first, path: second.path }, { ...second, path: first.path }, third]);
+    expect((await opened.audit()).result.differing).toEqual([]);
+    const range = { first: opened.dayAt(19), last: opened.dayAt(21) };
+    const reload = () => opened.counting(() => exportHistory({ ...opened.task, range, reload: true }));
+    const { result, requests } = await reload();
+    expect(result.results.map(({ day, outcome }) => [day, outcome])).toEqual(
+      expect.arrayContaining([
+        [range.first, 'unchanged'],
+        [at, 'restated'],
+        [range.last, 'unchanged'],
+      ]),
+    );
+    expect(requests).toBe(3);
+    expect(result.plan.days.map(({ day }) => day)).toEqual([range.last, at, range.first]);
+    expect(await opened.statesOf(at)).toEqual(['final']);
+    expect(await opened.storedRows(at)).toEqual(expect.arrayContaining([{ ...first, path: second.path }]));
+    expect((await reload()).result.results.map(({ outcome }) => outcome)).toEqual(Array(3).fill('unchanged'));
+  });
+});

@@ -1,0 +1,26 @@
+import type { Client } from '../../src/api/client.js';
+import { day } from '../../src/day.js';
+import type { ExportOutcome, ExportTask } from '../../src/export/export.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { NOW } from '../sandbox/open-sandbox.js';
+import { exportHistory } from './export-history.js';
+
+export interface ExportFrom extends Partial<Omit<ExportTask, 'range' | 'client'>> {
+  readonly warehouse: Warehouse;
+  readonly client: Pick<Client, 'views'>;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** An export of the days `from` to `to`, both included, as a project with the default settings and no limit does it. */
+export const exportFrom = ({ from, to, client, ...task }: ExportFrom): Promise<ExportOutcome> =>
+  exportHistory({
+    ...{ project: 'prj_1', settleDays: 3, concurrency: 6, now: () => NOW },
+    ...task,
+    client: {
+      views: (query, options) => client.views(query, options),
+      hasRoom: () => Promise.resolve(true),
+      room: () => Promise.resolve(),
+    },
+    range: { first: day(from), last: day(to) },
+  });

@@ -1,0 +1,10 @@
+import { exportInStages, type ExportOutcome, type ExportTask } from '../../src/export/export.js';
+
+/** All stages at once: the export of a project that is alone. */
+export async function exportHistory(task: ExportTask): Promise<ExportOutcome> {
+  const stages = exportInStages(task);
+  for (;;) {
+    const { done, value } = await stages.next();
+    if (done === true) return value;
+  }
+}

@@ -1,0 +1,562 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { Client } from '../../src/api/client.js';
+import { ContractError, RefusedError } from '../../src/api/errors.js';
+import { addDays, day, daysIn } from '../../src/day.js';
+import { openClient } from '../api/open-client.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
+import { reply, serve } from '../serve.js';
+import { exportFrom } from './export-from.js';
+import { INDEPENDENT, independentTotals, serveIndependently } from './independent-server.js';
+import { type Rows, scriptedViews, totalsOf } from './scripted-views.js';
+import { expectWhole, statesOf, storedDays, storedRows, storedTotals } from './stored-days.js';
+
+const RETRY_ONCE = { retries: 1, minDelayMs: 1, maxDelayMs: 10 };
+
+/** A client of a sandbox of two pages a day, and a warehouse to export it into. */
+async function setUp() {
+  const opened = await openSandbox();
+  const { sandbox, clock } = opened;
+  const client = openClient(sandbox.baseUrl, {
+    ...{ projectId: sandbox.projectId, apiKey: sandbox.apiKey, now: clock.now, retries: RETRY_ONCE },
+    limits: { responseTimeoutMs: 5_000 },
+  });
+  return { ...opened, task: { client, now: clock.now, warehouse: await liveWarehouse() } };
+}
+
+const totalsFrom = async ({ views }: OpenSandbox, from: string, to: string) =>
+  (await views(`dateFrom=${from}&dateTo=${addDays(day(to), 1)}&limit=1`)).totals;
+
+const requestsFor = ({ sandbox }: OpenSandbox, date: string): number =>
+  sandbox.inspect().requests.recent.filter(({ url }) => url.includes(`dateFrom=${date}`)).length;
+
+const totalRequests = ({ sandbox }: OpenSandbox): number => sandbox.inspect().requests.recent.length;
+
+const restatements = (warehouse: Awaited<ReturnType<typeof liveWarehouse>>) =>
+  warehouse.query(
+    'SELECT day, human_before, human_after, ai_before, ai_after, total_before, total_after, pages_changed FROM restatements ORDER BY day',
+    z.record(z.string(), z.union([z.string(), z.number()])),
+  );
+
+describe('every loaded day adds up, and the history to what the server reports', () => {
+  it('of the sandbox', async () => {
+    const opened = await setUp();
+    const { warehouse } = opened.task;
+    const { results, stopped } = await exportFrom({ ...opened.task, from: '2026-10-01', to: '2026-11-17' });
+    expect(stopped).toBeUndefined();
+    expect(results).toHaveLength(48);
+    await expectWhole(warehouse);
+    expect(await storedTotals(warehouse)).toEqual(await totalsFrom(opened, '2026-10-01', '2026-11-17'));
+    for (const date of ['2026-10-01', '2026-11-17']) {
+      const stored = (await storedDays(warehouse)).find((row) => row.day === date);
+      expect(stored).toMatchObject(await totalsFrom(opened, date, date));
+      expect(stored?.pages).toBeGreaterThan(250);
+    }
+  });
+
+  it('of a second, independent server with 5,000 paths a day and 50 ms latency', async () => {
+    const server = await serveIndependently();
+    const { projectId, apiKey, path, pathsADay } = INDEPENDENT;
+    const limits = { responseTimeoutMs: 20_000 };
+    const client = openClient(server.baseUrl + path, { projectId, apiKey, limits });
+    const warehouse = await liveWarehouse();
+    const { results } = await exportFrom({
+      warehouse,
+      client,
+      project: projectId,
+      from: '2026-11-01',
+      to: '2026-11-06',
+    });
+    expect(results.map((result) => (result.outcome === 'failed' ? result.error : result.rows))).toEqual(
+      Array.from({ length: 6 }, () => pathsADay),
+    );
+    await expectWhole(warehouse);
+    expect(await storedTotals(warehouse)).toEqual(independentTotals('2026-11-01', '2026-11-06'));
+    const [first] = await storedDays(warehouse);
+    expect(first).toMatchObject({ day: '2026-11-01', ...independentTotals('2026-11-01', '2026-11-01') });
+    expect(server.seen.length).toBe((6 * pathsADay) / 250);
+  });
+});
+
+describe('many days at once', () => {
+  it('are loaded without a warning on the terminal', async () => {
+    const opened = await setUp();
+    const warnings: Error[] = [];
+    const warned = (warning: Error) => warnings.push(warning);
+    process.on('warning', warned);
+    await exportFrom({ ...opened.task, concurrency: 32, from: '2026-10-01', to: '2026-11-10' });
+    process.off('warning', warned);
+    expect(warnings).toEqual([]);
+    await expectWhole(opened.task.warehouse);
+  });
+});
+
+describe('days that have not settled', () => {
+  it('are provisional, read again until they have settled, then final and never asked for again', async () => {
+    const opened = await setUp();
+    const { warehouse } = opened.task;
+    const range = { from: '2026-11-12', to: '2026-11-17' };
+    await exportFrom({ ...opened.task, ...range });
+    expect(await statesOf(warehouse)).toEqual({
+      '2026-11-12': 'final',
+      '2026-11-13': 'final',
+      '2026-11-14': 'final',
+      '2026-11-15': 'provisional',
+      '2026-11-16': 'provisional',
+      '2026-11-17': 'provisional',
+    });
+    const before = await storedDays(warehouse);
+
+    opened.clock.advance(4 * 86_400);
+    const { results } = await exportFrom({ ...opened.task, ...range });
+    expect(results.map((result) => result.day).sort()).toEqual(['2026-11-15', '2026-11-16', '2026-11-17']);
+    expect(new Set(Object.values(await statesOf(warehouse)))).toEqual(new Set(['final']));
+    await expectWhole(warehouse);
+    const after = await storedDays(warehouse);
+    const changed = before.flatMap((row, index) => {
+      const now = after[index];
+      if (now === undefined || row.total === now.total) return [];
+      const { day, human, ai, total } = row;
+      return [
+        {
+          ...{ day, human_before: human, ai_before: ai, total_before: total },
+          ...{ human_after: now.human, ai_after: now.ai, total_after: now.total },
+        },
+      ];
+    });
+    expect(changed.length).toBeGreaterThan(0);
+    expect(await restatements(warehouse)).toMatchObject(changed);
+    expect(await restatements(warehouse)).toHaveLength(changed.length);
+
+    const asked = totalRequests(opened);
+    expect((await exportFrom({ ...opened.task, ...range })).results).toEqual([]);
+    expect(totalRequests(opened)).toBe(asked);
+  });
+});
+
+describe('paths that UTF-8 cannot hold', () => {
+  it('stay as many as they are, also beside paths that spell their escapes', async () => {
+    const paths = ['/\ud800', '/\ud801', '/\udc00\ud800', '/\\\ud800', '/🦆', '/\ufffd', '/a\\b'];
+    const spelled = ['/\\ud800', '/\\u005cud800', '/\\u005c', '/\\u005cu005cud800', '/\\\\ud800'];
+    const all = [...paths, ...spelled];
+    const views = all.map((path, index) => ({ path, human: index, ai: 1, total: index + 1 }));
+    const total = (key: 'human' | 'ai' | 'total') => views.reduce((sum, row) => sum + row[key], 0);
+    const { baseUrl } = await serve((_, response) => {
+      const totals = { human: total('human'), ai: total('ai'), total: total('total') };
+      response.end(JSON.stringify({ totals, views, hasMore: false }));
+    });
+    const warehouse = await liveWarehouse();
+    const client = openClient(baseUrl);
+    const day = '2026-11-16';
+    expect((await exportFrom({ warehouse, client, from: day, to: day })).stopped).toBeUndefined();
+    const stored = await storedRows(warehouse, day);
+    expect(stored).toHaveLength(all.length);
+    expect(new Set(stored.map(({ path }) => path)).size).toBe(all.length);
+    const human = Object.fromEntries(stored.map((row) => [row.path, row.human]));
+    expect(human).toMatchObject({ '/\\ud800': 0, '/\\ud801': 1, '/🦆': 4, '/a\\b': 6, '/\\u005cud800': 7 });
+  });
+});
+
+describe('a day that is read again', () => {
+  const DAY = '2026-11-16';
+  const readTwice = async (first: Rows, second: Rows) => {
+    const { client } = scriptedViews([[{ rows: first }], [{ rows: second }]]);
+    const warehouse = await liveWarehouse();
+    await exportFrom({ warehouse, client, from: DAY, to: DAY });
+    const { results } = await exportFrom({ warehouse, client, from: DAY, to: DAY });
+    return { warehouse, result: results[0] };
+  };
+
+  it('and is the same leaves no restatement', async () => {
+    const { warehouse, result } = await readTwice(
+      { '/a': [1, 2], '/b': [3, 0] },
+      { '/b': [3, 0], '/a': [1, 2] },
+    );
+    expect(result).toMatchObject({ outcome: 'unchanged', rows: 2 });
+    expect(await restatements(warehouse)).toEqual([]);
+    expect(await storedRows(warehouse, DAY)).toHaveLength(2);
+  });
+
+  it('and has changed is replaced whole, and says by how much', async () => {
+    const { warehouse, result } = await readTwice(
+      { '/a': [1, 2], '/b': [3, 0], '/c': [1, 1] },
+      { '/a': [2, 2], '/d': [9, 9], '/c': [1, 1] },
+    );
+    expect(result).toMatchObject({ outcome: 'restated', rows: 3 });
+    expect((await storedRows(warehouse, DAY)).map(({ path, human }) => `${path} ${human}`)).toEqual([
+      '/a 2',
+      '/c 1',
+      '/d 9',
+    ]);
+    expect(await restatements(warehouse)).toEqual([
+      {
+        ...{ day: DAY, human_before: 5, human_after: 12, ai_before: 3, ai_after: 12 },
+        ...{ total_before: 8, total_after: 24, pages_changed: 3 },
+      },
+    ]);
+    await expectWhole(warehouse);
+  });
+
+  it('and moves views between pages is restated, though its totals stay', async () => {
+    const { warehouse } = await readTwice({ '/a': [1, 0], '/b': [2, 0] }, { '/a': [2, 0], '/b': [1, 0] });
+    expect(await restatements(warehouse)).toMatchObject([
+      { total_before: 3, total_after: 3, pages_changed: 2 },
+    ]);
+    expect(await storedRows(warehouse, DAY)).toMatchObject([{ human: 2 }, { human: 1 }]);
+  });
+
+  it('and is empty now replaces what was stored', async () => {
+    const { warehouse } = await readTwice({ '/a': [1, 2] }, {});
+    expect(await storedRows(warehouse, DAY)).toEqual([]);
+    expect(await storedDays(warehouse)).toMatchObject([
+      { day: DAY, state: 'provisional', total: 0, pages: 0 },
+    ]);
+    expect(await restatements(warehouse)).toMatchObject([
+      { total_before: 3, total_after: 0, pages_changed: 1 },
+    ]);
+  });
+
+  it('and has settled, and is empty now, keeps what was stored: the platform forgot it', async () => {
+    const { client } = scriptedViews([[{ rows: { '/a': [1, 2] } }], [{ rows: {} }]]);
+    const warehouse = await liveWarehouse();
+    await exportFrom({ warehouse, client, from: DAY, to: DAY });
+    const later = () => new Date('2026-12-24T12:00:00Z');
+    const { results } = await exportFrom({ warehouse, client, from: DAY, to: DAY, now: later });
+    expect(results).toMatchObject([{ day: DAY, outcome: 'forgotten', state: 'final' }]);
+    expect(await storedRows(warehouse, DAY)).toMatchObject([{ path: '/a', human: 1, ai: 2 }]);
+    expect(await storedDays(warehouse)).toMatchObject([{ day: DAY, state: 'final', total: 3, pages: 1 }]);
+    expect(await restatements(warehouse)).toEqual([]);
+    expect((await exportFrom({ warehouse, client, from: DAY, to: DAY, now: later })).results).toEqual([]);
+    await expectWhole(warehouse);
+  });
+
+  it('leaves the same day of another project alone', async () => {
+    const warehouse = await liveWarehouse();
+    for (const [project, rows] of [
+      ['prj_1', { '/a': [1, 0] }],
+      ['prj_2', { '/b': [5, 0] }],
+      ['prj_1', { '/c': [2, 0] }],
+    ] as const)
+      await exportFrom({
+        warehouse,
+        project,
+        client: scriptedViews([[{ rows }]]).client,
+        from: DAY,
+        to: DAY,
+      });
+    expect((await storedRows(warehouse, DAY)).map(({ path }) => path)).toEqual(['/b', '/c']);
+    await expectWhole(warehouse);
+  });
+});
+
+describe('a stretch of days that can never be loaded', () => {
+  it('keeps no older day waiting', async () => {
+    const bad = new Set(daysIn({ first: day('2026-10-20'), last: day('2026-11-05') }));
+    const { client } = scriptedViews([[{ rows: { '/a': [1, 2] } }]]);
+    const operation = { name: 'read page views', method: 'GET', url: '/views' } as const;
+    const views: typeof client.views = (query) =>
+      bad.has(query.dateFrom)
+        ? Promise.reject(new ContractError(operation, 'no JSON.'))
+        : client.views(query);
+    const warehouse = await liveWarehouse();
+    const load = () => exportFrom({ warehouse, client: { views }, from: '2026-10-01', to: '2026-11-17' });
+    expect((await load()).stopped).toBeDefined();
+    for (let run = 0; run < 4; run++) await load();
+    const states = Object.values(await statesOf(warehouse));
+    expect(states.filter((state) => state === 'failed')).toHaveLength(bad.size);
+    expect(states).toHaveLength(48);
+  });
+});
+
+describe('a day that cannot be loaded', () => {
+  const FAULTS = [
+    { kind: 'missing-field', field: 'human' },
+    { kind: 'negative-count' },
+    { kind: 'html' },
+    { kind: 'endless', beyond: 'last-page' },
+    { kind: 'endless', beyond: 'nothing' },
+    { kind: 'cut-body' },
+    { kind: 'status', status: 500 },
+  ] as const;
+
+  it.each(FAULTS)('is recorded with the reason, and what was stored of it stays: $kind', async (fault) => {
+    const { sandbox, task } = await setUp();
+    const { warehouse } = task;
+    const range = { from: '2026-11-16', to: '2026-11-17' };
+    await exportFrom({ ...task, ...range });
+    const before = await storedRows(warehouse, '2026-11-17');
+    expect(before.length).toBeGreaterThan(250);
+    // A provisional day would be known by its first page alone.
+    await warehouse.transaction((transaction) =>
+      transaction.execute("UPDATE day_loads SET state = 'inconsistent'"),
+    );
+
+    sandbox.setFaults([{ on: 'views', ...fault }]);
+    const { results } = await exportFrom({ ...task, ...range });
+    expect(results.map(({ outcome }) => outcome)).toEqual(['failed', 'failed']);
+    expect(await storedRows(warehouse, '2026-11-17')).toEqual(before);
+    const failed = await storedDays(warehouse);
+    for (const { state, failure } of failed) {
+      expect(state).toBe('failed');
+      expect(failure).toMatch(/\w+/);
+    }
+    await expectWhole(warehouse);
+
+    sandbox.setFaults([]);
+    const again = await exportFrom({ ...task, ...range });
+    expect(again.results.map(({ outcome }) => outcome)).toEqual(['unchanged', 'unchanged']);
+    expect((await storedDays(warehouse)).map(({ failure }) => failure)).toEqual([null, null]);
+  });
+
+  it('does not keep the others from being loaded', async () => {
+    const { sandbox, task } = await setUp();
+    sandbox.setFaults([{ on: 'views', kind: 'html', after: 4, times: 2 }]);
+    const { results, stopped } = await exportFrom({
+      ...task,
+      concurrency: 1,
+      from: '2026-11-01',
+      to: '2026-11-10',
+    });
+    expect(results).toHaveLength(10);
+    expect(stopped).toBeUndefined();
+    expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(2);
+    await expectWhole(task.warehouse);
+  });
+
+  it('for the fifth time in a row stops the export; days not reached stay as they were', async () => {
+    const opened = await setUp();
+    opened.sandbox.setFaults([{ on: 'views', kind: 'html', after: 2 }]);
+    const { results, stopped } = await exportFrom({
+      ...opened.task,
+      concurrency: 1,
+      from: '2026-11-01',
+      to: '2026-11-10',
+    });
+    expect(results.map(({ outcome }) => outcome)).toEqual(['added', ...Array<string>(5).fill('failed')]);
+    expect(stopped).toBeInstanceOf(Error);
+    expect(Object.keys(await statesOf(opened.task.warehouse))).toHaveLength(6);
+    expect(requestsFor(opened, '2026-11-04')).toBe(0);
+  });
+
+  it('four times, then loaded, then four times, stops nothing', async () => {
+    const { sandbox, task } = await setUp();
+    const failFourTimes = () => {
+      sandbox.setFaults([{ on: 'views', kind: 'html', times: 4 }]);
+    };
+    failFourTimes();
+    const { results, stopped } = await exportFrom({
+      ...{ ...task, concurrency: 1, from: '2026-11-01', to: '2026-11-10' },
+      onDay: ({ outcome }) => {
+        if (outcome === 'added') failFourTimes();
+      },
+    });
+    expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(8);
+    expect(results).toHaveLength(10);
+    expect(stopped).toBeUndefined();
+  });
+
+  it('is not blamed for the fault of another: one under way when the export stops stays as it was', async () => {
+    let held = 0;
+    const server = await serve(({ url }, response) => {
+      // Two days are held under way; all others fail.
+      if (
+        url.searchParams.get('dateFrom') === '2026-11-10' ||
+        url.searchParams.get('dateFrom') === '2026-11-09'
+      )
+        held++;
+      else reply(response, 500, { error: 'down' });
+    });
+    const client = openClient(server.baseUrl, {
+      retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
+      limits: { responseTimeoutMs: 20_000 },
+    });
+    const warehouse = await liveWarehouse();
+    const { stopped } = await exportFrom({
+      warehouse,
+      client,
+      concurrency: 4,
+      from: '2026-11-01',
+      to: '2026-11-10',
+    });
+    expect(held).toBe(2);
+    expect(stopped).toBeInstanceOf(Error);
+    const days = await storedDays(warehouse);
+    expect(days.map((row) => row.day)).not.toContain('2026-11-10');
+    for (const { day: date, failure } of days) expect(failure).toContain(`dateFrom=${date}`);
+  });
+});
+
+describe('what every other day would meet as well', () => {
+  it.each([
+    ['a refused key', { kind: 'status', status: 401 }],
+    ['an unknown project', { kind: 'status', status: 400 }],
+    ['a rate limit', { kind: 'rate-limit', seconds: 30 }],
+    ['a rate limit without a time', { kind: 'rate-limit', retryAfter: 'none', body: 'text' }],
+  ] as const)('stops the export at once and changes nothing: %s', async (_, fault) => {
+    const opened = await setUp();
+    const { sandbox, task } = opened;
+    await exportFrom({ ...task, from: '2026-11-15', to: '2026-11-17' });
+    const before = [await storedDays(task.warehouse), await storedTotals(task.warehouse)];
+    const asked = totalRequests(opened);
+    sandbox.setFaults([{ on: 'views', ...fault }]);
+    const { results, stopped } = await exportFrom({
+      ...task,
+      concurrency: 1,
+      from: '2026-10-01',
+      to: '2026-11-17',
+    });
+    expect(results).toEqual([]);
+    expect(stopped).toMatchObject({ exitCode: fault.kind === 'status' ? 1 : 75 });
+    expect(totalRequests(opened) - asked).toBeLessThanOrEqual(2);
+    expect([await storedDays(task.warehouse), await storedTotals(task.warehouse)]).toEqual(before);
+  });
+
+  it('leaves the days that were loaded before it', async () => {
+    const { sandbox, task } = await setUp();
+    sandbox.setFaults([{ on: 'views', kind: 'status', status: 403, after: 8 }]);
+    const { results, stopped } = await exportFrom({
+      ...task,
+      concurrency: 1,
+      from: '2026-11-01',
+      to: '2026-11-10',
+    });
+    expect(results).toHaveLength(4);
+    expect(stopped).toBeInstanceOf(RefusedError);
+    expect(Object.keys(await statesOf(task.warehouse))).toHaveLength(4);
+    await expectWhole(task.warehouse);
+  });
+});
+
+describe('an interruption', () => {
+  it('leaves whole days, and the next export completes them', async () => {
+    const opened = await setUp();
+    const { task } = opened;
+    const abort = new AbortController();
+    const reason = new Error('interrupted');
+    let days = 0;
+    const { stopped, results } = await exportFrom({
+      ...task,
+      ...{ from: '2026-10-20', to: '2026-11-17', signal: abort.signal },
+      onDay: () => {
+        if (++days === 3) abort.abort(reason);
+      },
+    });
+    expect(stopped).toBe(reason);
+    expect(results.length).toBeLessThan(29);
+    expect(results.filter(({ outcome }) => outcome === 'failed')).toEqual([]);
+    await expectWhole(task.warehouse);
+
+    const path = task.warehouse.path;
+    await closeNow(task.warehouse);
+    const warehouse = await liveWarehouse(path);
+    await exportFrom({ ...task, warehouse, from: '2026-10-20', to: '2026-11-17' });
+    await expectWhole(warehouse);
+    expect(await storedTotals(warehouse)).toEqual(await totalsFrom(opened, '2026-10-20', '2026-11-17'));
+  });
+
+  it('before it began sends nothing', async () => {
+    const opened = await setUp();
+    const signal = AbortSignal.abort(new Error('interrupted'));
+    const { results } = await exportFrom({ ...opened.task, signal, from: '2026-11-01', to: '2026-11-10' });
+    expect(results).toEqual([]);
+    expect(totalRequests(opened)).toBe(0);
+  });
+});
+
+describe('rows that move while a day is read', () => {
+  /** The rows of a day as the sandbox serves it while nothing moves. */
+  const truth = async ({ views }: OpenSandbox, date: string) => {
+    const range = `dateFrom=${date}&dateTo=${addDays(day(date), 1)}&limit=250`;
+    const pages = [await views(range), await views(`${range}&offset=250`)];
+    return pages.flatMap((page) => page.views).sort((left, right) => (left.path < right.path ? -1 : 1));
+  };
+
+  it.each(['counts-move', 'order-moves'] as const)(
+    'once: the day is read again, and is right: %s',
+    async (kind) => {
+      const opened = await setUp();
+      const { sandbox, task } = opened;
+      sandbox.setFaults([{ on: 'views', kind, times: 2 }]);
+      await exportFrom({ ...task, from: '2026-11-10', to: '2026-11-10' });
+      expect(requestsFor(opened, '2026-11-10')).toBe(4);
+      expect(await statesOf(task.warehouse)).toEqual({ '2026-11-10': 'final' });
+      await expectWhole(task.warehouse);
+      expect(await storedRows(task.warehouse, '2026-11-10')).toEqual(await truth(opened, '2026-11-10'));
+    },
+  );
+
+  it.each(['counts-move', 'order-moves'] as const)(
+    'always: the day is marked, and read again until it is right: %s',
+    async (kind) => {
+      const opened = await setUp();
+      const { sandbox, task } = opened;
+      sandbox.setFaults([{ on: 'views', kind }]);
+      const range = { from: '2026-11-09', to: '2026-11-10' };
+      await exportFrom({ ...task, ...range });
+      expect(await storedDays(task.warehouse)).toMatchObject([
+        { state: 'inconsistent', failure: expect.stringContaining('moved') as string },
+        { state: 'inconsistent' },
+      ]);
+      await expectWhole(task.warehouse);
+      sandbox.setFaults([]);
+      await exportFrom({ ...task, ...range });
+      expect(new Set(Object.values(await statesOf(task.warehouse)))).toEqual(new Set(['final']));
+      expect(await storedRows(task.warehouse, '2026-11-10')).toEqual(await truth(opened, '2026-11-10'));
+    },
+  );
+
+  it('now and then: no day is stored wrong without being marked', async () => {
+    const opened = await setUp();
+    const { sandbox, task } = opened;
+    const now_and_then = [1, 2, 3, 5, 8, 9, 14, 20].flatMap((after, index) => ({
+      ...({ on: 'views', kind: index % 2 === 0 ? 'counts-move' : 'order-moves' } as const),
+      ...{ after, times: (index % 3) + 1 },
+    }));
+    sandbox.setFaults(now_and_then);
+    const range = { from: '2026-11-01', to: '2026-11-14' };
+    await exportFrom({ ...task, ...range, concurrency: 2 });
+    sandbox.setFaults([]);
+    await expectWhole(task.warehouse);
+    for (const { day: date, state } of await storedDays(task.warehouse))
+      if (state !== 'inconsistent')
+        expect(await storedRows(task.warehouse, date)).toEqual(await truth(opened, date));
+    expect(requestsFor(opened, '2026-11-14')).toBeGreaterThan(2);
+  });
+
+  it('views that no page accounts for are kept beside the rows of a settled day', async () => {
+    const rows: Rows = { '/a': [3, 1] };
+    const { human, ai, total } = totalsOf(rows);
+    const page = { rows, totals: { human: human + 2, ai, total: total + 2 } };
+    const warehouse = await liveWarehouse();
+    await exportFrom({
+      warehouse,
+      client: scriptedViews([[page]]).client,
+      from: '2026-11-10',
+      to: '2026-11-10',
+    });
+    expect(await storedDays(warehouse)).toMatchObject([
+      { state: 'final', human: human + 2, unattributed_total: 2, failure: null },
+    ]);
+    await expectWhole(warehouse);
+  });
+});
+
+describe('an export that stores what it should not', () => {
+  it('does not exist: a database that cannot be written stops it, and no day is called failed', async () => {
+    const warehouse = await liveWarehouse();
+    await warehouse.exclusive(async (connection) => {
+      await connection.run('ALTER TABLE page_views RENAME TO moved_away');
+    });
+    const client: Pick<Client, 'views'> = scriptedViews([[{ rows: { '/a': [1, 1] } }]]).client;
+    const { results, stopped } = await exportFrom({
+      warehouse,
+      client,
+      from: '2026-11-01',
+      to: '2026-11-10',
+    });
+    expect(results).toEqual([]);
+    expect(stopped).toBeInstanceOf(Error);
+    expect(await storedDays(warehouse)).toEqual([]);
+  });
+});

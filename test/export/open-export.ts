@@ -1,0 +1,79 @@
+import { addDays, type Day, lastEndedDay } from '../../src/day.js';
+import type { ExportOutcome, ExportTask } from '../../src/export/export.js';
+import { readDayLedger, readStoredDay } from '../../src/export/ledger.js';
+import type { DayState } from '../../src/export/plan.js';
+import { resolveRange } from '../../src/export/range.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import type { PageViews } from '../../src/api/schema.js';
+import { openClient } from '../api/open-client.js';
+import { type SleepingClock, sleepingClock } from '../budget/open-budget.js';
+import { liveWarehouse } from '../open-warehouse.js';
+import { exportHistory } from './export-history.js';
+import { type Platform, rowsOf, servePlatform } from '../platform.js';
+
+export const PROJECT = 'prj_1';
+export const SETTLE_DAYS = 3;
+
+/** A site whose views a test can change: days without an entry are as they always were. */
+export interface OpenExport {
+  readonly clock: SleepingClock;
+  readonly warehouse: Warehouse;
+  readonly platform: Platform;
+  readonly changed: Map<Day, readonly PageViews[]>;
+  readonly yesterday: () => Day;
+  readonly original: (day: Day) => PageViews[];
+  /** What a load is told, to be spread into other calls. */
+  readonly task: Omit<ExportTask, 'range'>;
+  /** Exports what is due, beginning where the platform does unless told otherwise. */
+  readonly run: (from?: Day) => Promise<ExportOutcome>;
+  /** Requests that reached the platform while `work` was done. */
+  readonly counting: <Result>(work: () => Promise<Result>) => Promise<{ result: Result; requests: number }>;
+  readonly statesOf: (...days: Day[]) => Promise<(DayState | undefined)[]>;
+  readonly storedRows: (day: Day) => Promise<readonly PageViews[] | undefined>;
+}
+
+export interface ExportOptions {
+  /** Days with views, the last of them yesterday. */
+  readonly days: number;
+  readonly pages?: number;
+  readonly concurrency?: number;
+}
+
+/** A platform with a history, and an empty warehouse to export it into. */
+export async function openExport({ days, pages = 3, concurrency = 6 }: ExportOptions): Promise<OpenExport> {
+  const clock = sleepingClock();
+  const warehouse = await liveWarehouse();
+  const changed = new Map<Day, readonly PageViews[]>();
+  const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
+  const original = (day: Day) => (day < firstDay ? [] : rowsOf(day, pages));
+  const platform = await servePlatform({
+    now: clock.now,
+    rowsOf: (day) => changed.get(day) ?? original(day),
+  });
+  const client = openClient(platform.baseUrl, { now: clock.now, limits: { responseTimeoutMs: 5_000 } });
+  const common = { warehouse, client, project: PROJECT };
+  const task = { ...common, settleDays: SETTLE_DAYS, concurrency, now: clock.now };
+  return {
+    ...{ clock, warehouse, platform, changed, original, task },
+    yesterday: () => lastEndedDay(clock.now()),
+    run: async (from) => {
+      const range = await resolveRange({ ...common, start: 'auto', from, now: clock.now() });
+      if (range === undefined) throw new Error('the platform has no views');
+      return exportHistory({ ...task, range });
+    },
+    counting: async (work) => {
+      const before = platform.views.length;
+      const result = await work();
+      return { result, requests: platform.views.length - before };
+    },
+    statesOf: async (...asked) => {
+      const ledger = await readDayLedger(warehouse, PROJECT);
+      return asked.map((day) => ledger.get(day)?.state);
+    },
+    storedRows: async (day) => (await readStoredDay(warehouse, { project: PROJECT, day }))?.rows,
+  };
+}
+
+/** One more human view of the first page. */
+export const withOneMore = (rows: readonly PageViews[]): PageViews[] =>
+  rows.map((row, index) => (index === 0 ? { ...row, human: row.human + 1, total: row.total + 1 } : row));

@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest';
+import { addDays, type Day, day, daysIn } from '../../src/day.js';
+import {
+  type DayLedger,
+  type DayRecord,
+  type DayState,
+  expectedPages,
+  isSettled,
+  nightlyRequests,
+  planExport,
+  requestsFor,
+} from '../../src/export/plan.js';
+import { NOW } from '../sandbox/open-sandbox.js';
+
+const LAST_NIGHT = new Date('2026-11-17T02:15:00Z');
+const YESTERDAY = day('2026-11-17');
+
+const record = (
+  at: Day,
+  state: DayState,
+  pages: number | null = 300,
+  attemptedAt = LAST_NIGHT,
+): DayRecord => ({
+  day: at,
+  state,
+  is_stored: pages !== null,
+  attempted_at: attemptedAt,
+  pages,
+  ...{ human: 1, ai: 1, total: 2 },
+});
+const ledgerOf = (...records: DayRecord[]): DayLedger => new Map(records.map((one) => [one.day, one]));
+const range = { first: day('2026-11-08'), last: YESTERDAY };
+const plan = (ledger: DayLedger) => planExport(ledger, range, NOW);
+
+describe('the plan of an export', () => {
+  const ledger = ledgerOf(
+    record(day('2026-11-09'), 'final'),
+    record(day('2026-11-11'), 'inconsistent'),
+    record(day('2026-11-12'), 'failed', null),
+    record(day('2026-11-13'), 'final'),
+    record(day('2026-11-14'), 'failed'),
+    record(day('2026-11-15'), 'provisional'),
+    record(day('2026-11-16'), 'provisional'),
+  );
+
+  test('has yesterday first, then what may have changed or went wrong, then the holes, each newest first', () => {
+    expect(plan(ledger).days.map(({ day: at, due, priority }) => [at, due, priority])).toEqual([
+      ['2026-11-17', 'yesterday', 'urgent'],
+      ['2026-11-16', 'provisional', 'urgent'],
+      ['2026-11-15', 'provisional', 'urgent'],
+      ['2026-11-14', 'failed', 'urgent'],
+      ['2026-11-12', 'failed', 'urgent'],
+      ['2026-11-11', 'inconsistent', 'urgent'],
+      ['2026-11-10', 'missing', 'backfill'],
+      ['2026-11-08', 'missing', 'backfill'],
+    ]);
+    expect(plan(ledger)).toMatchObject({ alreadyFinal: 2, readToday: 0 });
+  });
+
+  test('counts one request for a provisional day, and for others those of its pages or of the newest day', () => {
+    const requests = Object.fromEntries(plan(ledger).days.map((planned) => [planned.day, planned.requests]));
+    expect(requests).toMatchObject({ '2026-11-17': 2, '2026-11-16': 1, '2026-11-14': 2, '2026-11-08': 2 });
+    expect(plan(ledger).requests).toBe(2 + 1 + 1 + 2 + 2 + 2 + 2 + 2);
+  });
+
+  test('is empty when every day is final', () => {
+    const done = ledgerOf(...daysIn(range).map((at) => record(at, 'final')));
+    expect(plan(done)).toMatchObject({ days: [], requests: 0, alreadyFinal: 10 });
+  });
+
+  test('reads a day that may change, or moved, once a day, however often a backfill goes on', () => {
+    const atMidnight = new Date('2026-11-18T00:05:00Z');
+    const read = ledgerOf(
+      record(YESTERDAY, 'provisional', 300, atMidnight),
+      record(day('2026-11-16'), 'inconsistent', 300, atMidnight),
+      record(day('2026-11-15'), 'provisional', 300, LAST_NIGHT),
+    );
+    const planned = plan(read);
+    expect(planned.days.filter(({ due }) => due !== 'missing').map(({ day: at }) => at)).toEqual([
+      '2026-11-15',
+    ]);
+    expect(planned.readToday).toBe(2);
+    // Without holes nobody goes on: whoever asks again wants to know.
+    const asked = planExport(read, { first: day('2026-11-15'), last: YESTERDAY }, NOW);
+    expect(asked.days.map(({ due }) => due)).toEqual(['provisional', 'provisional', 'inconsistent']);
+  });
+
+  test('tries a day that failed today again, but not out of what is kept for the night', () => {
+    const today = new Date('2026-11-18T02:15:00Z');
+    const failed = ledgerOf(record(YESTERDAY, 'failed', null, today));
+    expect(plan(failed).days[0]).toMatchObject({ day: YESTERDAY, due: 'yesterday', priority: 'backfill' });
+  });
+
+  test('tries days that failed today after the holes: a stretch that always fails keeps none of them waiting', () => {
+    const today = new Date('2026-11-18T02:15:00Z');
+    const rest = daysIn(range).filter((at) => at > '2026-11-12');
+    const failed = ledgerOf(
+      ...rest.map((at) => record(at, 'final')),
+      record(day('2026-11-12'), 'failed', null, today),
+      record(day('2026-11-11'), 'failed', null, LAST_NIGHT),
+    );
+    expect(plan(failed).days.map(({ day: at, due }) => [at, due])).toEqual([
+      ['2026-11-11', 'failed'],
+      ['2026-11-10', 'missing'],
+      ['2026-11-09', 'missing'],
+      ['2026-11-08', 'missing'],
+      ['2026-11-12', 'failed'],
+    ]);
+  });
+
+  test('of a range that ends before it begins is empty', () => {
+    const future = { first: addDays(YESTERDAY, 30), last: YESTERDAY };
+    expect(planExport(ledger, future, NOW)).toMatchObject({ days: [], alreadyFinal: 0, readToday: 0 });
+  });
+});
+
+test('a day is expected to be as long as the newest one that is stored', () => {
+  const ledger = ledgerOf(
+    record(day('2026-11-15'), 'final', 900),
+    record(day('2026-11-16'), 'failed', 1_100),
+    record(YESTERDAY, 'failed', null),
+  );
+  expect(expectedPages(ledger)).toBe(1_100);
+  expect(expectedPages(new Map())).toBe(0);
+});
+
+test.each([
+  [0, 1],
+  [1, 1],
+  [250, 1],
+  [251, 2],
+  [5_000, 20],
+])('a day of %i pages takes %i requests', (pages, requests) => {
+  expect(requestsFor(pages)).toBe(requests);
+});
+
+test('a night takes yesterday, the days still settling, and one request for the past', () => {
+  expect(nightlyRequests(900, 3)).toBe(4 + 3 * 4 + 1);
+});
+
+test.each([
+  [0, '2026-11-10T23:59:59.999Z', false],
+  [0, '2026-11-11T00:00:00Z', true],
+  [1, '2026-11-11T23:59:59.999Z', false],
+  [1, '2026-11-12T00:00:00Z', true],
+  [3, '2026-11-13T23:59:59.999Z', false],
+  [3, '2026-11-14T00:00:00Z', true],
+  [3, '2027-11-14T00:00:00Z', true],
+])('a day has settled %i whole days after it ended: at %s it is %s', (settleDays, now, settled) => {
+  expect(isSettled(day('2026-11-10'), new Date(now), settleDays)).toBe(settled);
+});

@@ -1,0 +1,179 @@
+import { describe, expect, test } from 'vitest';
+import { addDays, type Day, day, daysBetween } from '../../src/day.js';
+import { auditHistory } from '../../src/export/verify.js';
+import { requestsFor } from '../../src/export/plan.js';
+import { DAY_MS, MINUTE_MS } from '../budget/open-budget.js';
+import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
+import { type OpenExport, openExport, PROJECT, SETTLE_DAYS, withOneMore } from './open-export.js';
+import { openClient } from '../api/open-client.js';
+import { liveWarehouse } from '../open-warehouse.js';
+import { exportHistory } from './export-history.js';
+import { resolveRange } from '../../src/export/range.js';
+
+/** The interface promises no earlier data than this, so nobody looks for any. */
+const SEARCHED_SINCE = day('2015-01-01');
+const bisection = (last: Day) => 2 * Math.ceil(Math.log2(daysBetween(SEARCHED_SINCE, last))) + 2;
+
+/** How often each page of each day was asked for whole. */
+function readings({ platform }: OpenExport, since = 0): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { from, offset, limit } of platform.views.slice(since)) {
+    const key = `${from} ${offset}`;
+    if (limit === 250) counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}
+
+describe('a fresh backfill, counted by the platform', () => {
+  test.each([
+    { days: 1, pages: 1 },
+    { days: 30, pages: 250 },
+    { days: 60, pages: 251 },
+    { days: 20, pages: 1_999 },
+  ])(
+    'of $days days of $pages pages asks for every page once, and finds the first day by bisection',
+    async (size) => {
+      const opened = await openExport(size);
+      const { result, requests } = await opened.counting(() => opened.run());
+      expect(result.results.filter(({ outcome }) => outcome === 'added')).toHaveLength(size.days);
+      expect([...readings(opened).values()].every((count) => count === 1)).toBe(true);
+      expect(readings(opened).size).toBe(size.days * requestsFor(size.pages));
+      expect(requests).toBeLessThanOrEqual(
+        size.days * requestsFor(size.pages) + bisection(opened.yesterday()),
+      );
+    },
+  );
+
+  test('asks the sandbox as little', async () => {
+    const { sandbox, clock } = await openSandbox({ firstDay: day('2026-09-21') });
+    const warehouse = await liveWarehouse();
+    const client = openClient(sandbox.baseUrl, {
+      now: clock.now,
+      projectId: sandbox.projectId,
+      apiKey: sandbox.apiKey,
+      limits: { responseTimeoutMs: 10_000 },
+    });
+    const common = { warehouse, client, project: PROJECT };
+    const range = await resolveRange({ ...common, start: 'auto', now: NOW });
+    expect(range).toEqual({ first: sandbox.firstDay, last: day('2026-11-17') });
+    if (range === undefined) return;
+    const { results } = await exportHistory({
+      ...{ ...common, range },
+      ...{ settleDays: SETTLE_DAYS, concurrency: 6, now: clock.now },
+    });
+    const pages = results.map((result) => (result.outcome === 'failed' ? NaN : requestsFor(result.rows)));
+    const answered = sandbox.inspect().requests.counts.views?.['200'] ?? 0;
+    expect(results).toHaveLength(58);
+    expect(answered).toBeLessThanOrEqual(
+      pages.reduce((sum, count) => sum + count, 0) + bisection(range.last),
+    );
+  });
+
+  test('does not ask for days from before the first view, however early --from is', async () => {
+    const opened = await openExport({ days: 10 });
+    const { result, requests } = await opened.counting(() => opened.run(day('2016-01-01')));
+    expect(result.plan.range.first).toBe(addDays(opened.yesterday(), -9));
+    expect(requests).toBeLessThanOrEqual(10 + bisection(opened.yesterday()));
+  });
+
+  test('of a platform without any view takes one request, and is tried again', async () => {
+    const opened = await openExport({ days: 0 });
+    const attempt = () => opened.counting(() => opened.run().catch((error: unknown) => error));
+    expect((await attempt()).requests).toBe(1);
+    expect((await attempt()).requests).toBe(1);
+  });
+
+  test('begins with yesterday and goes back', async () => {
+    const opened = await openExport({ days: 30, concurrency: 1 });
+    const { result } = await opened.counting(() => opened.run());
+    expect(result.results.map((one) => one.day)).toEqual(
+      Array.from({ length: 30 }, (_, index) => addDays(opened.yesterday(), -index)),
+    );
+  });
+});
+
+test('a settled history of 365 days is verified with 1 request, and a day that changed repaired in few', async () => {
+  const opened = await openExport({ days: 365 + SETTLE_DAYS });
+  await opened.run();
+  const audit = () => opened.counting(() => auditHistory(opened.task, true));
+  const verified = await audit();
+  expect(verified.result).toMatchObject({ days: 365, differing: [], repaired: { results: [] } });
+  expect(verified.requests).toBe(1);
+
+  const pages = 900;
+  for (const index of [0, 77, 182, 364]) {
+    const at = addDays(opened.yesterday(), 1 - 365 - SETTLE_DAYS + index);
+    const path = (page: number) => `/new-${page}`;
+    const rows = Array.from({ length: pages }, (_, page) => ({
+      path: path(page),
+      human: 1,
+      ai: 0,
+      total: 1,
+    }));
+    opened.changed.set(at, rows);
+    const { result, requests } = await audit();
+    expect(result.repaired?.results).toMatchObject([{ day: at, outcome: 'restated', rows: pages }]);
+    expect(requests).toBeLessThanOrEqual(2 * Math.ceil(Math.log2(365)) + requestsFor(pages) + 1);
+  }
+  expect((await audit()).requests).toBe(1);
+});
+
+describe('an ordinary night, counted by the platform', () => {
+  test.each([3, 900])('with days of %i pages and nothing restated', async (pages) => {
+    const opened = await openExport({ days: 30, pages });
+    await opened.run();
+    for (const night of [1, 2, 3]) {
+      opened.clock.advance(DAY_MS);
+      const { result, requests } = await opened.counting(() => opened.run());
+      expect(result.results.map(({ outcome }) => outcome).sort(), `night ${night}`).toEqual([
+        'added',
+        ...Array<string>(SETTLE_DAYS).fill('unchanged'),
+      ]);
+      expect(result.check).toMatchObject({ differing: [], days: 30 - SETTLE_DAYS + night });
+      expect(requests).toBeLessThanOrEqual(requestsFor(pages) + SETTLE_DAYS + 1);
+    }
+  });
+
+  test('finds a recent final day that changed, and loads it again', async () => {
+    const opened = await openExport({ days: 30 });
+    await opened.run();
+    const at = addDays(opened.yesterday(), -10);
+    opened.changed.set(at, withOneMore(opened.original(at)));
+    opened.clock.advance(DAY_MS);
+    const { result } = await opened.counting(() => opened.run());
+    expect(result.check?.differing.map((one) => one.day)).toEqual([at]);
+    expect(await opened.storedRows(at)).toEqual(expect.arrayContaining(withOneMore(opened.original(at))));
+  });
+
+  test('asked for again on the same day costs one request for each day that is settling', async () => {
+    const opened = await openExport({ days: 30 });
+    await opened.run();
+    await opened.run();
+    opened.clock.advance(5 * MINUTE_MS);
+    expect((await opened.counting(() => opened.run())).requests).toBe(SETTLE_DAYS);
+  });
+
+  test('knows a provisional day by its first page, in whatever order the platform sends the rows', async () => {
+    const opened = await openExport({ days: 5, pages: 700 });
+    await opened.run();
+    opened.clock.advance(DAY_MS);
+    const settling = addDays(opened.yesterday(), -1);
+    opened.changed.set(settling, opened.original(settling).reverse());
+    const before = opened.platform.views.length;
+    await opened.run();
+    const asked = [...readings(opened, before).keys()].filter((key) => key.startsWith(settling));
+    expect(asked).toEqual([`${settling} 0`]);
+    expect(await opened.statesOf(settling)).toEqual(['provisional']);
+  });
+
+  test('stores a provisional day that became empty as empty, and says by how much it changed', async () => {
+    const opened = await openExport({ days: 5 });
+    await opened.run();
+    opened.clock.advance(DAY_MS);
+    const settling = addDays(opened.yesterday(), -1);
+    opened.changed.set(settling, []);
+    const { results } = await opened.run();
+    expect(results.find((one) => one.day === settling)).toMatchObject({ outcome: 'restated', rows: 0 });
+    expect(await opened.storedRows(settling)).toEqual([]);
+  });
+});
