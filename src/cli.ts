@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { setMaxListeners } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { closeSync, readFileSync } from 'node:fs';
 import { declareAudit } from './commands/audit.js';
 import { exitCodeOf, type ExitCode } from './commands/exit-code.js';
 import { declareDoctor } from './commands/doctor.js';
@@ -21,32 +21,45 @@ import { declareStart } from './commands/start.js';
 import { declareStatus } from './commands/status.js';
 import { messageOf, ReadershipError } from './errors.js';
 
-/** What a shell expects of a program ended by a signal: 128 and the signal's number. */
-const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
+/** What a shell expects of a program ended by a signal: 128 plus the signal's number. */
+const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 const interruption = new AbortController();
-// All that is under way listens to it; Node would warn of more than ten.
+// Everything under way listens to it, and Node.js would warn about more than ten listeners.
 setMaxListeners(0, interruption.signal);
 let interruptedWith: number | undefined;
 const command = { endsByInterruption: false };
 
-for (const [signal, code] of Object.entries(SIGNAL_EXIT_CODES))
+function interrupt(signal: keyof typeof SIGNAL_EXIT_CODES): void {
+  interruptedWith = SIGNAL_EXIT_CODES[signal];
+  interruption.abort(new Error(`interrupted by ${signal}`));
+}
+
+for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {
-    // Asked twice, it leaves at once: transactions are the database's business, and hold.
-    if (interruptedWith !== undefined) process.exit(code);
-    interruptedWith = code;
-    interruption.abort(new Error(`interrupted by ${signal}`));
+    if (interruptedWith === undefined) interrupt(signal);
+    // A second request ends the process at once; the database rolls back what is not committed. But a
+    // terminal that closes may send SIGHUP more than once.
+    else if (signal !== 'SIGHUP') process.exit(SIGNAL_EXIT_CODES[signal]);
   });
 
-// Nothing that is thrown gets past this: Node.js would print it whole, with whatever it holds.
+// Catches whatever was thrown elsewhere: Node.js would print it with everything it holds.
 process.on('uncaughtException', (error) => {
   output.note(explain(error));
   process.exit(1);
 });
 
-// A reader such as `head` that has seen enough is no fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? 0 : 1);
+  if (interruptedWith !== undefined) return;
+  // A terminal that is gone counts as SIGHUP. A reader such as `head` may close the pipe early.
+  if (error.code === 'EIO') interrupt('SIGHUP');
+  else process.exit(error.code === 'EPIPE' ? 0 : 1);
+});
+// Notes that nobody can read are no reason to stop.
+process.stderr.on('error', () => undefined);
+// Node.js aborts when it cannot restore the settings of a terminal that is gone, unless its files are closed.
+process.on('exit', () => {
+  if (interruptedWith === SIGNAL_EXIT_CODES.SIGHUP) for (const file of [0, 1, 2]) closeQuietly(file);
 });
 
 const output = new Output(process.stdout, process.stderr, (process.env['NO_COLOR'] ?? '') === '');
@@ -79,7 +92,7 @@ const program = new Command('readership')
   .addHelpText(
     'after',
     `
-Exit codes: 0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted (143 by SIGTERM)
+Exit codes: 0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted (143 by SIGTERM, 129 by SIGHUP)
 ${ENVIRONMENT_HELP}
 
 Start here: readership run --sandbox`,
@@ -108,11 +121,25 @@ try {
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
   else {
-    if (!interruption.signal.aborted) output.note(explain(error));
+    if (isTerminalGone(error)) interrupt('SIGHUP');
+    if (interruptedWith === undefined) output.note(explain(error));
     process.exitCode = exitCodeOf(error);
   }
 }
 if (interruptedWith !== undefined && !command.endsByInterruption) process.exitCode = interruptedWith;
+
+/** The SQL prompt may meet a closed terminal before SIGHUP arrives. */
+function isTerminalGone(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error && error.syscall === 'setRawMode';
+}
+
+function closeQuietly(file: number): void {
+  try {
+    closeSync(file);
+  } catch {
+    // It is closed already.
+  }
+}
 
 /** People get the message; a fault of our own comes with its stack, to be reported. */
 function explain(error: unknown): string {

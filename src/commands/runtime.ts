@@ -7,7 +7,7 @@ export interface Runtime {
   readonly workingDirectory: string;
   readonly environment: Environment;
   readonly now: () => Date;
-  /** Aborted by Ctrl-C and SIGTERM. */
+  /** Aborted by Ctrl-C, SIGTERM and SIGHUP. */
   readonly signal: AbortSignal;
   readonly output: Output;
 }

@@ -21,7 +21,7 @@ export function declareStart(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('start'))
     .summary('stay, and do each step whenever its schedule says so')
     .description(
-      'Stays, and does the steps of `run` on the schedules of the configuration. What is due comes from stored state: what was missed while it was down is made up for, what failed is tried again after a minute, and ever more rarely, down to once an hour, while it keeps failing; and it may be stopped and started at any moment. It opens no port, holds the database only while a step runs, and logs to standard output: JSON lines, or lines for people on a terminal. SIGTERM and SIGINT end it within seconds, with exit code 0.',
+      'Stays, and does the steps of `run` on the schedules of the configuration. What is due comes from stored state: what was missed while it was down is made up for, what failed is tried again after a minute, and ever more rarely, down to once an hour, while it keeps failing; and it may be stopped and started at any moment. It opens no port, holds the database only while a step runs, and logs to standard output: JSON lines, or lines for people on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
     )
     .addHelpText(
       'after',

@@ -38,7 +38,7 @@ describe('--help', () => {
   it('names the exit codes and the environment', async () => {
     const text = await help([]);
     expect(text).toMatch(
-      /0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted \(143 by SIGTERM\)/,
+      /0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted \(143 by SIGTERM, 129 by SIGHUP\)/,
     );
     for (const name of ['READERSHIP_API_KEY', 'NO_COLOR']) expect(text).toContain(name);
   });

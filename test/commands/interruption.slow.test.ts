@@ -58,6 +58,7 @@ describe('an export', () => {
   it.each([
     ['SIGINT', 130],
     ['SIGTERM', 143],
+    ['SIGHUP', 129],
   ] as const)(
     'stopped by %s exits %i at once; stored days are complete, and the next export loads the rest',
     async (signal, code) => {
@@ -77,6 +78,17 @@ describe('an export', () => {
       await expectComplete(sandbox, cwd);
     },
   );
+
+  it('whose terminal closes exits 129, although it can write nothing more, and what is stored is whole', async () => {
+    const { sandbox, cwd } = await setUp();
+    const { child, result } = startCli(['export'], { cwd, env });
+    await reach(sandbox, 12);
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    child.kill('SIGHUP');
+    expect(await result).toMatchObject({ code: 129, signal: null });
+    expect(await wholeDays(cwd)).toBeLessThan(DAYS);
+  });
 
   it('waiting for a server that never answers stops just as fast', async () => {
     const { sandbox, cwd } = await setUp();

@@ -1,0 +1,49 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { runCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const SCRIPT = '/usr/bin/script';
+
+/** Runs a command on a terminal of its own and closes that terminal once `seen` is shown; its exit code. */
+async function exitCodeWithoutTerminal(cwd: string, command: string, seen: RegExp): Promise<string> {
+  // The shell on the terminal dies of SIGHUP; the one inside it ignores the signal and notes the code.
+  await writeFile(
+    join(cwd, 'noting'),
+    `trap '' HUP\n'${process.execPath}' '${CLI}' ${command}\necho $? > code`,
+  );
+  const terminal = spawn(SCRIPT, ['-qec', 'sh noting; true', '/dev/null'], {
+    cwd,
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const closed = once(terminal, 'exit');
+  let shown = '';
+  for await (const text of terminal.stdout.setEncoding('utf8')) {
+    shown += String(text);
+    if (seen.test(shown)) break;
+  }
+  terminal.kill('SIGKILL');
+  await closed;
+  const code = join(cwd, 'code');
+  await expect.poll(() => existsSync(code), { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => readFile(code, 'utf8')).toMatch(/\d\n/);
+  return (await readFile(code, 'utf8')).trim();
+}
+
+describe.skipIf(!existsSync(SCRIPT))('a terminal that closes (skipped where script(1) is missing)', () => {
+  it.each([
+    ['sandbox --port 0', /Ctrl-C/, '129'],
+    ['start --sandbox', /started/, '0'],
+    ['sql --sandbox', /sql> /, '129'],
+  ])('ends `%s` in order', async (command, seen, code) => {
+    const cwd = await tempDir();
+    if (command.startsWith('sql')) await runCli(['export', '--sandbox'], { cwd });
+    expect(await exitCodeWithoutTerminal(cwd, command, seen)).toBe(code);
+  });
+});
