@@ -2,7 +2,7 @@ import picomatch from 'picomatch';
 import type { Evidence } from './evidence.js';
 import { isPlainPath } from './paths.js';
 import { reasonOf } from './reason.js';
-import type { IsListed } from './sitemap/listed.js';
+import type { IsListed } from './sitemap.js';
 
 /** What is known of a page over the last whole weeks: see `statements/candidates.sql`. */
 export interface Candidate extends Evidence {

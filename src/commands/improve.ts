@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { planImprovement } from '../agents/plan.js';
 import { composePrompt } from '../agents/prompt.js';
 import type { FlaggedPage } from '../agents/select.js';
-import { readSitemap } from '../agents/sitemap/listed.js';
+import { readSitemap } from '../agents/sitemap.js';
 import { counted } from '../format/numbers.js';
 import { StepRunner } from '../schedule/step-runner.js';
 import { improveStep } from '../schedule/steps/improve.js';

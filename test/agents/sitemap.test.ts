@@ -2,15 +2,20 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { listedPages, readSitemap } from '../../src/agents/sitemap/listed.js';
-import { loadSitemap, SITEMAP_LIMITS } from '../../src/agents/sitemap/load.js';
-import { parseSitemap } from '../../src/agents/sitemap/parse.js';
-import { SitemapError } from '../../src/agents/sitemap/sitemap-error.js';
+import {
+  listedPages,
+  loadSitemap,
+  readSitemap,
+  SITEMAP_LIMITS,
+  SitemapError,
+} from '../../src/agents/sitemap.js';
+import { parseSitemap } from '../../src/agents/sitemap-xml.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 
 const SITE = 'https://docs.example.com';
 const signal = new AbortController().signal;
+const parse = (xml: string) => parseSitemap(xml, signal, SITEMAP_LIMITS);
 
 const urlset = (...addresses: string[]): string =>
   `<?xml version="1.0" encoding="UTF-8"?>
@@ -34,8 +39,8 @@ async function site(files: Readonly<Record<string, string | Buffer>>) {
 }
 
 describe('reading a sitemap', () => {
-  it('takes the addresses of pages, not those of their images', () => {
-    const { kind, addresses } = parseSitemap(urlset(`${SITE}/a`, ` ${SITE}/b?x=1&amp;y=2\n`));
+  it('takes the addresses of pages, not those of their images', async () => {
+    const { kind, addresses } = await parse(urlset(`${SITE}/a`, ` ${SITE}/b?x=1&amp;y=2\n`));
     expect([kind, addresses.map(String)]).toEqual(['urlset', [`${SITE}/a`, `${SITE}/b?x=1&y=2`]]);
   });
 
@@ -48,10 +53,41 @@ describe('reading a sitemap', () => {
       `<!DOCTYPE urlset [<!ENTITY a "aaaa">]><urlset><url><loc>&a;</loc></url></urlset>`,
       'entity',
     ],
-    ['no web address', urlset('javascript:alert(1)'), 'which is no web address'],
-    ['a bare path', urlset('/quickstart'), 'which is no web address'],
-  ])('says what is wrong: %s', (_, xml, words) => {
-    expect(() => parseSitemap(xml)).toThrow(words);
+    ['no web address', urlset('javascript:alert(1)'), 'which is not a web address'],
+    ['a bare path', urlset('/quickstart'), 'which is not a web address'],
+    ['nested too deep', `<urlset>${'<a>'.repeat(37_000)}`, 'nested more than 16 deep'],
+    [
+      'nested too deep, and closed',
+      `<urlset>${'<a>'.repeat(16)}${'</a>'.repeat(16)}</urlset>`,
+      'nested more than 16 deep',
+    ],
+    [
+      'too many attributes',
+      `<urlset${Array.from({ length: 101 }, (_, name) => ` a${name}=""`).join('')}>`,
+      'more than 100 attributes',
+    ],
+  ])('says what is wrong: %s', async (_, xml, words) => {
+    await expect(parse(xml)).rejects.toThrow(words);
+  });
+
+  it('takes elements as deep as the limit', async () => {
+    const xml = urlset(`${SITE}/a`).replace('</urlset>', `${'<a>'.repeat(15)}${'</a>'.repeat(15)}</urlset>`);
+    expect((await parse(xml)).addresses).toHaveLength(1);
+  });
+
+  it('reads an address that is cut by the slices it is parsed in', async () => {
+    const pages = Array.from({ length: 5000 }, (_, page) => `${SITE}/${page}`);
+    expect((await parse(urlset(...pages))).addresses.map(String)).toEqual(pages);
+  });
+
+  it('stops in the middle when interrupted', async () => {
+    const interruption = new AbortController();
+    const xml = urlset(...Array.from({ length: 20_000 }, (_, page) => `${SITE}/${page}`));
+    const parsing = parseSitemap(xml, interruption.signal, SITEMAP_LIMITS);
+    setImmediate(() => {
+      interruption.abort(new Error('interrupted by SIGTERM'));
+    });
+    await expect(parsing).rejects.toThrow('interrupted by SIGTERM');
   });
 });
 
@@ -84,13 +120,14 @@ describe('loading a sitemap', () => {
   });
 
   it.each<[string, string | Buffer, string]>([
-    ['an index of an index', index('{base}/self.xml'), 'an index refers to it, yet it is an index itself'],
+    ['an index of an index', index('{base}/self.xml'), 'it is an index that another index refers to'],
     ['a sitemap of another site', index('http://169.254.169.254/latest'), 'a sitemap of another site'],
     ['too many sitemaps', index(...Array.from({ length: 6 }, () => '{base}/a.xml')), 'more than 5'],
     ['too many pages', urlset(...Array.from({ length: 21 }, (_, page) => `${SITE}/${page}`)), 'more than 20'],
-    ['no page', urlset(), 'it lists no page'],
-    ['too large', urlset(`${SITE}/${'a'.repeat(9000)}`), 'exceeded'],
-    ['too large when unpacked', gzipSync(urlset(`${SITE}/${'a'.repeat(9000)}`)), 'larger than'],
+    ['no page', urlset(), 'it lists no page; check'],
+    ['too large', urlset(`${SITE}/${'a'.repeat(9000)}`), 'larger than 8000 bytes; split it'],
+    ['too large when unpacked', gzipSync(urlset(`${SITE}/${'a'.repeat(9000)}`)), 'larger than 8000 bytes'],
+    ['broken when packed', gzipSync(urlset(`${SITE}/a`)).subarray(0, 60), 'unexpected end of file'],
   ])('refuses %s', async (_, file, words) => {
     const { baseUrl } = await site({ '/self.xml': file });
     const limits = { ...SITEMAP_LIMITS, maxBytes: 8000, maxFiles: 5, maxPages: 20 };
@@ -99,16 +136,51 @@ describe('loading a sitemap', () => {
     await expect(loading).rejects.toThrow(words);
   });
 
-  it('does not wait for ever, and says which sitemap cannot be had', async () => {
+  it('refuses too many pages of several sitemaps together, and a file that is too large', async () => {
+    const pages = (from: number) => Array.from({ length: 15 }, (_, page) => `${SITE}/${from + page}`);
+    const { baseUrl } = await site({
+      '/sitemap.xml': index('{base}/one.xml', '{base}/two.xml'),
+      '/one.xml': urlset(...pages(0)),
+      '/two.xml': urlset(...pages(15)),
+    });
+    const limits = { ...SITEMAP_LIMITS, maxBytes: 8000, maxPages: 20 };
+    await expect(loadSitemap(`${baseUrl}/sitemap.xml`, signal, limits)).rejects.toThrow('more than 20 pages');
+    const file = join(await tempDir(), 'sitemap.xml');
+    await writeFile(file, urlset(`${SITE}/${'a'.repeat(9000)}`));
+    await expect(loadSitemap(file, signal, limits)).rejects.toThrow('larger than 8000 bytes');
+    await expect(loadSitemap('/dev/null', signal, limits)).rejects.toThrow('it is not a regular file');
+  });
+
+  it('follows no redirect to another site, whether of the sitemap or of one it refers to', async () => {
+    const other = await site({ '/sitemap.xml': urlset(`${SITE}/a`) });
+    const server = await serve(({ url }, response) => {
+      if (url.pathname === '/index.xml') response.end(index(`${server.baseUrl}/sitemap.xml`));
+      else response.writeHead(301, { location: `${other.baseUrl}/sitemap.xml` }).end();
+    });
+    for (const path of ['/sitemap.xml', '/index.xml'])
+      await expect(loadSitemap(server.baseUrl + path, signal)).rejects.toThrow(
+        `${server.baseUrl}/sitemap.xml (improve.sitemap): it redirects to another site, ${other.baseUrl}/sitemap.xml; if you trust that one, use its address.`,
+      );
+    expect(other.seen).toEqual([]);
+  });
+
+  it('does not wait forever for a server, and says which sitemap cannot be read', async () => {
     const { baseUrl } = await serve(() => undefined);
     const limits = { ...SITEMAP_LIMITS, timeoutMs: 50 };
     await expect(loadSitemap(`${baseUrl}/slow.xml`, signal, limits)).rejects.toThrow(
-      /Cannot use the sitemap http.*slow\.xml \(improve\.sitemap\): .*timeout/,
+      /Cannot use the sitemap http.*slow\.xml \(improve\.sitemap\): reading took longer than 0\.05 s; save it/,
     );
     await expect(loadSitemap(`${(await site({})).baseUrl}/sitemap.xml`, signal)).rejects.toThrow(
-      'answered 404',
+      'the server answered 404; check the address',
     );
     await expect(loadSitemap('/nowhere/sitemap.xml', signal)).rejects.toThrow('ENOENT');
+  });
+
+  it('counts parsing in the time limit', async () => {
+    const file = join(await tempDir(), 'sitemap.xml');
+    await writeFile(file, urlset(...Array.from({ length: 100_000 }, (_, page) => `${SITE}/${page}`)));
+    const loading = loadSitemap(file, signal, { ...SITEMAP_LIMITS, timeoutMs: 100 });
+    await expect(loading).rejects.toThrow('reading took longer than 0.1 s');
   });
 });
 
@@ -128,7 +200,7 @@ describe('what a sitemap lists', () => {
     expect(listedPages('sitemap.xml', addresses, undefined)('/c')).toBe(true);
   });
 
-  it('is at fault when it lists none of the site', () => {
+  it('is refused when it lists none of the site', () => {
     expect(() => listedPages('sitemap.xml', addresses, 'https://other.example.com')).toThrow(
       'lists no page of https://other.example.com',
     );

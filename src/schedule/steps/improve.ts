@@ -1,4 +1,4 @@
-import { type IsListed, readSitemap } from '../../agents/sitemap/listed.js';
+import { type IsListed, readSitemap } from '../../agents/sitemap.js';
 import { type Job, planJob } from '../../agents/ledger.js';
 import { type ImprovePlan, planImprovement, recordChoices } from '../../agents/plan.js';
 import { composePrompt } from '../../agents/prompt.js';
