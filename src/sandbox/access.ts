@@ -24,3 +24,23 @@ export const access = (
     return undefined;
   };
 };
+
+const LOCAL_NAMES = ['localhost', '127.0.0.1', '[::1]'];
+
+/**
+ * Serves requests to this machine, or to the name the sandbox was told to listen on. A web page whose
+ * name is made to point to this machine (DNS rebinding) names its own host, and is refused.
+ */
+export const ownHost = (name: string): MiddlewareHandler<SandboxEnv> => {
+  return async (c, next) => {
+    const port = c.env.incoming.socket.localPort ?? 0;
+    const hosts = [...LOCAL_NAMES, name].map((local) => new URL(`http://${local}:${port}`).host);
+    const asked = c.req.header('Host') ?? '';
+    if (!hosts.includes(asked.toLowerCase())) {
+      const error = `This sandbox does not serve the host "${asked}". Send requests to ${hosts.join(', ')}.`;
+      return c.json({ error }, 403);
+    }
+    await next();
+    return undefined;
+  };
+};

@@ -1,5 +1,6 @@
 import { Hono, type MiddlewareHandler } from 'hono';
-import { access, type AccessOptions } from './access.js';
+import { HTTPException } from 'hono/http-exception';
+import { access, type AccessOptions, ownHost } from './access.js';
 import { faults, type FaultSurroundings } from './faults/apply.js';
 import type { Operation } from './faults/schema.js';
 import type { SandboxEnv } from './http.js';
@@ -10,6 +11,8 @@ import { inspection } from './routes/inspection.js';
 import { getViews, type ViewsOptions } from './routes/views.js';
 
 export interface AppOptions extends AccessOptions, ViewsOptions, FaultSurroundings {
+  /** The name it was told to listen on, as a URL has it. */
+  readonly host: string;
   readonly agency: Agency;
   readonly log: RequestLog;
 }
@@ -31,6 +34,7 @@ export function createApp(options: AppOptions): Hono<SandboxEnv> {
     [logged(operation, log), faults(operation, options), access(options, scope)] as const;
 
   const app = new Hono<SandboxEnv>();
+  app.use(ownHost(options.host));
   const jobs = '/v2/agent/:projectId/job';
   app.post(jobs, ...guards('create', 'write'), createJob(agency));
   app.post(`${jobs}/:id/message`, ...guards('message', 'write'), sendMessage(agency));
@@ -39,6 +43,10 @@ export function createApp(options: AppOptions): Hono<SandboxEnv> {
   app.route('/_sandbox', inspection(log, agency, switchboard));
 
   app.notFound((c) => c.json({ error: `No such route: ${c.req.method} ${c.req.path}` }, 404));
-  app.onError((error, c) => c.json({ error: `The sandbox failed: ${error.message}` }, 500));
+  app.onError((error, c) =>
+    error instanceof HTTPException
+      ? error.getResponse()
+      : c.json({ error: `The sandbox failed: ${error.message}` }, 500),
+  );
   return app;
 }

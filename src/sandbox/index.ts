@@ -1,5 +1,6 @@
 import { getRequestListener } from '@hono/node-server';
 import type { Day } from '../day.js';
+import { messageOf } from '../errors.js';
 import { LIMITS } from '../api/schema.js';
 import { createApp } from './app.js';
 import { SANDBOX } from './defaults.js';
@@ -9,7 +10,7 @@ import { defaultFirstDay } from './first-day.js';
 import { createAgency } from './jobs/agency.js';
 import { DEFAULT_OUTCOMES, type JobOutcome, type StoredJob } from './jobs/lifecycle.js';
 import { createRequestLog, type RequestSummary } from './request-log.js';
-import { listen } from './server.js';
+import { inUrl, listen } from './server.js';
 import { fileState, memoryState } from './state.js';
 import { createTraffic } from './traffic/traffic.js';
 
@@ -95,8 +96,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const switchboard = createSwitchboard();
   const closing = new AbortController();
   const viewsPerHour = options.viewsPerHour ?? 'unlimited';
+  const host = options.host ?? SANDBOX.host;
   const app = createApp({
     ...keys,
+    host: inUrl(host),
     traffic,
     agency,
     log,
@@ -106,10 +109,14 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     closing: closing.signal,
   });
   // The process's own Request and Response stay as they are: the sandbox is a guest in it.
-  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+  const listener = getRequestListener(app.fetch, {
+    overrideGlobalObjects: false,
+    hostname: host,
+    errorHandler: (error) => Response.json({ error: messageOf(error) }, { status: 400 }),
+  });
   const server = await listen(
     (incoming, outgoing) => void listener(incoming, outgoing),
-    options.host ?? SANDBOX.host,
+    host,
     options.port ?? 0,
   );
   return {

@@ -8,6 +8,8 @@ export interface Listening {
   readonly close: () => Promise<void>;
 }
 
+export const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
 /** Listens on `port`, any free one for 0. Rejects if the port is taken. */
 export async function listen(listener: RequestListener, host: string, port: number): Promise<Listening> {
   const server = createServer(listener);
@@ -16,7 +18,7 @@ export async function listen(listener: RequestListener, host: string, port: numb
   const address = server.address();
   const bound = typeof address === 'object' && address !== null ? address.port : port;
   return {
-    baseUrl: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+    baseUrl: `http://${inUrl(host)}:${bound}`,
     close: async () => {
       if (!server.listening) return;
       const closed = once(server, 'close');

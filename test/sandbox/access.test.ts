@@ -1,3 +1,7 @@
+import { connect } from 'node:net';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
 import { SANDBOX } from '../../src/sandbox/index.js';
 import { openSandbox } from './open-sandbox.js';
@@ -66,5 +70,92 @@ describe('access', () => {
     const { get, sandbox } = await openSandbox({ apiKey: 'sandbox_mine', projectId: 'prj_mine' });
     expect(sandbox).toMatchObject({ apiKey: 'sandbox_mine', projectId: 'prj_mine' });
     expect((await get('/v1/analytics/prj_mine/views')).status).toBe(200);
+  });
+});
+
+describe('the host that a request names', () => {
+  const ask = async (baseUrl: string, host: string) => {
+    const { statusCode, body } = await request(`${baseUrl}/_sandbox/jobs`, { headers: { host } });
+    return { status: statusCode, body: await body.json() };
+  };
+
+  it.each(['localhost', '127.0.0.1', '[::1]', 'LOCALHOST'])('may be %s with the port', async (name) => {
+    const { sandbox } = await openSandbox();
+    const { port } = new URL(sandbox.baseUrl);
+    expect((await ask(sandbox.baseUrl, `${name}:${port}`)).status).toBe(200);
+  });
+
+  it('may be the host it was told to listen on', async () => {
+    const { sandbox } = await openSandbox({ host: '127.0.0.2' });
+    expect((await ask(sandbox.baseUrl, new URL(sandbox.baseUrl).host)).status).toBe(200);
+    const { port } = new URL(sandbox.baseUrl);
+    expect((await ask(sandbox.baseUrl, `127.0.0.3:${port}`)).status).toBe(403);
+  });
+
+  it.each(['attacker.example', 'localhost', 'localhost:1', '127.0.0.1.attacker.example', '169.254.169.254'])(
+    'is refused with 403 when it is %s, as after DNS rebinding, on every path',
+    async (name) => {
+      const { sandbox, viewsPath } = await openSandbox();
+      for (const path of [viewsPath, '/_sandbox/faults', '/nothing']) {
+        const { statusCode, body } = await request(sandbox.baseUrl + path, { headers: { host: name } });
+        expect(statusCode).toBe(403);
+        expect(await body.json()).toEqual({
+          error: `This sandbox does not serve the host "${name}". Send requests to ${['localhost', '127.0.0.1', '[::1]', '127.0.0.1'].map((local) => `${local}:${new URL(sandbox.baseUrl).port}`).join(', ')}.`,
+        });
+      }
+      expect(sandbox.inspect().requests.recent).toEqual([]);
+    },
+  );
+
+  it('is refused in JSON when it is missing or malformed', async () => {
+    const { sandbox } = await openSandbox();
+    for (const [line, status] of [
+      ['', 403],
+      ['Host: a/b\r\n', 400],
+    ] as const) {
+      const socket = connect(Number(new URL(sandbox.baseUrl).port), '127.0.0.1');
+      socket.end(`GET /_sandbox/jobs HTTP/1.0\r\n${line}\r\n`);
+      const [head = '', body = ''] = (await text(socket)).split('\r\n\r\n');
+      expect(head).toContain(` ${status} `);
+      expect(JSON.parse(body)).toEqual({ error: expect.any(String) as string });
+    }
+  });
+});
+
+describe('the body of a request', () => {
+  const large = JSON.stringify({ prompt: 'x'.repeat(1024 * 1024) });
+
+  it.each([
+    ['announced', () => large],
+    ['streamed', () => Readable.from(large.match(/[^]{1,65536}/g) ?? [])],
+  ])('is refused with 413 past 1 MiB, %s, and nothing is done', async (_, bodyOf) => {
+    const { sandbox, jobPath } = await openSandbox();
+    for (const [method, path] of [
+      ['POST', jobPath],
+      ['PUT', '/_sandbox/faults'],
+    ] as const) {
+      const headers = { authorization: `Bearer ${sandbox.apiKey}` };
+      const { statusCode, body } = await request(sandbox.baseUrl + path, {
+        method,
+        headers,
+        body: bodyOf(),
+      });
+      expect(statusCode).toBe(413);
+      expect(await body.json()).toEqual({
+        error: 'The body is larger than 1048576 bytes. Send a shorter one.',
+      });
+    }
+    expect(sandbox.inspect().jobs).toEqual([]);
+  });
+
+  it('is taken when it is streamed and within the bound', async () => {
+    const { sandbox, jobPath } = await openSandbox();
+    const { statusCode } = await request(sandbox.baseUrl + jobPath, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${sandbox.apiKey}` },
+      body: Readable.from(['{"prompt":', '"x"}']),
+    });
+    expect(statusCode).toBe(201);
+    expect(sandbox.inspect().jobs).toMatchObject([{ prompt: 'x' }]);
   });
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { LIMITS } from '../../api/schema.js';
 import type { AgentJob } from '../../api/schema.js';
-import { badRequest, jsonOf, type SandboxContext, tooMany, unacceptable } from '../http.js';
+import { badRequest, bodyOf, type SandboxContext, tooMany, unacceptable } from '../http.js';
 import type { Agency, Answer } from '../jobs/agency.js';
 
 /** Create job, send message, get job (interface 4.1 to 4.3). */
@@ -29,7 +29,7 @@ function reply(c: SandboxContext, answer: Answer, status: 200 | 201): Response {
 }
 
 async function withPrompt(c: SandboxContext, handle: (prompt: string) => Response): Promise<Response> {
-  const body = jsonOf(await c.req.text());
+  const body = await bodyOf(c);
   if (body === undefined) return badRequest(c, ['the body is not JSON']);
   const parsed = promptSchema.safeParse(body);
   return parsed.success ? handle(parsed.data.prompt) : unacceptable(c, parsed.error);

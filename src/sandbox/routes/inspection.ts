@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { faultSchema } from '../faults/schema.js';
 import type { Switchboard } from '../faults/switchboard.js';
-import { badRequest, jsonOf, type SandboxEnv, unacceptable } from '../http.js';
+import { badRequest, bodyOf, type SandboxEnv, unacceptable } from '../http.js';
 import type { Agency } from '../jobs/agency.js';
 import type { RequestLog } from '../request-log.js';
 
@@ -15,7 +15,7 @@ export function inspection(log: RequestLog, agency: Agency, switchboard: Switchb
   app.get('/jobs', (c) => c.json({ jobs: agency.jobs() }));
   app.get('/faults', (c) => c.json({ faults: switchboard.list() }));
   app.put('/faults', async (c) => {
-    const body = jsonOf(await c.req.text());
+    const body = await bodyOf(c);
     if (body === undefined) return badRequest(c, ['the body is not JSON']);
     const parsed = faultSchema.array().safeParse(body);
     if (!parsed.success) return unacceptable(c, parsed.error);
