@@ -14,14 +14,14 @@ interface SandboxOptions {
 export function declareSandbox(program: Command, act: Act): void {
   program
     .command('sandbox')
-    .summary('serve the interface locally, to try things against')
+    .summary('serve the API locally, to try things out')
     .description(
-      'Serves the whole documented interface on this machine, with realistic traffic and agents that finish within seconds, until interrupted. It remembers its jobs in data/sandbox/sandbox.json.',
+      'Serves the whole documented API on this machine until interrupted, with realistic traffic and agents that finish within seconds. It remembers its jobs in data/sandbox/sandbox.json.',
     )
     .option('--port <number>', 'port to listen on', portNumber, 4010)
     .option(
       '--views-per-hour <number>',
-      'refuse more page-view requests an hour with 429 (default: unlimited)',
+      'answer 429 to more page-view requests an hour (default: unlimited)',
       wholeNumber,
     )
     .addHelpText(
@@ -52,9 +52,7 @@ async function start(port: number, begin: () => Promise<Sandbox>): Promise<Sandb
     if (cause instanceof ReadershipError) throw cause;
     throw new ConfigurationError(
       `Cannot serve the sandbox on port ${port}: ${messageOf(cause)}. Try another --port.`,
-      {
-        cause,
-      },
+      { cause },
     );
   }
 }
@@ -69,20 +67,20 @@ readership.yaml:
 .env:
   READERSHIP_API_KEY=${apiKey}
 
-By hand:
+Try it:
   curl -H 'Authorization: Bearer ${apiKey}' '${baseUrl}/v1/analytics/${projectId}/views?limit=3'
-What was asked of it: ${baseUrl}/_sandbox/requests and ${baseUrl}/_sandbox/jobs
+Requests and jobs so far: ${baseUrl}/_sandbox/requests and ${baseUrl}/_sandbox/jobs
 Faults on demand: PUT a list to ${baseUrl}/_sandbox/faults, such as [{"on": "views", "kind": "status", "status": 500}]
 
-Ctrl-C ends it.`;
+Press Ctrl-C to stop.`;
 
 function portNumber(text: string): number {
   const port = wholeNumber(text);
-  if (port > 65_535) throw new InvalidArgumentError('A port is a number up to 65535.');
+  if (port > 65_535) throw new InvalidArgumentError('A port is a whole number up to 65535.');
   return port;
 }
 
 function wholeNumber(text: string): number {
-  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('Write a whole number.');
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('Use a whole number.');
   return Number(text);
 }

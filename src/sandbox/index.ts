@@ -1,20 +1,33 @@
 import { getRequestListener } from '@hono/node-server';
-import type { Day } from '../day.js';
-import { messageOf } from '../errors.js';
+import { Hono } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { LIMITS } from '../api/schema.js';
-import { createApp } from './app.js';
-import { SANDBOX } from './defaults.js';
+import { addDays, type Day, dayOf, startOfDay } from '../day.js';
+import { messageOf } from '../errors.js';
+import { access, type Keys, ownHost, type SandboxEnv } from './access.js';
+import { type Agents, createAgents } from './agents.js';
 import type { Fault, FaultInput, Operation } from './faults/schema.js';
-import { createSwitchboard } from './faults/switchboard.js';
-import { defaultFirstDay } from './first-day.js';
-import { createAgency } from './jobs/agency.js';
-import { DEFAULT_OUTCOMES, type JobOutcome, type StoredJob } from './jobs/lifecycle.js';
-import { createRequestLog, type RequestSummary } from './request-log.js';
-import { inUrl, listen } from './server.js';
-import { fileState, memoryState } from './state.js';
+import { createSwitchboard, faults, type FaultOptions } from './faults/strike.js';
+import { createRequestLog, inspection, type RequestLog, type RequestSummary } from './inspection.js';
+import { DEFAULT_OUTCOMES, fileState, type JobOutcome, memoryState, type StoredJob } from './jobs.js';
 import { createTraffic } from './traffic/traffic.js';
+import { getViews, type ViewsOptions } from './views.js';
 
-export { SANDBOX } from './defaults.js';
+/** What a sandbox answers to unless told otherwise. Not secrets: anyone who reaches a sandbox may use it. */
+export const SANDBOX = {
+  host: '127.0.0.1',
+  apiKey: 'sandbox_key_not_a_secret',
+  /** May export and poll; creating and messaging are refused with 403. */
+  readOnlyKey: 'sandbox_read_only_key_not_a_secret',
+  projectId: 'prj_sandbox',
+  projectName: 'Acme Docs',
+  siteUrl: 'https://docs.example.com',
+  seed: 1,
+  pages: 450,
+  jobSeconds: 4,
+} as const;
 
 export interface SandboxOptions {
   /** The clock: traffic, late data, jobs and limits all follow it. */
@@ -28,9 +41,9 @@ export interface SandboxOptions {
   readonly readOnlyKey?: string | undefined;
   readonly projectId?: string | undefined;
   readonly projectName?: string | undefined;
-  /** Decides the traffic, with `firstDay`. Both hold at the first start; after it what the state file says holds. */
+  /** Decides the traffic, with `firstDay`. Once there is a state file, its values are used for both. */
   readonly seed?: number | undefined;
-  /** Before it there is no data. The Monday 26 weeks before this one by default. */
+  /** There is no data before it. By default the Monday 26 weeks before this one. */
   readonly firstDay?: Day | undefined;
   /** Pages the site has half a year after its first day, roughly. */
   readonly pages?: number | undefined;
@@ -38,24 +51,21 @@ export interface SandboxOptions {
   readonly jobSeconds?: number | undefined;
   /** How jobs end, in turn. */
   readonly outcomes?: readonly JobOutcome[] | undefined;
-  /** Prompts taken in a rolling hour, creates and messages together. */
+  /** Prompts accepted in a rolling hour, creates and messages together. */
   readonly usesPerHour?: number | undefined;
   readonly viewsPerHour?: number | 'unlimited' | undefined;
-  /** Told of each request as it arrives, before a fault strikes it. */
+  /** Called for each request as it arrives, before a fault strikes it. */
   readonly onRequest?: ((operation: Operation) => void) | undefined;
 }
 
-/** A running sandbox: where it is, how to get in, and what tests may ask of it. */
-export interface Sandbox {
+/** A running sandbox: where it is, how to get in, and what tests may do with it. */
+export interface Sandbox extends Keys {
   readonly baseUrl: string;
-  readonly apiKey: string;
-  readonly readOnlyKey: string;
-  readonly projectId: string;
   readonly projectName: string;
   readonly firstDay: Day;
-  /** What was asked of the sandbox so far, and all jobs with their prompts. Also served under `/_sandbox/`. */
+  /** The requests so far, and all jobs with their prompts. Also served under `/_sandbox/`. */
   readonly inspect: () => { requests: RequestSummary; jobs: readonly StoredJob[] };
-  /** Replaces the faults in force; none for an empty list. Throws a `ZodError` for a fault that is none. */
+  /** Replaces the faults in force. Throws a `ZodError` for an invalid one. */
   readonly setFaults: (faults: readonly FaultInput[]) => void;
   readonly faults: () => readonly Fault[];
   /** Ends promptly, whatever is still open. */
@@ -63,17 +73,13 @@ export interface Sandbox {
 }
 
 /**
- * Serves the whole interface over HTTP on this machine, with realistic traffic and agents that finish within seconds.
- * Rejects if the port is taken or the state file cannot be used.
+ * Serves the whole API over HTTP on this machine, with realistic traffic and agents that finish within
+ * seconds. Rejects if the port is taken or the state file cannot be used.
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const { now } = options;
-  const keys = {
-    apiKey: options.apiKey ?? SANDBOX.apiKey,
-    readOnlyKey: options.readOnlyKey ?? SANDBOX.readOnlyKey,
-    projectId: options.projectId ?? SANDBOX.projectId,
-  };
-  const seed = options.seed ?? SANDBOX.seed;
+  const { now, apiKey = SANDBOX.apiKey, readOnlyKey = SANDBOX.readOnlyKey } = options;
+  const { projectId = SANDBOX.projectId, host = SANDBOX.host, seed = SANDBOX.seed } = options;
+  const keys = { apiKey, readOnlyKey, projectId };
   const initial = {
     version: 1 as const,
     seed,
@@ -83,53 +89,105 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const state =
     options.stateFile === undefined ? memoryState(initial) : fileState(options.stateFile, initial);
   const remembered = state.read();
-
-  const traffic = createTraffic({ ...remembered, pages: options.pages ?? SANDBOX.pages });
-  const agency = createAgency({
+  const { outcomes = DEFAULT_OUTCOMES, jobSeconds = SANDBOX.jobSeconds } = options;
+  const agents = createAgents({
     state,
     now,
-    outcomes: options.outcomes ?? DEFAULT_OUTCOMES,
-    jobSeconds: options.jobSeconds ?? SANDBOX.jobSeconds,
+    outcomes,
+    jobSeconds,
     usesPerHour: options.usesPerHour ?? LIMITS.usesPerHour,
   });
   const log = createRequestLog(options.onRequest);
   const switchboard = createSwitchboard();
   const closing = new AbortController();
-  const viewsPerHour = options.viewsPerHour ?? 'unlimited';
-  const host = options.host ?? SANDBOX.host;
   const app = createApp({
     ...keys,
     host: inUrl(host),
-    traffic,
-    agency,
+    traffic: createTraffic({ ...remembered, pages: options.pages ?? SANDBOX.pages }),
+    agents,
     log,
     switchboard,
     now,
-    viewsPerHour,
+    viewsPerHour: options.viewsPerHour ?? 'unlimited',
     closing: closing.signal,
   });
-  // The process's own Request and Response stay as they are: the sandbox is a guest in it.
-  const listener = getRequestListener(app.fetch, {
-    overrideGlobalObjects: false,
-    hostname: host,
-    errorHandler: (error) => Response.json({ error: messageOf(error) }, { status: 400 }),
-  });
-  const server = await listen(
-    (incoming, outgoing) => void listener(incoming, outgoing),
-    host,
-    options.port ?? 0,
-  );
+  const server = await listen(app, host, options.port ?? 0);
   return {
     ...keys,
     baseUrl: server.baseUrl,
     projectName: options.projectName ?? SANDBOX.projectName,
     firstDay: remembered.firstDay,
-    inspect: () => ({ requests: log.summary(), jobs: agency.jobs() }),
+    inspect: () => ({ requests: log.summary(), jobs: agents.jobs() }),
     setFaults: switchboard.set,
     faults: switchboard.list,
     close: async () => {
       closing.abort();
       await server.close();
+    },
+  };
+}
+
+/** The Monday 26 weeks before the week of `now`: a new sandbox has half a year of whole weeks behind it. */
+function defaultFirstDay(now: Date): Day {
+  const today = dayOf(now);
+  const sinceMonday = (startOfDay(today).getUTCDay() + 6) % 7;
+  return addDays(today, -sinceMonday - 7 * 26);
+}
+
+interface AppOptions extends Keys, ViewsOptions, FaultOptions {
+  /** The name it listens on, as in a URL. */
+  readonly host: string;
+  readonly agents: Agents;
+  readonly log: RequestLog;
+}
+
+function createApp(options: AppOptions): Hono<SandboxEnv> {
+  const { agents, log } = options;
+  // Faults strike before the key is checked: a proxy in between does not know keys either.
+  const guards = (operation: Operation, scope: 'read' | 'write') =>
+    [log.logged(operation), faults(operation, options), access(options, scope)] as const;
+
+  const app = new Hono<SandboxEnv>();
+  const jobs = '/v2/agent/:projectId/job';
+  app.use(ownHost(options.host));
+  app.post(jobs, ...guards('create', 'write'), agents.create);
+  app.post(`${jobs}/:id/message`, ...guards('message', 'write'), agents.message);
+  app.get(`${jobs}/:id`, ...guards('job', 'read'), agents.get);
+  app.get('/v1/analytics/:projectId/views', ...guards('views', 'read'), getViews(options));
+  app.route('/_sandbox', inspection(log, agents, options.switchboard));
+
+  app.notFound((c) => c.json({ error: `No such route: ${c.req.method} ${c.req.path}` }, 404));
+  app.onError((error, c) =>
+    error instanceof HTTPException
+      ? error.getResponse()
+      : c.json({ error: `The sandbox failed: ${error.message}` }, 500),
+  );
+  return app;
+}
+
+const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+/** `close` stops at once: idle, open and hanging connections are cut. Rejects if the port is taken. */
+async function listen(app: Hono<SandboxEnv>, host: string, port: number) {
+  const listener = getRequestListener(app.fetch, {
+    // The process keeps its own Request and Response: the sandbox also runs inside tests and commands.
+    overrideGlobalObjects: false,
+    hostname: host,
+    errorHandler: (error) => Response.json({ error: messageOf(error) }, { status: 400 }),
+  });
+  const server = createServer((incoming, outgoing) => void listener(incoming, outgoing));
+  server.listen(port, host);
+  await once(server, 'listening');
+  const address = server.address();
+  const bound = typeof address === 'object' && address !== null ? address.port : port;
+  return {
+    baseUrl: `http://${inUrl(host)}:${bound}`,
+    close: async (): Promise<void> => {
+      if (!server.listening) return;
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
     },
   };
 }

@@ -100,7 +100,7 @@ describe('the host that a request names', () => {
         const { statusCode, body } = await request(sandbox.baseUrl + path, { headers: { host: name } });
         expect(statusCode).toBe(403);
         expect(await body.json()).toEqual({
-          error: `This sandbox does not serve the host "${name}". Send requests to ${['localhost', '127.0.0.1', '[::1]', '127.0.0.1'].map((local) => `${local}:${new URL(sandbox.baseUrl).port}`).join(', ')}.`,
+          error: `This sandbox does not serve the host "${name}". Send requests to ${['localhost', '127.0.0.1', '[::1]'].map((local) => `${local}:${new URL(sandbox.baseUrl).port}`).join(', ')}.`,
         });
       }
       expect(sandbox.inspect().requests.recent).toEqual([]);

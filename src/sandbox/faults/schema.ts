@@ -1,26 +1,26 @@
 import { z } from 'zod';
 
-/** The operations of the interface, as faults and the request log name them. */
+/** The operations of the API, as faults and the request log name them. */
 const OPERATIONS = ['views', 'create', 'message', 'job'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
 const aim = {
-  /** Which requests it strikes. */
+  /** The requests it strikes. */
   on: z.enum([...OPERATIONS, 'any']),
   /** Matching requests let through first. */
   after: z.int().min(0).default(0),
-  /** How often it strikes; until cleared when left out. */
+  /** How often it strikes; undefined: until cleared. */
   times: z.int().min(1).optional(),
 };
 const fault = <Kind extends string, Shape extends z.core.$ZodLooseShape>(kind: Kind, shape: Shape) =>
   z.strictObject({ ...aim, kind: z.literal(kind), ...shape });
 
 /**
- * Everything that can go wrong, by when it does:
- * before the request is handled, after it was (the job exists, whatever the caller hears), or in the paging of views.
+ * Everything that can go wrong: before the request is handled, after it was (the job then exists,
+ * whatever the caller hears), or in the paging of views.
  */
 export const faultSchema = z.discriminatedUnion('kind', [
-  /** Waits in real time, then goes on; the only kind that lets a further fault strike the same request. */
+  /** Waits in real time, then continues; the only kind after which another fault strikes the same request. */
   fault('latency', { delayMs: z.int().min(0) }),
   fault('rate-limit', {
     retryAfter: z.enum(['seconds', 'date', 'none']).default('seconds'),
@@ -48,13 +48,13 @@ export const faultSchema = z.discriminatedUnion('kind', [
 
   /** `hasMore` is always true; past the end the last rows come again, or none. */
   fault('endless', { beyond: z.enum(['last-page', 'nothing']) }),
-  /** Views are counted between two pages of a walk: from the second page on, totals and a count are higher by one. */
+  /** A view arrives between two pages of a walk: from the second page on, totals and a count are one higher. */
   fault('counts-move', {}),
   /** Rows change places between two pages of a walk: a path comes twice, another never, totals stay. */
   fault('order-moves', {}),
 ]);
 export type Fault = z.infer<typeof faultSchema>;
-/** A fault as it is asked for: what has a default may be left out. */
+/** A fault as a caller writes it: defaults may be omitted. */
 export type FaultInput = z.input<typeof faultSchema>;
 
 export type FaultOf<Kind extends Fault['kind']> = Extract<Fault, { kind: Kind }>;

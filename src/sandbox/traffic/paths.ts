@@ -1,44 +1,21 @@
-/** The names of a plausible documentation site: what is read most, with its volumes, and the long tail behind it. */
-
 /** A prominent page and the views it gets in a week, by people and by AI, before seasons and noise. */
 export type Prominent = readonly [path: string, human: number, ai: number];
 
+/** Path, human views and AI views of each. */
 export const PROMINENT: readonly Prominent[] = [
-  ['/quickstart', 2140, 1720],
-  ['/', 1690, 610],
-  ['/api-reference/authentication', 1390, 2210],
-  ['/guides/webhooks', 1250, 1130],
-  ['/sdks/typescript', 1060, 890],
-  ['/api-reference/errors', 820, 1640],
-  ['/concepts/projects', 740, 640],
-  ['/guides/rate-limits', 590, 1180],
-  ['/sdks/python', 680, 820],
-  ['/changelog', 640, 260],
-  ['/api-reference', 560, 480],
-  ['/guides/deploy', 520, 390],
-  ['/guides/pagination', 310, 560],
-  ['/concepts/environments', 330, 240],
-  ['/guides/migrate-v1', 290, 160],
-  ['/cli', 280, 190],
-  ['/sdks', 260, 130],
-  ['/guides/idempotency', 170, 360],
-  ['/integrations', 230, 90],
-  ['/guides/retries', 150, 310],
-  ['/security', 160, 70],
-  ['/guides/testing', 180, 150],
-  ['/guides/streaming', 140, 230],
-  ['/concepts/permissions', 150, 130],
-  ['/integrations/github', 170, 90],
-  ['/integrations/slack', 160, 60],
-  ['/guides/local-development', 150, 120],
-  ['/status-codes', 60, 190],
-  ['/support', 130, 20],
-  ['/glossary', 50, 90],
-  ['/api-reference/openapi', 46, 640],
-  ['/openapi.json', 12, 420],
-  ['/llms.txt', 14, 720],
-  ['/llms-full.txt', 11, 1150],
-];
+  ...`
+  /quickstart 2140 1720   / 1690 610   /api-reference/authentication 1390 2210
+  /guides/webhooks 1250 1130   /sdks/typescript 1060 890   /api-reference/errors 820 1640
+  /concepts/projects 740 640   /guides/rate-limits 590 1180   /sdks/python 680 820
+  /changelog 640 260   /api-reference 560 480   /guides/deploy 520 390
+  /guides/pagination 310 560   /concepts/environments 330 240   /guides/migrate-v1 290 160
+  /cli 280 190   /sdks 260 130   /guides/idempotency 170 360   /integrations 230 90
+  /guides/retries 150 310   /security 160 70   /guides/testing 180 150
+  /guides/streaming 140 230   /concepts/permissions 150 130   /integrations/github 170 90
+  /integrations/slack 160 60   /guides/local-development 150 120   /status-codes 60 190
+  /support 130 20   /glossary 50 90   /api-reference/openapi 46 640   /openapi.json 12 420
+  /llms.txt 14 720   /llms-full.txt 11 1150`.matchAll(/(\S+) (\d+) (\d+)/g),
+].map(([, path = '', human, ai]) => [path, Number(human), Number(ai)]);
 
 const words = (text: string): string[] => text.trim().split(/\s+/);
 const cross = (heads: readonly string[], tails: readonly string[]): string[] =>
@@ -93,7 +70,7 @@ export function* tailPaths(): Generator<string> {
   yield* [...guides, ...concepts, ...integrations, ...cli, ...security];
 }
 
-/** Names for a site larger than that, or one that keeps growing: without end. */
+/** Endless further names, for a site that is larger or keeps growing. */
 export function* laterPaths(): Generator<string, never> {
   yield* cross(cross(['/sdks'], languages.slice(0, 2)), sdkTopics);
   yield* resources.flatMap((resource) => operations.map((verb) => `/recipes/${verb}-${resource}-in-bulk`));

@@ -12,13 +12,13 @@ export interface Page {
   readonly ai: number;
   /** Age of the site at which the page appears; undefined for one that was there before the first day. */
   readonly launchedAt: number | undefined;
-  /** Age at which readers begin to leave the page for good. */
+  /** Age at which readers begin to leave the page. */
   readonly fadesAt: number | undefined;
   /** Views settle from a launch peak to this part of it: a changelog entry is read once, a guide for years. */
   readonly lasting: number;
 }
 
-/** What decides a site: the same three give the same traffic for ever. */
+/** What decides a site: the same three always give the same traffic. */
 export interface SiteOptions {
   readonly seed: number;
   readonly firstDay: Day;
@@ -44,7 +44,7 @@ const LEANINGS: readonly (readonly [prefix: string, aiForHuman: number])[] = [
 ];
 const leaning = (path: string): number => LEANINGS.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 0.9;
 
-/** The place in the tail, 0 the most read. One endpoint's page is never a hit; a new page is one somebody wanted. */
+/** The place in the tail, 0 being the most read. The page of one endpoint is never popular; a new page is. */
 function rank(path: string, chance: number, launched: boolean): number {
   if (launched) return 0.02 + 0.18 * chance;
   return path.split('/').length > 3 ? 0.2 + 0.8 * chance : chance;
@@ -69,7 +69,7 @@ function changelogEntry({ firstDay }: SiteOptions, number: number): Page {
 
 /** The pages of a site. It grows as days pass: ask for the pages of an age. */
 export interface Site extends SiteOptions {
-  /** Pages that exist at `age`, in no order that means anything. */
+  /** Pages that exist at `age`, in no meaningful order. */
   readonly pagesAt: (age: number) => Page[];
 }
 
@@ -93,8 +93,8 @@ function tailNames(seed: number, count: number): string[] {
   return names.slice(0, count);
 }
 
-/** Pages that stay. The site may double, at the pace of its first half year, and is then complete. */
-function standingPages(options: SiteOptions): Page[] {
+/** All but the changelog. The site doubles at the pace of its first half year, and is then complete. */
+function lastingPages(options: SiteOptions): Page[] {
   const { seed, pages } = options;
   const launches = Math.max(1, Math.round(pages * LAUNCHED));
   const atStart = Math.max(1, pages - launches - CHANGELOG_IN_HALF_YEAR - CHANGELOG_BEFORE);
@@ -108,7 +108,7 @@ function standingPages(options: SiteOptions): Page[] {
 }
 
 export function createSite(options: SiteOptions): Site {
-  const standing = standingPages(options);
+  const lasting = lastingPages(options);
   const entries: Page[] = [];
   return {
     ...options,
@@ -116,7 +116,7 @@ export function createSite(options: SiteOptions): Site {
       for (let next = entries.length - CHANGELOG_BEFORE; next * CHANGELOG_EVERY < age; next += 1) {
         entries.push(changelogEntry(options, next));
       }
-      return [...standing, ...entries].filter((page) => (page.launchedAt ?? -Infinity) <= age);
+      return [...lasting, ...entries].filter((page) => (page.launchedAt ?? -Infinity) <= age);
     },
   };
 }

@@ -1,9 +1,79 @@
-import { addDays, type Day, dayOf, type DayRange, daysIn } from '../../day.js';
 import type { PageViews, ViewCounts } from '../../api/schema.js';
-import { type PageDay, finalCounts } from './day-traffic.js';
-import { remembered } from './remembered.js';
-import { arrivedCounts, hoursInto } from './settling.js';
+import { addDays, type Day, dayOf, type DayRange, daysIn, startOfDay } from '../../day.js';
+import { finalCounts, type PageDay } from './day.js';
+import { fraction } from './random.js';
 import { createSite, type SiteOptions } from './site.js';
+
+// Late data: most views are counted on their day, and some arrive in the two days after it. Counts change
+// on the hour only, so that the pages of one walk agree with each other.
+
+const HOUR_MS = 3_600_000;
+
+/** After this many hours from its start a day is complete and never changes again. */
+const SETTLED_HOURS = 72;
+
+/** Hours from a day's start, and the part of its views that has arrived by then; straight lines between. */
+const ARRIVALS: readonly (readonly [hours: number, share: number])[] = [
+  [0, 0],
+  [24, 0.97],
+  [48, 0.995],
+  [SETTLED_HOURS, 1],
+];
+
+/** Whole hours since `day` began, at most `SETTLED_HOURS`; negative before it began. */
+export const hoursInto = (day: Day, now: Date): number =>
+  Math.min(SETTLED_HOURS, Math.floor((now.getTime() - startOfDay(day).getTime()) / HOUR_MS));
+
+/** The part of a day's views that has arrived `hours` after the day began. */
+function arrivedShare(hours: number): number {
+  const next = ARRIVALS.findIndex(([at]) => hours <= at);
+  if (next === 0) return 0;
+  const [from, to] = [ARRIVALS[next - 1], ARRIVALS[next]];
+  if (from === undefined || to === undefined) return 1;
+  return from[1] + ((to[1] - from[1]) * (hours - from[0])) / (to[0] - from[0]);
+}
+
+/** Each view has its own moment of arrival, so a page's count can only grow. */
+function arrivedViews(views: number, share: number, ...keys: number[]): number {
+  let arrived = 0;
+  for (let view = 0; view < views; view += 1) if (fraction(...keys, view) < share) arrived += 1;
+  return arrived;
+}
+
+/** What the server knows of a day `hours` after it began. A page none of whose views has arrived has no row. */
+export function arrivedCounts(
+  final: readonly PageDay[],
+  seed: number,
+  day: Day,
+  hours: number,
+): readonly PageDay[] {
+  if (hours >= SETTLED_HOURS) return final;
+  const share = arrivedShare(hours);
+  const start = startOfDay(day).getTime() / HOUR_MS;
+  return final
+    .map((page) => ({
+      ...page,
+      human: arrivedViews(page.human, share, seed, start, page.key, 0),
+      ai: arrivedViews(page.ai, share, seed, start, page.key, 1),
+    }))
+    .filter((page) => page.human + page.ai > 0);
+}
+
+/** A bounded cache; past `limit` the oldest entry is dropped. */
+export function remembered<T>(limit: number): (key: string, make: () => T) => T {
+  const kept = new Map<string, T>();
+  return (key, make) => {
+    const known = kept.get(key);
+    if (known !== undefined) return known;
+    const made = make();
+    kept.set(key, made);
+    for (const oldest of kept.keys()) {
+      if (kept.size <= limit) break;
+      kept.delete(oldest);
+    }
+    return made;
+  };
+}
 
 /** All the views of a range of days: one row a page, most read first. */
 export interface RangeViews {
@@ -11,19 +81,14 @@ export interface RangeViews {
   readonly rows: readonly PageViews[];
 }
 
-/** A range as a caller asks for it; an end left out is open. */
+/** A requested range; an undefined end is open. */
 interface AskedRange {
   readonly from: Day | undefined;
   /** Exclusive. */
   readonly to: Day | undefined;
 }
 
-export interface Traffic {
-  /** What the server knows at `now` of the days asked for. Days before the first or after today have no data. */
-  readonly viewsIn: (asked: AskedRange, now: Date) => RangeViews;
-}
-
-/** Bounds of the memory: three years of days, and the ranges that concurrent walks are in the middle of. */
+/** Bounds of the caches: three years of days, and the ranges of concurrent walks. */
 const DAYS_KEPT = 1100;
 const RANGES_KEPT = 64;
 
@@ -53,7 +118,7 @@ function sumPages(days: readonly (readonly PageDay[])[]): RangeViews {
   return { totals, rows };
 }
 
-export function createTraffic(options: SiteOptions): Traffic {
+export function createTraffic(options: SiteOptions) {
   const site = createSite(options);
   const finals = remembered<readonly PageDay[]>(DAYS_KEPT);
   const ranges = remembered<RangeViews>(RANGES_KEPT);
@@ -63,12 +128,15 @@ export function createTraffic(options: SiteOptions): Traffic {
     return arrivedCounts(final, site.seed, day, hoursInto(day, now));
   };
   return {
-    viewsIn: (asked, now) => {
+    /** What the server knows at `now` of a range. Days before the first or after today have no data. */
+    viewsIn: (asked: AskedRange, now: Date): RangeViews => {
       const { first, last } = daysWithData(asked, site.firstDay, now);
-      // What has arrived changes on the hour, settled days never: an hour of `last` names the state of the range.
+      // Counts change on the hour until a day is settled, so the hour of `last` identifies the state.
       return ranges(`${first} ${last} ${hoursInto(last, now)}`, () =>
         sumPages(daysIn({ first, last }).map((day) => known(day, now))),
       );
     },
   };
 }
+
+export type Traffic = ReturnType<typeof createTraffic>;

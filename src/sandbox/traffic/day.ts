@@ -1,0 +1,102 @@
+import { type Day, daysBetween, startOfDay } from '../../day.js';
+import { fraction, hash, poisson, uniformFrom, wobble } from './random.js';
+import type { Page, Site } from './site.js';
+
+// Site-wide expected views a day, before noise. `age` is in days since the site's first day.
+
+/** Sunday first, as `Date` counts weekdays. Each adds up to 7. */
+const HUMAN_WEEK = [0.67, 1.13, 1.17, 1.16, 1.14, 1.05, 0.68];
+const AI_WEEK = [0.9, 1.02, 1.05, 1.05, 1.04, 1.02, 0.92];
+
+const inWeek = (week: readonly number[], weekday: number): number => week[weekday] ?? 1;
+
+/** People: 2,560 a day, growing by a tenth over some years and no further. */
+export const humanViewsExpected = (age: number, weekday: number): number =>
+  2560 * (1.12 - 0.12 * Math.exp(-age / 220)) * inWeek(HUMAN_WEEK, weekday);
+
+/**
+ * AI: from about a third of all views to past people at the end of the first half year, then levelling off at
+ * some 57 % (logistic), so that a site served for years stays plausible.
+ */
+export const aiViewsExpected = (age: number, weekday: number): number =>
+  (1250 + 2450 / (1 + Math.exp(-(age - 153) / 30))) * inWeek(AI_WEEK, weekday);
+
+// What happens to one page apart from the site, as factors on its views.
+
+export type Audience = 'human' | 'ai';
+
+const BURST_WINDOW = 56;
+const BURST_DAYS = { least: 4, most: 9 };
+const BURST_CHANCE = 0.1;
+/** The audience of a burst: people (a post is shared), AI (an agent framework links it), or both. */
+const BURST_AUDIENCES: readonly (readonly Audience[])[] = [['human'], ['ai'], ['human', 'ai']];
+
+/** A burst: for some days about three times the views. At most one a page in eight weeks. */
+function burst(seed: number, page: Page, age: number, audience: Audience): number {
+  const window = Math.floor(age / BURST_WINDOW);
+  if (fraction(seed, page.key, window, 10) >= BURST_CHANCE) return 1;
+  const choice = uniformFrom(seed, page.key, window, 11);
+  const lastsDays = BURST_DAYS.least + Math.floor(choice() * (BURST_DAYS.most - BURST_DAYS.least + 1));
+  const start = window * BURST_WINDOW + Math.floor(choice() * (BURST_WINDOW - lastsDays));
+  const factor = 2.3 + 1.4 * choice();
+  const audiences = BURST_AUDIENCES[hash(seed, page.key, window, 12) % BURST_AUDIENCES.length] ?? [];
+  return age >= start && age < start + lastsDays && audiences.includes(audience) ? factor : 1;
+}
+
+/** A launch draws its crowd at once and loses most of it within weeks. */
+function launch(page: Page, age: number): number {
+  if (page.launchedAt === undefined) return 1;
+  return page.lasting + (1 - page.lasting) * Math.exp(-(age - page.launchedAt) / 12);
+}
+
+/** A fading page keeps an eighth of its readers. */
+function fading(page: Page, age: number): number {
+  if (page.fadesAt === undefined || age < page.fadesAt) return 1;
+  return 0.125 + 0.875 * Math.exp(-(age - page.fadesAt) / 8);
+}
+
+/** Weeks differ for unknown reasons. */
+const drift = (seed: number, page: Page, age: number, audience: Audience): number =>
+  wobble(0.08, uniformFrom(seed, page.key, Math.floor(age / 7), audience === 'ai' ? 21 : 20));
+
+/** The page's views at `age` as a multiple of what its share of the site alone would give. */
+export const eventFactor = (seed: number, page: Page, age: number, audience: Audience): number =>
+  burst(seed, page, age, audience) * launch(page, age) * fading(page, age) * drift(seed, page, age, audience);
+
+/** One page's views on one day. */
+export interface PageDay {
+  readonly path: string;
+  readonly key: number;
+  readonly human: number;
+  readonly ai: number;
+}
+
+/** Noise of a whole day, and of one page on one day beyond pure chance (over-dispersion). */
+const DAY_NOISE = 0.025;
+const PAGE_NOISE = 0.14;
+
+const STREAMS = { human: 30, ai: 31 } as const;
+
+function sampler(site: Site, age: number, audience: Audience, siteViews: number, pages: readonly Page[]) {
+  // What a launch draws comes on top of the site's season, not out of the other pages.
+  const shares = pages.reduce((sum, page) => sum + page[audience] * page.lasting, 0);
+  const perShare = (siteViews * wobble(DAY_NOISE, uniformFrom(site.seed, age, STREAMS[audience]))) / shares;
+  return (page: Page): number => {
+    const uniform = uniformFrom(site.seed, age, page.key, STREAMS[audience]);
+    const expected = page[audience] * perShare * eventFactor(site.seed, page, age, audience);
+    return poisson(expected * wobble(PAGE_NOISE, uniform), uniform);
+  };
+}
+
+/** The final counts of a day, once everything late has arrived. A page nobody read has no row. */
+export function finalCounts(site: Site, day: Day): PageDay[] {
+  const age = daysBetween(site.firstDay, day);
+  if (age < 0) return [];
+  const weekday = startOfDay(day).getUTCDay();
+  const pages = site.pagesAt(age);
+  const human = sampler(site, age, 'human', humanViewsExpected(age, weekday), pages);
+  const ai = sampler(site, age, 'ai', aiViewsExpected(age, weekday), pages);
+  return pages
+    .map((page) => ({ path: page.path, key: page.key, human: human(page), ai: ai(page) }))
+    .filter((page) => page.human + page.ai > 0);
+}

@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { LIMITS, type ViewsResponse } from '../api/schema.js';
+import { type Day, dayOf, parseDay } from '../day.js';
+import { invalid, type SandboxContext, secondsUntilFree, tooMany, withinHour } from './access.js';
+import type { FaultOf, PagingFault } from './faults/schema.js';
+import type { RangeViews, Traffic } from './traffic/traffic.js';
+
+const dateTime = z.iso.datetime({ offset: true, local: true });
+const ZONE = /(Z|[+-]\d{2}:\d{2})$/;
+
+/** A date-time means the UTC day it lies in. */
+function dayFrom(text: string): Day | undefined {
+  const day = parseDay(text);
+  if (day !== undefined || !dateTime.safeParse(text).success) return day;
+  return dayOf(new Date(ZONE.test(text) ? text : `${text}Z`));
+}
+
+const date = (name: string) =>
+  z.string().transform((text, context): Day => {
+    const day = dayFrom(text);
+    if (day !== undefined) return day;
+    context.addIssue({ code: 'custom', message: `${name} must be a date, YYYY-MM-DD or ISO 8601: ${text}` });
+    return z.NEVER;
+  });
+
+const integer = (name: string, min: number, max: number) => {
+  const error = `${name} must be an integer of at least ${min}${max < Infinity ? ` and at most ${max}` : ''}`;
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, { error })
+    .transform(Number)
+    .refine((number) => number >= min && number <= max, { error });
+};
+
+const { min, max, default: defaultLimit } = LIMITS.viewsPage;
+
+/** The query of the views export (4.4). `dateTo` is exclusive. A range may be empty, but not backwards. */
+const querySchema = z
+  .object({
+    dateFrom: date('dateFrom').optional(),
+    dateTo: date('dateTo').optional(),
+    limit: integer('limit', min, max).default(defaultLimit),
+    offset: integer('offset', 0, Infinity).default(0),
+  })
+  .refine(({ dateFrom, dateTo }) => dateFrom === undefined || dateTo === undefined || dateFrom <= dateTo, {
+    error: 'dateFrom must not be after dateTo',
+  });
+
+/** The rows of a range that one request asks for. */
+interface ViewsWindow {
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** One page: the range's totals, and its rows from `offset` on. */
+const pageOf = ({ totals, rows }: RangeViews, { limit, offset }: ViewsWindow): ViewsResponse => ({
+  totals,
+  views: rows.slice(offset, offset + limit),
+  hasMore: offset + limit < rows.length,
+});
+
+function endless(range: RangeViews, window: ViewsWindow, { beyond }: FaultOf<'endless'>): ViewsResponse {
+  const lastOffset = Math.floor(Math.max(0, range.rows.length - 1) / window.limit) * window.limit;
+  const offset = beyond === 'last-page' ? Math.min(window.offset, lastOffset) : window.offset;
+  return { ...pageOf(range, { ...window, offset }), hasMore: true };
+}
+
+const oneMore = <T extends { human: number; total: number }>(counts: T): T => ({
+  ...counts,
+  human: counts.human + 1,
+  total: counts.total + 1,
+});
+
+/** One more human view, on the page's first row and in the totals. */
+const countsMoved = ({ totals, views: [first, ...rest], hasMore }: ViewsResponse): ViewsResponse => ({
+  totals: oneMore(totals),
+  views: first === undefined ? [] : [oneMore(first), ...rest],
+  hasMore,
+});
+
+/** The row before the page slips into it and pushes the last one of the range out of sight. */
+function orderMoved(range: RangeViews, window: ViewsWindow): ViewsResponse {
+  const repeated = range.rows[window.offset - 1];
+  if (repeated === undefined || window.offset >= range.rows.length) return pageOf(range, window);
+  return pageOf({ ...range, rows: range.rows.toSpliced(window.offset, 0, repeated).slice(0, -1) }, window);
+}
+
+/** A page as a server answers it whose rows move, or whose paging never ends. */
+function faultyPage(fault: PagingFault, range: RangeViews, window: ViewsWindow): ViewsResponse {
+  switch (fault.kind) {
+    case 'endless':
+      return endless(range, window, fault);
+    case 'counts-move':
+      return window.offset === 0 ? pageOf(range, window) : countsMoved(pageOf(range, window));
+    case 'order-moves':
+      return orderMoved(range, window);
+  }
+}
+
+export interface ViewsOptions {
+  readonly traffic: Traffic;
+  readonly now: () => Date;
+  readonly viewsPerHour: number | 'unlimited';
+}
+
+/** The route of the views export (4.4). Every request with a valid key counts, bad ones too. */
+export function getViews({ traffic, now, viewsPerHour }: ViewsOptions) {
+  let uses: Date[] = [];
+  return (c: SandboxContext): Response => {
+    if (viewsPerHour !== 'unlimited') {
+      uses = withinHour(uses, now());
+      const wait = secondsUntilFree(uses, viewsPerHour, now());
+      if (wait !== undefined) return tooMany(c, wait);
+      uses.push(now());
+    }
+    const parsed = querySchema.safeParse(c.req.query());
+    if (!parsed.success) return invalid(c, parsed.error);
+    const { dateFrom, dateTo, ...window } = parsed.data;
+    const range = traffic.viewsIn({ from: dateFrom, to: dateTo }, now());
+    const fault = c.get('pagingFault');
+    const page = fault === undefined ? pageOf(range, window) : faultyPage(fault, range, window);
+    return c.json<ViewsResponse>(page);
+  };
+}
