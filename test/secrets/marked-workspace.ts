@@ -48,7 +48,7 @@ export async function runToEnd(args: readonly string[], options: CliOptions): Pr
   const [command] = args;
   if (command !== 'start' && command !== 'sandbox') return runCli(args, options);
   const stays = startCli(args, options);
-  await stays.until(command === 'start' ? /"outcome":/ : /Ctrl-C ends it/);
+  await stays.until(command === 'start' ? /"outcome":/ : /Ctrl-C to stop/);
   stays.child.kill('SIGTERM');
   return stays.result;
 }

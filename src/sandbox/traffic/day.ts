@@ -11,19 +11,19 @@ const AI_WEEK = [0.9, 1.02, 1.05, 1.05, 1.04, 1.02, 0.92];
 const inWeek = (week: readonly number[], weekday: number): number => week[weekday] ?? 1;
 
 /** People: 2,560 a day, growing by a tenth over some years and no further. */
-export const humanViewsExpected = (age: number, weekday: number): number =>
+const humanViewsExpected = (age: number, weekday: number): number =>
   2560 * (1.12 - 0.12 * Math.exp(-age / 220)) * inWeek(HUMAN_WEEK, weekday);
 
 /**
  * AI: from about a third of all views to past people at the end of the first half year, then levelling off at
  * some 57 % (logistic), so that a site served for years stays plausible.
  */
-export const aiViewsExpected = (age: number, weekday: number): number =>
+const aiViewsExpected = (age: number, weekday: number): number =>
   (1250 + 2450 / (1 + Math.exp(-(age - 153) / 30))) * inWeek(AI_WEEK, weekday);
 
 // What happens to one page apart from the site, as factors on its views.
 
-export type Audience = 'human' | 'ai';
+type Audience = 'human' | 'ai';
 
 const BURST_WINDOW = 56;
 const BURST_DAYS = { least: 4, most: 9 };
@@ -60,7 +60,7 @@ const drift = (seed: number, page: Page, age: number, audience: Audience): numbe
   wobble(0.08, uniformFrom(seed, page.key, Math.floor(age / 7), audience === 'ai' ? 21 : 20));
 
 /** The page's views at `age` as a multiple of what its share of the site alone would give. */
-export const eventFactor = (seed: number, page: Page, age: number, audience: Audience): number =>
+const eventFactor = (seed: number, page: Page, age: number, audience: Audience): number =>
   burst(seed, page, age, audience) * launch(page, age) * fading(page, age) * drift(seed, page, age, audience);
 
 /** One page's views on one day. */

@@ -21,7 +21,7 @@ const ARRIVALS: readonly (readonly [hours: number, share: number])[] = [
 ];
 
 /** Whole hours since `day` began, at most `SETTLED_HOURS`; negative before it began. */
-export const hoursInto = (day: Day, now: Date): number =>
+const hoursInto = (day: Day, now: Date): number =>
   Math.min(SETTLED_HOURS, Math.floor((now.getTime() - startOfDay(day).getTime()) / HOUR_MS));
 
 /** The part of a day's views that has arrived `hours` after the day began. */
@@ -41,12 +41,7 @@ function arrivedViews(views: number, share: number, ...keys: number[]): number {
 }
 
 /** What the server knows of a day `hours` after it began. A page none of whose views has arrived has no row. */
-export function arrivedCounts(
-  final: readonly PageDay[],
-  seed: number,
-  day: Day,
-  hours: number,
-): readonly PageDay[] {
+function arrivedCounts(final: readonly PageDay[], seed: number, day: Day, hours: number): readonly PageDay[] {
   if (hours >= SETTLED_HOURS) return final;
   const share = arrivedShare(hours);
   const start = startOfDay(day).getTime() / HOUR_MS;
@@ -60,7 +55,7 @@ export function arrivedCounts(
 }
 
 /** A bounded cache; past `limit` the oldest entry is dropped. */
-export function remembered<T>(limit: number): (key: string, make: () => T) => T {
+function remembered<T>(limit: number): (key: string, make: () => T) => T {
   const kept = new Map<string, T>();
   return (key, make) => {
     const known = kept.get(key);
