@@ -49,7 +49,7 @@ function ambiguous(name: string, unknown: readonly Delivery[], all: readonly Del
     deliveries
       .map(
         ({ period, project, recipient, state }) =>
-          `\n  ${`--period '${period}'${project === '-' ? '' : ` --project ${project}`}: ${recipient}, ${state}`}`,
+          `\n  --period '${period}'${project === '-' ? '' : ` --project ${project}`}: ${recipient}, ${state}`,
       )
       .join('');
   if (unknown.length > 0)

@@ -1,0 +1,120 @@
+import { cp, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import type { CliResult } from '../run-cli.js';
+import { openSite, type Site } from './site.js';
+import { daysAgo, liveFile } from './workspace.js';
+
+// Each command is a process of its own, and a shared machine may be slow.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+const QUIET = 'history: { requestsPerHour: unlimited }\n';
+const ACTIVE = `${QUIET}improve: { mode: apply, minWeeklyViews: 1, maxJobsPerRun: 2, maxJobsPerWeek: 2 }
+mail: { from: docs@example.com }
+reports: { weekly: { to: [known@example.com, unknown@example.com] } }
+`;
+
+const statusSchema = z.object({
+  unconfirmedJobs: z.array(z.unknown()),
+  unconfirmedMessages: z.array(z.unknown()),
+  unknownDeliveries: z.array(z.object({ recipient: z.string() })),
+});
+
+/** What may be lost of the data directory `now`, given a copy of it from `before` any effect. */
+const LOSSES: Readonly<Record<string, (now: string, before: string) => Promise<void>>> = {
+  'the live database is yesterday’s copy': async (now, before) => {
+    await rm(join(now, 'warehouse.duckdb.wal'), { force: true });
+    await cp(join(before, 'warehouse.duckdb'), join(now, 'warehouse.duckdb'));
+    await cp(join(before, 'warehouse.duckdb.wal'), join(now, 'warehouse.duckdb.wal')).catch(() => undefined);
+  },
+  'the live database and its log are yesterday’s, and nothing was published since': async (now, before) => {
+    await LOSSES['the live database is yesterday’s copy']?.(now, before);
+    await cp(join(before, 'history.duckdb'), join(now, 'history.duckdb'), { force: true });
+  },
+  'the log is deleted': (now) => rm(join(now, 'warehouse.duckdb.wal'), { force: true }),
+  'the live database is deleted': (now) => rm(join(now, 'warehouse.duckdb')),
+  'the live database is damaged': (now) => writeFile(join(now, 'warehouse.duckdb'), Buffer.alloc(8192, 7)),
+  'the data directory comes from a backup, except for the journal': async (now, before) => {
+    await cp(join(now, 'effects.log'), `${now}.log`);
+    await rm(now, { recursive: true });
+    await cp(before, now, { recursive: true });
+    await cp(`${now}.log`, join(now, 'effects.log'));
+  },
+};
+
+describe('whatever is lost, nothing irreversible happens twice', () => {
+  let site: Site;
+  let data: string;
+  let before: string;
+  let after: string;
+
+  const configure = (settings: string) =>
+    writeFile(
+      join(site.cwd, 'readership.yaml'),
+      `baseUrl: ${site.sandbox.baseUrl}\nprojects: [{ id: ${site.sandbox.projectId}, name: Acme Docs }]\n${settings}`,
+    );
+
+  /** What has reached the platform and the mail server. */
+  const effects = () => ({
+    jobs: site.sandbox.inspect().jobs.map(({ prompt, messages }) => ({ prompt, messages: messages.length })),
+    emails: [...site.mailServer.accepted].map(([recipient, emails]) => [recipient, emails.length]).sort(),
+  });
+
+  /** Runs, and where the run asks for it, restores first. */
+  async function runAgain(): Promise<CliResult> {
+    const first = await site.run('run');
+    if (!first.stderr.includes('readership restore')) return first;
+    expect(first.code).toBe(1);
+    expect(await site.run('restore')).toMatchObject({ code: 0 });
+    return site.run('run');
+  }
+
+  beforeAll(async () => {
+    site = await openSite({ firstDay: daysAgo(45), pages: 30, jobSeconds: 3600 }, QUIET);
+    data = join(site.cwd, 'data');
+    [before, after] = [join(site.cwd, 'before'), join(site.cwd, 'after')];
+    expect(await site.run('run')).toMatchObject({ code: 0 });
+    await cp(data, before, { recursive: true });
+    await configure(ACTIVE);
+    site.sandbox.setFaults([{ on: 'create', kind: 'lost-reply', after: 1, times: 1 }]);
+    site.mailServer.behaviours.set('unknown@example.com', [{ on: 'data', do: 'drop-accepted' }]);
+    expect(await site.run('run')).toMatchObject({ code: 1 });
+    site.sandbox.setFaults([{ on: 'message', kind: 'lost-reply', times: 1 }]);
+    expect(await site.run('jobs', 'message', '1', 'Mention the rate limits.')).toMatchObject({ code: 1 });
+    site.sandbox.setFaults([]);
+    expect(effects()).toMatchObject({
+      jobs: [{ messages: 1 }, { messages: 0 }],
+      emails: [
+        ['known@example.com', 1],
+        ['unknown@example.com', 1],
+      ],
+    });
+    await cp(data, after, { recursive: true });
+  });
+
+  it.each(Object.keys(LOSSES))('%s', async (name) => {
+    await rm(data, { recursive: true });
+    await cp(after, data, { recursive: true });
+    await LOSSES[name]?.(data, before);
+    const sent = effects();
+
+    const resumed = await runAgain();
+    expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+    expect(effects()).toEqual(sent);
+    const status = statusSchema.parse(JSON.parse((await site.run('status', '--json')).stdout));
+    expect(status).toMatchObject({
+      unconfirmedJobs: [{ id: 2 }],
+      unconfirmedMessages: [{ job: 1 }],
+      unknownDeliveries: [{ recipient: 'unknown@example.com' }],
+    });
+
+    expect(await site.run('run')).toMatchObject({ code: 0 });
+    expect(effects()).toEqual(sent);
+  });
+
+  it('leaves a database that opens at the end', async () => {
+    expect(liveFile(site.cwd)).toBe(join(data, 'warehouse.duckdb'));
+    expect(await site.run('doctor')).toMatchObject({ stdout: expect.not.stringMatching(/^fail/m) as string });
+  });
+});
