@@ -62,7 +62,9 @@ export async function tryMailServer(url: string, signal: AbortSignal): Promise<s
 
 /** The password, alone and as it crosses the wire beside the user: a server may echo either. */
 const secretsOf = ({ login }: SmtpServer): string[] =>
-  login === undefined ? [] : [`\0${login.user}\0${login.password}`, login.password];
+  login === undefined
+    ? []
+    : [Buffer.from(`\0${login.user}\0${login.password}`).toString('base64'), login.password];
 
 function wordsOf({ host, port }: SmtpServer, { stage, error }: SmtpFailure): string {
   const reply = responseOf(error);

@@ -100,7 +100,9 @@ describe('whatever is lost, nothing irreversible happens twice', () => {
     const sent = effects();
 
     const resumed = await runAgain();
-    expect(resumed, resumed.stderr).toMatchObject({ code: 0 });
+    // An email that is found to be of unknown outcome is a failure once, so that somebody looks.
+    const isNews = resumed.stderr.includes('may have been sent or not');
+    expect(resumed, resumed.stderr).toMatchObject({ code: isNews ? 1 : 0 });
     expect(effects()).toEqual(sent);
     const status = statusSchema.parse(JSON.parse((await site.run('status', '--json')).stdout));
     expect(status).toMatchObject({

@@ -23,7 +23,7 @@ const MODES: readonly (readonly [name: RegExp, mode: string])[] = [
   [/^lake\/.+\.(parquet|json)$/, '644'],
   [/^lake\/(_manifests|(views|days)(\/month=\d{4}-\d{2})?)$/, '755'],
   [/^data\/(outbox|reports|reports\/prj_sandbox|sandbox)$/, '700'],
-  [/^data\/.+\.(duckdb|html|eml|json)$/, '600'],
+  [/^data\/.+\.(duckdb|wal|log|html|eml|json)$/, '600'],
 ];
 
 const UMASKS = [0o000, 0o022, 0o077];

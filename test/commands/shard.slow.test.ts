@@ -177,9 +177,11 @@ describe('a data directory', () => {
     await closeNow(live);
     for (const name of ['shard-1-of-2', 'shard-2-of-2']) {
       await mkdir(join(data, name));
-      await cp(join(data, 'warehouse.duckdb'), join(data, name, 'warehouse.duckdb'));
+      for (const file of ['warehouse.duckdb', 'warehouse.duckdb.wal'])
+        await cp(join(data, file), join(data, name, file));
     }
     await rename(join(data, 'warehouse.duckdb'), join(cwd, 'warehouse-before.duckdb'));
+    await rename(join(data, 'warehouse.duckdb.wal'), join(cwd, 'warehouse-before.duckdb.wal'));
     const requests = platform.seen.length;
     for (const shard of shardsOf(2)) {
       const published = await call(cwd, 'publish', '--shard', shard, '--parquet', 'split-lake');
