@@ -12,6 +12,7 @@ async function markdownFiles(): Promise<string[]> {
   const found = await readdir(join(ROOT, 'docs'), { recursive: true });
   return [
     'README.md',
+    'CONTRIBUTING.md',
     'CHANGELOG.md',
     ...found.filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`),
   ];
@@ -31,8 +32,8 @@ describe('the documentation', () => {
     const { dependencies } = JSON.parse(await read('package.json')) as {
       dependencies: Record<string, string>;
     };
-    const readme = await read('README.md');
-    const [, table = ''] = /^\| package .+\n\|[- |]+\n((?:\|.+\n)+)/m.exec(readme) ?? [];
+    const guide = await read('CONTRIBUTING.md');
+    const [, table = ''] = /^\| package .+\n\|[- |]+\n((?:\|.+\n)+)/m.exec(guide) ?? [];
     const rows = table.matchAll(/^\| (?<names>`[^|]+`) +\| (?<why>\S[^|]+)\|$/gm);
     const named = [...rows].flatMap(({ groups }) => groups?.['names']?.split(', ') ?? []);
     expect(named.sort()).toEqual(
