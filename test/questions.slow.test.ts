@@ -8,7 +8,7 @@ import { day } from '../src/day.js';
 import { ask } from '../src/sql/answer.js';
 import { formatAnswer } from '../src/sql/formats.js';
 import { Output } from '../src/terminal/output.js';
-import { type History, openHistory } from '../src/warehouse/history.js';
+import { type History, openHistory } from '../src/warehouse/published.js';
 import { KEY, serveSandbox, workspaceOf } from './commands/workspace.js';
 import { clockAt } from './sandbox/open-sandbox.js';
 

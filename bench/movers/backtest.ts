@@ -1,7 +1,7 @@
 import { BIGINT, DATE, DuckDBDateValue, DuckDBInstance, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
 import { daysBetween, day } from '../../src/day.js';
-import { appendRows } from '../../src/warehouse/append.js';
+import { appendRows } from '../../src/warehouse/warehouse.js';
 import { migrate } from '../../src/warehouse/migrate.js';
 import { queryRows, readSql } from '../../src/warehouse/query.js';
 import { Transaction } from '../../src/warehouse/warehouse.js';

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { addDays, type Day } from '../../src/day.js';
-import { openHistory } from '../../src/warehouse/history.js';
-import { publish } from '../../src/warehouse/publish.js';
+import { openHistory } from '../../src/warehouse/published.js';
+import { publish } from '../../src/warehouse/published.js';
 import { FIRST, type Shape, timed, withHistory } from './big-history.js';
 
 const OPENINGS = 7;

@@ -1,3 +1,8 @@
+import { z } from 'zod';
+import { longDay } from '../format/days.js';
+import { counted, signedPercent } from '../format/numbers.js';
+import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
+
 /** Views over four whole weeks before a change, and over the four after. */
 export interface BeforeAfter {
   readonly before: number;
@@ -79,3 +84,50 @@ function median(values: readonly number[]): number {
   const [upper = 0, lower = upper] = [sorted[middle], sorted[sorted.length % 2 === 0 ? middle - 1 : middle]];
   return (lower + upper) / 2;
 }
+
+/** An effect in a sentence; it tells what went along with the change, never what was caused by it. */
+export const effectWords = ({ effect, counted_from, counted_from_is }: JobEffect): string =>
+  `${verdictWords(effect)}; counted from ${longDay(counted_from)}, when ` +
+  (counted_from_is === 'merged'
+    ? 'it was merged'
+    : 'the job completed (readership jobs merged tells the merge)');
+
+function verdictWords(effect: Effect): string {
+  switch (effect.verdict) {
+    case 'too early':
+      return `too early: ${counted(effect.weeksMissing, 'more whole week')} to come`;
+    case 'cannot tell':
+      return `cannot tell: ${effect.why}`;
+    case 'no clear change':
+    case 'more read':
+    case 'less read': {
+      const { verdict, ratio, low, high, comparisonPages } = effect;
+      const interval = `${signedPercent(low - 1)} to ${signedPercent(high - 1)}`;
+      return `${verdict}: ${signedPercent(ratio - 1)} beside ${comparisonPages} untouched pages (${interval})`;
+    }
+  }
+}
+
+const EFFECTS_OF_PROJECT = readSql(import.meta.url, 'statements/effects-of-project.sql');
+
+/** A row of the view `job_effects`, its comparison pages made into the effect they tell. */
+export const jobEffectRow = z
+  .object({
+    job: z.int(),
+    path: z.string(),
+    counted_from: dayColumn,
+    counted_from_is: z.enum(['merged', 'completed']),
+    weeks_before: z.int(),
+    weeks_after: z.int(),
+    views_before: z.int(),
+    views_after: z.int(),
+    comparison: z.array(z.object({ path: z.string(), before: z.int(), after: z.int() })),
+  })
+  .transform(({ comparison, ...row }) => ({ ...row, effect: measureEffect({ ...row, comparison }) }));
+
+/** The effect of a job's pull request, what it is counted from, and the views behind it. */
+export type JobEffect = z.infer<typeof jobEffectRow>;
+
+/** The effects of a project's jobs with a pull request, in the order of the jobs. */
+export const readEffects = (reader: Reader, project: string): Promise<JobEffect[]> =>
+  reader.query(EFFECTS_OF_PROJECT, jobEffectRow, { project });

@@ -1,9 +1,9 @@
 import type { AgentJob } from '../api/schema.js';
 import type { Entry, Outcome } from '../warehouse/effect.js';
-import { evidenceRow } from './evidence.js';
-import type { FailedOutcome } from './failures.js';
+import { evidenceRow } from './select.js';
+import type { FailedOutcome } from './lifecycle.js';
 import type { Job } from './ledger.js';
-import type { Message } from './message-ledger.js';
+import type { Message } from './messages.js';
 
 /** A job as the effects journal has it, before it is sent. */
 export const jobIntent = (job: Job) => ({

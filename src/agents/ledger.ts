@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { AgentJob } from '../api/schema.js';
+import type { Day } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
-import type { Day } from '../day.js';
-import { evidenceColumns } from './evidence.js';
-import { JOB_STATES, type JobEvent, nextState, OPEN_STATES } from './lifecycle.js';
-import type { FlaggedPage } from './select.js';
-import { recordTransition } from './transitions.js';
+import {
+  JOB_STATES,
+  type JobEvent,
+  type JobState,
+  type MessageState,
+  nextState,
+  OPEN_STATES,
+} from './lifecycle.js';
+import { evidenceColumns, type FlaggedPage } from './select.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const JOBS_OF_PROJECT = statement('jobs-of-project');
@@ -56,7 +61,7 @@ export const readJobs = (reader: Reader, project: string): Promise<Job[]> =>
   reader.query(JOBS_OF_PROJECT, jobRow, { project });
 
 /** A job before it has a number. */
-export interface PlannedJob {
+interface PlannedJob {
   readonly project: string;
   readonly page: FlaggedPage;
   readonly prompt: string;
@@ -82,7 +87,7 @@ export async function planJobWithin(
 }
 
 /** What happened to a job, and what the platform told of it. */
-export interface JobChange {
+interface JobChange {
   readonly event: JobEvent;
   readonly now: Date;
   /** In words, for the list of transitions. */
@@ -142,3 +147,41 @@ function applyChange(job: Job, { event, now, remote, remoteId, nextPollAt, note 
     note: note ?? null,
   };
 }
+
+const RECORD_TRANSITION = readSql(import.meta.url, 'statements/record-transition.sql');
+const TRANSITIONS_OF_JOB = readSql(import.meta.url, 'statements/transitions-of-job.sql');
+
+const transitionRow = z.object({
+  message: z.int().nullable(),
+  changed_at: timestampColumn,
+  from_state: z.string().nullable(),
+  to_state: z.string(),
+  cause: z.string(),
+});
+/** A change of state of a job, or of the message of that number. */
+export type Transition = z.infer<typeof transitionRow>;
+
+/** How a job and its messages got to their states, oldest first. */
+export const readTransitions = (reader: Reader, job: number): Promise<Transition[]> =>
+  reader.query(TRANSITIONS_OF_JOB, transitionRow, { job });
+
+interface Change<State> {
+  readonly job: number;
+  readonly now: Date;
+  readonly from: State | null;
+  readonly to: State;
+  /** In words. */
+  readonly cause: string;
+}
+
+/** Records a change of state, in the transaction that makes it. */
+export const recordTransition = (
+  transaction: Transaction,
+  change: Change<JobState> | (Change<MessageState> & { readonly message: number }),
+): Promise<void> =>
+  transaction.execute(RECORD_TRANSITION, {
+    ...{ job: change.job, now: change.now, cause: change.cause },
+    message: 'message' in change ? change.message : null,
+    from_state: change.from,
+    to_state: change.to,
+  });

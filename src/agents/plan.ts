@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { dayOf } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { type Evidence, evidenceRow } from './evidence.js';
+import { type Evidence, evidenceRow } from './select.js';
 import { type Job, readJobs } from './ledger.js';
 import { OPEN_STATES } from './lifecycle.js';
 import { type Selection, type SelectionRules, selectPages, type Surroundings } from './select.js';

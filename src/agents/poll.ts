@@ -7,7 +7,6 @@ import { sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { changeJob, type Job, readJobs } from './ledger.js';
 import { pollDelayMs } from './lifecycle.js';
-import { UnknownJobError } from './unknown-job-error.js';
 
 export interface PollTask {
   readonly warehouse: Warehouse;
@@ -114,3 +113,15 @@ function earliestPoll(jobs: readonly Job[]): Date | undefined {
 /** The later of the two, if there is anything to wait for at all. */
 const latest = (due: Date | undefined, notBefore: Date | undefined): Date | undefined =>
   due !== undefined && notBefore !== undefined && notBefore > due ? notBefore : due;
+
+/** The platform says that there is no such job. That alone does not end the job, since the error may be temporary. */
+class UnknownJobError extends ReadershipError {
+  readonly exitCode = 1;
+
+  constructor(job: number, cause: RefusedError) {
+    super(
+      `${cause.message} If job ${job} was deleted on the platform, end it here with: readership jobs resolve ${job} --gone`,
+      { cause },
+    );
+  }
+}

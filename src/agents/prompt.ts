@@ -2,7 +2,7 @@ import Handlebars from 'handlebars';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { searchedDirs } from '../places.js';
+import { searchedDirs } from '../files.js';
 
 /** Where prompts come from, and how long one may be. */
 export interface PromptRules {

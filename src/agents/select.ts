@@ -1,7 +1,7 @@
 import picomatch from 'picomatch';
-import type { Evidence } from './evidence.js';
-import { isPlainPath } from './paths.js';
-import { reasonOf } from './reason.js';
+import { z } from 'zod';
+import { signedPercent, thousands } from '../format/numbers.js';
+import { dayColumn } from '../warehouse/query.js';
 import type { IsListed } from './sitemap.js';
 
 /** What is known of a page over the last whole weeks: see `statements/candidates.sql`. */
@@ -127,3 +127,63 @@ function objection(page: Candidate, isExcluded: boolean, surroundings: Surroundi
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+/** What speaks for a page, as stored with its job. Views are people's and AI's, over the last whole weeks, 8 at most. */
+export const evidenceColumns = {
+  /** Medians of a week. */
+  weekly_human: z.number(),
+  weekly_ai: z.number(),
+  /** 1 is the most read page. */
+  human_rank: z.int(),
+  ai_rank: z.int(),
+  /** Null without human views. */
+  ai_per_human: z.number().nullable(),
+  /** The newer half of the weeks against the older, as a ratio of change; null without views before. */
+  trend: z.number().nullable(),
+  /** Oldest first. */
+  weeks: z.array(z.object({ week: dayColumn, human: z.int(), ai: z.int() })),
+};
+export const evidenceRow = z.object(evidenceColumns);
+export type Evidence = z.infer<typeof evidenceRow>;
+
+/** Of a job whose evidence was not kept. */
+export const NO_EVIDENCE: Evidence = {
+  ...{ weekly_human: 0, weekly_ai: 0, human_rank: 0, ai_rank: 0 },
+  ...{ ai_per_human: null, trend: null, weeks: [] },
+};
+
+/** Changes of weekly reading smaller than this are called steady. */
+const STEADY = 0.05;
+
+/** Why a page is worth a job, in words made of numbers alone: nothing of the page's own text stands in it. */
+function reasonOf(evidence: Evidence, rank: number): string {
+  const { weekly_human, weekly_ai, human_rank, ai_rank, weeks } = evidence;
+  return (
+    `number ${rank} in sustained reading, with ${views(weekly_human)} human views (number ${human_rank}) and ` +
+    `${views(weekly_ai)} AI views (number ${ai_rank}) in a median week of the last ${weeks.length}; ` +
+    `${trendOf(evidence)}, ${ratioOf(evidence)}`
+  );
+}
+
+const views = (median: number): string => thousands(Math.round(median));
+
+function trendOf({ trend, weeks }: Evidence): string {
+  if (trend === null) return 'read only lately';
+  if (Math.abs(trend) < STEADY) return 'steady';
+  return `${signedPercent(trend)} over the ${Math.floor(weeks.length / 2)} weeks before`;
+}
+
+const ratioOf = ({ ai_per_human }: Evidence): string =>
+  ai_per_human === null ? 'read by AI alone' : `${ai_per_human.toFixed(1)} AI views for each human one`;
+
+const MAX_LENGTH = 200;
+
+/** Letters, digits and the marks that documentation sites use in paths; no spaces, quotes, braces or percent codes. */
+const PLAIN_PATH = /^(?:\/[A-Za-z0-9][A-Za-z0-9._~-]*)*\/?$/;
+
+/**
+ * Whether a path is a plain URL path of sane length. Anyone can visit a made-up address often enough to have it
+ * counted, so a path is untrusted text: only a plain one may become part of a prompt.
+ */
+export const isPlainPath = (path: string): boolean =>
+  path.startsWith('/') && path.length <= MAX_LENGTH && PLAIN_PATH.test(path);

@@ -3,7 +3,7 @@ import type { AgentJob } from '../api/schema.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { messageIntent } from './journal.js';
 import { changeJobWithin, type Job, readJobs } from './ledger.js';
-import { changeMessageWithin, type Message, type MessageChange, readMessages } from './message-ledger.js';
+import { changeMessageWithin, type Message, type MessageChange, readMessages } from './messages.js';
 import { type Intent, submitAll, type SubmitOutcome, type SubmitTask } from './submit.js';
 
 /** Sends the planned follow-up messages of a project. */

@@ -1,15 +1,17 @@
-import { addMilliseconds } from 'date-fns';
+import { addMilliseconds, subHours } from 'date-fns';
+import { z } from 'zod';
 import type { Client } from '../api/client.js';
-import type { AgentJob } from '../api/schema.js';
-import { messageOf } from '../errors.js';
-import { withGrace } from '../grace.js';
+import { type AgentJob, LIMITS } from '../api/schema.js';
+import { hourState, nextFreeAt } from '../budget/hour.js';
+import { messageOf, ReadershipError } from '../errors.js';
+import { moment } from '../format/days.js';
+import { withGrace } from '../sleep.js';
 import type { Departure, EffectsJournal } from '../warehouse/effects.js';
+import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { type FailedOutcome, outcomeOf, pauseAfter } from './failures.js';
-import { EVENT_OF, sentAs } from './journal.js';
-import type { Job } from './ledger.js';
-import { nextTurn, pause } from './rate.js';
-import { type PromptKind, TurnError } from './turn-error.js';
+import { EVENT_OF, jobIntent, sentAs } from './journal.js';
+import { changeJob, type Job, readJobs } from './ledger.js';
+import { type FailedOutcome, outcomeOf, pauseAfter } from './lifecycle.js';
 
 export interface SubmitTask {
   readonly warehouse: Warehouse;
@@ -90,5 +92,96 @@ async function post(
     return { remote: await intent.post(departure, signal && withGrace(signal)) };
   } catch (error) {
     return { error };
+  }
+}
+
+/** Creates the planned jobs of a project on the platform. */
+export async function submitJobs(task: SubmitTask): Promise<SubmitOutcome> {
+  const planned = (await readJobs(task.warehouse, task.project)).filter((job) => job.state === 'planned');
+  return submitAll(
+    task,
+    'jobs',
+    planned.map((job) => creationOf(task, job)),
+  );
+}
+
+function creationOf({ warehouse, journal, client, pollDelayMs }: SubmitTask, planned: Job): Intent {
+  let job = planned;
+  return {
+    begin: (now) =>
+      journal.depart(jobIntent(job), now, async () => {
+        job = await changeJob(warehouse, job, { event: { kind: 'submit' }, now, cause: 'about to be sent' });
+      }),
+    post: (departure, signal) => client.createJob(job.prompt, departure, signal),
+    accepted: (remote, now) =>
+      changeJob(warehouse, job, {
+        event: { kind: 'accepted', status: remote.status },
+        ...{ now, remote, cause: `created as ${remote.id}`, nextPollAt: addMilliseconds(now, pollDelayMs) },
+      }),
+    failed: (outcome, words, now) =>
+      changeJob(warehouse, job, { event: { kind: outcome }, now, cause: words, note: words }),
+  };
+}
+
+const USES_SINCE = readSql(import.meta.url, 'statements/uses-since.sql');
+const PAUSED_UNTIL = readSql(import.meta.url, 'statements/paused-until.sql');
+const RECORD_PAUSE = readSql(import.meta.url, 'statements/record-pause.sql');
+
+const useRow = z.object({ changed_at: timestampColumn });
+const pauseRow = z.object({ paused_until: timestampColumn.nullable() });
+
+/** When the next prompt may be sent, and what it waits for, in words. */
+export interface Turn {
+  readonly at: Date;
+  readonly why: string;
+}
+
+/**
+ * The turn of a project's next prompt; undefined when that is now. No ledger of its own is needed: each intent is
+ * committed before its prompt is sent, so the intents of the last hour are the uses, those of killed processes
+ * included.
+ */
+export async function nextTurn(reader: Reader, project: string, now: Date): Promise<Turn | undefined> {
+  const uses = await reader.query(USES_SINCE, useRow, { project, since: subHours(now, 2) });
+  const [pause] = await reader.query(PAUSED_UNTIL, pauseRow, { project });
+  const rows = [
+    ...uses.map(({ changed_at: used_at }) => ({ used_at, requests: 1, paused_until: null })),
+    { used_at: now, requests: 0, paused_until: pause?.paused_until ?? null },
+  ];
+  const hour = hourState(rows, now);
+  const at = nextFreeAt(hour, LIMITS.usesPerHour, 1, now);
+  if (at <= now) return undefined;
+  const isPaused = at.getTime() === hour.pausedUntil?.getTime();
+  const limit = `the limit of ${LIMITS.usesPerHour} prompts an hour is reached`;
+  return { at, why: isPaused ? 'the platform asked for a pause' : limit };
+}
+
+/** Remembers that the platform is not to be sent prompts for a while, whichever process would. */
+const pause = (
+  warehouse: Warehouse,
+  project: string,
+  { now, until, cause }: { readonly now: Date; readonly until: Date; readonly cause: string },
+): Promise<void> =>
+  warehouse.transaction((transaction) => transaction.execute(RECORD_PAUSE, { project, now, until, cause }));
+
+/** Prompts of one kind; what sends those that wait differs. */
+type PromptKind = 'jobs' | 'messages';
+
+const SENT_BY: Readonly<Record<PromptKind, string>> = {
+  jobs: 'readership improve --apply sends what waits, and so does the schedule if improve.mode is apply',
+  messages: 'readership jobs poll sends what waits, and so does the schedule',
+};
+
+/** Prompts wait for their turn: the hourly limit is used up, or the platform asked to wait. */
+export class TurnError extends ReadershipError {
+  readonly exitCode = 75;
+  override readonly resumeAt: Date;
+
+  constructor(waiting: number, turn: Turn, kind: PromptKind) {
+    super(
+      `${waiting === 1 ? '1 prompt waits' : `${waiting} prompts wait`}: ${turn.why}. The next may go on ${moment(addMilliseconds(turn.at, 59_999))}. ` +
+        `Nothing is lost: from then on ${SENT_BY[kind]}.`,
+    );
+    this.resumeAt = turn.at;
   }
 }

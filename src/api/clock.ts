@@ -2,7 +2,7 @@ import { request } from 'undici';
 import { ReadershipError } from '../errors.js';
 import { duration, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { httpDate } from './retry.js';
+import { httpDate } from './http-date.js';
 
 /** Clocks further apart than this are reported. */
 const TOLERANCE_MS = 10 * 60_000;

@@ -3,7 +3,7 @@ import { ReadershipError } from '../errors.js';
 import { nextMinute } from '../format/days.js';
 import { replaceUnsafe } from '../format/text.js';
 import type { Redact } from '../redact.js';
-import { parseRetryAfter } from './retry.js';
+import { parseRetryAfter } from './http-date.js';
 import { errorBodySchema } from './schema.js';
 
 /** What was asked of the server: named in every message. The URL holds no secret; the key travels in a header. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { storablePath } from '../format/paths.js';
+import { storablePath } from '../format/text.js';
 
 /**
  * The documented interface as schemas: as tolerant as servers in the field ask for, and no more. Only `id` and

@@ -1,5 +1,5 @@
 import { addMilliseconds } from 'date-fns';
-import { LONGEST_WAIT_MS } from '../api/retry.js';
+import { LONGEST_WAIT_MS } from '../api/http-date.js';
 
 const HOUR_MS = 60 * 60 * 1000;
 

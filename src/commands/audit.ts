@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
 import { dayList } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { StepRunner } from '../schedule/step-runner.js';
-import { auditStep, type ProjectAudit } from '../schedule/steps/audit.js';
-import { publishStep } from '../schedule/steps/publish.js';
-import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
+import { StepRunner } from '../steps/runner.js';
+import { auditStep, type ProjectAudit } from '../steps/audit.js';
+import { publishStep } from '../steps/publish.js';
+import { type ExitCode, exitCodeOfFaults } from '../app/runtime.js';
 import { PLATFORM_ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
-import type { Act, Runtime } from './runtime.js';
-import { reportFaults } from './step-faults.js';
-import { withSteps } from './with-steps.js';
-import type { WorkspaceOptions } from './workspace.js';
+import type { Act, Runtime } from '../app/runtime.js';
+import { reportFaults } from '../print/run.js';
+import { withSteps } from './steps.js';
+import type { WorkspaceOptions } from '../app/workspace.js';
 
 interface AuditCommandOptions extends WorkspaceOptions {
   readonly repair?: boolean;

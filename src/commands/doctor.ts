@@ -1,10 +1,31 @@
+import { tzOffset } from '@date-fns/tz';
 import type { Command } from 'commander';
-import type { ExitCode } from './exit-code.js';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { askForDate, skewOf, skewWords } from '../api/clock.js';
+import { PausedError, TryLaterError } from '../api/errors.js';
+import { type Budgets, openBudgets } from '../app/open.js';
+import type { Act, ExitCode, Runtime } from '../app/runtime.js';
+import {
+  connect,
+  type Connection,
+  readWorkspace,
+  waitingAtMost,
+  type Workspace,
+  type WorkspaceOptions,
+} from '../app/workspace.js';
+import { DOT_ENV } from '../config/load.js';
+import { MAILED_REPORTS, type ProjectSettings } from '../config/schema.js';
+import { addDays, lastEndedDay } from '../day.js';
+import { ConfigurationError, LockedError, messageOf } from '../errors.js';
+import { exists, freeDisk, ignoreMissing } from '../files.js';
+import { bytes, counted } from '../format/numbers.js';
+import { SMTP_URL_VARIABLE } from '../mail/smtp.js';
+import { tryMailServer } from '../mail/transport.js';
+import { refuseToForget } from '../warehouse/behind.js';
+import { OlderSchemaError } from '../warehouse/migrate.js';
+import { openWarehouse } from '../warehouse/open.js';
 import { ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
-import type { Act, Runtime } from './runtime.js';
-import { type Finding, examine } from './doctor-checks.js';
-import { readWorkspace, type WorkspaceOptions } from './workspace.js';
-import { ConfigurationError } from '../errors.js';
 
 type DoctorOptions = WorkspaceOptions & { readonly json?: boolean };
 
@@ -45,4 +66,169 @@ async function findingsOf(options: DoctorOptions, runtime: Runtime): Promise<Fin
     if (!(error instanceof ConfigurationError)) throw error;
     return [{ check: 'configuration', verdict: 'fail', words: error.message }];
   }
+}
+
+/** What one check came to; the words of anything but `pass` say what to do. */
+interface Finding {
+  readonly check: string;
+  readonly verdict: 'pass' | 'warn' | 'fail';
+  readonly words: string;
+}
+
+type Verdict = Omit<Finding, 'check'>;
+
+const pass = (words: string): Verdict => ({ verdict: 'pass', words });
+const warn = (words: string): Verdict => ({ verdict: 'warn', words });
+const fail = (words: string): Verdict => ({ verdict: 'fail', words });
+
+const ANSWER_TIMEOUT_MS = 10_000;
+/** Clocks closer than this agree. */
+const MAX_SKEW_MS = 60_000;
+const SCARCE_BYTES = 2 ** 30;
+/** Publishing writes a copy of the history beside it. */
+const COPIES = 2;
+
+/** Checks everything that a night needs; a check that fails keeps none of the others from being made. */
+async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[]> {
+  const database = await openDatabase(workspace, runtime);
+  const connection = await connect(workspace, runtime, { onSkew: () => undefined }, database.paceOf);
+  const findings = await Promise.all([
+    found('configuration', () => Promise.resolve(configuration(workspace))),
+    found('secrets', () => secrets(workspace)),
+    found('server', () => server(workspace, runtime)),
+    ...workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
+    found('mail', () => mail(workspace, runtime)),
+    found('database', () => Promise.resolve(database.verdict)),
+    found('disk', () => disk(workspace)),
+    found('time zones', () => Promise.resolve(timeZones())),
+  ]).finally(connection.close);
+  try {
+    await database.close();
+    return findings;
+  } catch (error) {
+    const database = { check: 'database', ...fail(messageOf(error)) };
+    return findings.map((finding) => (finding.check === 'database' ? database : finding));
+  }
+}
+
+async function found(check: string, examined: () => Promise<Verdict>): Promise<Finding> {
+  try {
+    return { check, ...(await examined()) };
+  } catch (error) {
+    return { check, ...fail(messageOf(error)) };
+  }
+}
+
+function configuration({ configuration, settings }: Workspace): Verdict {
+  const place = configuration === undefined ? 'the sandbox has its own' : configuration.directory;
+  return pass(`${place}; ${counted(settings.projects.length, 'project')}, data in ${settings.dataDir}`);
+}
+
+async function secrets({ configuration }: Workspace): Promise<Verdict> {
+  if (configuration === undefined) return pass('the sandbox has none');
+  const file = join(configuration.directory, DOT_ENV);
+  const found = await stat(file).catch(ignoreMissing);
+  if (found === undefined) return pass(`there is no ${file}: they come from the environment`);
+  // A file that belongs to another is this user's to read by its group.
+  const others = found.uid === process.getuid?.() ? 0o077 : 0o007;
+  if ((found.mode & others) === 0) return pass(`${file} is closed to others on this machine`);
+  return warn(`Others on this machine may get at ${file}: chmod 600 '${file}'`);
+}
+
+/** Any answer will do: its Date header tells what the time is there. */
+async function server({ configuration, settings }: Workspace, { now, signal }: Runtime): Promise<Verdict> {
+  if (configuration === undefined) return pass('the embedded sandbox, with the clock of this machine');
+  const { baseUrl } = settings;
+  const headers = await askForDate(baseUrl, signal).catch((cause: unknown) => {
+    const words = `${baseUrl} does not answer (${messageOf(cause)}). Check baseUrl, and the network.`;
+    throw new Error(words, { cause });
+  });
+  const skewMs = skewOf(headers, now());
+  if (skewMs === undefined)
+    return warn(`${baseUrl} answers without a readable Date: the clock was not checked.`);
+  const apart = Math.abs(skewMs);
+  if (apart < MAX_SKEW_MS) return pass(`${baseUrl} answers, and its clock agrees`);
+  return (apart < 60 * MAX_SKEW_MS ? warn : fail)(skewWords(baseUrl, skewMs, now()));
+}
+
+async function key(
+  project: ProjectSettings,
+  { clientOf }: Connection,
+  { now, signal }: Runtime,
+): Promise<Verdict> {
+  const day = lastEndedDay(now());
+  const query = { dateFrom: day, dateTo: addDays(day, 1), limit: 1, offset: 0 };
+  const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
+  try {
+    await clientOf(project).views(query, { signal: within });
+    return pass(`${project.id}: ${project.apiKeyEnv} reads views; whether it may create jobs is not tried`);
+  } catch (error) {
+    const isLimited =
+      error instanceof PausedError || (error instanceof TryLaterError && error.reason === 'rate-limited');
+    const words = `${project.id}: ${messageOf(error)}`;
+    return isLimited ? warn(words) : fail(words);
+  }
+}
+
+async function mail(
+  { configuration, settings, outboxDir }: Workspace,
+  { signal }: Runtime,
+): Promise<Verdict> {
+  const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
+  if (url !== '') return pass(await tryMailServer(url, signal));
+  const { reports, alerts } = settings;
+  const isMailed = alerts.to.length > 0 || MAILED_REPORTS.some((report) => reports[report].to.length > 0);
+  if (configuration === undefined || !isMailed) return pass(`mails would be written to ${outboxDir}`);
+  return warn(`Mails only go to ${outboxDir}: set ${SMTP_URL_VARIABLE} for them to be sent.`);
+}
+
+/** A database to count requests in, until `close`; none where it is missing, held, older or damaged. */
+interface Database extends Budgets {
+  readonly verdict: Verdict;
+}
+
+async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Promise<Database> {
+  const { liveFile, historyFile } = workspace;
+  const without = (verdict: Verdict): Database => ({
+    verdict,
+    paceOf: () => undefined,
+    close: () => Promise.resolve(),
+  });
+  try {
+    refuseToForget(liveFile, historyFile);
+    if (!(await exists(liveFile)))
+      return without(warn(`There is none yet. Load the history: readership export, or readership run`));
+    const warehouse = await openWarehouse(liveFile, {
+      ...{ command: 'readership doctor', now, signal, maxWaitMs: 0 },
+      ...{ historyFile, mustBeMigrated: true },
+    });
+    const budgets = await openBudgets(warehouse, waitingAtMost(0, workspace).settings, now, () => undefined);
+    const close = async () => {
+      await budgets.close();
+      await warehouse.close();
+    };
+    const verdict = pass(`${liveFile} opens, is of this version, and nobody holds it`);
+    return { verdict, paceOf: budgets.paceOf, close };
+  } catch (error) {
+    const mendsItself = error instanceof LockedError || error instanceof OlderSchemaError;
+    return without((mendsItself ? warn : fail)(messageOf(error)));
+  }
+}
+
+async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
+  const free = await freeDisk((await exists(dataDir)) ? dataDir : '.');
+  const needed = COPIES * ((await stat(liveFile).catch(ignoreMissing))?.size ?? 0);
+  const words = `${bytes(free)} free in ${dataDir}`;
+  if (free < needed) return fail(`${words}: publishing needs ${bytes(needed)}. Make room.`);
+  return free < SCARCE_BYTES ? warn(`${words}: make room before it runs out.`) : pass(words);
+}
+
+/** A runtime built without them takes every zone for UTC. */
+function timeZones(): Verdict {
+  const [january, july] = ['2026-01-01', '2026-07-01'].map((day) =>
+    tzOffset('Europe/Zurich', new Date(`${day}T12:00:00Z`)),
+  );
+  return january === 60 && july === 120
+    ? pass(`known, of ${process.versions['tz'] ?? 'an unnamed version'}`)
+    : fail('This Node.js has no time zone data: install one built with full-icu.');
 }

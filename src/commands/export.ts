@@ -1,22 +1,32 @@
 import type { Command } from 'commander';
+import { access } from 'node:fs/promises';
+import { type Act, type ExitCode, exitCodeOfFaults, type Runtime } from '../app/runtime.js';
+import { readWorkspace, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { readHour } from '../budget/budget.js';
+import { usedRequests } from '../budget/hour.js';
+import type { ProjectSettings } from '../config/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
-import { StepRunner } from '../schedule/step-runner.js';
-import { exportStep } from '../schedule/steps/export.js';
-import { publishStep } from '../schedule/steps/publish.js';
-import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
-import { printExportPlan } from './export-plan.js';
-import { loadedLines } from './export-summary.js';
+import { readDayLedger } from '../export/ledger.js';
+import { DUE_ORDER, type ExportPlan, planExport, type PlannedDay, planReload } from '../export/plan.js';
+import { later, readHistoryStart, requestsToFindFirstDay } from '../export/range.js';
+import { longDay, moment, plainDayRange } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+import { loadedLines } from '../print/export.js';
+import { reportFaults } from '../print/run.js';
+import { type FinishForecast, finishForecast } from '../service/project-status.js';
+import { exportStep } from '../steps/export.js';
+import { publishStep } from '../steps/publish.js';
+import { StepRunner } from '../steps/runner.js';
+import { openHistory } from '../warehouse/published.js';
+import type { Reader } from '../warehouse/query.js';
 import {
   dayArgument,
   PLATFORM_ENVIRONMENT_HELP,
   withProjectOption,
   withWorkspaceOptions,
 } from './options.js';
-import type { Act, Runtime } from './runtime.js';
-import { reportFaults } from './step-faults.js';
-import { withSteps } from './with-steps.js';
-import type { WorkspaceOptions } from './workspace.js';
+import { withSteps } from './steps.js';
 
 interface ExportOptions extends WorkspaceOptions {
   readonly from?: Day;
@@ -89,4 +99,133 @@ function checkBounds({ from, to, reload }: ExportOptions, now: Date): void {
     );
   if (to !== undefined && to > yesterday)
     throw new ConfigurationError(`--to ${to} has not ended yet (UTC): the last day to load is ${yesterday}.`);
+}
+
+interface PlanOptions extends WorkspaceOptions {
+  readonly from?: Day;
+  readonly to?: Day;
+  readonly reload?: boolean;
+  readonly json?: boolean;
+}
+
+/** What an export would do. Without a plan, the first day is not known yet. */
+interface PlannedExport {
+  readonly project: ProjectSettings;
+  readonly plan: ExportPlan | undefined;
+  readonly usedThisHour: number;
+  readonly finishingAt: Date | undefined;
+}
+
+/** Prints which days an export would load, in how many requests and until when. Sends nothing. */
+async function printExportPlan(options: PlanOptions, runtime: Runtime): Promise<ExitCode> {
+  const workspace = await readWorkspace(options, runtime);
+  const reader = await openIfPublished(workspace.historyFile);
+  try {
+    const forecast = finishForecast(reader, workspace.settings, runtime.now());
+    const planned: PlannedExport[] = [];
+    for (const project of workspace.projects)
+      planned.push(
+        await planProject(reader, project, workspace, { ...options, forecast, now: runtime.now() }),
+      );
+    if (options.json === true) runtime.output.data(JSON.stringify(planned.map(asJson), null, 2));
+    else for (const one of planned) runtime.output.data(planLines(one, workspace, runtime.now()).join('\n'));
+    return 0;
+  } finally {
+    reader.close();
+  }
+}
+
+async function planProject(
+  reader: Reader,
+  project: ProjectSettings,
+  { settings }: Workspace,
+  { forecast, now, ...options }: PlanOptions & { readonly forecast: FinishForecast; readonly now: Date },
+): Promise<PlannedExport> {
+  const { start } = settings.history;
+  const usedThisHour = usedRequests(await readHour(reader, project.apiKeyEnv, now));
+  const first = await firstDay(reader, project.id, start, options.from);
+  if (first === undefined) return { project, plan: undefined, usedThisHour, finishingAt: undefined };
+  const range = { first, last: options.to ?? lastEndedDay(now) };
+  const ledger = await readDayLedger(reader, project.id);
+  const plan = options.reload === true ? planReload(ledger, range) : planExport(ledger, range, now);
+  const finishingAt = await forecast(project, plan);
+  return { project, plan, usedThisHour, finishingAt };
+}
+
+async function firstDay(
+  reader: Reader,
+  project: string,
+  start: Day | 'auto',
+  from: Day | undefined,
+): Promise<Day | undefined> {
+  if (start !== 'auto') return from ?? start;
+  const known = await readHistoryStart(reader, project);
+  return known === undefined ? from : later(known, from);
+}
+
+function planLines(
+  { project, plan, usedThisHour, finishingAt }: PlannedExport,
+  workspace: Workspace,
+  now: Date,
+): string[] {
+  const name = project.name ?? project.id;
+  const { requestsPerHour: limit } = workspace.settings.history;
+  if (plan === undefined)
+    return [
+      `${name}: the first day is not known yet. The first export asks the platform for it, in ${requestsToFindFirstDay(lastEndedDay(now))} requests at most, and then loads every day since, newest first.`,
+      `  A day takes a request for each 250 pages viewed${limit === 'unlimited' ? '' : `: a year of small days takes 365, about ${Math.ceil(365 / limit)} h at ${limit} an hour`}. Set history.start, or --from, to load less.`,
+    ];
+  if (plan.range.first > plan.range.last)
+    return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`];
+  const budget =
+    limit === 'unlimited' ? '' : ` of ${limit} an hour, ${usedThisHour} of them used in the last hour`;
+  // Before any day was read, each is taken for a small one.
+  const about =
+    plan.alreadyFinal + plan.readToday + plan.days.filter(({ due }) => due !== 'missing').length > 1
+      ? 'about'
+      : 'at least';
+  const end =
+    about === 'at least'
+      ? 'more where a day has more than 250 pages, as the first days will tell'
+      : finishingAt === undefined || finishingAt <= now
+        ? 'can all be sent now'
+        : `done at about ${moment(finishingAt)}`;
+  return [
+    `${name}: ${counted(plan.days.length, 'day')} to load of ${plainDayRange(plan.range)}; ${counted(plan.alreadyFinal, 'day')} already final`,
+    ...(plan.readToday === 0
+      ? []
+      : [`  ${counted(plan.readToday, 'day')} already read today, due again tomorrow`]),
+    ...DUE_ORDER.flatMap((due) => dueLine(due, plan)),
+    `  ${about} ${counted(plan.requests, 'request')}${budget}: ${end}`,
+  ];
+}
+
+function dueLine(due: PlannedDay['due'], plan: ExportPlan): string[] {
+  const days = plan.days.filter((planned) => planned.due === due).map(({ day }) => day);
+  return days.length === 0 ? [] : [`  ${due.padEnd(12)}  ${counted(days.length, 'day')}, ${daysShown(days)}`];
+}
+
+/** Newest first, so the ends of the list are the ends of the range. */
+const daysShown = (days: readonly Day[]): string =>
+  days.length <= 4 ? days.join(', ') : `${days[0] ?? ''} back to ${days.at(-1) ?? ''}`;
+
+const asJson = ({ project, plan, usedThisHour, finishingAt }: PlannedExport) => ({
+  project: project.id,
+  range: plan?.range ?? null,
+  days: plan?.days ?? [],
+  alreadyFinal: plan?.alreadyFinal ?? 0,
+  readToday: plan?.readToday ?? 0,
+  requests: plan?.requests ?? null,
+  requestsUsedThisHour: usedThisHour,
+  finishingAt: finishingAt ?? null,
+});
+
+/** Before the first export there is no history: then nothing is loaded, and nothing used. */
+async function openIfPublished(historyFile: string): Promise<Reader & { close: () => void }> {
+  try {
+    await access(historyFile);
+  } catch {
+    return { query: () => Promise.resolve([]), close: () => undefined };
+  }
+  return openHistory(historyFile);
 }

@@ -4,17 +4,17 @@ import { composePrompt, REFERENCE_TO_COME } from '../agents/prompt.js';
 import type { FlaggedPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
 import { counted } from '../format/numbers.js';
-import { StepRunner } from '../schedule/step-runner.js';
-import { improveStep } from '../schedule/steps/improve.js';
-import { publishStep } from '../schedule/steps/publish.js';
-import { openHistory } from '../warehouse/history.js';
-import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
+import { StepRunner } from '../steps/runner.js';
+import { improveStep } from '../steps/improve.js';
+import { publishStep } from '../steps/publish.js';
+import { openHistory } from '../warehouse/published.js';
+import { type ExitCode, exitCodeOfFaults } from '../app/runtime.js';
 import { PLATFORM_ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
-import { planLines, whyNoJob } from './plan-lines.js';
-import type { Act, Runtime } from './runtime.js';
-import { reportFaults } from './step-faults.js';
-import { withSteps } from './with-steps.js';
-import { readWorkspace, type WorkspaceOptions } from './workspace.js';
+import { planLines, whyNoJob } from '../print/pages.js';
+import type { Act, Runtime } from '../app/runtime.js';
+import { reportFaults } from '../print/run.js';
+import { withSteps } from './steps.js';
+import { readWorkspace, type WorkspaceOptions } from '../app/workspace.js';
 
 interface ImproveOptions extends WorkspaceOptions {
   readonly apply?: boolean;

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CONFIG_FILE } from '../config/load.js';
 import { ConfigurationError, messageOf } from '../errors.js';
-import type { ExitCode } from './exit-code.js';
-import type { Act, Runtime } from './runtime.js';
+import type { ExitCode } from '../app/runtime.js';
+import type { Act, Runtime } from '../app/runtime.js';
 
 const EXAMPLES = fileURLToPath(new URL('../../templates/workspace/', import.meta.url));
 

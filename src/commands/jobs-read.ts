@@ -1,17 +1,22 @@
-import { type Message, readMessages } from '../agents/message-ledger.js';
-import { nextTurn } from '../agents/rate.js';
-import { readEffects } from '../agents/read-effects.js';
-import { readTransitions } from '../agents/transitions.js';
+import { addMilliseconds } from 'date-fns';
+import { setTimeout as delay } from 'node:timers/promises';
+import { readEffects } from '../agents/effect.js';
+import { type Job, readJobs, readTransitions } from '../agents/ledger.js';
+import { type Message, readMessages } from '../agents/messages.js';
+import { nextTurn } from '../agents/submit.js';
+import { type ExitCode, exitCodeOfFaults, type Runtime } from '../app/runtime.js';
+import { readWorkspace, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError } from '../errors.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { openHistory } from '../warehouse/history.js';
+import { describeJob, howToLook, jobLines } from '../print/jobs.js';
+import { reportFaults } from '../print/run.js';
+import { pollStep } from '../steps/poll.js';
+import { publishStep } from '../steps/publish.js';
+import { type StepFault, StepRunner } from '../steps/runner.js';
+import { openHistory } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
-import type { ExitCode } from './exit-code.js';
-import { allJobs, findJob } from './find-job.js';
-import { describeJob, howToLook, jobLines } from './job-lines.js';
-import type { Runtime } from './runtime.js';
-import { readWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
+import { withSteps } from './steps.js';
 
 export type JsonOption = WorkspaceOptions & { readonly json?: boolean };
 
@@ -101,4 +106,74 @@ async function fromHistory<Result>(
   } finally {
     history.close();
   }
+}
+
+export type PollOptions = WorkspaceOptions & { readonly wait: number; readonly watch?: boolean };
+
+interface Round {
+  readonly ended: readonly Job[];
+  readonly stillActive: readonly Job[];
+  readonly faults: readonly StepFault[];
+}
+
+/** Between two rounds the database is let go of, so that watching for an hour keeps nobody else waiting. */
+export async function pollNow(options: PollOptions, runtime: Runtime): Promise<ExitCode> {
+  const { output, now, signal } = runtime;
+  const deadline = options.watch === true ? undefined : addMilliseconds(now(), options.wait);
+  const ended: Job[] = [];
+  for (;;) {
+    const round = await pollOnce(options, runtime);
+    ended.push(...round.ended);
+    const next = earliestPoll(round.stillActive);
+    const isOver = next === undefined || (deadline !== undefined && next > deadline);
+    const isHopeless = round.faults.some(({ outcome }) => outcome !== 'later');
+    if (!isOver && !isHopeless && (await watched(round.stillActive, next, runtime))) continue;
+
+    const jobs = [...ended, ...round.stillActive];
+    output.data(jobs.length === 0 ? 'No active jobs.' : jobLines(jobs, output.width).join('\n'));
+    if (!signal.aborted) reportFaults(round.faults, runtime);
+    return exitCodeOfFaults(round.faults);
+  }
+}
+
+const pollOnce = (options: PollOptions, runtime: Runtime): Promise<Round> =>
+  withSteps('jobs poll', options, runtime, async (context) => {
+    const runner = new StepRunner(context);
+    const polled = await runner.step('poll', () => pollStep(context, { waitMs: 0 }));
+    await runner.step('publish', () => publishStep(context, runner.changed));
+    return { ended: polled?.ended ?? [], stillActive: polled?.stillActive ?? [], faults: runner.faults };
+  });
+
+function earliestPoll(jobs: readonly Job[]): Date | undefined {
+  const times = jobs.flatMap(({ next_poll_at }) => next_poll_at?.getTime() ?? []);
+  return times.length === 0 ? undefined : new Date(Math.min(...times));
+}
+
+/** Shows the active jobs until `next`. False when interrupted. */
+async function watched(
+  active: readonly Job[],
+  next: Date,
+  { output, now, signal }: Runtime,
+): Promise<boolean> {
+  for (;;) {
+    const leftMs = next.getTime() - now().getTime();
+    if (signal.aborted || leftMs <= 0) break;
+    const asked = `asking again in ${Math.ceil(leftMs / 1000)} s`;
+    output.live([...jobLines(active, output.noteWidth), asked].join('\n'));
+    await delay(Math.min(leftMs, 1000), undefined, { signal }).catch(() => undefined);
+  }
+  output.clearLive();
+  return !signal.aborted;
+}
+
+/** The jobs of every project that the command is about, oldest first. */
+export const allJobs = async (reader: Reader, { projects }: Workspace): Promise<Job[]> =>
+  (await Promise.all(projects.map((project) => readJobs(reader, project.id)))).flat();
+
+/** Throws a `ConfigurationError` when there is no job of that number. */
+export function findJob(jobs: readonly Job[], id: number): Job {
+  const job = jobs.find((candidate) => candidate.id === id);
+  if (job === undefined)
+    throw new ConfigurationError(`There is no job ${id}. What there is: readership jobs list`);
+  return job;
 }

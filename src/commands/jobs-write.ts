@@ -1,7 +1,7 @@
 import { entryAbout, sentAs } from '../agents/journal.js';
 import { changeJob, type Job, markMerged } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES, takesMessages } from '../agents/lifecycle.js';
-import { changeMessageWithin, type Message, planMessage, readMessages } from '../agents/message-ledger.js';
+import { changeMessageWithin, type Message, planMessage, readMessages } from '../agents/messages.js';
 import { settleAsSent } from '../agents/submit-messages.js';
 import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
@@ -9,16 +9,16 @@ import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
-import type { StepContext } from '../schedule/context.js';
-import { publishStep } from '../schedule/steps/publish.js';
-import { submitWaiting } from '../schedule/steps/submit.js';
-import type { ExitCode } from './exit-code.js';
+import type { StepContext } from '../steps/context.js';
+import { publishStep } from '../steps/publish.js';
+import { submitWaiting } from '../steps/submit.js';
+import type { ExitCode } from '../app/runtime.js';
 import { explainUnconfirmed } from './jobs-read.js';
-import { allJobs, findJob } from './find-job.js';
-import { jobLine } from './job-lines.js';
-import type { Runtime } from './runtime.js';
-import { withSteps } from './with-steps.js';
-import type { WorkspaceOptions } from './workspace.js';
+import { allJobs, findJob } from './jobs-read.js';
+import { jobLine } from '../print/jobs.js';
+import type { Runtime } from '../app/runtime.js';
+import { withSteps } from './steps.js';
+import type { WorkspaceOptions } from '../app/workspace.js';
 
 export interface ResolveOptions extends WorkspaceOptions {
   readonly created?: string;

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type JsonOption, listJobs, showJob } from './jobs-read.js';
 import type { Day } from '../day.js';
-import { pollNow, type PollOptions } from './jobs-poll.js';
+import { pollNow, type PollOptions } from './jobs-read.js';
 import { markJobMerged, messageJob, resolveJob, type ResolveOptions } from './jobs-write.js';
 import {
   dayArgument,
@@ -10,8 +10,8 @@ import {
   withProjectOption,
   withWorkspaceOptions,
 } from './options.js';
-import type { Act } from './runtime.js';
-import type { WorkspaceOptions } from './workspace.js';
+import type { Act } from '../app/runtime.js';
+import type { WorkspaceOptions } from '../app/workspace.js';
 
 export function declareJobs(program: Command, act: Act): void {
   const jobs = program

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { relative } from 'node:path';
-import { StepRunner } from '../schedule/step-runner.js';
-import { publishStep } from '../schedule/steps/publish.js';
-import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
+import { StepRunner } from '../steps/runner.js';
+import { publishStep } from '../steps/publish.js';
+import { type ExitCode, exitCodeOfFaults } from '../app/runtime.js';
 import { directoryArgument, withWorkspaceOptions } from './options.js';
-import type { Act, Runtime } from './runtime.js';
-import { reportFaults } from './step-faults.js';
-import { withSteps } from './with-steps.js';
-import type { WorkspaceOptions } from './workspace.js';
+import type { Act, Runtime } from '../app/runtime.js';
+import { reportFaults } from '../print/run.js';
+import { withSteps } from './steps.js';
+import type { WorkspaceOptions } from '../app/workspace.js';
 
 export function declarePublish(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('publish'))

@@ -9,12 +9,12 @@ import { NothingLoadedError } from '../reports/errors.js';
 import { writeIndex, writePage } from '../reports/pages.js';
 import { lastEnded, parsePeriod, type Period } from '../reports/period.js';
 import type { PreparedReport } from '../reports/render.js';
-import { composeMails, recipientsOf, reportOn } from '../schedule/mailing.js';
+import { composeMails, recipientsOf, reportOn } from '../steps/mailing.js';
 import type { Output } from '../terminal/output.js';
-import { openHistory } from '../warehouse/history.js';
-import type { ExitCode } from './exit-code.js';
-import type { Runtime } from './runtime.js';
-import { readWorkspace, type Workspace, type WorkspaceOptions } from './workspace.js';
+import { openHistory } from '../warehouse/published.js';
+import type { ExitCode } from '../app/runtime.js';
+import type { Runtime } from '../app/runtime.js';
+import { readWorkspace, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 
 /** How a report can be rendered without being sent. */
 export const FORMATS = ['html', 'text', 'json', 'eml'] as const;

@@ -1,16 +1,34 @@
-import { Option, type Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { relative } from 'node:path';
+import { type Act, type ExitCode, exitCodeOfFaults, type Runtime } from '../app/runtime.js';
+import { readWorkspace, type WorkspaceOptions } from '../app/workspace.js';
+import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
+import { counted } from '../format/numbers.js';
+import type { MailAddress } from '../mail-address.js';
+import { DeliveryError } from '../mail/deliver.js';
+import type { Delivery } from '../mail/delivery.js';
+import { readDeliveries, resolveDelivery } from '../mail/ledger.js';
+import { deliveryLine, hadLine } from '../print/emails.js';
+import { reportFaults } from '../print/run.js';
 import { listReports } from '../reports/catalog.js';
-import type { ExitCode } from './exit-code.js';
+import { byBothClocks, type StepContext, type StepResult } from '../steps/context.js';
+import { mailReport, recipientsOf, reportOn } from '../steps/mailing.js';
+import { publishStep } from '../steps/publish.js';
+import { StepRunner } from '../steps/runner.js';
+import type { Output } from '../terminal/output.js';
 import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
-import { FORMATS, renderReport, type ReportOptions as RenderOptions } from './report-render.js';
-import { sendReport } from './report-send.js';
-import { settleDelivery, type SettleOptions } from './report-settle.js';
-import type { Act, Runtime } from './runtime.js';
-import { readWorkspace, type WorkspaceOptions } from './workspace.js';
+import {
+  chooseRecipients,
+  chooseReport,
+  FORMATS,
+  prepareEach,
+  renderReport,
+  type ReportOptions,
+} from './report-render.js';
+import { withSteps } from './steps.js';
 
-type ReportOptions = RenderOptions & SettleOptions;
+type Options = ReportOptions & SettleOptions;
 
 export function declareReport(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('report')))
@@ -60,7 +78,7 @@ ${ENVIRONMENT_HELP}`,
     );
 }
 
-function report(name: string | undefined, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
+function report(name: string | undefined, options: Options, runtime: Runtime): Promise<ExitCode> {
   if (name === undefined) return list(options, runtime);
   const { send, force, to, output, format, delivered, notDelivered } = options;
   if (delivered !== undefined || notDelivered !== undefined) return settleDelivery(name, options, runtime);
@@ -92,4 +110,120 @@ async function list(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCo
     );
   for (const { message } of broken) output.note(message);
   return broken.length > 0 ? 2 : 0;
+}
+
+type SendOptions = Omit<ReportOptions, 'format'>;
+
+/** Emails a report now to the configured recipients who have not received it; with `force`, to all of them again. */
+export function sendReport(name: string, options: SendOptions, runtime: Runtime): Promise<ExitCode> {
+  return withSteps(`report ${name} --send`, options, runtime, async (context) => {
+    const recipients = chooseRecipients(recipientsOf(context.settings, name), name, options.to);
+    const runner = new StepRunner(context);
+    const sent = await runner.step('report', () => send(context, name, recipients, options, runtime.output));
+    await runner.step('publish', () => publishStep(context, runner.changed));
+    for (const { delivery, isNew } of sent ?? [])
+      runtime.output.data(
+        isNew || delivery.state !== 'sent'
+          ? deliveryLine(delivery, context.shard, runtime)
+          : hadLine(delivery),
+      );
+    reportFaults(runner.faults, runtime);
+    return exitCodeOfFaults(runner.faults);
+  });
+}
+
+interface ShownDelivery {
+  readonly delivery: Delivery;
+  /** Attempted by this command. */
+  readonly isNew: boolean;
+}
+
+async function send(
+  given: StepContext,
+  name: string,
+  recipients: readonly MailAddress[],
+  options: SendOptions,
+  output: Output,
+): Promise<StepResult<ShownDelivery[]>> {
+  const context = await byBothClocks(given);
+  const { projects, warehouse, now } = context;
+  const { report, period } = await chooseReport(name, options, context, now());
+  const detail: ShownDelivery[] = [];
+  const attempted: Delivery[] = [];
+  const prepare = (project: ProjectSettings) => reportOn(context, warehouse, project, report, period);
+  for await (const { project, report } of prepareEach(projects, prepare, output)) {
+    const admission = options.force === true ? ('force' as const) : ('unsettled' as const);
+    const tried = await mailReport(context, project, report, { recipients, admission });
+    attempted.push(...tried);
+    const ofReport = (await readDeliveries(warehouse)).filter(
+      (delivery) =>
+        delivery.report === name &&
+        delivery.project === project.id &&
+        delivery.period === period.name &&
+        recipients.some((recipient) => recipient === delivery.recipient),
+    );
+    for (const delivery of ofReport)
+      detail.push({ delivery, isNew: tried.some(({ recipient }) => recipient === delivery.recipient) });
+  }
+  const undelivered = attempted.filter(({ state }) => state !== 'sent');
+  const sent = counted(attempted.length - undelivered.length, 'email');
+  const summary = `${sent} sent, ${undelivered.length} unconfirmed`;
+  const changed = attempted.length > 0;
+  const result = { detail, summary, changed };
+  return undelivered.length === 0 ? result : { ...result, fault: new DeliveryError(undelivered) };
+}
+
+interface SettleOptions extends WorkspaceOptions {
+  readonly period?: string;
+  readonly send?: boolean;
+  readonly delivered?: string;
+  readonly notDelivered?: string;
+}
+
+/** Settles emails of unknown outcome to one address, as a person found out. Sends nothing. */
+function settleDelivery(name: string, options: SettleOptions, runtime: Runtime): Promise<ExitCode> {
+  const { delivered, notDelivered, period, project, send } = options;
+  if (delivered !== undefined && notDelivered !== undefined)
+    throw new ConfigurationError('Say either --delivered or --not-delivered.');
+  if (send === true)
+    throw new ConfigurationError('--delivered and --not-delivered send nothing, so leave out --send.');
+  const recipient = (delivered ?? notDelivered ?? '').trim().toLowerCase();
+  return withSteps<ExitCode>(`report ${name} --delivered`, options, runtime, async (context) => {
+    const all = (await readDeliveries(context.warehouse)).filter(
+      (delivery) => delivery.report === name && (project === undefined || delivery.project === project),
+    );
+    const unknown = all.filter(({ state }) => state === 'unknown');
+    const found = unknown.filter(
+      (delivery) =>
+        delivery.recipient.toLowerCase() === recipient &&
+        (period === undefined || delivery.period === period),
+    );
+    const [only, ...others] = found;
+    if (only === undefined || others.length > 0)
+      throw ambiguous(name, found.length === 0 ? unknown : found, all);
+    const settled = await resolveDelivery(context, only, delivered !== undefined, context.now());
+    runtime.output.data(deliveryLine(settled, context.shard, runtime));
+    await publishStep(context, true);
+    return 0;
+  });
+}
+
+/** Says which emails of the report are unknown, or else what the last ones are. */
+function ambiguous(name: string, unknown: readonly Delivery[], all: readonly Delivery[]): ConfigurationError {
+  const list = (deliveries: readonly Delivery[]) =>
+    deliveries
+      .map(
+        ({ period, project, recipient, state }) =>
+          `\n  --period '${period}'${project === '-' ? '' : ` --project ${project}`}: ${recipient}, ${state}`,
+      )
+      .join('');
+  if (unknown.length > 0)
+    return new ConfigurationError(
+      `Say which email, by --period, --project and its address. Nothing was changed. Emails of ${name} of unknown outcome:${list(unknown)}`,
+    );
+  return new ConfigurationError(
+    all.length === 0
+      ? `No email of ${name} was ever sent, so nothing needs settling.`
+      : `No email of ${name} has an unknown outcome, so nothing needs settling. The last ones:${list(all.slice(-5))}`,
+  );
 }

@@ -1,21 +1,21 @@
 import type { Command } from 'commander';
 import { relative, resolve } from 'node:path';
 import { z } from 'zod';
-import { reconcileEffects } from '../app/reconcile-effects.js';
+import { reconcileEffects } from '../app/open.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { EffectsJournal } from '../warehouse/effects.js';
 import { openWarehouse } from '../warehouse/open.js';
-import { publish } from '../warehouse/publish.js';
+import { publish } from '../warehouse/published.js';
 import { dayColumn, readSql, timestampColumn } from '../warehouse/query.js';
 import { restore as restoreLive } from '../warehouse/restore.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import type { ExitCode } from './exit-code.js';
+import type { ExitCode } from '../app/runtime.js';
 import { withWorkspaceOptions } from './options.js';
-import type { Act, Runtime } from './runtime.js';
-import { MAX_LOCK_WAIT_MS } from './with-steps.js';
-import { readWorkspace, type WorkspaceOptions } from './workspace.js';
+import type { Act, Runtime } from '../app/runtime.js';
+import { MAX_LOCK_WAIT_MS } from '../app/open.js';
+import { readWorkspace, type WorkspaceOptions } from '../app/workspace.js';
 
 interface RestoreOptions extends WorkspaceOptions {
   readonly from?: string;

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
-import { runLoop } from '../schedule/loop.js';
-import { type ExitCode, exitCodeOfFaults } from './exit-code.js';
+import { runLoop } from '../service/loop.js';
+import { type ExitCode, exitCodeOfFaults } from '../app/runtime.js';
 import { durationArgument, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
-import { summarise } from './run-summary.js';
-import type { Act, Runtime } from './runtime.js';
-import { reportFaults } from './step-faults.js';
-import { withSteps } from './with-steps.js';
-import type { WorkspaceOptions } from './workspace.js';
+import { summarise } from '../print/run.js';
+import type { Act, Runtime } from '../app/runtime.js';
+import { reportFaults } from '../print/run.js';
+import { withSteps } from './steps.js';
+import type { WorkspaceOptions } from '../app/workspace.js';
 
 /** Agents of the sandbox end within seconds; those of a real platform are polled by the next run. */
 const SANDBOX_WAIT_MS = 30_000;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { SANDBOX, type Sandbox, startSandbox } from '../sandbox/index.js';
-import type { ExitCode } from './exit-code.js';
-import type { Act, Runtime } from './runtime.js';
+import type { ExitCode } from '../app/runtime.js';
+import type { Act, Runtime } from '../app/runtime.js';
 
 interface SandboxOptions {
   readonly port: number;

@@ -1,6 +1,10 @@
-import type { Command } from 'commander';
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { text as readAll } from 'node:stream/consumers';
+import type { Act, ExitCode, Runtime } from '../app/runtime.js';
+import { secretNames } from '../app/secrets.js';
+import { readWorkspace, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { ask } from '../sql/answer.js';
@@ -9,13 +13,8 @@ import { removeTempFiles, runWithout, settingsFor, type SqlLimits, tooMuch, watc
 import { runPrompt } from '../sql/prompt.js';
 import { OutputFile, writeParquet, writeText } from '../sql/write.js';
 import type { Output } from '../terminal/output.js';
-import { type History, openHistory } from '../warehouse/history.js';
-import type { ExitCode } from './exit-code.js';
+import { type History, openHistory } from '../warehouse/published.js';
 import { durationArgument, withWorkspaceOptions } from './options.js';
-import { readQuery } from './read-query.js';
-import type { Act, Runtime } from './runtime.js';
-import { secretNames } from './secrets.js';
-import { readWorkspace, type WorkspaceOptions } from './workspace.js';
 
 /** Rows of a table for people, on a terminal. */
 const MAX_TABLE_ROWS = 200;
@@ -178,4 +177,31 @@ async function answer(
     file,
     output,
   );
+}
+
+/** The query to run: the argument, a file, or what is piped in. Undefined on a terminal without one. */
+async function readQuery(
+  argument: string | undefined,
+  file: string | undefined,
+  { workingDirectory }: Runtime,
+): Promise<string | undefined> {
+  if (argument !== undefined && file !== undefined)
+    throw new ConfigurationError('Give the query as an argument or with --file, not both.');
+  if (argument !== undefined) return argument;
+  if (file !== undefined) return readQueryFile(resolve(workingDirectory, file));
+  if (process.stdin.isTTY) return undefined;
+  const piped = await readAll(process.stdin);
+  if (piped.trim() === '')
+    throw new ConfigurationError(
+      'No query. Try: readership sql "FROM site_weeks ORDER BY week DESC LIMIT 8"',
+    );
+  return piped;
+}
+
+async function readQueryFile(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    throw new ConfigurationError(`Cannot read the query from ${path}: ${messageOf(cause)}`, { cause });
+  }
 }

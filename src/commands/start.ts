@@ -1,21 +1,21 @@
 import type { Command } from 'commander';
 import { apiKeyOf } from '../config/load.js';
 import { messageOf, LockedError } from '../errors.js';
-import { serveTicks } from '../schedule/service.js';
-import { tick } from '../schedule/tick.js';
-import { type Log, openLog } from '../terminal/log.js';
-import type { ExitCode } from './exit-code.js';
+import { serveTicks } from '../service/service.js';
+import { tick } from '../service/service.js';
+import { type Log, openLog } from '../print/log.js';
+import type { ExitCode } from '../app/runtime.js';
 import { ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
-import type { Act, Runtime } from './runtime.js';
-import { logging } from './service-log.js';
-import { withLiveDatabase } from './with-steps.js';
+import type { Act, Runtime } from '../app/runtime.js';
+import { logging } from '../print/log.js';
+import { withLiveDatabase } from '../app/open.js';
 import {
   readWorkspace,
   transportOf,
   waitingAtMost,
   type Workspace,
   type WorkspaceOptions,
-} from './workspace.js';
+} from '../app/workspace.js';
 
 export function declareStart(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('start'))

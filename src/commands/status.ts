@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import { openHistory } from '../warehouse/history.js';
+import { openHistory } from '../warehouse/published.js';
 import { escapeUnsafe } from '../format/text.js';
-import type { ExitCode } from './exit-code.js';
-import { finishForecast } from './expected-finish.js';
-import { needsOf, operationsLines, readOperations } from './operations-status.js';
+import type { ExitCode } from '../app/runtime.js';
+import { finishForecast } from '../service/project-status.js';
+import { needsOf, operationsLines, readOperations } from '../service/operations.js';
 import { withProjectOption, withWorkspaceOptions } from './options.js';
-import type { Act, Runtime } from './runtime.js';
-import { statusLines } from './status-lines.js';
-import { type ProjectStatus, readProjectStatus } from './project-status.js';
-import { readWorkspace, type WorkspaceOptions } from './workspace.js';
+import type { Act, Runtime } from '../app/runtime.js';
+import { statusLines } from '../print/status.js';
+import { type ProjectStatus, readProjectStatus } from '../service/project-status.js';
+import { readWorkspace, type WorkspaceOptions } from '../app/workspace.js';
 
 type StatusOptions = WorkspaceOptions & { readonly json?: boolean };
 

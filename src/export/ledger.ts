@@ -2,7 +2,7 @@ import { BIGINT, DATE, DuckDBDateValue, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
 import { type PageViews, pageViewsSchema, type ViewCounts, viewCountsSchema } from '../api/schema.js';
 import { type Day, daysBetween, day as toDay } from '../day.js';
-import { appendRows, type Column } from '../warehouse/append.js';
+import { appendRows, type Column } from '../warehouse/warehouse.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';

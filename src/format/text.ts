@@ -21,3 +21,62 @@ export const escapeUnsafe = (text: string): string =>
 
 /** As `escapeUnsafe`, but lines stay lines. */
 export const escapeLines = (text: string): string => text.split('\n').map(escapeUnsafe).join('\n');
+
+// Anyone can request any path: it is text, and only ever a link to a page of the site itself.
+
+/**
+ * A path as UTF-8 can hold it, two different ones still different: half a surrogate pair becomes
+ * `\ud800` in ASCII, and the backslash of a path that spells such an escape itself `\u005c`.
+ */
+export const storablePath = (path: string): string =>
+  path.replace(/\p{Cs}|\\(?=u(?:d[89a-f][0-9a-f]{2}|005c))/gu, (character) =>
+    character === '\\' ? String.raw`\u005c` : escapeUnsafe(character),
+  );
+
+const LONGEST_SHOWN = 88;
+const TAIL = 24;
+
+/** A path with its unsafe characters percent-encoded. */
+export const wholePath = (path: string): string =>
+  // The buffer replaces halves of surrogate pairs, which cannot be encoded.
+  replaceUnsafe(path, (character) => encodeURIComponent(Buffer.from(character).toString()));
+
+/** As `wholePath`, but a very long one is cut in the middle, between characters and never inside one. */
+export function shownPath(path: string): string {
+  const characters = Array.from(wholePath(path));
+  if (characters.length <= LONGEST_SHOWN) return characters.join('');
+  const head = characters.slice(0, LONGEST_SHOWN - TAIL - 1);
+  return `${head.join('')}…${characters.slice(-TAIL).join('')}`;
+}
+
+/**
+ * The URL of a page of the site; undefined when there is no safe one, because no site is configured
+ * or the path does not start with a single slash (browsers read `//host` and `/\host` as another site).
+ */
+export function pageLink(siteUrl: string | null, path: string): string | undefined {
+  if (siteUrl === null || !/^\/(?![/\\])/.test(path)) return undefined;
+  const site = webAddress(siteUrl);
+  const page = webAddress(siteUrl.replace(/\/+$/, '') + path);
+  return page?.origin === site?.origin ? page?.href : undefined;
+}
+
+/** Text from elsewhere as one line without unsafe characters. */
+export const shownText = (text: string): string => replaceUnsafe(text.replace(/\s+/g, ' ').trim(), () => '');
+
+const LONGEST_MAIL_LINK = 300;
+
+/** As `pageLink`, but none for a very long URL: email clients cut long emails. */
+export function mailLink(siteUrl: string | null, path: string): string | undefined {
+  const link = pageLink(siteUrl, path);
+  return link !== undefined && link.length <= LONGEST_MAIL_LINK ? link : undefined;
+}
+
+/** `text` as an http or https URL; undefined for anything else, such as `javascript:`. */
+export function webLink(text: string | null): string | undefined {
+  return text === null ? undefined : webAddress(text)?.href;
+}
+
+function webAddress(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url?.protocol === 'https:' || url?.protocol === 'http:' ? url : undefined;
+}

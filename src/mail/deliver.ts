@@ -1,6 +1,7 @@
 import pMap from 'p-map';
-import { withGrace } from '../grace.js';
-import type { DeliveryAdmission, Delivery } from './delivery.js';
+import { ReadershipError } from '../errors.js';
+import { withGrace } from '../sleep.js';
+import type { Delivery, DeliveryAdmission } from './delivery.js';
 import { claim, type Ledgers, record } from './ledger.js';
 import type { Message } from './message.js';
 import type { MailTransport } from './transport.js';
@@ -8,7 +9,7 @@ import type { MailTransport } from './transport.js';
 /** So that one slow server does not hold up the other recipients, and none is stormed. */
 const MAX_AT_ONCE = 4;
 
-export interface DeliveryTask extends Ledgers {
+interface DeliveryTask extends Ledgers {
   readonly transport: MailTransport;
   readonly admission: DeliveryAdmission;
   readonly now: () => Date;
@@ -40,4 +41,18 @@ async function deliverOne(
   if (claimed === undefined) return undefined;
   const outcome = await transport.send(message, claimed.departure, withGrace(signal));
   return record(ledgers.warehouse, claimed, outcome, now());
+}
+
+/** Mails that did not arrive, or may not have. Try later when every one of them is tried again by itself. */
+export class DeliveryError extends ReadershipError {
+  readonly exitCode: 1 | 75;
+
+  constructor(deliveries: readonly Delivery[]) {
+    const one = ({ report, period, recipient, state, note }: Delivery) =>
+      `${report} ${period} to ${recipient}: ${state}, ${note ?? 'without a word'}`;
+    super(
+      `Not delivered, or not known to be:\n${deliveries.map((delivery) => `  ${one(delivery)}`).join('\n')}\nSee: readership status`,
+    );
+    this.exitCode = deliveries.every(({ state }) => state === 'waiting') ? 75 : 1;
+  }
 }

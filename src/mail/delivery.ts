@@ -1,5 +1,6 @@
 import { addMilliseconds } from 'date-fns';
 import { z } from 'zod';
+import type { MailAddress } from '../mail-address.js';
 import { timestampColumn } from '../warehouse/query.js';
 
 /**
@@ -89,3 +90,41 @@ export function settled(delivery: Delivery, { kind, words }: Outcome, now: Date)
 /** Doubling from five minutes: what servers that greylist ask for at first, and hours for one that is down. */
 const retryDelayMs = (attempts: number): number =>
   Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, attempts - 1));
+
+/** A report of one period, and what is stored of it. */
+export interface PeriodState {
+  readonly days: number;
+  readonly daysLoaded: number;
+  /** When patience with missing days is over. */
+  readonly until: Date;
+  readonly recipients: readonly MailAddress[];
+  /** Those of this report, project and period. */
+  readonly deliveries: readonly Delivery[];
+}
+
+/** What is to be done about a report now. */
+export type Due =
+  | { readonly kind: 'due'; readonly recipients: readonly MailAddress[] }
+  /** For its missing days, until they are loaded or patience is over. */
+  | { readonly kind: 'waits'; readonly missingDays: number; readonly until: Date }
+  /** Every recipient has had it, is to be tried again later, or never. */
+  | { readonly kind: 'nothing' };
+
+/**
+ * Who is due a report now: everyone not yet attempted, and those whose next attempt has come, once the period's days
+ * are all loaded or patience with them is over. A period without any day has nothing to say, however long it takes.
+ */
+export function whatIsDue({ days, daysLoaded, until, recipients, deliveries }: PeriodState, now: Date): Due {
+  const open = recipients.filter((recipient) =>
+    mayBeTried(
+      deliveries.find((delivery) => delivery.recipient === recipient),
+      'due',
+      now,
+    ),
+  );
+  if (open.length === 0) return { kind: 'nothing' };
+  const isReady = daysLoaded === days || (daysLoaded > 0 && now >= until);
+  return isReady
+    ? { kind: 'due', recipients: open }
+    : { kind: 'waits', missingDays: days - daysLoaded, until };
+}

@@ -1,12 +1,20 @@
+import { mkdir, open, rename } from 'node:fs/promises';
+import { join } from 'node:path';
 import { messageOf } from '../errors.js';
 import { redactor } from '../redact.js';
-import { classify } from './classify.js';
-import type { Delivery, Outcome } from './delivery.js';
 import type { Departure } from '../warehouse/effects.js';
-import type { Message } from './message.js';
-import { putIntoOutbox } from './outbox.js';
-import { DEFAULT_TIMEOUTS, speakSmtp, type SmtpFailure, type SmtpStage, trySmtp } from './smtp.js';
-import { parseSmtpUrl, type SmtpServer } from './smtp-server.js';
+import { type Delivery, type DeliveryKey, type Outcome } from './delivery.js';
+import { classify } from './classify.js';
+import { fingerprintOf, type Message } from './message.js';
+import {
+  DEFAULT_TIMEOUTS,
+  parseSmtpUrl,
+  type SmtpFailure,
+  type SmtpServer,
+  type SmtpStage,
+  speakSmtp,
+  trySmtp,
+} from './smtp.js';
 
 /** Where mails go. `send` never throws: whatever happens is an outcome. */
 export interface MailTransport {
@@ -82,3 +90,34 @@ const responseOf = (error: unknown): string | undefined =>
   error instanceof Error && 'response' in error && typeof error.response === 'string'
     ? error.response
     : undefined;
+
+const MAX_RECIPIENT_LENGTH = 80;
+
+/**
+ * The name of a mail's file: readable, and with a fingerprint that keeps any two apart whatever a project or recipient
+ * is called.
+ */
+function outboxFileName(key: DeliveryKey): string {
+  const plain = (text: string) => text.replaceAll(/[^A-Za-z0-9@._+-]/g, '_');
+  const recipient = plain(key.recipient).slice(0, MAX_RECIPIENT_LENGTH);
+  return `${plain(key.report)}-${plain(key.period)}-${recipient}-${fingerprintOf(key).slice(0, 16)}.eml`;
+}
+
+/** Puts a mail into the outbox, whole or not at all. The words of the outcome are the path of the file. */
+async function putIntoOutbox(directory: string, message: Message): Promise<Outcome> {
+  const path = join(directory, outboxFileName(message.key));
+  try {
+    await mkdir(directory, { recursive: true, mode: 0o700 });
+    const file = await open(`${path}.unfinished`, 'w', 0o600);
+    try {
+      await file.writeFile(message.bytes);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(`${path}.unfinished`, path);
+    return { kind: 'sent', words: path };
+  } catch (error) {
+    return { kind: 'later', words: `cannot write ${path}: ${messageOf(error)}` };
+  }
+}

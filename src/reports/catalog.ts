@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { parseYaml, problemOf } from '../config/problems.js';
 import { ConfigurationError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
-import { isBuiltIn, searchedDirs } from '../places.js';
+import { isBuiltIn, searchedDirs } from '../files.js';
 
 const name = z
   .string()

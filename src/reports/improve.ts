@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { effectWords } from '../agents/effect-words.js';
-import { jobEffectRow, type JobEffect } from '../agents/read-effects.js';
+import { effectWords } from '../agents/effect.js';
+import { jobEffectRow, type JobEffect } from '../agents/effect.js';
 import { addDays } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { byGroup, jobRow, reportedJob, type JobGroup, type ReportedJob } from './jobs.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { JOB_STATES } from '../agents/lifecycle.js';
-import { webLink } from '../format/paths.js';
+import { webLink } from '../format/text.js';
 import { timestampColumn } from '../warehouse/query.js';
 
 /** What the reports' queries return of a job. */

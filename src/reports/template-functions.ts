@@ -14,7 +14,7 @@ import {
   writeChange,
 } from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
-import { mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/paths.js';
+import { mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/text.js';
 
 const text = z.string();
 const number = z.number();

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { parseYaml, problemOf } from '../config/problems.js';
 import { ConfigurationError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
-import { searchedDirs } from '../places.js';
+import { searchedDirs } from '../files.js';
 import { TemplateError } from './errors.js';
 import { templateFunctions } from './template-functions.js';
 

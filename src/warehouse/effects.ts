@@ -14,7 +14,7 @@ import {
   parseEntry,
 } from './effect.js';
 import { storageFailure } from './storage-failure.js';
-import { syncToDisk } from './sync-to-disk.js';
+import { syncToDisk } from '../files.js';
 
 const CURRENT = 'effects.log';
 const JOURNAL = /^effects(-\d{4})?\.log$/;

@@ -5,7 +5,7 @@ import { StorageError } from '../errors.js';
 import { exists, ignoreMissing } from '../files.js';
 import { isOfDamage } from './storage-failure.js';
 import { openForWriting, quoted, STORAGE_VERSION } from './instance.js';
-import { syncToDisk } from './sync-to-disk.js';
+import { syncToDisk } from '../files.js';
 
 /** The log is folded into a new file when it is larger than this and than a quarter of the file. */
 const MIN_LOG_BYTES = 16 * 1024 ** 2;

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { afterEach } from 'vitest';
 import { type Job, planJob, readJobs } from '../../src/agents/ledger.js';
-import { type Message, readMessages } from '../../src/agents/message-ledger.js';
+import { type Message, readMessages } from '../../src/agents/messages.js';
 import type { SubmitTask } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
-import { reconcileEffects, type Reconciled } from '../../src/app/reconcile-effects.js';
+import { reconcileEffects, type Reconciled } from '../../src/app/open.js';
 import type { EffectsJournal } from '../../src/warehouse/effects.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';

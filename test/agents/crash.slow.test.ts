@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { readJobs } from '../../src/agents/ledger.js';
-import { readMessages } from '../../src/agents/message-ledger.js';
+import { readMessages } from '../../src/agents/messages.js';
 import type { FaultInput } from '../../src/sandbox/faults/schema.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.js';
 import { type Uniform, uniformFrom } from '../../src/sandbox/traffic/random.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type FailedOutcome, outcomeOf, pauseAfter } from '../../src/agents/failures.js';
+import { type FailedOutcome, outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
 import { Client } from '../../src/api/client.js';
 import type { FaultInput } from '../../src/sandbox/faults/schema.js';
 import { reply, serve } from '../serve.js';

@@ -9,12 +9,12 @@ import {
   OPEN_MESSAGE_STATES,
   takesMessages,
 } from '../../src/agents/lifecycle.js';
-import { changeMessageWithin, planMessage, readMessages } from '../../src/agents/message-ledger.js';
+import { changeMessageWithin, planMessage, readMessages } from '../../src/agents/messages.js';
 import { pollJobs } from '../../src/agents/poll.js';
-import { submitJobs } from '../../src/agents/submit-jobs.js';
+import { submitJobs } from '../../src/agents/submit.js';
 import { settleAsSent, submitMessages } from '../../src/agents/submit-messages.js';
 import { Client } from '../../src/api/client.js';
-import { reconcileEffects } from '../../src/app/reconcile-effects.js';
+import { reconcileEffects } from '../../src/app/open.js';
 import { entryAbout, sentAs } from '../../src/agents/journal.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { tries } from '../fuzz.js';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isPlainPath } from '../../src/agents/paths.js';
+import { isPlainPath } from '../../src/agents/select.js';
 import { composePrompt, quoted } from '../../src/agents/prompt.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { tempDir } from '../temp-dir.js';

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { changeJob } from '../../src/agents/ledger.js';
-import { planMessage } from '../../src/agents/message-ledger.js';
-import { submitJobs } from '../../src/agents/submit-jobs.js';
+import { planMessage } from '../../src/agents/messages.js';
+import { submitJobs, TurnError } from '../../src/agents/submit.js';
 import { submitMessages } from '../../src/agents/submit-messages.js';
-import { readTransitions } from '../../src/agents/transitions.js';
-import { TurnError } from '../../src/agents/turn-error.js';
+import { readTransitions } from '../../src/agents/ledger.js';
 import type { FaultInput } from '../../src/sandbox/faults/schema.js';
 import { agentDesk } from './agent-desk.js';
 

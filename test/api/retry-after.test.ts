@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { parseRetryAfter } from '../../src/api/retry.js';
+import { parseRetryAfter } from '../../src/api/http-date.js';
 import { tries } from '../fuzz.js';
 
 const NOW = new Date('2026-11-18T05:00:00Z');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { finishForecast } from '../../src/commands/expected-finish.js';
+import { finishForecast } from '../../src/service/project-status.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, lastEndedDay } from '../../src/day.js';
 import { readDayLedger } from '../../src/export/ledger.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { resendCommand, settleCommands } from '../../src/commands/mail-lines.js';
+import { resendCommand, settleCommands } from '../../src/print/emails.js';
 
 it('the command to resend a report sends it to nobody else', () => {
   const delivery = { report: 'weekly', project: 'prj_a', period: '2026-W01', recipient: 'a@example.com' };

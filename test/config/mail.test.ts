@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConfiguration } from '../../src/config/load.js';
-import { parseSmtpUrl } from '../../src/mail/smtp-server.js';
+import { parseSmtpUrl } from '../../src/mail/smtp.js';
 
 let directory: string;
 

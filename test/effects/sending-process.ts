@@ -1,7 +1,7 @@
 // A process that sends one job, message or email, and kills itself at one of the moments between two writes: the one
 // that loss.slow.test.ts starts. Its imports of src are those of dist when it runs.
 import { dirname } from 'node:path';
-import { submitJobs } from '../../src/agents/submit-jobs.js';
+import { submitJobs } from '../../src/agents/submit.js';
 import { submitMessages } from '../../src/agents/submit-messages.js';
 import { Client } from '../../src/api/client.js';
 import { deliver } from '../../src/mail/deliver.js';

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { Client } from '../../src/api/client.js';
 import { PausedError } from '../../src/api/errors.js';
 import type { PageViews } from '../../src/api/schema.js';
-import { type Budgets, openBudgets } from '../../src/commands/budgets.js';
+import { type Budgets, openBudgets } from '../../src/app/open.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, day, dayOf, daysBetween, daysIn, lastEndedDay } from '../../src/day.js';
 import { exportHistory } from './export-history.js';

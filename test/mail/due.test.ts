@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Delivery } from '../../src/mail/delivery.js';
-import { whatIsDue, type PeriodState } from '../../src/mail/due.js';
+import { whatIsDue, type PeriodState } from '../../src/mail/delivery.js';
 import { address } from './letters.js';
 
 const docs = address('docs@example.com');

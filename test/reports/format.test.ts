@@ -23,7 +23,7 @@ import {
   plainDayRange,
   shortDayRange,
 } from '../../src/format/days.js';
-import { pageLink, shownPath, webLink } from '../../src/format/paths.js';
+import { pageLink, shownPath, webLink } from '../../src/format/text.js';
 import { templateFunctions } from '../../src/reports/template-functions.js';
 
 const range = (first: string, last: string) => ({ first: day(first), last: day(last) });

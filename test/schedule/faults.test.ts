@@ -1,8 +1,8 @@
 import { addHours } from 'date-fns';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { readFaults } from '../../src/schedule/faults.js';
-import { recordStepEnd, recordStepStart } from '../../src/schedule/runs.js';
+import { readFaults } from '../../src/steps/runs.js';
+import { recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { changeJob } from '../../src/agents/ledger.js';
-import { submitJobs } from '../../src/agents/submit-jobs.js';
-import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/schedule/runs.js';
-import { tick } from '../../src/schedule/tick.js';
+import { submitJobs } from '../../src/agents/submit.js';
+import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
+import { tick } from '../../src/service/service.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { tempDir } from '../temp-dir.js';
 import { stepContext } from './step-context.js';

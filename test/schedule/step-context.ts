@@ -1,6 +1,6 @@
 import { PlatformClock } from '../../src/api/clock.js';
 import { type Settings, settingsSchema } from '../../src/config/schema.js';
-import type { StepContext } from '../../src/schedule/context.js';
+import type { StepContext } from '../../src/steps/context.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 

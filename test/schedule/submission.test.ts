@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { planMessage } from '../../src/agents/message-ledger.js';
-import { submitJobs } from '../../src/agents/submit-jobs.js';
-import { runLoop } from '../../src/schedule/loop.js';
-import { pollStep } from '../../src/schedule/steps/poll.js';
+import { planMessage } from '../../src/agents/messages.js';
+import { submitJobs } from '../../src/agents/submit.js';
+import { runLoop } from '../../src/service/loop.js';
+import { pollStep } from '../../src/steps/poll.js';
 import { type AgentDesk, agentDesk } from '../agents/agent-desk.js';
 import { stepContext } from './step-context.js';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
-import { withFaults } from '../../src/schedule/with-faults.js';
+import { withFaults } from '../../src/steps/runner.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
 const result = { detail: [], summary: 'nothing', changed: false };

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { alignedLines } from '../../src/terminal/table.js';
-import { openLog } from '../../src/terminal/log.js';
+import { openLog } from '../../src/print/log.js';
 import { Output } from '../../src/terminal/output.js';
 
 const HOSTILE = '/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\r\t/end';

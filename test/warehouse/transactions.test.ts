@@ -1,7 +1,7 @@
 import { BIGINT, DuckDBDateValue, DATE, VARCHAR } from '@duckdb/node-api';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { appendRows, type Column } from '../../src/warehouse/append.js';
+import { appendRows, type Column } from '../../src/warehouse/warehouse.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 

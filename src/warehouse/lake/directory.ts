@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from 'node:fs/prom
 import { dirname, join } from 'node:path';
 import { type Shard, shardName } from '../../config/shard.js';
 import { ConfigurationError, messageOf, StorageError } from '../../errors.js';
-import { syncToDisk } from '../sync-to-disk.js';
+import { syncToDisk } from '../../files.js';
 import { filesOf, type Manifest, readManifest, readPending } from './manifest.js';
 
 /** Manifests, and files that are not part of the lake yet: whoever reads `views` or `days` does not come by. */

@@ -5,7 +5,7 @@ import { messageOf, StorageError } from '../../errors.js';
 import { exists } from '../../files.js';
 import { quoted } from '../instance.js';
 import { queryRows, readSql } from '../query.js';
-import { syncToDisk } from '../sync-to-disk.js';
+import { syncToDisk } from '../../files.js';
 import type { Warehouse } from '../warehouse.js';
 import { LakeDirectory } from './directory.js';
 import { DATASETS, filesOf } from './manifest.js';

@@ -1,0 +1,201 @@
+import { reconcileJobs, reconcileMessages } from '../agents/reconcile.js';
+import type { ClientOptions } from '../api/client.js';
+import type { Pace } from '../api/retry.js';
+import { RequestBudget } from '../budget/budget.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
+import { readDayLedger } from '../export/ledger.js';
+import { expectedPages, nightlyRequests, requestsFor } from '../export/plan.js';
+import { counted } from '../format/numbers.js';
+import type { Delivery } from '../mail/delivery.js';
+import { reconcileDeliveries } from '../mail/ledger.js';
+import type { Sleep } from '../sleep.js';
+import type { Observer, StepContext } from '../steps/context.js';
+import { refuseToForget } from '../warehouse/behind.js';
+import type { Reconciliation } from '../warehouse/effect.js';
+import { EffectsJournal } from '../warehouse/effects.js';
+import { openWarehouse } from '../warehouse/open.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+import type { Runtime } from './runtime.js';
+import { connect, transportOf, type Workspace } from './workspace.js';
+
+/** How long a command waits for another process to let go of the live database. */
+export const MAX_LOCK_WAIT_MS = 30_000;
+
+/** Called with what happens while the live database is held. */
+export interface Listener extends Pick<ClientOptions, 'onRequest' | 'onRetry'> {
+  readonly observer: Observer;
+  /** Called when requests wait for their turn, until when, and why. */
+  readonly onWait: (until: Date, why: string) => void;
+  /** Called when the effects journal and the database did not agree. */
+  readonly onReconciled: (words: string) => void;
+  /** Called when the clocks of this machine and of the platform are far apart. */
+  readonly onSkew: (words: string) => void;
+}
+
+/** Who holds the live database, and how long that waits for whoever held it before. */
+interface Hold {
+  readonly command: string;
+  readonly listener: Listener;
+  readonly maxWaitMs: number;
+  /** Called once, with who it waits for. */
+  readonly onHeld?: (who: string) => void;
+}
+
+/**
+ * Runs `work` while holding the live database. Throws a `LockedError` when another process does not let go of it, and a
+ * `StorageError` when it is to be restored first.
+ */
+export async function withLiveDatabase<Result>(
+  workspace: Workspace,
+  runtime: Runtime,
+  { command, listener, maxWaitMs, onHeld }: Hold,
+  work: (context: StepContext) => Promise<Result>,
+): Promise<Result> {
+  const { now, signal } = runtime;
+  const { liveFile, historyFile } = workspace;
+  refuseToForget(liveFile, historyFile);
+  const warehouse = await openWarehouse(liveFile, {
+    command: `readership ${command}`,
+    ...{ historyFile, now, signal, maxWaitMs },
+    ...(onHeld === undefined ? {} : { onHeld }),
+  });
+  let journal: EffectsJournal | undefined;
+  try {
+    journal = await EffectsJournal.open(workspace.dataDir);
+    const { words, unknownDeliveries } = await reconcileEffects(journal, warehouse, now());
+    if (words !== undefined) listener.onReconciled(words);
+    const ledgers = { warehouse, journal, unknownDeliveries };
+    return await withConnection(workspace, ledgers, runtime, listener, work);
+  } finally {
+    await journal?.close();
+    await warehouse.close();
+  }
+}
+
+async function withConnection<Result>(
+  workspace: Workspace,
+  ledgers: Pick<StepContext, 'warehouse' | 'journal' | 'unknownDeliveries'>,
+  runtime: Runtime,
+  { observer, onWait, ...callbacks }: Listener,
+  work: (context: StepContext) => Promise<Result>,
+): Promise<Result> {
+  const { now, signal } = runtime;
+  const { settings, projects, shard, directory: workspaceDir } = workspace;
+  const { historyFile, reportsDir, lakeDir } = workspace;
+  const budgets = await openBudgets(ledgers.warehouse, settings, now, onWait);
+  const { clientOf, clock, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
+  try {
+    const transport = () => transportOf(workspace);
+    const places = { workspaceDir, historyFile, reportsDir, lakeDir };
+    return await work({
+      ...{ settings, projects, shard, ...ledgers, clientOf, clock, transport },
+      ...{ ...places, now, signal, observer },
+      returnUnused: budgets.close,
+    });
+  } finally {
+    await close();
+    await budgets.close();
+  }
+}
+
+/** The budget of each key that the configuration names. */
+export interface Budgets {
+  readonly paceOf: (project: ProjectSettings) => Pace | undefined;
+  /** Returns what was reserved and not spent. */
+  readonly close: () => Promise<void>;
+}
+
+/** Opens the budgets; each keeps back what the next ordinary night of its projects will need. */
+export async function openBudgets(
+  warehouse: Warehouse,
+  settings: Settings,
+  now: () => Date,
+  onWait: (until: Date, why: string) => void,
+  sleep?: Sleep,
+): Promise<Budgets> {
+  const { requestsPerHour: limit, maxWait: maxWaitMs } = settings.history;
+  const budgets = new Map<string, RequestBudget>();
+  for (const bucket of new Set(settings.projects.map((project) => project.apiKeyEnv))) {
+    const projects = projectsOfKey(settings, bucket);
+    const reserve = limit === 'unlimited' ? 0 : await nightlyReserve(warehouse, projects, settings, limit);
+    const common = { warehouse, bucket, limit, reserve, maxWaitMs, now, onWait };
+    budgets.set(bucket, new RequestBudget(sleep ? { ...common, sleep } : common));
+  }
+  return {
+    paceOf: (project) => budgets.get(project.apiKeyEnv),
+    close: async () => {
+      for (const budget of budgets.values()) await budget.close();
+    },
+  };
+}
+
+export const projectsOfKey = ({ projects }: Settings, apiKeyEnv: string): ProjectSettings[] =>
+  projects.filter((project) => project.apiKeyEnv === apiKeyEnv);
+
+/** Never more than half of the budget, and never so much that no day of the backfill fits into the rest. */
+export async function nightlyReserve(
+  reader: Pick<Warehouse, 'query'>,
+  projects: readonly ProjectSettings[],
+  { history }: Settings,
+  limit: number,
+): Promise<number> {
+  const pages = await Promise.all(
+    projects.map(async ({ id }) => expectedPages(await readDayLedger(reader, id))),
+  );
+  const requests = pages.reduce((sum, ofDay) => sum + nightlyRequests(ofDay, history.settleDays), 0);
+  return Math.max(0, Math.min(requests, Math.floor(limit / 2), limit - requestsFor(Math.max(...pages))));
+}
+
+/** What making journal and database agree came to. */
+export interface Reconciled {
+  /** For a person, in one line; undefined when both agreed. */
+  readonly words: string | undefined;
+  /** Emails that may have arrived or not, as was not known before. */
+  readonly unknownDeliveries: readonly Delivery[];
+}
+
+/**
+ * Makes the effects journal and the ledgers of the database agree, both ways: done whenever the live database has been
+ * opened, before anything else is decided. Nothing is sent.
+ */
+export async function reconcileEffects(
+  journal: EffectsJournal,
+  warehouse: Warehouse,
+  now: Date,
+): Promise<Reconciled> {
+  const jobs = await reconcileJobs(journal, warehouse, now);
+  const messages = await reconcileMessages(journal, warehouse, now);
+  const { deliveries, ...emails } = await reconcileDeliveries({ journal, warehouse }, now);
+  const words = [
+    ...(journal.cutBytes > 0 ? [`the torn last line of ${journal.path} was cut off`] : []),
+    ...wordsOf({ job: jobs, message: messages, email: emails }, journal),
+  ];
+  return {
+    words: words.length === 0 ? undefined : `Effects journal: ${words.join('; ')}.`,
+    unknownDeliveries: deliveries,
+  };
+}
+
+function wordsOf(
+  kinds: Readonly<Record<'job' | 'message' | 'email', Reconciliation>>,
+  { found }: EffectsJournal,
+): string[] {
+  const list = (count: (of: Reconciliation) => number): string | undefined => {
+    const parts = Object.entries(kinds).flatMap(([kind, of]) =>
+      count(of) > 0 ? counted(count(of), kind) : [],
+    );
+    return parts.length === 0 ? undefined : parts.join(', ');
+  };
+  const stored = list((of) => of.stored);
+  const unknown = list((of) => of.unknown);
+  const written = list((of) => of.written);
+  return [
+    ...(stored === undefined ? [] : [`the database did not know what became of ${stored}, and does now`]),
+    ...(unknown === undefined
+      ? []
+      : [`${unknown} may have been sent or not, and will not be sent again by itself: readership status`]),
+    ...(written === undefined
+      ? []
+      : [`it ${found ? 'lacked' : 'was missing; the database knew of'} ${written}, which it has now`]),
+  ];
+}

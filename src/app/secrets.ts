@@ -1,0 +1,60 @@
+import { type Configuration, CONFIG_FILE, DOT_ENV, type Environment } from '../config/load.js';
+import type { Settings } from '../config/schema.js';
+import { ConfigurationError } from '../errors.js';
+import { SMTP_URL_VARIABLE } from '../mail/smtp.js';
+import { redactor, unmistakable } from '../redact.js';
+
+/**
+ * What nobody may read: the keys, the mail server's password and the address that holds it, and the
+ * address that is pinged, since whoever has it can fake a successful night.
+ */
+export function secretsOf({ settings, environment }: Configuration): string[] {
+  const inEnvironment = secretVariables({ settings, environment }).flatMap(([, values]) => values);
+  const { pingUrl } = settings.alerts;
+  return pingUrl === undefined ? inEnvironment : [...inEnvironment, pingUrl, new URL(pingUrl).pathname];
+}
+
+/** The variables that may hold secrets; without settings, those whose names tell. */
+export const secretNames = (environment: Environment, settings?: Settings): string[] =>
+  Object.keys(environment).filter(
+    (name) =>
+      name.startsWith('READERSHIP_') || settings?.projects.some(({ apiKeyEnv }) => apiKeyEnv === name),
+  );
+
+/** What may be a secret while the configuration that says so has not been read. */
+export const possibleSecrets = (environment: Environment): string[] =>
+  secretNames(environment).flatMap((name) => environment[name] ?? []);
+
+/** Settings are quoted in messages, logs and reports. Throws a `ConfigurationError` when a secret is among them. */
+export function refuseSecretsInSettings(configuration: Configuration): void {
+  const settings = JSON.stringify(configuration.settings);
+  for (const [name, values] of secretVariables(configuration))
+    if (redactor(unmistakable(values))(settings) !== settings)
+      throw new ConfigurationError(
+        `${CONFIG_FILE} holds the value of ${name}. Secrets belong only in the environment or in ${DOT_ENV}: remove it, and replace the secret if others could read it.`,
+      );
+}
+
+/** The variables that hold secrets, each with all its secret parts. */
+function secretVariables({
+  settings,
+  environment,
+}: Pick<Configuration, 'settings' | 'environment'>): [name: string, values: string[]][] {
+  const keys = new Set(settings.projects.map(({ apiKeyEnv }) => apiKeyEnv));
+  const smtpUrl = environment[SMTP_URL_VARIABLE] ?? '';
+  return [
+    ...[...keys].map((name): [string, string[]] => [name, [environment[name] ?? '']]),
+    [SMTP_URL_VARIABLE, [smtpUrl, ...passwordIn(smtpUrl)]],
+  ];
+}
+
+/** The password as the address encodes it, and decoded. */
+function passwordIn(smtpUrl: string): string[] {
+  if (!URL.canParse(smtpUrl)) return [];
+  const { password } = new URL(smtpUrl);
+  try {
+    return [password, decodeURIComponent(password)];
+  } catch {
+    return [password];
+  }
+}

@@ -1,0 +1,222 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { Client, type ClientOptions } from '../api/client.js';
+import { askForDate, PlatformClock } from '../api/clock.js';
+import type { Pace } from '../api/retry.js';
+import {
+  apiKeyOf,
+  type Configuration,
+  loadConfiguration,
+  loadSettings,
+  readEnvironment,
+} from '../config/load.js';
+import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
+import { formatShard, settingsOfShard, type Shard, shardOf } from '../config/shard.js';
+import { ConfigurationError } from '../errors.js';
+import { SMTP_URL_VARIABLE } from '../mail/smtp.js';
+import { type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
+import { SANDBOX, startSandbox } from '../sandbox/index.js';
+import type { Runtime } from './runtime.js';
+import { possibleSecrets, refuseSecretsInSettings, secretsOf } from './secrets.js';
+
+/** Options of the commands that work on a workspace: all but `init` and `sandbox`. */
+export interface WorkspaceOptions {
+  readonly config?: string;
+  readonly sandbox?: boolean;
+  readonly project?: string;
+  readonly shard?: Shard;
+  readonly parquet?: string;
+}
+
+/** The settings in force, and where things lie. */
+export interface Workspace {
+  readonly settings: Settings;
+  /** The part of the configuration's projects that `settings` is left with; undefined for all of them. */
+  readonly shard: Shard | undefined;
+  /** The projects that the command is about. */
+  readonly projects: readonly ProjectSettings[];
+  /** Where own `reports/` and `templates/` are looked for. */
+  readonly directory: string | undefined;
+  readonly dataDir: string;
+  readonly liveFile: string;
+  readonly historyFile: string;
+  readonly reportsDir: string;
+  readonly outboxDir: string;
+  /** Where the Parquet lake is; undefined where there is none. */
+  readonly lakeDir: string | undefined;
+  /** Undefined for the embedded sandbox, which has no configuration and no secrets. */
+  readonly configuration: Configuration | undefined;
+}
+
+/**
+ * Reads the configuration, or makes up that of the sandbox. `withSecrets` is false for a command that
+ * needs none: no secret is read then. Throws a `ConfigurationError`.
+ */
+export async function readWorkspace(
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  withSecrets = true,
+): Promise<Workspace> {
+  if (options.sandbox === true && options.config !== undefined)
+    throw new ConfigurationError(
+      '--sandbox and --config exclude each other: the sandbox has settings of its own.',
+    );
+  const configuration =
+    options.sandbox === true ? undefined : await readConfiguration(options, runtime, withSecrets);
+  const whole = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
+  const { shard, parquet } = options;
+  await refuseOtherSplit(whole.dataDir, shard);
+  const settings = shard === undefined ? whole : settingsOfShard(whole, shard);
+  if (configuration !== undefined) runtime.output.hide(secretsOf({ ...configuration, settings }));
+  if (shard !== undefined && settings.projects.length === 0)
+    runtime.output.note(`Shard ${formatShard(shard)} has no project of the configuration: nothing to do.`);
+  const { dataDir } = settings;
+  return {
+    settings,
+    shard,
+    configuration,
+    projects: chooseProjects(whole, settings, options),
+    directory: configuration?.directory,
+    dataDir,
+    liveFile: join(dataDir, 'warehouse.duckdb'),
+    historyFile: join(dataDir, 'history.duckdb'),
+    reportsDir: join(dataDir, 'reports'),
+    outboxDir: join(dataDir, 'outbox'),
+    lakeDir: parquet === undefined ? settings.publish.parquet : resolve(runtime.workingDirectory, parquet),
+  };
+}
+
+async function readConfiguration(
+  { config }: WorkspaceOptions,
+  { workingDirectory, environment, output }: Runtime,
+  withSecrets: boolean,
+): Promise<Configuration> {
+  if (!withSecrets) {
+    output.hide(possibleSecrets(environment));
+    return { ...(await loadSettings(config, workingDirectory)), environment: {} };
+  }
+  // What is wrong with a configuration is told in its own words, and a key may have got into them.
+  output.hide(possibleSecrets(await readEnvironment(config, workingDirectory, environment)));
+  const configuration = await loadConfiguration(config, workingDirectory, environment);
+  refuseSecretsInSettings(configuration);
+  if (configuration.settings.improve.askWhenNoChange !== undefined)
+    output.note('improve.askWhenNoChange does nothing any more: remove it from the configuration.');
+  return configuration;
+}
+
+/** Where a request waits for the budget that long at most, whatever the configuration says. */
+export const waitingAtMost = (maxWaitMs: number, workspace: Workspace): Workspace => {
+  const { settings } = workspace;
+  return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: maxWaitMs } } };
+};
+
+/** The interface of each project. `close` ends connections, and the embedded sandbox where that was started. */
+export interface Connection {
+  readonly clientOf: (project: ProjectSettings) => Client;
+  readonly clock: PlatformClock;
+  readonly close: () => Promise<void>;
+}
+
+interface Callbacks extends Pick<ClientOptions, 'onRetry' | 'onRequest'> {
+  /** Told, once, when the clocks of this machine and of the platform are far apart. */
+  readonly onSkew: (words: string) => void;
+}
+
+/** Starts the embedded sandbox if the workspace is the sandbox's. Clients are made, and keys asked for, on first use. */
+export async function connect(
+  workspace: Workspace,
+  runtime: Runtime,
+  { onSkew, ...callbacks }: Callbacks,
+  paceOf: (project: ProjectSettings) => Pace | undefined,
+): Promise<Connection> {
+  const { configuration, settings } = workspace;
+  const sandbox =
+    configuration === undefined
+      ? await startSandbox({ now: runtime.now, stateFile: join(workspace.dataDir, 'sandbox.json') })
+      : undefined;
+  const baseUrl = sandbox?.baseUrl ?? settings.baseUrl;
+  const ask = () => askForDate(baseUrl, runtime.signal);
+  const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew });
+  const clients = new Map<string, Client>();
+  return {
+    clock,
+    clientOf: (project) => {
+      const known = clients.get(project.id);
+      if (known !== undefined) return known;
+      const pace = paceOf(project);
+      const client = new Client({
+        baseUrl,
+        projectId: project.id,
+        apiKey: configuration === undefined ? SANDBOX.apiKey : apiKeyOf(configuration, project),
+        keyName: project.apiKeyEnv,
+        now: runtime.now,
+        onHeaders: clock.observe,
+        ...(pace === undefined ? {} : { pace }),
+        ...callbacks,
+      });
+      clients.set(project.id, client);
+      return client;
+    },
+    close: async () => {
+      await Promise.all([...clients.values()].map((client) => client.close()));
+      await sandbox?.close();
+    },
+  };
+}
+
+/** The mail server that the environment names; without one, or in the sandbox, the outbox. */
+export function transportOf({ configuration, outboxDir }: Workspace): MailTransport {
+  const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
+  return url === '' ? outboxTransport(outboxDir) : smtpTransport(url);
+}
+
+/** Agents of the sandbox finish within seconds, so they are asked often; and it shows everything, so jobs are created. */
+const sandboxSettings = (workingDirectory: string): Settings =>
+  settingsSchema.parse({
+    baseUrl: 'http://127.0.0.1',
+    projects: [{ id: SANDBOX.projectId, name: SANDBOX.projectName, siteUrl: SANDBOX.siteUrl }],
+    dataDir: resolve(workingDirectory, 'data/sandbox'),
+    history: { requestsPerHour: 'unlimited' },
+    improve: { mode: 'apply', exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'] },
+    poll: { minDelay: '500ms', maxDelay: '2s' },
+    mail: { from: 'Readership <readership@example.com>', unsubscribe: 'docs-lead@example.com' },
+    reports: { weekly: { to: ['docs@example.com'] } },
+  });
+
+function chooseProjects(
+  { projects }: Settings,
+  settings: Settings,
+  { project: id, shard }: WorkspaceOptions,
+): readonly ProjectSettings[] {
+  if (id === undefined) return settings.projects;
+  const chosen = settings.projects.filter((project) => project.id === id);
+  if (chosen.length > 0) return chosen;
+  if (shard !== undefined && projects.some((project) => project.id === id))
+    throw new ConfigurationError(
+      `Project ${id} is in another shard: --shard ${formatShard({ ...shard, index: shardOf(id, shard.count) })}.`,
+    );
+  const known = projects.map((project) => project.id).join(', ');
+  throw new ConfigurationError(`No project ${id} in the configuration; there is ${known}.`);
+}
+
+/**
+ * Throws a `ConfigurationError` when the data directory holds the history of projects that were split otherwise: days
+ * would be loaded again, and jobs and mails that the other history knows of made again.
+ */
+async function refuseOtherSplit(dataDir: string, shard: Shard | undefined): Promise<void> {
+  // One that cannot be read is explained by whoever opens the database in it.
+  const entries = await readdir(dataDir).catch(() => []);
+  const counts = new Set(entries.flatMap((name) => /^shard-\d+-of-(\d+)$/.exec(name)?.[1] ?? []));
+  if (shard !== undefined && existsSync(join(dataDir, 'warehouse.duckdb')))
+    throw new ConfigurationError(
+      `${dataDir} holds the history of all projects together, and --shard would begin another beside it: days loaded again, jobs and mails made again. ` +
+        `Leave --shard out, set another dataDir, or split the history as docs/scale.md says.`,
+    );
+  const [other] = [...counts].filter((count) => count !== shard?.count.toString());
+  if (other !== undefined)
+    throw new ConfigurationError(
+      `${dataDir} holds the history of ${other} shards. Say which: --shard I/${other}, with I from 1 to ${other}. ` +
+        `To change the number of shards, see docs/scale.md.`,
+    );
+}

@@ -1,0 +1,97 @@
+import { relative } from 'node:path';
+import { formatShard, type Shard } from '../config/shard.js';
+import { moment } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+import type { Delivery, DeliveryKey } from '../mail/delivery.js';
+import { readDeliveries } from '../mail/ledger.js';
+import type { StepContext } from '../steps/context.js';
+import type { LoopOutcome } from '../service/loop.js';
+import type { HeldReport } from '../steps/report.js';
+import { escapeUnsafe } from '../format/text.js';
+import type { Runtime } from '../app/runtime.js';
+
+/** The mails of a run, for people: what nobody knows first, then what was sent, and what waits. */
+export async function mailLines(
+  outcome: LoopOutcome,
+  { warehouse, projects, shard }: StepContext,
+  runtime: Runtime,
+): Promise<string[]> {
+  const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
+  const all = (await readDeliveries(warehouse)).filter((delivery) =>
+    projects.some(({ id }) => id === delivery.project),
+  );
+  const isNew = (delivery: Delivery) => attempted.some((other) => other.message_id === delivery.message_id);
+  const unknown = all.filter(({ state }) => state === 'unknown');
+  const isLatest = ({ report, project, period }: Delivery) =>
+    all.every((other) => other.report !== report || other.project !== project || other.period <= period);
+  const known = all.filter(
+    (delivery) => delivery.state !== 'unknown' && (isLatest(delivery) || isNew(delivery)),
+  );
+  return [
+    ...unknown.map((delivery) => deliveryLine(delivery, shard, runtime)),
+    ...known.map((delivery) =>
+      isNew(delivery) || delivery.state !== 'sent'
+        ? deliveryLine(delivery, shard, runtime)
+        : hadLine(delivery),
+    ),
+    ...held.map(heldLine),
+  ];
+}
+
+/** What became of a delivery, and what can be done about it. */
+export function deliveryLine(
+  delivery: Delivery,
+  shard: Shard | undefined,
+  { output, workingDirectory }: Runtime,
+): string {
+  const { red, yellow, cyan } = output.colors;
+  const { report, period, recipient, state, via, next_attempt_at, note } = delivery;
+  const what = escapeUnsafe(`${report} ${period} to ${recipient}`);
+  const words = escapeUnsafe(note ?? '');
+  const again = escapeUnsafe(resendCommand(delivery, shard));
+  switch (state) {
+    case 'sent':
+      return via === 'outbox' && note !== null
+        ? `${what}: written to ${cyan(relative(workingDirectory, note))}`
+        : `${what}: sent (${words})`;
+    case 'sending':
+      return `${what}: being sent`;
+    case 'waiting':
+      return yellow(
+        `${what}: not delivered yet (${words}); tried again ${next_attempt_at === null ? 'by the next run' : `from ${moment(next_attempt_at)}`}`,
+      );
+    case 'failed':
+      return red(`${what}: not delivered (${words}). When that is mended: ${again}`);
+    case 'unknown':
+      return red(
+        `${what}: UNKNOWN whether it arrived (${words}). It is not sent again by itself. Ask them, then: ${settleCommands(delivery, shard)}`,
+      );
+  }
+}
+
+/** Settles a delivery of unknown outcome, either way. A shell keeps the quoted period in one piece. */
+export const settleCommands = (
+  { report, period, project, recipient }: DeliveryKey,
+  shard: Shard | undefined,
+): string => {
+  const quoted = period.includes(' ') ? `'${period}'` : period;
+  const of = project === '-' || project.startsWith('shard-') ? '' : ` --project ${project}`;
+  const ofShard = shard === undefined ? '' : ` --shard ${formatShard(shard)}`;
+  return `readership report ${report} --period ${quoted}${of}${ofShard} --delivered ${recipient}, or --not-delivered ${recipient}`;
+};
+
+/** Mails one report about one project to one recipient again, and nothing else to anybody. */
+export const resendCommand = (
+  { report, period, project, recipient }: DeliveryKey,
+  shard: Shard | undefined,
+): string =>
+  `readership report ${report} --period ${period} --project ${project} --send --force --to ${recipient}${shard === undefined ? '' : ` --shard ${formatShard(shard)}`}`;
+
+/** For a delivery that was made before. */
+export const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>
+  escapeUnsafe(
+    `${report} ${period} to ${recipient}: had it${settled_at === null ? '' : ` on ${moment(settled_at)}`}, not sent again`,
+  );
+
+const heldLine = ({ report, period, due }: HeldReport): string =>
+  `${report} ${period}: waits for ${counted(due.missingDays, 'missing day')}, until ${moment(due.until)} at the latest`;

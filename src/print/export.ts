@@ -1,0 +1,100 @@
+import { ReadershipError } from '../errors.js';
+import type { ExportOutcome } from '../export/export.js';
+import type { ExportPlan } from '../export/plan.js';
+import type { DayResult } from '../export/load.js';
+import { requestsFor } from '../export/plan.js';
+import type { Check } from '../export/verify.js';
+import type { Day } from '../day.js';
+import { dayList, duration, longDay, nextMinute, plainDayRange } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+import type { ProjectExport } from '../steps/export.js';
+import type { ExportCost } from './progress.js';
+
+/** What an export of a project did, in one to three lines for people. */
+export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCost): string[] {
+  const name = project.name ?? project.id;
+  if (outcome === undefined) return [`${name}: the platform has no views yet, so there is nothing to load.`];
+  const { plan, results, check, removed } = outcome;
+  const lines = removedLines(removed);
+  if (plan.range.first > plan.range.last)
+    return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`, ...lines];
+  const loaded = results.filter((result) => result.outcome !== 'failed');
+  const rows = loaded.reduce((sum, result) => sum + result.rows, 0);
+  const added = loaded.filter((result) => result.outcome === 'added').length;
+  const first =
+    loaded.length === 0
+      ? `${name}: no day loaded of ${plainDayRange(plan.range)}`
+      : `${name}: ${counted(added, 'new day')} of ${plainDayRange(plan.range)}, ${counted(rows, 'row')}, ` +
+        `${counted(cost.requests, 'request')}, ${duration(cost.elapsedMs)}`;
+  return [
+    first,
+    ...detailLines(plan, loaded, results),
+    ...checkLines(check),
+    ...lines,
+    ...leftLines(outcome),
+  ];
+}
+
+type LoadedDay = Exclude<DayResult, { outcome: 'failed' }>;
+
+function detailLines(
+  { alreadyFinal, readToday }: ExportPlan,
+  loaded: readonly LoadedDay[],
+  results: readonly DayResult[],
+): string[] {
+  const inState = (state: LoadedDay['state']) => loaded.filter((result) => result.state === state).length;
+  const again = loaded.filter(({ outcome }) => outcome === 'unchanged' || outcome === 'restated');
+  const restated = again.filter((result) => result.outcome === 'restated').length;
+  const forgotten = loaded.filter((result) => result.outcome === 'forgotten').length;
+  const failed = results.length - loaded.length;
+  const facts = [
+    alreadyFinal > 0 && `${counted(alreadyFinal, 'day')} already final, not read again`,
+    readToday > 0 && `${counted(readToday, 'day')} already read today, due again tomorrow`,
+    again.length > 0 &&
+      `${counted(again.length, 'day')} read again, ${restated === 0 ? 'unchanged' : `${restated} restated`}`,
+    forgotten > 0 && forgottenLine(forgotten),
+    inState('final') > 0 && `${inState('final')} now final`,
+    inState('provisional') > 0 && `${inState('provisional')} provisional: may still change, read again later`,
+    inState('inconsistent') > 0 && `${inState('inconsistent')} inconsistent: rows moved while they were read`,
+    failed > 0 && `${failed} failed: the next export retries them`,
+  ];
+  return facts.filter((fact) => fact !== false).map((fact) => `  ${fact}`);
+}
+
+const removedLines = (removed: readonly Day[]): string[] =>
+  removed.length === 0
+    ? []
+    : [
+        `  ${dayList(removed)} removed: stored before they ended, by a clock that was ahead; loaded once they have ended`,
+      ];
+
+const forgottenLine = (days: number): string =>
+  `${counted(days, 'day')} the platform no longer has; what is stored of them stays`;
+
+function checkLines(check: Check | undefined): string[] {
+  if (check === undefined || check.days === 0 || check.repaired.stopped !== undefined) return [];
+  const found = check.differing.length;
+  const forgotten = check.forgotten.length;
+  return [
+    `  the last ${counted(check.days, 'final day')} checked against the platform: ` +
+      (found + forgotten === 0 ? 'all as stored' : `${counted(found, 'day')} differed and were loaded again`),
+    ...(forgotten === 0 ? [] : [`  ${forgottenLine(forgotten)}`]),
+  ];
+}
+
+/** What a day has just been seen to take; 0 when none was loaded. */
+function requestsADay(results: readonly DayResult[]): number {
+  const rows = results.flatMap((result) => (result.outcome === 'failed' ? [] : [result.rows]));
+  return rows.length === 0 ? 0 : requestsFor(Math.max(...rows));
+}
+
+function leftLines({ plan, results, stopped }: ExportOutcome): string[] {
+  if (stopped === undefined) return [];
+  const done = new Set(results.map(({ day }) => day));
+  const left = plan.days.filter(({ day }) => !done.has(day));
+  const requests = left.length * requestsADay(results) || left.reduce((sum, day) => sum + day.requests, 0);
+  if (left.length === 0) return [];
+  const resumeAt = stopped instanceof ReadershipError ? stopped.resumeAt : undefined;
+  const next = resumeAt === undefined ? '' : `; continue at ${nextMinute(resumeAt)}`;
+  return [`  ${counted(left.length, 'day')} left, about ${counted(requests, 'request')}${next}`];
+}

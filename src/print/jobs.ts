@@ -1,0 +1,112 @@
+import { ENDED_STATUSES } from '../api/schema.js';
+import { effectWords } from '../agents/effect.js';
+import type { Job } from '../agents/ledger.js';
+import type { Message } from '../agents/messages.js';
+import type { JobEffect } from '../agents/effect.js';
+import type { Transition } from '../agents/ledger.js';
+import { longDay, moment } from '../format/days.js';
+import { thousands } from '../format/numbers.js';
+import { alignedLines, type Column } from '../terminal/table.js';
+import { escapeLines, escapeUnsafe } from '../format/text.js';
+
+/** Notes in a list are cut to this. */
+const NOTE_LENGTH = 48;
+
+const COLUMNS: readonly Column[] = [
+  { head: 'job', align: 'right' },
+  { head: 'state', align: 'left' },
+  { head: 'page', align: 'left', shrinks: true },
+  { head: 'outcome', align: 'left' },
+];
+
+/** Jobs as a table; the first line names the columns. */
+export const jobLines = (jobs: readonly Job[], width: number): string[] =>
+  alignedLines(
+    COLUMNS,
+    jobs.map((job) => [String(job.id), stateOf(job), job.path, shortOutcome(job)].map(escapeUnsafe)),
+    width,
+  );
+
+/** A job in a line, as things happen. */
+export const jobLine = (job: Job): string =>
+  escapeUnsafe(`job ${job.id}  ${stateOf(job)}  ${job.path}  ${outcomeOf(job)}`.trimEnd());
+
+/** How to tell whether an unconfirmed job exists. Prompts of 0.1.0 have no reference. */
+export const howToLook = ({ prompt, reference, path }: Job): string =>
+  prompt.includes(reference)
+    ? `Its prompt asks for the reference ${reference}: search the platform's jobs and the descriptions of pull requests for it.`
+    : `Search the platform's jobs and the pull requests for one about ${path}.`;
+
+/** How an end is called that a follow-up has since reopened. */
+const PAST: ReadonlySet<string> = new Set(ENDED_STATUSES);
+
+/** The state, and the platform's own word where it says something else: `active (running)`. */
+const stateOf = ({ state, remote_status }: Job): string =>
+  state === 'active' && remote_status !== null && remote_status !== state && !PAST.has(remote_status)
+    ? `${state} (${remote_status})`
+    : state;
+
+/** A pull request's address stays whole, to be opened; a note is told whole by `jobs show`. */
+const shortOutcome = (job: Job): string =>
+  job.pr_link === null && outcomeOf(job).length > NOTE_LENGTH
+    ? `${outcomeOf(job).slice(0, NOTE_LENGTH - 1)}…`
+    : outcomeOf(job);
+
+const outcomeOf = ({ state, pr_link, note }: Job): string =>
+  pr_link ?? note ?? (state === 'completed' ? 'ended without a change' : '');
+
+/** A job with all that is known of it. */
+interface JobDetail {
+  readonly job: Job;
+  readonly messages: readonly Message[];
+  readonly transitions: readonly Transition[];
+  /** Of its pull request, if it has one. */
+  readonly effect: JobEffect | undefined;
+}
+
+export const describeJob = ({ job, messages, transitions, effect }: JobDetail): string =>
+  escapeLines(
+    [
+      `Job ${job.id}`,
+      ...factsOf(job, effect).map(([name, value]) => `  ${name.padEnd(17)}${value}`),
+      ...section('Weeks the choice rests on', job.weeks.map(weekLine)),
+      ...section('Messages', messages.flatMap(messageLines)),
+      ...section('History', transitions.map(transitionLine)),
+      ...section('Prompt', job.prompt.trimEnd().split('\n')),
+    ].join('\n'),
+  );
+
+function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value: string][] {
+  const { remote_id, remote_status, next_poll_at, merged_on } = job;
+  const facts: [string, string | null][] = [
+    ['page', job.path],
+    ['state', stateOf(job)],
+    ['reference', job.reference],
+    ['pull request', job.pr_link],
+    ['merged', merged_on && longDay(merged_on)],
+    ['effect', effect === undefined ? null : effectWords(effect)],
+    ['why', job.reason],
+    ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
+    ['asked next', next_poll_at && moment(next_poll_at)],
+    ['note', job.note],
+    ['find out', job.state === 'unconfirmed' ? howToLook(job) : null],
+  ];
+  return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));
+}
+
+const section = (title: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : ['', title, ...lines.map((line) => `  ${line}`.trimEnd())];
+
+const weekLine = ({ week, human, ai }: Job['weeks'][number]): string =>
+  `${week}  ${thousands(human).padStart(9)} by people  ${thousands(ai).padStart(9)} by AI`;
+
+const messageLines = ({ id, state, origin, prompt, note }: Message): string[] => [
+  `Message ${id}, ${state}${origin === 'typed' ? '' : `, by ${origin}`}${note === null ? '' : `: ${note}`}`,
+  ...prompt
+    .trimEnd()
+    .split('\n')
+    .map((line) => `  ${line}`),
+];
+
+const transitionLine = ({ changed_at, message, to_state, cause }: Transition): string =>
+  `${moment(changed_at)}  ${(message === null ? to_state : `message ${message} ${to_state}`).padEnd(20)}  ${cause}`;

@@ -1,0 +1,89 @@
+import { type Logger, pino } from 'pino';
+import { z } from 'zod';
+import type { TryLaterError } from '../api/errors.js';
+import type { Listener } from '../app/open.js';
+import { messageOf } from '../errors.js';
+import type { Colors, Output } from '../terminal/output.js';
+
+/** Logs what the service does: steps, jobs and failed days; each loaded day only for `debug`. */
+export const logging = (log: Log): Listener => ({
+  onWait: (until, why) => {
+    log.info({ until, why }, 'requests wait');
+  },
+  onReconciled: (words) => {
+    log.warn(words);
+  },
+  onSkew: (words) => {
+    log.warn(words);
+  },
+  onRetry: (error, retriesLeft) => {
+    log.warn({ retriesLeft, error: error.message }, 'a request is tried again');
+  },
+  observer: {
+    onStepStart: (step) => {
+      log.info({ step }, `${step} begins`);
+    },
+    onStepEnd: (step, { outcome, summary, resume_at: resumeAt }) => {
+      const level = outcome === 'failed' ? 'error' : outcome === 'later' ? 'warn' : 'info';
+      log[level](
+        { step, outcome, summary, ...(resumeAt === null ? {} : { resumeAt }) },
+        `${step} ${outcome}`,
+      );
+    },
+    onAlertFailed: (error) => {
+      log.warn({ error }, 'an alert could not be given');
+    },
+    onExportPlan: (project, { days, requests }) => {
+      log.info({ project: project.id, days: days.length, requests }, 'days to load');
+    },
+    onDay: ({ id: project }, result) => {
+      const { day } = result;
+      if (result.outcome === 'failed')
+        log.warn({ project, day, error: messageOf(result.error) }, 'a day failed');
+      else log.debug({ project, day, rows: result.rows }, 'a day is loaded');
+    },
+    onJob: ({ id: job, project, path, state, pr_link: pullRequest }) => {
+      log.info({ project, job, path, state, pullRequest }, 'a job changed');
+    },
+  },
+});
+
+export type Log = Logger;
+
+const lineSchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.string().default('') });
+
+/** A log on standard output: one JSON object a line, or lines for people on a terminal. */
+export function openLog(output: Output): Log {
+  const write = (line: string) => {
+    output.write(output.isTerminal ? lineForPeople(line, output.colors) : line);
+  };
+  return pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
+}
+
+function lineForPeople(line: string, { dim, green, yellow, red }: Colors): string {
+  const { level, time, msg, ...details } = lineSchema.parse(JSON.parse(line));
+  const color = level >= 50 ? red : level >= 40 ? yellow : green;
+  const facts = Object.entries(details).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
+  const name = pino.levels.labels[level]?.toUpperCase() ?? '';
+  return `${dim(time)} ${color(name)} ${msg}${dim(facts.join(''))}\n`;
+}
+
+/** Days fetched at the same time fail at the same time: one note for all of them. */
+const SAME_MOMENT_MS = 400;
+
+/** Within this, an error of the same kind is the same problem. */
+const SAME_PROBLEM_MS = 60_000;
+
+/** Notes of retries: the error in full once, then only that it is tried again. */
+export function retryNotes(
+  note: (text: string) => void,
+): (error: TryLaterError, retriesLeft: number) => void {
+  let last = { reason: '', retriesLeft: -1, ms: -Infinity };
+  return ({ reason, message }, retriesLeft) => {
+    const ms = performance.now();
+    const isSame = reason === last.reason && ms - last.ms < SAME_PROBLEM_MS;
+    if (isSame && retriesLeft === last.retriesLeft && ms - last.ms < SAME_MOMENT_MS) return;
+    last = { reason, retriesLeft, ms };
+    note(`${isSame ? '' : `${message} `}Trying again (${retriesLeft} left).`);
+  };
+}

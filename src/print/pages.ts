@@ -1,0 +1,98 @@
+import type { ImprovePlan } from '../agents/plan.js';
+import { type FlaggedPage, MIN_WEEKS } from '../agents/select.js';
+import type { Settings } from '../config/schema.js';
+import { counted, percent, signedPercent, thousands } from '../format/numbers.js';
+import { alignedLines, type Column } from '../terminal/table.js';
+import { escapeUnsafe } from '../format/text.js';
+
+/** Pages left out beyond these are counted, unless everything is asked for. */
+const LEFT_OUT_SHOWN = 15;
+
+const FLAGGED_COLUMNS: readonly Column[] = [
+  { head: 'page', align: 'left', shrinks: true },
+  { head: 'people a week', align: 'right' },
+  { head: 'AI a week', align: 'right' },
+  { head: 'AI per human', align: 'right' },
+  { head: 'trend', align: 'right' },
+];
+
+const LEFT_OUT_COLUMNS: readonly Column[] = [
+  { head: 'page', align: 'left', shrinks: true },
+  { head: 'left out', align: 'left' },
+];
+
+interface PlanView {
+  readonly name: string;
+  readonly plan: ImprovePlan;
+  readonly rules: Settings['improve'];
+  readonly width: number;
+  /** Shows the exact prompts, and everything that was left out. */
+  readonly promptOf?: ((page: FlaggedPage) => string) | undefined;
+}
+
+/** The plan of a project for people: a table no wider than the terminal. */
+export function planLines({ name, plan, rules, width, promptOf }: PlanView): string[] {
+  const { flagged, waiting } = plan;
+  const lines = [`${name}: ${counted(flagged.length, 'page')} would get a job now`];
+  if (plan.weeks < MIN_WEEKS)
+    lines.push(
+      `  There are ${plan.weeks} whole weeks of history; ${MIN_WEEKS} are needed to tell sustained reading from a burst.`,
+    );
+  for (const job of waiting)
+    lines.push(`  ${escapeUnsafe(job.path)}  planned earlier as job ${job.id}, not sent yet`);
+  if (flagged.length > 0) lines.push('', ...indentedTable(FLAGGED_COLUMNS, flagged.map(flaggedCells), width));
+  if (promptOf) for (const page of flagged) lines.push('', ...promptLines(page, promptOf(page)));
+  lines.push(...leftOutLines(plan, rules, promptOf === undefined ? LEFT_OUT_SHOWN : Infinity, width));
+  if (flagged.length + waiting.length > 0)
+    lines.push('', 'Nothing was created. To create the jobs: readership improve --apply');
+  return lines;
+}
+
+/** What to say after “no new job”, where the week's bound is why. */
+export const whyNoJob = ({ plannedThisWeek }: ImprovePlan): string =>
+  plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} got one this week` : '';
+
+const indentedTable = (...[columns, rows, width]: Parameters<typeof alignedLines>): string[] =>
+  alignedLines(columns, rows, width - 2).map((line) => `  ${line}`);
+
+const flaggedCells = ({ path, evidence }: FlaggedPage): string[] => {
+  const { weekly_human, human_rank, weekly_ai, ai_rank, ai_per_human, trend } = evidence;
+  return [
+    path,
+    `${thousands(weekly_human)} (#${human_rank})`,
+    `${thousands(weekly_ai)} (#${ai_rank})`,
+    ai_per_human === null ? '–' : ai_per_human.toFixed(1),
+    trend === null ? 'new' : signedPercent(trend),
+  ];
+};
+
+const promptLines = ({ path, reason }: FlaggedPage, prompt: string): string[] => [
+  `  ${path}: ${reason}`,
+  ...prompt
+    .trimEnd()
+    .split('\n')
+    .map((line) => `    | ${line}`.trimEnd()),
+];
+
+function leftOutLines(
+  { leftOut, beyondShare, belowFloor }: ImprovePlan,
+  { readingShare, minWeeklyViews }: Settings['improve'],
+  limit: number,
+  width: number,
+): string[] {
+  const rows = leftOut.slice(0, limit).map(({ path, why }) => [escapeUnsafe(path), escapeUnsafe(why)]);
+  const more = leftOut.length - rows.length;
+  const uncounted = [
+    ...(more > 0 ? [`${counted(more, 'more page')} left out: --verbose lists them`] : []),
+    ...(beyondShare > 0
+      ? [`${counted(beyondShare, 'page')} beyond those that carry ${percent(readingShare)} of all reading`]
+      : []),
+    ...(belowFloor > 0
+      ? [`${counted(belowFloor, 'page')} read less than ${minWeeklyViews} times a week`]
+      : []),
+  ];
+  return [
+    ...(rows.length === 0 ? [] : ['', ...indentedTable(LEFT_OUT_COLUMNS, rows, width)]),
+    ...(uncounted.length === 0 ? [] : ['', ...uncounted.map((line) => `  ${line}`)]),
+  ];
+}

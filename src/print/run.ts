@@ -1,0 +1,120 @@
+import { relative } from 'node:path';
+import { z } from 'zod';
+import { readJobs } from '../agents/ledger.js';
+import type { Runtime } from '../app/runtime.js';
+import type { Workspace } from '../app/workspace.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { formatShard, type Shard } from '../config/shard.js';
+import { messageOf } from '../errors.js';
+import { dayRange } from '../format/days.js';
+import { counted, percent, thousands } from '../format/numbers.js';
+import { ISO_CALENDAR, lastEnded } from '../reports/period.js';
+import type { LoopOutcome } from '../service/loop.js';
+import type { StepContext } from '../steps/context.js';
+import type { ProjectImprovement } from '../steps/improve.js';
+import type { StepFault } from '../steps/runner.js';
+import { mailLines } from './emails.js';
+import { loadedLines } from './export.js';
+import { jobLines } from './jobs.js';
+import { whyNoJob } from './pages.js';
+import type { ExportCost } from './progress.js';
+
+const weekRow = z.object({ human: z.int(), ai: z.int(), ai_share: z.number().nullable() });
+
+/** The closing summary of a run, for people: what was loaded, who reads, what the agents did, where to look next. */
+export async function summarise(
+  outcome: LoopOutcome,
+  context: StepContext,
+  { configuration, shard }: Workspace,
+  runtime: Runtime,
+  cost: ExportCost,
+): Promise<string> {
+  const { workingDirectory, output, now } = runtime;
+  const { bold, cyan } = output.colors;
+  const section = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : ['', bold(title), ...lines.map((line) => `  ${line}`)];
+  const lines = [
+    ...section(
+      'Loaded',
+      outcome.exported.flatMap((project) => loadedLines(project, cost)),
+    ),
+    ...section(
+      'Read',
+      (await Promise.all(context.projects.map((project) => readLine(project, context, now())))).flat(),
+    ),
+    ...section('Agents', await agentLines(outcome, context, output.width)),
+    ...section(
+      'Report',
+      (outcome.reported?.pages ?? []).flatMap(({ file, subject }) => [
+        subject,
+        `  ${cyan(relative(workingDirectory, file))}`,
+      ]),
+    ),
+    ...section('Mail', await mailLines(outcome, context, runtime)),
+    ...section(
+      'Ask the history',
+      examples({ isSandbox: configuration === undefined, shard }, lastEnded('week', now(), ISO_CALENDAR)),
+    ),
+  ];
+  return lines.join('\n');
+}
+
+async function readLine(project: ProjectSettings, { warehouse }: StepContext, now: Date): Promise<string[]> {
+  const week = lastEnded('week', now, ISO_CALENDAR);
+  const [row] = await warehouse.query(
+    'SELECT human, ai, ai_share FROM site_weeks WHERE project = $project AND week = $week::DATE',
+    weekRow,
+    { project: project.id, week: week.first },
+  );
+  if (row === undefined) return [];
+  const share = row.ai_share === null ? '' : ` (${percent(row.ai_share)} AI)`;
+  const views = `${thousands(row.human)} views by people, ${thousands(row.ai)} by AI${share}`;
+  return [`${project.name ?? project.id}, ${week.label.toLowerCase()}, ${dayRange(week)}: ${views}`];
+}
+
+async function agentLines(
+  outcome: LoopOutcome,
+  { projects, warehouse, settings }: StepContext,
+  width: number,
+): Promise<string[]> {
+  const jobs = (await Promise.all(projects.map((project) => readJobs(warehouse, project.id)))).flat();
+  return [
+    ...outcome.improved.map((improved) => improvedLine(improved, settings.improve.mode)),
+    ...jobLines(jobs, width - 2).slice(1),
+  ];
+}
+
+function improvedLine({ project, plan, submitted }: ProjectImprovement, mode: 'plan' | 'apply'): string {
+  const name = project.name ?? project.id;
+  if (mode === 'plan')
+    return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`;
+  if (submitted.length > 0) return `${name}: ${counted(submitted.length, 'job')} sent`;
+  return `${name}: no new job${whyNoJob(plan)}`;
+}
+
+function examples(
+  { isSandbox, shard }: { isSandbox: boolean; shard: Shard | undefined },
+  week: { first: string; last: string },
+): string[] {
+  const ofShard = shard === undefined ? '' : ` --shard ${formatShard(shard)}`;
+  const command = `npx readership sql${isSandbox ? ' --sandbox' : ''}${ofShard}`;
+  return [
+    `${command} "FROM site_weeks ORDER BY week DESC LIMIT 8"`,
+    `${command} "FROM top_pages('${week.first}', '${week.last}') LIMIT 10"`,
+    `${command} "FROM page_history('/quickstart') ORDER BY day DESC LIMIT 14"`,
+  ];
+}
+
+/** Says which steps did not come to their end, and why. */
+export function reportFaults(faults: readonly StepFault[], { output, signal }: Runtime): void {
+  if (signal.aborted) {
+    output.note(
+      'Interrupted. What was stored is whole, and shown after the next publish: readership publish, or the next run.',
+    );
+    return;
+  }
+  for (const { step, outcome, error } of faults) {
+    const words = outcome === 'later' ? 'paused; the next run resumes' : 'failed';
+    output.note(`${output.noteColors.red(`${step} ${words}:`)} ${messageOf(error)}`);
+  }
+}

@@ -1,0 +1,62 @@
+import { addMilliseconds } from 'date-fns';
+import { lastScheduled } from '../config/cron.js';
+import type { Settings } from '../config/schema.js';
+import type { LastRun, StepName } from '../steps/runs.js';
+
+/** What is stored of the work done and waiting. */
+interface StoredState {
+  readonly runs: readonly LastRun[];
+  /** Whether a job, a message or an email changed after the last publishing. */
+  readonly hasUnpublishedEffects: boolean;
+  /** Whether a job is to be asked for, or a prompt waits to be sent. */
+  readonly pollWaits: boolean;
+  /** When the service began: whoever has mended a fault restarts it, and what failed before is tried at once. */
+  readonly serviceSince: Date;
+}
+
+/** How long after its first failure a step is tried again; each further one in a row doubles that, up to the longest. */
+const FIRST_DELAY_MS = 60_000;
+const LONGEST_DELAY_MS = 3_600_000;
+
+const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
+
+/**
+ * The steps that are due: those whose latest scheduled moment lies after the start of their last run that came to its
+ * end. So what was missed is made up for once, however much was missed, and what failed or had to wait is tried again:
+ * not before the moment that the budget or the server named, or else ever more rarely. Publishing is due when another
+ * step began after it.
+ */
+export function dueSteps(
+  schedule: Settings['schedule'],
+  { runs, pollWaits, hasUnpublishedEffects, serviceSince }: StoredState,
+  now: Date,
+): ReadonlySet<StepName> {
+  const last = new Map(runs.map((run) => [run.step, run]));
+  const isDone = (step: (typeof SCHEDULED_STEPS)[number]) => {
+    const doneAt = last.get(step)?.done_at ?? null;
+    return doneAt !== null && doneAt >= lastScheduled(schedule[step], schedule.timezone, now);
+  };
+  const mayBegin = (step: StepName) => {
+    const run = last.get(step);
+    return run === undefined || retryAt(run, serviceSince) <= now;
+  };
+  const due = new Set<StepName>(
+    SCHEDULED_STEPS.filter((step) => (step !== 'poll' || pollWaits) && !isDone(step) && mayBegin(step)),
+  );
+  if ((due.size > 0 || hasUnpublishedEffects || isUnpublished(runs)) && mayBegin('publish'))
+    due.add('publish');
+  return due;
+}
+
+/** When a step that did not come to its end is tried again. */
+function retryAt({ outcome, started_at, resume_at, failures }: LastRun, serviceSince: Date): Date {
+  if (outcome === 'later' && resume_at !== null) return resume_at;
+  if ((outcome !== 'failed' && outcome !== 'later') || started_at < serviceSince) return started_at;
+  return addMilliseconds(started_at, Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1)));
+}
+
+/** Whether a step began after the last publishing: it was stopped before what it changed could be published. */
+export function isUnpublished(runs: readonly LastRun[]): boolean {
+  const publishedAt = runs.find(({ step }) => step === 'publish')?.done_at ?? new Date(0);
+  return runs.some(({ step, started_at }) => step !== 'publish' && started_at > publishedAt);
+}

@@ -1,0 +1,93 @@
+import type { ProjectSettings } from '../config/schema.js';
+import type { StepContext } from '../steps/context.js';
+import { mailAlerts } from './alerts.js';
+import { ping } from './alerts.js';
+import { isUnpublished } from './due.js';
+import { readLastRuns, type StepName } from '../steps/runs.js';
+import { type StepFault, StepRunner } from '../steps/runner.js';
+import { exportStep, type ProjectExport } from '../steps/export.js';
+import { improveStep, type ProjectImprovement } from '../steps/improve.js';
+import { pollStep, type PolledJobs } from '../steps/poll.js';
+import { publishStep } from '../steps/publish.js';
+import { type Reported, reportStep } from '../steps/report.js';
+
+/** What the five steps did. A step that failed before it did anything has no detail. */
+export interface LoopOutcome {
+  readonly exported: readonly ProjectExport[];
+  readonly improved: readonly ProjectImprovement[];
+  readonly polled: PolledJobs | undefined;
+  readonly reported: Reported | undefined;
+  readonly faults: readonly StepFault[];
+}
+
+interface LoopOptions {
+  /** Whether improve creates the jobs it plans. */
+  readonly apply: boolean;
+  /** How long polling goes on while jobs are active. */
+  readonly waitMs: number;
+  /** The steps to do; all of them when not given. */
+  readonly due?: ReadonlySet<StepName>;
+}
+
+/**
+ * The one loop: export, improve, poll, report, publish. Each step finds what is due in stored state, so the loop may
+ * run at any time, twice, or after a week offline. A step that fails is recorded and does not stop the next; an
+ * interruption does.
+ */
+export async function runLoop(context: StepContext, options: LoopOptions): Promise<LoopOutcome> {
+  const { warehouse, now } = context;
+  const before = await readLastRuns(warehouse, now());
+  const run = new StepRunner(context, options.due);
+  const exported = await pinging(context, run, () => run.step('export', () => exportStep(context)));
+  const improved = await run.step('improve', () => improveStep(context, options.apply));
+  const heldBack = heldBackBy(improved, context.projects);
+  const polled = await run.step('poll', () => pollStep(context, { waitMs: options.waitMs, heldBack }));
+  const reported = await run.step('report', () => reportStep(context));
+  // Before publishing, so that the published history has them; after it for a failure of publishing itself.
+  await mailAlerts(context);
+  const changed = run.changed || isUnpublished(before);
+  await run.step('publish', () => publishStep(context, changed));
+  await mailAlerts(context);
+  return {
+    exported: exported ?? [],
+    improved: improved ?? [],
+    polled,
+    reported,
+    faults: run.faults,
+  };
+}
+
+/** Projects that improving met a fault in: nothing more is created for them in this run. */
+const heldBackBy = (
+  improved: readonly ProjectImprovement[] | undefined,
+  projects: readonly ProjectSettings[],
+): ProjectSettings[] =>
+  improved === undefined
+    ? []
+    : projects.filter(
+        (one) => !improved.some(({ project, stopped }) => project === one && stopped === undefined),
+      );
+
+/** Does the export between two pings. One that has to wait sends no second one: the watcher waits with it. */
+async function pinging<Detail>(
+  { settings, signal, observer }: StepContext,
+  run: StepRunner,
+  work: () => Promise<Detail>,
+): Promise<Detail> {
+  const { pingUrl } = settings.alerts;
+  if (pingUrl === undefined || !run.isToDo('export')) return work();
+  const send = async (suffix: '/start' | '/fail' | '') => {
+    const trouble = await ping(pingUrl + suffix, signal);
+    if (trouble !== undefined) observer.onAlertFailed?.(trouble);
+  };
+  await send('/start');
+  const result = await work().catch(async (error: unknown) => {
+    // Not even the failure could be recorded.
+    await send('/fail');
+    throw error;
+  });
+  const outcome = run.faults.find(({ step }) => step === 'export')?.outcome;
+  if (outcome === undefined) await send('');
+  if (outcome === 'failed') await send('/fail');
+  return result;
+}

@@ -1,0 +1,93 @@
+import { ClockError } from '../api/clock.js';
+import { addDays, type Day, lastEndedDay } from '../day.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { exportInStages, type ExportOutcome } from '../export/export.js';
+import { faultsOfLoad } from '../export/load.js';
+import { resolveRange } from '../export/range.js';
+import { plainDayRange } from '../format/days.js';
+import { byBothClocks, type StepContext, type StepResult } from './context.js';
+import { withFaults } from './runner.js';
+
+/** What the export of a project did; no outcome when the platform has no view of it yet. */
+export interface ProjectExport {
+  readonly project: ProjectSettings;
+  readonly outcome: ExportOutcome | undefined;
+}
+
+/** What the user asked for: bounds, both included, and whether to read final days again. */
+interface ExportBounds {
+  readonly from?: Day | undefined;
+  readonly to?: Day | undefined;
+  readonly reload?: boolean | undefined;
+}
+
+/**
+ * Loads what is due of every project, stage by stage: the latest days of all come before the past of any. One project's
+ * fault does not keep the others waiting.
+ */
+export async function exportStep(
+  context: StepContext,
+  bounds: ExportBounds = {},
+): Promise<StepResult<ProjectExport[]>> {
+  const { detail, thrown } = await exportInTurns(await byBothClocks(context), bounds);
+  const outcomes = detail.flatMap(({ outcome }) => outcome ?? []);
+  const attempted = outcomes.flatMap(({ results }) => results);
+  const failed = attempted.filter((result) => result.outcome === 'failed').length;
+  const summary = `${attempted.length - failed} days loaded, ${failed} failed`;
+  const removed = outcomes.some(({ removed }) => removed.length > 0);
+  const faults = [...thrown, ...outcomes.flatMap(faultsOfLoad), ...withheldDays(context)];
+  return withFaults({ detail, summary, changed: attempted.length > 0 || removed }, faults);
+}
+
+/** The days that have ended here and not on the platform, when that is more than a moment around midnight. */
+function withheldDays({ clock, now }: StepContext): ClockError[] {
+  const [here, both] = [lastEndedDay(now()), lastEndedDay(clock.earlier())];
+  if (!clock.isFarOff() || here === both) return [];
+  const days = plainDayRange({ first: addDays(both, 1), last: here });
+  return [
+    new ClockError(
+      `${days} not loaded: by the platform's clock, which is behind this one, that has not ended. ` +
+        'Set whichever clock is wrong: readership doctor',
+    ),
+  ];
+}
+
+async function exportInTurns(context: StepContext, bounds: ExportBounds) {
+  const { projects } = context;
+  const detail: ProjectExport[] = [];
+  const thrown: unknown[] = [];
+  let underWay = projects.map((project) => ({ project, stages: exportProject(context, project, bounds) }));
+  while (underWay.length > 0) {
+    const withMore: typeof underWay = [];
+    for (const one of underWay)
+      try {
+        const { done, value: outcome } = await one.stages.next();
+        if (done === true) detail.push({ project: one.project, outcome });
+        else withMore.push(one);
+      } catch (error) {
+        thrown.push(error);
+      }
+    underWay = withMore;
+  }
+  detail.sort((one, other) => projects.indexOf(one.project) - projects.indexOf(other.project));
+  return { detail, thrown };
+}
+
+async function* exportProject(
+  { settings, warehouse, clientOf, clock, now, signal, observer }: StepContext,
+  project: ProjectSettings,
+  bounds: ExportBounds,
+): AsyncGenerator<undefined, ExportOutcome | undefined> {
+  signal.throwIfAborted();
+  const client = clientOf(project);
+  const common = { warehouse, client, project: project.id, signal };
+  const { start, settleDays, concurrency } = settings.history;
+  const range = await resolveRange({ ...common, ...bounds, start, now: now() });
+  if (range === undefined) return undefined;
+  return yield* exportInStages({
+    ...common,
+    ...{ range, settleDays, concurrency, now, latestTime: clock.later, reload: bounds.reload },
+    onPlan: (plan) => observer.onExportPlan?.(project, plan),
+    onDay: (result) => observer.onDay?.(project, result),
+  });
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+
+const START_STEP = readSql(import.meta.url, 'statements/start-step.sql');
+const END_STEP = readSql(import.meta.url, 'statements/end-step.sql');
+const UNPUBLISHED_EFFECTS = readSql(import.meta.url, 'statements/unpublished-effects.sql');
+const LAST_RUNS = readSql(import.meta.url, 'statements/last-runs.sql');
+
+const STEPS = ['export', 'improve', 'poll', 'report', 'publish', 'audit'] as const;
+export type StepName = (typeof STEPS)[number];
+
+/** How a step ended: `later` asks to be tried again, `interrupted` was told to stop. */
+export type StepOutcome = 'done' | 'failed' | 'later' | 'interrupted';
+
+/** How a step ended, in a sentence, and when it may go on where the budget or the server said so. */
+export interface StepEnd {
+  readonly outcome: StepOutcome;
+  readonly summary: string;
+  readonly resume_at: Date | null;
+  readonly now: Date;
+}
+
+const lastRunRow = z.object({
+  step: z.enum(STEPS),
+  started_at: timestampColumn,
+  outcome: z.enum(['running', 'done', 'failed', 'later', 'interrupted']),
+  resume_at: timestampColumn.nullable(),
+  summary: z.string().nullable(),
+  done_at: timestampColumn.nullable(),
+  failures: z.int(),
+});
+/**
+ * The latest run of a step; `done_at` is the start of the latest that came to its end, `failures` how many since then
+ * failed, or had to be tried later without knowing when.
+ */
+export type LastRun = z.infer<typeof lastRunRow>;
+
+export const readLastRuns = (reader: Reader, now: Date): Promise<LastRun[]> =>
+  reader.query(LAST_RUNS, lastRunRow, { now });
+
+/** Whether a job, a message or an email changed after the last publishing, alerts of a run that published included. */
+export async function hasUnpublishedEffects(reader: Reader, now: Date): Promise<boolean> {
+  const [row] = await reader.query(UNPUBLISHED_EFFECTS, z.object({ unpublished: z.boolean() }), { now });
+  return row?.unpublished ?? false;
+}
+
+/** Records that a step begins. A killed process leaves it `running`. */
+export const recordStepStart = (
+  warehouse: Warehouse,
+  run: string,
+  step: StepName,
+  now: Date,
+): Promise<void> =>
+  warehouse.transaction((transaction) => transaction.execute(START_STEP, { run, step, now }));
+
+/** Records how a step ended. */
+export const recordStepEnd = (
+  warehouse: Warehouse,
+  run: string,
+  step: StepName,
+  end: StepEnd,
+): Promise<void> =>
+  warehouse.transaction((transaction) => transaction.execute(END_STEP, { run, step, ...end }));
+
+const FAULTS = readSql(import.meta.url, 'statements/faults.sql');
+
+const faultRow = z.object({
+  step: z.string(),
+  words: z.string().nullable(),
+  since: timestampColumn,
+  over_at: timestampColumn.nullable(),
+});
+/** The latest fault of a step, which goes on until `over_at`, the start of the run that came to its end. */
+export type Fault = z.infer<typeof faultRow>;
+
+export const readFaults = (reader: Reader, now: Date): Promise<Fault[]> =>
+  reader.query(FAULTS, faultRow, { now });
+
+export const isGoingOn = ({ over_at: overAt }: Fault): boolean => overAt === null;
