@@ -62,7 +62,7 @@ describe('publish --parquet', () => {
     const { code, stderr } = await publish(cwd, '--parquet', directory);
     expect(code).toBe(2);
     expect(stderr).toContain(words);
-    expect(await readdir(join(cwd, 'data'))).toEqual(['warehouse.duckdb']);
+    expect(await readdir(join(cwd, 'data'))).toEqual(['warehouse.duckdb', 'warehouse.duckdb.wal']);
   });
 
   it('in the configuration: a URL is reported with its line', async () => {

@@ -96,7 +96,7 @@ test('every week of a year shows the numbers of independent SQL, in every format
       if (week.human_before !== null) {
         const percent = Math.round((week.human / week.human_before - 1) * 100);
         const sign = percent > 0 ? '+' : percent < 0 ? '−' : '';
-        expect(shown).toContain(`${written(week.human)} ${sign}${Math.abs(percent)}% on last week`);
+        expect(shown).toContain(`${written(week.human)} ${sign}${Math.abs(percent)}% from last week`);
       }
     }
     expect(page).toContain(`${week.top} ${written(week.top_human)}`);
