@@ -2,10 +2,9 @@ import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { StorageError } from '../errors.js';
-import { exists, ignoreMissing } from '../files.js';
-import { isOfDamage } from './storage-failure.js';
+import { exists, ignoreMissing, syncToDisk } from '../files.js';
+import { isHeldElsewhere, isOfDamage } from './storage-failure.js';
 import { openForWriting, quoted, STORAGE_VERSION } from './instance.js';
-import { syncToDisk } from '../files.js';
 
 /** The log is folded into a new file when it is larger than this and than a quarter of the file. */
 const MIN_LOG_BYTES = 16 * 1024 ** 2;
@@ -37,6 +36,11 @@ export class LiveFile {
       if (!(await exists(path))) await rename(readyOf(path), path).catch(ignoreMissing);
       const before = await identityOf(path);
       const held = await hold(path).catch(async (error: unknown) => {
+        if (before === undefined && !isHeldElsewhere(error)) {
+          // It could not be made, as on a full disk: what there is of it holds nothing.
+          await removeDatabase(path).catch(() => undefined);
+          throw error;
+        }
         if ((await identityOf(path)) !== before) return undefined;
         if (!(await isUnfinishedBeginning(path, error))) throw error;
         await rm(path, { force: true });

@@ -6,7 +6,7 @@ import { sleepFor } from '../sleep.js';
 import { refuseToGoBack } from './behind.js';
 import { LiveFile } from './live-file.js';
 import { expectMigrated, migrateLive, schemaVersion } from './migrate.js';
-import { isOfStorage, storageFailure } from './storage-failure.js';
+import { isHeldElsewhere, isOfStorage, storageFailure } from './storage-failure.js';
 import { Warehouse } from './warehouse.js';
 
 const RETRY_DELAY_MS = 250;
@@ -96,8 +96,6 @@ async function openInTurn(path: string, options: HoldOptions): Promise<LiveFile>
     }
   }
 }
-
-const isHeldElsewhere = (error: unknown): boolean => messageOf(error).includes('Could not set lock on file');
 
 async function lockedError(path: string, waitedMs: number, cause: unknown): Promise<LockedError> {
   return new LockedError(

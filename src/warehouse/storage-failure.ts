@@ -40,3 +40,7 @@ function adviceFor(sign: (typeof SIGNS)[number][0]): string {
       return 'Run the command again; if it fails again: readership doctor';
   }
 }
+
+/** Whether an error says that another process has the file open. */
+export const isHeldElsewhere = (error: unknown): boolean =>
+  messageOf(error).includes('Could not set lock on file');

@@ -26,7 +26,7 @@ async function siteOnSmallDisk(context: TestContext) {
 
 describe('a full disk (skipped if none can be mounted)', () => {
   it.for([
-    ['opening the database', 4, 'Cannot open the database'],
+    ['starting', 4, 'The disk is full'],
     ['loading days', 128, 'The disk is full'],
     ['publishing', 300, 'the one published before still stands'],
   ] as const)(

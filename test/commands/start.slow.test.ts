@@ -49,7 +49,7 @@ describe('readership start', () => {
     expect(code).toBe(2);
     for (const fault of [
       /:4 {2}schedule\.export: not a cron/,
-      /:5 {2}schedule\.poll: .+'5\/15' is no minute .+ such as '15 2/,
+      /:5 {2}schedule\.poll: .+'5\/15' is not a minute .+ such as '15 2/,
       /:6 {2}schedule\.report: .+no such day/,
       /:7 .+time zone/,
     ])

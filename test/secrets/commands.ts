@@ -12,6 +12,7 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
   'jobs resolve': [['1', '--not-created']],
   report: [['weekly'], ['weekly', '--format', 'eml'], ['weekly', '--send', '--force']],
   publish: [[], ['--parquet', 'lake']],
+  restore: [[]],
   status: [['--json']],
   doctor: [[], ['--json']],
   sql: [['FROM runs'], ['FROM page_views', '--format', 'parquet', '--output', 'views.parquet']],
