@@ -125,7 +125,7 @@ describe('polling', () => {
     expect(ended.map(({ id }) => id)).toEqual([2]);
     expect(faults.map(messageOf)).toEqual([
       expect.stringMatching(
-        /the server answered 404.+If job 1 is gone .+ for good, .+: readership jobs resolve 1 --gone$/,
+        /the server answered 404.+If job 1 was deleted on the platform, .+: readership jobs resolve 1 --gone$/,
       ),
     ]);
   });

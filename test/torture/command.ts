@@ -33,7 +33,7 @@ export function startCommand(task: Task, args: readonly string[], preloaded: Pre
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, ['--import', task.preload, task.program, ...args], {
     cwd: task.directory,
-    env: { PATH, HOME, NO_COLOR: '1', ...task.env, READERSHIP_TORTURE: JSON.stringify(preloaded) },
+    env: { PATH, HOME, NO_COLOR: '1', ...task.env, TORTURE_PLAN: JSON.stringify(preloaded) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

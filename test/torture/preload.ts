@@ -24,7 +24,7 @@ type Call = (this: unknown, ...args: unknown[]) => unknown;
 /** Something whose functions are replaced; what they are is known to their callers alone. */
 type Patched = Record<string, unknown>;
 
-const { clock, kill } = JSON.parse(process.env['READERSHIP_TORTURE'] ?? '') as Preloaded;
+const { clock, kill } = JSON.parse(process.env['TORTURE_PLAN'] ?? '') as Preloaded;
 const realDate = Date;
 const realTimeout = setTimeout;
 

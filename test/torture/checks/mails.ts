@@ -41,7 +41,8 @@ export const openMails = (
   due: readonly (readonly [report: string, recipient: string])[],
 ): string[] => [
   ...deliveries
-    .filter(({ state }) => state === 'sending' || state === 'waiting')
+    // An alert that could not be sent while its outage lasted is not sent once that is over.
+    .filter(({ report, state }) => state === 'sending' || (state === 'waiting' && report !== 'alert'))
     .map(({ report, period, recipient, state }) => `${report} ${period} to ${recipient} is ${state}`),
   ...due
     .filter(
