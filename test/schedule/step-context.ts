@@ -1,7 +1,7 @@
 import { PlatformClock } from '../../src/api/clock.js';
 import { type Settings, settingsSchema } from '../../src/config/schema.js';
 import type { StepContext } from '../../src/steps/context.js';
-import type { EffectsJournal } from '../../src/warehouse/effects.js';
+import { EffectsJournal } from '../../src/warehouse/effects.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
@@ -23,7 +23,7 @@ export function stepContext(
     ...changes,
   });
   return {
-    journal: new Proxy({} as EffectsJournal, { get: unused }),
+    journal: new Proxy(Object.create(EffectsJournal.prototype) as EffectsJournal, { get: unused }),
     ...{ settings, projects: settings.projects, warehouse, workspaceDir: undefined },
     ...{ lakeDir: undefined, shard: undefined, historyFile: '', reportsDir: '' },
     ...{ unknownDeliveries: [], clientOf: unused, transport: unused, returnUnused: unused, observer: {} },
