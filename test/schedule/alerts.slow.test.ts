@@ -32,7 +32,7 @@ async function setUp(pingPath = '/abc/') {
 
 describe('alerts', () => {
   it('send one email per fault and one when it is over, however many runs it lasts', async () => {
-    const { run, subjects, outbox } = await setUp();
+    const { run, subjects, outbox, cwd } = await setUp();
     for (let times = 0; times < 3; times++) {
       expect((await run('wrong-key')).code).not.toBe(0);
       expect((await subjects()).filter((subject) => subject.includes('export'))).toEqual([
@@ -43,6 +43,10 @@ describe('alerts', () => {
     const { text } = await PostalMime.parse(await readFile(join(outbox, name)));
     expect(text).toMatch(/export has failed since .+ UTC:\s+.+key.+\s+It is tried again by itself/s);
     expect(text).not.toContain('wrong-key');
+    const published = await runCli(['sql', "SELECT state FROM deliveries WHERE period LIKE 'export%'"], {
+      cwd,
+    });
+    expect(published.stdout, published.stderr).toBe('state\nsent\n');
     for (let times = 0; times < 2; times++) {
       await run();
       expect((await subjects()).filter((subject) => subject.includes('export'))).toEqual([
