@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pMap from 'p-map';
@@ -71,6 +71,8 @@ async function stopOnce(cwd: string, signal: NodeJS.Signals): Promise<string | u
       for (const statement of WORK_AGAIN)
         await transaction.execute(statement, { since: daysAgo(DAYS_AGAIN) });
     });
+    // The database would be refused as older than a history that knows those days and steps.
+    await rm(join(cwd, 'data', 'history.duckdb'), { force: true });
     return runs.find(({ outcome }) => outcome === 'interrupted')?.['step'];
   });
 }
