@@ -106,7 +106,7 @@ export function nextMessageState(state: MessageState, event: MessageEvent): Mess
 export const pollDelayMs = (polls: number, minDelayMs: number, maxDelayMs: number): number =>
   Math.min(maxDelayMs, minDelayMs * 2 ** Math.min(polls, 30));
 
-/** Refusals that are about the account, not the prompt: mended, the same prompt can be sent. */
+/** Refusals that concern the account, not the prompt: once fixed, the same prompt can be sent. */
 const ACCOUNT_STATUSES = new Set([401, 402, 403]);
 
 /** A platform that answers 429 without a Retry-After is asked again after this. */

@@ -84,7 +84,7 @@ function countPlannedThisWeek(jobs: readonly Job[], now: Date): number {
 
 /**
  * Pages that get no job now: they have one, or had one that ended less than `cooldownDays` ago. A refused job was none:
- * what made the platform refuse is mended, or refused again. The improve report knows such pages by these words.
+ * the cause of the refusal is fixed, or refused again. The improve report knows such pages by these words.
  */
 export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date): Map<string, string> {
   const busy = new Map<string, string>();

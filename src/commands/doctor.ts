@@ -210,8 +210,8 @@ async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Pro
     const verdict = pass(`${liveFile} opens, is of this version, and nobody holds it`);
     return { verdict, paceOf: budgets.paceOf, close };
   } catch (error) {
-    const mendsItself = error instanceof LockedError || error instanceof OlderSchemaError;
-    return without((mendsItself ? warn : fail)(messageOf(error)));
+    const isTemporary = error instanceof LockedError || error instanceof OlderSchemaError;
+    return without((isTemporary ? warn : fail)(messageOf(error)));
   }
 }
 
