@@ -3,10 +3,10 @@ import { openHistory } from '../warehouse/published.js';
 import { escapeUnsafe } from '../format/text.js';
 import type { ExitCode } from '../app/runtime.js';
 import { finishForecast } from '../service/project-status.js';
-import { needsOf, operationsLines, readOperations } from '../service/operations.js';
+import { needsOf, operationsLines, statusLines } from '../print/status.js';
+import { readOperations } from '../service/operations.js';
 import { withProjectOption, withWorkspaceOptions } from './options.js';
 import type { Act, Runtime } from '../app/runtime.js';
-import { statusLines } from '../print/status.js';
 import { type ProjectStatus, readProjectStatus } from '../service/project-status.js';
 import { readWorkspace, type WorkspaceOptions } from '../app/workspace.js';
 

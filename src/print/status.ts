@@ -1,8 +1,12 @@
-import { dayList, longDay, moment } from '../format/days.js';
-import { counted, thousands } from '../format/numbers.js';
-import type { Day } from '../day.js';
-import type { Colors } from '../terminal/output.js';
+import type { Workspace } from '../app/workspace.js';
+import { lastScheduled } from '../config/cron.js';
+import { type Day, dayOf, lastEndedDay } from '../day.js';
+import { dayList, duration, longDay, moment } from '../format/days.js';
+import { bytes, counted, thousands } from '../format/numbers.js';
+import type { OperationsStatus } from '../service/operations.js';
 import type { ProjectStatus } from '../service/project-status.js';
+import type { Colors } from '../terminal/output.js';
+import { settleCommands } from './emails.js';
 
 /** The state of a project for people: what is well first, what is not where it can be seen. */
 export function statusLines(status: ProjectStatus, { bold, red, yellow, green }: Colors): string[] {
@@ -55,3 +59,69 @@ function requestsText({ requests }: ProjectStatus): string {
       : `, done at about ${moment(requests.finishingAt)}`;
   return used + paused + left + end;
 }
+
+/** What needs a person's attention, and what to do. None of it resolves on its own. */
+export function needsOf(
+  projects: readonly ProjectStatus[],
+  { runs, faults, unconfirmedJobs, unconfirmedMessages, unknownDeliveries }: OperationsStatus,
+  { settings: { schedule }, shard }: Pick<Workspace, 'settings' | 'shard'>,
+  now: Date,
+): string[] {
+  const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
+  const isExportOver = dayOf(exportAt) === dayOf(now);
+  const isExported = runs.some(
+    ({ step, outcome, started_at: at }) => step === 'export' && outcome === 'done' && at >= exportAt,
+  );
+  // Before its launch a site has no views: an export that was done found that out.
+  const isExpected = (from: Day | null): boolean => (from === null ? !isExported : from <= lastEndedDay(now));
+  return [
+    ...projects.flatMap(({ name, failed, isYesterdayStored, historyFrom }) => [
+      ...(failed.length === 0 ? [] : [`${name}: ${counted(failed.length, 'day')} failed: readership export`]),
+      ...(isYesterdayStored || !isExportOver || !isExpected(historyFrom)
+        ? []
+        : [`${name}: yesterday is missing since ${moment(exportAt)}: readership export`]),
+    ]),
+    ...faults.map(
+      ({ step, since, words }) => `${step} has failed since ${moment(since)}: ${words ?? 'without a word'}`,
+    ),
+    ...unconfirmedJobs.map(
+      ({ id, path }) =>
+        `job ${id} (${path}) may exist or not: readership jobs resolve ${id} --created REMOTE_ID, or --not-created`,
+    ),
+    ...unconfirmedMessages.map(
+      ({ id, job }) =>
+        `message ${id} to job ${job} may have arrived or not: readership jobs resolve ${job} --sent, or --not-sent`,
+    ),
+    ...unknownDeliveries.map((delivery) => {
+      const { report, period, recipient } = delivery;
+      return `${report} ${period} may have reached ${recipient} or not. Ask them, then: ${settleCommands(delivery, shard)}`;
+    }),
+  ];
+}
+
+/** Runs, jobs, emails and disk for people. */
+export function operationsLines(operations: OperationsStatus, now: Date): string[] {
+  const { publishedAt, diskFreeBytes, runs, jobs } = operations;
+  const { unconfirmedJobs, unconfirmedMessages, unknownDeliveries } = operations;
+  const ofJobs = Object.entries(jobs).map(([state, count]) => `${count} ${state}`);
+  const rows: [string, string][] = [
+    ...runs.map(({ step, started_at: startedAt, outcome }): [string, string] => [
+      `last ${step}`,
+      `${outcome}, ${moment(startedAt)}`,
+    ]),
+    ['jobs', `${ofJobs.join(', ') || 'none'}${unconfirmedJobs.length === 0 ? '' : ' (see below)'}`],
+    [
+      'messages',
+      unconfirmedMessages.length === 0 ? 'all confirmed' : `${unconfirmedMessages.length} unconfirmed`,
+    ],
+    ['emails', unknownDeliveries.length === 0 ? 'all confirmed' : `${unknownDeliveries.length} unknown`],
+    ['disk', `${bytes(diskFreeBytes)} free`],
+    ['published', sinceThen(publishedAt, now)],
+  ];
+  return rows.map(([name, value]) => `  ${name.padEnd(14)}${value}`);
+}
+
+const sinceThen = (at: Date, now: Date): string =>
+  at <= now
+    ? `${duration(now.getTime() - at.getTime())} ago`
+    : `${moment(at)}, which the clock here has not reached: readership doctor`;
