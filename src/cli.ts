@@ -3,7 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { setMaxListeners } from 'node:events';
 import { closeSync, readFileSync } from 'node:fs';
 import { declareAudit } from './commands/audit.js';
-import { exitCodeOf, type ExitCode } from './app/runtime.js';
+import type { Runtime } from './app/workspace.js';
 import { declareDoctor } from './commands/doctor.js';
 import { declareExport } from './commands/export.js';
 import { declareImprove } from './commands/improve.js';
@@ -15,12 +15,11 @@ import { declarePublish } from './commands/publish.js';
 import { declareReport } from './commands/report.js';
 import { declareRestore } from './commands/restore.js';
 import { declareRun } from './commands/run.js';
-import type { Runtime } from './app/runtime.js';
 import { declareSandbox } from './commands/sandbox.js';
 import { declareSql } from './commands/sql.js';
 import { declareStart } from './commands/start.js';
 import { declareStatus } from './commands/status.js';
-import { messageOf, ReadershipError } from './errors.js';
+import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from './errors.js';
 
 /** What a shell expects of a program ended by a signal: 128 plus the signal's number. */
 const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;

@@ -1,9 +1,12 @@
+/** 0 done · 1 failed · 2 usage or configuration · 75 try again later. */
+export type ExitCode = 0 | 1 | 2 | 75;
+
 /**
- * What went wrong, by consequence. `exitCode` is what the command ends with: 1 failed, 2 usage or configuration,
- * 75 try again later. A message says what was being done, to what, and what to do next.
+ * What went wrong, by consequence: `exitCode` is what the command ends with. A message says what was being done, to
+ * what, and what to do next.
  */
 export abstract class ReadershipError extends Error {
-  abstract readonly exitCode: 1 | 2 | 75;
+  abstract readonly exitCode: Exclude<ExitCode, 0>;
   /** When it can go on, where the budget or the server said so. */
   readonly resumeAt?: Date | undefined;
   override get name(): string {
@@ -11,7 +14,7 @@ export abstract class ReadershipError extends Error {
   }
 }
 
-/** The command line or the configuration is at fault; nothing was done. */
+/** The command line or the configuration is wrong; nothing was done. */
 export class ConfigurationError extends ReadershipError {
   readonly exitCode = 2;
 }
@@ -25,6 +28,9 @@ export class StorageError extends ReadershipError {
 export class LockedError extends ReadershipError {
   readonly exitCode = 75;
 }
+
+export const exitCodeOf = (error: unknown): Exclude<ExitCode, 0> =>
+  error instanceof ReadershipError ? error.exitCode : 1;
 
 /** A message for any thrown value. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

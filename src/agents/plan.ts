@@ -5,10 +5,16 @@ import { z } from 'zod';
 import { dayOf } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { type Evidence, evidenceRow } from './select.js';
+import {
+  type Evidence,
+  evidenceRow,
+  type Selection,
+  type SelectionRules,
+  selectPages,
+  type Surroundings,
+} from './select.js';
 import { type Job, readJobs } from './ledger.js';
 import { OPEN_STATES } from './lifecycle.js';
-import { type Selection, type SelectionRules, selectPages, type Surroundings } from './select.js';
 
 const CANDIDATES = readSql(import.meta.url, 'statements/candidates.sql');
 const CHOICES = readSql(import.meta.url, 'statements/choices-of-project.sql');

@@ -18,55 +18,55 @@ export interface PollTask {
   /** How long to keep asking while jobs are active; 0 asks once for what is due. */
   readonly waitMs: number;
   readonly signal?: AbortSignal;
-  /** Told of every job whose state or status changed. */
+  /** Called with every job whose state or status changed. */
   readonly onChange?: (job: Job) => void;
 }
 
-/** What polling came to: the jobs that ended meanwhile, and those still going. */
+/** The jobs that ended while they were polled, and those still active. */
 export interface PollOutcome {
   readonly ended: readonly Job[];
   readonly stillActive: readonly Job[];
-  /** Faults met on the way; the jobs concerned are asked for again later. */
-  readonly faults: readonly ReadershipError[];
+  /** Polls that failed; their jobs are polled again later. */
+  readonly errors: readonly ReadershipError[];
 }
 
 /**
- * Asks the platform for the jobs that are due, until all have ended or `waitMs` are over. When the platform cannot
- * answer now, the rest of the round waits as long as it asks, or as for a job just asked.
+ * Polls the jobs that are due, until all have ended or `waitMs` are over. When the platform cannot answer now, the rest
+ * of the round waits as long as it says, or else the shortest delay.
  */
 export async function pollJobs(task: PollTask): Promise<PollOutcome> {
   const deadline = addMilliseconds(task.now(), task.waitMs);
   const ended: Job[] = [];
-  const faults: ReadershipError[] = [];
+  const errors: ReadershipError[] = [];
   for (;;) {
-    const fault = await pollDue(task, ended);
-    if (fault !== undefined) faults.push(fault);
+    const error = await pollDue(task, ended);
+    if (error !== undefined) errors.push(error);
     const stillActive = await activeJobs(task);
-    const nextPollAt = latest(earliestPoll(stillActive), answersAgainAt(task, fault));
-    if (nextPollAt === undefined || nextPollAt > deadline) return { ended, stillActive, faults };
+    const nextPollAt = latest(earliestPoll(stillActive), answersAgainAt(task, error));
+    if (nextPollAt === undefined || nextPollAt > deadline) return { ended, stillActive, errors };
     const waitMs = Math.max(0, nextPollAt.getTime() - task.now().getTime());
     await sleepFor(waitMs, task.signal);
   }
 }
 
-/** Asks once for each job that is due. Returns the last fault met. */
+/** Polls each job that is due once. Returns the last error. */
 async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | undefined> {
-  let fault: ReadershipError | undefined;
+  let error: ReadershipError | undefined;
   for (const job of await activeJobs(task)) {
     if (job.next_poll_at !== null && job.next_poll_at > task.now()) continue;
     task.signal?.throwIfAborted();
     const polled = await poll(task, job);
     if (polled.job.state !== 'active') ended.push(polled.job);
-    fault = polled.fault ?? fault;
-    if (polled.fault instanceof TryLaterError) break;
+    error = polled.error ?? error;
+    if (polled.error instanceof TryLaterError) break;
   }
-  return fault;
+  return error;
 }
 
 const activeJobs = async ({ warehouse, project }: PollTask): Promise<Job[]> =>
   (await readJobs(warehouse, project)).filter((job) => job.state === 'active');
 
-async function poll(task: PollTask, job: Job): Promise<{ job: Job; fault?: ReadershipError }> {
+async function poll(task: PollTask, job: Job): Promise<{ job: Job; error?: ReadershipError }> {
   const { warehouse, minDelayMs, maxDelayMs, now } = task;
   const nextPollAt = addMilliseconds(now(), pollDelayMs(job.polls, minDelayMs, maxDelayMs));
   const answer = await ask(task, job);
@@ -76,7 +76,7 @@ async function poll(task: PollTask, job: Job): Promise<{ job: Job; fault?: Reade
     const note = messageOf(answer);
     const after = await changeJob(warehouse, job, { event, now: now(), cause: note, note, nextPollAt });
     task.onChange?.(after);
-    return { job: after, fault: answer };
+    return { job: after, error: answer };
   }
   const after = await changeJob(warehouse, job, {
     event: { kind: 'polled', status: answer.status },
@@ -99,10 +99,10 @@ async function ask({ client, signal }: PollTask, job: Job): Promise<AgentJob | R
   }
 }
 
-/** When the platform is worth asking again after a fault. */
-function answersAgainAt(task: PollTask, fault: ReadershipError | undefined): Date | undefined {
-  if (!(fault instanceof TryLaterError)) return undefined;
-  return addMilliseconds(task.now(), Math.max(fault.retryAfterMs ?? 0, task.minDelayMs));
+/** When the platform is worth asking again after an error. */
+function answersAgainAt(task: PollTask, error: ReadershipError | undefined): Date | undefined {
+  if (!(error instanceof TryLaterError)) return undefined;
+  return addMilliseconds(task.now(), Math.max(error.retryAfterMs ?? 0, task.minDelayMs));
 }
 
 function earliestPoll(jobs: readonly Job[]): Date | undefined {

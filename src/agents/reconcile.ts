@@ -14,10 +14,9 @@ import { readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
 import { evidenceRow, NO_EVIDENCE } from './select.js';
 import { entryAbout } from './journal.js';
-import { type Job, planJobWithin, readJobs, referenceOf, storeJob } from './ledger.js';
+import { type Job, planJobWithin, readJobs, recordTransition, referenceOf, storeJob } from './ledger.js';
 import { JOB_STATES, type JobState, type MessageState, OPEN_STATES, takesMessages } from './lifecycle.js';
 import { type Message, planMessageWithin, readMessages, storeMessage } from './messages.js';
-import { recordTransition } from './ledger.js';
 
 const STORED_JOBS = readSql(import.meta.url, 'statements/job-fates.sql');
 const ENTERED = 'entered from the effects journal';

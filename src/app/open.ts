@@ -15,8 +15,7 @@ import type { Reconciliation } from '../warehouse/effect.js';
 import { EffectsJournal } from '../warehouse/effects.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import type { Runtime } from './runtime.js';
-import { connect, transportOf, type Workspace } from './workspace.js';
+import { connect, type Runtime, transportOf, type Workspace } from './workspace.js';
 
 /** How long a command waits for another process to let go of the live database. */
 export const MAX_LOCK_WAIT_MS = 30_000;
@@ -32,49 +31,57 @@ export interface Listener extends Pick<ClientOptions, 'onRequest' | 'onRetry'> {
   readonly onSkew: (words: string) => void;
 }
 
-/** Who holds the live database, and how long that waits for whoever held it before. */
+/** Who holds the live database, and how long it waits for another process that does. */
 interface Hold {
   readonly command: string;
-  readonly listener: Listener;
   readonly maxWaitMs: number;
-  /** Called once, with who it waits for. */
+  /** Called once, with who holds it. */
   readonly onHeld?: (who: string) => void;
 }
 
-/**
- * Runs `work` while holding the live database. Throws a `LockedError` when another process does not let go of it, and a
- * `StorageError` when it is to be restored first.
- */
-export async function withLiveDatabase<Result>(
-  workspace: Workspace,
-  runtime: Runtime,
-  { command, listener, maxWaitMs, onHeld }: Hold,
-  work: (context: StepContext) => Promise<Result>,
+/** The live database and the effects journal, which agree. */
+export interface Ledgers extends Pick<StepContext, 'warehouse' | 'journal' | 'unknownDeliveries'> {
+  /** What had to be reconciled, for a person; undefined when both agreed. */
+  readonly reconciled: string | undefined;
+}
+
+/** Runs `work` with the live database and the effects journal. Throws a `LockedError` when another process has them. */
+export async function withLedgers<Result>(
+  { dataDir, liveFile, historyFile }: Pick<Workspace, 'dataDir' | 'liveFile' | 'historyFile'>,
+  { now, signal }: Pick<Runtime, 'now' | 'signal'>,
+  hold: Hold,
+  work: (ledgers: Ledgers) => Promise<Result>,
 ): Promise<Result> {
-  const { now, signal } = runtime;
-  const { liveFile, historyFile } = workspace;
-  refuseToForget(liveFile, historyFile);
-  const warehouse = await openWarehouse(liveFile, {
-    command: `readership ${command}`,
-    ...{ historyFile, now, signal, maxWaitMs },
-    ...(onHeld === undefined ? {} : { onHeld }),
-  });
+  const warehouse = await openWarehouse(liveFile, { ...hold, historyFile, now, signal });
   let journal: EffectsJournal | undefined;
   try {
-    journal = await EffectsJournal.open(workspace.dataDir);
-    const { words, unknownDeliveries } = await reconcileEffects(journal, warehouse, now());
-    if (words !== undefined) listener.onReconciled(words);
-    const ledgers = { warehouse, journal, unknownDeliveries };
-    return await withConnection(workspace, ledgers, runtime, listener, work);
+    journal = await EffectsJournal.open(dataDir);
+    const { words: reconciled, unknownDeliveries } = await reconcileEffects(journal, warehouse, now());
+    return await work({ warehouse, journal, unknownDeliveries, reconciled });
   } finally {
     await journal?.close();
     await warehouse.close();
   }
 }
 
+/** Runs `work` with all that steps need. Throws a `StorageError` when the live database must be restored first. */
+export async function withLiveDatabase<Result>(
+  workspace: Workspace,
+  runtime: Runtime,
+  { listener, ...hold }: Hold & { readonly listener: Listener },
+  work: (context: StepContext) => Promise<Result>,
+): Promise<Result> {
+  refuseToForget(workspace.liveFile, workspace.historyFile);
+  const named = { ...hold, command: `readership ${hold.command}` };
+  return withLedgers(workspace, runtime, named, async ({ reconciled, ...ledgers }) => {
+    if (reconciled !== undefined) listener.onReconciled(reconciled);
+    return withConnection(workspace, ledgers, runtime, listener, work);
+  });
+}
+
 async function withConnection<Result>(
   workspace: Workspace,
-  ledgers: Pick<StepContext, 'warehouse' | 'journal' | 'unknownDeliveries'>,
+  ledgers: Omit<Ledgers, 'reconciled'>,
   runtime: Runtime,
   { observer, onWait, ...callbacks }: Listener,
   work: (context: StepContext) => Promise<Result>,

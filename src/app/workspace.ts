@@ -7,6 +7,7 @@ import type { Pace } from '../api/retry.js';
 import {
   apiKeyOf,
   type Configuration,
+  type Environment,
   loadConfiguration,
   loadSettings,
   readEnvironment,
@@ -17,8 +18,18 @@ import { ConfigurationError } from '../errors.js';
 import { SMTP_URL_VARIABLE } from '../mail/smtp.js';
 import { type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
 import { SANDBOX, startSandbox } from '../sandbox/index.js';
-import type { Runtime } from './runtime.js';
+import type { Output } from '../terminal/output.js';
 import { possibleSecrets, refuseSecretsInSettings, secretsOf } from './secrets.js';
+
+/** What of its process a command is given, so that tests can give it something else. */
+export interface Runtime {
+  readonly workingDirectory: string;
+  readonly environment: Environment;
+  readonly now: () => Date;
+  /** Aborted by Ctrl-C, SIGTERM and SIGHUP. */
+  readonly signal: AbortSignal;
+  readonly output: Output;
+}
 
 /** Options of the commands that work on a workspace: all but `init` and `sandbox`. */
 export interface WorkspaceOptions {

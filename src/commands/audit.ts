@@ -1,15 +1,11 @@
 import type { Command } from 'commander';
 import { dayList } from '../format/days.js';
+import type { ExitCode } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import { StepRunner } from '../steps/runner.js';
 import { auditStep, type ProjectAudit } from '../steps/audit.js';
-import { publishStep } from '../steps/publish.js';
-import { type ExitCode, exitCodeOfFaults } from '../app/runtime.js';
-import { PLATFORM_ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
-import type { Act, Runtime } from '../app/runtime.js';
-import { reportFaults } from '../print/run.js';
-import { withSteps } from './steps.js';
-import type { WorkspaceOptions } from '../app/workspace.js';
+import { type Act, PLATFORM_ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
+import { conclude, runSteps } from './steps.js';
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
 interface AuditCommandOptions extends WorkspaceOptions {
   readonly repair?: boolean;
@@ -33,20 +29,16 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
     .action((options: AuditCommandOptions) => act((runtime) => audit(options, runtime)));
 }
 
-function audit(options: AuditCommandOptions, runtime: Runtime): Promise<ExitCode> {
-  const { repair = false } = options;
-  return withSteps('audit', options, runtime, async (context, _, progress) => {
-    const runner = new StepRunner(context);
-    const audits = await runner.step('audit', () => auditStep(context, repair));
-    progress.end();
-    await runner.step('publish', () => publishStep(context, runner.changed));
-    for (const one of audits ?? []) runtime.output.data(auditLines(one).join('\n'));
-    reportFaults(runner.faults, runtime);
-    const isLeft = (audits ?? []).some(
-      (one) => one.audit.repaired === undefined && one.audit.differing.length + one.audit.damaged.length > 0,
-    );
-    return isLeft ? 1 : exitCodeOfFaults(runner.faults);
-  });
+async function audit(options: AuditCommandOptions, runtime: Runtime): Promise<ExitCode> {
+  const { result: audits = [], outages } = await runSteps('audit', options, runtime, (runner, context) =>
+    runner.step('audit', () => auditStep(context, options.repair === true)),
+  );
+  for (const one of audits) runtime.output.data(auditLines(one).join('\n'));
+  const exitCode = conclude(outages, runtime);
+  const isLeft = audits.some(
+    ({ audit }) => audit.repaired === undefined && audit.differing.length + audit.damaged.length > 0,
+  );
+  return isLeft ? 1 : exitCode;
 }
 
 function auditLines({ project, audit }: ProjectAudit): string[] {

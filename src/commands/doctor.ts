@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { askForDate, skewOf, skewWords } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import { type Budgets, openBudgets } from '../app/open.js';
-import type { Act, ExitCode, Runtime } from '../app/runtime.js';
 import {
   connect,
   type Connection,
   readWorkspace,
+  type Runtime,
   waitingAtMost,
   type Workspace,
   type WorkspaceOptions,
@@ -17,7 +17,7 @@ import {
 import { DOT_ENV } from '../config/load.js';
 import { MAILED_REPORTS, type ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
-import { ConfigurationError, LockedError, messageOf } from '../errors.js';
+import { ConfigurationError, type ExitCode, LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes, counted } from '../format/numbers.js';
 import { SMTP_URL_VARIABLE } from '../mail/smtp.js';
@@ -25,7 +25,7 @@ import { tryMailServer } from '../mail/transport.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
-import { ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
+import { type Act, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 
 type DoctorOptions = WorkspaceOptions & { readonly json?: boolean };
 

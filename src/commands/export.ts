@@ -1,32 +1,29 @@
 import type { Command } from 'commander';
 import { access } from 'node:fs/promises';
-import { type Act, type ExitCode, exitCodeOfFaults, type Runtime } from '../app/runtime.js';
-import { readWorkspace, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { readHour } from '../budget/budget.js';
 import { usedRequests } from '../budget/hour.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, type ExitCode } from '../errors.js';
 import { readDayLedger } from '../export/ledger.js';
 import { DUE_ORDER, type ExportPlan, planExport, type PlannedDay, planReload } from '../export/plan.js';
 import { later, readHistoryStart, requestsToFindFirstDay } from '../export/range.js';
 import { longDay, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { loadedLines } from '../print/export.js';
-import { reportFaults } from '../print/run.js';
 import { type FinishForecast, finishForecast } from '../service/project-status.js';
 import { exportStep } from '../steps/export.js';
-import { publishStep } from '../steps/publish.js';
-import { StepRunner } from '../steps/runner.js';
 import { openHistory } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
 import {
+  type Act,
   dayArgument,
   PLATFORM_ENVIRONMENT_HELP,
   withProjectOption,
   withWorkspaceOptions,
 } from './options.js';
-import { withSteps } from './steps.js';
+import { conclude, runSteps } from './steps.js';
 
 interface ExportOptions extends WorkspaceOptions {
   readonly from?: Day;
@@ -67,21 +64,12 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
 async function runExport(options: ExportOptions, runtime: Runtime): Promise<ExitCode> {
   checkBounds(options, runtime.now());
   if (options.plan === true) return printExportPlan(options, runtime);
-  return withSteps(
-    'export',
-    { ...options, waits: options.reload === true },
-    runtime,
-    async (context, _, progress) => {
-      const runner = new StepRunner(context);
-      const exported = await runner.step('export', () => exportStep(context, options));
-      progress.end();
-      await runner.step('publish', () => publishStep(context, runner.changed));
-      for (const project of exported ?? [])
-        runtime.output.data(loadedLines(project, progress.cost).join('\n'));
-      reportFaults(runner.faults, runtime);
-      return exitCodeOfFaults(runner.faults);
-    },
+  const stepsOptions = { ...options, waits: options.reload === true };
+  const { result, outages, cost } = await runSteps('export', stepsOptions, runtime, (runner, context) =>
+    runner.step('export', () => exportStep(context, options)),
   );
+  for (const project of result ?? []) runtime.output.data(loadedLines(project, cost).join('\n'));
+  return conclude(outages, runtime);
 }
 
 function checkBounds({ from, to, reload }: ExportOptions, now: Date): void {

@@ -1,20 +1,16 @@
 import type { Command } from 'commander';
 import { planImprovement } from '../agents/plan.js';
+import type { ExitCode } from '../errors.js';
 import { composePrompt, REFERENCE_TO_COME } from '../agents/prompt.js';
 import type { FlaggedPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
 import { counted } from '../format/numbers.js';
-import { StepRunner } from '../steps/runner.js';
 import { improveStep } from '../steps/improve.js';
-import { publishStep } from '../steps/publish.js';
 import { openHistory } from '../warehouse/published.js';
-import { type ExitCode, exitCodeOfFaults } from '../app/runtime.js';
-import { PLATFORM_ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
+import { type Act, PLATFORM_ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
 import { planLines, whyNoJob } from '../print/pages.js';
-import type { Act, Runtime } from '../app/runtime.js';
-import { reportFaults } from '../print/run.js';
-import { withSteps } from './steps.js';
-import { readWorkspace, type WorkspaceOptions } from '../app/workspace.js';
+import { conclude, runSteps } from './steps.js';
+import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 
 interface ImproveOptions extends WorkspaceOptions {
   readonly apply?: boolean;
@@ -80,18 +76,14 @@ async function showPlan(options: ImproveOptions, runtime: Runtime): Promise<Exit
   }
 }
 
-function apply(options: ImproveOptions, runtime: Runtime): Promise<ExitCode> {
-  return withSteps('improve', options, runtime, async (context) => {
-    const runner = new StepRunner(context);
-    const improved = await runner.step('improve', () => improveStep(context, true));
-    await runner.step('publish', () => publishStep(context, runner.changed));
-    for (const { project, plan, submitted } of improved ?? []) {
-      const created = submitted.filter((job) => job.remote_id !== null).length;
-      runtime.output.data(
-        `${project.name ?? project.id}: ${counted(created, 'job')} created${created === 0 ? whyNoJob(plan) : ''}`,
-      );
-    }
-    reportFaults(runner.faults, runtime);
-    return exitCodeOfFaults(runner.faults);
-  });
+async function apply(options: ImproveOptions, runtime: Runtime): Promise<ExitCode> {
+  const { result, outages } = await runSteps('improve', options, runtime, (runner, context) =>
+    runner.step('improve', () => improveStep(context, true)),
+  );
+  for (const { project, plan, submitted } of result ?? []) {
+    const created = submitted.filter((job) => job.remote_id !== null).length;
+    const why = created === 0 ? whyNoJob(plan) : '';
+    runtime.output.data(`${project.name ?? project.id}: ${counted(created, 'job')} created${why}`);
+  }
+  return conclude(outages, runtime);
 }

@@ -4,9 +4,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CONFIG_FILE } from '../config/load.js';
-import { ConfigurationError, messageOf } from '../errors.js';
-import type { ExitCode } from '../app/runtime.js';
-import type { Act, Runtime } from '../app/runtime.js';
+import type { Act } from './options.js';
+import type { Runtime } from '../app/workspace.js';
+import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 
 const EXAMPLES = fileURLToPath(new URL('../../templates/workspace/', import.meta.url));
 

@@ -4,19 +4,15 @@ import { readEffects } from '../agents/effect.js';
 import { type Job, readJobs, readTransitions } from '../agents/ledger.js';
 import { type Message, readMessages } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
-import { type ExitCode, exitCodeOfFaults, type Runtime } from '../app/runtime.js';
-import { readWorkspace, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
-import { ConfigurationError } from '../errors.js';
+import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { ConfigurationError, type ExitCode } from '../errors.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { describeJob, howToLook, jobLines } from '../print/jobs.js';
-import { reportFaults } from '../print/run.js';
 import { pollStep } from '../steps/poll.js';
-import { publishStep } from '../steps/publish.js';
-import { type StepFault, StepRunner } from '../steps/runner.js';
 import { openHistory } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
-import { withSteps } from './steps.js';
+import { conclude, runSteps } from './steps.js';
 
 export type JsonOption = WorkspaceOptions & { readonly json?: boolean };
 
@@ -110,39 +106,27 @@ async function fromHistory<Result>(
 
 export type PollOptions = WorkspaceOptions & { readonly wait: number; readonly watch?: boolean };
 
-interface Round {
-  readonly ended: readonly Job[];
-  readonly stillActive: readonly Job[];
-  readonly faults: readonly StepFault[];
-}
-
 /** Between two rounds the database is let go of, so that watching for an hour keeps nobody else waiting. */
 export async function pollNow(options: PollOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, now, signal } = runtime;
   const deadline = options.watch === true ? undefined : addMilliseconds(now(), options.wait);
   const ended: Job[] = [];
   for (;;) {
-    const round = await pollOnce(options, runtime);
-    ended.push(...round.ended);
-    const next = earliestPoll(round.stillActive);
+    const { result, outages } = await runSteps('jobs poll', options, runtime, (runner, context) =>
+      runner.step('poll', () => pollStep(context, { waitMs: 0 })),
+    );
+    const { stillActive = [] } = result ?? {};
+    ended.push(...(result?.ended ?? []));
+    const next = earliestPoll(stillActive);
     const isOver = next === undefined || (deadline !== undefined && next > deadline);
-    const isHopeless = round.faults.some(({ outcome }) => outcome !== 'later');
-    if (!isOver && !isHopeless && (await watched(round.stillActive, next, runtime))) continue;
+    const isHopeless = outages.some(({ outcome }) => outcome !== 'later');
+    if (!isOver && !isHopeless && (await watched(stillActive, next, runtime))) continue;
 
-    const jobs = [...ended, ...round.stillActive];
+    const jobs = [...ended, ...stillActive];
     output.data(jobs.length === 0 ? 'No active jobs.' : jobLines(jobs, output.width).join('\n'));
-    if (!signal.aborted) reportFaults(round.faults, runtime);
-    return exitCodeOfFaults(round.faults);
+    return signal.aborted ? 0 : conclude(outages, runtime);
   }
 }
-
-const pollOnce = (options: PollOptions, runtime: Runtime): Promise<Round> =>
-  withSteps('jobs poll', options, runtime, async (context) => {
-    const runner = new StepRunner(context);
-    const polled = await runner.step('poll', () => pollStep(context, { waitMs: 0 }));
-    await runner.step('publish', () => publishStep(context, runner.changed));
-    return { ended: polled?.ended ?? [], stillActive: polled?.stillActive ?? [], faults: runner.faults };
-  });
 
 function earliestPoll(jobs: readonly Job[]): Date | undefined {
   const times = jobs.flatMap(({ next_poll_at }) => next_poll_at?.getTime() ?? []);
@@ -167,7 +151,7 @@ async function watched(
 }
 
 /** The jobs of every project that the command is about, oldest first. */
-export const allJobs = async (reader: Reader, { projects }: Workspace): Promise<Job[]> =>
+export const allJobs = async (reader: Reader, { projects }: Pick<Workspace, 'projects'>): Promise<Job[]> =>
   (await Promise.all(projects.map((project) => readJobs(reader, project.id)))).flat();
 
 /** Throws a `ConfigurationError` when there is no job of that number. */

@@ -7,18 +7,14 @@ import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, type ExitCode } from '../errors.js';
 import { longDay } from '../format/days.js';
 import type { StepContext } from '../steps/context.js';
-import { publishStep } from '../steps/publish.js';
 import { submitWaiting } from '../steps/submit.js';
-import type { ExitCode } from '../app/runtime.js';
-import { explainUnconfirmed } from './jobs-read.js';
-import { allJobs, findJob } from './jobs-read.js';
+import { allJobs, explainUnconfirmed, findJob } from './jobs-read.js';
 import { jobLine } from '../print/jobs.js';
-import type { Runtime } from '../app/runtime.js';
-import { withSteps } from './steps.js';
-import type { WorkspaceOptions } from '../app/workspace.js';
+import { makeChange } from './steps.js';
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
 export interface ResolveOptions extends WorkspaceOptions {
   readonly created?: string;
@@ -175,7 +171,7 @@ export function markJobMerged(
   });
 }
 
-/** Finds the job, settles what a killed process left behind, does the work, and publishes, also when the work failed. */
+/** Finds the job, does the work, and shows the job as it is then. */
 const changing = (
   command: string,
   id: number,
@@ -183,17 +179,12 @@ const changing = (
   runtime: Runtime,
   work: (found: JobToChange) => Promise<void>,
 ): Promise<ExitCode> =>
-  withSteps<ExitCode>(command, options, runtime, async (context, workspace) => {
-    const jobs = await allJobs(context.warehouse, workspace);
+  makeChange(command, options, runtime, async (context) => {
+    const jobs = await allJobs(context.warehouse, context);
     const job = findJob(jobs, id);
-    const project = workspace.projects.find((candidate) => candidate.id === job.project);
+    const project = context.projects.find((candidate) => candidate.id === job.project);
     if (project === undefined) throw new Error(`job ${id} belongs to no project`);
     const messages = (await readMessages(context.warehouse, project.id)).filter(({ job }) => job === id);
-    try {
-      await work({ context, project, job, jobs, messages });
-    } finally {
-      await publishStep(context, true);
-    }
-    runtime.output.data(jobLine(findJob(await allJobs(context.warehouse, workspace), id)));
-    return 0;
+    await work({ context, project, job, jobs, messages });
+    runtime.output.data(jobLine(findJob(await allJobs(context.warehouse, context), id)));
   });

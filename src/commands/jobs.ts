@@ -1,16 +1,15 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type JsonOption, listJobs, showJob } from './jobs-read.js';
+import { type JsonOption, listJobs, pollNow, type PollOptions, showJob } from './jobs-read.js';
 import type { Day } from '../day.js';
-import { pollNow, type PollOptions } from './jobs-read.js';
 import { markJobMerged, messageJob, resolveJob, type ResolveOptions } from './jobs-write.js';
 import {
+  type Act,
   dayArgument,
   durationArgument,
   PLATFORM_ENVIRONMENT_HELP,
   withProjectOption,
   withWorkspaceOptions,
 } from './options.js';
-import type { Act } from '../app/runtime.js';
 import type { WorkspaceOptions } from '../app/workspace.js';
 
 export function declareJobs(program: Command, act: Act): void {

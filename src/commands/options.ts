@@ -1,7 +1,18 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { DURATION_FORM, isLocal, NOT_LOCAL, parseDuration } from '../config/schema.js';
 import { parseShard, type Shard } from '../config/shard.js';
+import type { Runtime } from '../app/workspace.js';
 import { type Day, parseDay } from '../day.js';
+import type { ExitCode } from '../errors.js';
+
+/**
+ * Runs the work of a command, and makes its exit code that of the process: also after an interruption, when that is how
+ * the command ends.
+ */
+export type Act = (
+  work: (runtime: Runtime) => Promise<ExitCode>,
+  options?: { readonly endsByInterruption?: boolean },
+) => Promise<void>;
 
 /** The options of every command but `init` and `sandbox`. */
 export const withWorkspaceOptions = (command: Command): Command =>

@@ -1,23 +1,19 @@
 import type { Command } from 'commander';
 import { relative } from 'node:path';
-import { StepRunner } from '../steps/runner.js';
-import { publishStep } from '../steps/publish.js';
-import { type ExitCode, exitCodeOfFaults } from '../app/runtime.js';
-import { directoryArgument, withWorkspaceOptions } from './options.js';
-import type { Act, Runtime } from '../app/runtime.js';
-import { reportFaults } from '../print/run.js';
-import { withSteps } from './steps.js';
-import type { WorkspaceOptions } from '../app/workspace.js';
+import type { ExitCode } from '../errors.js';
+import { type Act, directoryArgument, withWorkspaceOptions } from './options.js';
+import { conclude, runSteps } from './steps.js';
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
 export function declarePublish(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('publish'))
     .summary('publish the history now, with --parquet also as a lake')
     .description(
-      'Writes data/history.duckdb anew: a sorted, read-only copy of the whole history that takes the place of the one before in one step. With --parquet, or publish.parquet in the configuration, it also brings a lake of Parquet files up to date: a file a month, of which only those of changed months are written. Export and run do both by themselves when something changed.',
+      'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, it also updates a lake of Parquet files, one per month, and writes only the months that changed. Export and run publish by themselves when something changed.',
     )
     .option(
       '--parquet <dir>',
-      'also as a lake in this directory, which is empty, not there yet, or a lake (default: publish.parquet)',
+      'also publish a lake in this directory: a new or empty one, or an existing lake (default: publish.parquet)',
       directoryArgument,
     )
     .addHelpText(
@@ -27,21 +23,19 @@ export function declarePublish(program: Command, act: Act): void {
     .action((options: WorkspaceOptions) => act((runtime) => publish(options, runtime)));
 }
 
-function publish(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
-  return withSteps('publish', options, runtime, async (context, { historyFile, lakeDir }) => {
-    const { output } = runtime;
-    const runner = new StepRunner(context);
-    const published = await runner.step('publish', () => publishStep(context, true));
-    if (published !== undefined)
-      output.data(`${shown(historyFile, runtime)}  ${(published.bytes / 1e6).toFixed(1)} MB`);
-    if (published?.lake !== undefined && lakeDir !== undefined) {
-      const { files, written, removed } = published.lake;
-      output.data(`${shown(lakeDir, runtime)}  ${files} files, ${written} written, ${removed} removed`);
-    }
-    reportFaults(runner.faults, runtime);
-    return exitCodeOfFaults(runner.faults);
+async function publish(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
+  const { published, outages, workspace } = await runSteps('publish', options, runtime, (runner) => {
+    runner.changed = true;
+    return Promise.resolve();
   });
+  const line = (path: string, words: string) => {
+    runtime.output.data(`${relative(runtime.workingDirectory, path) || '.'}  ${words}`);
+  };
+  const { historyFile, lakeDir } = workspace;
+  if (published !== undefined) line(historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);
+  if (published?.lake !== undefined && lakeDir !== undefined) {
+    const { files, written, removed } = published.lake;
+    line(lakeDir, `${files} files, ${written} written, ${removed} removed`);
+  }
+  return conclude(outages, runtime);
 }
-
-const shown = (path: string, { workingDirectory }: Runtime): string =>
-  relative(workingDirectory, path) || '.';

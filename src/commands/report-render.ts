@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import { MAILED_REPORTS, type ProjectSettings, type Settings } from '../config/schema.js';
-import { ConfigurationError, messageOf, StorageError } from '../errors.js';
+import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { type MailAddress, NOBODY, parseMailAddress } from '../mail-address.js';
 import { findReport, type ReportDefinition } from '../reports/catalog.js';
 import { NothingLoadedError } from '../reports/errors.js';
@@ -12,9 +12,7 @@ import type { PreparedReport } from '../reports/render.js';
 import { composeMails, recipientsOf, reportOn } from '../steps/mailing.js';
 import type { Output } from '../terminal/output.js';
 import { openHistory } from '../warehouse/published.js';
-import type { ExitCode } from '../app/runtime.js';
-import type { Runtime } from '../app/runtime.js';
-import { readWorkspace, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 
 /** How a report can be rendered without being sent. */
 export const FORMATS = ['html', 'text', 'json', 'eml'] as const;

@@ -1,23 +1,19 @@
 import { type Command, Option } from 'commander';
 import { relative } from 'node:path';
-import { type Act, type ExitCode, exitCodeOfFaults, type Runtime } from '../app/runtime.js';
-import { readWorkspace, type WorkspaceOptions } from '../app/workspace.js';
+import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, type ExitCode } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import type { MailAddress } from '../mail-address.js';
 import { DeliveryError } from '../mail/deliver.js';
 import type { Delivery } from '../mail/delivery.js';
 import { readDeliveries, resolveDelivery } from '../mail/ledger.js';
 import { deliveryLine, hadLine } from '../print/emails.js';
-import { reportFaults } from '../print/run.js';
 import { listReports } from '../reports/catalog.js';
 import { byBothClocks, type StepContext, type StepResult } from '../steps/context.js';
 import { mailReport, recipientsOf, reportOn } from '../steps/mailing.js';
-import { publishStep } from '../steps/publish.js';
-import { StepRunner } from '../steps/runner.js';
 import type { Output } from '../terminal/output.js';
-import { ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
+import { type Act, ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
 import {
   chooseRecipients,
   chooseReport,
@@ -26,7 +22,7 @@ import {
   renderReport,
   type ReportOptions,
 } from './report-render.js';
-import { withSteps } from './steps.js';
+import { conclude, makeChange, runSteps } from './steps.js';
 
 type Options = ReportOptions & SettleOptions;
 
@@ -115,21 +111,19 @@ async function list(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCo
 type SendOptions = Omit<ReportOptions, 'format'>;
 
 /** Emails a report now to the configured recipients who have not received it; with `force`, to all of them again. */
-export function sendReport(name: string, options: SendOptions, runtime: Runtime): Promise<ExitCode> {
-  return withSteps(`report ${name} --send`, options, runtime, async (context) => {
+export async function sendReport(name: string, options: SendOptions, runtime: Runtime): Promise<ExitCode> {
+  const command = `report ${name} --send`;
+  const { result, outages, workspace } = await runSteps(command, options, runtime, (runner, context) => {
     const recipients = chooseRecipients(recipientsOf(context.settings, name), name, options.to);
-    const runner = new StepRunner(context);
-    const sent = await runner.step('report', () => send(context, name, recipients, options, runtime.output));
-    await runner.step('publish', () => publishStep(context, runner.changed));
-    for (const { delivery, isNew } of sent ?? [])
-      runtime.output.data(
-        isNew || delivery.state !== 'sent'
-          ? deliveryLine(delivery, context.shard, runtime)
-          : hadLine(delivery),
-      );
-    reportFaults(runner.faults, runtime);
-    return exitCodeOfFaults(runner.faults);
+    return runner.step('report', () => send(context, name, recipients, options, runtime.output));
   });
+  for (const { delivery, isNew } of result ?? [])
+    runtime.output.data(
+      isNew || delivery.state !== 'sent'
+        ? deliveryLine(delivery, workspace.shard, runtime)
+        : hadLine(delivery),
+    );
+  return conclude(outages, runtime);
 }
 
 interface ShownDelivery {
@@ -170,7 +164,7 @@ async function send(
   const summary = `${sent} sent, ${undelivered.length} unconfirmed`;
   const changed = attempted.length > 0;
   const result = { detail, summary, changed };
-  return undelivered.length === 0 ? result : { ...result, fault: new DeliveryError(undelivered) };
+  return undelivered.length === 0 ? result : { ...result, error: new DeliveryError(undelivered) };
 }
 
 interface SettleOptions extends WorkspaceOptions {
@@ -188,7 +182,7 @@ function settleDelivery(name: string, options: SettleOptions, runtime: Runtime):
   if (send === true)
     throw new ConfigurationError('--delivered and --not-delivered send nothing, so leave out --send.');
   const recipient = (delivered ?? notDelivered ?? '').trim().toLowerCase();
-  return withSteps<ExitCode>(`report ${name} --delivered`, options, runtime, async (context) => {
+  return makeChange(`report ${name} --delivered`, options, runtime, async (context) => {
     const all = (await readDeliveries(context.warehouse)).filter(
       (delivery) => delivery.report === name && (project === undefined || delivery.project === project),
     );
@@ -203,8 +197,6 @@ function settleDelivery(name: string, options: SettleOptions, runtime: Runtime):
       throw ambiguous(name, found.length === 0 ? unknown : found, all);
     const settled = await resolveDelivery(context, only, delivered !== undefined, context.now());
     runtime.output.data(deliveryLine(settled, context.shard, runtime));
-    await publishStep(context, true);
-    return 0;
   });
 }
 

@@ -1,21 +1,17 @@
 import type { Command } from 'commander';
 import { relative, resolve } from 'node:path';
 import { z } from 'zod';
-import { reconcileEffects } from '../app/open.js';
+import { MAX_LOCK_WAIT_MS, withLedgers } from '../app/open.js';
+import type { ExitCode } from '../errors.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { EffectsJournal } from '../warehouse/effects.js';
-import { openWarehouse } from '../warehouse/open.js';
 import { publish } from '../warehouse/published.js';
 import { dayColumn, readSql, timestampColumn } from '../warehouse/query.js';
 import { restore as restoreLive } from '../warehouse/restore.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import type { ExitCode } from '../app/runtime.js';
-import { withWorkspaceOptions } from './options.js';
-import type { Act, Runtime } from '../app/runtime.js';
-import { MAX_LOCK_WAIT_MS } from '../app/open.js';
-import { readWorkspace, type WorkspaceOptions } from '../app/workspace.js';
+import { type Act, withWorkspaceOptions } from './options.js';
+import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 
 interface RestoreOptions extends WorkspaceOptions {
   readonly from?: string;
@@ -23,48 +19,45 @@ interface RestoreOptions extends WorkspaceOptions {
 
 export function declareRestore(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('restore'))
-    .summary('put the newest whole state of the live database back')
+    .summary('restore the live database from the published history or a backup')
     .description(
-      'Replaces a live database that is missing, damaged or older than the history published from it: by default with that history, with --from by any other database of Readership, such as a backup. What was there is kept beside it, under a name with the time. When the live database is whole and up to date, nothing is changed.',
+      'Replaces a live database that is missing, damaged or older than the history published from it: by default with that history, with --from by any other database of Readership, such as a backup. The previous files are kept beside it, with the time in their names. If the live database is intact and up to date, nothing changes.',
     )
-    .option('--from <file>', 'restore this warehouse.duckdb or history.duckdb, whatever the live one holds')
+    .option(
+      '--from <file>',
+      'restore this warehouse.duckdb or history.duckdb, even if the live database is intact',
+    )
     .addHelpText(
       'after',
       `
 Examples:
-  readership restore                                 after a message that says so
-  readership restore --from /backup/history.duckdb   a state of your choice: docs/backup.md`,
+  readership restore                                 when a message says so
+  readership restore --from /backup/history.duckdb   a backup: docs/backup.md`,
     )
     .action((options: RestoreOptions) => act((runtime) => restore(options, runtime)));
 }
 
 async function restore(options: RestoreOptions, runtime: Runtime): Promise<ExitCode> {
   const { now, signal, output, workingDirectory } = runtime;
-  const { dataDir, liveFile, historyFile, settings } = await readWorkspace(options, runtime);
-  const hold = { command: 'readership restore', now, signal, maxWaitMs: MAX_LOCK_WAIT_MS };
+  const workspace = await readWorkspace(options, runtime);
+  const { liveFile, historyFile, settings } = workspace;
   const from = options.from === undefined ? undefined : resolve(workingDirectory, options.from);
+  const hold = { command: 'readership restore', now, signal, maxWaitMs: MAX_LOCK_WAIT_MS };
   const restored = await restoreLive({ liveFile, historyFile, from }, hold);
-  const warehouse = await openWarehouse(liveFile, hold);
-  let journal: EffectsJournal | undefined;
-  try {
-    journal = await EffectsJournal.open(dataDir);
-    const { words } = await reconcileEffects(journal, warehouse, now());
-    // Readers would otherwise see a newer state than the one that is added to from now on.
+  await withLedgers(workspace, runtime, hold, async ({ warehouse, reconciled }) => {
+    // Readers would otherwise keep a history newer than the live database that is published next.
     if (restored?.historyAside !== undefined) await publish(warehouse, historyFile);
     const shown = (path: string) => relative(workingDirectory, path) || '.';
     if (restored === undefined)
-      output.data(`${shown(liveFile)} is whole and up to date: nothing to restore.`);
+      output.data(`${shown(liveFile)} is intact and up to date: nothing to restore.`);
     else output.data(`Restored ${shown(liveFile)} from ${shown(restored.source)}.`);
     for (const aside of [restored?.aside, restored?.historyAside])
-      if (aside !== undefined) output.data(`Kept what was there before: ${shown(aside)}`);
-    if (words !== undefined) output.data(words);
+      if (aside !== undefined) output.data(`Kept the previous file: ${shown(aside)}`);
+    if (reconciled !== undefined) output.data(reconciled);
     const ids = settings.projects.map(({ id }) => id);
     for (const line of await stateLines(warehouse, ids, now())) output.data(line);
-    return 0;
-  } finally {
-    await journal?.close();
-    await warehouse.close();
-  }
+  });
+  return 0;
 }
 
 const STATE = readSql(import.meta.url, 'statements/restored-state.sql');

@@ -1,12 +1,10 @@
 import type { Command } from 'commander';
 import { runLoop } from '../service/loop.js';
-import { type ExitCode, exitCodeOfFaults } from '../app/runtime.js';
-import { durationArgument, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
+import type { ExitCode } from '../errors.js';
+import { type Act, durationArgument, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 import { summarise } from '../print/run.js';
-import type { Act, Runtime } from '../app/runtime.js';
-import { reportFaults } from '../print/run.js';
-import { withSteps } from './steps.js';
-import type { WorkspaceOptions } from '../app/workspace.js';
+import { conclude, withSteps } from './steps.js';
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
 /** Agents of the sandbox end within seconds; those of a real platform are polled by the next run. */
 const SANDBOX_WAIT_MS = 30_000;
@@ -48,7 +46,6 @@ function run(options: RunOptions, runtime: Runtime): Promise<ExitCode> {
     progress.end();
     if (!runtime.signal.aborted)
       runtime.output.words(await summarise(outcome, context, workspace, runtime, progress.cost));
-    reportFaults(outcome.faults, runtime);
-    return exitCodeOfFaults(outcome.faults);
+    return conclude(outcome.outages, runtime);
   });
 }

@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
+import { ConfigurationError, type ExitCode, messageOf, ReadershipError } from '../errors.js';
+import type { Act } from './options.js';
+import type { Runtime } from '../app/workspace.js';
 import { SANDBOX, type Sandbox, startSandbox } from '../sandbox/index.js';
-import type { ExitCode } from '../app/runtime.js';
-import type { Act, Runtime } from '../app/runtime.js';
 
 interface SandboxOptions {
   readonly port: number;

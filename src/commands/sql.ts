@@ -2,10 +2,9 @@ import { type Command, Option } from 'commander';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
-import type { Act, ExitCode, Runtime } from '../app/runtime.js';
 import { secretNames } from '../app/secrets.js';
-import { readWorkspace, type WorkspaceOptions } from '../app/workspace.js';
-import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
+import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
+import { ConfigurationError, type ExitCode, messageOf, ReadershipError, StorageError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { ask } from '../sql/answer.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
@@ -14,7 +13,7 @@ import { runPrompt } from '../sql/prompt.js';
 import { OutputFile, writeParquet, writeText } from '../sql/write.js';
 import type { Output } from '../terminal/output.js';
 import { type History, openHistory } from '../warehouse/published.js';
-import { durationArgument, withWorkspaceOptions } from './options.js';
+import { type Act, durationArgument, withWorkspaceOptions } from './options.js';
 
 /** Rows of a table for people, on a terminal. */
 const MAX_TABLE_ROWS = 200;

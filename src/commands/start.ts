@@ -1,16 +1,13 @@
 import type { Command } from 'commander';
 import { apiKeyOf } from '../config/load.js';
-import { messageOf, LockedError } from '../errors.js';
-import { serveTicks } from '../service/service.js';
-import { tick } from '../service/service.js';
-import { type Log, openLog } from '../print/log.js';
-import type { ExitCode } from '../app/runtime.js';
-import { ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
-import type { Act, Runtime } from '../app/runtime.js';
-import { logging } from '../print/log.js';
+import { type ExitCode, LockedError, messageOf } from '../errors.js';
+import { serveTicks, tick } from '../service/service.js';
+import { type Log, logging, openLog } from '../print/log.js';
+import { type Act, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 import { withLiveDatabase } from '../app/open.js';
 import {
   readWorkspace,
+  type Runtime,
   transportOf,
   waitingAtMost,
   type Workspace,
@@ -77,7 +74,7 @@ function checkSecrets(workspace: Workspace): void {
   if (configuration !== undefined) for (const project of projects) apiKeyOf(configuration, project);
 }
 
-/** One tick, whose faults are logged: none of them ends the service. */
+/** One tick. Errors are logged; none of them ends the service. */
 export async function loggedTick({ workspace, log, since }: Service, runtime: Runtime): Promise<void> {
   const hold = { command: 'start', listener: logging(log), maxWaitMs: 0 };
   try {

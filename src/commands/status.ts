@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
 import { openHistory } from '../warehouse/published.js';
+import type { ExitCode } from '../errors.js';
 import { escapeUnsafe } from '../format/text.js';
-import type { ExitCode } from '../app/runtime.js';
-import { finishForecast } from '../service/project-status.js';
+import { finishForecast, type ProjectStatus, readProjectStatus } from '../service/project-status.js';
 import { needsOf, operationsLines, statusLines } from '../print/status.js';
 import { readOperations } from '../service/operations.js';
-import { withProjectOption, withWorkspaceOptions } from './options.js';
-import type { Act, Runtime } from '../app/runtime.js';
-import { type ProjectStatus, readProjectStatus } from '../service/project-status.js';
-import { readWorkspace, type WorkspaceOptions } from '../app/workspace.js';
+import { type Act, withProjectOption, withWorkspaceOptions } from './options.js';
+import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 
 type StatusOptions = WorkspaceOptions & { readonly json?: boolean };
 

@@ -1,29 +1,33 @@
 import { VIEWS_OPERATION } from '../api/client.js';
 import { type Listener, MAX_LOCK_WAIT_MS, withLiveDatabase } from '../app/open.js';
-import type { Runtime } from '../app/runtime.js';
-import { readWorkspace, waitingAtMost, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import {
+  readWorkspace,
+  type Runtime,
+  waitingAtMost,
+  type Workspace,
+  type WorkspaceOptions,
+} from '../app/workspace.js';
+import { type ExitCode, exitCodeOf, messageOf } from '../errors.js';
 import { nextMinute } from '../format/days.js';
 import { jobLine } from '../print/jobs.js';
 import { retryNotes } from '../print/log.js';
-import { ExportProgress } from '../print/progress.js';
+import { type ExportCost, ExportProgress } from '../print/progress.js';
 import type { StepContext } from '../steps/context.js';
+import { type Published, publishStep } from '../steps/publish.js';
+import { type StepOutage, StepRunner } from '../steps/runner.js';
 import type { Output } from '../terminal/output.js';
 
-type StepWork<Result> = (
-  context: StepContext,
-  workspace: Workspace,
-  progress: ExportProgress,
-) => Promise<Result>;
+type StepsOptions = WorkspaceOptions & {
+  /** Whether requests wait for the hourly limit as long as it takes. */
+  readonly waits?: boolean;
+};
 
-/**
- * Runs `work` with everything that steps need, and lets go of it all again, however it ends. One that `waits` does so for
- * the budget as long as it takes.
- */
+/** Runs `work` with everything that steps need, and lets go of it all again, however it ends. */
 export async function withSteps<Result>(
   command: string,
-  { waits = false, ...options }: WorkspaceOptions & { readonly waits?: boolean },
+  { waits = false, ...options }: StepsOptions,
   runtime: Runtime,
-  work: StepWork<Result>,
+  work: (context: StepContext, workspace: Workspace, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
   const configured = await readWorkspace(options, runtime);
   const workspace = waits ? waitingAtMost(Infinity, configured) : configured;
@@ -40,34 +44,89 @@ export async function withSteps<Result>(
   }
 }
 
-const showing = (progress: ExportProgress, output: Output): Listener => ({
-  onWait: (until, why) => {
-    output.note(`${why} Waiting until ${nextMinute(until)}.`);
-  },
-  onReconciled: (words) => {
-    output.note(words);
-  },
-  onSkew: (words) => {
-    output.note(words);
-  },
-  onRequest: ({ name }) => {
-    if (name === VIEWS_OPERATION) progress.countRequest();
-  },
-  onRetry: retryNotes((text) => {
+/** What the steps of a command did. */
+interface StepsDone<Result> {
+  readonly result: Result;
+  /** Undefined when publishing failed. */
+  readonly published: Published | undefined;
+  readonly outages: readonly StepOutage[];
+  readonly workspace: Workspace;
+  readonly cost: ExportCost;
+}
+
+/** Does the steps of a command, and then publishes what they changed. */
+export const runSteps = <Result>(
+  command: string,
+  options: StepsOptions,
+  runtime: Runtime,
+  work: (runner: StepRunner, context: StepContext) => Promise<Result>,
+): Promise<StepsDone<Result>> =>
+  withSteps(command, options, runtime, async (context, workspace, progress) => {
+    const runner = new StepRunner(context);
+    const result = await work(runner, context);
+    const published = await runner.step('publish', () => publishStep(context, runner.changed));
+    return { result, published, outages: runner.outages, workspace, cost: progress.cost };
+  });
+
+/** Makes a change that somebody asked for, and publishes it, also when it failed half-way. */
+export const makeChange = (
+  command: string,
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  work: (context: StepContext) => Promise<void>,
+): Promise<ExitCode> =>
+  withSteps<ExitCode>(command, options, runtime, async (context) => {
+    try {
+      await work(context);
+    } finally {
+      await publishStep(context, true);
+    }
+    return 0;
+  });
+
+/**
+ * Says which steps did not finish, and why. Returns one exit code for all of them: problems that a person must fix come
+ * before temporary ones.
+ */
+export function conclude(outages: readonly StepOutage[], { output, signal }: Runtime): ExitCode {
+  if (signal.aborted)
+    output.note(
+      'Interrupted. What was stored is complete; the next run or readership publish makes it visible to readers.',
+    );
+  else
+    for (const { step, outcome, error } of outages) {
+      const words = outcome === 'later' ? 'paused; the next run resumes' : 'failed';
+      output.note(`${output.noteColors.red(`${step} ${words}:`)} ${messageOf(error)}`);
+    }
+  const codes = outages.map(({ error }) => exitCodeOf(error));
+  return ([2, 1, 75] as const).find((code) => codes.includes(code)) ?? 0;
+}
+
+function showing(progress: ExportProgress, output: Output): Listener {
+  const note = (text: string) => {
     output.note(text);
-  }),
-  observer: {
-    onExportPlan: (project, plan) => {
-      progress.begin(project, plan);
+  };
+  return {
+    onWait: (until, why) => {
+      note(`${why} Waiting until ${nextMinute(until)}.`);
     },
-    onDay: (_, result) => {
-      progress.advance(result);
+    onReconciled: note,
+    onSkew: note,
+    onRequest: ({ name }) => {
+      if (name === VIEWS_OPERATION) progress.countRequest();
     },
-    onAlertFailed: (words) => {
-      output.note(words);
+    onRetry: retryNotes(note),
+    observer: {
+      onExportPlan: (project, plan) => {
+        progress.begin(project, plan);
+      },
+      onDay: (_, result) => {
+        progress.advance(result);
+      },
+      onAlertFailed: note,
+      onJob: (job) => {
+        note(jobLine(job));
+      },
     },
-    onJob: (job) => {
-      output.note(jobLine(job));
-    },
-  },
-});
+  };
+}

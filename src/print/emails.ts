@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import { formatShard, type Shard } from '../config/shard.js';
+import type { Runtime } from '../app/workspace.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { Delivery, DeliveryKey } from '../mail/delivery.js';
@@ -8,7 +9,6 @@ import type { StepContext } from '../steps/context.js';
 import type { LoopOutcome } from '../service/loop.js';
 import type { HeldReport } from '../steps/report.js';
 import { escapeUnsafe } from '../format/text.js';
-import type { Runtime } from '../app/runtime.js';
 
 /** The mails of a run, for people: what nobody knows first, then what was sent, and what waits. */
 export async function mailLines(

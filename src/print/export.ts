@@ -1,8 +1,7 @@
 import { ReadershipError } from '../errors.js';
 import type { ExportOutcome } from '../export/export.js';
-import type { ExportPlan } from '../export/plan.js';
+import { type ExportPlan, requestsFor } from '../export/plan.js';
 import type { DayResult } from '../export/load.js';
-import { requestsFor } from '../export/plan.js';
 import type { Check } from '../export/verify.js';
 import type { Day } from '../day.js';
 import { dayList, duration, longDay, nextMinute, plainDayRange } from '../format/days.js';

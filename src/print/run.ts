@@ -1,18 +1,15 @@
 import { relative } from 'node:path';
 import { z } from 'zod';
 import { readJobs } from '../agents/ledger.js';
-import type { Runtime } from '../app/runtime.js';
-import type { Workspace } from '../app/workspace.js';
+import type { Runtime, Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { formatShard, type Shard } from '../config/shard.js';
-import { messageOf } from '../errors.js';
 import { dayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { ISO_CALENDAR, lastEnded } from '../reports/period.js';
 import type { LoopOutcome } from '../service/loop.js';
 import type { StepContext } from '../steps/context.js';
 import type { ProjectImprovement } from '../steps/improve.js';
-import type { StepFault } from '../steps/runner.js';
 import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';
 import { jobLines } from './jobs.js';
@@ -103,18 +100,4 @@ function examples(
     `${command} "FROM top_pages('${week.first}', '${week.last}') LIMIT 10"`,
     `${command} "FROM page_history('/quickstart') ORDER BY day DESC LIMIT 14"`,
   ];
-}
-
-/** Says which steps did not come to their end, and why. */
-export function reportFaults(faults: readonly StepFault[], { output, signal }: Runtime): void {
-  if (signal.aborted) {
-    output.note(
-      'Interrupted. What was stored is whole, and shown after the next publish: readership publish, or the next run.',
-    );
-    return;
-  }
-  for (const { step, outcome, error } of faults) {
-    const words = outcome === 'later' ? 'paused; the next run resumes' : 'failed';
-    output.note(`${output.noteColors.red(`${step} ${words}:`)} ${messageOf(error)}`);
-  }
 }

@@ -63,7 +63,7 @@ function requestsText({ requests }: ProjectStatus): string {
 /** What needs a person's attention, and what to do. None of it resolves on its own. */
 export function needsOf(
   projects: readonly ProjectStatus[],
-  { runs, faults, unconfirmedJobs, unconfirmedMessages, unknownDeliveries }: OperationsStatus,
+  { runs, outages, unconfirmedJobs, unconfirmedMessages, unknownDeliveries }: OperationsStatus,
   { settings: { schedule }, shard }: Pick<Workspace, 'settings' | 'shard'>,
   now: Date,
 ): string[] {
@@ -81,7 +81,7 @@ export function needsOf(
         ? []
         : [`${name}: yesterday is missing since ${moment(exportAt)}: readership export`]),
     ]),
-    ...faults.map(
+    ...outages.map(
       ({ step, since, words }) => `${step} has failed since ${moment(since)}: ${words ?? 'without a word'}`,
     ),
     ...unconfirmedJobs.map(

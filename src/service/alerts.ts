@@ -8,7 +8,7 @@ import type { Delivery } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { compose } from '../mail/message.js';
 import type { StepContext } from '../steps/context.js';
-import { type Fault, readFaults } from '../steps/runs.js';
+import { type Outage, readOutages } from '../steps/runs.js';
 
 /** What alerts are called in the ledger of deliveries, which keeps each of them from being sent twice. */
 const ALERT = 'alert';
@@ -21,20 +21,20 @@ interface Alert {
   readonly text: string;
 }
 
-/** Mails what failed, once a fault, and that it is over, to whom had been told. Never throws. */
+/** Emails each outage once, and its end to whoever got the first email. Never throws. */
 export async function mailAlerts(context: StepContext): Promise<void> {
   const { settings, shard, warehouse, journal, transport, now, signal, observer } = context;
   const { mail, alerts } = settings;
   if (mail === undefined || alerts.to.length === 0 || signal.aborted) return;
   try {
-    const faults = await readFaults(warehouse, now());
+    const outages = await readOutages(warehouse, now());
     const deliveries = await readDeliveries(warehouse);
     const messages = await Promise.all(
       alerts.to.flatMap((recipient) =>
-        alertsFor(recipient, faults, deliveries).map(({ period, fact, text }) => {
+        alertsFor(recipient, outages, deliveries).map(({ period, fact, text }) => {
           const html = `<pre style="white-space: pre-wrap">${Handlebars.escapeExpression(text)}</pre>`;
           const content = { subject: `Readership${whose(shard)}: ${fact}`, text, html, pictures: [] };
-          // Two shards may fail in the same millisecond, and their mails are two.
+          // Two shards may fail in the same millisecond and need an email each.
           const key = { report: ALERT, project: shard === undefined ? '-' : shardName(shard) };
           return compose({ ...key, period, recipient }, content, mail, now());
         }),
@@ -45,27 +45,27 @@ export async function mailAlerts(context: StepContext): Promise<void> {
     for (const { state, recipient, note } of attempted)
       if (state !== 'sent') observer.onAlertFailed?.(`The alert to ${recipient} is ${state}: ${note ?? ''}`);
   } catch (error) {
-    observer.onAlertFailed?.(`No alert could be mailed: ${messageOf(error)}`);
+    observer.onAlertFailed?.(`No alert could be emailed: ${messageOf(error)}`);
   }
 }
 
-/** What a recipient is to know, told already or not: each fault that goes on, and the end of each they were told of. */
-function alertsFor(recipient: string, faults: readonly Fault[], told: readonly Delivery[]): Alert[] {
-  return faults.flatMap(({ step, words, since, over_at: overAt }): Alert[] => {
+/** The alerts for a recipient, sent already or not: each outage that goes on, and the end of each they know about. */
+function alertsFor(recipient: string, outages: readonly Outage[], sent: readonly Delivery[]): Alert[] {
+  return outages.flatMap(({ step, words, since, over_at: overAt }): Alert[] => {
     const period = `${step} ${since.toISOString()}`;
     if (overAt === null) {
       const what = `${step} has failed since ${moment(since)}:\n\n${words ?? ''}\n\n`;
-      const text = `${what}It is tried again by itself. See: readership status, readership doctor`;
+      const text = `${what}Readership retries by itself. For details:  readership status, readership doctor`;
       return [{ period, fact: `${step} fails`, text }];
     }
-    const first = told.find(
+    const first = sent.find(
       (delivery) =>
         delivery.report === ALERT && delivery.period === period && delivery.recipient === recipient,
     );
-    // Who was not told that it failed need not be told that it works again.
-    const mayHaveBeenTold = first?.state === 'sent' || first?.state === 'unknown';
-    if (!mayHaveBeenTold || first.tried_at >= overAt) return [];
-    const text = `${step} failed from ${moment(since)} on, and works again since ${moment(overAt)}.`;
+    // Whoever got no email about the outage needs none about its end.
+    const mayKnow = first?.state === 'sent' || first?.state === 'unknown';
+    if (!mayKnow || first.tried_at >= overAt) return [];
+    const text = `${step} failed from ${moment(since)} and has worked again since ${moment(overAt)}.`;
     return [{ period: `${period} over`, fact: `${step} works again`, text }];
   });
 }
@@ -75,14 +75,14 @@ const whose = (shard: Shard | undefined): string =>
 
 const TIMEOUT_MS = 5_000;
 
-/** Asks for an address, so that who watches it knows; what went wrong, if anything. Its path is as good as a secret. */
+/** Pings a monitoring service; returns what went wrong, if anything. The path of its address is a secret. */
 export async function ping(url: string, signal: AbortSignal): Promise<string | undefined> {
   const { origin } = new URL(url);
   try {
     const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
     const { statusCode, body } = await request(url, { signal: within });
     await body.dump();
-    return statusCode < 400 ? undefined : `The ping to ${origin} was answered with ${statusCode}.`;
+    return statusCode < 400 ? undefined : `The ping to ${origin} got status ${statusCode}.`;
   } catch (error) {
     return `The ping to ${origin} failed: ${messageOf(error)}`;
   }

@@ -8,23 +8,22 @@ interface StoredState {
   readonly runs: readonly LastRun[];
   /** Whether a job, a message or an email changed after the last publishing. */
   readonly hasUnpublishedEffects: boolean;
-  /** Whether a job is to be asked for, or a prompt waits to be sent. */
+  /** Whether a job is due to be polled, or a prompt waits to be sent. */
   readonly pollWaits: boolean;
-  /** When the service began: whoever has mended a fault restarts it, and what failed before is tried at once. */
+  /** When the service began: after fixing a problem, people restart it, and steps that failed before are then tried at once. */
   readonly serviceSince: Date;
 }
 
-/** How long after its first failure a step is tried again; each further one in a row doubles that, up to the longest. */
+/** The delay after a first failure; each further failure in a row doubles it, up to the longest. */
 const FIRST_DELAY_MS = 60_000;
 const LONGEST_DELAY_MS = 3_600_000;
 
 const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
 
 /**
- * The steps that are due: those whose latest scheduled moment lies after the start of their last run that came to its
- * end. So what was missed is made up for once, however much was missed, and what failed or had to wait is tried again:
- * not before the moment that the budget or the server named, or else ever more rarely. Publishing is due when another
- * step began after it.
+ * The steps that are due: those last scheduled after the start of their latest successful run. So a step that missed
+ * several runs catches up with one. A step that failed or had to wait is retried, not before the time that the budget or
+ * the server named, or else with growing delays. Publishing is due when another step began after it.
  */
 export function dueSteps(
   schedule: Settings['schedule'],
@@ -48,14 +47,14 @@ export function dueSteps(
   return due;
 }
 
-/** When a step that did not come to its end is tried again. */
+/** When a step that did not succeed is tried again. */
 function retryAt({ outcome, started_at, resume_at, failures }: LastRun, serviceSince: Date): Date {
   if (outcome === 'later' && resume_at !== null) return resume_at;
   if ((outcome !== 'failed' && outcome !== 'later') || started_at < serviceSince) return started_at;
   return addMilliseconds(started_at, Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1)));
 }
 
-/** Whether a step began after the last publishing: it was stopped before what it changed could be published. */
+/** Whether a step began after the last publishing: the process stopped before that could be published. */
 export function isUnpublished(runs: readonly LastRun[]): boolean {
   const publishedAt = runs.find(({ step }) => step === 'publish')?.done_at ?? new Date(0);
   return runs.some(({ step, started_at }) => step !== 'publish' && started_at > publishedAt);

@@ -1,23 +1,22 @@
 import type { ProjectSettings } from '../config/schema.js';
 import type { StepContext } from '../steps/context.js';
-import { mailAlerts } from './alerts.js';
-import { ping } from './alerts.js';
+import { mailAlerts, ping } from './alerts.js';
 import { isUnpublished } from './due.js';
 import { readLastRuns, type StepName } from '../steps/runs.js';
-import { type StepFault, StepRunner } from '../steps/runner.js';
+import { type StepOutage, StepRunner } from '../steps/runner.js';
 import { exportStep, type ProjectExport } from '../steps/export.js';
 import { improveStep, type ProjectImprovement } from '../steps/improve.js';
-import { pollStep, type PolledJobs } from '../steps/poll.js';
+import { type PolledJobs, pollStep } from '../steps/poll.js';
 import { publishStep } from '../steps/publish.js';
 import { type Reported, reportStep } from '../steps/report.js';
 
-/** What the five steps did. A step that failed before it did anything has no detail. */
+/** What the five steps did. */
 export interface LoopOutcome {
   readonly exported: readonly ProjectExport[];
   readonly improved: readonly ProjectImprovement[];
   readonly polled: PolledJobs | undefined;
   readonly reported: Reported | undefined;
-  readonly faults: readonly StepFault[];
+  readonly outages: readonly StepOutage[];
 }
 
 interface LoopOptions {
@@ -53,11 +52,11 @@ export async function runLoop(context: StepContext, options: LoopOptions): Promi
     improved: improved ?? [],
     polled,
     reported,
-    faults: run.faults,
+    outages: run.outages,
   };
 }
 
-/** Projects that improving met a fault in: nothing more is created for them in this run. */
+/** Projects that improving failed in: nothing more is created for them in this run. */
 const heldBackBy = (
   improved: readonly ProjectImprovement[] | undefined,
   projects: readonly ProjectSettings[],
@@ -68,7 +67,7 @@ const heldBackBy = (
         (one) => !improved.some(({ project, stopped }) => project === one && stopped === undefined),
       );
 
-/** Does the export between two pings. One that has to wait sends no second one: the watcher waits with it. */
+/** Does the export between two pings. An export that has to wait sends no second one, so the monitor waits too. */
 async function pinging<Detail>(
   { settings, signal, observer }: StepContext,
   run: StepRunner,
@@ -77,8 +76,8 @@ async function pinging<Detail>(
   const { pingUrl } = settings.alerts;
   if (pingUrl === undefined || !run.isToDo('export')) return work();
   const send = async (suffix: '/start' | '/fail' | '') => {
-    const trouble = await ping(pingUrl + suffix, signal);
-    if (trouble !== undefined) observer.onAlertFailed?.(trouble);
+    const problem = await ping(pingUrl + suffix, signal);
+    if (problem !== undefined) observer.onAlertFailed?.(problem);
   };
   await send('/start');
   const result = await work().catch(async (error: unknown) => {
@@ -86,7 +85,7 @@ async function pinging<Detail>(
     await send('/fail');
     throw error;
   });
-  const outcome = run.faults.find(({ step }) => step === 'export')?.outcome;
+  const outcome = run.outages.find(({ step }) => step === 'export')?.outcome;
   if (outcome === undefined) await send('');
   if (outcome === 'failed') await send('/fail');
   return result;

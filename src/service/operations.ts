@@ -5,8 +5,7 @@ import { type Message, readMessages } from '../agents/messages.js';
 import { freeDisk } from '../files.js';
 import type { DeliveryKey } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
-import { type Fault, isGoingOn, readFaults } from '../steps/runs.js';
-import { type LastRun, readLastRuns } from '../steps/runs.js';
+import { isGoingOn, type LastRun, type Outage, readLastRuns, readOutages } from '../steps/runs.js';
 import type { Reader } from '../warehouse/query.js';
 import type { Workspace } from '../app/workspace.js';
 
@@ -19,7 +18,7 @@ export interface OperationsStatus {
   readonly diskFreeBytes: number;
   readonly runs: readonly LastRun[];
   /** Those that go on. */
-  readonly faults: readonly Fault[];
+  readonly outages: readonly Outage[];
   /** How many jobs are in each state. */
   readonly jobs: Readonly<Record<string, number>>;
   readonly unconfirmedJobs: readonly Pick<Job, 'id' | 'project' | 'path'>[];
@@ -44,7 +43,7 @@ export async function readOperations(
     publishedAt: (await stat(historyFile)).mtime,
     diskFreeBytes: await freeDisk(dataDir),
     runs: (await readLastRuns(reader, now)).filter(isOfBefore),
-    faults: (await readFaults(reader, now)).filter((fault) => isOfBefore(fault) && isGoingOn(fault)),
+    outages: (await readOutages(reader, now)).filter((outage) => isOfBefore(outage) && isGoingOn(outage)),
     jobs: states,
     unconfirmedJobs: jobs
       .filter(({ state }) => state === 'unconfirmed')

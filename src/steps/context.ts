@@ -11,29 +11,29 @@ import type { EffectsJournal } from '../warehouse/effects.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import type { StepEnd, StepName } from './runs.js';
 
-/** Told of what happens while a step runs; it knows no terminal. */
+/** Called with what happens while a step runs. */
 export interface Observer {
   readonly onStepStart?: (step: StepName) => void;
   readonly onStepEnd?: (step: StepName, end: StepEnd) => void;
   readonly onExportPlan?: (project: ProjectSettings, plan: ExportPlan) => void;
   readonly onDay?: (project: ProjectSettings, result: DayResult) => void;
-  /** Told of alerts that could not be given. */
+  /** Called when an alert or a ping could not be sent. */
   readonly onAlertFailed?: (words: string) => void;
   readonly onJob?: (job: Job) => void;
 }
 
-/** What every step is handed. */
+/** What every step works with. */
 export interface StepContext {
   readonly settings: Settings;
   readonly projects: readonly ProjectSettings[];
   readonly warehouse: Warehouse;
-  /** What may have left this machine. Nothing is sent that is not in it. */
+  /** What may have left this machine. Nothing is sent before it is recorded there. */
   readonly journal: EffectsJournal;
   /** Emails that the journal showed to be of unknown outcome when the database was opened. */
   readonly unknownDeliveries: readonly Delivery[];
-  /** The interface of a project. Throws a `ConfigurationError` when its key is missing. */
+  /** The API of a project. Throws a `ConfigurationError` when its key is missing. */
   readonly clientOf: (project: ProjectSettings) => Client;
-  /** Where mails go. Throws a `ConfigurationError` when the mail server's address cannot be read. */
+  /** Where emails go. Throws a `ConfigurationError` when the mail server's address cannot be read. */
   readonly transport: () => MailTransport;
   /** Where the workspace's own reports and templates are looked for. */
   readonly workspaceDir: string | undefined;
@@ -52,20 +52,20 @@ export interface StepContext {
   readonly observer: Observer;
 }
 
-/** What a step came to. */
+/** What a step did. */
 export interface StepResult<Detail> {
   readonly detail: Detail;
   /** In a sentence, for the ledger of runs. */
   readonly summary: string;
   /** Whether the database now holds something that the published history does not. */
   readonly changed: boolean;
-  /** The fault that kept part of the work from being done. */
-  readonly fault?: unknown;
+  /** What kept part of the work from being done. */
+  readonly error?: unknown;
 }
 
 /**
- * The same context with the earlier of the two clocks, that of this machine and the platform's: nothing that has not
- * ended by both is loaded or emailed. Asks the platform for the time where no response has told it.
+ * The same context with the earlier of two clocks, this machine's and the platform's, so that a day is loaded or
+ * emailed only once it has ended by both. Asks the platform for the time unless a response has already told it.
  */
 export async function byBothClocks(context: StepContext): Promise<StepContext> {
   if (context.projects.length > 0) await context.clock.ask();

@@ -6,7 +6,7 @@ import { faultsOfLoad } from '../export/load.js';
 import { resolveRange } from '../export/range.js';
 import { plainDayRange } from '../format/days.js';
 import { byBothClocks, type StepContext, type StepResult } from './context.js';
-import { withFaults } from './runner.js';
+import { withOutage } from './runner.js';
 
 /** What the export of a project did; no outcome when the platform has no view of it yet. */
 export interface ProjectExport {
@@ -14,7 +14,7 @@ export interface ProjectExport {
   readonly outcome: ExportOutcome | undefined;
 }
 
-/** What the user asked for: bounds, both included, and whether to read final days again. */
+/** What the user wants: bounds, both included, and whether to read final days again. */
 interface ExportBounds {
   readonly from?: Day | undefined;
   readonly to?: Day | undefined;
@@ -22,8 +22,8 @@ interface ExportBounds {
 }
 
 /**
- * Loads what is due of every project, stage by stage: the latest days of all come before the past of any. One project's
- * fault does not keep the others waiting.
+ * Loads what is due of every project, stage by stage: the latest days of all come before the past of any. An error in
+ * one project does not stop the others.
  */
 export async function exportStep(
   context: StepContext,
@@ -35,8 +35,8 @@ export async function exportStep(
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
   const summary = `${attempted.length - failed} days loaded, ${failed} failed`;
   const removed = outcomes.some(({ removed }) => removed.length > 0);
-  const faults = [...thrown, ...outcomes.flatMap(faultsOfLoad), ...withheldDays(context)];
-  return withFaults({ detail, summary, changed: attempted.length > 0 || removed }, faults);
+  const errors = [...thrown, ...outcomes.flatMap(faultsOfLoad), ...withheldDays(context)];
+  return withOutage({ detail, summary, changed: attempted.length > 0 || removed }, errors);
 }
 
 /** The days that have ended here and not on the platform, when that is more than a moment around midnight. */

@@ -1,19 +1,20 @@
 import { type Job, planJob, referenceOf } from '../agents/ledger.js';
-import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import { type ImprovePlan, planImprovement, recordChoices } from '../agents/plan.js';
 import { composePrompt } from '../agents/prompt.js';
+import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { StepContext, StepResult } from './context.js';
-import { withFaults } from './runner.js';
+import { eachProject, withOutage } from './runner.js';
 import { submitWaiting } from './submit.js';
 
-/** What improving a project came to. In `plan` mode nothing is submitted. */
+/** What improving a project did. In `plan` mode nothing is submitted. */
 export interface ProjectImprovement {
   readonly project: ProjectSettings;
   readonly plan: ImprovePlan;
   readonly submitted: readonly Job[];
   /** What kept the rest waiting, for a later run. */
   readonly stopped?: unknown;
+  readonly changed: boolean;
 }
 
 /** Chooses the pages that deserve an agent's work and, when `apply` is set, creates their jobs. */
@@ -21,43 +22,29 @@ export async function improveStep(
   context: StepContext,
   apply: boolean,
 ): Promise<StepResult<ProjectImprovement[]>> {
-  const { settings, projects, signal } = context;
-  const listedOf = await readSitemap(settings.improve.sitemap, signal);
-  const detail: ProjectImprovement[] = [];
-  const faults: unknown[] = [];
-  let changed = false;
-  for (const project of projects) {
-    if (signal.aborted) break;
-    try {
-      const isListed = listedOf(project.siteUrl);
-      const improved = await improveProject(context, project, { apply, isListed });
-      detail.push(improved.improvement);
-      changed ||= improved.changed;
-      const { stopped } = improved.improvement;
-      if (stopped !== undefined) faults.push(stopped);
-    } catch (error) {
-      faults.push(error);
-      // It may have stored something before.
-      changed = true;
-    }
-  }
-  const submitted = detail.flatMap((improvement) => improvement.submitted);
-  const flagged = detail.flatMap(({ plan }) => plan.flagged);
-  const summary = apply
-    ? `${submitted.length} prompts sent`
-    : `${flagged.length} pages flagged, nothing sent`;
-  return withFaults({ detail, summary, changed }, faults);
+  const listedOf = await readSitemap(context.settings.improve.sitemap, context.signal);
+  const { results: detail, errors } = await eachProject(context, (project) =>
+    improveProject(context, project, listedOf(project.siteUrl), apply),
+  );
+  const sent = detail.flatMap(({ submitted }) => submitted).length;
+  const flagged = detail.flatMap(({ plan }) => plan.flagged).length;
+  const summary = apply ? `${sent} prompts sent` : `${flagged} pages flagged, nothing sent`;
+  // A project whose work failed may have stored something before.
+  const changed = errors.length > 0 || detail.some((improvement) => improvement.changed);
+  const stops = detail.flatMap(({ stopped }) => stopped ?? []);
+  return withOutage({ detail, summary, changed }, [...errors, ...stops]);
 }
 
 async function improveProject(
   context: StepContext,
   project: ProjectSettings,
-  { apply, isListed }: { apply: boolean; isListed: IsListed | undefined },
-): Promise<{ improvement: ProjectImprovement; changed: boolean }> {
+  isListed: IsListed | undefined,
+  apply: boolean,
+): Promise<ProjectImprovement> {
   const { settings, warehouse, workspaceDir, now } = context;
   const plan = await planImprovement(warehouse, project.id, settings.improve, { now: now(), isListed });
   const changed = await recordChoices(warehouse, project.id, plan, now());
-  if (!apply) return { improvement: { project, plan, submitted: [] }, changed };
+  if (!apply) return { project, plan, submitted: [], changed };
   const { maxPromptLength } = settings.improve;
   for (const page of plan.flagged) {
     const at = now();
@@ -68,5 +55,5 @@ async function improveProject(
   }
   const { submitted, stopped } = await submitWaiting(context, project, 'all');
   const created = plan.flagged.length + submitted.length > 0;
-  return { improvement: { project, plan, submitted, stopped }, changed: changed || created };
+  return { project, plan, submitted, stopped, changed: changed || created };
 }

@@ -7,7 +7,7 @@ import type { StepContext, StepResult } from './context.js';
 import { hasUnpublishedEffects } from './runs.js';
 
 /** What is published now: the size of the history, and what was done to the lake where there is one. */
-interface Published {
+export interface Published {
   readonly bytes: number;
   readonly lake?: LakeChange;
 }

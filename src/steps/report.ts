@@ -15,7 +15,7 @@ import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { readSql } from '../warehouse/query.js';
 import { byBothClocks, type StepContext, type StepResult } from './context.js';
 import { mailReport, recipientsOf, reportOn } from './mailing.js';
-import { withFaults } from './runner.js';
+import { withOutage } from './runner.js';
 
 /** A page that was rendered, and where it is. */
 interface RenderedPage {
@@ -71,7 +71,7 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   if (undelivered.length > 0) problems.push(new DeliveryError(undelivered));
   const sent = deliveries.length - undelivered.length;
   const summary = `${counted(pages.length, 'page')} rendered, ${counted(sent, 'email')} sent, ${undelivered.length} unconfirmed`;
-  return withFaults(
+  return withOutage(
     { detail: { pages, held, deliveries }, summary, changed: deliveries.length > 0 },
     together(problems),
   );

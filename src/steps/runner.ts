@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto';
+import type { ProjectSettings } from '../config/schema.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import type { StepContext, StepResult } from './context.js';
 import {
   isGoingOn,
-  readFaults,
+  readOutages,
   recordStepEnd,
   recordStepStart,
   type StepName,
   type StepOutcome,
 } from './runs.js';
 
-/** A fault that a step met, and what it meant for the step. */
-export interface StepFault {
+/** What kept a step from finishing, and what that means for it. */
+export interface StepOutage {
   readonly step: StepName;
   readonly outcome: Exclude<StepOutcome, 'done'>;
   readonly error: unknown;
@@ -19,8 +20,8 @@ export interface StepFault {
 
 /** Runs steps one after another, each recorded in the ledger of runs. */
 export class StepRunner {
-  readonly faults: StepFault[] = [];
-  /** Whether readers have something new to see: what a step stored, or that it has begun to fail, or no longer does. */
+  readonly outages: StepOutage[] = [];
+  /** Whether readers have something new to see: what a step stored, or that it began to fail, or no longer does. */
   changed = false;
   readonly #run = randomUUID();
 
@@ -38,56 +39,75 @@ export class StepRunner {
     const { warehouse, now, signal, observer } = this.context;
     if (!this.isToDo(name)) return undefined;
     observer.onStepStart?.(name);
-    const wasAtFault = await this.#isAtFault(name);
+    const wasOut = await this.#isOut(name);
     await recordStepStart(warehouse, this.#run, name, now());
     const attempted = await attempt(work);
     const { result } = attempted;
-    // A step told to stop may have left the rest undone without a fault, so it is never taken for done.
-    const fault: unknown = signal.aborted ? signal.reason : attempted.fault;
-    const outcome: StepOutcome = fault === undefined ? 'done' : outcomeOf(fault, signal);
+    // An interrupted step may have left work undone without an error, so it never counts as done.
+    const error: unknown = signal.aborted ? signal.reason : attempted.error;
+    const outcome: StepOutcome = error === undefined ? 'done' : outcomeOf(error, signal);
     // A step that threw may have stored something before.
     this.changed ||= result?.changed ?? true;
-    if (outcome !== 'done') this.faults.push({ step: name, outcome, error: fault });
-    const summary = [result?.summary, fault === undefined ? [] : messageOf(fault)].flat().join('; ');
-    const end = { outcome, summary, resume_at: resumeAtOf(fault), now: now() };
+    if (outcome !== 'done') this.outages.push({ step: name, outcome, error });
+    const summary = [result?.summary, error === undefined ? [] : messageOf(error)].flat().join('; ');
+    const resumeAt = error instanceof ReadershipError ? error.resumeAt : undefined;
+    const end = { outcome, summary, resume_at: resumeAt ?? null, now: now() };
     await recordStepEnd(warehouse, this.#run, name, end);
-    this.changed ||= wasAtFault !== (await this.#isAtFault(name));
+    this.changed ||= wasOut !== (await this.#isOut(name));
     observer.onStepEnd?.(name, end);
     return result?.detail;
   }
 
-  async #isAtFault(name: StepName): Promise<boolean> {
-    const { warehouse, now } = this.context;
-    const faults = await readFaults(warehouse, now());
-    return faults.some((fault) => fault.step === name && isGoingOn(fault));
+  async #isOut(name: StepName): Promise<boolean> {
+    const outages = await readOutages(this.context.warehouse, this.context.now());
+    return outages.some((outage) => outage.step === name && isGoingOn(outage));
   }
 }
 
 async function attempt<Detail>(
   work: () => Promise<StepResult<Detail>>,
-): Promise<{ result?: StepResult<Detail>; fault?: unknown }> {
+): Promise<{ result?: StepResult<Detail>; error?: unknown }> {
   try {
     const result = await work();
-    return { result, fault: result.fault };
-  } catch (fault) {
-    return { fault };
+    return { result, error: result.error };
+  } catch (error) {
+    return { error };
   }
 }
 
-function outcomeOf(fault: unknown, signal: AbortSignal): Exclude<StepOutcome, 'done'> {
+const isTemporary = (error: unknown): boolean => error instanceof ReadershipError && error.exitCode === 75;
+
+function outcomeOf(error: unknown, signal: AbortSignal): Exclude<StepOutcome, 'done'> {
   if (signal.aborted) return 'interrupted';
-  return fault instanceof ReadershipError && fault.exitCode === 75 ? 'later' : 'failed';
+  return isTemporary(error) ? 'later' : 'failed';
 }
 
-const resumeAtOf = (fault: unknown): Date | null =>
-  fault instanceof ReadershipError ? (fault.resumeAt ?? null) : null;
+/**
+ * Does the work for one project after another, until an interruption. An error in one does not keep the others from
+ * their turn.
+ */
+export async function eachProject<Result>(
+  { projects, signal }: StepContext,
+  work: (project: ProjectSettings) => Promise<Result>,
+): Promise<{ results: Result[]; errors: unknown[] }> {
+  const results: Result[] = [];
+  const errors: unknown[] = [];
+  for (const project of projects) {
+    if (signal.aborted) break;
+    try {
+      results.push(await work(project));
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  return { results, errors };
+}
 
-/** The result of a step, with the worst of the faults that it met. */
-export const withFaults = <Detail>(
+/** The result of a step, with the worst of its errors: a pause must not hide what a person has to fix. */
+export const withOutage = <Detail>(
   result: StepResult<Detail>,
-  faults: readonly unknown[],
-): StepResult<Detail> => (faults.length === 0 ? result : { ...result, fault: worstOf(faults) });
-
-/** What somebody must mend comes before what mends itself: a pause must not hide it. */
-const worstOf = (faults: readonly unknown[]): unknown =>
-  faults.find((fault) => !(fault instanceof ReadershipError && fault.exitCode === 75)) ?? faults[0];
+  errors: readonly unknown[],
+): StepResult<Detail> =>
+  errors.length === 0
+    ? result
+    : { ...result, error: errors.find((error) => !isTemporary(error)) ?? errors[0] };

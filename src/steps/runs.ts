@@ -6,11 +6,12 @@ const START_STEP = readSql(import.meta.url, 'statements/start-step.sql');
 const END_STEP = readSql(import.meta.url, 'statements/end-step.sql');
 const UNPUBLISHED_EFFECTS = readSql(import.meta.url, 'statements/unpublished-effects.sql');
 const LAST_RUNS = readSql(import.meta.url, 'statements/last-runs.sql');
+const OUTAGES = readSql(import.meta.url, 'statements/outages.sql');
 
 const STEPS = ['export', 'improve', 'poll', 'report', 'publish', 'audit'] as const;
 export type StepName = (typeof STEPS)[number];
 
-/** How a step ended: `later` asks to be tried again, `interrupted` was told to stop. */
+/** How a step ended: `later` is tried again by itself, `interrupted` was asked to stop. */
 export type StepOutcome = 'done' | 'failed' | 'later' | 'interrupted';
 
 /** How a step ended, in a sentence, and when it may go on where the budget or the server said so. */
@@ -31,8 +32,8 @@ const lastRunRow = z.object({
   failures: z.int(),
 });
 /**
- * The latest run of a step; `done_at` is the start of the latest that came to its end, `failures` how many since then
- * failed, or had to be tried later without knowing when.
+ * The latest run of a step; `done_at` is the start of the latest that succeeded, `failures` how many since then failed, or had
+ * to be tried later without knowing when.
  */
 export type LastRun = z.infer<typeof lastRunRow>;
 
@@ -63,18 +64,16 @@ export const recordStepEnd = (
 ): Promise<void> =>
   warehouse.transaction((transaction) => transaction.execute(END_STEP, { run, step, ...end }));
 
-const FAULTS = readSql(import.meta.url, 'statements/faults.sql');
-
-const faultRow = z.object({
+const outageRow = z.object({
   step: z.string(),
   words: z.string().nullable(),
   since: timestampColumn,
   over_at: timestampColumn.nullable(),
 });
-/** The latest fault of a step, which goes on until `over_at`, the start of the run that came to its end. */
-export type Fault = z.infer<typeof faultRow>;
+/** The latest outage of a step, which goes on until `over_at`, the start of the run that succeeded. */
+export type Outage = z.infer<typeof outageRow>;
 
-export const readFaults = (reader: Reader, now: Date): Promise<Fault[]> =>
-  reader.query(FAULTS, faultRow, { now });
+export const readOutages = (reader: Reader, now: Date): Promise<Outage[]> =>
+  reader.query(OUTAGES, outageRow, { now });
 
-export const isGoingOn = ({ over_at: overAt }: Fault): boolean => overAt === null;
+export const isGoingOn = ({ over_at: overAt }: Outage): boolean => overAt === null;

@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { CALM, effectOfChange, LIVELY } from '../../bench/scenarios/changed-page.js';
-import { type EffectSample, measureEffect } from '../../src/agents/effect.js';
-import { readEffects } from '../../src/agents/effect.js';
-import { effectWords } from '../../src/agents/effect.js';
+import { type EffectSample, effectWords, measureEffect, readEffects } from '../../src/agents/effect.js';
 import { day } from '../../src/day.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { type DailyReading, readingSql, steadyPages } from './reading.js';

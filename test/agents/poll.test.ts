@@ -64,12 +64,12 @@ describe('polling', () => {
     expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'thinking' });
   });
 
-  it('keeps a job through faults, with a note, and leaves the platform alone after a 429', async () => {
+  it('keeps a job through errors, with a note, and leaves the platform alone after a 429', async () => {
     const desk = await deskWithJobs(3);
     desk.clock.advance(5);
     desk.sandbox.setFaults([{ on: 'job', kind: 'rate-limit' }]);
-    const { faults, stillActive } = await pollJobs(taskOf(desk));
-    expect(faults).toHaveLength(1);
+    const { errors, stillActive } = await pollJobs(taskOf(desk));
+    expect(errors).toHaveLength(1);
     expect(stillActive).toHaveLength(3);
     expect(desk.sandbox.inspect().requests.counts.job).toEqual({ '429': 1 });
     expect((await desk.job(1)).note).toMatch('the rate limit is reached');
@@ -93,8 +93,8 @@ describe('polling', () => {
     const resolved = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;
     await settleAsSent(desk.warehouse, message, completed, resolved);
     desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 503, times: 1 }]);
-    const { ended, faults } = await pollJobs(taskOf(desk));
-    expect([ended.length, faults.length]).toEqual([0, 1]);
+    const { ended, errors } = await pollJobs(taskOf(desk));
+    expect([ended.length, errors.length]).toEqual([0, 1]);
     expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'completed' });
     desk.clock.advance(60);
     await pollJobs(taskOf(desk));
@@ -121,9 +121,9 @@ describe('polling', () => {
     const desk = await deskWithJobs(2, { jobSeconds: 4 });
     desk.clock.advance(60);
     desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 404, times: 1 }]);
-    const { ended, faults } = await pollJobs(taskOf(desk));
+    const { ended, errors } = await pollJobs(taskOf(desk));
     expect(ended.map(({ id }) => id)).toEqual([2]);
-    expect(faults.map(messageOf)).toEqual([
+    expect(errors.map(messageOf)).toEqual([
       expect.stringMatching(
         /the server answered 404.+If job 1 was deleted on the platform, .+: readership jobs resolve 1 --gone$/,
       ),

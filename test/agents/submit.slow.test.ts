@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { changeJob } from '../../src/agents/ledger.js';
+import { changeJob, readTransitions } from '../../src/agents/ledger.js';
 import { planMessage } from '../../src/agents/messages.js';
 import { submitJobs, TurnError } from '../../src/agents/submit.js';
 import { submitMessages } from '../../src/agents/submit-messages.js';
-import { readTransitions } from '../../src/agents/ledger.js';
 import type { FaultInput } from '../../src/sandbox/faults/schema.js';
 import { agentDesk } from './agent-desk.js';
 

@@ -93,7 +93,7 @@ describe('a live database that has gone backwards', () => {
     expect(restored.stdout).toMatch(/Restored data\/warehouse.duckdb from data\/history.duckdb/);
     expect(restored.stdout).toMatch(/the next run loads/);
     if (before.includes('warehouse.duckdb')) {
-      expect(restored.stdout).toMatch(/Kept what was there before: data\/warehouse.duckdb.replaced-/);
+      expect(restored.stdout).toMatch(/Kept the previous file: data\/warehouse.duckdb.replaced-/);
       expect((await readdir(data)).some((name) => name.startsWith('warehouse.duckdb.replaced-'))).toBe(true);
     }
     const again = await site.run('run');
@@ -105,7 +105,7 @@ describe('a live database that has gone backwards', () => {
     await startOver();
     const result = await site.run('restore');
     expect(result, result.stderr).toMatchObject({ code: 0 });
-    expect(result.stdout).toContain('whole and up to date: nothing to restore');
+    expect(result.stdout).toContain('intact and up to date: nothing to restore');
     expect((await readdir(data)).filter((name) => name.includes('replaced'))).toEqual([]);
   });
 

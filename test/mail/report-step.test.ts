@@ -10,7 +10,7 @@ import { claim, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import type { StepContext } from '../../src/steps/context.js';
 import { reportStep } from '../../src/steps/report.js';
-import { silentClock } from '../schedule/step-context.js';
+import { silentClock } from '../steps/step-context.js';
 import { letter } from './letters.js';
 import { type MailServer, startMailServer } from './mail-server.js';
 import { loadDays } from './site.js';
@@ -102,29 +102,29 @@ describe('the report step', () => {
     for (const part of [mail.text, mail.html]) expect(part).toMatch(/Sun\s+15\s+Nov\s+is\s+not\s+loaded/);
   });
 
-  it('tells of a mail that a killed process left half sent, once as a fault, and does not send it again', async () => {
+  it('reports an email that a killed process left half sent, once as an error, and does not send it again', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
     const now = new Date(MONDAY);
     await claim(test, await letter('docs@example.com'), { via: 'smtp', admission: 'due', now });
-    const { detail, fault } = await report('2026-11-16T04:00:00Z');
+    const { detail, error } = await report('2026-11-16T04:00:00Z');
     expect(detail.deliveries).toMatchObject([
       { recipient: 'docs@example.com', state: 'unknown' },
       { recipient: 'lead@example.com', state: 'sent' },
     ]);
-    expect(fault).toBeInstanceOf(DeliveryError);
-    expect(fault).toMatchObject({
+    expect(error).toBeInstanceOf(DeliveryError);
+    expect(error).toMatchObject({
       exitCode: 1,
       message: expect.stringMatching(/docs@example\.com[^]+\nSee: readership status$/) as string,
     });
     expect(mailsTo('docs@example.com')).toEqual([]);
-    expect((await report('2026-11-16T05:00:00Z')).fault).toBeUndefined();
+    expect((await report('2026-11-16T05:00:00Z')).error).toBeUndefined();
   });
 
   it('is to be tried later when all that failed will be, and keeps trying when the next week has begun', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
     server.behaviours.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
-    const { fault } = await report('2026-11-22T23:58:00Z');
-    expect(fault).toMatchObject({ exitCode: 75 });
+    const { error } = await report('2026-11-22T23:58:00Z');
+    expect(error).toMatchObject({ exitCode: 75 });
     const { detail } = await report('2026-11-23T00:04:00Z');
     expect(detail.deliveries).toMatchObject([
       { recipient: 'docs@example.com', period: '2026-W46', state: 'sent', attempts: 2 },
@@ -148,16 +148,16 @@ describe('the report step', () => {
     await writeFile(email, '{{nothing}}');
     const both = { ...settings, reports: { ...settings.reports, improve: settings.reports.weekly } };
     const context = { settings: both, workspaceDir: test.directory };
-    const { detail, fault, summary } = await report(MONDAY, context);
+    const { detail, error, summary } = await report(MONDAY, context);
     expect(detail.pages).toEqual([]);
     expect(detail.deliveries.map(({ report, state }) => [report, state])).toEqual([
       ['improve', 'sent'],
       ['improve', 'sent'],
     ]);
     expect(summary).toBe('0 pages rendered, 2 emails sent, 0 unconfirmed');
-    expect(fault).toBeInstanceOf(ConfigurationError);
+    expect(error).toBeInstanceOf(ConfigurationError);
     for (const file of [page, email])
-      expect(fault).toHaveProperty('message', expect.stringContaining(`weekly cannot be written: ${file}: `));
+      expect(error).toHaveProperty('message', expect.stringContaining(`weekly cannot be written: ${file}: `));
 
     await rm(join(test.directory, 'templates'), { recursive: true });
     const { detail: fixed } = await report('2026-11-16T04:00:00Z', context);

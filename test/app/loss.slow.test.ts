@@ -188,7 +188,7 @@ describe.each(KINDS)('a process killed while it sends a %s', (kind) => {
 
 /** The process as JavaScript, over what `npm run build` has built. */
 async function compile(directory: string): Promise<string> {
-  const source = await readFile(new URL('sending-process.ts', import.meta.url), 'utf8');
+  const source = await readFile(new URL('./sending-process.ts', import.meta.url), 'utf8');
   const dist = new URL('../../dist/', import.meta.url).href;
   const { outputText } = ts.transpileModule(source.replaceAll('../../src/', dist), {
     compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },

@@ -1,8 +1,7 @@
 import { addHours } from 'date-fns';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { readFaults } from '../../src/steps/runs.js';
-import { recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
+import { readOutages, recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
@@ -36,8 +35,8 @@ it.each([
   ['0 later, 25 interrupted, 26 running'],
   ['0 pause, 200 pause, 400 pause'],
   ['0 later, 1 pause, 30 later, 31 pause, 60 later'],
-])('no fault: %s', async (runs) => {
-  expect(await readFaults(await ledgerOf(runs), at(1000))).toEqual([]);
+])('no outage: %s', async (runs) => {
+  expect(await readOutages(await ledgerOf(runs), at(1000))).toEqual([]);
 });
 
 it.each([
@@ -56,11 +55,11 @@ it.each([
   // A success dated by a wrong clock.
   ['0 failed, 1 failed, 2000 done', { since: 0, words: '1 failed' }],
   ['0 failed, 1 done, 2 later, 27 later', { since: 2, words: '27 later' }],
-])('a fault: %s', async (runs, { since, words, over }: { since: number; words: string; over?: number }) => {
-  const faults = await readFaults(await ledgerOf(runs), at(1000));
-  const told = faults.map((fault) => ({
-    ...{ step: fault.step, words: fault.words, since: inHours(fault.since) },
-    over: fault.over_at === null ? undefined : inHours(fault.over_at),
+])('an outage: %s', async (runs, { since, words, over }: { since: number; words: string; over?: number }) => {
+  const outages = await readOutages(await ledgerOf(runs), at(1000));
+  const seen = outages.map((outage) => ({
+    ...{ step: outage.step, words: outage.words, since: inHours(outage.since) },
+    over: outage.over_at === null ? undefined : inHours(outage.over_at),
   }));
-  expect(told).toEqual([{ step: 'export', words, since, over }]);
+  expect(seen).toEqual([{ step: 'export', words, since, over }]);
 });

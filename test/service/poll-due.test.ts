@@ -6,7 +6,7 @@ import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/steps/ru
 import { tick } from '../../src/service/service.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { tempDir } from '../temp-dir.js';
-import { stepContext } from './step-context.js';
+import { stepContext } from '../steps/step-context.js';
 
 it('a failed poll is followed by a successful one if its job was resolved by hand and no other is active', async () => {
   const desk = await agentDesk({ jobSeconds: 3600 });

@@ -1,9 +1,9 @@
--- Grain: one row per step that ever had a fault, for its latest one: when it started, the summary
--- of its last faulty run, and when the run that ended it started. A fault starts with a failed run.
--- It also starts with the first run paused without a resume time, if another such run started more
--- than a day later and no run between them had a resume time. Runs that were interrupted, or that
--- have a resume time, neither start nor end a fault. Runs dated in the future come from a wrong
--- clock, and are ignored.
+-- Grain: one row per step that ever had an outage, for its latest one: when it started, the summary
+-- of its last unsuccessful run, and when the run that ended it started. An outage starts with a
+-- failed run. It also starts with the first run paused without a resume time, if another such run
+-- started more than a day later and no run between them had a resume time. Runs that were
+-- interrupted, or that have a resume time, neither start nor end an outage. Runs dated in the future
+-- come from a wrong clock, and are ignored.
 WITH
   stretches AS (
     SELECT
@@ -19,22 +19,22 @@ WITH
     SELECT *, min(if(is_put_off, started_at, NULL)) OVER (PARTITION BY step, ends, pauses) AS put_off_since
     FROM stretches
   ),
-  at_fault AS (
+  in_outage AS (
     SELECT
       *,
       CASE
         WHEN outcome = 'failed' THEN started_at
         WHEN is_put_off AND started_at > put_off_since + INTERVAL 1 DAY THEN put_off_since
-      END AS fault_since
+      END AS outage_since
     FROM first_put_off
   )
 SELECT
   step,
-  arg_max(summary, started_at) FILTER (fault_since IS NOT NULL) AS words,
-  arg_min(fault_since, started_at) AS since,
+  arg_max(summary, started_at) FILTER (outage_since IS NOT NULL) AS words,
+  arg_min(outage_since, started_at) AS since,
   max(started_at) FILTER (outcome = 'done') AS over_at
-FROM at_fault
+FROM in_outage
 GROUP BY step, ends
-HAVING count(fault_since) > 0
+HAVING count(outage_since) > 0
 QUALIFY ends = max(ends) OVER (PARTITION BY step)
 ORDER BY step

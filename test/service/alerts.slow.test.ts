@@ -31,7 +31,7 @@ async function setUp(pingPath = '/abc/') {
 }
 
 describe('alerts', () => {
-  it('send one email per fault and one when it is over, however many runs it lasts', async () => {
+  it('send one email per outage and one when it is over, however many runs it lasts', async () => {
     const { run, subjects, outbox, cwd } = await setUp();
     for (let times = 0; times < 3; times++) {
       expect((await run('wrong-key')).code).not.toBe(0);
@@ -41,7 +41,7 @@ describe('alerts', () => {
     }
     const [name = ''] = (await readdir(outbox)).filter((file) => file.includes('export'));
     const { text } = await PostalMime.parse(await readFile(join(outbox, name)));
-    expect(text).toMatch(/export has failed since .+ UTC:\s+.+key.+\s+It is tried again by itself/s);
+    expect(text).toMatch(/export has failed since .+ UTC:\s+.+key.+\s+Readership retries by itself/s);
     expect(text).not.toContain('wrong-key');
     const published = await runCli(['sql', "SELECT state FROM deliveries WHERE period LIKE 'export%'"], {
       cwd,
@@ -54,7 +54,7 @@ describe('alerts', () => {
         'Readership: export works again',
       ]);
     }
-    // A second fault gets its own email.
+    // A second outage gets its own email.
     await rm(outbox, { recursive: true });
     await run('wrong-key');
     expect(await subjects()).toContain('Readership: export fails');

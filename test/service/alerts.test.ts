@@ -10,7 +10,7 @@ import { StepRunner } from '../../src/steps/runner.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { journalOf, liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
-import { stepContext } from './step-context.js';
+import { stepContext } from '../steps/step-context.js';
 
 const OPS = 'ops@example.com';
 
@@ -43,7 +43,7 @@ async function setUp() {
 
 const working: Work = () => Promise.resolve({ detail: '', summary: '1 day loaded', changed: false });
 
-it('an outage that nobody could be told of while it lasted is not mailed about when it is over', async () => {
+it('an outage whose email never arrived gets no email when it is over', async () => {
   const { server, run, mails } = await setUp();
   const statesAfter = async (work: Work) => (await run(work)).states;
   const failing = () => statesAfter(() => Promise.reject(new Error('the server is down')));
@@ -54,18 +54,18 @@ it('an outage that nobody could be told of while it lasted is not mailed about w
   expect(await statesAfter(working)).toEqual(['waiting']);
   expect(await mails()).toEqual([]);
 
-  // The next fault is reported at once, and its end in a second email.
+  // The next outage is reported at once, and its end in a second email.
   expect(await failing()).toHaveLength(2);
   expect(await statesAfter(working)).toEqual(['waiting', 'sent', 'sent']);
 });
 
-it('a platform unreachable for more than a day is a fault: one email when it starts, one when it ends', async () => {
+it('a platform unreachable for more than a day is an outage: one email when it starts, one when it ends', async () => {
   const { run, mails } = await setUp();
   const operation = { name: 'list views', method: 'GET', url: 'https://docs.example.com/views' } as const;
   const outOfReach: Work = () =>
     Promise.reject(new TryLaterError(operation, 'unreachable', 'the certificate has expired'));
   const putOff = (hours?: number) =>
-    run(() => outOfReach().catch((fault: unknown) => ({ ...nothing, fault })), hours);
+    run(() => outOfReach().catch((error: unknown) => ({ ...nothing, error })), hours);
   const nothing = { detail: '', summary: '0 days loaded', changed: false };
 
   await run(working);

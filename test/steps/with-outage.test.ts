@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
-import { withFaults } from '../../src/steps/runner.js';
+import { withOutage } from '../../src/steps/runner.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
 const result = { detail: [], summary: 'nothing', changed: false };
@@ -11,6 +11,6 @@ it.each([
   ['none', [], undefined],
   ['a pause', [pause], pause],
   ['a pause before a failure', [pause, failure], failure],
-])('of the faults of a step (%s), the one somebody must fix is reported', (_, faults, told) => {
-  expect(withFaults(result, faults).fault).toBe(told);
+])('of the errors of a step (%s), the one somebody must fix is reported', (_, errors, reported) => {
+  expect(withOutage(result, errors).error).toBe(reported);
 });
