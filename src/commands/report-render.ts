@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import { MAILED_REPORTS, type ProjectSettings, type Settings } from '../config/schema.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
-import { type MailAddress, NOBODY, parseMailAddress } from '../mail-address.js';
+import { type MailAddress, NOBODY, parseMailAddress } from '../config/mail-address.js';
 import { findReport, type ReportDefinition } from '../reports/catalog.js';
 import { NothingLoadedError } from '../reports/errors.js';
 import { writeIndex, writePage } from '../reports/pages.js';

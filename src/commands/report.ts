@@ -4,7 +4,7 @@ import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/works
 import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import type { MailAddress } from '../mail-address.js';
+import type { MailAddress } from '../config/mail-address.js';
 import { DeliveryError } from '../mail/deliver.js';
 import type { Delivery } from '../mail/delivery.js';
 import { readDeliveries, resolveDelivery } from '../mail/ledger.js';

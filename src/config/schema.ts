@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Day, parseDay, WEEKDAYS } from '../day.js';
 import { isSafe } from '../format/text.js';
-import { type MailAddress, parseMailAddress, parseSender, type Sender } from '../mail-address.js';
+import { type MailAddress, parseMailAddress, parseSender, type Sender } from './mail-address.js';
 import { cronProblem } from './cron.js';
 
 /** A day written `YYYY-MM-DD`. */

@@ -1,6 +1,6 @@
 import { addMilliseconds } from 'date-fns';
 import { z } from 'zod';
-import type { MailAddress } from '../mail-address.js';
+import type { MailAddress } from '../config/mail-address.js';
 import { timestampColumn } from '../warehouse/query.js';
 
 /**

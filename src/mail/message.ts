@@ -1,7 +1,7 @@
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { createHash } from 'node:crypto';
 import { domainToASCII } from 'node:url';
-import { domainOf, type MailAddress, type Sender } from '../mail-address.js';
+import { domainOf, type MailAddress, type Sender } from '../config/mail-address.js';
 import type { DeliveryKey } from './delivery.js';
 
 /** What a mail says. The HTML refers to the pictures as `cid:<cid>`. */

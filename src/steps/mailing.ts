@@ -2,7 +2,7 @@ import { MAILED_REPORTS, type ProjectSettings, type Settings } from '../config/s
 import { lastEndedDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
-import type { MailAddress } from '../mail-address.js';
+import type { MailAddress } from '../config/mail-address.js';
 import { deliver } from '../mail/deliver.js';
 import type { DeliveryAdmission, Delivery } from '../mail/delivery.js';
 import { compose, type Message } from '../mail/message.js';

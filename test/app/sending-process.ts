@@ -7,7 +7,7 @@ import { Client } from '../../src/api/client.js';
 import { deliver } from '../../src/mail/deliver.js';
 import { compose } from '../../src/mail/message.js';
 import { smtpTransport } from '../../src/mail/transport.js';
-import { parseMailAddress } from '../../src/mail-address.js';
+import { parseMailAddress } from '../../src/config/mail-address.js';
 import { EffectsJournal } from '../../src/warehouse/effects.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 

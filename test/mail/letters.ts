@@ -1,4 +1,9 @@
-import { parseMailAddress, parseSender, type MailAddress, type Sender } from '../../src/mail-address.js';
+import {
+  parseMailAddress,
+  parseSender,
+  type MailAddress,
+  type Sender,
+} from '../../src/config/mail-address.js';
 import { compose, type MailContent, type Message } from '../../src/mail/message.js';
 
 export function address(text: string): MailAddress {

@@ -1,5 +1,5 @@
 import addressParser from 'nodemailer/lib/addressparser';
-import { isSafe } from './format/text.js';
+import { isSafe } from '../format/text.js';
 
 declare const addressBrand: unique symbol;
 
