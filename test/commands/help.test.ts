@@ -33,7 +33,7 @@ describe('--help', () => {
     await Promise.all(commands.map(visit));
     // Add a new command to the tests with marked secrets, too.
     expect(leaves.sort()).toEqual(Object.keys(COMMANDS).sort());
-  });
+  }, 120_000);
 
   it('names the exit codes and the environment', async () => {
     const text = await help([]);
