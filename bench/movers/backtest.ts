@@ -1,69 +1,79 @@
-import { BIGINT, DATE, DuckDBDateValue, DuckDBInstance, VARCHAR } from '@duckdb/node-api';
+import type { DuckDBConnection } from '@duckdb/node-api';
 import { z } from 'zod';
-import { daysBetween, day } from '../../src/day.js';
-import { appendRows } from '../../src/warehouse/warehouse.js';
-import { migrate } from '../../src/warehouse/migrate.js';
 import { queryRows, readSql } from '../../src/warehouse/query.js';
-import { Transaction } from '../../src/warehouse/warehouse.js';
-import { type SimulatedSite, simulateSite, WEEK_START } from './simulate.js';
+import { LAST_WEEK, withHistory } from './history.js';
+import { type Scenario, type SimulatedSite, simulateSite } from './simulate.js';
 
-const RANKINGS = readSql(import.meta.url, 'rankings.sql');
-const DAY_LOADS = readSql(import.meta.url, '../day-loads.sql');
-const WAYS = ['movers', 'percent change', 'absolute change', 'Poisson z'] as const;
+/** The present method first. The others are not what anyone would think of last. */
+export const WAYS = ['movers', 'movers_0_1_0', 'robust_z'] as const;
+export type Way = (typeof WAYS)[number];
 
-/** How well a ranking finds the pages that really moved. */
+const RIVALS = ['movers-0.1.0.sql', 'robust-z.sql'].map((file) => readSql(import.meta.url, file));
+const ranked = z.object({ project: z.string(), mover: z.string(), place: z.int() });
+
+/** How a method does in a scenario. */
 export interface Score {
-  readonly way: (typeof WAYS)[number];
-  /** Share of its top ten, or fewer, that really moved. */
+  readonly scenario: Scenario;
+  readonly way: Way;
+  /** Share of the weeks without a planted mover in which it lists a page. */
+  readonly any: number;
+  /** Share of its first ten pages that really moved. */
   readonly precision: number;
-  /** Share of the pages that really moved that are in its top ten. */
+  /** Share of the pages that really moved that are among its first ten; of ten, where there are more. */
   readonly recall: number;
 }
 
-/** Plants movers in `sites` simulated sites and evaluates how well each ranking finds them. */
-export async function backtestMovers(sites: number): Promise<Score[]> {
-  const totals = new Map(WAYS.map((way) => [way, { hits: 0, listed: 0, planted: 0 }]));
-  for (let seed = 1; seed <= sites; seed += 1) {
-    const site = simulateSite(seed);
-    const rankings = await rank(site);
-    for (const [way, total] of totals) {
-      const listed = rankings.filter((row) => row.way === way);
-      total.hits += listed.filter(({ mover }) => site.planted.has(mover)).length;
-      total.listed += listed.length;
-      total.planted += site.planted.size;
-    }
-  }
-  return [...totals].map(([way, { hits, listed, planted }]) => ({
-    way,
-    precision: hits / Math.max(1, listed),
-    recall: hits / planted,
-  }));
+/** Runs each method on `sites` quiet weeks and on as many with planted movers. */
+export async function backtest(
+  scenario: Scenario,
+  { sites, firstSeed, ways = WAYS }: { sites: number; firstSeed: number; ways?: readonly Way[] },
+): Promise<Score[]> {
+  const simulated = (planted: boolean): [string, SimulatedSite][] =>
+    Array.from({ length: sites }, (_, site) => [
+      `${planted ? 'planted' : 'quiet'} ${site}`,
+      simulateSite(scenario, firstSeed + 2 * site + (planted ? 1 : 0), planted),
+    ]);
+  const all = new Map([...simulated(false), ...simulated(true)]);
+  return await withHistory(
+    new Map([...all].map(([name, { pages }]) => [name, pages])),
+    async (connection) => {
+      for (const rival of RIVALS) await connection.run(rival);
+      const scores: Score[] = [];
+      for (const way of ways) scores.push({ scenario, way, ...judge(all, await listed(connection, way)) });
+      return scores;
+    },
+  );
 }
 
-const ranking = z.object({ way: z.enum(WAYS), mover: z.string() });
+async function listed(connection: DuckDBConnection, way: Way): Promise<z.infer<typeof ranked>[]> {
+  const order = way === 'robust_z' ? 'abs(z)' : 'abs(views - expected)';
+  return await queryRows(
+    connection,
+    `SELECT project, audience || ' ' || path AS mover,
+       row_number() OVER (PARTITION BY project ORDER BY ${order} DESC, path, audience) AS place
+     FROM ${way}('${LAST_WEEK}')`,
+    ranked,
+  );
+}
 
-async function rank({ views }: SimulatedSite): Promise<z.infer<typeof ranking>[]> {
-  const instance = await DuckDBInstance.create(':memory:');
-  const connection = await instance.connect();
-  try {
-    await migrate(connection, ':memory:');
-    await appendRows(
-      new Transaction(connection),
-      'page_views',
-      [
-        { type: VARCHAR, value: () => 'prj_1' },
-        { type: DATE, value: (row) => new DuckDBDateValue(daysBetween(day('1970-01-01'), row.day)) },
-        { type: VARCHAR, value: (row) => row.path },
-        { type: BIGINT, value: (row) => BigInt(row.human) },
-        { type: BIGINT, value: (row) => BigInt(row.ai) },
-        { type: BIGINT, value: (row) => BigInt(row.human + row.ai) },
-      ],
-      views,
-    );
-    await connection.run(DAY_LOADS);
-    return await queryRows(connection, RANKINGS, ranking, { week_start: WEEK_START });
-  } finally {
-    connection.closeSync();
-    instance.closeSync();
+function judge(
+  sites: ReadonlyMap<string, SimulatedSite>,
+  rows: readonly z.infer<typeof ranked>[],
+): Pick<Score, 'any' | 'precision' | 'recall'> {
+  const falseAlarms = new Set<string>();
+  let [quiet, hits, shown, really] = [0, 0, 0, 0];
+  for (const row of rows) {
+    const isTrue = sites.get(row.project)?.moved.has(row.mover) ?? false;
+    if (row.project.startsWith('quiet')) {
+      if (!isTrue) falseAlarms.add(row.project);
+    } else if (row.place <= 10) {
+      shown += 1;
+      hits += isTrue ? 1 : 0;
+    }
   }
+  for (const [name, { moved }] of sites) {
+    if (name.startsWith('quiet')) quiet += 1;
+    else really += Math.min(10, moved.size);
+  }
+  return { any: falseAlarms.size / quiet, precision: shown === 0 ? 1 : hits / shown, recall: hits / really };
 }

@@ -1,130 +1,162 @@
-import { addDays, day, type Day } from '../../src/day.js';
+import { poisson, type Uniform, uniformFrom } from '../../src/sandbox/traffic/random.js';
 
-/** The week to examine, and the number of weeks before it. */
-export const WEEK_START = day('2026-11-09');
-const WEEKS_BEFORE = 8;
+const AUDIENCES = ['human', 'ai'] as const;
+type Audience = (typeof AUDIENCES)[number];
 
-const PAGES = 400;
-/** Pages that really move, for human and for AI views each. */
-const PLANTED = 5;
-/**
- * Planted pages have at least this many views in a normal week; changes of smaller ones are
- * undetectable.
- */
-const PLANTED_VIEWS_LEAST = 100;
-/**
- * Addresses that almost nobody views and a script hits hard on one or two days: traffic without
- * readers.
- */
-const PROBED = 8;
-const PROBED_WEEKLY = 0.2;
+/** What happens on a simulated site. Factors are of a week's views; `ago` counts weeks back. */
+export interface Scenario {
+  readonly name: string;
+  readonly pages: number;
+  /** Whether nothing moves in the examined week unless it is planted; default true. */
+  readonly isQuiet?: boolean;
+  /** Full weeks before the examined one. */
+  readonly weeks: number;
+  /** Views of all pages, relative to a normal site. */
+  readonly volume?: number;
+  /** Noise of a page's week, relative to a calm site. */
+  readonly restlessness?: number;
+  /** Weekly growth of the whole site: 0.02 is 2% more each week. */
+  readonly growth?: Readonly<Record<Audience, number>>;
+  /** A week in which the whole site is read differently, and how much pages differ in that. */
+  readonly season?: { readonly ago: number; readonly factor: number; readonly spread: number };
+  /** In one night, a crawler visits this share of the pages so many times. */
+  readonly crawl?: { readonly ago: number; readonly share: number; readonly visits: number };
+  /** One page gets these times the views of the whole site; it counts as a page that moved. */
+  readonly spam?: number;
+  /** This share of the pages gets new addresses. */
+  readonly renamed?: { readonly ago: number; readonly share: number };
+  /** So many new pages, as popular as the others. */
+  readonly launched?: { readonly ago: number; readonly pages: number };
+  /** This share of the pages changes to a new level. */
+  readonly stepped?: { readonly ago: number; readonly share: number };
+}
 
-/**
- * Noise beyond chance, per page and day and per page and week. The same as in the sandbox's
- * traffic.
- */
-const PAGE_NOISE = 0.14;
-const DRIFT = 0.08;
-
-type Audience = 'human' | 'ai';
+/** One page's views in each week, the examined one last. */
+export interface SimulatedPage {
+  readonly path: string;
+  readonly views: Readonly<Record<Audience, readonly number[]>>;
+}
 
 export interface SimulatedSite {
-  readonly views: readonly { day: Day; path: string; human: number; ai: number }[];
+  readonly pages: readonly SimulatedPage[];
   /** Pages that really moved, such as `human /page-7`. */
-  readonly planted: ReadonlySet<string>;
+  readonly moved: ReadonlySet<string>;
 }
+
+/** Pages that really move, for human and for AI views each. */
+const PLANTED = 5;
+/** Smaller pages cannot be told from chance by anyone. */
+const PLANTED_VIEWS_LEAST = 40;
+
+/** Weekly standard deviations of the logarithm of a calm page's views. */
+const NOISE = 0.1;
+const NOISE_SPREAD = 0.4;
+const NOISE_MEMORY = 0.4;
+const DRIFT = 0.02;
+const BURSTS = 0.004;
+const STEPS = 0.003;
 
 /**
- * A site whose page sizes follow Zipf's law, with a weekly pattern, growth, a last week with a
- * quarter more views everywhere, separate noise for every page, single-day bursts, and a few pages
- * whose readership really changed for the whole last week.
+ * A site whose page sizes follow Zipf's law. Each page has noise of its own that carries over to the next week, drift,
+ * bursts and steps, for people and AI apart. Bursts and steps end before the examined week, since what happens there is
+ * no chance: it is planted.
  */
-export function simulateSite(seed: number): SimulatedSite {
-  const random = generator(seed);
-  const pages = [
-    ...Array.from({ length: PAGES }, (_, rank) => ({
-      path: `/page-${rank}`,
-      weekly: { human: 6000 / (rank + 6) ** 1.05, ai: (5000 / (rank + 6) ** 1.05) * spread(random, 0.5) },
-    })),
-    ...Array.from({ length: PROBED }, (_, index) => ({
-      path: `/probed-${index}`,
-      weekly: { human: PROBED_WEEKLY, ai: PROBED_WEEKLY },
-    })),
-  ];
-  const factors = plant(random, pages);
-  const probes = pages.map(({ path }) => ({
-    first: Math.floor(random() * 6),
-    days: 1 + Math.floor(random() * 2),
-    views: path.startsWith('/probed') ? 60 + 200 * random() : 0,
-  }));
-
-  const views: { day: Day; path: string; human: number; ai: number }[] = [];
-  for (let week = -WEEKS_BEFORE; week <= 0; week += 1) {
-    const season = week === 0 ? 1.25 : spread(random, 0.04);
-    const level = { human: season, ai: season * 1.03 ** week };
-    const drifts = pages.map(() => ({ human: spread(random, DRIFT), ai: spread(random, DRIFT) }));
-    for (let weekday = 0; weekday < 7; weekday += 1) {
-      const at = addDays(WEEK_START, 7 * week + weekday);
-      const rhythm = weekday < 5 ? 1.2 : 0.5;
-      for (const [index, page] of pages.entries()) {
-        const probe = probes[index];
-        const isProbed =
-          week === 0 && probe !== undefined && weekday >= probe.first && weekday < probe.first + probe.days;
-        const count = (audience: Audience): number => {
-          const moved = week === 0 ? (factors.get(`${audience} ${page.path}`) ?? 1) : 1;
-          const drift = drifts[index]?.[audience] ?? 1;
-          const expected = (page.weekly[audience] / 7) * rhythm * level[audience] * drift * moved;
-          return poisson(random, expected * spread(random, PAGE_NOISE) + (isProbed ? probe.views : 0));
-        };
-        const [human, ai] = [count('human'), count('ai')];
-        if (human + ai > 0) views.push({ day: at, path: page.path, human, ai });
-      }
-    }
+export function simulateSite(scenario: Scenario, seed: number, planted: boolean): SimulatedSite {
+  const uniform = uniformFrom(seed, scenario.pages, scenario.weeks);
+  const moved = new Set<string>();
+  const pages = Array.from({ length: scenario.pages }, (_, rank) => pageMeans(scenario, rank, uniform));
+  if (planted) for (const audience of AUDIENCES) plant(pages, audience, moved, uniform);
+  const spammed = scenario.spam === undefined ? undefined : pages[Math.floor(uniform() * pages.length)];
+  if (spammed !== undefined) {
+    const all = pages.reduce((sum, { means }) => sum + (means.human.at(-1) ?? 0), 0);
+    addTo(spammed.means.human, 0, all * (scenario.spam ?? 0));
+    moved.add(`human ${spammed.path}`);
   }
-  return { views, planted: new Set(factors.keys()) };
-}
-
-/**
- * Chooses the pages that really move and their factors: up to double or triple, or down to half or
- * less.
- */
-function plant(
-  random: () => number,
-  pages: readonly { path: string; weekly: Record<Audience, number> }[],
-): Map<string, number> {
-  const factors = new Map<string, number>();
-  for (const audience of ['human', 'ai'] as const) {
-    const large = pages.filter(({ weekly }) => weekly[audience] >= PLANTED_VIEWS_LEAST);
-    while ([...factors.keys()].filter((key) => key.startsWith(audience)).length < PLANTED) {
-      const page = large[Math.floor(random() * large.length)];
-      const factor = random() < 0.6 ? 1.8 + 1.2 * random() : 0.15 + 0.35 * random();
-      if (page !== undefined) factors.set(`${audience} ${page.path}`, factor);
-    }
-  }
-  return factors;
-}
-
-/** Numbers from 0 to 1, always the same for a given seed (mulberry32). */
-function generator(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  return {
+    pages: pages.flatMap((page) => addressed(scenario, counted(page, uniform), uniform, moved)),
+    moved,
   };
 }
 
-const normal = (random: () => number): number =>
-  Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-
-/** A factor around 1 whose logarithm is normal. */
-const spread = (random: () => number, deviation: number): number => Math.exp(deviation * normal(random));
-
-function poisson(random: () => number, mean: number): number {
-  if (mean > 60) return Math.max(0, Math.round(mean + Math.sqrt(mean) * normal(random)));
-  const limit = Math.exp(-mean);
-  let count = 0;
-  for (let product = random(); product > limit; product *= random()) count += 1;
-  return count;
+interface PageMeans {
+  readonly path: string;
+  readonly means: Record<Audience, number[]>;
 }
+
+function pageMeans(scenario: Scenario, rank: number, uniform: Uniform): PageMeans {
+  const size =
+    (6000 * (scenario.volume ?? 1) * Math.sqrt(Math.max(1, scenario.pages / 450))) / (rank + 6) ** 1.05;
+  const launched = scenario.launched;
+  const firstAgo =
+    launched !== undefined && uniform() < launched.pages / scenario.pages ? launched.ago : Infinity;
+  const crawled = scenario.crawl !== undefined && uniform() < scenario.crawl.share;
+  const means = (audience: Audience): number[] => {
+    const noise = NOISE * (scenario.restlessness ?? 1) * Math.exp(NOISE_SPREAD * normal(uniform));
+    const seasonal =
+      (scenario.season?.factor ?? 1) * Math.exp((scenario.season?.spread ?? 0) * normal(uniform));
+    const stepped = scenario.stepped !== undefined && uniform() < scenario.stepped.share ? step(uniform) : 1;
+    let level = size * (audience === 'ai' ? 0.8 * Math.exp(0.5 * normal(uniform)) : 1);
+    let carried = noise * normal(uniform);
+    return Array.from({ length: scenario.weeks + 1 }, (_, index) => {
+      const ago = scenario.weeks - index;
+      level *= (1 + (scenario.growth?.[audience] ?? 0)) * Math.exp(DRIFT * normal(uniform));
+      if (ago > 0 && uniform() < STEPS) level *= Math.exp(0.5 * normal(uniform));
+      if (ago === scenario.stepped?.ago) level *= stepped;
+      carried = NOISE_MEMORY * carried + noise * Math.sqrt(1 - NOISE_MEMORY ** 2) * normal(uniform);
+      const burst = ago > 0 && uniform() < BURSTS ? 2 + 2 * uniform() : 1;
+      const season = ago === scenario.season?.ago ? seasonal : 1;
+      const mean = ago > firstAgo ? 0 : level * Math.exp(carried) * burst * season;
+      return mean + (crawled && audience === 'ai' && ago === scenario.crawl.ago ? scenario.crawl.visits : 0);
+    });
+  };
+  return { path: `/page-${rank}`, means: { human: means('human'), ai: means('ai') } };
+}
+
+/** A factor of 1.6 to 3, up or down. */
+const step = (uniform: Uniform): number => (1.6 + 1.4 * uniform()) ** (uniform() < 0.5 ? 1 : -1);
+
+function plant(pages: readonly PageMeans[], audience: Audience, moved: Set<string>, uniform: Uniform): void {
+  const large = pages.filter(({ means }) => (means[audience].at(-2) ?? 0) >= PLANTED_VIEWS_LEAST);
+  for (let left = Math.min(PLANTED, large.length); left > 0; left -= 1) {
+    const [page] = large.splice(Math.floor(uniform() * large.length), 1);
+    if (page === undefined) return;
+    const last = page.means[audience].at(-1) ?? 0;
+    addTo(page.means[audience], 0, last * (step(uniform) - 1));
+    moved.add(`${audience} ${page.path}`);
+  }
+}
+
+function addTo(weeks: number[], ago: number, more: number): void {
+  const index = weeks.length - 1 - ago;
+  weeks[index] = (weeks[index] ?? 0) + more;
+}
+
+const counted = ({ path, means }: PageMeans, uniform: Uniform): SimulatedPage => ({
+  path,
+  views: {
+    human: means.human.map((mean) => poisson(mean, uniform)),
+    ai: means.ai.map((mean) => poisson(mean, uniform)),
+  },
+});
+
+/** The page as it is, or as its old and new address. Both really move if that happens in the examined week. */
+function addressed(
+  { renamed }: Scenario,
+  page: SimulatedPage,
+  uniform: Uniform,
+  moved: Set<string>,
+): SimulatedPage[] {
+  if (renamed === undefined || uniform() >= renamed.share) return [page];
+  const part = (path: string, isOld: boolean): SimulatedPage => {
+    const kept = (weeks: readonly number[]) =>
+      weeks.map((views, index) => (weeks.length - 1 - index > renamed.ago === isOld ? views : 0));
+    return { path, views: { human: kept(page.views.human), ai: kept(page.views.ai) } };
+  };
+  for (const audience of AUDIENCES)
+    if (renamed.ago === 0) moved.add(`${audience} ${page.path}`);
+    else if (moved.delete(`${audience} ${page.path}`)) moved.add(`${audience} /new${page.path}`);
+  return [part(page.path, true), part(`/new${page.path}`, false)];
+}
+
+export const normal = (uniform: Uniform): number =>
+  Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());

@@ -20,6 +20,7 @@ const VIEWS = [
   'page_history',
   'human_vs_ai',
   'movers',
+  'usual_range',
 ] as const;
 
 /** The database was written by an older version of Readership, and was opened to be left as it is. */

@@ -102,15 +102,13 @@ describe('the weekly report', () => {
     expect(text).toContain('/a 210 – 70 –');
   });
 
-  test('for a short history says what pages are compared with, even if none moved', async () => {
-    const { html, model } = await weekly(await smallHistory('2026-11-02', '2026-11-15'));
-    expect(textOf(html)).toContain('Little changed from the week before. It takes four full weeks');
-    expect(model).toMatchObject({ moved: { comparedWith: 'the week before', pages: [] } });
-    const settled = await weekly(await smallHistory('2026-10-12', '2026-11-15'));
-    expect(settled.model).toMatchObject({ moved: { comparedWith: 'earlier weeks', pages: [] } });
-    const gap = await smallHistory('2026-10-26', '2026-11-15');
-    await gap.run(`DELETE FROM day_loads WHERE day BETWEEN '2026-11-02' AND '2026-11-08'`);
-    expect((await weekly(gap)).model).toMatchObject({ moved: null });
+  test('says that no page moved only with three full weeks before', async () => {
+    const young = await weekly(await smallHistory('2026-10-26', '2026-11-15'));
+    expect(young.model).toMatchObject({ moved: null });
+    expect(textOf(young.html)).not.toContain('What moved');
+    const settled = await weekly(await smallHistory('2026-10-19', '2026-11-15'));
+    expect(settled.model).toMatchObject({ moved: { pages: [] } });
+    expect(textOf(settled.html)).toContain('No page is further from what its recent weeks');
   });
 
   test('says so and shows no changes if the week before is missing', async () => {

@@ -1,5 +1,5 @@
 import { addDays, type Day } from '../../day.js';
-import type { RecordsRow, WeekRow } from './rows.js';
+import type { UsualRow, WeekRow } from './rows.js';
 
 export type Audience = 'human' | 'ai';
 
@@ -20,15 +20,14 @@ export interface Comparison {
   readonly earlier: readonly WeekRow[];
   /** Those of them that reach back from this week without a gap. */
   readonly unbroken: readonly WeekRow[];
-  /** The highest of all whole weeks before. */
-  readonly records: RecordsRow;
+  readonly usual: readonly UsualRow[];
 }
 
 /** Compares the week that begins on `firstDay`; undefined when none of its days is loaded. */
 export function compareWeeks(
   weeks: readonly WeekRow[],
   firstDay: Day,
-  records: RecordsRow,
+  usual: readonly UsualRow[],
 ): Comparison | undefined {
   const isWhole = (week: WeekRow): boolean => week.days_loaded === 7;
   const thisWeek = weeks.find(({ week }) => week === firstDay);
@@ -42,34 +41,31 @@ export function compareWeeks(
     before: isWhole(thisWeek) && weekBefore !== null && isWhole(weekBefore) ? weekBefore : null,
     earlier,
     unbroken: gap < 0 ? earlier : earlier.slice(0, gap),
-    records,
+    usual,
   };
 }
 
-/** What is usual: the lowest and the highest count of some earlier whole weeks. */
+/** Where nine of ten weeks lie that keep to the line of the `weeks` whole weeks before. */
 export interface UsualRange {
   readonly low: number;
   readonly high: number;
   readonly weeks: number;
 }
 
-const USUAL_WEEKS_MOST = 8;
-export const USUAL_WEEKS_LEAST = 4;
-
 /** The usual range of an audience; null when the week is not whole, or too few weeks came before it. */
-export function usualOf({ thisWeek, earlier }: Comparison, audience: Audience): UsualRange | null {
-  const counts = earlier.slice(0, USUAL_WEEKS_MOST).map((week) => week[audience]);
-  if (thisWeek.days_loaded < 7 || counts.length < USUAL_WEEKS_LEAST) return null;
-  return { low: Math.min(...counts), high: Math.max(...counts), weeks: counts.length };
+export function usualOf({ usual }: Comparison, audience: Audience): UsualRange | null {
+  const { low = null, high = null, weeks_used: weeks = null } = rowOf(usual, audience) ?? {};
+  return low === null || high === null || weeks === null ? null : { low, high, weeks };
 }
 
-const RECORD_WEEKS_LEAST = 12;
+/** Over how many weeks this is the highest of an audience; undefined when it is no record. */
+export function recordOf({ usual }: Comparison, audience: Audience): number | undefined {
+  const row = rowOf(usual, audience);
+  return row?.is_record === true ? row.weeks : undefined;
+}
 
-/** Whether the week is the highest ever of an audience, in a history long enough for that to mean something. */
-export const isRecord = ({ thisWeek, records }: Comparison, audience: Audience): boolean =>
-  thisWeek.days_loaded === 7 &&
-  records.weeks >= RECORD_WEEKS_LEAST &&
-  thisWeek[audience] > (records[audience] ?? Infinity);
+const rowOf = (rows: readonly UsualRow[], of: Audience): UsualRow | undefined =>
+  rows.find(({ audience }) => audience === of);
 
 /** Where a count lies relative to its usual range. */
 export function placeIn(usual: UsualRange | null, count: number): 'unknown' | 'below' | 'inside' | 'above' {

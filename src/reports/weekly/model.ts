@@ -2,7 +2,7 @@ import { addDays, daysBetween } from '../../day.js';
 import { changeOf, type Change } from '../../format/numbers.js';
 import { agentWorkOf } from '../jobs.js';
 import { periodOf, type Calendar, type Period } from '../period.js';
-import { compareWeeks, USUAL_WEEKS_LEAST, usualOf, type Audience, type Comparison } from './comparison.js';
+import { compareWeeks, usualOf, type Audience, type Comparison } from './comparison.js';
 import { cautionsOf, coverageOf, nothingLoaded } from './coverage.js';
 import { weeklyRows, type MostReadRow, type MovedRow, type WeekRow } from './rows.js';
 import { detailOf, headlineOf } from './sentences.js';
@@ -16,7 +16,7 @@ export function weeklyModel(
   { project, period, calendar }: { project: { name: string }; period: Period; calendar: Calendar },
 ) {
   const rows = weeklyRows.parse(answers);
-  const week = compareWeeks(rows.weeks, period.first, rows.records);
+  const week = compareWeeks(rows.weeks, period.first, rows.usual);
   const historySince = rows.history.first_day;
   if (week === undefined || historySince === null) throw nothingLoaded(project.name, period, rows.history);
   const coverage = coverageOf(rows.week_days, rows.history, historySince);
@@ -93,17 +93,15 @@ const weekFigures = (row: WeekRow, calendar: Calendar) => ({
   daysLoaded: row.days_loaded,
 });
 
-/** Null when there is no full week to compare with. In a young history, `expected` is the week before. */
-function movedOf(rows: readonly MovedRow[], { thisWeek, earlier, before }: Comparison) {
-  const comparedWith =
-    rows[0]?.compared_with ??
-    (earlier.length >= USUAL_WEEKS_LEAST ? 'earlier weeks' : before && 'the week before');
-  if (thisWeek.days_loaded < 7 || comparedWith === null) return null;
-  const pages = rows.map(({ audience, path, views, expected }) => ({
-    ...{ audience, path, views, expected },
-    direction: views > expected ? 'up' : 'down',
-  }));
-  return { comparedWith, pages };
+/** `movers` claims nothing with fewer full weeks before. */
+const MOVED_WEEKS_LEAST = 3;
+
+/** Null when there are too few full weeks to say. */
+function movedOf(rows: readonly MovedRow[], { thisWeek, earlier }: Comparison) {
+  if (thisWeek.days_loaded < 7 || earlier.length < MOVED_WEEKS_LEAST) return null;
+  return {
+    pages: rows.map((row) => ({ ...row, direction: row.views > row.expected ? 'up' : 'down' })),
+  };
 }
 
 /** The change from the week before; unknown when that cannot be compared with. */

@@ -24,7 +24,16 @@ const moved = z.object({
   path: z.string(),
   views: count,
   expected: count,
-  compared_with: z.enum(['earlier weeks', 'the week before']),
+});
+const usual = z.object({
+  audience: z.enum(['human', 'ai']),
+  /** Null with fewer than eight full weeks before. */
+  low: count.nullable(),
+  high: count.nullable(),
+  weeks_used: count.nullable(),
+  /** Full weeks known, this one included. */
+  weeks: count,
+  is_record: z.boolean(),
 });
 const pageViews = z.object({ path: z.string(), human: count, ai: count });
 const mostRead = pageViews.extend({ human_before: count, ai_before: count, first_seen: z.boolean() });
@@ -35,7 +44,7 @@ export const weeklyRows = z.object({
   week_days: z.array(weekDay),
   daily_views: z.array(dayViews),
   pages: z.object({ read: count, ever_seen: count, first_seen: count, new_pages: z.array(pageViews) }),
-  records: z.object({ weeks: count, human: count.nullable(), ai: count.nullable() }),
+  usual: z.array(usual),
   moved: z.array(moved),
   most_read: z.array(mostRead),
   one_sided: z.array(pageViews.extend({ reader: z.enum(['human', 'ai']) })),
@@ -54,6 +63,6 @@ export const weeklyRows = z.object({
 export type WeekRow = z.infer<typeof week>;
 export type WeekDayRow = z.infer<typeof weekDay>;
 export type MovedRow = z.infer<typeof moved>;
-export type RecordsRow = z.infer<typeof weeklyRows>['records'];
+export type UsualRow = z.infer<typeof usual>;
 export type MostReadRow = z.infer<typeof mostRead>;
 export type HistoryRow = z.infer<typeof weeklyRows>['history'];

@@ -1,7 +1,7 @@
 import { addDays } from '../../day.js';
 import { capitalised, changeOf, counted, inWords, signedPercent, thousands } from '../../format/numbers.js';
 import { shortDayRange } from '../../format/days.js';
-import { isRecord, leader, other, placeIn, usualOf, type Audience, type Comparison } from './comparison.js';
+import { leader, other, placeIn, recordOf, usualOf, type Audience, type Comparison } from './comparison.js';
 
 /** A piece of a sentence; one that names an audience is shown in its color. */
 export interface Phrase {
@@ -93,13 +93,10 @@ function notableChange(week: Comparison, audience: Audience): number {
 }
 
 function record(week: Comparison): Phrase[] | undefined {
-  const margin = (of: Audience): number => week.thisWeek[of] / Math.max(1, week.records[of] ?? 0);
-  const [audience] = (['human', 'ai'] as const)
-    .filter((of) => isRecord(week, of))
-    .sort((one, two) => margin(two) - margin(one));
+  const audience = (['ai', 'human'] as const).find((of) => recordOf(week, of) !== undefined);
   if (audience === undefined) return undefined;
   const [views, others] = countsOf(week, audience);
-  const most = `the most in ${inWords(week.records.weeks + 1)} weeks`;
+  const most = `the most in ${inWords(recordOf(week, audience) ?? 0)} weeks`;
   return say`${atStart(audience)} ${reads(audience)} your docs more than ever: ${views}, ${most}. ${atStart(other(audience))} had ${others}.`;
 }
 
@@ -151,12 +148,11 @@ function changeSentence(week: Comparison, audience: Audience, since: string): st
 }
 
 function usualWords(week: Comparison, audience: Audience, isLevel: boolean): string {
-  const usual = usualOf(week, audience);
-  const place = placeIn(usual, week.thisWeek[audience]);
-  if (usual === null || place === 'unknown') return '';
+  const place = placeIn(usualOf(week, audience), week.thisWeek[audience]);
+  if (place === 'unknown') return '';
   if (place === 'inside' || isLevel) return ', about as usual';
-  if (isRecord(week, audience)) return ', to a record high';
-  return `, to the ${place === 'above' ? 'highest' : 'lowest'} in ${inWords(usual.weeks + 1)} weeks`;
+  if (recordOf(week, audience) !== undefined) return ', to a record high';
+  return place === 'above' ? ', more than usual' : ', less than usual';
 }
 
 /** For how long `first` has led; nothing for a single week, or when it has led for as long as is known. */

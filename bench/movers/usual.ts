@@ -1,0 +1,86 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { z } from 'zod';
+import { poisson, uniformFrom } from '../../src/sandbox/traffic/random.js';
+import { migrate } from '../../src/warehouse/migrate.js';
+import { queryRows } from '../../src/warehouse/query.js';
+import { LAST_WEEK } from './history.js';
+import { normal } from './simulate.js';
+
+/** How the weekly views of a whole site go. */
+interface Course {
+  readonly name: string;
+  readonly weeks: number;
+  readonly growth: number;
+  /** Weekly standard deviation of the logarithm. */
+  readonly noise: number;
+  /** The same week of each year has half the views. */
+  readonly hasHoliday?: boolean;
+}
+
+export const COURSES: readonly Course[] = [
+  ...[8, 10, 12, 30].flatMap((weeks) =>
+    [0, -0.03, -0.01, 0.02, 0.05].map((growth) => ({
+      name: `${growth === 0 ? 'flat' : `${growth > 0 ? 'growing' : 'falling'} by ${Math.abs(100 * growth)}% a week`}, ${weeks} earlier weeks`,
+      ...{ weeks, growth, noise: 0.06 },
+    })),
+  ),
+  { name: 'flat, lively, 30 earlier weeks', weeks: 30, growth: 0, noise: 0.15 },
+  { name: 'flat, holiday each year, 70 earlier weeks', weeks: 70, growth: 0, noise: 0.06, hasHoliday: true },
+];
+
+export interface UsualScore {
+  readonly name: string;
+  /** Share of weeks inside their usual range. */
+  readonly inside: number;
+  /** Share of weeks called a record. */
+  readonly records: number;
+  /** The middle range, as high over low. */
+  readonly width: number;
+}
+
+const row = z.object({ inside: z.number(), records: z.number(), width: z.number() });
+
+/** Asks for the usual range of the last week of `sites` sites that just go on. */
+export async function usualRangeHolds(
+  course: Course,
+  { sites, firstSeed }: { sites: number; firstSeed: number },
+): Promise<UsualScore> {
+  const instance = await DuckDBInstance.create(':memory:');
+  const connection = await instance.connect();
+  try {
+    await migrate(connection, ':memory:');
+    const values = Array.from({ length: sites }, (_, site) =>
+      weeklyViews(course, firstSeed + site).map((views, ago) => `('site ${site}', ${ago}, ${views})`),
+    ).flat();
+    await connection.run(`
+      INSERT INTO day_loads BY NAME
+      SELECT project, DATE '${LAST_WEEK}' - 7 * ago::INTEGER + weekday::INTEGER AS day, 'final' AS state,
+        TIMESTAMP '2026-12-01' AS attempted_at, TIMESTAMP '2026-12-01' AS loaded_at,
+        (views + weekday) // 7 AS human, 0 AS ai, human AS total, 1 AS pages
+      FROM (VALUES ${values.join(', ')}) AS week (project, ago, views), range(7) AS days (weekday)`);
+    const [score] = await queryRows(
+      connection,
+      `SELECT coalesce(avg((views BETWEEN low AND high)::INTEGER), 0) AS inside, avg(is_record::INTEGER) AS records,
+         median(high / low) AS width
+       FROM usual_range('${LAST_WEEK}') WHERE audience = 'human'`,
+      row,
+    );
+    if (score === undefined) throw new Error('no week was judged');
+    return { name: course.name, ...score };
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+  }
+}
+
+/** Newest first. Noise carries over to the next week by 0.3. */
+function weeklyViews({ weeks, growth, noise, hasHoliday }: Course, seed: number): number[] {
+  const uniform = uniformFrom(seed, weeks, 7);
+  let carried = noise * normal(uniform);
+  return Array.from({ length: weeks + 1 }, (_, index) => {
+    carried = 0.3 * carried + noise * Math.sqrt(1 - 0.3 ** 2) * normal(uniform);
+    const ago = weeks - index;
+    const isHoliday = hasHoliday === true && ago % 52 === 0;
+    return poisson(20_000 * (1 + growth) ** index * Math.exp(carried) * (isHoliday ? 0.5 : 1), uniform);
+  }).toReversed();
+}
