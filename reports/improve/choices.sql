@@ -1,10 +1,10 @@
 -- Grain: one row per page that the latest selection flagged or left out, most viewed first. Leaves
 -- out pages that got a job since, or were skipped because they have or had one: jobs.sql lists
 -- those.
-SELECT choice.path, choice.is_flagged, choice.why, choice.weekly_human, choice.weekly_ai
+SELECT choice.path, choice.is_flagged, choice.code, choice.facts, choice.weekly_human, choice.weekly_ai
 FROM
   page_choices AS choice
   ANTI JOIN agent_jobs AS job
     ON job.project = choice.project AND job.path = choice.path AND job.planned_at >= choice.chosen_at
-WHERE choice.project = $project AND (choice.is_flagged OR NOT regexp_matches(choice.why, '^(has|had) job \d+'))
+WHERE choice.project = $project AND choice.code NOT IN ('has-job', 'had-job')
 ORDER BY choice.weekly_human + choice.weekly_ai DESC, choice.path

@@ -5,14 +5,17 @@ import type { Day } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
 import {
-  JOB_STATES,
+  isRemote,
   type JobEvent,
   type JobState,
+  LOCAL_STATES,
   type MessageState,
   nextState,
   OPEN_STATES,
+  REMOTE_STATES,
+  type RemoteState,
 } from './lifecycle.js';
-import { evidenceColumns, type FlaggedPage } from './select.js';
+import { type Evidence, evidenceColumns } from './select.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const JOBS_OF_PROJECT = statement('jobs-of-project');
@@ -34,12 +37,10 @@ const jobColumns = z.object({
   id: z.int(),
   project: z.string(),
   path: z.string(),
-  state: z.enum(JOB_STATES),
   reason: z.string(),
   prompt: z.string(),
   planned_at: timestampColumn,
   submitted_at: timestampColumn.nullable(),
-  remote_id: z.string().nullable(),
   remote_status: z.string().nullable(),
   pr_link: z.string().nullable(),
   polls: z.int(),
@@ -49,12 +50,25 @@ const jobColumns = z.object({
   merged_on: dayColumn.nullable(),
   ...evidenceColumns,
 });
-const jobRow = jobColumns.transform((row) => ({
+const localJob = jobColumns.extend({ state: z.enum(LOCAL_STATES), remote_id: z.string().nullable() });
+const remoteJob = jobColumns.extend({ state: z.enum(REMOTE_STATES), remote_id: z.string() });
+const jobRow = z.discriminatedUnion('state', [localJob, remoteJob]).transform((row) => ({
   ...row,
   reference: referenceOf(row.project, row.path, row.planned_at),
 }));
-/** A job as the ledger has it. `id` is its number here, `remote_id` its name on the platform. */
+/** A job as the ledger has it. `id` is its number here, `remote_id` its id on the platform. */
 export type Job = z.infer<typeof jobRow>;
+/** A job that the platform is known to have. */
+export type RemoteJob = Extract<Job, { state: RemoteState }>;
+
+export const isRemoteJob = (job: Job): job is RemoteJob => isRemote(job.state);
+
+/** A job in another state. Throws when the platform should have it, but its id there is unknown. */
+export function jobInState(job: Job, state: JobState, remote_id: string | null): Job {
+  if (!isRemote(state)) return { ...job, state, remote_id };
+  if (remote_id === null) throw new Error(`job ${job.id} cannot be ${state} without its id on the platform`);
+  return { ...job, state, remote_id };
+}
 
 /** Every job of a project, oldest first. */
 export const readJobs = (reader: Reader, project: string): Promise<Job[]> =>
@@ -63,7 +77,7 @@ export const readJobs = (reader: Reader, project: string): Promise<Job[]> =>
 /** A job before it has a number. */
 interface PlannedJob {
   readonly project: string;
-  readonly page: FlaggedPage;
+  readonly page: { readonly path: string; readonly reason: string; readonly evidence: Evidence };
   readonly prompt: string;
   readonly now: Date;
 }
@@ -86,14 +100,13 @@ export async function planJobWithin(
   return row.id;
 }
 
-/** What happened to a job, and what the platform told of it. */
+/** What happened to a job, and what the platform said about it. */
 interface JobChange {
   readonly event: JobEvent;
   readonly now: Date;
   /** In words, for the list of transitions. */
   readonly cause: string;
   readonly remote?: AgentJob;
-  readonly remoteId?: string;
   readonly nextPollAt?: Date;
   readonly note?: string;
 }
@@ -130,15 +143,13 @@ export const markMerged = (warehouse: Warehouse, job: Job, mergedOn: Day): Promi
   );
 
 /** The job after a change: pure. */
-function applyChange(job: Job, { event, now, remote, remoteId, nextPollAt, note }: JobChange): Job {
+function applyChange(job: Job, { event, now, remote, nextPollAt, note }: JobChange): Job {
   const state = nextState(job.state, event);
   if (state === undefined)
     throw new Error(`job ${job.id} is ${job.state}: “${event.kind}” cannot happen to it now`);
   return {
-    ...job,
-    state,
+    ...jobInState(job, state, remote?.id ?? job.remote_id),
     submitted_at: event.kind === 'submit' ? now : job.submitted_at,
-    remote_id: remote?.id ?? remoteId ?? job.remote_id,
     remote_status: remote?.status ?? job.remote_status,
     pr_link: remote?.prLink ?? job.pr_link,
     polls: event.kind === 'polled' ? job.polls + 1 : event.kind === 'followed-up' ? 0 : job.polls,

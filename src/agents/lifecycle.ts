@@ -1,21 +1,16 @@
 import { RefusedError, TryLaterError } from '../api/errors.js';
-import { ENDED_STATUSES, type EndedStatus } from '../api/schema.js';
+import { ENDED_STATUSES } from '../api/schema.js';
 
 /**
- * The life of an agent job: `planned → submitting → active → completed | failed | archived`. Off to the side stand
- * `unconfirmed` (the reply was lost, so the job may exist on the platform) and `refused` (the platform said no).
+ * The life of an agent job: `planned → submitting → active → completed | failed | archived`, or else `unconfirmed` (the
+ * reply was lost, so the job may exist on the platform) or `refused` (the platform rejected it).
  */
-export const JOB_STATES = [
-  'planned',
-  'submitting',
-  'active',
-  'completed',
-  'failed',
-  'archived',
-  'unconfirmed',
-  'refused',
-] as const;
+export const LOCAL_STATES = ['planned', 'submitting', 'unconfirmed', 'refused'] as const;
+/** States of a job that the platform has, and whose id there is known. */
+export const REMOTE_STATES = ['active', ...ENDED_STATUSES] as const;
+export const JOB_STATES = [...LOCAL_STATES, ...REMOTE_STATES] as const;
 export type JobState = (typeof JOB_STATES)[number];
+export type RemoteState = (typeof REMOTE_STATES)[number];
 
 /** A page with a job in one of these gets no other. */
 export const OPEN_STATES: ReadonlySet<JobState> = new Set(['planned', 'submitting', 'active', 'unconfirmed']);
@@ -49,7 +44,7 @@ export function nextState(state: JobState, event: JobEvent): JobState | undefine
     case 'polled':
       return state === 'active' ? stateOfStatus(event.status) : undefined;
     case 'followed-up':
-      return takesMessages(state) ? 'active' : undefined;
+      return isRemote(state) ? 'active' : undefined;
     case 'found-created':
       return state === 'unconfirmed' ? 'active' : undefined;
     case 'found-not-created':
@@ -59,19 +54,15 @@ export function nextState(state: JobState, event: JobEvent): JobState | undefine
   }
 }
 
-/** Whether a follow-up message can be sent: the platform is known to have the job. */
-export const takesMessages = (state: JobState): boolean => state === 'active' || isEnded(state);
+/** Whether the platform is known to have the job, so that it can be polled and sent messages. */
+export const isRemote = (state: JobState): state is RemoteState =>
+  (REMOTE_STATES as readonly JobState[]).includes(state);
 
-/** Servers may use statuses that the interface does not name: anything but an end means "still going". */
-const stateOfStatus = (status: string): JobState => (isEnded(status) ? status : 'active');
+/** Servers may use statuses that the API does not document: unless it is an end, the job is still active. */
+const stateOfStatus = (status: string): JobState =>
+  ENDED_STATUSES.find((ended) => ended === status) ?? 'active';
 
-const isEnded = (status: string): status is EndedStatus =>
-  (ENDED_STATUSES as readonly string[]).includes(status);
-
-/**
- * The life of a follow-up message: `planned → submitting → sent`, and off to the side `unconfirmed` and `refused` as
- * for a job. What the agent makes of it is the job's story.
- */
+/** The life of a follow-up message: `planned → submitting → sent`, or else `unconfirmed` or `refused` as for a job. */
 export const MESSAGE_STATES = ['planned', 'submitting', 'sent', 'unconfirmed', 'refused'] as const;
 export type MessageState = (typeof MESSAGE_STATES)[number];
 

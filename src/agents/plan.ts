@@ -5,16 +5,16 @@ import { z } from 'zod';
 import { dayOf } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import { type Job, readJobs } from './ledger.js';
+import { OPEN_STATES } from './lifecycle.js';
+import { type Reason, storedReason } from './reasons.js';
 import {
-  type Evidence,
   evidenceRow,
   type Selection,
   type SelectionRules,
+  type SelectionState,
   selectPages,
-  type Surroundings,
 } from './select.js';
-import { type Job, readJobs } from './ledger.js';
-import { OPEN_STATES } from './lifecycle.js';
 
 const CANDIDATES = readSql(import.meta.url, 'statements/candidates.sql');
 const CHOICES = readSql(import.meta.url, 'statements/choices-of-project.sql');
@@ -30,7 +30,8 @@ const candidateRow = evidenceRow.extend({
 const choiceRow = z.object({
   path: z.string(),
   is_flagged: z.boolean(),
-  why: z.string(),
+  code: z.string(),
+  facts: z.string(),
   weekly_human: z.number(),
   weekly_ai: z.number(),
 });
@@ -56,7 +57,7 @@ export async function planImprovement(
   reader: Reader,
   project: string,
   rules: PlanRules,
-  { now, isListed }: { readonly now: Date; readonly isListed: Surroundings['isListed'] },
+  { now, isListed }: { readonly now: Date; readonly isListed: SelectionState['isListed'] },
 ): Promise<ImprovePlan> {
   const candidates = await reader.query(CANDIDATES, candidateRow, { project, now });
   const jobs = await readJobs(reader, project);
@@ -65,22 +66,25 @@ export async function planImprovement(
   const selection = selectPages(candidates, rules, {
     busy: busyPages(jobs, rules.cooldownDays, now),
     isListed,
-    places: placesLeft(rules, waiting.length, plannedThisWeek),
+    room: roomLeft(rules, waiting.length, plannedThisWeek),
   });
   return { ...selection, waiting, weeks: candidates[0]?.weeks.length ?? 0, plannedThisWeek };
 }
 
-/** The places for new jobs, and the bound that decides them. */
-export function placesLeft(
+/** How many new jobs there is room for, and the limit that decides it. */
+export function roomLeft(
   { maxJobsPerRun, maxJobsPerWeek }: PlanRules,
   waiting: number,
   plannedThisWeek: number,
-): Surroundings['places'] {
+): SelectionState['room'] {
   const inRun = maxJobsPerRun - waiting;
   const inWeek = maxJobsPerWeek - plannedThisWeek;
   return inWeek < inRun
-    ? { count: Math.max(0, inWeek), bound: `improve.maxJobsPerWeek is ${maxJobsPerWeek}` }
-    : { count: Math.max(0, inRun), bound: `improve.maxJobsPerRun is ${maxJobsPerRun}` };
+    ? {
+        count: Math.max(0, inWeek),
+        limit: { code: 'limit', setting: 'maxJobsPerWeek', limit: maxJobsPerWeek },
+      }
+    : { count: Math.max(0, inRun), limit: { code: 'limit', setting: 'maxJobsPerRun', limit: maxJobsPerRun } };
 }
 
 function countPlannedThisWeek(jobs: readonly Job[], now: Date): number {
@@ -89,33 +93,31 @@ function countPlannedThisWeek(jobs: readonly Job[], now: Date): number {
 }
 
 /**
- * Pages that get no job now: they have one, or had one that ended less than `cooldownDays` ago. A refused job was none:
- * the cause of the refusal is fixed, or refused again. The improve report knows such pages by these words.
+ * Pages that get no job now: they have one, or had one that ended less than `cooldownDays` ago. A refused job does not
+ * count: either the cause of the refusal is fixed, or the platform refuses again.
  */
-export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date): Map<string, string> {
-  const busy = new Map<string, string>();
-  for (const { id, path, state, ended_at } of jobs) {
-    if (OPEN_STATES.has(state)) busy.set(path, `has job ${id}, ${state}`);
+export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date): Map<string, Reason> {
+  const busy = new Map<string, Reason>();
+  for (const { id: job, path, state, ended_at } of jobs) {
+    if (OPEN_STATES.has(state)) busy.set(path, { code: 'has-job', job, state });
     else if (state !== 'refused' && ended_at !== null && ended_at > subDays(now, cooldownDays))
-      busy.set(path, `had job ${id}, ended ${dayOf(ended_at)}: less than ${cooldownDays} days ago`);
+      busy.set(path, { code: 'had-job', job, ended: dayOf(ended_at), cooldown_days: cooldownDays });
   }
   return busy;
 }
 
-/**
- * Stores which pages were flagged or left out, in place of the choice before: for reports to tell. Returns whether that
- * changed anything.
- */
+/** Stores which pages were flagged or left out, for reports. Returns whether that differs from the choice before. */
 export async function recordChoices(
   warehouse: Warehouse,
   project: string,
   { flagged, leftOut }: Selection,
   now: Date,
 ): Promise<boolean> {
-  const choices = [
-    ...flagged.map(({ path, reason, evidence }) => choiceOf(path, true, reason, evidence)),
-    ...leftOut.map(({ path, why, evidence }) => choiceOf(path, false, why, evidence)),
-  ].sort((one, other) => (one.path < other.path ? -1 : 1));
+  const choices = [...flagged, ...leftOut]
+    .map(({ path, why, evidence: { weekly_human, weekly_ai } }): z.infer<typeof choiceRow> => ({
+      ...{ path, is_flagged: why.code === 'flagged', ...storedReason(why), weekly_human, weekly_ai },
+    }))
+    .sort((one, other) => (one.path < other.path ? -1 : 1));
   const known = await warehouse.query(CHOICES, choiceRow, { project });
   if (isDeepStrictEqual(known, choices)) return false;
   await warehouse.transaction(async (transaction) => {
@@ -124,10 +126,3 @@ export async function recordChoices(
   });
   return true;
 }
-
-const choiceOf = (
-  path: string,
-  is_flagged: boolean,
-  why: string,
-  { weekly_human, weekly_ai }: Evidence,
-): z.infer<typeof choiceRow> => ({ path, is_flagged, why, weekly_human, weekly_ai });

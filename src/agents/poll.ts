@@ -5,7 +5,7 @@ import type { AgentJob } from '../api/schema.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { changeJob, type Job, readJobs } from './ledger.js';
+import { changeJob, isRemoteJob, type Job, readJobs, type RemoteJob } from './ledger.js';
 import { pollDelayMs } from './lifecycle.js';
 
 export interface PollTask {
@@ -63,10 +63,10 @@ async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | 
   return error;
 }
 
-const activeJobs = async ({ warehouse, project }: PollTask): Promise<Job[]> =>
-  (await readJobs(warehouse, project)).filter((job) => job.state === 'active');
+const activeJobs = async ({ warehouse, project }: PollTask): Promise<RemoteJob[]> =>
+  (await readJobs(warehouse, project)).filter(isRemoteJob).filter((job) => job.state === 'active');
 
-async function poll(task: PollTask, job: Job): Promise<{ job: Job; error?: ReadershipError }> {
+async function poll(task: PollTask, job: RemoteJob): Promise<{ job: Job; error?: ReadershipError }> {
   const { warehouse, minDelayMs, maxDelayMs, now } = task;
   const nextPollAt = addMilliseconds(now(), pollDelayMs(job.polls, minDelayMs, maxDelayMs));
   const answer = await ask(task, job);
@@ -89,9 +89,9 @@ async function poll(task: PollTask, job: Job): Promise<{ job: Job; error?: Reade
   return { job: after };
 }
 
-async function ask({ client, signal }: PollTask, job: Job): Promise<AgentJob | ReadershipError> {
+async function ask({ client, signal }: PollTask, job: RemoteJob): Promise<AgentJob | ReadershipError> {
   try {
-    return await client.job(job.remote_id ?? '', signal);
+    return await client.job(job.remote_id, signal);
   } catch (error) {
     if (error instanceof RefusedError && error.status === 404) return new UnknownJobError(job.id, error);
     if (error instanceof ReadershipError) return error;

@@ -14,8 +14,17 @@ import { readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
 import { evidenceRow, NO_EVIDENCE } from './select.js';
 import { entryAbout } from './journal.js';
-import { type Job, planJobWithin, readJobs, recordTransition, referenceOf, storeJob } from './ledger.js';
-import { JOB_STATES, type JobState, type MessageState, OPEN_STATES, takesMessages } from './lifecycle.js';
+import {
+  isRemoteJob,
+  type Job,
+  jobInState,
+  planJobWithin,
+  readJobs,
+  recordTransition,
+  referenceOf,
+  storeJob,
+} from './ledger.js';
+import { JOB_STATES, type JobState, type MessageState, OPEN_STATES } from './lifecycle.js';
 import { type Message, planMessageWithin, readMessages, storeMessage } from './messages.js';
 
 const STORED_JOBS = readSql(import.meta.url, 'statements/job-fates.sql');
@@ -125,7 +134,7 @@ async function storeJobFate(
   const remoteId = last?.remoteId ?? job.remote_id;
   const state = jobStateOf(store, remoteId);
   await storeJob(transaction, {
-    ...{ ...job, state, polls: 0, remote_id: remoteId },
+    ...{ ...jobInState(job, state, remoteId), polls: 0 },
     submitted_at: last === undefined ? job.submitted_at : new Date(last.attempt),
     remote_status: last?.remoteStatus ?? job.remote_status,
     pr_link: last?.prLink ?? job.pr_link,
@@ -156,7 +165,7 @@ async function storeMessageFate(
   await storeMessage(transaction, { id, state, submitted_at, note });
   const change = { job: job.id, message: id, now, from: row?.state ?? 'planned', to: state } as const;
   await recordTransition(transaction, { ...change, cause: note ?? ENTERED });
-  if (state !== 'sent' || !takesMessages(job.state)) return;
+  if (state !== 'sent' || !isRemoteJob(job)) return;
   const reopened = { ...job, state: 'active', polls: 0, next_poll_at: now, ended_at: null } as const;
   await storeJob(transaction, reopened);
   if (job.state !== 'active')
@@ -182,7 +191,7 @@ const MESSAGE_STATE_OF = {
   ...{ unsent: 'planned', sent: 'sent', refused: 'refused', unknown: 'unconfirmed' },
 } as const satisfies Record<Exclude<Fate, 'sending'>, MessageState>;
 
-/** A job that cannot be asked for, since its id was lost, is one for a person. */
+/** A job whose id was lost cannot be polled: a person must find it. */
 function jobStateOf(fate: Exclude<Fate, 'sending'>, remoteId: string | null): JobState {
   if (fate === 'sent') return remoteId === null ? 'unconfirmed' : 'active';
   return MESSAGE_STATE_OF[fate];

@@ -1,7 +1,7 @@
 import picomatch from 'picomatch';
 import { z } from 'zod';
-import { signedPercent, thousands } from '../format/numbers.js';
 import { dayColumn } from '../warehouse/query.js';
+import type { FlagReason, Reason } from './reasons.js';
 import type { IsListed } from './sitemap.js';
 
 /** What is known of a page over the last whole weeks: see `statements/candidates.sql`. */
@@ -20,27 +20,27 @@ export interface SelectionRules {
   readonly exclude: readonly string[];
 }
 
-/** What else decides about a page. */
-export interface Surroundings {
-  /** Pages that have a job, or lately had one, and what to say of it. */
-  readonly busy: ReadonlyMap<string, string>;
+/** What decides about a page, besides how it is read. */
+export interface SelectionState {
+  /** Pages that have a job, or recently had one. */
+  readonly busy: ReadonlyMap<string, Reason>;
   /** Whether the site's sitemap lists a page; undefined without a sitemap. */
   readonly isListed: IsListed | undefined;
-  /** How many pages may be flagged, and which bound that is, in words. */
-  readonly places: { readonly count: number; readonly bound: string };
+  /** How many pages may be flagged, and by which limit. */
+  readonly room: { readonly count: number; readonly limit: Reason };
 }
 
-/** A page chosen for a job; why, in words; and the numbers behind it. */
+/** A page chosen for a job. */
 export interface FlaggedPage {
   readonly path: string;
-  readonly reason: string;
+  readonly why: FlagReason;
   readonly evidence: Evidence;
 }
 
-/** A page that is read enough but was left out, and why, in words. */
-interface LeftOutPage {
+/** A page that is read enough but was left out. */
+export interface LeftOutPage {
   readonly path: string;
-  readonly why: string;
+  readonly why: Reason;
   readonly evidence: Evidence;
 }
 
@@ -62,12 +62,12 @@ const MIN_DAYS_VIEWED_BY_PEOPLE = 7;
 
 /**
  * Chooses the pages with the most sustained reading, best first: those that together carry `readingShare` of it, none
- * below the floor, as many as there are places.
+ * below the floor, as many as there is room for.
  */
 export function selectPages(
   candidates: readonly Candidate[],
   rules: SelectionRules,
-  surroundings: Surroundings,
+  state: SelectionState,
 ): Selection {
   const seen = candidates.filter(({ weeks }) => weeks.length >= MIN_WEEKS);
   const reading = (page: Candidate) =>
@@ -81,11 +81,13 @@ export function selectPages(
   for (const [index, page] of carrying.entries()) {
     const { path } = page;
     const evidence = evidenceOf(page);
-    const why = objection(page, isExcluded(path), surroundings);
+    const why = objection(page, isExcluded(path), state);
     if (why !== undefined) leftOut.push({ path, why, evidence });
-    else if (flagged.length < surroundings.places.count)
-      flagged.push({ path, reason: reasonOf(evidence, index + 1), evidence });
-    else leftOut.push({ path, why: `waits for a later run: ${surroundings.places.bound}`, evidence });
+    else if (flagged.length >= state.room.count) leftOut.push({ path, why: state.room.limit, evidence });
+    else {
+      const weeks = evidence.weeks.length;
+      flagged.push({ path, why: { ...evidence, code: 'flagged', rank: index + 1, weeks }, evidence });
+    }
   }
   return {
     flagged,
@@ -112,16 +114,19 @@ function firstCarrying<Page>(
 }
 
 /** A page that the site itself lists needs no further proof that it exists; any other must be seen to be relied on. */
-function objection(page: Candidate, isExcluded: boolean, surroundings: Surroundings): string | undefined {
-  const { busy, isListed } = surroundings;
-  if (!isPlainPath(page.path)) return 'not a plain path, so it cannot be put into a prompt';
-  if (isExcluded) return 'excluded by improve.exclude';
+function objection(
+  page: Candidate,
+  isExcluded: boolean,
+  { busy, isListed }: SelectionState,
+): Reason | undefined {
+  if (!isPlainPath(page.path)) return { code: 'not-plain' };
+  if (isExcluded) return { code: 'excluded' };
   if (isListed !== undefined) {
-    if (!isListed(page.path)) return 'not in the sitemap';
+    if (!isListed(page.path)) return { code: 'not-in-sitemap' };
   } else {
-    if (page.days_viewed < MIN_DAYS_VIEWED) return `viewed on ${page.days_viewed} days only`;
+    if (page.days_viewed < MIN_DAYS_VIEWED) return { code: 'few-days', days: page.days_viewed };
     if (page.days_viewed_by_people < MIN_DAYS_VIEWED_BY_PEOPLE)
-      return `viewed by people on ${page.days_viewed_by_people} days only`;
+      return { code: 'few-days-by-people', days: page.days_viewed_by_people };
   }
   return busy.get(page.path);
 }
@@ -151,30 +156,6 @@ export const NO_EVIDENCE: Evidence = {
   ...{ weekly_human: 0, weekly_ai: 0, human_rank: 0, ai_rank: 0 },
   ...{ ai_per_human: null, trend: null, weeks: [] },
 };
-
-/** Changes of weekly reading smaller than this are called steady. */
-const STEADY = 0.05;
-
-/** Why a page is worth a job, in words made of numbers alone: nothing of the page's own text stands in it. */
-function reasonOf(evidence: Evidence, rank: number): string {
-  const { weekly_human, weekly_ai, human_rank, ai_rank, weeks } = evidence;
-  return (
-    `number ${rank} in sustained reading, with ${views(weekly_human)} human views (number ${human_rank}) and ` +
-    `${views(weekly_ai)} AI views (number ${ai_rank}) in a median week of the last ${weeks.length}; ` +
-    `${trendOf(evidence)}, ${ratioOf(evidence)}`
-  );
-}
-
-const views = (median: number): string => thousands(Math.round(median));
-
-function trendOf({ trend, weeks }: Evidence): string {
-  if (trend === null) return 'read only lately';
-  if (Math.abs(trend) < STEADY) return 'steady';
-  return `${signedPercent(trend)} over the ${Math.floor(weeks.length / 2)} weeks before`;
-}
-
-const ratioOf = ({ ai_per_human }: Evidence): string =>
-  ai_per_human === null ? 'read by AI alone' : `${ai_per_human.toFixed(1)} AI views for each human one`;
 
 const MAX_LENGTH = 200;
 

@@ -2,14 +2,14 @@ import { addMilliseconds } from 'date-fns';
 import type { AgentJob } from '../api/schema.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { messageIntent } from './journal.js';
-import { changeJobWithin, type Job, readJobs } from './ledger.js';
+import { changeJobWithin, isRemoteJob, type Job, readJobs, type RemoteJob } from './ledger.js';
 import { changeMessageWithin, type Message, type MessageChange, readMessages } from './messages.js';
 import { type Intent, submitAll, type SubmitOutcome, type SubmitTask } from './submit.js';
 
 /** Sends the planned follow-up messages of a project. */
 export async function submitMessages(task: SubmitTask): Promise<SubmitOutcome> {
   const { warehouse, project } = task;
-  const jobs = new Map((await readJobs(warehouse, project)).map((job) => [job.id, job]));
+  const jobs = new Map((await readJobs(warehouse, project)).filter(isRemoteJob).map((job) => [job.id, job]));
   const intents = (await readMessages(warehouse, project)).flatMap((message) => {
     const job = jobs.get(message.job);
     return message.state === 'planned' && job !== undefined ? [sendingOf(task, message, job)] : [];
@@ -20,7 +20,7 @@ export async function submitMessages(task: SubmitTask): Promise<SubmitOutcome> {
 function sendingOf(
   { warehouse, journal, client, pollDelayMs }: SubmitTask,
   planned: Message,
-  job: Job,
+  job: RemoteJob,
 ): Intent {
   let message = planned;
   const change = (next: MessageChange) =>
@@ -30,7 +30,7 @@ function sendingOf(
       journal.depart(messageIntent(message), now, async () => {
         message = await change({ event: 'submit', now, cause: 'about to be sent' });
       }),
-    post: (departure, signal) => client.sendMessage(job.remote_id ?? '', message.prompt, departure, signal),
+    post: (departure, signal) => client.sendMessage(job.remote_id, message.prompt, departure, signal),
     accepted: (remote, now) =>
       settleAsSent(warehouse, message, job, {
         ...{ event: 'accepted', now, remote, cause: 'taken by the platform' },

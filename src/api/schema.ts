@@ -16,7 +16,6 @@ export const LIMITS = {
 
 /** The statuses at which polling ends. Every other one, known or not, means "still going". */
 export const ENDED_STATUSES = ['completed', 'archived', 'failed'] as const;
-export type EndedStatus = (typeof ENDED_STATUSES)[number];
 
 export const agentJobSchema = z.object({
   id: z.string().min(1),

@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import { planImprovement } from '../agents/plan.js';
 import type { ExitCode } from '../errors.js';
 import { composePrompt, REFERENCE_TO_COME } from '../agents/prompt.js';
-import type { FlaggedPage } from '../agents/select.js';
+import { wordsOf } from '../agents/reasons.js';
+import type { FlaggedPage, LeftOutPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
 import { counted } from '../format/numbers.js';
 import { improveStep } from '../steps/improve.js';
@@ -46,7 +47,10 @@ async function showPlan(options: ImproveOptions, runtime: Runtime): Promise<Exit
   const rules = settings.improve;
   const promptRules = { workspaceDir: directory, maxPromptLength: rules.maxPromptLength };
   const promptOf = (project: string) => (page: FlaggedPage) =>
-    composePrompt({ ...page, project, reference: REFERENCE_TO_COME }, promptRules);
+    composePrompt(
+      { path: page.path, reason: wordsOf(page.why), project, reference: REFERENCE_TO_COME },
+      promptRules,
+    );
   const listedOf = await readSitemap(rules.sitemap, signal);
   const history = await openHistory(historyFile);
   try {
@@ -59,7 +63,8 @@ async function showPlan(options: ImproveOptions, runtime: Runtime): Promise<Exit
     if (options.json === true) {
       const shown = plans.map(({ project, plan }) => ({
         ...{ project, ...plan },
-        flagged: plan.flagged.map((page) => ({ ...page, prompt: promptOf(project)(page) })),
+        flagged: plan.flagged.map((page) => ({ ...shownPage(page), prompt: promptOf(project)(page) })),
+        leftOut: plan.leftOut.map(shownPage),
       }));
       output.data(JSON.stringify(shown, null, 2));
       return 0;
@@ -75,6 +80,11 @@ async function showPlan(options: ImproveOptions, runtime: Runtime): Promise<Exit
     history.close();
   }
 }
+
+/** A page as `--json` writes it: the reason as a code, and in words. */
+const shownPage = ({ path, why, evidence }: FlaggedPage | LeftOutPage) => ({
+  ...{ path, code: why.code, why: wordsOf(why), evidence },
+});
 
 async function apply(options: ImproveOptions, runtime: Runtime): Promise<ExitCode> {
   const { result, outages } = await runSteps('improve', options, runtime, (runner, context) =>

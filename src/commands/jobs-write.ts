@@ -1,6 +1,6 @@
 import { entryAbout, sentAs } from '../agents/journal.js';
-import { changeJob, type Job, markMerged } from '../agents/ledger.js';
-import { OPEN_MESSAGE_STATES, takesMessages } from '../agents/lifecycle.js';
+import { changeJob, isRemoteJob, type Job, markMerged, type RemoteJob } from '../agents/ledger.js';
+import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { changeMessageWithin, type Message, planMessage, readMessages } from '../agents/messages.js';
 import { settleAsSent } from '../agents/submit-messages.js';
 import type { Client } from '../api/client.js';
@@ -80,7 +80,7 @@ async function resolveAsNotCreated({ context, job }: JobToChange): Promise<void>
 
 /** The platform is asked first: a mistyped number would end a job that an agent is working on. */
 async function resolveAsGone({ context, project, job }: JobToChange): Promise<void> {
-  if (job.state !== 'active')
+  if (!isRemoteJob(job) || job.state !== 'active')
     throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an active job can be ended as gone.`);
   if (await isKnown(context.clientOf(project), job, context.signal))
     throw new ConfigurationError(`The platform still knows job ${job.id}. Nothing was changed.`);
@@ -91,9 +91,9 @@ async function resolveAsGone({ context, project, job }: JobToChange): Promise<vo
 }
 
 /** Whether the platform answers with the job; false when it refuses to. */
-async function isKnown(client: Pick<Client, 'job'>, job: Job, signal: AbortSignal): Promise<boolean> {
+async function isKnown(client: Pick<Client, 'job'>, job: RemoteJob, signal: AbortSignal): Promise<boolean> {
   try {
-    await client.job(job.remote_id ?? '', signal);
+    await client.job(job.remote_id, signal);
     return true;
   } catch (error) {
     if (error instanceof RefusedError) return false;
@@ -135,7 +135,7 @@ export function messageJob(
       throw new ConfigurationError(
         `The message has ${text.length} characters, more than improve.maxPromptLength (${maxPromptLength}).`,
       );
-    if (!takesMessages(job.state))
+    if (!isRemoteJob(job))
       throw new ConfigurationError(`Job ${id} is ${job.state}: the platform is not known to have it.`);
     const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
     if (open !== undefined)

@@ -1,4 +1,5 @@
 import type { ImprovePlan } from '../agents/plan.js';
+import { wordsOf } from '../agents/reasons.js';
 import { type FlaggedPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, percent, signedPercent, thousands } from '../format/numbers.js';
@@ -66,8 +67,8 @@ const flaggedCells = ({ path, evidence }: FlaggedPage): string[] => {
   ];
 };
 
-const promptLines = ({ path, reason }: FlaggedPage, prompt: string): string[] => [
-  `  ${path}: ${reason}`,
+const promptLines = ({ path, why }: FlaggedPage, prompt: string): string[] => [
+  `  ${path}: ${wordsOf(why)}`,
   ...prompt
     .trimEnd()
     .split('\n')
@@ -80,7 +81,9 @@ function leftOutLines(
   limit: number,
   width: number,
 ): string[] {
-  const rows = leftOut.slice(0, limit).map(({ path, why }) => [escapeUnsafe(path), escapeUnsafe(why)]);
+  const rows = leftOut
+    .slice(0, limit)
+    .map(({ path, why }) => [escapeUnsafe(path), escapeUnsafe(wordsOf(why))]);
   const more = leftOut.length - rows.length;
   const uncounted = [
     ...(more > 0 ? [`${counted(more, 'more page')} left out: --verbose lists them`] : []),
@@ -88,7 +91,7 @@ function leftOutLines(
       ? [`${counted(beyondShare, 'page')} beyond those that carry ${percent(readingShare)} of all reading`]
       : []),
     ...(belowFloor > 0
-      ? [`${counted(belowFloor, 'page')} read less than ${minWeeklyViews} times a week`]
+      ? [`${counted(belowFloor, 'page')} read fewer than ${minWeeklyViews} times a week`]
       : []),
   ];
   return [

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { effectWords } from '../agents/effect.js';
-import { jobEffectRow, type JobEffect } from '../agents/effect.js';
+import { effectWords, type JobEffect, jobEffectRow } from '../agents/effect.js';
+import { reasonOf, wordsOf } from '../agents/reasons.js';
 import { addDays } from '../day.js';
 import { counted } from '../format/numbers.js';
 import { byGroup, jobRow, reportedJob, type JobGroup, type ReportedJob } from './jobs.js';
@@ -9,7 +9,7 @@ import { ISO_CALENDAR, periodOf } from './period.js';
 const count = z.number().int().nonnegative();
 
 const choiceRow = z.object({
-  ...{ path: z.string(), is_flagged: z.boolean(), why: z.string() },
+  ...{ path: z.string(), is_flagged: z.boolean(), code: z.string(), facts: z.string() },
   ...{ weekly_human: z.number(), weekly_ai: z.number() },
 });
 
@@ -36,8 +36,13 @@ export function improveModel(answers: object) {
   const pages = (isFlagged: boolean) =>
     choices
       .filter(({ is_flagged }) => is_flagged === isFlagged)
-      .map(({ path, why, weekly_human, weekly_ai }) => ({
-        ...{ path, why, human: Math.round(weekly_human), ai: Math.round(weekly_ai) },
+      .map(({ path, weekly_human, weekly_ai, ...reason }) => ({
+        ...{
+          path,
+          why: wordsOf(reasonOf(reason)),
+          human: Math.round(weekly_human),
+          ai: Math.round(weekly_ai),
+        },
       }));
   const skipped = pages(false);
   return {

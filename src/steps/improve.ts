@@ -1,6 +1,7 @@
 import { type Job, planJob, referenceOf } from '../agents/ledger.js';
 import { type ImprovePlan, planImprovement, recordChoices } from '../agents/plan.js';
 import { composePrompt } from '../agents/prompt.js';
+import { wordsOf } from '../agents/reasons.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { StepContext, StepResult } from './context.js';
@@ -46,10 +47,10 @@ async function improveProject(
   const changed = await recordChoices(warehouse, project.id, plan, now());
   if (!apply) return { project, plan, submitted: [], changed };
   const { maxPromptLength } = settings.improve;
-  for (const page of plan.flagged) {
+  for (const { path, why, evidence } of plan.flagged) {
     const at = now();
-    const reference = referenceOf(project.id, page.path, at);
-    const about = { ...page, project: project.id, reference };
+    const page = { path, reason: wordsOf(why), evidence };
+    const about = { ...page, project: project.id, reference: referenceOf(project.id, path, at) };
     const prompt = composePrompt(about, { workspaceDir, maxPromptLength });
     await planJob(warehouse, { project: project.id, page, prompt, now: at });
   }

@@ -79,9 +79,12 @@ COMMENT ON COLUMN agent_pauses.paused_until IS 'No prompts are sent before this 
 COMMENT ON COLUMN agent_pauses.cause IS 'Error message of the refusal';
 
 COMMENT ON TABLE page_choices IS 'Latest decisions of the improve step: pages flagged for a job, and pages left out. One row per project and page considered.';
+COMMENT ON COLUMN page_choices.project IS 'Project id on the platform';
+COMMENT ON COLUMN page_choices.path IS 'Path of the page';
 COMMENT ON COLUMN page_choices.chosen_at IS 'When this decision was first made (UTC); an unchanged decision is not stored again';
 COMMENT ON COLUMN page_choices.is_flagged IS 'Whether the page is flagged for a job';
-COMMENT ON COLUMN page_choices.why IS 'Why the page was flagged or left out';
+COMMENT ON COLUMN page_choices.code IS 'Why the page was flagged or left out, such as excluded or had-job';
+COMMENT ON COLUMN page_choices.facts IS 'Details of the reason as JSON, such as the number of days or of the job';
 COMMENT ON COLUMN page_choices.weekly_human IS 'Median weekly human views over the last full weeks, 8 at most';
 COMMENT ON COLUMN page_choices.weekly_ai IS 'Median weekly AI views over the last full weeks, 8 at most';
 

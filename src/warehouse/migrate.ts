@@ -6,7 +6,14 @@ import type { LiveFile } from './live-file.js';
 import { inTransaction, queryRows, readSql } from './query.js';
 
 /** Applied in this order; a released file is never edited, only followed by another. */
-const MIGRATIONS = ['001_history', '002_runs', '003_agents', '004_requests', '005_deliveries'] as const;
+const MIGRATIONS = [
+  '001_history',
+  '002_runs',
+  '003_agents',
+  '004_requests',
+  '005_deliveries',
+  '006_choice_codes',
+] as const;
 
 /** What analysts query, in an order in which each needs only those before it. */
 const VIEWS = [

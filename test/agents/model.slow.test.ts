@@ -7,7 +7,7 @@ import {
   type JobState,
   type MessageState,
   OPEN_MESSAGE_STATES,
-  takesMessages,
+  isRemote,
 } from '../../src/agents/lifecycle.js';
 import { changeMessageWithin, planMessage, readMessages } from '../../src/agents/messages.js';
 import { pollJobs } from '../../src/agents/poll.js';
@@ -226,7 +226,7 @@ async function live(steps: readonly Step[]): Promise<void> {
       }
       case 'message': {
         const job = jobs[now.job];
-        if (job === undefined || !takesMessages(job.state)) return;
+        if (job === undefined || !isRemote(job.state)) return;
         const ofJob = Array.from(model.messages.values()).filter((message) => message.job === job.prompt);
         if (ofJob.some(({ state }) => OPEN_MESSAGE_STATES.has(state))) return;
         const prompt = `Message ${model.messages.size}`;

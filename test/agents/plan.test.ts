@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { changeJob, planJob, readJobs } from '../../src/agents/ledger.js';
 import { planImprovement, type PlanRules, recordChoices } from '../../src/agents/plan.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
-import { readingSql, steadyPages, storeReading } from './reading.js';
+import { EVIDENCE, readingSql, steadyPages, storeReading } from './reading.js';
 
 const RULES: PlanRules = {
   ...{ minWeeklyViews: 200, readingShare: 1, humanWeight: 1, aiWeight: 1, exclude: [] },
@@ -73,5 +74,27 @@ describe('the stored choice', () => {
     expect(await choose(RULES)).toBe(true);
     expect(await choose(RULES)).toBe(false);
     expect(await choose({ ...RULES, exclude: ['/guides/page-1'] })).toBe(true);
+  });
+});
+
+describe('the jobs of a week', () => {
+  it('do not include refused ones', async () => {
+    const warehouse = await liveWarehouse();
+    await storeReading(warehouse, steadyPages(3));
+    for (const path of ['/refused', '/planned'])
+      await planJob(warehouse, {
+        ...{ project: 'prj_sandbox', page: { path, reason: '', evidence: EVIDENCE } },
+        ...{ prompt: 'p', now: NOW },
+      });
+    const [refused] = await readJobs(warehouse, 'prj_sandbox');
+    if (refused === undefined) throw new Error('no job was planned');
+    const change = { now: NOW, cause: '' };
+    const submitted = await changeJob(warehouse, refused, { event: { kind: 'submit' }, ...change });
+    await changeJob(warehouse, submitted, { event: { kind: 'refused' }, ...change });
+
+    const rules = { ...RULES, maxJobsPerRun: 9, maxJobsPerWeek: 3 };
+    const plan = await planImprovement(warehouse, 'prj_sandbox', rules, AT);
+    expect(plan.plannedThisWeek).toBe(1);
+    expect(plan.flagged).toHaveLength(2);
   });
 });

@@ -1,12 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { busyPages, placesLeft } from '../../src/agents/plan.js';
+import { busyPages, roomLeft } from '../../src/agents/plan.js';
+import { type Reason, wordsOf } from '../../src/agents/reasons.js';
 import { type Candidate, selectPages, type SelectionRules } from '../../src/agents/select.js';
 import { addDays, day } from '../../src/day.js';
 
 const RULES: SelectionRules = {
   ...{ minWeeklyViews: 100, readingShare: 1, humanWeight: 1, aiWeight: 1, exclude: [] },
 };
-const FREE = { busy: new Map<string, string>(), isListed: undefined, places: { count: 99, bound: '' } };
+const LIMIT: Reason = { code: 'limit', setting: 'maxJobsPerRun', limit: 5 };
+const HAS_JOB: Reason = { code: 'has-job', job: 4, state: 'active' };
+const FREE = { busy: new Map<string, Reason>(), isListed: undefined, room: { count: 99, limit: LIMIT } };
 
 /** A page read alike in each of eight weeks. */
 const page = (
@@ -26,7 +29,9 @@ const flaggedBy = (pages: Candidate[], rules: Partial<SelectionRules> = {}, arou
   selectPages(pages, { ...RULES, ...rules }, { ...FREE, ...around }).flagged.map(({ path }) => path);
 
 const whyNot = (candidate: Candidate, rules: Partial<SelectionRules> = {}, around = {}) =>
-  selectPages([candidate], { ...RULES, ...rules }, { ...FREE, ...around }).leftOut.map(({ why }) => why);
+  selectPages([candidate], { ...RULES, ...rules }, { ...FREE, ...around }).leftOut.map(({ why }) =>
+    wordsOf(why),
+  );
 
 describe('which pages deserve an agent', () => {
   it('those with the most sustained reading, best first, in an order that never changes', () => {
@@ -51,7 +56,7 @@ describe('which pages deserve an agent', () => {
   it('with the reason in words, and the numbers it rests on', () => {
     const changes = { human_rank: 2, ai_rank: 7, ai_per_human: 0.25, trend: 0.12 };
     const [flagged] = selectPages([page('/a', 1200, 300, changes)], RULES, FREE).flagged;
-    expect(flagged?.reason).toBe(
+    expect(flagged && wordsOf(flagged.why)).toBe(
       'number 1 in sustained reading, with 1,200 human views (number 2) and 300 AI views (number 7) in a median week of the last 8; +12% over the 4 weeks before, 0.3 AI views for each human one',
     );
     expect(flagged?.evidence).toMatchObject({ weekly_human: 1200, ...changes });
@@ -67,14 +72,14 @@ describe('which pages deserve an agent', () => {
 describe('which are left out, and why', () => {
   it.each<[string, string[]]>([
     ['excluded by a glob', whyNot(page('/changelog/2026/may', 500), { exclude: ['/changelog/**'] })],
-    ['viewed on 13 days only', whyNot(page('/a', 500, 0, { days_viewed: 13 }))],
-    ['viewed by people on 6 days only', whyNot(page('/a', 0, 500, { days_viewed_by_people: 6 }))],
+    ['viewed on only 13 days', whyNot(page('/a', 500, 0, { days_viewed: 13 }))],
+    ['viewed by people on only 6 days', whyNot(page('/a', 0, 500, { days_viewed_by_people: 6 }))],
     ['not in the sitemap', whyNot(page('/a', 500), {}, { isListed: () => false })],
     ['not a plain path', whyNot(page('/a b', 500), {}, { isListed: () => true })],
-    ['has job 4, active', whyNot(page('/a', 500), {}, { busy: new Map([['/a', 'has job 4, active']]) })],
+    ['has job 4, active', whyNot(page('/a', 500), {}, { busy: new Map([['/a', HAS_JOB]]) })],
     [
-      'waits for a later run: the bound',
-      whyNot(page('/a', 500), {}, { places: { count: 0, bound: 'the bound' } }),
+      'waits for a later run: improve.maxJobsPerRun is 5',
+      whyNot(page('/a', 500), {}, { room: { count: 0, limit: LIMIT } }),
     ],
   ])('%s', (words, why) => {
     expect(why).toHaveLength(1);
@@ -88,7 +93,7 @@ describe('which are left out, and why', () => {
 
   it('a left-out page gives its place to the next', () => {
     const pages = [page('/a', 500), page('/b', 400), page('/c', 300)];
-    const around = { busy: new Map([['/a', 'has job 1, active']]), places: { count: 1, bound: '' } };
+    const around = { busy: new Map([['/a', HAS_JOB]]), room: { count: 1, limit: LIMIT } };
     expect(flaggedBy(pages, {}, around)).toEqual(['/b']);
   });
 });
@@ -124,7 +129,8 @@ describe('how many', () => {
     [0, 6, 2, 'improve.maxJobsPerWeek is 8'],
     [0, 9, 0, 'improve.maxJobsPerWeek is 8'],
     [7, 7, 0, 'improve.maxJobsPerRun is 5'],
-  ])('%s waiting, %s planned this week: %s more, for %s', (waiting, thisWeek, count, bound) => {
-    expect(placesLeft(rules, waiting, thisWeek)).toEqual({ count, bound });
+  ])('%s waiting, %s planned this week: %s more, as %s', (waiting, thisWeek, count, bound) => {
+    const { count: left, limit } = roomLeft(rules, waiting, thisWeek);
+    expect([left, wordsOf(limit)]).toEqual([count, `waits for a later run: ${bound}`]);
   });
 });

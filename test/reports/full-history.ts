@@ -57,11 +57,12 @@ export async function addHostile(
       'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at, ${literal(note)} AS note
     FROM (VALUES ${jobs.join(', ')}) AS job (id, path, state, pr_link, ended_at)`);
   const choices = hostilePaths.flatMap((path, index) => [
-    `(${literal(path)}, ${index % 2 === 0}, 'has job ${index}')`,
-    `(${literal(`/skipped-${index}`)}, false, 'excluded by improve.exclude')`,
+    `(${literal(path)}, ${index % 2 === 0}, 'other', '{"words": "as it was"}')`,
+    `(${literal(`/skipped-${index}`)}, false, 'excluded', '{}')`,
   ]);
   await history.run(`
-    INSERT INTO page_choices
-    SELECT 'prj_1', path, TIMESTAMP '2026-11-17', is_flagged, why, 1204, 870
-    FROM (VALUES ${choices.join(', ')}) AS choice (path, is_flagged, why)`);
+    INSERT INTO page_choices BY NAME
+    SELECT
+      *, 'prj_1' AS project, TIMESTAMP '2026-11-17' AS chosen_at, 1204 AS weekly_human, 870 AS weekly_ai
+    FROM (VALUES ${choices.join(', ')}) AS choice (path, is_flagged, code, facts)`);
 }

@@ -14,13 +14,15 @@ beforeEach(async () => {
       (3, '/guides/webhooks', 'failed', NULL, TIMESTAMP '2026-11-16', 'The repository is read-only')
     ) AS job (id, path, state, pr_link, ended_at, note)`);
   await history.run(`
-    INSERT INTO page_choices
-    SELECT 'prj_1', path, TIMESTAMP '2026-11-17', FALSE, why, 1204, 870
+    INSERT INTO page_choices BY NAME
+    SELECT
+      *, 'prj_1' AS project, TIMESTAMP '2026-11-17' AS chosen_at, FALSE AS is_flagged,
+      1204 AS weekly_human, 870 AS weekly_ai
     FROM (VALUES
-      ('/quickstart', 'had job 1, ended 2026-11-16: less than 56 days ago'),
-      ('/sdks/typescript', 'has job 4, active'),
-      ('/sdks/python', 'excluded by improve.exclude')
-    ) AS choice (path, why)`);
+      ('/quickstart', 'had-job', '{"job": 1, "ended": "2026-11-16", "cooldown_days": 56}'),
+      ('/sdks/typescript', 'has-job', '{"job": 4, "state": "active"}'),
+      ('/sdks/python', 'excluded', '{}')
+    ) AS choice (path, code, facts)`);
 });
 afterEach(() => {
   history.close();

@@ -6,7 +6,7 @@ FROM
       unnest(
         from_json(
           $choices,
-          '[{"path": "VARCHAR", "is_flagged": "BOOLEAN", "why": "VARCHAR", "weekly_human": "DOUBLE", "weekly_ai": "DOUBLE"}]'
+          '[{"path": "VARCHAR", "is_flagged": "BOOLEAN", "code": "VARCHAR", "facts": "VARCHAR", "weekly_human": "DOUBLE", "weekly_ai": "DOUBLE"}]'
         )
       ) AS choice
   )
