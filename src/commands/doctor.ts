@@ -15,7 +15,7 @@ import {
   type WorkspaceOptions,
 } from '../app/workspace.js';
 import { DOT_ENV } from '../config/load.js';
-import { MAILED_REPORTS, type ProjectSettings } from '../config/schema.js';
+import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode, LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
@@ -177,7 +177,7 @@ async function mail(
   const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
   if (url !== '') return pass(await tryMailServer(url, signal));
   const { reports, alerts } = settings;
-  const isMailed = alerts.to.length > 0 || MAILED_REPORTS.some((report) => reports[report].to.length > 0);
+  const isMailed = alerts.to.length > 0 || Object.keys(reports.audiences).length > 0;
   if (configuration === undefined || !isMailed) return pass(`mails would be written to ${outboxDir}`);
   return warn(`Mails only go to ${outboxDir}: set ${SMTP_URL_VARIABLE} for them to be sent.`);
 }

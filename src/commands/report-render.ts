@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
-import { MAILED_REPORTS, type ProjectSettings, type Settings } from '../config/schema.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
-import { type MailAddress, NOBODY, parseMailAddress } from '../config/mail-address.js';
-import { findReport, type ReportDefinition } from '../reports/catalog.js';
+import { NOBODY, parseMailAddress } from '../config/mail-address.js';
+import { findReport, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/errors.js';
 import { writeIndex, writePage } from '../reports/pages.js';
 import { lastEnded, parsePeriod, type Period } from '../reports/period.js';
 import type { PreparedReport } from '../reports/render.js';
-import { composeMails, recipientsOf, reportOn } from '../steps/mailing.js';
+import type { Reader } from '../warehouse/query.js';
+import { composeMails, type Mailing, mailingsOf, mailOf, reportOn } from '../steps/mailing.js';
 import type { Output } from '../terminal/output.js';
 import { openHistory } from '../warehouse/published.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
@@ -27,70 +28,64 @@ export interface ReportOptions extends WorkspaceOptions {
   readonly to?: string;
 }
 
-/** The report of that name, and the period that `--period` names: by default the last that has ended. */
-export async function chooseReport(
-  name: string,
+/** The period that `--period` names: by default the last that has ended. */
+export const choosePeriod = (
+  report: ReportDefinition,
   { period }: Pick<ReportOptions, 'period'>,
-  { settings, workspaceDir }: { settings: Settings; workspaceDir: string | undefined },
+  { reports: calendar }: Settings,
   now: Date,
-): Promise<{ report: ReportDefinition; period: Period }> {
-  const report = await findReport(name, workspaceDir);
-  const calendar = settings.reports;
-  return {
-    report,
-    period:
-      period === undefined
-        ? lastEnded(report.period, now, calendar)
-        : parsePeriod(report.period, period, calendar),
-  };
-}
+): Period =>
+  period === undefined
+    ? lastEnded(report.period, now, calendar)
+    : parsePeriod(report.period, period, calendar);
 
-/** The configured recipients, or the one of them that was asked for. Throws a `ConfigurationError` when there is none. */
-export function chooseRecipients(
-  configured: readonly MailAddress[],
+/**
+ * The mailings of a report: to everyone, or to the one recipient that `--to` names. Throws a
+ * `ConfigurationError` when there is no recipient.
+ */
+export function chooseMailings(
+  mailings: readonly Mailing[],
   report: string,
   to: string | undefined,
-): readonly MailAddress[] {
-  if (!MAILED_REPORTS.some((name) => name === report))
-    throw new ConfigurationError(
-      `Readership mails ${MAILED_REPORTS.join(' and ')} only. To send ${report} yourself, write it as an email: readership report ${report} --format eml --output ${report}.eml`,
-    );
-  if (configured.length === 0)
+): Mailing[] {
+  if (mailings.length === 0)
     throw new ConfigurationError(
       `${report} has no recipients: name them in the configuration, reports.${report}.to.`,
     );
-  if (to === undefined) return configured;
-  const chosen = configured.filter((address) => address === parseMailAddress(to));
+  if (to === undefined) return [...mailings];
+  const wanted = parseMailAddress(to);
+  const chosen = mailings.flatMap((mailing) => {
+    const only = mailing.audience.to.filter((address) => address === wanted);
+    return only.length === 0 ? [] : { ...mailing, audience: { ...mailing.audience, to: only } };
+  });
+  const all = new Set(mailings.flatMap(({ audience }) => audience.to));
   if (chosen.length === 0)
     throw new ConfigurationError(
-      `${to} is not a recipient of ${report}; its recipients: ${configured.join(', ')}.`,
+      `${to} is not a recipient of ${report}; its recipients: ${[...all].join(', ')}.`,
     );
   return chosen;
 }
 
 /**
- * Prepares a report for one project after another. One with nothing loaded for the period, as before
- * its launch, is noted and skipped; when that is true of all, the first `NothingLoadedError` is thrown.
+ * Does the work for one item after another. One with nothing loaded for the period, as a project
+ * before its launch, is noted and skipped; when that is true of all, the first
+ * `NothingLoadedError` is thrown.
  */
-export async function* prepareEach(
-  projects: readonly ProjectSettings[],
-  prepare: (project: ProjectSettings) => Promise<PreparedReport>,
+export async function forEachLoaded<Item>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<void>,
   output: Output,
-): AsyncGenerator<{ readonly project: ProjectSettings; readonly report: PreparedReport }> {
+): Promise<void> {
   const empty: NothingLoadedError[] = [];
-  for (const project of projects) {
-    let report;
+  for (const item of items)
     try {
-      report = await prepare(project);
+      await work(item);
     } catch (error) {
       if (!(error instanceof NothingLoadedError)) throw error;
       empty.push(error);
-      continue;
     }
-    yield { project, report };
-  }
   const [first] = empty;
-  if (first !== undefined && empty.length === projects.length) throw first;
+  if (first !== undefined && empty.length === items.length) throw first;
   for (const { message } of empty) output.note(message);
 }
 
@@ -107,26 +102,30 @@ export async function renderReport(
   if (output !== undefined) onlyProject(projects, 'A file');
   if (format === 'json') onlyProject(projects, 'A JSON document');
   const place = { settings, workspaceDir };
-  const { report, period } = await chooseReport(name, options, place, runtime.now());
+  const report = await findReport(name, workspaceDir);
+  const period = choosePeriod(report, options, settings, runtime.now());
   const isStored = format === 'html' && output === undefined;
   const shown: string[] = [];
   const history = await openHistory(historyFile);
-  try {
-    const prepare = (project: ProjectSettings) => reportOn(place, history, project, report, period);
-    for await (const { project, report } of prepareEach(projects, prepare, runtime.output)) {
-      if (isStored) {
-        const file = await writePage(reportsDir, project.id, report);
-        runtime.output.data(relative(runtime.workingDirectory, file));
-        runtime.output.note(report.subject);
-        shown.push(file);
-      } else if (output === undefined) {
-        runtime.output.data(await inFormat(report, project, workspace, options, runtime));
-      } else {
-        const text = await inFormat(report, project, workspace, options, runtime);
-        await writeOutput(output, text, format, runtime);
-        if (format === 'html') shown.push(resolve(runtime.workingDirectory, output));
-      }
+  const render = async (project: ProjectSettings) => {
+    if (isStored) {
+      const prepared = await reportOn(place, history, project, { report, period });
+      const file = await writePage(reportsDir, project.id, prepared);
+      runtime.output.data(relative(runtime.workingDirectory, file));
+      runtime.output.note(prepared.subject);
+      shown.push(file);
+      return;
     }
+    const text =
+      format === 'eml'
+        ? await writtenMail(history, { report, period, project }, workspace, options, runtime)
+        : await inFormat(await reportOn(place, history, project, { report, period }), format);
+    if (output === undefined) runtime.output.data(text);
+    else await writeOutput(output, text, format, runtime);
+    if (output !== undefined && format === 'html') shown.push(resolve(runtime.workingDirectory, output));
+  };
+  try {
+    await forEachLoaded(projects, render, runtime.output);
     if (options.open === true) for (const file of shown) openInBrowser(file, runtime);
     if (isStored) await writeIndex(reportsDir, { workspaceDir, calendar: settings.reports });
     return 0;
@@ -135,44 +134,32 @@ export async function renderReport(
   }
 }
 
-/** The report as text; an email as its bytes, each a character of Latin-1. */
-async function inFormat(
-  report: PreparedReport,
-  project: ProjectSettings,
-  { settings }: Workspace,
-  options: ReportOptions,
-  runtime: Runtime,
-): Promise<string> {
-  switch (options.format) {
-    case 'html':
-      return report.page();
-    case 'text':
-      return report.text();
-    case 'json':
-      return report.json();
-    case 'eml':
-      return writtenMail(report, project, settings, options, runtime);
-  }
-}
+const inFormat = (report: PreparedReport, format: 'html' | 'text' | 'json'): string | Promise<string> =>
+  format === 'html' ? report.page() : format === 'text' ? report.text() : report.json();
 
 /**
- * The email that the first recipient, or the one asked for, would get. Sends and records nothing, so
- * it needs neither recipients nor a sender.
+ * The email that the first recipient, or the one asked for, would get, as its bytes, each a character
+ * of Latin-1. Sends and records nothing, so it needs neither recipients nor a sender.
  */
 async function writtenMail(
-  report: PreparedReport,
-  project: ProjectSettings,
-  settings: Settings,
+  reader: Reader,
+  { report, period, project }: { report: ReportDefinition; period: Period; project: ProjectSettings },
+  { settings, shard, directory }: Workspace,
   { to }: ReportOptions,
   { output, now }: Runtime,
 ): Promise<string> {
-  const configured = recipientsOf(settings, report.name);
+  const place = { settings, workspaceDir: directory };
   const mail = settings.mail ?? { from: NOBODY };
-  const isPreview = configured.length === 0 && to === undefined;
-  const recipients = isPreview
-    ? [mail.from.address]
-    : chooseRecipients(configured, report.name, to).slice(0, 1);
-  const messages = await composeMails({ ...settings, mail }, project, report, recipients, now());
+  const mailings = mailingsOf({ settings, projects: [project], shard }, report);
+  const isPreview = mailings.length === 0 && to === undefined;
+  const preview: Mailing = {
+    ...{ report, projects: [project], project: project.id },
+    audience: { to: [mail.from.address], digest: false },
+  };
+  const [mailing = preview] = isPreview ? [] : chooseMailings(mailings, report.name, to);
+  const recipients = mailing.audience.to.slice(0, 1);
+  const content = { mail: await mailOf(place, reader, mailing, period), recipients };
+  const messages = await composeMails({ mail }, mailing, period, content, now());
   if (isPreview)
     output.note(
       `${report.name} has no recipients yet, so this email is addressed to ${mail.from.address}${settings.mail === undefined ? ', also its sender: mail.from is not set' : ''}.`,

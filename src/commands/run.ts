@@ -17,7 +17,7 @@ export function declareRun(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('run'))
     .summary('do all five steps once: export, improve, poll, report, publish')
     .description(
-      'Does all five steps once: loads what is due, chooses the pages that deserve an agent (and creates their jobs, if improve.mode is apply), follows the jobs, renders the weekly report, mails what is due to whom it has not been sent, and publishes the history. What is due comes from stored state, so it may run at any time and twice.',
+      'Does all five steps once: loads what is due, chooses the pages that deserve an agent (and creates their jobs, if improve.mode is apply), follows the jobs, renders the reports, emails what is due to whom it has not been sent, and publishes the history. What is due comes from stored state, so it may run at any time and twice.',
     )
     .option(
       '--wait <time>',

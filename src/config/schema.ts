@@ -64,6 +64,11 @@ const httpUrl = z
   .url({ protocol: /^https?$/, error: 'not an address: write https://…' })
   .refine(namesNoUser, NAMES_A_USER);
 
+/** An address that paths are added to. */
+const baseAddress = httpUrl
+  .refine((url) => !/[?#]/.test(url), 'contains a query or a fragment; paths are added to its end')
+  .transform((url) => url.replace(/\/+$/, ''));
+
 const ONE_LINE = 'write text on one line, without characters that do not show';
 
 /** Text of subjects and headings. Joiners are part of emoji and of some scripts. */
@@ -135,7 +140,7 @@ const timezoneSchema = z
   .refine(isTimezone, 'not a time zone: write a name such as Europe/Zurich, or UTC')
   .default('UTC');
 
-const cronSchema = z.string().superRefine((text, context) => {
+export const cronSchema = z.string().superRefine((text, context) => {
   const problem = cronProblem(text);
   if (problem === undefined) return;
   const form = "minute, hour, day, month and weekday, such as '15 2 * * *'";
@@ -176,7 +181,42 @@ const recipientsSchema = z
   .transform((addresses) => [...new Set(addresses)])
   .default([]);
 
-const mailedReportSchema = z.strictObject({ to: recipientsSchema });
+const NOT_AN_AUDIENCE =
+  'no such setting; the recipients of a report are written as { to: [docs@example.com] }';
+
+const NO_SUCH_KEY = 'no such setting; an audience has to, where and digest';
+
+const audienceSchema = z.strictObject(
+  {
+    to: recipientsSchema,
+    /** Only the pages whose paths fit, such as `/sdks/**`. */
+    where: z
+      .string()
+      .regex(/^[/*]\S*$/, 'not a pattern of paths: write one such as /sdks/**')
+      .refine(isSafe, ONE_LINE)
+      .optional(),
+    /** One email about all projects instead of one for each. */
+    digest: z.boolean().default(false),
+  },
+  { error: ({ code }) => (code === 'invalid_type' ? NOT_AN_AUDIENCE : undefined) },
+);
+/** Who gets a report by email, and which part of it. */
+export type Audience = z.infer<typeof audienceSchema>;
+
+/** One audience, or a list of them. */
+const audiencesSchema = z.unknown().transform((value, context): Audience[] => {
+  const parsed = Array.isArray(value)
+    ? z.array(audienceSchema).safeParse(value, { reportInput: true })
+    : audienceSchema.transform((audience) => [audience]).safeParse(value, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  for (const issue of parsed.error.issues)
+    if (issue.code !== 'unrecognized_keys')
+      context.addIssue({ code: 'custom', path: issue.path, message: issue.message });
+    else
+      for (const key of issue.keys)
+        context.addIssue({ code: 'custom', path: [...issue.path, key], message: NO_SUCH_KEY });
+  return z.NEVER;
+});
 
 const alertsSchema = z.strictObject({
   to: recipientsSchema,
@@ -189,20 +229,27 @@ const alertsSchema = z.strictObject({
     .optional(),
 });
 
-const reportsSchema = z.strictObject({
-  firstDayOfWeek: z.enum(WEEKDAYS).default('monday'),
-  timezone: timezoneSchema,
-  patienceHours: z.number().min(0).max(168).default(24),
-  weekly: mailedReportSchema.prefault({}),
-  improve: mailedReportSchema.prefault({}),
-});
+/** Every key that is not a setting names a report. */
+const reportsSchema = z
+  .object({
+    firstDayOfWeek: z.enum(WEEKDAYS).default('monday'),
+    timezone: timezoneSchema,
+    patienceHours: z.number().min(0).max(168).default(24),
+    baseUrl: baseAddress.optional(),
+  })
+  .catchall(audiencesSchema);
+
+const isAudiences = (entry: [string, unknown]): entry is [string, Audience[]] => Array.isArray(entry[1]);
+
+/** The reports that the configuration has recipients for, each with its audiences. */
+const audiencesIn = (reports: object): [string, Audience[]][] =>
+  Object.entries(reports)
+    .filter(isAudiences)
+    .map(([report, audiences]) => [report, audiences.filter(({ to }) => to.length > 0)]);
 
 const publishSchema = z.strictObject({
   parquet: z.string().min(1).refine(isLocal, NOT_LOCAL).optional(),
 });
-
-/** The reports that the configuration has recipients for. */
-export const MAILED_REPORTS = ['weekly', 'improve'] as const;
 
 /** Whether requests leave this machine without TLS. */
 const sendsKeyInTheClear = (baseUrl: string): boolean => {
@@ -214,9 +261,7 @@ const sendsKeyInTheClear = (baseUrl: string): boolean => {
 /** `readership.yaml`. Every key but `baseUrl` and one project's id has a default. */
 export const settingsSchema = z
   .strictObject({
-    baseUrl: httpUrl
-      .refine((url) => !/[?#]/.test(url), 'contains a query or a fragment; paths are added to its end')
-      .transform((url) => url.replace(/\/+$/, '')),
+    baseUrl: baseAddress,
     projects: z
       .array(projectSchema)
       .min(1, 'name at least one project')
@@ -243,17 +288,27 @@ export const settingsSchema = z
         path: ['baseUrl'],
         message: 'would send the API key unencrypted; write https://…, or set allowInsecure: true',
       });
-    const mailed = [
-      ...MAILED_REPORTS.map((report) => ({ path: ['reports', report, 'to'], to: reports[report].to })),
-      { path: ['alerts', 'to'], to: alerts.to },
-    ];
-    for (const { path, to } of mailed)
-      if (mail === undefined && to.length > 0)
+    const mailed = [...audiencesIn(reports), ['alerts', [{ to: alerts.to }]] as const];
+    for (const [name, audiences] of mailed) {
+      const path = name === 'alerts' ? ['alerts', 'to'] : ['reports', name, 'to'];
+      const all = audiences.flatMap(({ to }) => to);
+      const twice = all.find((address, index) => all.indexOf(address) !== index);
+      if (twice !== undefined)
         context.addIssue({
-          code: 'custom',
-          path,
+          ...{ code: 'custom', path: path.slice(0, -1) },
+          message: `${twice} is in two audiences; a report goes to each address once`,
+        });
+      if (mail === undefined && all.length > 0)
+        context.addIssue({
+          ...{ code: 'custom', path },
           message: 'needs mail.from, the sender, such as Readership <docs@example.com>',
         });
+    }
+  })
+  .transform(({ reports, ...settings }) => {
+    const { firstDayOfWeek, timezone, patienceHours, baseUrl } = reports;
+    const audiences = Object.fromEntries(audiencesIn(reports).filter(([, list]) => list.length > 0));
+    return { ...settings, reports: { firstDayOfWeek, timezone, patienceHours, baseUrl, audiences } };
   });
 
 /** The settings of a workspace, defaults filled in. */

@@ -22,6 +22,12 @@ export const escapeUnsafe = (text: string): string =>
 /** As `escapeUnsafe`, but lines stay lines. */
 export const escapeLines = (text: string): string => text.split('\n').map(escapeUnsafe).join('\n');
 
+/** A name in code as a heading: `Busy days` for `busy_days`. */
+export const inTitle = (name: string): string => {
+  const words = name.replaceAll('_', ' ').trim();
+  return words.charAt(0).toUpperCase() + words.slice(1);
+};
+
 // Anyone can request any path: it is text, and only ever a link to a page of the site itself.
 
 /**

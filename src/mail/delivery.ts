@@ -95,6 +95,8 @@ const retryDelayMs = (attempts: number): number =>
 export interface PeriodState {
   readonly days: number;
   readonly daysLoaded: number;
+  /** When its schedule lets it go out. */
+  readonly from: Date;
   /** When patience with missing days is over. */
   readonly until: Date;
   readonly recipients: readonly MailAddress[];
@@ -107,14 +109,18 @@ export type Due =
   | { readonly kind: 'due'; readonly recipients: readonly MailAddress[] }
   /** For its missing days, until they are loaded or patience is over. */
   | { readonly kind: 'waits'; readonly missingDays: number; readonly until: Date }
-  /** Every recipient has had it, is to be tried again later, or never. */
+  /** Its time has not come, or every recipient had it, is tried again later, or never. */
   | { readonly kind: 'nothing' };
 
 /**
  * Who is due a report now: everyone not yet attempted, and those whose next attempt has come, once the period's days
  * are all loaded or patience with them is over. A period without any day has nothing to say, however long it takes.
  */
-export function whatIsDue({ days, daysLoaded, until, recipients, deliveries }: PeriodState, now: Date): Due {
+export function whatIsDue(
+  { days, daysLoaded, from, until, recipients, deliveries }: PeriodState,
+  now: Date,
+): Due {
+  if (now < from) return { kind: 'nothing' };
   const open = recipients.filter((recipient) =>
     mayBeTried(
       deliveries.find((delivery) => delivery.recipient === recipient),

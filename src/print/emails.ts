@@ -3,22 +3,24 @@ import { formatShard, type Shard } from '../config/shard.js';
 import type { Runtime } from '../app/workspace.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
+import { escapeUnsafe } from '../format/text.js';
 import type { Delivery, DeliveryKey } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext } from '../steps/context.js';
+import { ALERT } from '../service/alerts.js';
 import type { LoopOutcome } from '../service/loop.js';
 import type { HeldReport } from '../steps/report.js';
-import { escapeUnsafe } from '../format/text.js';
 
-/** The mails of a run, for people: what nobody knows first, then what was sent, and what waits. */
+/** The emails of a run, for people: what nobody knows first, then what was sent, and what waits. */
 export async function mailLines(
   outcome: LoopOutcome,
   { warehouse, projects, shard }: StepContext,
   runtime: Runtime,
 ): Promise<string[]> {
   const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
-  const all = (await readDeliveries(warehouse)).filter((delivery) =>
-    projects.some(({ id }) => id === delivery.project),
+  const all = (await readDeliveries(warehouse)).filter(
+    ({ project, report }) =>
+      report !== ALERT && (isAboutAll(project) || projects.some(({ id }) => id === project)),
   );
   const isNew = (delivery: Delivery) => attempted.some((other) => other.message_id === delivery.message_id);
   const unknown = all.filter(({ state }) => state === 'unknown');
@@ -61,7 +63,7 @@ export function deliveryLine(
         `${what}: not delivered yet (${words}); tried again ${next_attempt_at === null ? 'by the next run' : `from ${moment(next_attempt_at)}`}`,
       );
     case 'failed':
-      return red(`${what}: not delivered (${words}). When that is mended: ${again}`);
+      return red(`${what}: not delivered (${words}). When that is fixed: ${again}`);
     case 'unknown':
       return red(
         `${what}: UNKNOWN whether it arrived (${words}). It is not sent again by itself. Ask them, then: ${settleCommands(delivery, shard)}`,
@@ -69,23 +71,26 @@ export function deliveryLine(
   }
 }
 
+/** Alerts and digests are about all projects, of a shard or at all. */
+const isAboutAll = (project: string): boolean => project === '-' || project.startsWith('shard-');
+
 /** Settles a delivery of unknown outcome, either way. A shell keeps the quoted period in one piece. */
 export const settleCommands = (
   { report, period, project, recipient }: DeliveryKey,
   shard: Shard | undefined,
 ): string => {
   const quoted = period.includes(' ') ? `'${period}'` : period;
-  const of = project === '-' || project.startsWith('shard-') ? '' : ` --project ${project}`;
+  const of = isAboutAll(project) ? '' : ` --project ${project}`;
   const ofShard = shard === undefined ? '' : ` --shard ${formatShard(shard)}`;
   return `readership report ${report} --period ${quoted}${of}${ofShard} --delivered ${recipient}, or --not-delivered ${recipient}`;
 };
 
-/** Mails one report about one project to one recipient again, and nothing else to anybody. */
+/** Sends one report to one recipient again, and nothing else to anybody. */
 export const resendCommand = (
   { report, period, project, recipient }: DeliveryKey,
   shard: Shard | undefined,
 ): string =>
-  `readership report ${report} --period ${period} --project ${project} --send --force --to ${recipient}${shard === undefined ? '' : ` --shard ${formatShard(shard)}`}`;
+  `readership report ${report} --period ${period}${isAboutAll(project) ? '' : ` --project ${project}`} --send --force --to ${recipient}${shard === undefined ? '' : ` --shard ${formatShard(shard)}`}`;
 
 /** For a delivery that was made before. */
 export const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>

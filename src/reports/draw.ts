@@ -1,10 +1,8 @@
-import { readdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { TopLevelSpec } from 'vega-lite';
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, messageOf } from '../errors.js';
-import type { Picture } from './catalog.js';
-import type { Colors } from './templates.js';
+import type { Picture } from './definition.js';
+import { checkPicture, THEME } from './theme.js';
 
 /** A picture as SVG of a given width, to be put into the page as it is. */
 export interface Drawing {
@@ -18,6 +16,7 @@ export async function draw(
   rows: readonly object[],
   widths: readonly number[] = picture.widths,
 ): Promise<Drawing[]> {
+  checkPicture(picture, rows);
   // Vega takes a while to load, so only those who draw pay for it.
   const [vega, { compile }] = await Promise.all([import('vega'), import('vega-lite')]);
   // Vega itself only warns of data that it could not load, and draws without it.
@@ -36,7 +35,7 @@ export async function draw(
   for (const width of widths) {
     try {
       vega.resetSVGDefIds();
-      const { spec } = compile(sized(picture, rows, width));
+      const { spec } = compile(sized(picture, rows, width), { config: THEME });
       const view = new vega.View(vega.parse(spec), { renderer: 'none', loader, logger });
       const svg = await view.toSVG();
       view.finalize();
@@ -51,10 +50,11 @@ export async function draw(
 
 function sized({ spec, query }: Picture, rows: readonly object[], width: number): TopLevelSpec {
   const plot = width - side(spec['padding'], 'left') - side(spec['padding'], 'right');
+  const sizing = { autosize: { type: 'fit-x', contains: 'padding' }, background: 'transparent' };
   // Vega marks the rows that it is given, so it gets copies.
   const datasets = { [query]: rows.map((row) => ({ ...row })) };
   // The folder's JSON is the edge here: Vega-Lite itself says what is wrong with a specification.
-  return { ...spec, width: plot, datasets } as unknown as TopLevelSpec;
+  return { data: { name: query }, ...sizing, ...spec, width: plot, datasets } as unknown as TopLevelSpec;
 }
 
 const side = (padding: unknown, name: 'left' | 'right'): number => {
@@ -77,29 +77,3 @@ function labelled(svg: string, { title, spec }: Picture): string {
 
 const escaped = (text: string): string =>
   text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
-
-const FONTS = fileURLToPath(new URL('../../templates/fonts/', import.meta.url));
-const FONT_FAMILY = 'Inter';
-
-/**
- * An SVG as an opaque PNG, `width` pixels wide. Colors named `var(--name)` are those of `colors`;
- * text is set in the font that comes with Readership, so that every machine makes the same bytes.
- */
-export async function rasterize(svg: string, width: number, colors: Colors): Promise<Uint8Array> {
-  const { Resvg } = await import('@resvg/resvg-js');
-  const resolved = svg
-    .replace(/var\(--([a-z-]+)\)/g, (whole, name: string) => colors[name] ?? whole)
-    .replaceAll('font-family="inherit"', `font-family="${FONT_FAMILY}"`);
-  const fontFiles = readdirSync(FONTS)
-    .filter((file) => file.endsWith('.ttf'))
-    .sort()
-    .map((file) => FONTS + file);
-  const defaults = { defaultFontFamily: FONT_FAMILY, sansSerifFamily: FONT_FAMILY };
-  return new Resvg(resolved, {
-    fitTo: { mode: 'width', value: width },
-    background: colors['card'] ?? '#ffffff',
-    font: { loadSystemFonts: false, fontFiles, ...defaults },
-  })
-    .render()
-    .asPng();
-}

@@ -13,12 +13,25 @@ export async function writePage(
   project: string,
   { name, period, page }: Pick<PreparedReport, 'name' | 'period' | 'page'>,
 ): Promise<string> {
-  // A project id is the platform's text: encoded, it cannot name another directory.
-  const folder = join(directory, encodeURIComponent(project).replaceAll('.', '%2E'));
-  const file = join(folder, `${name}-${period.name}.html`);
+  const file = join(directory, folderOf(project), fileOf({ name, period }));
   await writeWhole(file, await page());
   return file;
 }
+
+/** The address of a report's page where `directory` is served at `baseUrl`; undefined where it is not. */
+export const pageUrl = (
+  baseUrl: string | undefined,
+  project: string,
+  report: Pick<PreparedReport, 'name' | 'period'>,
+): string | undefined =>
+  // The folder's name is encoded already, and once more in an address.
+  baseUrl && `${baseUrl}/${encodeURIComponent(folderOf(project))}/${fileOf(report)}`;
+
+/** A project id is the platform's text: encoded, it cannot name another directory. */
+const folderOf = (project: string): string => encodeURIComponent(project).replaceAll('.', '%2E');
+
+const fileOf = ({ name, period }: Pick<PreparedReport, 'name' | 'period'>): string =>
+  `${name}-${period.name}.html`;
 
 /** Writes `<directory>/index.html`: all pages below it, newest period first. Returns its path. */
 export async function writeIndex(

@@ -1,13 +1,14 @@
-import { z } from 'zod';
-import { problemOf } from '../config/problems.js';
-import { ConfigurationError, ReadershipError } from '../errors.js';
-import type { Parameters, Reader } from '../warehouse/query.js';
-import type { Picture, Query, ReportDefinition } from './catalog.js';
-import { draw, rasterize, type Drawing } from './draw.js';
-import { improveModel } from './improve.js';
+import type { Reader } from '../warehouse/query.js';
+import { ask, rowsOf } from './answers.js';
+import { cautionsOf, readCoverage } from './coverage.js';
+import type { ReportDefinition } from './definition.js';
+import { draw, type Drawing } from './draw.js';
+import { ConfigurationError } from '../errors.js';
+import { modelOf } from './models.js';
 import type { Calendar, Period } from './period.js';
-import { fillLine, fillTemplate, findTemplates, readPalette, type Templates } from './templates.js';
-import { weeklyModel } from './weekly/model.js';
+import { rasterize } from './raster.js';
+import { tablesOf } from './tables.js';
+import { fillLine, fillTemplate, findTemplates, readPalette } from './templates.js';
 
 interface ReportRequest {
   readonly reader: Reader;
@@ -18,6 +19,10 @@ interface ReportRequest {
   readonly project: { readonly id: string; readonly name: string; readonly siteUrl?: string | undefined };
   /** Where the workspace's own `templates/` are looked for. */
   readonly workspaceDir: string | undefined;
+  /** Only the pages whose paths fit, such as `/sdks/**`. */
+  readonly where?: string | undefined;
+  /** Where the page can be read; undefined when nobody serves it. */
+  readonly pageUrl?: string | undefined;
 }
 
 /** A report of one period with its questions answered. Each form is rendered when it is asked for. */
@@ -25,6 +30,9 @@ export interface PreparedReport {
   readonly name: string;
   readonly period: Period;
   readonly subject: string;
+  /** What email clients show beside the subject. */
+  readonly preheader: string;
+  readonly pageUrl: string | null;
   /** What every form shows, as data. */
   readonly model: object;
   /** A whole page that needs nothing else. */
@@ -56,75 +64,72 @@ interface MailPicture {
   readonly alt: string;
 }
 
-const rowSchema = z.record(z.string(), z.json());
-type Row = z.infer<typeof rowSchema>;
-
-/** What each query of a report answered: its one row, or all of them. */
-type Answers = Readonly<Record<string, Row | Row[]>>;
-
 /** Asks a report's questions of the history that `reader` answers from. Writes nothing. */
 export async function prepareReport(request: ReportRequest): Promise<PreparedReport> {
-  const { reader, report, period, calendar, workspaceDir } = request;
-  const { name, title } = report;
-  const project = { ...request.project, siteUrl: request.project.siteUrl ?? null };
-  const parameters = { project: project.id, from: period.first, to: period.last };
-  const answers: Record<string, Row | Row[]> = {};
-  for (const query of report.queries) answers[query.name] = await ask(reader, query, parameters);
-  const model = { project, period, ...modelOf(report, answers, { project, period, calendar }) };
-  const subject = fillLine(name, sourceOf(report, 'subject'), report.subject, model);
-  const shown = { ...model, report: { name, title }, subject, timezone: calendar.timezone };
+  const { reader, report, period, calendar, workspaceDir, where } = request;
+  const { name, title, audience } = report;
+  const project = partOf(request);
+  const coverage = await readCoverage(reader, request.project, period);
+  const parameters = { project: project.id, from: period.first, to: period.last, pages: where ?? '*' };
+  const answers = await ask(reader, report.queries, parameters);
+  const model = {
+    ...{ project, period, cautions: cautionsOf(coverage), coverage },
+    ...modelOf(report, answers, { period, calendar, coverage }),
+  };
+  const pageUrl = request.pageUrl ?? null;
+  const general = {
+    ...{ report: { name, title, audience }, timezone: calendar.timezone, pageUrl },
+    tables: tablesOf(report, answers),
+  };
+  const line = (key: string, text: string) =>
+    fillLine(name, `${report.folder}/report.yaml, ${key}`, text, { ...model, ...general });
+  const subject = line('subject', report.subject);
+  const preheader = line('preheader', report.preheader);
+  const shown = { ...model, ...general, subject, preheader };
   const templates = await findTemplates(workspaceDir);
   const text = (): string => fillTemplate(name, 'text', templates, shown);
   return {
-    ...{ name, period, subject, model, text },
+    ...{ name, period, subject, preheader, pageUrl, model, text },
     page: async () => {
       const pictures: Record<string, Drawing[]> = {};
       for (const picture of report.pictures)
-        pictures[picture.name] = await draw(picture, rowsFor(picture, answers));
+        pictures[picture.name] = await draw(picture, rowsOf(answers, picture.query));
       const palette = await readPalette(workspaceDir);
       return fillTemplate(name, 'page', templates, { ...shown, palette, pictures });
     },
     json: () => JSON.stringify({ report: name, subject, ...model }, null, 2),
-    mail: async () => composeMail(report, answers, templates, workspaceDir, { ...shown, text: text() }),
+    mail: async () => {
+      const palette = await readPalette(workspaceDir);
+      const pictures: Record<string, MailPicture> = {};
+      for (const picture of report.pictures) {
+        if (picture.mail === undefined) continue;
+        const { width, alt } = picture.mail;
+        const [drawing] = await draw(picture, rowsOf(answers, picture.query), [Math.round(width / ENLARGED)]);
+        if (drawing === undefined) continue;
+        pictures[picture.name] = {
+          cid: `${name}.${picture.name}@readership`,
+          png: await rasterize(drawing.svg, DENSITY * width, palette.light),
+          width,
+          alt: line(`pictures.${picture.name}.mail.alt`, alt),
+        };
+      }
+      const html = await inlined(fillTemplate(name, 'mail', templates, { ...shown, palette, pictures }));
+      return { subject, preheader, html, text: text(), pictures: Object.values(pictures) };
+    },
   };
 }
 
-/** Asks one query. An error names its file. */
-async function ask(reader: Reader, { file, sql, rows }: Query, parameters: Parameters): Promise<Row | Row[]> {
-  const found = await reader.query(sql, rowSchema, parameters).catch((cause: unknown) => {
-    if (cause instanceof ReadershipError) throw cause;
-    throw new ConfigurationError(`${file}: ${problemOf(cause)}`, { cause });
-  });
-  if (rows === 'many') return found;
-  const [only, ...more] = found;
-  if (only !== undefined && more.length === 0) return only;
-  throw new ConfigurationError(
-    `${file}: returned ${found.length} rows, but report.yaml says that it returns one`,
-  );
-}
-
-/** The typed model that the report names, or the rows as they are, by the name of their query. */
-function modelOf(
-  report: ReportDefinition,
-  answers: Answers,
-  context: { project: { name: string }; period: Period; calendar: Calendar },
-): object {
-  if (report.model === undefined) return { rows: answers };
-  try {
-    return report.model === 'weekly' ? weeklyModel(answers, context) : improveModel(answers);
-  } catch (cause) {
-    if (cause instanceof ReadershipError) throw cause;
+/** The project as the report names it: with the part that it is about, if that is not all of it. */
+function partOf({ project, report, where }: ReportRequest) {
+  const { id, name } = project;
+  const siteUrl = project.siteUrl ?? null;
+  if (where === undefined) return { id, name, siteUrl };
+  if (!report.queries.some(({ sql }) => sql.includes('$pages')))
     throw new ConfigurationError(
-      `${report.folder}: the queries do not return what the ${report.model} model needs: ${problemOf(cause)}`,
-      { cause },
+      `${report.folder}: the configuration sends only ${where} of this report to some, but none of its queries uses $pages; write AND path GLOB $pages where they read page_views`,
     );
-  }
+  return { id, name: `${name} ${where}`, siteUrl };
 }
-
-const rowsFor = ({ query }: Picture, answers: Answers): Row[] => [answers[query] ?? []].flat();
-
-/** Where a one-line template is written, for errors. */
-const sourceOf = ({ folder }: ReportDefinition, key: string): string => `${folder}/report.yaml, ${key}`;
 
 /** Pixels of a picture for each pixel of the email: sharp on phones. */
 const DENSITY = 2;
@@ -132,38 +137,9 @@ const DENSITY = 2;
 /** Pictures are drawn smaller and enlarged, since phones show them at two thirds and the text must stay readable. */
 const ENLARGED = 1.25;
 
-/** Composes the email of a report: the same model as the page, in tables that old email clients show well. */
-async function composeMail(
-  report: ReportDefinition,
-  answers: Answers,
-  templates: Templates,
-  workspaceDir: string | undefined,
-  model: { readonly subject: string; readonly text: string },
-): Promise<ReportMail> {
-  const { name } = report;
-  const palette = await readPalette(workspaceDir);
-  const pictures: Record<string, MailPicture> = {};
-  for (const picture of report.pictures) {
-    if (picture.mail === undefined) continue;
-    const { width, alt } = picture.mail;
-    const [drawing] = await draw(picture, rowsFor(picture, answers), [Math.round(width / ENLARGED)]);
-    if (drawing === undefined) continue;
-    pictures[picture.name] = {
-      cid: `${name}.${picture.name}@readership`,
-      png: await rasterize(drawing.svg, DENSITY * width, palette.light),
-      width,
-      alt: fillLine(name, sourceOf(report, `pictures.${picture.name}.mail.alt`), alt, model),
-    };
-  }
-  const preheader = fillLine(name, sourceOf(report, 'preheader'), report.preheader, model);
-  const filled = fillTemplate(name, 'mail', templates, { ...model, palette, pictures, preheader });
+/** The HTML of an email with its styles moved to where email clients look for them. */
+export async function inlined(html: string): Promise<string> {
   // Only emails need this library, so only they load it.
   const { inline } = await import('@css-inline/css-inline');
-  const html = inline(filled, {
-    keepAtRules: true,
-    removeInlinedSelectors: true,
-    loadRemoteStylesheets: false,
-  });
-  const { subject, text } = model;
-  return { subject, preheader, html, text, pictures: Object.values(pictures) };
+  return inline(html, { keepAtRules: true, removeInlinedSelectors: true, loadRemoteStylesheets: false });
 }

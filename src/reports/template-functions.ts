@@ -51,6 +51,7 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   counted: ofTwo(number, text, counted),
   inWords: of(number, inWords),
   capitalised: of(text, capitalised),
+  upperCase: of(text, (words) => words.toUpperCase()),
   change: of(change, writeChange),
 
   dayRange: of(range, dayRange),

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { parseYaml, problemOf } from '../config/problems.js';
 import { ConfigurationError } from '../errors.js';
-import { ignoreMissing } from '../files.js';
-import { searchedDirs } from '../files.js';
+import { ignoreMissing, searchedDirs } from '../files.js';
 import { TemplateError } from './errors.js';
 import { templateFunctions } from './template-functions.js';
 
@@ -37,6 +36,9 @@ export async function findTemplates(workspaceDir: string | undefined): Promise<T
 const nameOf = (file: string): string =>
   file.endsWith(ENDINGS.page) ? file.slice(0, -ENDINGS.page.length) : file;
 
+/** The template of every report that has none of its own: it shows the rows as tables. */
+const ANY_REPORT = 'report';
+
 /** Fills a report's template. A field that the template names and the model lacks is an error. */
 export function fillTemplate(
   report: string,
@@ -44,12 +46,9 @@ export function fillTemplate(
   templates: Templates,
   model: object,
 ): string {
-  const file = report + ENDINGS[form];
-  const path = templates.get(nameOf(file));
-  if (path === undefined)
-    throw new ConfigurationError(
-      `The report ${report} has no template for its ${form === 'mail' ? 'email' : form}: add templates/${file}`,
-    );
+  const path =
+    templates.get(nameOf(report + ENDINGS[form])) ?? templates.get(nameOf(ANY_REPORT + ENDINGS[form]));
+  if (path === undefined) throw new ConfigurationError('templates/ is incomplete: install Readership again');
   return new Filling(report, templates, form === 'text').fill(path, () => readFileSync(path, 'utf8'), model);
 }
 
@@ -73,7 +72,7 @@ class Filling {
   }
 
   fill(file: string, read: () => string, model: object): string {
-    return this.#in(file, () => this.#compile(read())(model));
+    return this.#in(file, () => this.#compile(read())(listingFields(model)));
   }
 
   /** A partial that is read and compiled when it is first used. */
@@ -101,7 +100,10 @@ class Filling {
       return write();
     } catch (cause) {
       if (cause instanceof TemplateError) throw cause;
-      const problem = problemOf(cause).split('\n', 2).join(' ');
+      const problem = problemOf(cause)
+        .split('\n', 2)
+        .join(' ')
+        .replace(/^"(.*)" not defined in (.*) - (\d+):\d+$/s, 'line $3: there is no “$1”; there are $2');
       throw new TemplateError(
         `The report ${this.report} cannot be written: ${file}: ${problem}\n${adviceFor(file, this.report)}`,
         { cause },
@@ -116,6 +118,16 @@ class Filling {
     new EveryFieldRequired().accept(parsed);
     return this.#environment.compile(parsed, { strict: true, noEscape: this.isPlain });
   }
+}
+
+/** A copy of a model whose objects name their fields as text, since Handlebars puts that into its errors. */
+function listingFields(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(listingFields);
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype)
+    return value;
+  const fields = Object.entries(value).map(([key, field]) => [key, listingFields(field)] as const);
+  const prototype = { toString: () => fields.map(([key]) => key).join(', ') };
+  return Object.assign(Object.create(prototype) as object, Object.fromEntries(fields));
 }
 
 /** What Handlebars hands to a partial, as far as it is looked at here. */

@@ -11,7 +11,7 @@ import type { StepContext } from '../steps/context.js';
 import { type Outage, readOutages } from '../steps/runs.js';
 
 /** What alerts are called in the ledger of deliveries, which keeps each of them from being sent twice. */
-const ALERT = 'alert';
+export const ALERT = 'alert';
 
 interface Alert {
   /** Names it in the ledger of deliveries. */

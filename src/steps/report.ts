@@ -1,20 +1,20 @@
 import { addHours, subMilliseconds } from 'date-fns';
 import { z } from 'zod';
 import { nextScheduled } from '../config/cron.js';
-import { MAILED_REPORTS, type ProjectSettings, type Settings } from '../config/schema.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
 import { addDays, daysIn, startOfDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { DeliveryError } from '../mail/deliver.js';
 import { type Delivery, type Due, whatIsDue } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
-import { findReport, type ReportDefinition } from '../reports/catalog.js';
+import { findReport, listReports, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/errors.js';
 import { writeIndex, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { readSql } from '../warehouse/query.js';
 import { byBothClocks, type StepContext, type StepResult } from './context.js';
-import { mailReport, recipientsOf, reportOn } from './mailing.js';
+import { type Mailing, mailingsOf, reportOn, sendMailing } from './mailing.js';
 import { withOutage } from './runner.js';
 
 /** A page that was rendered, and where it is. */
@@ -26,7 +26,6 @@ interface RenderedPage {
 
 /** A report that is not mailed yet because days of its period are missing. */
 export interface HeldReport {
-  readonly project: ProjectSettings;
   readonly report: string;
   readonly period: string;
   readonly due: Extract<Due, { kind: 'waits' }>;
@@ -40,8 +39,8 @@ export interface Reported {
 }
 
 /**
- * Renders the weekly page of every project for the last week that has ended, and mails every report
- * that is due. What fails stops neither the other reports nor the other projects.
+ * Renders every report of every project for its last period that has ended, and emails those that
+ * are due. What fails stops neither the other reports nor the other projects.
  */
 export async function reportStep(given: StepContext): Promise<StepResult<Reported>> {
   const context = await byBothClocks(given);
@@ -49,22 +48,27 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   const pages: RenderedPage[] = [];
   const held: HeldReport[] = [];
   const deliveries = [...context.unknownDeliveries];
-  const problems: unknown[] = [];
+  const { reports, broken } = await listReports(workspaceDir);
+  const problems: unknown[] = [...broken];
   const attempt = (work: () => Promise<unknown>) => keepingProblems(problems, signal, work);
-  for (const project of projects) {
-    await attempt(async () => {
-      const report = await findReport('weekly', workspaceDir);
-      const period = lastEnded(report.period, now(), settings.reports);
-      const weekly = await reportOn(context, warehouse, project, report, period);
-      const file = await writePage(reportsDir, project.id, weekly);
-      pages.push({ project, file, subject: weekly.subject });
-    });
-    for (const name of MAILED_REPORTS)
+  for (const name of Object.keys(settings.reports.audiences))
+    await attempt(() => findReport(name, workspaceDir));
+  for (const report of reports) {
+    const period = lastEnded(report.period, now(), settings.reports);
+    for (const project of projects)
       await attempt(async () => {
-        const mailed = await mailDue(context, project, name);
-        deliveries.push(...mailed.deliveries);
-        held.push(...mailed.held);
+        const prepared = await reportOn(context, warehouse, project, { report, period });
+        const file = await writePage(reportsDir, project.id, prepared);
+        pages.push({ project, file, subject: prepared.subject });
       });
+    await attempt(async () => {
+      for (const mailing of mailingsOf(context, report))
+        await attempt(async () => {
+          const mailed = await mailDue(context, mailing);
+          deliveries.push(...mailed.deliveries);
+          held.push(...mailed.held);
+        });
+    });
   }
   await attempt(() => writeIndex(reportsDir, { workspaceDir, calendar: settings.reports }));
   const undelivered = deliveries.filter(({ state }) => state !== 'sent');
@@ -101,21 +105,18 @@ function together(problems: readonly unknown[]): unknown[] {
   return [all, ...problems.filter((problem) => !(problem instanceof ConfigurationError))];
 }
 
-/** Mails a report of every period that is due. */
+/** Sends a mailing of every period that is due. */
 async function mailDue(
   context: StepContext,
-  project: ProjectSettings,
-  name: string,
+  mailing: Mailing,
 ): Promise<{ deliveries: Delivery[]; held: HeldReport[] }> {
   const deliveries: Delivery[] = [];
   const held: HeldReport[] = [];
-  const report = await findReport(name, context.workspaceDir);
-  for (const { period, due } of await duePeriods(context, project, report)) {
-    if (due.kind === 'waits') held.push({ project, report: name, period: period.name, due });
+  for (const { period, due } of await duePeriods(context, mailing)) {
+    if (due.kind === 'waits') held.push({ report: mailing.report.name, period: period.name, due });
     if (due.kind !== 'due' || context.signal.aborted) continue;
-    const prepared = await reportOn(context, context.warehouse, project, report, period);
     const to = { recipients: due.recipients, admission: 'due' as const };
-    deliveries.push(...(await mailReport(context, project, prepared, to)));
+    deliveries.push(...(await sendMailing(context, mailing, period, to)));
   }
   return { deliveries, held };
 }
@@ -123,19 +124,16 @@ async function mailDue(
 const DAYS_LOADED = readSql(import.meta.url, 'statements/days-loaded.sql');
 
 /**
- * What is due of a report: the last period that has ended, to everyone; earlier ones only to those
+ * What is due of a mailing: the last period that has ended, to everyone; earlier ones only to those
  * whose delivery still waits. After weeks offline, nobody is sent old news.
  */
 async function duePeriods(
   context: StepContext,
-  project: ProjectSettings,
-  report: Pick<ReportDefinition, 'name' | 'period'>,
+  { report, audience, projects, project }: Mailing,
 ): Promise<{ period: Period; due: Due }[]> {
   const { settings, warehouse, now } = context;
-  const recipients = recipientsOf(settings, report.name);
-  if (recipients.length === 0) return [];
   const deliveries = (await readDeliveries(warehouse)).filter(
-    (delivery) => delivery.report === report.name && delivery.project === project.id,
+    (delivery) => delivery.report === report.name && delivery.project === project,
   );
   const current = lastEnded(report.period, now(), settings.reports);
   const waiting = new Set(deliveries.flatMap(({ state, period }) => (state === 'waiting' ? period : [])));
@@ -150,10 +148,9 @@ async function duePeriods(
       const isOpen = (recipient: string) =>
         period === current || ofPeriod.some((delivery) => delivery.recipient === recipient);
       const state = {
-        days: daysIn(period).length,
-        daysLoaded: await daysLoaded(context, project, period),
-        until: patienceEnd(period, settings),
-        recipients: recipients.filter(isOpen),
+        ...(await daysOf(context, projects, period)),
+        ...timesOf(report, period, settings),
+        recipients: audience.to.filter(isOpen),
         deliveries: ofPeriod,
       };
       return { period, due: whatIsDue(state, now()) };
@@ -161,20 +158,25 @@ async function duePeriods(
   );
 }
 
-/** Patience begins with the export that could have loaded the last day. */
-function patienceEnd({ last }: Period, { schedule, reports }: Settings): Date {
+/** From when a period may be emailed, and until when it waits for missing days: from the export that could have loaded the last. */
+function timesOf(report: ReportDefinition, { last }: Period, { schedule, reports }: Settings) {
   const ended = startOfDay(addDays(last, 1));
-  const exportAt = nextScheduled(schedule.export, schedule.timezone, subMilliseconds(ended, 1));
-  return addHours(exportAt, reports.patienceHours);
+  const next = (cron: string) => nextScheduled(cron, schedule.timezone, subMilliseconds(ended, 1));
+  const until = addHours(next(schedule.export), reports.patienceHours);
+  return { from: report.schedule === undefined ? ended : next(report.schedule), until };
 }
 
-async function daysLoaded(
+/** The days of a period, and those loaded, of all projects that have any. */
+async function daysOf(
   { warehouse }: StepContext,
-  project: ProjectSettings,
+  projects: readonly ProjectSettings[],
   { first, last }: Period,
-): Promise<number> {
-  const rows = await warehouse.query(DAYS_LOADED, z.object({ days: z.int() }), {
-    ...{ project: project.id, first, last },
-  });
-  return rows[0]?.days ?? 0;
+): Promise<{ days: number; daysLoaded: number }> {
+  const row = z.object({ days: z.int() });
+  const loaded = await Promise.all(
+    projects.map(({ id }) => warehouse.query(DAYS_LOADED, row, { project: id, first, last })),
+  );
+  const counts = loaded.flatMap(([row]) => (row === undefined || row.days === 0 ? [] : row.days));
+  const days = daysIn({ first, last }).length * Math.max(1, counts.length);
+  return { days, daysLoaded: counts.reduce((sum, count) => sum + count, 0) };
 }

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import { on } from 'node:events';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,8 +7,10 @@ import { PassThrough } from 'node:stream';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Output } from '../../src/terminal/output.js';
+import { watchReport } from '../../src/commands/report-watch.js';
 import { renderReport } from '../../src/commands/report-render.js';
-import { declareReport, sendReport } from '../../src/commands/report.js';
+import { declareReport } from '../../src/commands/report.js';
+import { sendReport } from '../../src/commands/report-send.js';
 import { day } from '../../src/day.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
@@ -194,9 +197,7 @@ describe('readership report weekly --send', () => {
     );
     const { runtime: its } = runtime({});
     await expect(sendReport('improve', {}, its)).rejects.toThrow('reports.improve.to');
-    await expect(sendReport('sections', {}, its)).rejects.toThrow(
-      'Readership mails weekly and improve only. To send sections yourself, write it as an email: readership report sections --format eml',
-    );
+    await expect(sendReport('sections', {}, its)).rejects.toThrow('There is no report “sections”');
   });
 });
 
@@ -278,4 +279,41 @@ it('readership report lists the reports that work, and says what is wrong with t
   expect(exitCode).toBe(2);
   expect(lines).toMatch(/^improve .*\nweekly .*\n$/);
   expect(notes).toMatch(/^The report broken cannot be used: .*broken\/report\.yaml:1 /);
+});
+
+it('readership report new writes a report that works as it is, and replaces nothing', async () => {
+  await send({});
+  const { lines, notes } = await report('new', 'busy_pages');
+  expect(lines).toBe('reports/busy_pages/pages.sql\nreports/busy_pages/report.yaml\n');
+  expect(notes).toContain('readership report busy_pages --watch --open');
+  expect((await report('busy_pages', '--format', 'text')).lines).toMatch(
+    /\nBusy pages\n[^]*\n\/page-1\n {2}Human 693 · AI 343\n/,
+  );
+  await expect(report('new', 'busy_pages')).rejects.toThrow('reports/busy_pages is there already');
+  await expect(report('new', '../x')).rejects.toThrow('cannot be the name of a report');
+});
+
+it('readership report --watch renders again on each change, and goes on after a mistake', async () => {
+  await send({});
+  await report('new', 'mine');
+  const { err, runtime: its } = runtime({});
+  const stop = new AbortController();
+  const noted = async (words: string) => {
+    for await (const [note] of on(err, 'data') as AsyncIterable<[Buffer]>)
+      if (String(note).includes(words)) return;
+  };
+  const watching = noted('Watching');
+  const ended = watchReport('mine', { format: 'html' }, { ...its, signal: stop.signal });
+  await watching;
+  const broken = noted('reports/mine/pages.sql: ');
+  await writeFile(join(directory, 'reports/mine/pages.sql'), 'SELECT nothing');
+  await broken;
+  const repaired = noted('Acme Docs, 9 – 15 Nov 2026: Mine');
+  await writeFile(join(directory, 'reports/mine/pages.sql'), 'SELECT 12345 AS views');
+  await repaired;
+  stop.abort();
+  expect(await ended).toBe(0);
+  expect(await readFile(join(directory, 'data/reports/prj_1/mine-2026-W46.html'), 'utf8')).toContain(
+    '12,345',
+  );
 });

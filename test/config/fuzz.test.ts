@@ -155,7 +155,7 @@ describe('any configuration file', () => {
       improve: ['mode: maybe', 'readingShare: 2', 'exclude: /a', 'askWhenNoChange: 1', 'maxPromptLength: 1'],
       schedule: ['timezone: Mars', 'export: nightly', 'report: 61 * * * *'],
       poll: ['minDelay: 5', 'maxdelay: 5m'],
-      reports: ['firstDayOfWeek: noday', 'patienceHours: -1', 'weekly: []'],
+      reports: ['firstDayOfWeek: noday', 'patienceHours: -1', 'weekly: docs@example.com'],
       alerts: ['to: ops', 'pingUrl: ping.example.com'],
     };
     const section = ([name, settings]: [string, string[]]) =>

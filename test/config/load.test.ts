@@ -103,7 +103,7 @@ describe('readership.yaml', () => {
     const { settings } = await load({
       yaml: `${SMALLEST}mail: { from: a@example.com }\nreports: { weekly: { to: &team [b@example.com] }, improve: { to: *team } }\n`,
     });
-    expect(settings.reports.improve.to).toEqual(['b@example.com']);
+    expect(settings.reports.audiences['improve']?.[0]?.to).toEqual(['b@example.com']);
   });
 
   it('that is empty lacks both that it needs', async () => {
@@ -305,6 +305,11 @@ describe('the configuration written by init', () => {
     expect(settings).toEqual(settingsSchema.parse({ baseUrl, projects }));
   });
 
+  /** Keys that are not settings of their own: reports, and what is made of them. */
+  const NAMED: Readonly<Record<string, object>> = {
+    reports: { weekly: 0, improve: 0, audiences: 0, baseUrl: 0 },
+  };
+
   it('shows every setting, with optional project settings as comments', async () => {
     const text = await readFile(TEMPLATE, 'utf8');
     const written = parse(text) as Record<string, unknown>;
@@ -313,7 +318,14 @@ describe('the configuration written by init', () => {
     expect(keysOf(written)).toEqual(keysOf(defaults));
     for (const [section, value] of Object.entries(defaults))
       if (typeof value === 'object' && !Array.isArray(value))
-        expect(keysOf(written[section] as object)).toEqual(keysOf(value));
-    for (const optional of ['siteUrl:', 'apiKeyEnv: READERSHIP_API_KEY']) expect(text).toContain(optional);
+        expect(keysOf({ ...(written[section] as object), ...NAMED[section] })).toEqual(
+          keysOf({ ...value, ...NAMED[section] }),
+        );
+    for (const optional of [
+      'baseUrl: https://reports.example.com',
+      'siteUrl:',
+      'apiKeyEnv: READERSHIP_API_KEY',
+    ])
+      expect(text).toContain(optional);
   });
 });

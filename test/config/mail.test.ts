@@ -31,8 +31,7 @@ describe('the email configuration', () => {
     });
     expect(reports).toMatchObject({
       patienceHours: 24,
-      weekly: { to: ['docs@example.com', 'lead@example.com'] },
-      improve: { to: [] },
+      audiences: { weekly: [{ to: ['docs@example.com', 'lead@example.com'] }] },
     });
   });
 
@@ -46,6 +45,19 @@ describe('the email configuration', () => {
     [
       'reports: { weekly: { to: [docs] } }',
       /reports\.weekly\.to\[0\]: not an email address: write one such as/,
+    ],
+    [
+      'reports: { weekly: { too: [a@example.com] } }',
+      /yaml:3 {2}reports\.weekly\.too: no such setting; an audience has to, where and/,
+    ],
+    ['reports: { weekly: [{ where: sdks }] }', /reports\.weekly\[0\]\.where: not a pattern of paths/],
+    [
+      'reports: { firstDayOfWeeks: monday }',
+      /reports\.firstDayOfWeeks: no such setting; the recipients of a report/,
+    ],
+    [
+      'reports: { weekly: [{ to: [a@example.com] }, { to: [a@example.com], where: /sdks/** }] }',
+      /reports\.weekly: a@example\.com is in two audiences/,
     ],
     ['mail: { from: nobody }', /mail\.from: not a sender/],
     ['mail: {}', /mail\.from: is missing/],

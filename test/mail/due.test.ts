@@ -7,7 +7,14 @@ const docs = address('docs@example.com');
 const lead = address('lead@example.com');
 const at = (time: string) => new Date(`2026-11-${time}Z`);
 const complete: PeriodState = {
-  ...{ days: 7, daysLoaded: 7, until: at('17T02:15'), recipients: [docs, lead], deliveries: [] },
+  ...{
+    days: 7,
+    daysLoaded: 7,
+    from: at('16T00:00'),
+    until: at('17T02:15'),
+    recipients: [docs, lead],
+    deliveries: [],
+  },
 };
 
 const delivery = (recipient: string, state: Delivery['state'], next: Date | null = null): Delivery => ({
@@ -27,6 +34,12 @@ describe('a report', () => {
     const waits = { kind: 'waits', missingDays: 1, until: at('17T02:15') };
     expect(whatIsDue(lacking, at('17T02:14'))).toEqual(waits);
     expect(whatIsDue(lacking, at('17T02:15'))).toEqual({ kind: 'due', recipients: [docs, lead] });
+  });
+
+  it('is not due before the time of its schedule', () => {
+    const scheduled = { ...complete, from: at('18T08:00') };
+    expect(whatIsDue(scheduled, at('18T07:59'))).toEqual({ kind: 'nothing' });
+    expect(whatIsDue(scheduled, at('18T08:00')).kind).toBe('due');
   });
 
   it('is never due while it has nothing to say', () => {

@@ -1,5 +1,5 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { settingsSchema } from '../../src/config/schema.js';
@@ -64,7 +64,7 @@ describe('the report step', () => {
     const first = await report(MONDAY);
     expect(first).toMatchObject({
       changed: true,
-      summary: '1 page rendered, 2 emails sent, 0 unconfirmed',
+      summary: '2 pages rendered, 2 emails sent, 0 unconfirmed',
     });
     for (const time of [MONDAY, '2026-11-16T04:00:00Z', '2026-11-22T23:59:00Z']) {
       const again = await report(time);
@@ -146,22 +146,24 @@ describe('the report step', () => {
     await mkdir(join(test.directory, 'templates'));
     await writeFile(page, '{{#if x}');
     await writeFile(email, '{{nothing}}');
-    const both = { ...settings, reports: { ...settings.reports, improve: settings.reports.weekly } };
+    const { audiences } = settings.reports;
+    const toBoth = { ...audiences, improve: audiences['weekly'] ?? [] };
+    const both = { ...settings, reports: { ...settings.reports, audiences: toBoth } };
     const context = { settings: both, workspaceDir: test.directory };
     const { detail, error, summary } = await report(MONDAY, context);
-    expect(detail.pages).toEqual([]);
+    expect(detail.pages.map(({ file }) => basename(file))).toEqual(['improve-2026-W46.html']);
     expect(detail.deliveries.map(({ report, state }) => [report, state])).toEqual([
       ['improve', 'sent'],
       ['improve', 'sent'],
     ]);
-    expect(summary).toBe('0 pages rendered, 2 emails sent, 0 unconfirmed');
+    expect(summary).toBe('1 page rendered, 2 emails sent, 0 unconfirmed');
     expect(error).toBeInstanceOf(ConfigurationError);
     for (const file of [page, email])
       expect(error).toHaveProperty('message', expect.stringContaining(`weekly cannot be written: ${file}: `));
 
     await rm(join(test.directory, 'templates'), { recursive: true });
     const { detail: fixed } = await report('2026-11-16T04:00:00Z', context);
-    expect(fixed.pages).toHaveLength(1);
+    expect(fixed.pages).toHaveLength(2);
     expect(fixed.deliveries.map(({ report, state }) => [report, state])).toEqual([
       ['weekly', 'sent'],
       ['weekly', 'sent'],

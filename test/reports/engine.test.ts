@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.js';
-import { listReports } from '../../src/reports/catalog.js';
+import { listReports } from '../../src/reports/definition.js';
 import { TemplateError } from '../../src/reports/errors.js';
 import type { PreparedReport } from '../../src/reports/render.js';
 import { siteHistory, type TestHistory } from './history.js';
@@ -139,7 +139,9 @@ test('a chart of a query that does not exist is rejected', async () => {
     `{ title: t, subject: s, audience: a, period: week, queries: { busiest: one },
        pictures: { days: { query: days, title: t, widths: [400] } } }`,
   );
-  await expect(render('busiest')).rejects.toThrow('pictures.days.query: there is no query days');
+  await expect(render('busiest')).rejects.toThrow(
+    'pictures.days.query: there is no query days; there are busiest',
+  );
 });
 
 test('SQL errors and wrong row counts name the file', async () => {
@@ -161,12 +163,46 @@ test.each([
   await expect(render('busiest')).rejects.toThrow(/report busiest cannot be written: .*totl/);
 });
 
-test('a missing template or argument is reported by name', async () => {
+test('a wrong argument is reported by name', async () => {
   await writeBusiest();
   await write('templates/busiest.html.hbs', '{{thousands rows.busiest.day}}');
   await expect(render('busiest')).rejects.toThrow(/report busiest cannot be written: .*expected number/);
-  await rm(join(workspaceDir, 'templates/busiest.html.hbs'));
-  await expect(render('busiest')).rejects.toThrow('add templates/busiest.html.hbs');
+});
+
+test.each([
+  [
+    '"mark":"bars"',
+    '"mark":"bar"',
+    /days\.vl\.json: mark: there is no mark “bars”; there are arc, area, bar, /,
+  ],
+  [
+    '"field":"totl"',
+    '"field":"total"',
+    /days\.vl\.json: encoding\.y\.field: no row of days has “totl”; there are day, total/,
+  ],
+])('a chart with %s is an error that says what there is', async (wrong, right, message) => {
+  await writeBusiest();
+  const file = join(workspaceDir, 'reports/busiest/days.vl.json');
+  await writeFile(file, (await readFile(file, 'utf8')).replace(right, wrong));
+  await expect(render('busiest')).rejects.toThrow(message);
+});
+
+test('a chart may name fields that its own transforms make', async () => {
+  await writeBusiest();
+  await write(
+    'reports/busiest/days.vl.json',
+    `{"transform":[{"calculate":"datum.total * 2","as":"double"},{"fold":["total","double"]}],
+      "mark":{"type":"bar"},"encoding":{"x":{"field":"day"},"y":{"field":"value","type":"quantitative"},"color":{"field":"key"}}}`,
+  );
+  await expect(render('busiest')).resolves.toBeDefined();
+});
+
+test('many rows where report.yaml says one are an error that says what to write', async () => {
+  await writeBusiest();
+  await write('reports/busiest/busiest.sql', 'SELECT unnest([1, 2]) AS total');
+  await expect(render('busiest')).rejects.toThrow(
+    'busiest.sql: returned 2 rows, but report.yaml says one; if that is right, write busiest: many',
+  );
 });
 
 test('a chart loads no external resources', async () => {
@@ -220,7 +256,9 @@ describe('a broken template', () => {
     await write('templates/weekly.text.hbs', '{{nothing}}');
     expect((await render('weekly')).html).toContain('</html>');
     const report = await prepared('weekly');
-    expect(() => report.text()).toThrow(/templates\/weekly\.text\.hbs: "nothing" not defined/);
+    expect(() => report.text()).toThrow(
+      /weekly\.text\.hbs: line 1: there is no “nothing”; there are project, period, /,
+    );
     await expect(report.mail()).rejects.toThrow(/templates\/weekly\.text\.hbs/);
   });
 
@@ -247,7 +285,7 @@ describe('a broken template', () => {
     const file = join(workspaceDir, 'reports/weekly/report.yaml');
     await writeFile(file, (await readFile(file, 'utf8')).replace('model: weekly\n', ''));
     await expect(render('weekly')).rejects.toThrow(/report\.yaml, subject: .*\n/);
-    await writeFile(file, (await readFile(file, 'utf8')).replace(/^subject: .*$/m, 'subject: Weekly'));
+    await writeFile(file, (await readFile(file, 'utf8')).replace(/^(subject|preheader): .*$/gm, '$1: x'));
     await expect(render('weekly')).rejects.toThrow(
       /templates\/weekly\.html\.hbs: .*\nThat file comes with Readership/,
     );

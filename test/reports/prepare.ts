@@ -1,4 +1,4 @@
-import { findReport } from '../../src/reports/catalog.js';
+import { findReport } from '../../src/reports/definition.js';
 import { ISO_CALENDAR, lastEnded, parsePeriod, type Calendar } from '../../src/reports/period.js';
 import { prepareReport, type PreparedReport } from '../../src/reports/render.js';
 import type { Reader } from '../../src/warehouse/query.js';

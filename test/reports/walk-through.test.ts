@@ -1,44 +1,55 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { PreparedReport, ReportMail } from '../../src/reports/render.js';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { siteHistory } from './history.js';
 import { prepare } from './prepare.js';
 
-/** A file the walkthrough names in backticks on the line before a code block. */
+/** A file the walkthrough names in backticks before a code block. */
 const STEP = /`((?:reports|templates)\/[\w./]+)`\n\n```\w+\n([^]*?)```/g;
 
 let workspaceDir: string;
-let report: PreparedReport;
-let html: string;
-let mail: ReportMail;
-
-beforeAll(async () => {
-  const guide = await readFile('docs/reports.md', 'utf8');
+beforeEach(async () => {
   workspaceDir = await mkdtemp(join(tmpdir(), 'readership-guide-'));
+});
+afterEach(() => rm(workspaceDir, { recursive: true }));
+
+/** Renders the report of docs/reports.md from those of its files that fit. */
+async function sections(fits: RegExp) {
+  const guide = await readFile('docs/reports.md', 'utf8');
   for (const [, file = '', text = ''] of guide.matchAll(STEP)) {
+    if (!fits.test(file)) continue;
     await mkdir(dirname(join(workspaceDir, file)), { recursive: true });
     await writeFile(join(workspaceDir, file), text);
   }
   const history = await siteHistory({ pages: 60 });
   const project = { id: 'prj_1', name: 'Acme Docs', siteUrl: 'https://docs.example.com' };
   const now = new Date('2026-11-18T09:00:00Z');
-  report = await prepare({ reader: history.reader, name: 'sections', project, now, workspaceDir });
-  html = await report.page();
-  mail = await report.mail();
+  const report = await prepare({ reader: history.reader, name: 'sections', project, now, workspaceDir });
+  const [html, mail] = [await report.page(), await report.mail()];
   history.close();
-});
-afterAll(() => rm(workspaceDir, { recursive: true }));
+  return { report, html, mail };
+}
 
-test('the report of docs/reports.md renders as a page, with its picture', () => {
-  expect(report.period.name).toBe('2026-10');
-  expect(report.subject).toMatch(/^Acme Docs, October 2026: \/\S+ is read most$/);
-  expect(html).toMatch(/<svg role="img"[^>]*><title>Views by section<\/title>/);
-  expect(html).toMatch(/guides<\/bdi>[^]*?<td data-value="\d+">[\d,]+<\/td>/);
+test('five lines of YAML and one query make a page, plain text and an email', async () => {
+  const { report, html, mail } = await sections(/report\.yaml$|\.sql$/);
+  expect(
+    (await readFile(join(workspaceDir, 'reports/sections/report.yaml'), 'utf8')).trim().split('\n'),
+  ).toHaveLength(5);
+  expect(report.subject).toBe('Acme Docs, 1 – 31 Oct 2026: Sections');
+  expect(html).toMatch(
+    /<td class="text" data-value="\/guides">\/guides<\/td><td class="number" data-value="\d+">[\d,]+<\/td>/,
+  );
+  expect(report.text()).toMatch(/\nSECTIONS\n\n\/[\w-]+\n {2}Human [\d,]+ · AI [\d,]+\n/);
+  expect(mail.html).toMatch(/\/guides<\/td>/);
+  expect(JSON.parse(report.json())).toMatchObject({
+    rows: { sections: expect.arrayContaining([]) as unknown[] },
+  });
 });
 
-test('and as plain text and as an email', () => {
-  expect(report.text()).toMatch(/\n\/guides\n {2}[\d,]+ human · [\d,]+ AI\n/);
-  expect(mail.html).toContain('/guides');
+test('a chart and a page of its own need no other change', async () => {
+  const { html } = await sections(/./);
+  expect(html).toMatch(/<h1>\/\S+ is read most: [\d,]+ human views\.<\/h1>/);
+  expect(html).toMatch(/<svg role="img"[^>]*><title>Sections<\/title>/);
+  expect(html).toMatch(/<path [^>]*fill="var\(--human\)"/);
 });

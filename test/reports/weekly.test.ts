@@ -164,10 +164,10 @@ describe('the weekly report', () => {
     expect(text).not.toMatch(/NaN|Infinity|undefined|Most read/);
   });
 
-  test('for a week with nothing loaded is refused, and lists the available weeks', async () => {
+  test('for a week with nothing loaded is refused, and says what the history covers', async () => {
     const history = await smallHistory('2026-11-02', '2026-11-15');
     await expect(weekly(history, { period: '2026-W30' })).rejects.toThrow(
-      'Nothing is loaded for 2026-W30 (Mon 20 – Sun 26 Jul 2026) of Acme Docs. 2 weeks have loaded days, from 2026-W45 to 2026-W46.',
+      'Nothing is loaded for 2026-W30 (Mon 20 – Sun 26 Jul 2026) of Acme Docs. Its history covers 2 – 15 Nov 2026.',
     );
     await expect(weekly(await opening(emptyHistory()))).rejects.toThrow(
       /history is empty.*readership export/,

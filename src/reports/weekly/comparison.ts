@@ -23,15 +23,15 @@ export interface Comparison {
   readonly usual: readonly UsualRow[];
 }
 
-/** Compares the week that begins on `firstDay`; undefined when none of its days is loaded. */
+/** Compares the week that begins on `firstDay`, some days of which are loaded. */
 export function compareWeeks(
   weeks: readonly WeekRow[],
   firstDay: Day,
   usual: readonly UsualRow[],
-): Comparison | undefined {
+): Comparison {
   const isWhole = (week: WeekRow): boolean => week.days_loaded === 7;
   const thisWeek = weeks.find(({ week }) => week === firstDay);
-  if (thisWeek === undefined) return undefined;
+  if (thisWeek === undefined) throw new RangeError(`no row of the week that begins on ${firstDay}`);
   const weekBefore = weeks.find(({ week }) => week === addDays(firstDay, -7)) ?? null;
   const earlier = weeks.filter((week) => week.week < firstDay && isWhole(week)).toReversed();
   const gap = earlier.findIndex(({ week }, index) => week !== addDays(firstDay, -7 * (index + 1)));

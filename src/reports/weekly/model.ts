@@ -1,26 +1,20 @@
 import { addDays, daysBetween } from '../../day.js';
 import { changeOf, type Change } from '../../format/numbers.js';
 import { agentWorkOf } from '../jobs.js';
-import { periodOf, type Calendar, type Period } from '../period.js';
+import type { ModelContext } from '../models.js';
+import { periodOf, type Calendar } from '../period.js';
 import { compareWeeks, usualOf, type Audience, type Comparison } from './comparison.js';
-import { cautionsOf, coverageOf, nothingLoaded } from './coverage.js';
 import { weeklyRows, type MostReadRow, type MovedRow, type WeekRow } from './rows.js';
 import { detailOf, headlineOf } from './sentences.js';
 
 /**
  * The weekly report, before it is shown in any form, from the rows of its queries. Counts are views,
- * shares go from 0 to 1. Throws when no day of the week is loaded.
+ * shares go from 0 to 1.
  */
-export function weeklyModel(
-  answers: object,
-  { project, period, calendar }: { project: { name: string }; period: Period; calendar: Calendar },
-) {
+export function weeklyModel(answers: object, { period, calendar, coverage }: ModelContext) {
   const rows = weeklyRows.parse(answers);
   const week = compareWeeks(rows.weeks, period.first, rows.usual);
-  const historySince = rows.history.first_day;
-  if (week === undefined || historySince === null) throw nothingLoaded(project.name, period, rows.history);
-  const coverage = coverageOf(rows.week_days, rows.history, historySince);
-  const isFirstWeek = historySince >= period.first;
+  const isFirstWeek = coverage.historySince >= period.first;
   const drawn = rows.daily_views[0];
   const aiViews = new Map(
     rows.daily_views.flatMap((row) => (row.audience === 'AI' ? [[row.day, row.views]] : [])),
@@ -32,7 +26,6 @@ export function weeklyModel(
   return {
     headline: headlineOf(week),
     detail: detailOf(week, isFirstWeek),
-    cautions: cautionsOf(coverage),
     /** The week before, when this one can be compared with it. */
     comparedWith: week.before && { first: week.before.week, last: addDays(week.before.week, 6) },
     human: figuresOf(week, 'human'),
@@ -60,7 +53,6 @@ export function weeklyModel(
     oneSided: { human: readBy('human'), ai: readBy('ai') },
     newPages: isFirstWeek ? [] : rows.pages.new_pages,
     agentWork: agentWorkOf(rows.agent_work),
-    coverage,
   };
 }
 

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { DAY_STATES } from '../../export/plan.js';
-import { dayColumn, timestampColumn } from '../../warehouse/query.js';
+import { dayColumn } from '../../warehouse/query.js';
 import { jobRow } from '../jobs.js';
 
 const count = z.number().int().nonnegative();
@@ -12,7 +11,6 @@ const week = z.object({
   ai_share: z.number().nullable(),
   days_loaded: count,
 });
-const weekDay = z.object({ day: dayColumn, state: z.enum(DAY_STATES).nullable() });
 const dayViews = z.object({
   day: dayColumn,
   audience: z.enum(['Human', 'AI']),
@@ -41,7 +39,6 @@ const mostRead = pageViews.extend({ human_before: count, ai_before: count, first
 /** What the queries of `reports/weekly` return. */
 export const weeklyRows = z.object({
   weeks: z.array(week),
-  week_days: z.array(weekDay),
   daily_views: z.array(dayViews),
   pages: z.object({ read: count, ever_seen: count, first_seen: count, new_pages: z.array(pageViews) }),
   usual: z.array(usual),
@@ -49,20 +46,9 @@ export const weeklyRows = z.object({
   most_read: z.array(mostRead),
   one_sided: z.array(pageViews.extend({ reader: z.enum(['human', 'ai']) })),
   agent_work: z.array(jobRow),
-  history: z.object({
-    first_day: dayColumn.nullable(),
-    first_week: z.string().nullable(),
-    last_week: z.string().nullable(),
-    weeks: count,
-    latest_load: timestampColumn.nullable(),
-    restated_days: count,
-    restated_ratio: z.number().nullable(),
-  }),
 });
 
 export type WeekRow = z.infer<typeof week>;
-export type WeekDayRow = z.infer<typeof weekDay>;
 export type MovedRow = z.infer<typeof moved>;
 export type UsualRow = z.infer<typeof usual>;
 export type MostReadRow = z.infer<typeof mostRead>;
-export type HistoryRow = z.infer<typeof weeklyRows>['history'];

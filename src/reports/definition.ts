@@ -2,9 +2,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseYaml, problemOf } from '../config/problems.js';
+import { cronSchema } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
-import { ignoreMissing } from '../files.js';
-import { isBuiltIn, searchedDirs } from '../files.js';
+import { ignoreMissing, isBuiltIn, searchedDirs } from '../files.js';
+import { inTitle } from '../format/text.js';
 
 const name = z
   .string()
@@ -12,41 +13,37 @@ const name = z
 
 const width = z.number().int().min(200).max(2000);
 
+const pictureSettings = z.strictObject({
+  /** Whose rows it draws; the query of its own name when left out. */
+  query: name.optional(),
+  title: z.string().min(1).optional(),
+  /** In pixels. The page shows the one that fits the reader's screen. */
+  widths: z.array(width).min(1).max(4).default([840, 350]),
+  /** For a picture in the email too: its width there, and a one-line template for its alt text. */
+  mail: z.strictObject({ width: width.max(552), alt: z.string().min(1) }).optional(),
+});
+
 /** What `report.yaml` may say. Every query is a `.sql` file beside it, every picture a `.vl.json` file. */
-const reportFile = z
-  .strictObject({
-    title: z.string().min(1),
-    /** A one-line template over the report's model. */
-    subject: z.string().min(1),
-    /** A one-line template: what email clients show beside the subject. */
-    preheader: z.string().default(''),
-    audience: z.string().min(1),
-    period: z.enum(['week', 'month', 'day']),
-    /** The built-in model to make of the rows; without one, the template sees the rows as they are. */
-    model: z.enum(['weekly', 'improve']).optional(),
-    /** Whether a query always returns one row, or any number. */
-    queries: z.record(name, z.enum(['one', 'many'])),
-    pictures: z
-      .record(
-        name,
-        z.strictObject({
-          query: name,
-          title: z.string().min(1),
-          /** In pixels. The page shows the one that fits the reader's screen. */
-          widths: z.array(width).min(1).max(4),
-          /** For a picture in the email too: its width there, and a one-line template for its alt text. */
-          mail: z.strictObject({ width: width.max(552), alt: z.string().min(1) }).optional(),
-        }),
-      )
-      .default({}),
-  })
-  .superRefine((report, context) => {
-    for (const [picture, { query }] of Object.entries(report.pictures)) {
-      if (report.queries[query] !== undefined) continue;
-      const message = `there is no query ${query}`;
-      context.addIssue({ code: 'custom', path: ['pictures', picture, 'query'], message });
-    }
-  });
+const reportFile = z.strictObject({
+  title: z.string().min(1),
+  /** A one-line template over the report's model. */
+  subject: z.string().min(1).default('{{project.name}}, {{plainDayRange period}}: {{report.title}}'),
+  /** A one-line template: what email clients show beside the subject. */
+  preheader: z.string().default(''),
+  /** Whom it is for, in words. */
+  audience: z.string().default(''),
+  period: z.enum(['week', 'month', 'day']).default('week'),
+  /** Whether it may be emailed to the recipients that the configuration names. */
+  mail: z.boolean().default(true),
+  /** A cron expression: it is emailed at the first such time after its period has ended. */
+  schedule: cronSchema.optional(),
+  /** The built-in model to make of the rows; without one, the template sees the rows as they are. */
+  model: z.string().optional(),
+  /** Whether a query always returns one row, or any number. Left out: every `.sql` file, of any number. */
+  queries: z.record(name, z.enum(['one', 'many'])).optional(),
+  /** Left out: every `.vl.json` file, of the query of its name. */
+  pictures: z.record(name, pictureSettings).optional(),
+});
 
 type ReportFile = z.infer<typeof reportFile>;
 
@@ -66,11 +63,13 @@ export interface Query {
   readonly rows: 'one' | 'many';
 }
 
-export type Picture = Readonly<ReportFile['pictures'][string]> & {
+export interface Picture extends z.infer<typeof pictureSettings> {
   readonly name: string;
+  readonly query: string;
+  readonly title: string;
   readonly file: string;
   readonly spec: Readonly<Record<string, unknown>>;
-};
+}
 
 /**
  * Every report by name, and an error for each that cannot be used. One in the workspace replaces
@@ -129,19 +128,36 @@ async function readReport(name: string, folder: string): Promise<ReportDefinitio
       parsed.problems.map(({ line, message }) => `${file}:${line}  ${message}`),
     );
 
+  const files = (await readdir(folder)).sort();
+  /** What to say of each file with that ending, where report.yaml does not say which there are. */
+  const everyFile = <Value>(ending: string, value: Value): Record<string, Value> =>
+    Object.fromEntries(
+      files.filter((file) => file.endsWith(ending)).map((file) => [file.slice(0, -ending.length), value]),
+    );
+  const { queries: asked, pictures: drawn, ...settings } = parsed.value;
   const queries: Query[] = [];
-  for (const [query, rows] of Object.entries(parsed.value.queries)) {
+  for (const [query, rows] of Object.entries(asked ?? everyFile('.sql', 'many' as const))) {
     const sql = await read(join(folder, `${query}.sql`), (text) => text);
     if (sql !== undefined) queries.push({ name: query, file: join(folder, `${query}.sql`), sql, rows });
   }
   const pictures: Picture[] = [];
-  for (const [picture, settings] of Object.entries(parsed.value.pictures)) {
-    const file = join(folder, `${picture}.vl.json`);
-    const spec = await read(file, (text) => z.record(z.string(), z.unknown()).parse(JSON.parse(text)));
-    if (spec !== undefined) pictures.push({ ...settings, name: picture, file, spec });
+  const unsaid = everyFile('.vl.json', pictureSettings.parse({}));
+  for (const [picture, { query = picture, title = inTitle(picture), ...how }] of Object.entries(
+    drawn ?? unsaid,
+  )) {
+    const names = Object.keys(asked ?? everyFile('.sql', null));
+    if (!names.includes(query))
+      problems.push(
+        `${file}: pictures.${picture}.query: there is no query ${query}; there are ${names.join(', ')}`,
+      );
+    const specFile = join(folder, `${picture}.vl.json`);
+    const spec = await read(specFile, (text) => z.record(z.string(), z.unknown()).parse(JSON.parse(text)));
+    if (spec !== undefined) pictures.push({ ...how, query, title, name: picture, file: specFile, spec });
   }
+  if (queries.length === 0 && problems.length === 0)
+    problems.push(`${folder}: no query; put one into a file such as pages.sql`);
   if (problems.length > 0) return cannotUse(name, problems);
-  return { ...parsed.value, name, folder, isBuiltIn: isBuiltIn(folder), queries, pictures };
+  return { ...settings, name, folder, isBuiltIn: isBuiltIn(folder), queries, pictures };
 }
 
 const isMissing = (error: unknown): boolean =>

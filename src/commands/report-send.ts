@@ -1,0 +1,131 @@
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import { ConfigurationError, type ExitCode } from '../errors.js';
+import { counted } from '../format/numbers.js';
+import { DeliveryError } from '../mail/deliver.js';
+import type { Delivery } from '../mail/delivery.js';
+import { readDeliveries, resolveDelivery } from '../mail/ledger.js';
+import { deliveryLine, hadLine } from '../print/emails.js';
+import { findReport } from '../reports/definition.js';
+import { byBothClocks, type StepContext, type StepResult } from '../steps/context.js';
+import { type Mailing, mailingsOf, sendMailing } from '../steps/mailing.js';
+import type { Output } from '../terminal/output.js';
+import { chooseMailings, choosePeriod, forEachLoaded, type ReportOptions } from './report-render.js';
+import { conclude, makeChange, runSteps } from './steps.js';
+
+type SendOptions = Omit<ReportOptions, 'format'>;
+
+/** Emails a report now to the configured recipients who have not received it; with `force`, to all of them again. */
+export async function sendReport(name: string, options: SendOptions, runtime: Runtime): Promise<ExitCode> {
+  const command = `report ${name} --send`;
+  const { result, outages, workspace } = await runSteps(
+    command,
+    options,
+    runtime,
+    async (runner, context) => {
+      const report = await findReport(name, context.workspaceDir);
+      const mailings = chooseMailings(mailingsOf(context, report), name, options.to);
+      return runner.step('report', () => send(context, mailings, options, runtime.output));
+    },
+  );
+  for (const { delivery, isNew } of result ?? [])
+    runtime.output.data(
+      isNew || delivery.state !== 'sent'
+        ? deliveryLine(delivery, workspace.shard, runtime)
+        : hadLine(delivery),
+    );
+  return conclude(outages, runtime);
+}
+
+interface ShownDelivery {
+  readonly delivery: Delivery;
+  /** Attempted by this command. */
+  readonly isNew: boolean;
+}
+
+async function send(
+  given: StepContext,
+  mailings: readonly Mailing[],
+  options: SendOptions,
+  output: Output,
+): Promise<StepResult<ShownDelivery[]>> {
+  const context = await byBothClocks(given);
+  const detail: ShownDelivery[] = [];
+  const attempted: Delivery[] = [];
+  const sendOne = async (mailing: Mailing) => {
+    const { report, project, audience } = mailing;
+    const recipients = audience.to;
+    const period = choosePeriod(report, options, context.settings, context.now());
+    const admission = options.force === true ? ('force' as const) : ('unsettled' as const);
+    const tried = await sendMailing(context, mailing, period, { recipients, admission });
+    attempted.push(...tried);
+    const ofReport = (await readDeliveries(context.warehouse)).filter(
+      (delivery) =>
+        delivery.report === report.name &&
+        delivery.project === project &&
+        delivery.period === period.name &&
+        recipients.some((recipient) => recipient === delivery.recipient),
+    );
+    for (const delivery of ofReport)
+      detail.push({ delivery, isNew: tried.some(({ recipient }) => recipient === delivery.recipient) });
+  };
+  await forEachLoaded(mailings, sendOne, output);
+  const undelivered = attempted.filter(({ state }) => state !== 'sent');
+  const sent = counted(attempted.length - undelivered.length, 'email');
+  const summary = `${sent} sent, ${undelivered.length} unconfirmed`;
+  const changed = attempted.length > 0;
+  const result = { detail, summary, changed };
+  return undelivered.length === 0 ? result : { ...result, error: new DeliveryError(undelivered) };
+}
+
+export interface SettleOptions extends WorkspaceOptions {
+  readonly period?: string;
+  readonly send?: boolean;
+  readonly delivered?: string;
+  readonly notDelivered?: string;
+}
+
+/** Settles emails of unknown outcome to one address, as a person found out. Sends nothing. */
+export function settleDelivery(name: string, options: SettleOptions, runtime: Runtime): Promise<ExitCode> {
+  const { delivered, notDelivered, period, project, send } = options;
+  if (delivered !== undefined && notDelivered !== undefined)
+    throw new ConfigurationError('Say either --delivered or --not-delivered.');
+  if (send === true)
+    throw new ConfigurationError('--delivered and --not-delivered send nothing, so leave out --send.');
+  const recipient = (delivered ?? notDelivered ?? '').trim().toLowerCase();
+  return makeChange(`report ${name} --delivered`, options, runtime, async (context) => {
+    const all = (await readDeliveries(context.warehouse)).filter(
+      (delivery) => delivery.report === name && (project === undefined || delivery.project === project),
+    );
+    const unknown = all.filter(({ state }) => state === 'unknown');
+    const found = unknown.filter(
+      (delivery) =>
+        delivery.recipient.toLowerCase() === recipient &&
+        (period === undefined || delivery.period === period),
+    );
+    const [only, ...others] = found;
+    if (only === undefined || others.length > 0)
+      throw ambiguous(name, found.length === 0 ? unknown : found, all);
+    const settled = await resolveDelivery(context, only, delivered !== undefined, context.now());
+    runtime.output.data(deliveryLine(settled, context.shard, runtime));
+  });
+}
+
+/** Says which emails of the report are unknown, or else what the last ones are. */
+function ambiguous(name: string, unknown: readonly Delivery[], all: readonly Delivery[]): ConfigurationError {
+  const list = (deliveries: readonly Delivery[]) =>
+    deliveries
+      .map(
+        ({ period, project, recipient, state }) =>
+          `\n  --period '${period}'${project === '-' ? '' : ` --project ${project}`}: ${recipient}, ${state}`,
+      )
+      .join('');
+  if (unknown.length > 0)
+    return new ConfigurationError(
+      `Say which email, by --period, --project and its address. Nothing was changed. Emails of ${name} of unknown outcome:${list(unknown)}`,
+    );
+  return new ConfigurationError(
+    all.length === 0
+      ? `No email of ${name} was ever sent, so nothing needs settling.`
+      : `No email of ${name} has an unknown outcome, so nothing needs settling. The last ones:${list(all.slice(-5))}`,
+  );
+}

@@ -1,0 +1,42 @@
+import { problemOf } from '../config/problems.js';
+import { ConfigurationError, ReadershipError } from '../errors.js';
+import type { Answers } from './answers.js';
+import type { Coverage } from './coverage.js';
+import type { ReportDefinition } from './definition.js';
+import { improveModel } from './improve.js';
+import type { Calendar, Period } from './period.js';
+import { weeklyModel } from './weekly/model.js';
+
+/** What a model may build on besides the answers to the report's queries. */
+export interface ModelContext {
+  readonly period: Period;
+  readonly calendar: Calendar;
+  readonly coverage: Coverage;
+}
+
+/** Makes sentences and figures of the answers, for templates that show more than rows. */
+type Model = (answers: Answers, context: ModelContext) => object;
+
+const MODELS = new Map<string, Model>([
+  ['weekly', weeklyModel],
+  ['improve', improveModel],
+]);
+
+/** What the templates of a report see besides its project and period: its model, or else its rows. */
+export function modelOf(report: ReportDefinition, answers: Answers, context: ModelContext): object {
+  if (report.model === undefined) return { rows: answers };
+  const model = MODELS.get(report.model);
+  if (model === undefined)
+    throw new ConfigurationError(
+      `${report.folder}/report.yaml: there is no model “${report.model}”; there are ${[...MODELS.keys()].join(', ')}`,
+    );
+  try {
+    return model(answers, context);
+  } catch (cause) {
+    if (cause instanceof ReadershipError) throw cause;
+    throw new ConfigurationError(
+      `${report.folder}: the queries do not return what the ${report.model} model needs: ${problemOf(cause)}`,
+      { cause },
+    );
+  }
+}

@@ -1,0 +1,166 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import PostalMime from 'postal-mime';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { settingsSchema } from '../../src/config/schema.js';
+import { day } from '../../src/day.js';
+import { readDeliveries } from '../../src/mail/ledger.js';
+import { smtpTransport } from '../../src/mail/transport.js';
+import { reportStep } from '../../src/steps/report.js';
+import { silentClock } from '../steps/step-context.js';
+import { type MailServer, startMailServer } from './mail-server.js';
+import { loadDays } from './site.js';
+import { testWarehouse, type TestWarehouse } from './warehouse.js';
+
+const EXAMPLE = /`(reports\/sections\/(?:report\.yaml|sections\.sql))`\n\n```\w+\n([^]*?)```/g;
+const MONDAY = '2026-11-16T03:00:00Z';
+
+let server: MailServer;
+let test: TestWarehouse;
+
+beforeEach(async () => {
+  [server, test] = await Promise.all([startMailServer(), testWarehouse()]);
+  for (const [, file = '', text = ''] of (await readFile('docs/reports.md', 'utf8')).matchAll(EXAMPLE))
+    await write(file, text);
+});
+
+afterEach(async () => {
+  await Promise.all([server.close(), test.remove()]);
+});
+
+async function write(file: string, text: string): Promise<void> {
+  await mkdir(dirname(join(test.directory, file)), { recursive: true });
+  await writeFile(join(test.directory, file), text);
+}
+
+function report(time: string, reports: object, projects: object[] = [{ id: 'prj_1', name: 'Acme Docs' }]) {
+  const settings = settingsSchema.parse({
+    ...{ baseUrl: 'http://127.0.0.1', projects, reports },
+    mail: { from: 'Readership <readership@example.com>' },
+  });
+  return reportStep({
+    ...{ journal: test.journal, unknownDeliveries: [] },
+    ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: test.directory },
+    historyFile: join(test.directory, 'history.duckdb'),
+    reportsDir: join(test.directory, 'pages'),
+    returnUnused: () => Promise.resolve(),
+    ...{ lakeDir: undefined, shard: undefined },
+    clientOf: () => {
+      throw new Error('reports do not ask the platform');
+    },
+    transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
+    now: () => new Date(time),
+    clock: silentClock(() => new Date(time)),
+    signal: new AbortController().signal,
+    observer: {},
+  });
+}
+
+const mailTo = async (recipient: string) =>
+  PostalMime.parse(server.accepted.get(recipient)?.[0] ?? `nothing for ${recipient}`);
+
+describe('a report of the workspace', () => {
+  it('is rendered, emailed once and recorded like the built-in ones: a month, a week and a day', async () => {
+    await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
+    const yaml = await readFile(join(test.directory, 'reports/sections/report.yaml'), 'utf8');
+    const sql = await readFile(join(test.directory, 'reports/sections/sections.sql'), 'utf8');
+    for (const period of ['week', 'day']) {
+      await write(`reports/by_${period}/report.yaml`, yaml.replace('month', period));
+      await write(`reports/by_${period}/sections.sql`, sql);
+    }
+    const to = ['docs@example.com'];
+    const reports = { sections: { to }, by_week: { to }, by_day: { to } };
+    const { detail, error } = await report(MONDAY, reports);
+    expect(error).toBeUndefined();
+    expect(detail.pages).toHaveLength(5);
+    expect(await readFile(join(test.directory, 'pages/prj_1/sections-2026-10.html'), 'utf8')).toContain(
+      '/page-1',
+    );
+    const sent = (await readDeliveries(test.warehouse)).map(({ report, period, state }) => [
+      report,
+      period,
+      state,
+    ]);
+    expect(sent).toEqual([
+      ['by_day', '2026-11-15', 'sent'],
+      ['by_week', '2026-W46', 'sent'],
+      ['sections', '2026-10', 'sent'],
+    ]);
+    expect((await report(MONDAY, reports)).detail.deliveries).toEqual([]);
+    expect(server.accepted.get('docs@example.com')).toHaveLength(3);
+  });
+
+  it('goes out at the time of its schedule', async () => {
+    await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
+    const file = 'reports/sections/report.yaml';
+    const yaml = (await readFile(join(test.directory, file), 'utf8')).replace('month', 'week');
+    await write(file, `${yaml}schedule: '0 8 * * 3'\n`);
+    const reports = { sections: { to: ['docs@example.com'] } };
+    expect((await report('2026-11-18T07:59:00Z', reports)).detail.deliveries).toEqual([]);
+    expect((await report('2026-11-18T08:00:00Z', reports)).detail.deliveries).toHaveLength(1);
+  });
+
+  it('sends an audience its part of the site, and nothing of the rest', async () => {
+    await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
+    const some = { to: ['some@example.com'], where: '/page-[12]' };
+    await report(MONDAY, { sections: [{ to: ['all@example.com'] }, some] });
+    const [all, part] = [await mailTo('all@example.com'), await mailTo('some@example.com')];
+    expect([all.subject, part.subject]).toEqual([
+      'Acme Docs, 1 – 31 Oct 2026: Sections',
+      'Acme Docs /page-[12], 1 – 31 Oct 2026: Sections',
+    ]);
+    expect(all.text).toContain('/page-3');
+    expect(part.text).toContain('/page-2');
+    expect(part.text).not.toContain('/page-3');
+  });
+
+  it('whose queries cannot be limited to a part says so', async () => {
+    await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
+    await write('reports/sections/sections.sql', 'SELECT 1 AS one');
+    const { error } = await report(MONDAY, { sections: { to: ['a@example.com'], where: '/sdks/**' } });
+    expect(error).toHaveProperty('message', expect.stringMatching(/none of its queries uses \$pages/));
+  });
+
+  it('is one digest for several projects, sent when all are loaded', async () => {
+    await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
+    await loadDays(test.warehouse, day('2026-10-01'), day('2026-10-30'), 'prj_2');
+    const projects = [{ id: 'prj_1', name: 'Acme Docs' }, { id: 'prj_2', name: 'Acme API' }, { id: 'prj_3' }];
+    const reports = {
+      baseUrl: 'https://reports.example.com',
+      sections: { to: ['head@example.com'], digest: true },
+    };
+    const at = '2026-11-01T09:00:00Z';
+    expect((await report(at, reports, projects)).detail.held).toMatchObject([{ due: { missingDays: 1 } }]);
+    await loadDays(test.warehouse, day('2026-10-31'), day('2026-10-31'), 'prj_2');
+    expect((await report(at, reports, projects)).detail.deliveries).toMatchObject([
+      { project: '-', state: 'sent' },
+    ]);
+    expect((await report(at, reports, projects)).detail.deliveries).toEqual([]);
+    const { subject, text } = await mailTo('head@example.com');
+    expect(subject).toBe('Sections, 1 – 31 Oct 2026: 2 projects');
+    for (const words of [
+      'Acme Docs, 1',
+      'Acme API, 1',
+      'https://reports.example.com/prj_2/sections-2026-10.html',
+    ])
+      expect(text).toContain(words);
+  });
+
+  it('that the configuration names and nobody wrote is an error that says which there are', async () => {
+    await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
+    const { error } = await report(MONDAY, { sectoins: { to: ['a@example.com'] } });
+    expect(error).toHaveProperty(
+      'message',
+      'There is no report “sectoins”. Reports: improve, sections, weekly',
+    );
+  });
+
+  it('that says mail: false is not emailed, and the configuration is told', async () => {
+    await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
+    const yaml = await readFile(join(test.directory, 'reports/sections/report.yaml'), 'utf8');
+    await write('reports/sections/report.yaml', `${yaml}mail: false\n`);
+    const { error } = await report(MONDAY, { sections: { to: ['a@example.com'] } });
+    expect(error).toHaveProperty('message', expect.stringContaining('says mail: false'));
+    expect(server.accepted.size).toBe(0);
+  });
+});
