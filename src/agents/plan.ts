@@ -7,7 +7,7 @@ import { type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Job, readJobs } from './ledger.js';
 import { OPEN_STATES } from './lifecycle.js';
-import { type Reason, storedReason } from './reasons.js';
+import { leavingColumn, type Reason, storedReason } from './reasons.js';
 import {
   evidenceRow,
   type Selection,
@@ -25,6 +25,7 @@ const candidateRow = evidenceRow.extend({
   path: z.string(),
   days_viewed: z.int(),
   days_viewed_by_people: z.int(),
+  leaving: leavingColumn,
 });
 
 const choiceRow = z.object({

@@ -2,6 +2,8 @@ import { z } from 'zod';
 import { dayColumn } from '../warehouse/query.js';
 import { signedPercent, thousands } from '../format/numbers.js';
 
+export const leavingColumn = z.object({ human_change: z.number(), ai_change: z.number() }).nullable();
+
 /** The numbers behind a flagged page; those of reading are medians of a week. */
 const flagged = z.object({
   code: z.literal('flagged'),
@@ -13,6 +15,8 @@ const flagged = z.object({
   ai_per_human: z.number().nullable(),
   trend: z.number().nullable(),
   weeks: z.int(),
+  /** Changes beside the middle page, if people leave the page while AI stays; null otherwise. */
+  leaving: leavingColumn.default(null),
 });
 const days = z.int();
 
@@ -71,7 +75,12 @@ export function wordsOf(reason: Reason): string {
 const STEADY = 0.05;
 
 function flagWords(reason: FlagReason): string {
-  const { rank, weekly_human, human_rank, weekly_ai, ai_rank, ai_per_human, trend, weeks } = reason;
+  const { rank, weekly_human, human_rank, weekly_ai, ai_rank, ai_per_human, trend, weeks, leaving } = reason;
+  const signal =
+    leaving === null
+      ? ''
+      : `people leave, AI stays: human views ${signedPercent(leaving.human_change)} and AI views ${signedPercent(leaving.ai_change)} ` +
+        'over eight weeks, beside the middle page; ';
   const views = (median: number): string => thousands(Math.round(median));
   const before = `${Math.floor(weeks / 2)} weeks before`;
   const course =
@@ -83,6 +92,7 @@ function flagWords(reason: FlagReason): string {
   const ratio =
     ai_per_human === null ? 'read by AI alone' : `${ai_per_human.toFixed(1)} AI views for each human one`;
   return (
+    signal +
     `number ${rank} in sustained reading, with ${views(weekly_human)} human views (number ${human_rank}) and ` +
     `${views(weekly_ai)} AI views (number ${ai_rank}) in a median week of the last ${weeks}; ${course}, ${ratio}`
   );

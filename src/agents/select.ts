@@ -9,6 +9,8 @@ export interface Candidate extends Evidence {
   readonly path: string;
   readonly days_viewed: number;
   readonly days_viewed_by_people: number;
+  /** Changes beside the middle page, if people leave the page while AI stays; null otherwise. */
+  readonly leaving: FlagReason['leaving'];
 }
 
 /** Rules by which pages are chosen: the `improve` section of the configuration. */
@@ -61,8 +63,8 @@ const MIN_DAYS_VIEWED = 14;
 const MIN_DAYS_VIEWED_BY_PEOPLE = 7;
 
 /**
- * Chooses the pages with the most sustained reading, best first: those that together carry `readingShare` of it, none
- * below the floor, as many as there is room for.
+ * Chooses as many pages as there is room for, none below the floor: first those that people leave while AI stays, then
+ * those with the most sustained reading, which together carry `readingShare` of it.
  */
 export function selectPages(
   candidates: readonly Candidate[],
@@ -75,24 +77,30 @@ export function selectPages(
   const ranked = seen.sort((one, other) => reading(other) - reading(one) || (one.path < other.path ? -1 : 1));
   const aboveFloor = ranked.filter((page) => reading(page) > 0 && reading(page) >= rules.minWeeklyViews);
   const carrying = firstCarrying(aboveFloor, reading, rules.readingShare * sum(ranked.map(reading)));
+  const leaving = aboveFloor.filter((page) => page.leaving !== null);
+  const considered = [...new Set([...leaving, ...carrying])];
   const isExcluded = picomatch([...rules.exclude]);
   const flagged: FlaggedPage[] = [];
   const leftOut: LeftOutPage[] = [];
-  for (const [index, page] of carrying.entries()) {
+  for (const page of considered) {
     const { path } = page;
     const evidence = evidenceOf(page);
     const why = objection(page, isExcluded(path), state);
     if (why !== undefined) leftOut.push({ path, why, evidence });
     else if (flagged.length >= state.room.count) leftOut.push({ path, why: state.room.limit, evidence });
     else {
-      const weeks = evidence.weeks.length;
-      flagged.push({ path, why: { ...evidence, code: 'flagged', rank: index + 1, weeks }, evidence });
+      const facts = {
+        rank: aboveFloor.indexOf(page) + 1,
+        weeks: evidence.weeks.length,
+        leaving: page.leaving,
+      };
+      flagged.push({ path, why: { ...evidence, ...facts, code: 'flagged' }, evidence });
     }
   }
   return {
     flagged,
     leftOut,
-    beyondShare: aboveFloor.length - carrying.length,
+    beyondShare: aboveFloor.length - considered.length,
     belowFloor: ranked.length - aboveFloor.length,
   };
 }

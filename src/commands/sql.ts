@@ -49,8 +49,8 @@ export function declareSql(program: Command, act: Act): void {
     .addHelpText(
       'after',
       `
-Tables and views: page_views, day_loads, restatements, site_days, site_weeks, page_weeks, jobs, job_effects, deliveries, data_quality
-Macros: top_pages(first_day, last_day), page_history(path), human_vs_ai(first_day, last_day, grain), movers(week_start), usual_range(week_start)
+Tables and views: page_views, day_loads, restatements, site_days, site_weeks, page_weeks, jobs, job_effects, project_effects, deliveries, data_quality
+Macros: top_pages(first_day, last_day), page_history(path), human_vs_ai(first_day, last_day, grain), movers(week_start), usual_range(week_start), people_leaving(before_day)
 What a column means: FROM duckdb_columns() SELECT table_name, column_name, comment (docs/data.md; questions: docs/questions.md)
 
 Examples:

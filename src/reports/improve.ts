@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { effectWords, type JobEffect, jobEffectRow } from '../agents/effect.js';
+import {
+  effectWords,
+  jobEffects,
+  type JobEffect,
+  projectEffectRow,
+  togetherWords,
+} from '../agents/effect.js';
 import { reasonOf, wordsOf } from '../agents/reasons.js';
 import { addDays } from '../day.js';
 import { counted } from '../format/numbers.js';
@@ -15,7 +21,8 @@ const choiceRow = z.object({
 
 const improveRows = z.object({
   jobs: z.array(jobRow.extend({ reason: z.string(), newly_flagged: z.boolean(), human: count, ai: count })),
-  effects: z.array(jobEffectRow),
+  effects: jobEffects,
+  effects_together: z.array(projectEffectRow),
   choices: z.array(choiceRow),
 });
 
@@ -24,7 +31,7 @@ const SKIPPED_LISTED = 10;
 
 /** The improve report, before it is shown in any form: the jobs by what they mean to the reader. */
 export function improveModel(answers: object) {
-  const { jobs: rows, effects, choices } = improveRows.parse(answers);
+  const { jobs: rows, effects, effects_together, choices } = improveRows.parse(answers);
   const jobs = rows.map((row) => ({
     ...reportedJob(row),
     ...{ reason: row.reason, human: row.human, ai: row.ai },
@@ -53,7 +60,13 @@ export function improveModel(answers: object) {
     /** Flagged in `mode: plan`: no job was created for them. */
     proposed: pages(true),
     /** Null when the last twelve weeks have no pull request. */
-    earlierWork: effects.length === 0 ? null : earlierWorkOf(effects),
+    earlierWork:
+      effects.length === 0
+        ? null
+        : {
+            together: togetherWords(effects_together) ?? null,
+            ...earlierWorkOf(effects),
+          },
     skipped: skipped.slice(0, SKIPPED_LISTED),
     /** Pages skipped beyond those that are listed. */
     moreSkipped: Math.max(0, skipped.length - SKIPPED_LISTED),
@@ -62,16 +75,19 @@ export function improveModel(answers: object) {
 
 /** What happened to the views of pages after earlier pull requests, where enough time has passed. */
 function earlierWorkOf(all: readonly JobEffect[]) {
-  const early = all.filter(({ effect }) => effect.verdict === 'too early');
+  const early = all.filter(({ isTooEarly }) => isTooEarly);
   const [first] = early
-    .map(({ counted_from }) => addDays(periodOf('week', counted_from, ISO_CALENDAR).first, 7 + 4 * 7))
+    .flatMap(({ merged_on }) => merged_on ?? [])
+    .map((merged) => addDays(periodOf('week', merged, ISO_CALENDAR).first, 7 + 4 * 7))
     .sort();
   return {
     effects: all
-      .filter((effect) => !early.includes(effect))
+      .filter((effect) => effect.merged_on !== null && !effect.isTooEarly)
       .map((effect) => ({ path: effect.path, job: effect.job, words: effectWords(effect) })),
     /** Pages whose four weeks after the change are not over, and the day when those of the first are. */
     tooEarly: first === undefined ? null : { pages: new Set(early.map(({ path }) => path)).size, first },
+    /** Pull requests whose merge nobody recorded. */
+    unmerged: all.filter(({ merged_on }) => merged_on === null).length,
   };
 }
 

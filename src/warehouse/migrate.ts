@@ -23,11 +23,13 @@ const VIEWS = [
   'data_quality',
   'jobs',
   'job_effects',
+  'project_effects',
   'top_pages',
   'page_history',
   'human_vs_ai',
   'movers',
   'usual_range',
+  'people_leaving',
 ] as const;
 
 /** The database was written by an older version of Readership, and was opened to be left as it is. */

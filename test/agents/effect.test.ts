@@ -1,122 +1,180 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { CALM, effectOfChange, LIVELY } from '../../bench/scenarios/changed-page.js';
-import { type EffectSample, effectWords, measureEffect, readEffects } from '../../src/agents/effect.js';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { CHANGED_SITES, measuredEffects } from '../../bench/movers/effects.js';
+import { effectWords, projectEffectRow, readEffects, togetherWords } from '../../src/agents/effect.js';
 import { day } from '../../src/day.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
-import { type DailyReading, readingSql, steadyPages } from './reading.js';
+import { readingSql, steadyPages } from './reading.js';
 
-/** Untouched pages whose reading stays within 10% of a common rise of 20%. */
-const COMPARISON = Array.from({ length: 39 }, (_, index) => ({
-  ...{ before: 10_000, after: Math.round(12_000 * (0.9 + (0.2 * index) / 38)) },
-}));
-
-const sample = (views_after: number, changes: Partial<EffectSample> = {}): EffectSample => ({
-  ...{ weeks_before: 4, weeks_after: 4, views_before: 10_000, views_after, comparison: COMPARISON },
-  ...changes,
+let history: TestHistory;
+beforeEach(async () => {
+  history = await emptyHistory();
 });
+afterEach(() => {
+  history.close();
+});
+
+const PROJECT = 'prj_sandbox';
+const MERGED = "DATE '2026-10-07' AS merged_on";
+
+/**
+ * `/changed` has been viewed by people twice as much since its pull request was merged. The other pages vary a little
+ * from week to week, each in its own way.
+ */
+async function store(
+  columns = MERGED,
+  { pages = 60, changed = { human: 120, ai: 90 }, first = '2026-08-03', last = '2026-11-15' } = {},
+): Promise<void> {
+  await history.run(readingSql([...steadyPages(pages), { path: '/changed', ...changed }], { first, last }));
+  await history.run(`
+    UPDATE page_views SET
+      human = round(human * (0.95 + 0.1 * (hash(path, date_trunc('week', day)) % 100) / 100)),
+      ai = round(ai * (0.95 + 0.1 * (hash(date_trunc('week', day), path) % 100) / 100));
+    UPDATE page_views SET human = 2 * human WHERE path = '/changed' AND day >= '2026-10-07';
+    INSERT INTO agent_jobs BY NAME
+    SELECT 1 AS id, '${PROJECT}' AS project, '/changed' AS path, 'completed' AS state, '' AS reason, '' AS prompt,
+      TIMESTAMP '2026-09-06 04:00:00' AS planned_at, TIMESTAMP '2026-09-06 04:00:00' AS submitted_at,
+      TIMESTAMP '2026-10-01 04:00:00' AS ended_at,
+      'https://code.example.com/1' AS pr_link, 0 AS polls, ${columns}`);
+}
+
+async function onlyEffect() {
+  const [effect] = await readEffects(history.reader, PROJECT);
+  if (effect === undefined) throw new Error('no effect');
+  const [people, ai] = effect.audiences;
+  return { effect, people, ai, words: effectWords(effect) };
+}
 
 describe('the effect of a change', () => {
-  it.each([
-    [18_000, 'more read', 1.5],
-    [12_600, 'no clear change', 1.05],
-    [12_000, 'no clear change', 1],
-    [8_000, 'less read', 0.67],
-  ])('%s views after 10,000, where others rose by 20%%: %s', (after, verdict, ratio) => {
-    const effect = measureEffect(sample(after));
-    expect(effect).toMatchObject({ verdict, comparisonPages: 39 });
-    if (!('ratio' in effect)) throw new Error('no ratio');
-    expect(effect.ratio).toBeCloseTo(ratio, 2);
-    expect(effect.low).toBeLessThan(effect.ratio);
-    expect(effect.high).toBeGreaterThan(effect.ratio);
-    expect(verdict === 'no clear change').toBe(effect.low <= 1 && effect.high >= 1);
-  });
-
-  it.each<[Partial<EffectSample>, object]>([
-    [{ weeks_after: 1 }, { verdict: 'too early', weeksMissing: 3 }],
-    [{ weeks_before: 3 }, { verdict: 'cannot tell', why: 'only 3 of the 4 weeks before are loaded whole' }],
-    [{ views_before: 5 }, { verdict: 'cannot tell', why: 'the page was read too little before' }],
-    [
-      { comparison: COMPARISON.slice(0, 18) },
-      { verdict: 'cannot tell', why: 'there are 18 pages to compare with, and it takes 19' },
-    ],
-  ])('%o: %o', (changes, effect) => {
-    expect(measureEffect(sample(20_000, changes))).toEqual(effect);
-  });
-
-  it.each([
-    ['calm', CALM],
-    ['lively', LIVELY],
-  ])('where there is none, on a %s site, is reported in at most 1 of 20', (_, site) => {
-    const verdicts = Array.from({ length: 400 }, (_, seed) => effectOfChange(seed, site, 1).verdict);
-    const reported = verdicts.filter((verdict) => verdict !== 'no clear change');
-    expect(reported.length / verdicts.length).toBeLessThanOrEqual(1 / 20);
-  });
-
-  it('where a page is read twice as much, on a calm site, is reported in at least 19 of 20', () => {
-    const verdicts = Array.from({ length: 100 }, (_, seed) => effectOfChange(seed, CALM, 2).verdict);
-    expect(verdicts.filter((verdict) => verdict === 'more read').length).toBeGreaterThanOrEqual(95);
-  });
-});
-
-describe('the view job_effects', () => {
-  let history: TestHistory;
-  afterEach(() => {
-    history.close();
-  });
-
-  const RANGE = { first: '2026-08-31', last: '2026-11-15' };
-  const others = steadyPages(60);
-  const changed: DailyReading = { path: '/changed', human: 120, ai: 50 };
-
-  /** A job that completed in the week of 5 October, its page being read twice as much since. */
-  async function historyWith(columns: string): Promise<TestHistory> {
-    history = await emptyHistory();
-    await history.run(readingSql([...others, changed], RANGE));
-    await history.run(`
-      UPDATE page_views SET human = 2 * human, ai = 2 * ai WHERE path = '/changed' AND day >= '2026-10-07';
-      INSERT INTO agent_jobs BY NAME
-      SELECT 1 AS id, 'prj_sandbox' AS project, '/changed' AS path, 'completed' AS state, '' AS reason, '' AS prompt,
-        TIMESTAMP '2026-10-06 04:00:00' AS planned_at, TIMESTAMP '2026-10-06 04:00:00' AS submitted_at,
-        'https://code.example.com/1' AS pr_link, 0 AS polls, ${columns}`);
-    return history;
-  }
-  const ENDED = "TIMESTAMP '2026-10-07 04:00:00' AS ended_at";
-
-  it('compares four whole weeks on each side of the week of the change', async () => {
-    const { reader } = await historyWith(ENDED);
-    const [effect] = await readEffects(reader, 'prj_sandbox');
-    expect(effect).toMatchObject({
-      ...{
-        job: 1,
-        counted_from: '2026-10-07',
-        counted_from_is: 'completed',
-        weeks_before: 4,
-        weeks_after: 4,
-      },
-      ...{ views_before: 28 * 170, views_after: 28 * 340 },
-      effect: { verdict: 'more read', comparisonPages: 39 },
+  it('is measured for people and AI apart, beside similar pages, over four full weeks on each side', async () => {
+    await store();
+    const { people, ai, words } = await onlyEffect();
+    expect(people).toMatchObject({
+      audience: 'human',
+      verdict: 'more read',
+      comparison_pages: 39,
+      why: null,
     });
-    expect(effect && effectWords(effect)).toBe(
-      'more read: +100% beside 39 untouched pages (+100% to +100%); counted from 7 Oct 2026, when the job completed (readership jobs merged tells the merge)',
+    expect(people?.ratio).toBeCloseTo(2, 0);
+    expect(ai).toMatchObject({ audience: 'ai', verdict: 'no clear change' });
+    expect(words).toMatch(
+      /^people: more read, \+\d+% beside 39 similar pages \(\+\d+% to \+\d+%\); AI: no clear change, .* \(−\d+% to \+\d+%\); counted from 7 Oct 2026, when it was merged$/,
     );
   });
 
-  it('counts from the merge when that is known, and says so', async () => {
-    const { reader } = await historyWith(`${ENDED}, DATE '2026-10-21' AS merged_on`);
-    const [effect] = await readEffects(reader, 'prj_sandbox');
-    expect(effect).toMatchObject({ counted_from: day('2026-10-21'), effect: { verdict: 'too early' } });
-    expect(effect && effectWords(effect)).toBe(
-      'too early: 1 more whole week to come; counted from 21 Oct 2026, when it was merged',
-    );
+  it('is not claimed before anyone says when it was merged', async () => {
+    await store('NULL::DATE AS merged_on');
+    const { people, words } = await onlyEffect();
+    expect(people).toMatchObject({ verdict: 'cannot tell', ratio: null, low: null, high: null });
+    expect(words).toBe('cannot tell yet: when was it merged? (readership jobs merged 1)');
   });
 
-  it('never compares with a page that agents touched in those weeks', async () => {
-    await historyWith(ENDED);
+  it('is too early to tell before four full weeks', async () => {
+    await store("DATE '2026-10-21' AS merged_on");
+    const { effect, words } = await onlyEffect();
+    expect(effect).toMatchObject({ isTooEarly: true, merged_on: day('2026-10-21') });
+    expect(words).toBe('too early: 1 more full week to come; counted from 21 Oct 2026, when it was merged');
+  });
+
+  it.each<[string, () => Promise<void>]>([
+    ['only 3 of the 4 weeks before are fully loaded', () => store(MERGED, { first: '2026-09-14' })],
+    ['it was viewed too little before', () => store(MERGED, { changed: { human: 0, ai: 0 } })],
+    ['there are 7 pages to compare with, and it takes 8', () => store(MERGED, { pages: 7 })],
+    [
+      'it was not viewed in each of the eight weeks',
+      async () => {
+        await store();
+        await history.run(`DELETE FROM page_views WHERE path = '/changed' AND day >= '2026-10-26'`);
+      },
+    ],
+    [
+      'views of such a page vary too much',
+      async () => {
+        await store();
+        await history.run(
+          `UPDATE page_views SET human = human * (1 + 9 * (hash(path, date_trunc('week', day)) % 3)), ai = human`,
+        );
+      },
+    ],
+  ])('cannot be told: %s', async (why, prepare) => {
+    await prepare();
+    const { people, words } = await onlyEffect();
+    expect(people).toMatchObject({ verdict: 'cannot tell', why, low: null, high: null });
+    expect(words).toContain(`cannot tell: ${why}`);
+  });
+
+  it('compares only with pages viewed throughout, which no agent touched in those weeks', async () => {
+    await store();
+    await history.run(`
+      DELETE FROM page_views WHERE path LIKE '/guides/page-_' AND day >= '2026-10-12';
+      INSERT INTO agent_jobs BY NAME
+      SELECT 1 + number AS id, '/guides/page-' || (10 + number) AS path, job.* EXCLUDE (id, path)
+      FROM agent_jobs AS job, range(1, 31) AS numbers (number) WHERE job.id = 1`);
+    const effects = await readEffects(history.reader, PROJECT);
+    // Of 60 pages, 9 vanished, and 30 have jobs of their own.
+    expect(effects.find(({ job }) => job === 1)?.audiences[0]).toMatchObject({ comparison_pages: 21 });
+  });
+
+  it('of all changes together is said from six on', async () => {
+    await store();
+    const together = () =>
+      history.reader.query(`FROM project_effects ORDER BY audience DESC`, projectEffectRow);
+    expect(await together()).toMatchObject([
+      { changes: 1, verdict: 'cannot tell', low: null },
+      { changes: 1 },
+    ]);
+    expect(togetherWords(await together())).toBeUndefined();
     await history.run(`
       INSERT INTO agent_jobs BY NAME
       SELECT 1 + number AS id, '/guides/page-' || number AS path, job.* EXCLUDE (id, path)
-      FROM agent_jobs AS job, range(1, 31) AS numbers (number) WHERE job.id = 1`);
-    const effects = await readEffects(history.reader, 'prj_sandbox');
-    expect(effects.find(({ job }) => job === 1)?.effect).toMatchObject({ comparisonPages: 30 });
+      FROM agent_jobs AS job, range(1, 8) AS numbers (number) WHERE job.id = 1;
+      UPDATE page_views SET human = round(1.3 * human) WHERE day >= '2026-10-07' AND path IN (SELECT path FROM agent_jobs WHERE id > 1)`);
+    const [people, ai] = await together();
+    expect(people).toMatchObject({ changes: 8, verdict: 'more read' });
+    expect(people?.ratio).toBeCloseTo(1.3, 1);
+    expect(ai).toMatchObject({ changes: 8, verdict: 'no clear change' });
+    expect(togetherWords(await together())).toMatch(
+      /^All changed pages together, beside similar ones\. people: more read, \+\d+% over 8 pages \(.*\); AI: no clear change, /,
+    );
+  });
+});
+
+it.each(CHANGED_SITES.filter(({ name, trueRatio }) => name !== 'lively' && trueRatio === 1))(
+  'no effect is hardly ever reported, and no interval is wider than half to double: $name',
+  async (site) => {
+    const { clear, widest, untold } = await measuredEffects(site, { sites: 4, firstSeed: 1 });
+    expect(clear).toBeLessThanOrEqual(0.06);
+    expect(widest).toBeLessThanOrEqual(4);
+    expect(untold).toBeLessThan(0.2);
+  },
+);
+
+describe('people leave, AI stays', () => {
+  const leaving = () =>
+    history.reader.query(
+      `FROM people_leaving('2026-11-18')`,
+      z.object({ path: z.string(), human_change: z.number(), ai_change: z.number(), z: z.number() }),
+    );
+
+  it('is a page that people view less in the last eight weeks than in the eight before, and AI does not', async () => {
+    await store(MERGED, { first: '2026-07-20' });
+    const since = `day >= '2026-09-21'`;
+    await history.run(`
+      UPDATE page_views SET human = human // 2 WHERE path = '/guides/page-1' AND ${since};
+      UPDATE page_views SET human = human // 2, ai = ai // 2 WHERE path = '/guides/page-2' AND ${since};
+      UPDATE page_views SET ai = ai // 2 WHERE path = '/guides/page-3' AND ${since}`);
+    const found = await leaving();
+    expect(found.map(({ path }) => path)).toEqual(['/guides/page-1']);
+    expect(found[0]?.human_change).toBeCloseTo(-0.5, 1);
+    expect(found[0]?.ai_change).toBeCloseTo(0, 1);
+    expect(found[0]?.z).toBeLessThan(-3);
+  });
+
+  it('is not claimed without sixteen full weeks', async () => {
+    await store(MERGED, { first: '2026-08-03' });
+    await history.run(
+      `UPDATE page_views SET human = human // 2 WHERE path = '/guides/page-1' AND day >= '2026-09-21'`,
+    );
+    expect(await leaving()).toEqual([]);
   });
 });

@@ -22,7 +22,7 @@ const page = (
   weeks: Array.from({ length: 8 }, (_, index) => ({
     ...{ week: addDays(day('2026-09-21'), 7 * index), human: weekly_human, ai: weekly_ai },
   })),
-  ...{ days_viewed: 56, days_viewed_by_people: 56, ...changes },
+  ...{ days_viewed: 56, days_viewed_by_people: 56, leaving: null, ...changes },
 });
 
 const flaggedBy = (pages: Candidate[], rules: Partial<SelectionRules> = {}, around = {}) =>
@@ -61,6 +61,22 @@ describe('which pages deserve an agent', () => {
     );
     expect(flagged?.evidence).toMatchObject({ weekly_human: 1200, ...changes });
     expect(flagged?.evidence.weeks).toHaveLength(8);
+  });
+
+  it('first those that people leave while AI stays, also beyond that share, and the reason says so', () => {
+    const leaving = { human_change: -0.35, ai_change: 0.03 };
+    const pages = [
+      page('/a', 500),
+      page('/b', 300),
+      page('/c', 150, 0, { leaving }),
+      page('/d', 50, 0, { leaving }),
+    ];
+    const { flagged, beyondShare } = selectPages(pages, { ...RULES, readingShare: 0.5 }, FREE);
+    expect(flagged.map(({ path }) => path)).toEqual(['/c', '/a']);
+    expect(flagged[0] && wordsOf(flagged[0].why)).toMatch(
+      /^people leave, AI stays: human views −35% and AI views \+3% over eight weeks, beside the middle page; number 3 in/,
+    );
+    expect(beyondShare).toBe(1);
   });
 
   it('none from less than four whole weeks', () => {

@@ -38,9 +38,22 @@ async function textOf(): Promise<string> {
   return report.text();
 }
 
-test('pull requests too recent to judge share one line with the date of the first verdict', async () => {
+async function afterEarlierWork(): Promise<string | undefined> {
   const [, after = ''] = (await textOf()).split('AFTER EARLIER WORK\n');
-  expect(after.split('\n')[0]).toBe('Too early to tell for 2 pages; the first result is due on 14 Dec 2026.');
+  return after.split('\n')[0];
+}
+
+test('pull requests too recent to judge share one line with the date of the first verdict', async () => {
+  await history.run(`UPDATE agent_jobs SET merged_on = '2026-11-10' WHERE pr_link IS NOT NULL`);
+  expect(await afterEarlierWork()).toBe(
+    'Too early to tell for 2 pages; the first result is due on 14 Dec 2026.',
+  );
+});
+
+test('a pull request that nobody said was merged is counted, and nothing is claimed of it', async () => {
+  expect(await afterEarlierWork()).toBe(
+    '1 pull request without a known merge: once merged, record it with readership jobs merged.',
+  );
 });
 
 test('pages that have or had a job are not listed again as skipped', async () => {

@@ -22,7 +22,7 @@ WITH
     FROM days
     GROUP BY path, week
   ),
-  page_weeks AS (
+  cells AS (
     SELECT
       pages.*,
       weeks.week,
@@ -44,7 +44,14 @@ SELECT
   rank() OVER (ORDER BY median(ai) DESC) AS ai_rank,
   sum(ai) / nullif(sum(human), 0) AS ai_per_human,
   sum(human + ai) FILTER (is_newer_half) / nullif(sum(human + ai) FILTER (is_older_half), 0) - 1 AS trend,
-  list({week: week, human: human, ai: ai} ORDER BY week) AS weeks
-FROM page_weeks
+  list({week: week, human: human, ai: ai} ORDER BY week) AS weeks,
+  any_value(leaving) AS leaving
+FROM
+  cells
+  LEFT JOIN (
+    SELECT path, {human_change: human_change, ai_change: ai_change} AS leaving
+    FROM people_leaving($now)
+    WHERE project = $project
+  ) AS left_by_people USING (path)
 GROUP BY path
 ORDER BY path

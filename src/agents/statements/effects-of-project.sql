@@ -1,5 +1,5 @@
--- Grain: one row per job of the project with a pull request that has ended or been merged.
-SELECT job, path, counted_from, counted_from_is, weeks_before, weeks_after, views_before, views_after, comparison
+-- Grain: one row per job of the project with a pull request that has ended or been merged, and audience.
+SELECT job, path, audience, merged_on, weeks_after, comparison_pages, verdict, why, ratio, low, high
 FROM job_effects
 WHERE project = $project
-ORDER BY job
+ORDER BY job, audience DESC

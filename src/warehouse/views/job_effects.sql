@@ -1,43 +1,55 @@
--- Grain: one row per agent job with a pull request that has ended or been merged: views before and
--- after, for its page and for comparison pages.
+-- Grain: one row per agent job with a pull request that has ended or been merged, and audience.
+-- Four full weeks before the week of the merge are compared with the four after, beside pages with
+-- similar traffic. On a log scale, how far those stray from their median shows how far a page
+-- strays by chance.
 CREATE OR REPLACE VIEW job_effects AS
 WITH
   changed AS (
-    SELECT
-      id AS job,
-      project,
-      path,
-      coalesce(merged_on, ended_at::DATE) AS counted_from,
-      if(merged_on IS NULL, 'completed', 'merged') AS counted_from_is,
-      date_trunc('week', coalesce(merged_on, ended_at::DATE))::DATE AS change_week
+    SELECT id AS job, project, path, merged_on, date_trunc('week', merged_on)::DATE AS change_week
     FROM agent_jobs
     WHERE pr_link IS NOT NULL AND (merged_on IS NOT NULL OR ended_at IS NOT NULL)
   ),
-  whole_weeks AS (
-    SELECT changed.job, count(*) FILTER (week < change_week) AS weeks_before, count(*) FILTER (week > change_week) AS weeks_after
-    FROM changed
-    JOIN site_weeks
-      ON site_weeks.project = changed.project
-      AND days_loaded = 7
-      AND week <> change_week
-      AND week BETWEEN change_week - 28 AND change_week + 28
-    GROUP BY changed.job
+
+  -- Weeks from eight before the change (-8) to four after it (4), as far as they are fully loaded.
+  job_week AS (
+    SELECT job, changed.project, week, datediff('week', change_week, week) AS number
+    FROM changed JOIN site_weeks ON site_weeks.project = changed.project AND days_loaded = 7
+    WHERE week <> change_week AND week BETWEEN change_week - 56 AND change_week + 28
   ),
-  page_reading AS (
+
+  weeks AS (
     SELECT
-      changed.job,
-      views.path,
-      coalesce(sum(human + ai) FILTER (day < change_week), 0)::BIGINT AS views_before,
-      coalesce(sum(human + ai) FILTER (day >= change_week + 7), 0)::BIGINT AS views_after,
-      coalesce(sum(human) FILTER (day < change_week), 0)::BIGINT AS human_before,
-      coalesce(sum(human) FILTER (day >= change_week + 7), 0)::BIGINT AS human_after
-    FROM changed
-    JOIN page_views AS views
-      ON views.project = changed.project
-      AND day BETWEEN change_week - 28 AND change_week + 34
-      AND day NOT BETWEEN change_week AND change_week + 6
-    GROUP BY changed.job, views.path
+      job,
+      count(*) FILTER (number BETWEEN -4 AND -1) AS weeks_before,
+      count(*) FILTER (number > 0) AS weeks_after
+    FROM job_week
+    GROUP BY job
   ),
+
+  cell AS (
+    SELECT job, audience, path, number, views.n, ln(n + 0.5) AS size
+    FROM
+      job_week
+      JOIN (
+        SELECT project, week, path, audience, n
+        FROM (UNPIVOT (FROM page_weeks SEMI JOIN changed USING (project)) ON human, ai INTO NAME audience VALUE n)
+        WHERE n > 0
+      ) AS views USING (project, week)
+  ),
+
+  page AS (
+    SELECT
+      job,
+      audience,
+      path,
+      coalesce(sum(n) FILTER (number BETWEEN -4 AND -1), 0)::BIGINT AS views_before,
+      coalesce(sum(n) FILTER (number > 0), 0)::BIGINT AS views_after,
+      count(*) FILTER (number >= -4) AS weeks_viewed,
+      median(size) FILTER (number < 0) AS level
+    FROM cell
+    GROUP BY ALL
+  ),
+
   -- A reopened job has no end date, so its page counts as touched from the day it was submitted.
   touched AS (
     SELECT changed.job, other.path
@@ -45,52 +57,150 @@ WITH
     JOIN agent_jobs AS other
       ON other.project = changed.project
       AND other.pr_link IS NOT NULL
-      AND coalesce(merged_on, ended_at::DATE, submitted_at::DATE) BETWEEN change_week - 28 AND change_week + 34
+      AND coalesce(other.merged_on, ended_at::DATE, submitted_at::DATE) BETWEEN change_week - 28 AND change_week + 34
   ),
+
+  own AS (SELECT page.* FROM page JOIN changed USING (job, path)),
+
   -- Pages with similar traffic were as likely to be selected, and as likely to fall back from a
-  -- peak.
+  -- peak. One that vanished or is new would say nothing of how far a page strays.
   comparison AS (
-    SELECT page.job, {path: page.path, before: page.views_before, after: page.views_after} AS page
-    FROM page_reading AS page
-    JOIN changed USING (job)
-    JOIN page_reading AS own ON own.job = page.job AND own.path = changed.path AND own.views_before > 0
+    SELECT page.*
+    FROM page JOIN own USING (job, audience)
     ANTI JOIN touched ON touched.job = page.job AND touched.path = page.path
-    WHERE page.path <> changed.path AND page.views_before >= 28
-    QUALIFY row_number() OVER (PARTITION BY page.job ORDER BY abs(ln(page.views_before / own.views_before)), page.path) <= 39
+    WHERE page.path <> own.path AND page.weeks_viewed = 8 AND page.views_before >= 28 AND own.views_before > 0
+    QUALIFY
+      row_number() OVER (PARTITION BY job, audience ORDER BY abs(ln(page.views_before / own.views_before)), page.path) <= 39
   ),
-  compared AS (SELECT job, list(page ORDER BY page.path) AS pages FROM comparison GROUP BY job)
+
+  course AS (
+    SELECT job, audience, number, median(size - level) AS course
+    FROM cell JOIN comparison USING (job, audience, path)
+    WHERE number < 0
+    GROUP BY ALL
+  ),
+
+  -- The variance of a page's weeks around the course, beyond that of chance.
+  variance AS (
+    SELECT job, audience, path, count(*) - 1 AS freedom, coalesce(var_samp(size - course), 0) - exp(-any_value(level)) AS psi
+    FROM cell JOIN course USING (job, audience, number) JOIN (FROM comparison UNION ALL FROM own) USING (job, audience, path)
+    GROUP BY ALL
+  ),
+
+  middle AS (
+    SELECT
+      job,
+      audience,
+      count(*)::DOUBLE AS pages,
+      median(ln((views_after + 0.5) / (views_before + 0.5))) AS common,
+      greatest(0, median(psi)) / 0.9 AS psi
+    FROM comparison JOIN variance USING (job, audience, path)
+    GROUP BY ALL
+  ),
+
+  -- How far each page strays from the common change, and how far its views let it.
+  stray AS (
+    SELECT
+      job,
+      audience,
+      path,
+      ln((views_after + 0.5) / (views_before + 0.5)) - common AS stray,
+      sqrt(2 / views_before + greatest(middle.psi, (8 * middle.psi + freedom * variance.psi) / (8 + freedom))) AS sigma
+    FROM
+      (FROM comparison UNION ALL FROM own) AS page
+      JOIN variance USING (job, audience, path)
+      JOIN middle USING (job, audience)
+    WHERE views_before > 0
+  ),
+
+  -- Only one of twenty unchanged pages strays further than the margin, in units of its sigma: the
+  -- 38th of 39. With fewer than 19 pages that takes the t distribution, here from 7 degrees on.
+  margin AS (
+    SELECT
+      job,
+      audience,
+      pages,
+      if(
+        pages >= 19,
+        list(abs(stray) / sigma ORDER BY abs(stray) / sigma)[ceil(0.95 * (pages + 1))::INTEGER],
+        [2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110][pages::INTEGER - 7]
+        * stddev_samp(stray / sigma)
+        * sqrt(1 + 1 / pages)
+      ) AS margin
+    FROM stray JOIN comparison USING (job, audience, path) JOIN middle USING (job, audience)
+    GROUP BY job, audience, pages
+  ),
+
+  measured AS (
+    SELECT
+      changed.*,
+      audience,
+      coalesce(weeks_before, 0) AS weeks_before,
+      coalesce(weeks_after, 0) AS weeks_after,
+      coalesce(own.views_before, 0) AS views_before,
+      coalesce(own.views_after, 0) AS views_after,
+      coalesce(pages, 0)::BIGINT AS pages,
+      stray,
+      margin * sigma AS reach,
+      CASE
+        WHEN merged_on IS NULL THEN 'when was it merged?'
+        WHEN coalesce(weeks_before, 0) < 4 THEN format('only {} of the 4 weeks before are fully loaded', coalesce(weeks_before, 0))
+        WHEN coalesce(weeks_after, 0) < 4 THEN NULL
+        WHEN coalesce(own.views_before, 0) < 28 THEN 'it was viewed too little before'
+        WHEN weeks_viewed < 8 THEN 'it was not viewed in each of the eight weeks'
+        WHEN coalesce(pages, 0) < 8 THEN format('there are {} pages to compare with, and it takes 8', coalesce(pages, 0)::BIGINT)
+        WHEN reach > ln(2) THEN 'views of such a page vary too much'
+      END AS why
+    FROM
+      changed
+      CROSS JOIN (VALUES ('human'), ('ai')) AS audiences (audience)
+      LEFT JOIN weeks USING (job)
+      LEFT JOIN own USING (job, audience, path)
+      LEFT JOIN stray USING (job, audience, path)
+      LEFT JOIN margin USING (job, audience)
+  )
+
 SELECT
   job,
   project,
   path,
-  counted_from,
-  counted_from_is,
+  audience,
+  merged_on,
   change_week - 28 AS before_from,
   change_week + 7 AS after_from,
-  coalesce(weeks_before, 0) AS weeks_before,
-  coalesce(weeks_after, 0) AS weeks_after,
-  coalesce(views_before, 0) AS views_before,
-  coalesce(views_after, 0) AS views_after,
-  coalesce(human_before, 0) AS human_before,
-  coalesce(human_after, 0) AS human_after,
-  coalesce(compared.pages, []) AS comparison
-FROM changed
-LEFT JOIN whole_weeks USING (job)
-LEFT JOIN page_reading USING (job, path)
-LEFT JOIN compared USING (job);
+  weeks_before,
+  weeks_after,
+  views_before,
+  views_after,
+  pages AS comparison_pages,
+  CASE
+    WHEN why IS NOT NULL THEN 'cannot tell'
+    WHEN weeks_after < 4 THEN 'too early'
+    WHEN stray > reach THEN 'more read'
+    WHEN stray < -reach THEN 'less read'
+    ELSE 'no clear change'
+  END AS verdict,
+  why,
+  exp(if(weeks_after = 4 AND (why IS NULL OR reach > ln(2)) AND pages >= 8, stray, NULL)) AS ratio,
+  exp(if(verdict IN ('cannot tell', 'too early'), NULL, stray - reach)) AS low,
+  exp(if(verdict IN ('cannot tell', 'too early'), NULL, stray + reach)) AS high
+FROM measured;
 
-COMMENT ON VIEW job_effects IS 'Views used to measure the effect of a pull request: the page in the four full weeks before and after the week of the change, and up to 39 comparison pages with similar traffic that no agent changed. One row per job with a pull request that has ended or been merged.';
+COMMENT ON VIEW job_effects IS 'What followed a pull request: views of the page in the four full weeks after the week of its merge, beside the four before and up to 39 pages with similar traffic that no agent changed. One row per job with a pull request that has ended or been merged, and audience (human or ai). It says what went along with the change, never that the change was the cause.';
 COMMENT ON COLUMN job_effects.job IS 'Job number in Readership';
 COMMENT ON COLUMN job_effects.project IS 'Project id on the platform';
 COMMENT ON COLUMN job_effects.path IS 'Page that was changed';
-COMMENT ON COLUMN job_effects.counted_from IS 'Day (UTC) the change counts from; its week is neither before nor after';
-COMMENT ON COLUMN job_effects.counted_from_is IS 'merged (the day recorded with readership jobs merged) or completed (the day the job ended; the pull request may have been merged later)';
+COMMENT ON COLUMN job_effects.audience IS 'human or ai: each is measured apart, since a change may reach only one of them';
+COMMENT ON COLUMN job_effects.merged_on IS 'Day (UTC) the change counts from, as recorded with readership jobs merged; its week is neither before nor after. NULL if not recorded: then nothing is claimed';
 COMMENT ON COLUMN job_effects.before_from IS 'Monday of the first of the four weeks before the change';
 COMMENT ON COLUMN job_effects.after_from IS 'Monday of the first of the four weeks after the change';
 COMMENT ON COLUMN job_effects.weeks_before IS 'Number of fully loaded weeks before, 0 to 4';
 COMMENT ON COLUMN job_effects.weeks_after IS 'Number of fully loaded weeks after, 0 to 4; with fewer than 4 it is too early to tell';
-COMMENT ON COLUMN job_effects.views_before IS 'Human and AI views in the weeks before';
-COMMENT ON COLUMN job_effects.views_after IS 'Human and AI views in the weeks after';
-COMMENT ON COLUMN job_effects.human_before IS 'Human views in the weeks before';
-COMMENT ON COLUMN job_effects.human_after IS 'Human views in the weeks after';
-COMMENT ON COLUMN job_effects.comparison IS 'Pages no agent changed that had the most similar views before, with their views before and after';
+COMMENT ON COLUMN job_effects.views_before IS 'Views by this audience in the weeks before';
+COMMENT ON COLUMN job_effects.views_after IS 'Views by this audience in the weeks after';
+COMMENT ON COLUMN job_effects.comparison_pages IS 'Number of pages it is compared with: those with the most similar views before, viewed in each of the eight weeks, 39 at most; it takes 8';
+COMMENT ON COLUMN job_effects.verdict IS 'more read, less read, no clear change, too early or cannot tell. Only one of twenty unchanged pages is said to be read more or less';
+COMMENT ON COLUMN job_effects.why IS 'Why it cannot be told; NULL otherwise';
+COMMENT ON COLUMN job_effects.ratio IS 'Change of the page over the middle change of the comparison pages: 1.2 is 20% more than they; NULL if not measured';
+COMMENT ON COLUMN job_effects.low IS 'Lowest true ratio that fits: nineteen of twenty unchanged pages stray from the middle by less than ratio over low, for a page as restless as this one. NULL if it cannot be told, as when ratio could be twice or half the truth';
+COMMENT ON COLUMN job_effects.high IS 'Highest true ratio that fits; see low';

@@ -1,0 +1,52 @@
+-- Grain: one row per project and page that people leave while AI stays.
+CREATE OR REPLACE MACRO people_leaving(before_day) AS TABLE
+WITH
+  -- The last eight full weeks before the day, and the eight before them.
+  site_week AS (
+    SELECT project, week, row_number() OVER (PARTITION BY project ORDER BY week DESC) <= 8 AS is_newer
+    FROM site_weeks
+    WHERE days_loaded = 7 AND week BETWEEN date_trunc('week', before_day::DATE)::DATE - 126 AND date_trunc('week', before_day::DATE)::DATE - 7
+    QUALIFY
+      count(*) OVER (PARTITION BY project) >= 16
+      AND row_number() OVER (PARTITION BY project ORDER BY week DESC) <= 16
+  ),
+
+  page AS (
+    SELECT
+      project,
+      path,
+      coalesce(sum(human) FILTER (is_newer), 0)::DOUBLE AS human,
+      coalesce(sum(human) FILTER (NOT is_newer), 0)::DOUBLE AS human_before,
+      coalesce(sum(ai) FILTER (is_newer), 0)::DOUBLE AS ai,
+      coalesce(sum(ai) FILTER (NOT is_newer), 0)::DOUBLE AS ai_before
+    FROM page_weeks JOIN site_week USING (project, week)
+    GROUP BY ALL
+    HAVING human_before >= 8 * 50 AND ai_before >= 8 * 10 AND human > 0 AND ai > 0
+  ),
+
+  beside AS (
+    SELECT
+      *,
+      ln(human / human_before) AS human_log,
+      ln(ai / ai_before) AS ai_log,
+      human_log - median(human_log) OVER (PARTITION BY project) AS human_stray,
+      ai_log - median(ai_log) OVER (PARTITION BY project) AS ai_stray,
+      1.4826 * mad(human_log) OVER (PARTITION BY project) AS spread
+    FROM page
+  )
+
+SELECT
+  project,
+  path,
+  exp(human_stray) - 1 AS human_change,
+  exp(ai_stray) - 1 AS ai_change,
+  human_stray / sqrt(spread ^ 2 + 1 / human) AS z,
+  human / 8 AS weekly_human,
+  human_before / 8 AS weekly_human_before,
+  ai / 8 AS weekly_ai,
+  ai_before / 8 AS weekly_ai_before
+FROM beside
+WHERE human_stray <= -ln(1.25) AND z <= -3 AND ai_stray >= human_stray / 2
+ORDER BY project, z, path;
+
+COMMENT ON MACRO TABLE people_leaving IS 'Pages that people leave while AI stays: answers are perhaps read elsewhere, or the page no longer serves people. One row per project and page, surest first: FROM people_leaving(''2026-11-09''). The last eight full weeks before the week of the given day are compared with the eight before them; nothing is claimed without all sixteen (out of eighteen). human_change and ai_change are relative to the middle page: -0.3 is 30% less than that page. A page is listed if its human views fell by at least a fifth beside the middle page, at least three times further (z) than pages usually stray, and its AI views by less than half as much on a log scale. Pages with fewer than 50 human or 10 AI views a week before are left out. weekly_human, weekly_human_before, weekly_ai and weekly_ai_before are averages.';
