@@ -1,56 +1,45 @@
 /**
- * `npm run bench:lake -- [ROWS]`: sizes and times of the history and lake on one machine, for
- * docs/scale.md. Ten projects of 5,000 pages a day each, for as many days as it takes to get ROWS
- * rows.
+ * `npm run bench:lake -- [ROWS] [PROJECTS] [PAGES]`: sizes and times of the history and lake on one
+ * machine, for docs/scale.md. Ten projects of 5,000 pages a day each, or as many as are given, for
+ * as many days as it takes to get ROWS rows. The lake is kept where BENCH_LAKE says, if it does.
  */
 import { DuckDBInstance } from '@duckdb/node-api';
 import { readdirSync, statSync } from 'node:fs';
-import fs from 'node:fs/promises';
-import { syncBuiltinESMExports } from 'node:module';
-import { cpus, tmpdir } from 'node:os';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addDays, day } from '../src/day.js';
 import { storeDay } from '../src/export/ledger.js';
+import { publishLake } from '../src/warehouse/lake/publish-lake.js';
 import { openWarehouse } from '../src/warehouse/open.js';
 import { publish } from '../src/warehouse/published.js';
 import { readSql } from '../src/warehouse/query.js';
 
 const ROWS = Number(process.argv[2] ?? 20_000_000);
-const PROJECTS = 10;
-const PATHS = 5_000;
+const PROJECTS = Number(process.argv[3] ?? 10);
+const PATHS = Number(process.argv[4] ?? 5_000);
 const FIRST = day('2020-01-01');
-
-/**
- * When files were last renamed into place and removed. Between the two, a glob can count rows
- * twice.
- */
-const window = { fromMs: 0, untilMs: 0 };
-const { rename, rm } = fs;
-fs.rename = async (from, to) => {
-  window.fromMs ||= performance.now();
-  await rename(from, to);
-};
-fs.rm = async (path, options) => {
-  await rm(path, options);
-  window.untilMs = performance.now();
-};
-syncBuiltinESMExports();
-const { publishLake } = await import('../src/warehouse/lake/publish-lake.js');
 
 const print = (what: string, figure: string) => process.stdout.write(`| ${what} | ${figure} |\n`);
 const megabytes = (bytes: number) => `${Math.round(bytes / 1e6).toLocaleString('en-US')} MB`;
 
 async function timed(what: string, work: () => Promise<unknown>, unit: 's' | 'ms' = 's'): Promise<void> {
   const startedMs = performance.now();
+  const before = process.cpuUsage();
   await work();
   const elapsedMs = performance.now() - startedMs;
-  print(what, unit === 's' ? `${(elapsedMs / 1000).toFixed(1)} s` : `${Math.round(elapsedMs)} ms`);
+  const { user, system } = process.cpuUsage(before);
+  const processor = `${((user + system) / 1e6).toFixed(1)} s of processor`;
+  print(
+    what,
+    unit === 's' ? `${(elapsedMs / 1000).toFixed(1)} s, ${processor}` : `${Math.round(elapsedMs)} ms`,
+  );
 }
 
-const directory = await fs.mkdtemp(join(tmpdir(), 'readership-bench-'));
-const [live, history, lake] = ['warehouse.duckdb', 'history.duckdb', 'lake'].map((name) =>
-  join(directory, name),
-) as [string, string, string];
+const directory = await mkdtemp(join(tmpdir(), 'readership-bench-'));
+const live = join(directory, 'warehouse.duckdb');
+const history = join(directory, 'history.duckdb');
+const lake = process.env['BENCH_LAKE'] ?? join(directory, 'lake');
 const warehouse = await openWarehouse(live, { command: 'bench', now: () => new Date(), maxWaitMs: 0 });
 
 const days = Math.round(ROWS / PROJECTS / PATHS);
@@ -62,7 +51,10 @@ await warehouse.transaction((transaction) => transaction.execute(readSql(import.
 await warehouse.exclusive((connection) => connection.run('CHECKPOINT'));
 
 const bringUp = () =>
-  publishLake(warehouse, { directory: lake, shard: undefined, signal: new AbortController().signal });
+  publishLake(warehouse, {
+    place: { location: lake, keepReplacedMs: 0 },
+    ...{ shard: undefined, source: 'bench', now: new Date(), signal: new AbortController().signal },
+  });
 const night = Array.from({ length: PATHS }, (_, index) => ({
   path: `/docs/page-${index}`,
   human: 3,
@@ -89,25 +81,23 @@ await timed('publishing the history', () => publish(warehouse, history));
 await timed('the lake, the first time', bringUp);
 await timed('the lake, when nothing changed', bringUp);
 await restate();
-window.fromMs = 0;
 await timed('the lake, when a day was restated', bringUp);
-print(
-  'of that, from the first rename to the last removal',
-  `${Math.round(window.untilMs - window.fromMs)} ms`,
-);
 const files = readdirSync(lake, { recursive: true, withFileTypes: true }).filter((entry) =>
   entry.name.endsWith('.parquet'),
 );
 const lakeBytes = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
 print('live file', megabytes(statSync(live).size));
 print('published history', megabytes(statSync(history).size));
+const sizes = files.map(({ parentPath, name }) => statSync(join(parentPath, name)).size);
+print('largest and smallest file', [Math.max(...sizes), Math.min(...sizes)].map(megabytes).join(', '));
 print(`lake, ${files.length} files`, megabytes(lakeBytes));
+print('load of the machine', loadavg()[0]?.toFixed(1) ?? '');
 await warehouse.close();
 
 const instance = await DuckDBInstance.create(':memory:');
 const connection = await instance.connect();
 await connection.run(`ATTACH '${history}' AS history (READ_ONLY)`);
-const parquet = `'${lake}/views/**/*.parquet'`;
+const parquet = `read_parquet('${lake}/views/*/*.parquet', hive_partitioning = true)`;
 const lastMonth = addDays(FIRST, days - 40).slice(0, 7);
 const monthOf = (views: string, where: string) =>
   `SELECT path, sum(total) AS views FROM ${views} WHERE project = 'prj_3' AND ${where} GROUP BY path ORDER BY views DESC LIMIT 10`;
@@ -132,4 +122,4 @@ for (const attempt of ['cold', 'warm']) {
 }
 connection.closeSync();
 instance.closeSync();
-await fs.rm(directory, { recursive: true });
+await rm(directory, { recursive: true });

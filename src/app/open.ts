@@ -13,6 +13,7 @@ import type { Observer, StepContext } from '../steps/context.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import type { Reconciliation } from '../warehouse/effect.js';
 import { EffectsJournal } from '../warehouse/effects.js';
+import { agreeOnWorkspace } from '../warehouse/identity.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { connect, type Runtime, transportOf, type Workspace } from './workspace.js';
@@ -88,12 +89,12 @@ async function withConnection<Result>(
 ): Promise<Result> {
   const { now, signal } = runtime;
   const { settings, projects, shard, directory: workspaceDir } = workspace;
-  const { historyFile, reportsDir, lakeDir } = workspace;
+  const { historyFile, reportsDir, lake } = workspace;
   const budgets = await openBudgets(ledgers.warehouse, settings, now, onWait);
   const { clientOf, clock, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
   try {
     const transport = () => transportOf(workspace);
-    const places = { workspaceDir, historyFile, reportsDir, lakeDir };
+    const places = { workspaceDir, historyFile, reportsDir, lake };
     return await work({
       ...{ settings, projects, shard, ...ledgers, clientOf, clock, transport },
       ...{ ...places, now, signal, observer },
@@ -162,7 +163,7 @@ export interface Reconciled {
 }
 
 /**
- * Makes the effects journal and the ledgers of the database agree, both ways: done whenever the live database has been
+ * Makes the effects journal and the ledgers of the database agree, both ways, and on their workspace: done whenever the live database has been
  * opened, before anything else is decided. Nothing is sent.
  */
 export async function reconcileEffects(
@@ -170,6 +171,7 @@ export async function reconcileEffects(
   warehouse: Warehouse,
   now: Date,
 ): Promise<Reconciled> {
+  await agreeOnWorkspace(journal, warehouse);
   const jobs = await reconcileJobs(journal, warehouse, now);
   const messages = await reconcileMessages(journal, warehouse, now);
   const { deliveries, ...emails } = await reconcileDeliveries({ journal, warehouse }, now);

@@ -19,6 +19,7 @@ import { SMTP_URL_VARIABLE } from '../mail/smtp.js';
 import { type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
 import { SANDBOX, startSandbox } from '../sandbox/index.js';
 import type { Output } from '../terminal/output.js';
+import type { LakePlace } from '../warehouse/lake/storage.js';
 import { possibleSecrets, refuseSecretsInSettings, secretsOf } from './secrets.js';
 
 /** What of its process a command is given, so that tests can give it something else. */
@@ -54,8 +55,8 @@ export interface Workspace {
   readonly historyFile: string;
   readonly reportsDir: string;
   readonly outboxDir: string;
-  /** Where the Parquet lake is; undefined where there is none. */
-  readonly lakeDir: string | undefined;
+  /** Where the lake is; undefined when there is none. */
+  readonly lake: LakePlace | undefined;
   /** Undefined for the embedded sandbox, which has no configuration and no secrets. */
   readonly configuration: Configuration | undefined;
 }
@@ -94,9 +95,12 @@ export async function readWorkspace(
     historyFile: join(dataDir, 'history.duckdb'),
     reportsDir: join(dataDir, 'reports'),
     outboxDir: join(dataDir, 'outbox'),
-    lakeDir: parquet === undefined ? settings.publish.parquet : resolve(runtime.workingDirectory, parquet),
+    lake: lakeOf(settings, parquet && resolve(runtime.workingDirectory, parquet)),
   };
 }
+
+const lakeOf = ({ publish }: Settings, location = publish.parquet): LakePlace | undefined =>
+  location === undefined ? undefined : { location, keepReplacedMs: publish.keepReplaced };
 
 async function readConfiguration(
   { config }: WorkspaceOptions,

@@ -3,13 +3,14 @@ import { relative } from 'node:path';
 import type { ExitCode } from '../errors.js';
 import { type Act, directoryArgument, withWorkspaceOptions } from './options.js';
 import { conclude, runSteps } from './steps.js';
+import { lakeSummary } from '../steps/publish.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
 export function declarePublish(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('publish'))
     .summary('publish the history now, with --parquet also as a lake')
     .description(
-      'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, it also updates a lake of Parquet files, one per month, and writes only the months that changed. Export and run publish by themselves when something changed.',
+      'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, it also updates a lake: two Delta tables that Spark, Trino, ClickHouse, polars and DuckDB read. It writes only the months that changed. Export and run publish by themselves when something changed.',
     )
     .option(
       '--parquet <dir>',
@@ -31,11 +32,8 @@ async function publish(options: WorkspaceOptions, runtime: Runtime): Promise<Exi
   const line = (path: string, words: string) => {
     runtime.output.data(`${relative(runtime.workingDirectory, path) || '.'}  ${words}`);
   };
-  const { historyFile, lakeDir } = workspace;
+  const { historyFile, lake } = workspace;
   if (published !== undefined) line(historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);
-  if (published?.lake !== undefined && lakeDir !== undefined) {
-    const { files, written, removed } = published.lake;
-    line(lakeDir, `${files} files, ${written} written, ${removed} removed`);
-  }
+  if (published?.lake !== undefined && lake !== undefined) line(lake.location, lakeSummary(published.lake));
   return conclude(outages, runtime);
 }

@@ -65,7 +65,8 @@ function withPaths(settings: Settings, directory: string): Settings {
   return {
     ...settings,
     dataDir: resolve(directory, dataDir),
-    publish: publish.parquet === undefined ? {} : { parquet: resolve(directory, publish.parquet) },
+    publish:
+      publish.parquet === undefined ? publish : { ...publish, parquet: resolve(directory, publish.parquet) },
     improve: isPath ? { ...improve, sitemap: resolve(directory, sitemap) } : improve,
   };
 }

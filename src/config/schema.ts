@@ -249,6 +249,9 @@ const audiencesIn = (reports: object): [string, Audience[]][] =>
 
 const publishSchema = z.strictObject({
   parquet: z.string().min(1).refine(isLocal, NOT_LOCAL).optional(),
+  keepReplaced: durationSchema
+    .refine((durationMs) => durationMs >= 60_000, 'at least 1m, so that readers can finish')
+    .default(86_400_000),
 });
 
 /** Whether requests leave this machine without TLS. */

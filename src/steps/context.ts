@@ -8,6 +8,7 @@ import type { ExportPlan } from '../export/plan.js';
 import type { MailTransport } from '../mail/transport.js';
 import type { Delivery } from '../mail/delivery.js';
 import type { EffectsJournal } from '../warehouse/effects.js';
+import type { LakePlace } from '../warehouse/lake/storage.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import type { StepEnd, StepName } from './runs.js';
 
@@ -42,8 +43,8 @@ export interface StepContext {
   /** Returns the requests that were reserved and not sent, for readers of what is published to see how many are left. */
   readonly returnUnused: () => Promise<void>;
   readonly reportsDir: string;
-  /** The Parquet lake that the history is published to as well; undefined where there is none. */
-  readonly lakeDir: string | undefined;
+  /** The lake that the history is published to as well; undefined when there is none. */
+  readonly lake: LakePlace | undefined;
   /** The part of the projects that this is about; undefined for all of them. */
   readonly shard: Shard | undefined;
   readonly now: () => Date;

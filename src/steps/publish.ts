@@ -1,6 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { exists } from '../files.js';
-import { manifestPath } from '../warehouse/lake/directory.js';
+import { publishedLake } from '../warehouse/identity.js';
 import { type LakeChange, publishLake } from '../warehouse/lake/publish-lake.js';
 import { publish } from '../warehouse/published.js';
 import type { StepContext, StepResult } from './context.js';
@@ -12,24 +11,33 @@ export interface Published {
   readonly lake?: LakeChange;
 }
 
-/** Publishes the history, and the lake where there is one, when something changed or when it is not there yet. */
+/**
+ * Publishes the history, and the lake where there is one, when something changed or when it was not published yet. A
+ * lake that cannot be written does not keep the history from being published: the result has the reason, and the next
+ * publish tries again.
+ */
 export async function publishStep(context: StepContext, changed: boolean): Promise<StepResult<Published>> {
-  const { warehouse, historyFile, lakeDir, shard, now, signal, returnUnused } = context;
+  const { warehouse, historyFile, lake: place, shard, settings, now, signal, returnUnused } = context;
   const published = await sizeOf(historyFile);
   const isCurrent = !changed && !(await hasUnpublishedEffects(warehouse, now()));
-  if (isCurrent && published !== undefined && (await isLakeThere(context)))
+  const hasLake = place === undefined || (await publishedLake(warehouse)) === place.location;
+  if (isCurrent && published !== undefined && hasLake)
     return { detail: { bytes: published }, summary: 'nothing changed since the last time', changed: false };
   await returnUnused();
   const bytes = await publish(warehouse, historyFile);
   const summary = `${bytes} bytes published`;
-  if (lakeDir === undefined) return { detail: { bytes }, summary, changed: false };
-  const lake = await publishLake(warehouse, { directory: lakeDir, shard, signal });
-  const ofLake = `${lake.written} of the lake's ${lake.files} files written`;
-  return { detail: { bytes, lake }, summary: `${summary}, ${ofLake}`, changed: false };
+  if (place === undefined) return { detail: { bytes }, summary, changed: false };
+  try {
+    const lake = await publishLake(warehouse, { place, shard, source: settings.baseUrl, now: now(), signal });
+    return { detail: { bytes, lake }, summary: `${summary}; the lake: ${lakeSummary(lake)}`, changed: false };
+  } catch (error) {
+    return { detail: { bytes }, summary, changed: false, error };
+  }
 }
 
-const isLakeThere = async ({ lakeDir, shard }: StepContext): Promise<boolean> =>
-  lakeDir === undefined || (await exists(manifestPath(lakeDir, shard)));
+/** What was done to a lake, without a period. */
+export const lakeSummary = ({ files, written, replaced }: LakeChange): string =>
+  `${files} files, ${written} written, ${replaced} replaced`;
 
 async function sizeOf(file: string): Promise<number | undefined> {
   try {

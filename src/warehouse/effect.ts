@@ -65,6 +65,11 @@ const entrySchema = z.discriminatedUnion('effect', [
   }),
 ]);
 export type Entry = z.infer<typeof entrySchema>;
+
+/** The line that says which workspace the journal belongs to. */
+const ownerSchema = z.object({ effect: z.literal('workspace'), id: z.string().min(1) });
+const lineSchema = z.discriminatedUnion('effect', [ownerSchema, ...entrySchema.options]);
+export type Line = z.infer<typeof lineSchema>;
 export type EntryOf<Kind extends Entry['effect']> = Extract<Entry, { effect: Kind }>;
 export const isOfKind = <Kind extends Entry['effect']>(entry: Entry, kind: Kind): entry is EntryOf<Kind> =>
   entry.effect === kind;
@@ -88,19 +93,19 @@ export interface Effect<Of extends Entry = Entry> {
   readonly attempts: ReadonlySet<string>;
 }
 
-/** The entry that a text is; undefined when it is none, as when it was cut short. */
-export function entryIn(text: string): Entry | undefined {
+/** The line that a text is; undefined when it is none, as when it was cut short. */
+export function lineIn(text: string): Line | undefined {
   try {
-    return entrySchema.parse(JSON.parse(text));
+    return lineSchema.parse(JSON.parse(text));
   } catch {
     return undefined;
   }
 }
 
-/** Reads a line. Throws a `StorageError` that says what to do when it is not an entry. */
-export function parseEntry(line: string, path: string, number: number): Entry {
+/** Reads a line. Throws a `StorageError` that says what to do when it cannot be read. */
+export function parseLine(line: string, path: string, number: number): Line {
   try {
-    return entrySchema.parse(JSON.parse(line));
+    return lineSchema.parse(JSON.parse(line));
   } catch (cause) {
     const problem = cause instanceof z.ZodError ? z.prettifyError(cause) : messageOf(cause);
     throw new StorageError(

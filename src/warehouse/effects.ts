@@ -1,20 +1,20 @@
 import pLimit from 'p-limit';
 import { appendFile, type FileHandle, open, readdir, readFile, rename, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { StorageError } from '../errors.js';
-import { exists } from '../files.js';
+import { StorageError } from '../errors.js';
+import { exists, syncToDisk } from '../files.js';
 import {
   type Effect,
   type Entry,
-  entryIn,
   type EntryOf,
   type Intent,
   isOfKind,
+  type Line,
+  lineIn,
   type Outcome,
-  parseEntry,
+  parseLine,
 } from './effect.js';
 import { storageFailure } from './storage-failure.js';
-import { syncToDisk } from '../files.js';
 
 const CURRENT = 'effects.log';
 const JOURNAL = /^effects(-\d{4})?\.log$/;
@@ -43,6 +43,9 @@ export type Departure = JournaledDeparture;
 export class EffectsJournal {
   readonly #effects = new Map<string, { last: Entry; attempts: Set<string> }>();
   readonly #inTurn = pLimit(1);
+  readonly #owners = new Set<string>();
+  /** What is still to be written before the next entry: whose journal it is. */
+  #header = '';
   #file: FileHandle | undefined;
   #year: number | undefined;
   #failure: StorageError | undefined;
@@ -58,11 +61,32 @@ export class EffectsJournal {
   static async open(directory: string): Promise<EffectsJournal> {
     const names = (await readdir(directory)).filter((name) => JOURNAL.test(name)).sort();
     const files = [];
-    for (const name of names) files.push(await readEntries(join(directory, name)));
+    for (const name of names) files.push(await readLines(join(directory, name)));
     const cutBytes = files.reduce((sum, file) => sum + file.cutBytes, 0);
     const journal = new EffectsJournal(directory, names.length > 0, cutBytes);
-    for (const entry of files.flatMap(({ entries }) => entries)) journal.#remember(entry);
+    for (const line of files.flatMap(({ lines }) => lines))
+      if (line.effect === 'workspace') journal.#owners.add(line.id);
+      else journal.#remember(line);
     return journal;
+  }
+
+  /** The workspace that it says it belongs to; undefined for a new one, and for one of an earlier version. */
+  get workspace(): string | undefined {
+    return [...this.#owners][0];
+  }
+
+  /** Makes it the journal of a workspace. Throws a `StorageError` when it is another's, or of several. */
+  async claim(workspace: string): Promise<void> {
+    if ([...this.#owners].some((owner) => owner !== workspace))
+      throw new StorageError(
+        `The effects journal ${this.path} and the live database beside it belong to different workspaces. Nothing was sent. ` +
+          `Only together do they keep jobs, messages and emails from being sent twice: put back the two that belong together (docs/backup.md).`,
+      );
+    if (this.#owners.size > 0) return;
+    const line: Line = { effect: 'workspace', id: workspace };
+    this.#header = `${JSON.stringify(line)}\n`;
+    this.#owners.add(workspace);
+    if (this.found) await this.#inTurn(() => this.#write(''));
   }
 
   get path(): string {
@@ -146,8 +170,9 @@ export class EffectsJournal {
     }
     const { size } = await this.#file.stat();
     try {
-      await this.#file.appendFile(text);
+      await this.#file.appendFile(this.#header + text);
       await this.#file.datasync();
+      this.#header = '';
     } catch (error) {
       // Half a line must not stay in the way of the next one.
       await this.#file.truncate(size).catch(() => undefined);
@@ -159,22 +184,22 @@ export class EffectsJournal {
 const yearOf = ({ at }: Entry): number => Number(at.slice(0, 4));
 
 /**
- * The entries of one file. A last line without its end was being written when the process or the machine stopped, so
- * nothing was sent for it: it is cut off, unless it is a whole entry.
+ * The lines of one file. A last line without its end was being written when the process or the machine stopped, so
+ * nothing was sent for it: it is cut off, unless it is whole.
  */
-async function readEntries(path: string): Promise<{ entries: Entry[]; cutBytes: number }> {
+async function readLines(path: string): Promise<{ lines: Line[]; cutBytes: number }> {
   try {
     const bytes = await readFile(path);
     const end = bytes.lastIndexOf(NEWLINE) + 1;
-    const lines = bytes.toString('utf8', 0, end).split('\n');
-    const entries = lines.flatMap((line, index) => (line === '' ? [] : parseEntry(line, path, index + 1)));
-    if (end === bytes.length) return { entries, cutBytes: 0 };
-    const last = entryIn(bytes.toString('utf8', end));
+    const texts = bytes.toString('utf8', 0, end).split('\n');
+    const lines = texts.flatMap((text, index) => (text === '' ? [] : parseLine(text, path, index + 1)));
+    if (end === bytes.length) return { lines, cutBytes: 0 };
+    const last = lineIn(bytes.toString('utf8', end));
     if (last === undefined) await truncate(path, end);
     else await appendFile(path, '\n');
     return last === undefined
-      ? { entries, cutBytes: bytes.length - end }
-      : { entries: [...entries, last], cutBytes: 0 };
+      ? { lines, cutBytes: bytes.length - end }
+      : { lines: [...lines, last], cutBytes: 0 };
   } catch (cause) {
     throw storageFailure(`read the effects journal ${path}`, cause);
   }

@@ -13,6 +13,7 @@ const MIGRATIONS = [
   '004_requests',
   '005_deliveries',
   '006_choice_codes',
+  '007_workspace',
 ] as const;
 
 /** What analysts query, in an order in which each needs only those before it. */

@@ -21,7 +21,7 @@ const MODES: readonly (readonly [name: RegExp, mode: string])[] = [
   [/^data\/history\.duckdb$/, '444'],
   [/^(data|lake)$/, '700'],
   [/^lake\/.+\.(parquet|json)$/, '644'],
-  [/^lake\/(_manifests|(views|days)(\/month=\d{4}-\d{2})?)$/, '755'],
+  [/^lake\/(_staged|(views|days)(\/(_delta_log|month=\d{4}-\d{2}))?)$/, '755'],
   [/^data\/(outbox|reports|reports\/prj_sandbox|sandbox)$/, '700'],
   [/^data\/.+\.(duckdb|wal|log|html|eml|json)$/, '600'],
 ];
@@ -102,7 +102,7 @@ describe('existing files', () => {
     await chmod(join(cwd, 'lake'), 0o2770);
     await chmod(join(cwd, 'data'), 0o750);
     await runWith(0o022, ['export'], cwd);
-    for (const name of ['.', '_manifests', 'views'])
+    for (const name of ['.', 'views/_delta_log', 'views'])
       expect(await fileMode(cwd, 'lake', name)).toBe(name === '.' ? '2770' : '2775');
     await chmod(liveFile(cwd), 0o644);
     await runWith(0o022, ['publish'], cwd);

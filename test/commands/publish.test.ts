@@ -30,10 +30,10 @@ describe('publish --parquet', () => {
     const first = await publish(cwd, '--parquet', 'out/lake');
     expect(first).toMatchObject({ code: 0, stderr: '' });
     expect(first.stdout).toMatch(
-      /^data\/history\.duckdb {2}\d\.\d MB\nout\/lake {2}2 files, 2 written, 0 removed\n$/,
+      /^data\/history\.duckdb {2}\d\.\d MB\nout\/lake {2}2 files, 2 written, 0 replaced\n$/,
     );
     expect(await lakeViews(join(cwd, 'out', 'lake'))).toEqual(VIEWS);
-    expect((await publish(cwd, '--parquet', 'out/lake')).stdout).toContain('2 files, 0 written, 0 removed');
+    expect((await publish(cwd, '--parquet', 'out/lake')).stdout).toContain('2 files, 0 written, 0 replaced');
   });
 
   it('is not needed if the configuration names a lake, relative to itself', async () => {
@@ -49,14 +49,14 @@ describe('publish --parquet', () => {
     const cwd = await setUp();
     const { code, stderr } = await publish(cwd, '--parquet', '.');
     expect(code).toBe(2);
-    expect(stderr).toContain(`${cwd} is no lake: it holds `);
+    expect(stderr).toContain(`${cwd} is not a lake: it has `);
     expect((await readdir(cwd)).sort()).toEqual(['data', 'readership.yaml']);
     expect((await stat(join(cwd, 'data', 'history.duckdb'))).isFile()).toBe(true);
   });
 
   it.each([
     ['', 'Name a directory.'],
-    ['s3://bucket/lake', 'not a directory of this machine'],
+    ['gs://bucket/lake', 'not a directory of this machine'],
   ])('rejects %j before anything is done', async (directory, words) => {
     const cwd = await setUp();
     const { code, stderr } = await publish(cwd, '--parquet', directory);
@@ -69,7 +69,7 @@ describe('publish --parquet', () => {
     const cwd = await setUp();
     await writeFile(
       join(cwd, 'readership.yaml'),
-      'baseUrl: http://127.0.0.1:1\nprojects: [{ id: prj_1 }]\npublish:\n  parquet: s3://bucket/lake\n',
+      'baseUrl: http://127.0.0.1:1\nprojects: [{ id: prj_1 }]\npublish:\n  parquet: gs://bucket/lake\n',
     );
     const { code, stderr } = await publish(cwd);
     expect(code).toBe(2);

@@ -44,7 +44,7 @@ function report(time: string, reports: object, projects: object[] = [{ id: 'prj_
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'pages'),
     returnUnused: () => Promise.resolve(),
-    ...{ lakeDir: undefined, shard: undefined },
+    ...{ lake: undefined, shard: undefined },
     clientOf: () => {
       throw new Error('reports do not ask the platform');
     },

@@ -43,7 +43,7 @@ const report = async (time: string, more: Partial<StepContext> = {}) => {
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'reports'),
     returnUnused: () => Promise.resolve(),
-    ...{ lakeDir: undefined, shard: undefined },
+    ...{ lake: undefined, shard: undefined },
     clientOf: () => {
       throw new Error('reports do not ask the platform');
     },

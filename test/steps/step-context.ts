@@ -25,7 +25,7 @@ export function stepContext(
   return {
     journal: new Proxy(Object.create(EffectsJournal.prototype) as EffectsJournal, { get: unused }),
     ...{ settings, projects: settings.projects, warehouse, workspaceDir: undefined },
-    ...{ lakeDir: undefined, shard: undefined, historyFile: '', reportsDir: '' },
+    ...{ lake: undefined, shard: undefined, historyFile: '', reportsDir: '' },
     ...{ unknownDeliveries: [], clientOf: unused, transport: unused, returnUnused: unused, observer: {} },
     ...{ now: () => NOW, clock: silentClock(given.now ?? (() => NOW)), signal: new AbortController().signal },
     ...given,

@@ -1,6 +1,6 @@
 -- Grain: one row per project and stored day, which tells a day without views from one never loaded.
 CREATE OR REPLACE TEMP VIEW lake_days AS
-SELECT project, day, state, loaded_at, human, ai, total, pages
+SELECT project, day, state, loaded_at AT TIME ZONE 'UTC' AS loaded_at, human, ai, total, pages
 FROM day_loads
 SEMI JOIN lake_projects USING (project)
 WHERE loaded_at IS NOT NULL

@@ -1,126 +1,132 @@
-import type { DuckDBConnection } from '@duckdb/node-api';
-import { z } from 'zod';
-import { isInShard, type Shard, shardName } from '../../config/shard.js';
-import { messageOf, StorageError } from '../../errors.js';
-import { exists } from '../../files.js';
-import { quoted } from '../instance.js';
-import { queryRows, readSql } from '../query.js';
-import { syncToDisk } from '../../files.js';
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { shardName } from '../../config/shard.js';
+import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../../errors.js';
+import { recordLake, workspaceIdOf } from '../identity.js';
 import type { Warehouse } from '../warehouse.js';
-import { LakeDirectory } from './directory.js';
-import { DATASETS, filesOf } from './manifest.js';
+import { creation, type LakeFile, TABLES } from './actions.js';
+import { type Month, storedMonths, writeMonth } from './months.js';
+import {
+  configurationOf,
+  expectOwn,
+  findOldLake,
+  monthNameOf,
+  type Publication,
+  type Publisher,
+} from './ownership.js';
+import { openStorage } from './place.js';
+import type { LakePlace } from './storage.js';
+import { LakeTable } from './table.js';
 
-const STORED_PROJECTS = readSql(import.meta.url, 'stored-projects.sql');
-const MONTHS = readSql(import.meta.url, 'months.sql');
-
-const projectRow = z.object({ project: z.string() });
-const monthRow = z.object({
-  dataset: z.enum(DATASETS),
-  month: z.string().regex(/^\d{4}-\d{2}$/),
-  rows: z.int(),
-  digest: z.string(),
-});
-
-/** A file of the lake: what one month of a dataset says. */
-interface Part extends z.infer<typeof monthRow> {
-  readonly file: string;
+export interface LakeOptions extends Pick<Publication, 'now' | 'signal'>, Omit<Publisher, 'workspaceId'> {
+  readonly place: LakePlace;
 }
 
-export interface LakeOptions {
-  readonly directory: string;
-  /** Only its projects are written, whatever else is stored. */
-  readonly shard: Shard | undefined;
-  readonly signal: AbortSignal;
-}
-
-/** How many files this publisher has in the lake, and what was done to get there. */
+/** How many files this publisher has in the lake, how many it wrote and replaced, and what went over the network. */
 export interface LakeChange {
   readonly files: number;
   readonly written: number;
-  readonly removed: number;
+  readonly replaced: number;
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
 }
 
 /**
- * Brings the lake in `directory` up to what is stored: of each dataset a file a month, sorted by project, day and path,
- * written anew only if a row of the month has changed. Readers of the manifest see one state or the other, wherever
- * this ends; what is left over, the next publish removes.
+ * Brings the lake up to date: each table has the files of each month, written again only if a row of the month has
+ * changed. Each table changes in one commit, so readers see either state, wherever this ends. A later publish removes
+ * what is left over.
  *
- * Throws a `ConfigurationError` when the directory is no lake of this workspace, a `StorageError` when writing fails;
- * the state committed before still stands.
+ * Throws a `ConfigurationError` when the place is not a lake of this workspace, a `LakeAwayError` when its store does
+ * not answer, a `StorageError` when writing fails. What was committed before stays.
  */
-export async function publishLake(
-  warehouse: Warehouse,
-  { directory, shard, signal }: LakeOptions,
-): Promise<LakeChange> {
-  const lake = await LakeDirectory.open(directory, shard);
+export async function publishLake(warehouse: Warehouse, options: LakeOptions): Promise<LakeChange> {
+  const { place, shard, source, now, signal } = options;
+  const storage = openStorage(place, shardName(shard));
+  const clear = () => rm(storage.staging, { recursive: true, force: true }).catch(() => undefined);
   try {
-    return await warehouse.exclusive((connection) => bringUp(lake, connection, shard, signal));
+    return await warehouse.exclusive(async (connection) => {
+      await clear();
+      const publisher = { workspaceId: await workspaceIdOf(connection), shard, source };
+      const change = await bringUp({ storage, connection, publisher, now, signal }, place.keepReplacedMs);
+      await recordLake(connection, place.location);
+      return change;
+    });
   } catch (cause) {
-    await lake.sweep().catch(() => undefined);
-    if (cause instanceof StorageError) throw cause;
+    if (cause instanceof ReadershipError) throw cause;
     throw new StorageError(
-      `Cannot publish the lake ${directory}: ${messageOf(cause)}. What was committed before still stands. ` +
-        `Check the disk's free space and permissions; the next publish goes on`,
+      `Cannot publish the lake ${place.location}: ${messageOf(cause)}. What was committed before stays. ` +
+        `Check that the disk has free space and hard links, and that you may write there; the next publish goes on.`,
       { cause },
     );
+  } finally {
+    await clear();
   }
 }
 
-async function bringUp(
-  lake: LakeDirectory,
-  connection: DuckDBConnection,
-  shard: Shard | undefined,
-  signal: AbortSignal,
-): Promise<LakeChange> {
-  const committed = await lake.sweep();
-  const before = new Set(committed === undefined ? [] : filesOf(committed));
-  const parts = await storedParts(connection, shard);
-  const toWrite: Part[] = [];
-  for (const part of parts) if (!before.has(part.file) || !(await isThere(lake, part))) toWrite.push(part);
-  const files = new Set(parts.map(({ file }) => file));
-  const replaced = [...before].filter((file) => !files.has(file));
-  const change = { files: files.size, written: toWrite.length, removed: replaced.length };
-  if (committed !== undefined && toWrite.length + replaced.length === 0) return change;
-
-  const of = (name: (typeof DATASETS)[number]) =>
-    parts.flatMap(({ dataset, file, rows }) => (dataset === name ? { file, rows } : []));
-  await lake.announce({ version: 1, views: of('views'), days: of('days'), replaced });
-  for (const part of toWrite) {
-    signal.throwIfAborted();
-    await stage(lake, connection, part);
+async function bringUp(work: Publication, keepReplacedMs: number): Promise<LakeChange> {
+  const { storage, connection, publisher, now } = work;
+  const { location } = storage;
+  const months = await storedMonths(connection, publisher.shard);
+  const existing = await storage.list();
+  const old = await findOldLake(work, existing);
+  const tables = TABLES.map((name) => new LakeTable(work, name));
+  for (const table of tables) await table.refresh();
+  const stranger = [...existing.keys()].find((path) => !path.startsWith('_staged'));
+  const isNew = old === undefined && tables.every(({ snapshot }) => snapshot.version < 0);
+  if (isNew && stranger !== undefined)
+    throw new ConfigurationError(
+      `${location} is not a lake: it has ${stranger}. Nothing in it was changed. Name a place that is empty or new.`,
+    );
+  for (const { snapshot } of tables) expectOwn(location, snapshot, publisher);
+  const held = tables.flatMap(({ ownFiles }) => ownFiles).length;
+  if (months.length === 0 && held > 0)
+    throw new ConfigurationError(
+      `The database has no days, and the lake ${location} has ${held} files of this workspace. Nothing in it was changed. ` +
+        `Restore the database first: readership restore --from ${location}. To empty the lake, remove it.`,
+    );
+  // Before any data: from then on, the place is this workspace's.
+  for (const table of tables)
+    await table.commit(({ version }) =>
+      version < 0 ? creation(table.name, randomUUID(), configurationOf(publisher), now) : [],
+    );
+  const change = { files: 0, written: 0, replaced: 0 };
+  for (const table of tables) {
+    await table.vacuum(existing, now.getTime() - keepReplacedMs);
+    const ofTable = months.filter(({ dataset }) => dataset === table.name);
+    const { written, replaced } = await bringUpTable(work, table, ofTable, existing);
+    change.files += table.ownFiles.length;
+    change.written += written;
+    change.replaced += replaced;
   }
-  await lake.commit(toWrite.map(({ file }) => file));
-  await lake.sweep();
-  return change;
+  for (const path of old ?? []) await storage.remove(path);
+  return { ...change, ...storage.traffic };
 }
 
-/** The files that say all that is stored of the shard's projects. */
-async function storedParts(connection: DuckDBConnection, shard: Shard | undefined): Promise<Part[]> {
-  const stored = await queryRows(connection, STORED_PROJECTS, projectRow);
-  const projects = stored.flatMap(({ project }) => (isInShard(project, shard) ? quoted(project) : []));
-  await connection.run(
-    `CREATE OR REPLACE TEMP TABLE lake_projects AS SELECT unnest([${projects.join()}]::VARCHAR[]) AS project`,
-  );
-  for (const dataset of DATASETS) await connection.run(readSql(import.meta.url, `${dataset}.sql`));
-  const months = await queryRows(connection, MONTHS, monthRow);
-  return months.map((row) => {
-    const { dataset, month, digest } = row;
-    return { ...row, file: `${dataset}/month=${month}/${shardName(shard)}-${digest}.parquet` };
-  });
-}
-
-const isThere = (lake: LakeDirectory, { file }: Part): Promise<boolean> => exists(lake.final(file));
-
-async function stage(
-  lake: LakeDirectory,
-  connection: DuckDBConnection,
-  { dataset, month, file }: Part,
-): Promise<void> {
-  const target = lake.staged(file);
-  const first = `'${month}-01'::DATE`;
-  const rows = `FROM lake_${dataset} WHERE day BETWEEN ${first} AND last_day(${first}) ORDER BY ALL`;
-  await connection.run(
-    `COPY (${rows}) TO ${quoted(target)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false)`,
-  );
-  await syncToDisk(target);
+/** Replaces the months that changed, or of which a file was lost, in one commit. */
+async function bringUpTable(
+  work: Publication,
+  table: LakeTable,
+  months: readonly Month[],
+  existing: ReadonlyMap<string, Date>,
+): Promise<Pick<LakeChange, 'written' | 'replaced'>> {
+  const files = table.ownFiles;
+  const lost = files.filter(({ path }) => !existing.has(`${table.name}/${path}`));
+  const current = new Set(months.map(({ name }) => name));
+  for (const { path } of lost) current.delete(monthNameOf(path));
+  const replaced = files.filter(({ path }) => !current.has(monthNameOf(path)));
+  const kept = new Set(files.map(({ path }) => monthNameOf(path)).filter((name) => current.has(name)));
+  const added: LakeFile[] = [];
+  for (const month of months) {
+    work.signal.throwIfAborted();
+    if (!kept.has(month.name)) added.push(...(await writeMonth(work, month)));
+  }
+  const removal = { extendedFileMetadata: true, deletionTimestamp: work.now.getTime(), dataChange: true };
+  // Nothing is left to commit when an earlier attempt was committed, and only its reply was lost.
+  await table.commit((snapshot) => [
+    ...replaced
+      .filter(({ path }) => snapshot.has(path))
+      .map(({ path, partitionValues, size }) => ({ remove: { path, partitionValues, size, ...removal } })),
+    ...added.filter(({ path }) => !snapshot.has(path)).map((add) => ({ add })),
+  ]);
+  return { written: added.length, replaced: replaced.length };
 }

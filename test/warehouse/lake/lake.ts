@@ -8,12 +8,20 @@ import { day as toDay, type Day } from '../../../src/day.js';
 import { sumCounts } from '../../../src/export/totals.js';
 import { storeDay } from '../../../src/export/ledger.js';
 import type { Reader } from '../../../src/warehouse/query.js';
+import type { LakeOptions } from '../../../src/warehouse/lake/publish-lake.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 
 /** A row of the views, in the order in which the lake sorts them. */
 export type ViewRow = readonly [project: string, day: string, path: string, human: number, ai: number];
 
 const NOW = new Date('2026-11-18T05:00:00Z');
+/** The options of a publish to a directory. */
+export const lakeOptions = (location: string, changes: Partial<LakeOptions> = {}): LakeOptions => ({
+  place: { location, keepReplacedMs: 86_400_000 },
+  ...{ shard: undefined, source: 'https://platform.example.com', now: new Date() },
+  ...{ signal: new AbortController().signal, ...changes },
+});
+
 const NOTHING = { human: 0, ai: 0, total: 0 };
 
 export const page = (path: string, human: number, ai = 0): PageViews => ({
@@ -32,29 +40,51 @@ export async function store(
   }
 }
 
-const manifestSchema = z.object({
-  views: z.array(z.object({ file: z.string(), rows: z.int() })),
-  days: z.array(z.object({ file: z.string(), rows: z.int() })),
+const addSchema = z.object({ path: z.string(), size: z.int(), stats: z.string() });
+const statsSchema = z.object({
+  numRecords: z.int(),
+  ...{ minValues: z.record(z.string(), z.string()), maxValues: z.record(z.string(), z.string()) },
+});
+const entrySchema = z.object({
+  add: addSchema.optional(),
+  remove: z.object({ path: z.string() }).optional(),
 });
 
-/** What all manifests of a lake name. */
-export async function readManifests(directory: string): Promise<z.infer<typeof manifestSchema>> {
-  const names = (await readdir(join(directory, '_manifests'))).filter((name) => name.endsWith('.json'));
-  const manifests = await Promise.all(
-    names.map(async (name) =>
-      manifestSchema.parse(JSON.parse(await readFile(join(directory, '_manifests', name), 'utf8'))),
-    ),
-  );
-  return { views: manifests.flatMap(({ views }) => views), days: manifests.flatMap(({ days }) => days) };
+/** The files of a table, by its log alone from the first entry on, sorted by path. */
+export async function tableFiles(directory: string, table: 'views' | 'days') {
+  const log = join(directory, table, '_delta_log');
+  const files = new Map<string, z.infer<typeof addSchema>>();
+  for (const name of (await readdir(log)).filter((entry) => /^\d{20}\.json$/.test(entry)).sort())
+    for (const line of (await readFile(join(log, name), 'utf8')).trim().split('\n')) {
+      const { add, remove } = entrySchema.parse(JSON.parse(line));
+      if (remove !== undefined) files.delete(remove.path);
+      if (add !== undefined) files.set(add.path, add);
+    }
+  return [...files.values()]
+    .map(({ path, size, stats }) => ({
+      ...{ file: `${table}/${path}`, size },
+      ...statsSchema.parse(JSON.parse(stats)),
+    }))
+    .sort((left, right) => (left.file < right.file ? -1 : 1));
 }
 
-/** The files that hold data, by their place in the lake, whoever names them. */
+/** How many entries the log of a table has. */
+export const commitsOf = async (directory: string, table: 'views' | 'days'): Promise<number> =>
+  (await readdir(join(directory, table, '_delta_log'))).filter((name) => /^\d{20}\.json$/.test(name)).length;
+
+/** The files that hold data, by their place in the lake, whether a table names them or not. */
 export const dataFiles = async (directory: string): Promise<string[]> =>
   (await readdir(directory, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
     .map(({ parentPath, name }) => join(parentPath, name).slice(directory.length + 1))
-    .filter((file) => !file.startsWith('_manifests'))
+    .filter((file) => !file.includes('_delta_log/') && !file.startsWith('_staged'))
     .sort();
+
+/** The files that the tables name. */
+export const namedFiles = async (directory: string): Promise<string[]> =>
+  [...(await tableFiles(directory, 'days')), ...(await tableFiles(directory, 'views'))].map(
+    ({ file }) => file,
+  );
 
 const viewSchema = z.object({
   project: z.string(),
@@ -73,9 +103,9 @@ export async function rowsOfFile(directory: string, file: string): Promise<Recor
 export const metadataOf = async (directory: string, file: string) =>
   parquetMetadataAsync(await asyncBufferFromFile(join(directory, file)));
 
-/** The views of the lake as its manifests name them, in the order of its files. */
+/** The views of the lake as its log names them, in the order of its files. */
 export async function lakeViews(directory: string): Promise<ViewRow[]> {
-  const { views } = await readManifests(directory);
+  const views = await tableFiles(directory, 'views');
   const rows = await Promise.all(views.map(({ file }) => rowsOfFile(directory, file)));
   return z
     .array(viewSchema)

@@ -1,29 +1,42 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Shard, shardOf } from '../../../src/config/shard.js';
-import { ConfigurationError, StorageError } from '../../../src/errors.js';
-import { publishLake } from '../../../src/warehouse/lake/publish-lake.js';
+import { ConfigurationError } from '../../../src/errors.js';
+import { type LakeChange, type LakeOptions, publishLake } from '../../../src/warehouse/lake/publish-lake.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
-import { liveWarehouse } from '../../open-warehouse.js';
+import { closeNow, liveWarehouse } from '../../open-warehouse.js';
 import { tempDir } from '../../temp-dir.js';
 import {
+  commitsOf,
   dataFiles,
+  lakeOptions,
   lakeViews,
   metadataOf,
+  namedFiles,
   page,
-  readManifests,
   rowsOfFile,
   sorted,
   store,
   storedViews,
+  tableFiles,
 } from './lake.js';
 
-const publishTo = (warehouse: Warehouse, directory: string, shard?: Shard) =>
-  publishLake(warehouse, { directory, shard, signal: new AbortController().signal });
+const HOUR_MS = 3_600_000;
+
+const publishTo = (
+  warehouse: Warehouse,
+  directory: string,
+  shard?: Shard,
+  changes: Partial<LakeOptions> = {},
+) => publishLake(warehouse, lakeOptions(directory, { shard, ...changes }));
+
+const change = (files: number, written: number, replaced: number): LakeChange => ({
+  ...{ files, written, replaced, sentBytes: 0, receivedBytes: 0 },
+});
 
 /** Three months of two projects, a day without views among them, and a path that tries SQL. */
 async function threeMonths(): Promise<{ warehouse: Warehouse; directory: string }> {
@@ -38,52 +51,82 @@ async function threeMonths(): Promise<{ warehouse: Warehouse; directory: string 
 }
 
 /** What tells whether a file was touched. */
-const stampOf = async (directory: string, file: string) => {
-  const path = join(directory, file);
-  const { mtimeNs, ino } = await stat(path, { bigint: true });
-  return { bytes: (await readFile(path)).toString('base64'), mtimeNs, ino };
+const stampsOf = async (directory: string) => {
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name));
+  const stamps = files.map(async (file) => {
+    const { mtimeNs, ino } = await stat(file, { bigint: true });
+    return [
+      file.slice(directory.length + 1),
+      { mtimeNs, ino, bytes: (await readFile(file)).toString('base64') },
+    ];
+  });
+  return new Map((await Promise.all(stamps)) as [string, unknown][]);
 };
 
-const stampsOf = async (directory: string) =>
-  new Map(
-    await Promise.all(
-      [...(await dataFiles(directory)), '_manifests/all.json'].map(
-        async (file) => [file, await stampOf(directory, file)] as const,
-      ),
-    ),
-  );
+const rejected = async (
+  publishing: Promise<unknown>,
+  type: abstract new (...values: never[]) => Error,
+  words: RegExp | string,
+) => {
+  await expect(publishing).rejects.toThrow(type);
+  await expect(publishing).rejects.toThrow(words);
+};
+
+/** The answer of one statement of a database of its own. */
+async function answer(sql: string) {
+  const instance = await DuckDBInstance.create();
+  const connection = await instance.connect();
+  try {
+    return (await connection.runAndReadAll(sql)).getRowObjectsJson();
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+  }
+}
 
 describe('the lake', () => {
   it('says to another reader of Parquet what the database says, sorted by project, day and path', async () => {
     const { warehouse, directory } = await threeMonths();
-    expect(await publishTo(warehouse, directory)).toEqual({ files: 5, written: 5, removed: 0 });
+    expect(await publishTo(warehouse, directory)).toEqual(change(5, 5, 0));
     expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
-    expect((await lakeViews(directory)).slice(1).map(([project, day]) => `${project} ${day}`)).toEqual([
-      ...['prj_a 2026-11-01', 'prj_b 2026-11-01', 'prj_b 2026-11-02', 'prj_b 2026-11-02', 'prj_b 2026-11-02'],
-    ]);
     const files = await dataFiles(directory);
     expect(files.map(dirname)).toEqual([
       ...['days/month=2026-09', 'days/month=2026-10', 'days/month=2026-11'],
       ...['views/month=2026-09', 'views/month=2026-11'],
     ]);
-    const { views, days } = await readManifests(directory);
-    expect([...views, ...days].map(({ file }) => file).sort()).toEqual(files);
-    for (const { file, rows } of [...views, ...days]) {
-      expect(await rowsOfFile(directory, file)).toHaveLength(rows);
-      const { row_groups: groups } = await metadataOf(directory, file);
-      const columns = groups.flatMap((group) =>
-        group.columns.flatMap(({ meta_data: column }) => column ?? []),
-      );
-      expect(new Set(columns.map(({ codec }) => codec))).toEqual(new Set(['ZSTD']));
-      expect(columns.map(({ path_in_schema: [name] }) => name).slice(0, 2)).toEqual(['project', 'day']);
-      expect(columns.map(({ path_in_schema: [name] }) => name)).not.toContain('month');
-    }
+    expect(await namedFiles(directory)).toEqual(files);
+    for (const table of ['views', 'days'] as const)
+      for (const { file, numRecords, size } of await tableFiles(directory, table)) {
+        expect(await rowsOfFile(directory, file)).toHaveLength(numRecords);
+        expect((await stat(join(directory, file))).size).toBe(size);
+        const { row_groups: groups } = await metadataOf(directory, file);
+        const columns = groups.flatMap((group) =>
+          group.columns.flatMap(({ meta_data: column }) => column ?? []),
+        );
+        expect(new Set(columns.map(({ codec }) => codec))).toEqual(new Set(['ZSTD']));
+        const names = columns.map(({ path_in_schema: [name] }) => name);
+        expect(names.slice(0, 2)).toEqual(['project', 'day']);
+        expect(names).not.toContain('month');
+      }
+  });
+
+  it('carries the ranges of its files, by which engines pass over them', async () => {
+    const { warehouse, directory } = await threeMonths();
+    await publishTo(warehouse, directory);
+    expect((await tableFiles(directory, 'views')).at(-1)).toMatchObject({
+      numRecords: 5,
+      minValues: { project: 'prj_a', day: '2026-11-01', path: '/a' },
+      maxValues: { project: 'prj_b', day: '2026-11-02', path: '/ünïcode/🦆' },
+    });
   });
 
   it('tells a day without views from one that was never loaded', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
-    const { days } = await readManifests(directory);
+    const days = await tableFiles(directory, 'days');
     const rows = (await Promise.all(days.map(({ file }) => rowsOfFile(directory, file)))).flat();
     expect(rows).toHaveLength(5);
     expect(rows).toContainEqual({
@@ -92,36 +135,29 @@ describe('the lake', () => {
     });
   });
 
-  it('is left as it is, to the byte and the moment, when nothing changed', async () => {
+  it('is left as it is, to the byte and the moment, when no row changed, whenever days were loaded', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     const before = await stampsOf(directory);
-    expect(await publishTo(warehouse, directory)).toEqual({ files: 5, written: 0, removed: 0 });
+    await warehouse.transaction((transaction) =>
+      transaction.execute("UPDATE day_loads SET loaded_at = loaded_at + INTERVAL '1 hour'"),
+    );
+    expect(await publishTo(warehouse, directory)).toEqual(change(5, 0, 0));
     expect(await stampsOf(directory)).toEqual(before);
   });
 
   it.each([
-    ['that changed its total', [page('/z', 1), page('/a', 3, 7), page("/it's;--", 1)]],
-    [
-      'that kept its totals, and moved views between pages',
-      [page('/z', 2), page('/a', 1, 7), page("/it's;--", 1)],
-    ],
-  ])('replaces the month of a restated day %s, and no other', async (_, rows) => {
+    ['that changed its total', [page('/z', 1), page('/a', 3, 7), page("/it's;--", 1)], 2],
+    ['that kept its totals', [page('/z', 2), page('/a', 1, 7), page("/it's;--", 1)], 1],
+  ])('replaces the month of a restated day %s, and no other', async (_, rows, replaced) => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
-    const before = await stampsOf(directory);
-    // The day was loaded at the same moment, so that its ledger row alone would not always tell.
+    const before = new Set(await namedFiles(directory));
     await store(warehouse, 'prj_b', { '2026-11-02': rows });
-    const change = await publishTo(warehouse, directory);
-    const after = await stampsOf(directory);
-    const isOfNovember = (file: string) => file.startsWith('views/month=2026-11/');
-    const gone = [...before.keys()].filter((file) => !after.has(file));
-    expect(gone.filter(isOfNovember)).toHaveLength(1);
-    expect(gone.every((file) => file.includes('month=2026-11'))).toBe(true);
-    expect(change).toEqual({ files: 5, written: gone.length, removed: gone.length });
-    for (const [file, stamp] of before)
-      if (!file.includes('month=2026-11') && file !== '_manifests/all.json')
-        expect(after.get(file), file).toEqual(stamp);
+    expect(await publishTo(warehouse, directory)).toEqual(change(5, replaced, replaced));
+    const added = (await namedFiles(directory)).filter((file) => !before.has(file));
+    expect(added).toHaveLength(replaced);
+    expect(added.every((file) => file.includes('month=2026-11'))).toBe(true);
     expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
   });
 
@@ -134,62 +170,56 @@ describe('the lake', () => {
       );
     const [lost = ''] = (await dataFiles(directory)).filter((file) => file.startsWith('views/month=2026-11'));
     await rm(join(directory, lost));
-    expect(await publishTo(warehouse, directory)).toEqual({ files: 3, written: 1, removed: 2 });
+    expect(await publishTo(warehouse, directory)).toEqual(change(3, 1, 3));
     expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
-    expect(await dataFiles(directory)).toHaveLength(3);
   });
 
-  it('of an empty history is a lake without files', async () => {
+  it('of an empty history is two tables without files', async () => {
     const directory = await tempDir();
-    expect(await publishTo(await liveWarehouse(), directory)).toEqual({ files: 0, written: 0, removed: 0 });
-    expect(await readManifests(directory)).toEqual({ views: [], days: [] });
+    expect(await publishTo(await liveWarehouse(), directory)).toEqual(change(0, 0, 0));
+    expect(await namedFiles(directory)).toEqual([]);
   });
 
-  it('lets DuckDB pass over the files of other months', async () => {
+  it('keeps the files that it replaced for a day, so that readers who have begun can finish', async () => {
     const { warehouse, directory } = await threeMonths();
-    await store(warehouse, 'prj_a', { '2026-10-30': [page('/a', 1)] });
-    await publishTo(warehouse, directory);
-    const instance = await DuckDBInstance.create();
-    const connection = await instance.connect();
-    const files = join(directory, 'views/**/*.parquet').replaceAll("'", "''");
-    const plan = await connection.runAndReadAll(
-      `EXPLAIN ANALYZE SELECT sum(total) FROM '${files}' WHERE month = '2026-11' AND day = '2026-11-02'`,
+    const now = new Date();
+    const at = (hours: number) => ({ now: new Date(now.getTime() + hours * HOUR_MS) });
+    await publishTo(warehouse, directory, undefined, at(0));
+    const first = await dataFiles(directory);
+    await store(warehouse, 'prj_a', { '2026-11-01': [page('/a', 10)] });
+    await publishTo(warehouse, directory, undefined, at(1));
+    await publishTo(warehouse, directory, undefined, at(24));
+    expect(await dataFiles(directory)).toEqual(expect.arrayContaining(first));
+    await publishTo(warehouse, directory, undefined, at(26));
+    expect(await dataFiles(directory)).toEqual(await namedFiles(directory));
+  });
+
+  it('is the same read from a checkpoint as from its first entry on, and goes on from there', async () => {
+    const { warehouse, directory } = await threeMonths();
+    const now = new Date();
+    for (let round = 0; round < 24; round++) {
+      await store(warehouse, 'prj_a', { '2026-11-01': [page('/a', round)] });
+      const at = new Date(now.getTime() + round * HOUR_MS);
+      expect(await publishTo(warehouse, directory, undefined, { now: at })).toMatchObject({ files: 5 });
+    }
+    const log = join(directory, 'views/_delta_log');
+    expect(JSON.parse(await readFile(join(log, '_last_checkpoint'), 'utf8'))).toMatchObject({ version: 20 });
+    const adds = await answer(
+      `SELECT count(add) AS adds, count(txn) AS txns, count(protocol) AS protocols, any_value(add.partitionValues['month']) AS month FROM '${log.replaceAll("'", "''")}/00000000000000000020.checkpoint.parquet'`,
     );
-    connection.closeSync();
-    instance.closeSync();
-    expect(JSON.stringify(plan.getRowsJson())).toMatch(/Scanning Files: 1\/3/);
-  });
-
-  it('answers the queries of docs/scale.md, by the manifest and by a glob', async () => {
-    const { warehouse } = await threeMonths();
-    const directory = join(await tempDir(), 'lake');
-    await publishTo(warehouse, directory);
-    const docs = await readFile(join(import.meta.dirname, '../../../docs/scale.md'), 'utf8');
-    const queries = [...docs.matchAll(/```sql\n([\s\S]+?)```/g)].map(([, sql = '']) => sql);
-    const instance = await DuckDBInstance.create();
-    const connection = await instance.connect();
-    const answers = [];
-    for (const sql of queries)
-      answers.push(
-        (await connection.runAndReadAll(sql.replaceAll('/srv/lake', directory))).getRowObjectsJson(),
-      );
-    connection.closeSync();
-    instance.closeSync();
-    expect(answers).toEqual([
-      [
-        { path: '/a', ai: '7' },
-        { path: "/it's;--", ai: '0' },
-        { path: '/z', ai: '0' },
-        { path: '/ünïcode/🦆', ai: '0' },
-      ],
-      [
-        { month: '2026-09', human: '5', ai: '1' },
-        { month: '2026-11', human: '16', ai: '7' },
-      ],
+    expect(adds).toEqual([
+      { adds: '2', txns: '1', protocols: '1', month: expect.stringMatching(/^2026-/) as string },
     ]);
+    expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
+    // A month later the entries before the checkpoint go; the table stays whole without them.
+    await publishTo(warehouse, directory, undefined, { now: new Date(now.getTime() + 40 * 24 * HOUR_MS) });
+    expect((await readdir(log)).filter((name) => name.endsWith('.json'))).toEqual(
+      expect.not.arrayContaining(['00000000000000000019.json']) as string[],
+    );
+    expect(await publishTo(warehouse, directory)).toEqual(change(5, 0, 0));
   });
 
-  it('is one state or another to who reads the manifest, however often it is published meanwhile', async () => {
+  it('shows one state or another to who reads its log, however often it is published meanwhile', async () => {
     const { warehouse, directory } = await threeMonths();
     const generation = (views: number) =>
       store(warehouse, 'prj_a', {
@@ -209,14 +239,10 @@ describe('the lake', () => {
     const seen: number[] = [];
     const read = async () => {
       while (!publishing.isOver) {
-        const rows = await lakeViews(directory).catch((error: unknown) => {
-          // A file that the manifest named a moment ago was replaced: the reader fails, and asks the manifest again.
-          expect(error).toHaveProperty('code', 'ENOENT');
-          return [];
-        });
+        const rows = await lakeViews(directory);
         const generations = rows.flatMap(([project, , , human]) => (project === 'prj_a' ? human : []));
-        expect([0, 3]).toContain(generations.length);
-        expect(new Set(generations).size).toBeLessThanOrEqual(1);
+        expect(generations).toHaveLength(3);
+        expect(new Set(generations).size).toBe(1);
         seen.push(...generations.slice(0, 1));
       }
     };
@@ -245,15 +271,15 @@ describe('a lake of several shards', () => {
     const [first] = warehouses;
     if (first === undefined) throw new Error('no shard');
     expect(sorted(await lakeViews(directory))).toEqual(sorted(await storedViews(first)));
-    const { days } = await readManifests(directory);
-    expect(days.reduce((sum, { rows }) => sum + rows, 0)).toBe(2 * PROJECTS.length);
+    const days = await tableFiles(directory, 'days');
+    expect(days.reduce((sum, { numRecords }) => sum + numRecords, 0)).toBe(2 * PROJECTS.length);
 
     // One restates a day: no file of another is touched.
     const restated = PROJECTS.find((project) => shardOf(project, count) === 1) ?? '';
-    const before = await dataFiles(directory);
+    const before = await namedFiles(directory);
     await store(first, restated, { '2026-11-01': [page('/a', 5), page('/b', 2)] });
     await publishAll();
-    const after = new Set(await dataFiles(directory));
+    const after = new Set(await namedFiles(directory));
     const gone = before.filter((file) => !after.has(file));
     expect(gone).not.toEqual([]);
     expect(gone.every((file) => basename(file).startsWith('shard-1-of-4-'))).toBe(true);
@@ -266,15 +292,125 @@ describe('a lake of several shards', () => {
   ])('refuses one that is %s: projects would be in it twice', async (_, first, second, words) => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory, first);
-    const before = await dataFiles(directory);
-    const publishing = publishTo(warehouse, directory, second);
-    await expect(publishing).rejects.toThrow(ConfigurationError);
-    await expect(publishing).rejects.toThrow(words);
-    expect(await dataFiles(directory)).toEqual(before);
+    const before = await stampsOf(directory);
+    await rejected(publishTo(warehouse, directory, second), ConfigurationError, words);
+    expect(await stampsOf(directory)).toEqual(before);
   });
 });
 
-describe('a directory that is no lake', () => {
+describe('a lake of others', () => {
+  it.each([
+    ['with days of its own', true],
+    ['that is empty', false],
+  ])('refuses another workspace %s, and is not touched', async (_, hasDays) => {
+    const { warehouse, directory } = await threeMonths();
+    await publishTo(warehouse, directory);
+    const before = await stampsOf(directory);
+    const other = await liveWarehouse();
+    if (hasDays) await store(other, 'prj_a', { '2026-11-01': [page('/a', 1)] });
+    await rejected(
+      publishTo(other, directory),
+      ConfigurationError,
+      /written by another workspace.*readership restore --from/,
+    );
+    expect(await stampsOf(directory)).toEqual(before);
+  });
+
+  it('refuses a new shard that counts the pages of another platform', async () => {
+    const { warehouse, directory } = await threeMonths();
+    await publishTo(warehouse, directory, { index: 1, count: 2 });
+    const publishing = publishTo(
+      warehouse,
+      directory,
+      { index: 2, count: 2 },
+      { source: 'http://127.0.0.1' },
+    );
+    await rejected(publishing, ConfigurationError, 'has the page views of https://platform.example.com');
+  });
+
+  it('refuses to go from files to none, and says how to bring the days back', async () => {
+    const { warehouse, directory } = await threeMonths();
+    await publishTo(warehouse, directory);
+    const before = await stampsOf(directory);
+    for (const table of ['page_views', 'day_loads'])
+      await warehouse.transaction((transaction) => transaction.execute(`DELETE FROM ${table}`));
+    const words = /has no days, and the lake .* has 5 files.*readership restore --from/;
+    await rejected(publishTo(warehouse, directory), ConfigurationError, words);
+    expect(await stampsOf(directory)).toEqual(before);
+  });
+
+  it.each([
+    [
+      'another program wrote a file to',
+      { add: { path: 'part-0.parquet', dataChange: true } },
+      'another program',
+    ],
+    ['needs a newer reader', { protocol: { minReaderVersion: 3, minWriterVersion: 7 } }, 'newer reader'],
+    ['is of somebody else', { metaData: { configuration: {} } }, 'did not make'],
+    ['is damaged', { add: 'x' }, 'publish to another place'],
+  ])('that %s is left as it is', async (_, entry, words) => {
+    const { warehouse, directory } = await threeMonths();
+    await publishTo(warehouse, directory);
+    await writeFile(join(directory, 'views/_delta_log/00000000000000000002.json'), JSON.stringify(entry));
+    const before = await stampsOf(directory);
+    await store(warehouse, 'prj_b', { '2026-11-02': [page('/z', 2)] });
+    await rejected(publishTo(warehouse, directory), Error, words);
+    expect(await stampsOf(directory)).toEqual(before);
+  });
+
+  it('stays the workspace of a database that was copied', async () => {
+    const { warehouse, directory } = await threeMonths();
+    await publishTo(warehouse, directory);
+    const copy = join(await tempDir(), 'copy.duckdb');
+    await closeNow(warehouse);
+    await cp(warehouse.path, copy);
+    await cp(`${warehouse.path}.wal`, `${copy}.wal`);
+    expect(await publishTo(await liveWarehouse(copy), directory)).toEqual(change(5, 0, 0));
+  });
+});
+
+describe('a lake of version 0.1.0', () => {
+  const OLD = [
+    'days/month=2026-11/all-0123456789abcdef.parquet',
+    'views/month=2026-11/all-0123456789abcdef.parquet',
+  ];
+
+  /** Files as that version named them, of project `project`. */
+  async function oldLake(directory: string, project: string): Promise<void> {
+    for (const file of OLD) {
+      await mkdir(dirname(join(directory, file)), { recursive: true });
+      const target = join(directory, file).replaceAll("'", "''");
+      await answer(`COPY (SELECT '${project}' AS project) TO '${target}' (FORMAT parquet)`);
+    }
+    await mkdir(join(directory, '_manifests'));
+    await writeFile(
+      join(directory, '_manifests/all.json'),
+      '{"version":1,"views":[],"days":[],"replaced":[]}',
+    );
+  }
+
+  it('is made into tables once; what it left is removed', async () => {
+    const { warehouse, directory } = await threeMonths();
+    await oldLake(directory, 'prj_a');
+    expect(await publishTo(warehouse, directory)).toEqual(change(5, 5, 0));
+    expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
+    expect(await dataFiles(directory)).toEqual(await namedFiles(directory));
+    expect(await readdir(join(directory, '_manifests'))).toEqual([]);
+    expect(await publishTo(warehouse, directory)).toEqual(change(5, 0, 0));
+  });
+
+  it('of another workspace, or split otherwise, is refused and not touched', async () => {
+    const { warehouse, directory } = await threeMonths();
+    await oldLake(directory, 'prj_other');
+    const before = await stampsOf(directory);
+    await rejected(publishTo(warehouse, directory), ConfigurationError, 'has project prj_other');
+    const publishing = publishTo(warehouse, directory, { index: 1, count: 2 });
+    await rejected(publishing, ConfigurationError, 'is written by no shards');
+    expect(await stampsOf(directory)).toEqual(before);
+  });
+});
+
+describe('a directory that is not a lake', () => {
   it.each([
     ['holds files of somebody else', 'report.docx'],
     ['holds a directory called views', 'views/index.html'],
@@ -285,95 +421,53 @@ describe('a directory that is no lake', () => {
     const directory = await tempDir();
     await mkdir(join(directory, dirname(file)), { recursive: true });
     await writeFile(join(directory, file), 'precious');
-    const publishing = publishTo(warehouse, directory);
-    await expect(publishing).rejects.toThrow(ConfigurationError);
-    await expect(publishing).rejects.toThrow('Nothing in it was touched');
-    expect(await readFile(join(directory, file), 'utf8')).toBe('precious');
-    expect(existsSync(join(directory, '_manifests', 'all.json'))).toBe(false);
+    await rejected(publishTo(warehouse, directory), ConfigurationError, 'Nothing in it was changed');
+    expect((await stampsOf(directory)).size).toBe(1);
   });
 
   it('but a file, or lies in one, is refused', async () => {
     const { warehouse } = await threeMonths();
     const file = join(await tempDir(), 'file');
     await writeFile(file, 'precious');
-    for (const directory of [file, join(file, 'lake')]) {
-      const publishing = publishTo(warehouse, directory);
-      await expect(publishing).rejects.toThrow(ConfigurationError);
-      await expect(publishing).rejects.toThrow('it is a file, or lies in one');
-    }
+    for (const directory of [file, join(file, 'lake')])
+      await rejected(publishTo(warehouse, directory), ConfigurationError, 'Cannot make the directory');
     expect(await readFile(file, 'utf8')).toBe('precious');
   });
 
   it.runIf(existsSync('/sys'))('and cannot be made says so', async () => {
     const { warehouse } = await threeMonths();
-    const publishing = publishTo(warehouse, '/sys/lake');
-    await expect(publishing).rejects.toThrow(StorageError);
-    await expect(publishing).rejects.toThrow('Cannot make the directory /sys/lake');
+    await rejected(
+      publishTo(warehouse, '/sys/lake'),
+      ConfigurationError,
+      'Cannot make the directory /sys/lake',
+    );
   });
 });
 
 describe('publishing a lake', () => {
-  it('never removes a file that no manifest names', async () => {
+  it('never removes a file that it did not write', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
-    const files = [
-      'views/month=2026-11/mine.parquet',
-      'views/month=2026-11/all-0000000000000000.parquet',
-      'notes.md',
-    ];
+    const files = ['views/month=2026-11/mine.parquet', 'notes.md'];
     for (const file of files) await writeFile(join(directory, file), 'precious');
     await store(warehouse, 'prj_b', { '2026-11-02': [page('/z', 2)] });
-    await publishTo(warehouse, directory);
+    await publishTo(warehouse, directory, undefined, { now: new Date(Date.now() + 90 * 24 * HOUR_MS) });
     for (const file of files) expect(await readFile(join(directory, file), 'utf8')).toBe('precious');
   });
 
-  it.each([
-    ['damaged', '{ "version": 1, "vie'],
-    ['of a newer version', '{ "version": 2 }'],
-    [
-      'that names files elsewhere',
-      JSON.stringify({ version: 1, views: [], days: [], replaced: ['../precious'] }),
-    ],
-  ])('with a manifest %s removes nothing, and says what to do', async (_, text) => {
+  it('to a directory that cannot be written leaves the state before, and goes on when it can', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
-    const before = await dataFiles(directory);
-    await writeFile(join(directory, '_manifests', 'all.json'), text);
-    await writeFile(join(dirname(directory), 'precious'), 'precious');
+    const before = await lakeViews(directory);
     await store(warehouse, 'prj_b', { '2026-11-02': [page('/z', 2)] });
-    const publishing = publishTo(warehouse, directory);
-    await expect(publishing).rejects.toThrow(StorageError);
-    await expect(publishing).rejects.toThrow(/all\.json is not a manifest.*publish to another directory/s);
-    expect(await dataFiles(directory)).toEqual(before);
-    expect(existsSync(join(dirname(directory), 'precious'))).toBe(true);
+    await rm(join(directory, '_staged'), { recursive: true });
+    await writeFile(join(directory, '_staged'), 'in the way');
+    await rejected(publishTo(warehouse, directory), Error, 'the team');
+    expect(await lakeViews(directory)).toEqual(before);
+    await rm(join(directory, '_staged'));
+    await publishTo(warehouse, directory);
+    expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
   });
-
-  it.runIf(existsSync('/dev/full'))(
-    'to a disk that is full leaves the state before, and goes on when there is room',
-    async () => {
-      const { warehouse, directory } = await threeMonths();
-      await publishTo(warehouse, directory);
-      const before = await lakeViews(directory);
-      const files = await dataFiles(directory);
-      await store(warehouse, 'prj_b', { '2026-11-02': [page('/z', 2)], '2026-08-01': [page('/a', 1)] });
-      // The name of a file says what is in it: a second lake tells which one is going to be written.
-      const twin = join(await tempDir(), 'lake');
-      await publishTo(warehouse, twin);
-      const [next = ''] = (await dataFiles(twin)).filter((file) => file.startsWith('views/month=2026-11'));
-      const staged = join(directory, '_manifests', `${next.replaceAll('/', '.')}.staged`);
-      await symlink('/dev/full', staged);
-      const publishing = publishTo(warehouse, directory);
-      await expect(publishing).rejects.toThrow(StorageError);
-      await expect(publishing).rejects.toThrow(
-        /No space left on device.*What was committed before still stands/s,
-      );
-      expect(await lakeViews(directory)).toEqual(before);
-      expect(await dataFiles(directory)).toEqual(files);
-      await publishTo(warehouse, directory);
-      expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
-      expect(await dataFiles(directory)).toEqual(await dataFiles(twin));
-    },
-  );
 
   it('that is told to stop leaves the state before, and nothing half done', async () => {
     const { warehouse, directory } = await threeMonths();
@@ -381,18 +475,18 @@ describe('publishing a lake', () => {
     const before = await stampsOf(directory);
     await store(warehouse, 'prj_b', { '2026-11-02': [page('/z', 2)] });
     const signal = AbortSignal.abort(new Error('told to stop'));
-    await expect(publishLake(warehouse, { directory, shard: undefined, signal })).rejects.toThrow(
-      'told to stop',
-    );
+    await rejected(publishTo(warehouse, directory, undefined, { signal }), Error, 'told to stop');
     expect(await stampsOf(directory)).toEqual(before);
   });
 
-  it('takes no notice of a state that was announced by half', async () => {
+  it('commits nothing twice, and a table has one entry for each change', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
-    await writeFile(join(directory, '_manifests', 'all.json.next'), '{ "version": 1, "views": [{ "fi');
-    expect(await publishTo(warehouse, directory)).toMatchObject({ written: 0 });
-    expect(existsSync(join(directory, '_manifests', 'all.json.next'))).toBe(false);
+    await publishTo(warehouse, directory);
+    expect(await commitsOf(directory, 'views')).toBe(2);
+    await store(warehouse, 'prj_b', { '2026-11-02': [page('/z', 2)] });
+    await publishTo(warehouse, directory);
+    expect(await commitsOf(directory, 'views')).toBe(3);
   });
 
   it('leaves the live database to who writes to it next', async () => {

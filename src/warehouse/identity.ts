@@ -1,0 +1,40 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { EffectsJournal } from './effects.js';
+import { queryRows, type Reader, runStatement } from './query.js';
+import type { Warehouse } from './warehouse.js';
+
+const TAKE_ID = 'INSERT INTO workspace (id) SELECT $proposed WHERE NOT EXISTS (FROM workspace)';
+const workspaceRow = z.object({ id: z.string(), lake: z.string().nullable() });
+
+/** The id of the workspace that a live database belongs to. One that has none yet takes the proposed id. */
+export async function workspaceIdOf(
+  connection: DuckDBConnection,
+  proposed: string = randomUUID(),
+): Promise<string> {
+  await runStatement(connection, TAKE_ID, { proposed });
+  const [workspace] = await queryRows(connection, 'FROM workspace', workspaceRow);
+  return workspace?.id ?? proposed;
+}
+
+/**
+ * Gives the live database and the effects journal beside it the same id: the one that either of them has. Throws a
+ * `StorageError` when they belong to different workspaces.
+ */
+export async function agreeOnWorkspace(journal: EffectsJournal, warehouse: Warehouse): Promise<void> {
+  const propose = (connection: DuckDBConnection) => workspaceIdOf(connection, journal.workspace);
+  await journal.claim(await warehouse.exclusive(propose));
+}
+
+/** Where the lake was last published to; null before the first time. */
+export async function publishedLake(reader: Reader): Promise<string | null> {
+  const [workspace] = await reader.query('FROM workspace', workspaceRow);
+  return workspace?.lake ?? null;
+}
+
+/** Records where the lake is published now. */
+export async function recordLake(connection: DuckDBConnection, location: string): Promise<void> {
+  const sql = 'UPDATE workspace SET lake = $location WHERE lake IS DISTINCT FROM $location';
+  await runStatement(connection, sql, { location });
+}

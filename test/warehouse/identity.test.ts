@@ -1,0 +1,69 @@
+import { appendFile, readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { StorageError } from '../../src/errors.js';
+import type { Entry } from '../../src/warehouse/effect.js';
+import { agreeOnWorkspace, workspaceIdOf } from '../../src/warehouse/identity.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { journalOf, liveWarehouse } from '../open-warehouse.js';
+
+const AT = '2026-11-21T03:00:00.000Z';
+const ENTRY: Entry = {
+  ...{ effect: 'email', event: 'sent', ref: 'a', at: AT, attempt: AT, report: 'weekly', project: 'prj_1' },
+  ...{ period: '2026-W46', recipient: 'docs@example.com', via: 'smtp', messageId: '<1@a>', attempts: 1 },
+};
+
+const idOf = (warehouse: Warehouse) => warehouse.exclusive((connection) => workspaceIdOf(connection));
+const linesOf = async (path: string) =>
+  (await readFile(path, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map((line) => z.looseObject({ effect: z.string() }).parse(JSON.parse(line)));
+
+describe('the id of a workspace', () => {
+  it('is random, stays, and comes before the first entry of the journal', async () => {
+    const [warehouse, other] = [await liveWarehouse(), await liveWarehouse()];
+    expect(await idOf(warehouse)).toBe(await idOf(warehouse));
+    expect(await idOf(warehouse)).not.toBe(await idOf(other));
+    const journal = await journalOf(warehouse);
+    await agreeOnWorkspace(journal, warehouse);
+    await journal.append([ENTRY]);
+    await journal.append([{ ...ENTRY, ref: 'b' }]);
+    const lines = await linesOf(journal.path);
+    expect(lines.map(({ effect }) => effect)).toEqual(['workspace', 'email', 'email']);
+    expect((await journalOf(warehouse)).workspace).toBe(await idOf(warehouse));
+  });
+
+  it('is added once to a journal of an earlier version', async () => {
+    const warehouse = await liveWarehouse();
+    const before = await journalOf(warehouse);
+    await appendFile(before.path, `${JSON.stringify(ENTRY)}\n`);
+    for (let times = 0; times < 2; times++) await agreeOnWorkspace(await journalOf(warehouse), warehouse);
+    expect(await linesOf(before.path)).toEqual([ENTRY, { effect: 'workspace', id: await idOf(warehouse) }]);
+  });
+
+  it('of a journal is taken by a new database', async () => {
+    const warehouse = await liveWarehouse();
+    const journal = await journalOf(warehouse);
+    await appendFile(journal.path, '{"effect":"workspace","id":"of-the-journal"}\n');
+    await agreeOnWorkspace(await journalOf(warehouse), warehouse);
+    expect(await idOf(warehouse)).toBe('of-the-journal');
+  });
+
+  it('keeps the journal of another workspace away, and says what to do', async () => {
+    const warehouse = await liveWarehouse();
+    const id = await idOf(warehouse);
+    const journal = await journalOf(warehouse);
+    await appendFile(journal.path, '{"effect":"workspace","id":"of-another"}\n');
+    const agreeing = async () => agreeOnWorkspace(await journalOf(warehouse), warehouse);
+    await expect(agreeing).rejects.toThrow(StorageError);
+    await expect(agreeing).rejects.toThrow(
+      /belong to different workspaces. Nothing was sent.*docs\/backup\.md/,
+    );
+    expect(await linesOf(journal.path)).toHaveLength(1);
+    expect(await idOf(warehouse)).toBe(id);
+    // Two journals in one file are as wrong.
+    await appendFile(journal.path, `{"effect":"workspace","id":"${id}"}\n`);
+    await expect(agreeing).rejects.toThrow('belong to different workspaces');
+  });
+});
