@@ -69,7 +69,7 @@ const restate = () =>
       rows: night,
       totals: { human: 3 * PATHS, ai: 2 * PATHS, total: 5 * PATHS },
       unattributed: { human: 0, ai: 0, total: 0 },
-      verdict: 'consistent',
+      doubt: undefined,
     },
     'final',
   );

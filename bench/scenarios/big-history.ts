@@ -55,7 +55,7 @@ export function nightInto(rows: number): Promise<{ storeMs: number; publishMs: n
     }));
     const totals = { human: 3 * PATHS, ai: 2 * PATHS, total: 5 * PATHS };
     const unattributed = { human: 0, ai: 0, total: 0 };
-    const walked = { totals, rows: night, verdict: 'consistent', unattributed } as const;
+    const walked = { totals, rows: night, doubt: undefined, unattributed } as const;
     const at = { project: 'prj_bench', day: addDays(FIRST, days), now: new Date() };
     const storeMs = await timed(() => storeDay(warehouse, at, walked, 'provisional'));
     const publishMs = await timed(() => publish(warehouse, historyFile));

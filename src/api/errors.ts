@@ -92,12 +92,12 @@ export class PausedError extends ReadershipError {
   }
 }
 
-/** Pages that do not end, or end in the middle: the server does not keep the API's pagination rules. */
-export class EndlessWalkError extends ReadershipError {
+/** Pages that do not end, repeat or lack rows: the server does not follow the pagination rules of the API. */
+export class PagingError extends ReadershipError {
   readonly exitCode = 1;
 
   constructor(what: string) {
-    super(`${what}. Nothing of this day was stored; the next export retries it.`);
+    super(`${what}. Nothing of this day was stored; it is retried later.`);
   }
 }
 

@@ -11,7 +11,7 @@ import { DUE_ORDER, type ExportPlan, planExport, type PlannedDay, planReload } f
 import { later, readHistoryStart, requestsToFindFirstDay } from '../export/range.js';
 import { longDay, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { loadedLines } from '../print/export.js';
+import { loadedLines, waitingLine } from '../print/export.js';
 import { type FinishForecast, finishForecast } from '../service/project-status.js';
 import { exportStep } from '../steps/export.js';
 import { openHistory } from '../warehouse/published.js';
@@ -183,6 +183,7 @@ function planLines(
     ...(plan.readToday === 0
       ? []
       : [`  ${counted(plan.readToday, 'day')} already read today, due again tomorrow`]),
+    ...(plan.waiting.length === 0 ? [] : [`  ${waitingLine(plan.waiting)}`]),
     ...DUE_ORDER.flatMap((due) => dueLine(due, plan)),
     `  ${about} ${counted(plan.requests, 'request')}${budget}: ${end}`,
   ];
@@ -203,6 +204,7 @@ const asJson = ({ project, plan, usedThisHour, finishingAt }: PlannedExport) => 
   days: plan?.days ?? [],
   alreadyFinal: plan?.alreadyFinal ?? 0,
   readToday: plan?.readToday ?? 0,
+  waiting: plan?.waiting ?? [],
   requests: plan?.requests ?? null,
   requestsUsedThisHour: usedThisHour,
   finishingAt: finishingAt ?? null,

@@ -32,6 +32,7 @@ const ledgerRow = viewCountsSchema.extend({
   is_stored: z.boolean(),
   attempted_at: timestampColumn,
   pages: z.int().nullable(),
+  failures: z.int(),
 });
 
 /** Every day of a project that was ever asked for, oldest first. */
@@ -40,7 +41,7 @@ export async function readDayLedger(reader: Reader, project: string): Promise<Da
   return new Map(rows.map((row) => [row.day, row]));
 }
 
-const knownRow = viewCountsSchema.extend({ is_stored: z.boolean() });
+const knownRow = viewCountsSchema.extend({ is_stored: z.boolean(), failures: z.int() });
 
 /** What is stored of a day; undefined when nothing is. */
 export async function readStoredDay(
@@ -81,14 +82,13 @@ export function storeDay(
   walked: WalkedDay,
   state: Exclude<DayState, 'failed'>,
 ): Promise<StoreOutcome> {
-  const { totals, unattributed, rows } = walked;
+  const { totals, unattributed, rows, doubt } = walked;
   const load = {
     ...{ project, day, now, state, pages: rows.length, ...totals },
     unattributed_human: unattributed.human,
     unattributed_ai: unattributed.ai,
     unattributed_total: unattributed.total,
-    failure:
-      state === 'inconsistent' ? 'rows moved while the day was read; it is read again next time' : null,
+    failure: doubt ?? null,
   };
   return warehouse.transaction(async (transaction) => {
     const [known] = await transaction.query(STORED_DAY, knownRow, load);
@@ -103,7 +103,8 @@ export function storeDay(
     if (change.outcome !== 'unchanged' && known !== undefined) await transaction.execute(DELETE_PAGES, load);
     if (change.outcome !== 'unchanged') await appendPages(transaction, load, rows);
     if (known !== undefined) await transaction.execute(DELETE_LOAD, load);
-    await transaction.execute(RECORD_LOAD, load);
+    const failures = doubt === undefined ? 0 : (known?.failures ?? 0) + 1;
+    await transaction.execute(RECORD_LOAD, { ...load, failures });
     return change.outcome;
   });
 }

@@ -3,16 +3,14 @@ import pLimit from 'p-limit';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
 import type { Priority } from '../api/retry.js';
-import { ContractError, EndlessWalkError, PausedError, TryLaterError } from '../api/errors.js';
+import { PausedError } from '../api/errors.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import { DayFailures } from './failures.js';
 import { confirmDay, readStoredDay, recordFailedDay, storeDay, type StoreOutcome } from './ledger.js';
 import { type DayState, isSettled, type PlannedDay, requestsFor } from './plan.js';
 import { walkDay, type WalkedDay } from './walk.js';
-
-/** Days that fail one after another, with none loaded between them, before the server is taken to be down. */
-const MAX_FAILURES_IN_A_ROW = 5;
 
 /** What became of one day. */
 export type DayResult =
@@ -50,7 +48,7 @@ export interface LoadTask {
 
 /**
  * Loads days in their order. Each is stored, or recorded as failed, by itself: one that fails leaves what was stored of
- * it, and the others go on. A fault that every other day would meet as well (a refused key, a server that is down, an
+ * it, and the others go on. A failure that every other day would meet as well (a refused key, a server that is down, an
  * interruption) stops the load, and days under way are dropped whole. When the budget is spent no further day begins;
  * those under way have their requests promised, and are finished.
  */
@@ -61,7 +59,7 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   // Every request listens to it, some until shortly after they have ended; Node would warn of more than ten.
   setMaxListeners(0, signal);
   const admission = new Admission(task.client);
-  let failuresInARow = 0;
+  const failures = new DayFailures(task, days, signal);
   let paused: PausedError | undefined;
   let newestRead: number | undefined;
 
@@ -69,13 +67,14 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
     const admitted = await admission.enter(expectedRequests(planned, newestRead), planned.priority, signal);
     try {
       if (paused !== undefined) return;
-      const result = await attemptDay(task, planned, admitted, signal);
+      const result = await attemptDay(task, planned, admitted, failures, signal);
       if (result === undefined) return;
-      failuresInARow = result.outcome === 'failed' ? failuresInARow + 1 : 0;
-      if (result.outcome === 'failed' && failuresInARow >= MAX_FAILURES_IN_A_ROW) stop.abort(result.error);
-      if (result.outcome !== 'failed') newestRead = requestsFor(result.rows);
       results.push(result);
       task.onDay?.(result);
+      if (result.outcome !== 'failed') {
+        newestRead = requestsFor(result.rows);
+        failures.endWith(result.day);
+      } else if (await failures.areOfAllDays(result.day)) stop.abort(result.error);
     } finally {
       admission.leave(admitted);
     }
@@ -104,6 +103,7 @@ async function attemptDay(
   task: LoadTask,
   planned: PlannedDay,
   admitted: Admitted,
+  failures: DayFailures,
   signal: AbortSignal,
 ): Promise<DayResult | undefined> {
   const views: Client['views'] = (query, options) => {
@@ -113,8 +113,8 @@ async function attemptDay(
   try {
     return await loadDay(task, { views }, planned, signal);
   } catch (error) {
-    // Once the export stops, a request under way ends with the reason of the stop: the fault of another day.
-    if (signal.aborted || !isOfThisDay(error)) throw error;
+    // Once the export stops, a request under way ends with the reason of the stop: the failure of another day.
+    if (signal.aborted || !(await failures.isOfDayAlone(planned.day, error))) throw error;
     const { project, now } = task;
     await recordFailedDay(task.warehouse, { project, day: planned.day, now: now() }, messageOf(error));
     return { day: planned.day, outcome: 'failed', error };
@@ -148,17 +148,8 @@ async function loadDay(
   return { day, outcome, state, rows: walked.rows.length };
 }
 
-const stateOf = ({ verdict }: WalkedDay, settled: boolean): Exclude<DayState, 'failed'> =>
-  verdict === 'inconsistent' ? 'inconsistent' : settled ? 'final' : 'provisional';
-
-/**
- * Faults that may be of one day alone: what the server sent for it, or a request that kept failing. After any other
- * (a refusal, a rate limit, no connection, a full disk) the day was not really read, so it stays as it was.
- */
-const isOfThisDay = (error: unknown): boolean =>
-  error instanceof ContractError ||
-  error instanceof EndlessWalkError ||
-  (error instanceof TryLaterError && (error.reason === 'server-fault' || error.reason === 'connection-lost'));
+const stateOf = ({ doubt }: WalkedDay, settled: boolean): Exclude<DayState, 'failed'> =>
+  doubt !== undefined ? 'inconsistent' : settled ? 'final' : 'provisional';
 
 /** A day under way. */
 interface Admitted {

@@ -1,6 +1,7 @@
+import { addMilliseconds, hoursToMilliseconds } from 'date-fns';
 import type { Priority } from '../api/retry.js';
 import { LIMITS, type ViewCounts } from '../api/schema.js';
-import { type Day, dayOf, daysBetween, daysIn, type DayRange, lastEndedDay } from '../day.js';
+import { type Day, dayOf, daysBetween, daysIn, type DayRange, lastEndedDay, startOfDay } from '../day.js';
 
 /** How far a stored day can be trusted: see `day_loads.state`. A day that was never asked for has no state. */
 export const DAY_STATES = ['provisional', 'final', 'inconsistent', 'failed'] as const;
@@ -13,6 +14,8 @@ export interface DayRecord extends ViewCounts {
   readonly is_stored: boolean;
   readonly attempted_at: Date;
   readonly pages: number | null;
+  /** Attempts in a row that failed or did not add up. */
+  readonly failures: number;
 }
 
 export type DayLedger = ReadonlyMap<Day, DayRecord>;
@@ -31,12 +34,36 @@ export interface ExportPlan {
   readonly days: readonly PlannedDay[];
   readonly alreadyFinal: number;
   readonly readToday: number;
+  /** Days that failed or did not add up more than once, and are not due again yet. */
+  readonly waiting: readonly Day[];
   readonly requests: number;
 }
 
 /** Whether `day` had ended `settleDays` whole days before `now`: late events have arrived, its numbers stay. */
 export const isSettled = (day: Day, now: Date, settleDays: number): boolean =>
   daysBetween(day, lastEndedDay(now)) >= settleDays;
+
+/** The longest that a day which keeps failing waits for its next attempt. */
+const LONGEST_RETRY_HOURS = 7 * 24;
+
+/**
+ * When a day is tried again: after a first failure with the next export, then after an hour, and four times as long after
+ * each further one. The interval is never longer than a quarter of the age of the day, so that recent days, which people
+ * wait for, are tried several times a day.
+ */
+export function retryAt({ day, attempted_at: attemptedAt, failures }: DayRecord): Date {
+  if (failures <= 1) return attemptedAt;
+  const ageHours = (attemptedAt.getTime() - startOfDay(day).getTime()) / hoursToMilliseconds(1);
+  const hours = Math.min(4 ** (failures - 2), LONGEST_RETRY_HOURS, Math.max(1, ageHours / 4));
+  return addMilliseconds(attemptedAt, hoursToMilliseconds(hours));
+}
+
+/** An attempt dated ahead of the clock keeps no day waiting. */
+const isWaiting = (record: DayRecord | undefined, now: Date): boolean =>
+  record !== undefined &&
+  (record.state === 'failed' || record.state === 'inconsistent') &&
+  record.attempted_at <= now &&
+  now < retryAt(record);
 
 /** The fewest requests that read a day of `pages` pages. */
 export const requestsFor = (pages: number): number => Math.max(1, Math.ceil(pages / LIMITS.viewsPage.max));
@@ -87,9 +114,10 @@ export function planExport(ledger: DayLedger, range: DayRange, now: Date): Expor
         daysBetween(left.day, right.day),
     );
   const alreadyFinal = all.filter((day) => ledger.get(day)?.state === 'final').length;
-  const readToday = all.length - days.length - alreadyFinal;
+  const waiting = all.filter((day) => isWaiting(ledger.get(day), now));
+  const readToday = all.length - days.length - alreadyFinal - waiting.length;
   const requests = days.reduce((sum, day) => sum + day.requests, 0);
-  return { range, days, alreadyFinal, readToday, requests };
+  return { range, days, alreadyFinal, readToday, waiting, requests };
 }
 
 /** Every day of `range`, final ones included, to be read whole again, newest first. */
@@ -102,7 +130,7 @@ export function planReload(ledger: DayLedger, range: DayRange): ExportPlan {
       return { day, due: 'reload', priority: 'backfill', requests };
     });
   const requests = days.reduce((sum, day) => sum + day.requests, 0);
-  return { range, days, alreadyFinal: 0, readToday: 0, requests };
+  return { range, days, alreadyFinal: 0, readToday: 0, waiting: [], requests };
 }
 
 const failedToday = ({ due, priority }: PlannedDay): boolean => due === 'failed' && priority === 'backfill';
@@ -113,7 +141,7 @@ function planDay(
   { now, yesterday, hasHoles, expected }: { now: Date; yesterday: Day; hasHoles: boolean; expected: number },
 ): PlannedDay[] {
   const wasTriedToday = record !== undefined && dayOf(record.attempted_at) === dayOf(now);
-  if (record?.state === 'final') return [];
+  if (record?.state === 'final' || isWaiting(record, now)) return [];
   if (wasTriedToday && hasHoles && record.state !== 'failed') return [];
   const due = day === yesterday && record?.is_stored !== true ? 'yesterday' : (record?.state ?? 'missing');
   // A day that failed today is tried again, but not out of what is kept for the others.

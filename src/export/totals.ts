@@ -14,6 +14,12 @@ export const sumCounts = (rows: Iterable<ViewCounts>): ViewCounts => {
   return sum;
 };
 
+export const addCounts = (left: ViewCounts, right: ViewCounts): ViewCounts => ({
+  human: left.human + right.human,
+  ai: left.ai + right.ai,
+  total: left.total + right.total,
+});
+
 export const subtractCounts = (left: ViewCounts, right: ViewCounts): ViewCounts => ({
   human: left.human - right.human,
   ai: left.ai - right.ai,
@@ -23,15 +29,9 @@ export const subtractCounts = (left: ViewCounts, right: ViewCounts): ViewCounts 
 export const equalCounts = (left: ViewCounts, right: ViewCounts): boolean =>
   left.human === right.human && left.ai === right.ai && left.total === right.total;
 
-/** How far two counts are apart: 0 when they are equal. */
-export const distanceOfCounts = (left: ViewCounts, right: ViewCounts): number => {
-  const { human, ai, total } = subtractCounts(left, right);
-  return Math.abs(human) + Math.abs(ai) + Math.abs(total);
-};
-
 /**
- * Pages whose counts differ between two readings of a day, new and vanished ones included, and rows too many of a path
- * that stands there twice. Order does not matter.
+ * Pages whose counts differ between two readings of a day, including new and vanished pages, and extra rows of a path
+ * that is given twice. Order does not matter.
  */
 export function countChangedPages(before: readonly PageViews[], after: readonly PageViews[]): number {
   const unmatched = new Map(before.map((row) => [row.path, row]));

@@ -1,30 +1,39 @@
 import type { Client, ReadOptions } from '../api/client.js';
-import { EndlessWalkError, PausedError } from '../api/errors.js';
+import { PagingError, PausedError } from '../api/errors.js';
 import { LIMITS } from '../api/schema.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
-import { countChangedPages, distanceOfCounts, equalCounts, subtractCounts, sumCounts } from './totals.js';
+import { counted, percent } from '../format/numbers.js';
+import { Reading } from './reading.js';
+import { countChangedPages, equalCounts, subtractCounts, sumCounts } from './totals.js';
 
-/** A day is walked this often, at most, when its walk does not add up. */
+/** A day is walked this often, at most, when its walks do not add up. */
 const MAX_WALKS = 3;
+
+/**
+ * Each further walk asks for pages this much smaller. A server that sorts equal rows differently for each request loses
+ * rows at the ends of its pages, and these ends then lie elsewhere.
+ */
+const SMALLER_PAGES = 50;
+
+/** A settled day of which a larger share of the views belongs to no page is not final. */
+const MAX_UNATTRIBUTED_SHARE = 0.05;
+
+const MOVED = 'rows moved while the day was read; it is read again later';
 
 /** A day as it was read. */
 export interface DayViews {
   readonly totals: ViewCounts;
-  /** Each path stands here once. */
+  /** One row for each path. */
   readonly rows: readonly PageViews[];
 }
 
-/** One reading of a day from its first page to its last. */
-interface Walk extends DayViews {
-  /** Whether the pages disagreed on the totals, or named a path twice: rows moved while they were read. */
-  readonly moved: boolean;
-}
-
-/** What a day's walks came to. `unattributed` is the site total less the sum of the rows. */
+/** What a day's walks came to. */
 export interface WalkedDay extends DayViews {
-  readonly verdict: 'consistent' | 'unattributed' | 'inconsistent';
+  /** The site totals less the sum of the rows. */
   readonly unattributed: ViewCounts;
+  /** Why the rows cannot be relied on; undefined when they can. */
+  readonly doubt: string | undefined;
 }
 
 export interface WalkOptions extends ReadOptions {
@@ -34,70 +43,86 @@ export interface WalkOptions extends ReadOptions {
   readonly stored?: DayViews | undefined;
 }
 
+/** One reading of a day from its first page to its last. */
+interface Walk {
+  readonly reading: Reading;
+  /** As on the last page. */
+  readonly totals: ViewCounts;
+  /** Whether all pages had the same totals. */
+  readonly isSteady: boolean;
+}
+
 /**
- * Reads a day until a walk adds up: equal totals on every page, their sum over the rows, no path twice. One that never
- * does, or of which a further walk has to wait for the budget, is handed on as the best seen, `inconsistent`. A settled
- * day that reads the same twice and still does not add up is taken as it is, its difference `unattributed`: reading it a
- * third time would not help.
+ * Reads a day until its rows add up to its totals. Rows that moved between two requests are missing from one walk and
+ * found by another, so the rows of all walks count together. A day that never adds up, or whose next walk would have to
+ * wait for the hourly limit, is returned with the `doubt`. A settled day that reads the same twice without adding up is
+ * accepted when the difference is small: reading it again would not help.
  *
- * When the totals and the first page are those stored, the day is `unchanged`, and no further page is asked for.
+ * When the totals and the first page are those stored, the day is `unchanged`, and no further page is requested.
  *
- * Throws what the client throws, and an `EndlessWalkError` when the pages do not end.
+ * Throws what the client throws, and a `PagingError` when the pages do not follow the rules of the API.
  */
 export async function walkDay(
   client: Pick<Client, 'views'>,
   day: Day,
   options: WalkOptions,
 ): Promise<WalkedDay | 'unchanged'> {
-  const walks: Walk[] = [];
-  while (walks.length < MAX_WALKS) {
-    const walk = await walkOnce(client, day, options, walks.length === 0 ? options.stored : undefined).catch(
-      (error: unknown): 'paused' => {
-        if (walks.length > 0 && error instanceof PausedError) return 'paused';
-        throw error;
-      },
-    );
+  const all = new Reading();
+  let last: Walk | undefined;
+  for (let number = 0; number < MAX_WALKS; number++) {
+    if (number === 1) all.add(last?.reading.rows ?? []);
+    const walk = await walkOnce(client, day, options, number, all).catch((error: unknown) => {
+      if (last !== undefined && error instanceof PausedError) return undefined;
+      throw error;
+    });
     if (walk === 'unchanged') return walk;
-    if (walk === 'paused') break;
-    if (addsUp(walk)) return walked(walk, 'consistent');
-    if (options.isSettled() && walks.some((earlier) => isSameReading(earlier, walk)))
-      return walked(walk, 'unattributed');
-    walks.push(walk);
+    if (walk === undefined) break;
+    const rows = rowsThatAddUp(walk, last, all);
+    if (rows !== undefined) return walked(walk.totals, rows);
+    if (options.isSettled() && last !== undefined && isSameReading(last, walk))
+      return walked(walk.totals, walk.reading.rows, doubtOf(walk));
+    last = walk;
   }
-  const best = walks.reduce((left, right) => (gap(right) < gap(left) ? right : left));
-  return walked(best, 'inconsistent');
+  if (last === undefined) throw new PagingError('the export has no page at all');
+  return walked(last.totals, all.rows, MOVED);
 }
 
 async function walkOnce(
   client: Pick<Client, 'views'>,
   day: Day,
-  options: ReadOptions,
-  stored: DayViews | undefined,
+  options: WalkOptions,
+  number: number,
+  all: Reading,
 ): Promise<Walk | 'unchanged'> {
-  const rows = new Map<string, PageViews>();
+  const reading = new Reading();
   let totals: ViewCounts | undefined;
-  let moved = false;
-  for await (const page of viewsPages(client, { dateFrom: day, dateTo: addDays(day, 1) }, options)) {
-    if (totals === undefined && stored !== undefined && isStartOf(stored, page)) return 'unchanged';
-    moved ||= totals !== undefined && !equalCounts(totals, page.totals);
+  let isSteady = true;
+  const range = { dateFrom: day, dateTo: addDays(day, 1) };
+  for await (const page of viewsPages(
+    client,
+    range,
+    options,
+    LIMITS.viewsPage.max - number * SMALLER_PAGES,
+  )) {
+    if (totals === undefined && number === 0 && isStartOf(options.stored, page)) return 'unchanged';
+    isSteady &&= totals === undefined || equalCounts(totals, page.totals);
     totals = page.totals;
-    const known = rows.size;
-    for (const row of page.views) rows.set(row.path, row);
-    const added = rows.size - known;
-    moved ||= added < page.views.length;
-    if (added === 0 && page.views.length > 0 && page.hasMore)
-      throw new EndlessWalkError(
+    if (reading.add(page.views) === 0 && page.hasMore)
+      throw new PagingError(
         'a page of the export only repeats earlier ones, yet the server says that more follow',
       );
+    if (number === 0) continue;
+    all.add(page.views);
+    if (equalCounts(all.sum, totals)) break;
   }
-  if (totals === undefined) throw new EndlessWalkError('the export has no page at all');
-  return { totals, rows: [...rows.values()], moved };
+  if (totals === undefined) throw new PagingError('the export has no page at all');
+  return { reading, totals, isSteady };
 }
 
-/** Whether a first page is that of a stored day which goes on: the interface promises no order, so any rows will do. */
-function isStartOf(stored: DayViews, page: ViewsResponse): boolean {
-  const goesOn = page.hasMore && page.views.length > 0 && page.views.length < stored.rows.length;
-  if (!goesOn || !equalCounts(stored.totals, page.totals)) return false;
+/** Whether a first page is that of a stored day with more pages. The API promises no order, so any rows will do. */
+function isStartOf(stored: DayViews | undefined, page: ViewsResponse): boolean {
+  if (stored === undefined || !equalCounts(stored.totals, page.totals)) return false;
+  if (!page.hasMore || page.views.length === 0 || page.views.length >= stored.rows.length) return false;
   const byPath = new Map(stored.rows.map((row) => [row.path, row]));
   return page.views.every((row) => {
     const known = byPath.get(row.path);
@@ -105,44 +130,66 @@ function isStartOf(stored: DayViews, page: ViewsResponse): boolean {
   });
 }
 
-const addsUp = (walk: Walk): boolean => !walk.moved && gap(walk) === 0;
+/**
+ * The rows that account for all views, where there are such. Counts of single paths only ever rise within minutes, so
+ * rows of different requests that add up to the totals of the last one are all up to date, and none is missing.
+ */
+function rowsThatAddUp(walk: Walk, last: Walk | undefined, all: Reading): readonly PageViews[] | undefined {
+  const { reading, totals, isSteady } = walk;
+  if (equalCounts(reading.sum, totals)) return reading.rows;
+  if (last !== undefined && equalCounts(all.sum, totals)) return all.rows;
+  // Views of one path in two rows are added up. A row repeated on a later page may instead stand for another row with
+  // the same counts that was lost: only when a walk with other page ends repeats the same rows has the path two rows.
+  const isCertain =
+    !reading.hasRepeats || (last !== undefined && hasSameRows(last.reading.replaced, reading.replaced));
+  return isSteady && isCertain ? reading.merged(totals) : undefined;
+}
 
-const gap = (walk: Walk): number => distanceOfCounts(walk.totals, sumCounts(walk.rows));
+const isSameReading = (last: Walk, walk: Walk): boolean =>
+  [last, walk].every(({ isSteady, reading }) => isSteady && reading.replaced.length === 0) &&
+  equalCounts(last.totals, walk.totals) &&
+  hasSameRows(last.reading.rows, walk.reading.rows);
 
-const isSameReading = (left: Walk, right: Walk): boolean =>
-  !left.moved &&
-  !right.moved &&
-  equalCounts(left.totals, right.totals) &&
-  countChangedPages(left.rows, right.rows) === 0;
+const hasSameRows = (left: readonly PageViews[], right: readonly PageViews[]): boolean =>
+  countChangedPages(left, right) === 0;
 
-const walked = ({ totals, rows }: Walk, verdict: WalkedDay['verdict']): WalkedDay => ({
+function doubtOf({ reading, totals }: Walk): string | undefined {
+  const { human, ai, total } = subtractCounts(totals, reading.sum);
+  const share = Math.max(Math.abs(total), Math.abs(human) + Math.abs(ai)) / Math.max(1, totals.total);
+  return share <= MAX_UNATTRIBUTED_SHARE
+    ? undefined
+    : `its pages and its totals differ by ${percent(share)}; it is read again later`;
+}
+
+const walked = (totals: ViewCounts, rows: readonly PageViews[], doubt?: string): WalkedDay => ({
   totals,
   rows,
-  verdict,
   unattributed: subtractCounts(totals, sumCounts(rows)),
+  doubt,
 });
 
 /** More than this many pages in one walk, a million rows, means that it does not end. */
 const MAX_PAGES = 4_000;
 
 /**
- * The pages of the views of a range, in the fewest requests. Throws an `EndlessWalkError` when a page is empty though
- * more are promised, or there is no end.
+ * The pages of the views of a range. Throws a `PagingError` when a page is shorter than requested though more are
+ * promised, since the next offset would skip rows, or when there is no end.
  */
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
   range: { readonly dateFrom: Day; readonly dateTo: Day },
   options?: ReadOptions,
+  limit: number = LIMITS.viewsPage.max,
 ): AsyncGenerator<ViewsResponse, void, void> {
-  const limit = LIMITS.viewsPage.max;
   for (let page = 0; page < MAX_PAGES; page++) {
     const response = await client.views({ ...range, limit, offset: page * limit }, options);
+    const { length } = response.views;
+    if (response.hasMore && length < limit)
+      throw new PagingError(
+        `page ${page + 1} of the export has ${counted(length, 'row')} of the ${limit} requested, yet the server says that more follow`,
+      );
     yield response;
     if (!response.hasMore) return;
-    if (response.views.length === 0)
-      throw new EndlessWalkError(
-        `page ${page + 1} of the export is empty, yet the server says that more follow`,
-      );
   }
-  throw new EndlessWalkError(`the export did not end after ${MAX_PAGES} pages of ${limit}`);
+  throw new PagingError(`the export did not end after ${MAX_PAGES} pages of ${limit}`);
 }

@@ -37,7 +37,7 @@ export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCos
 type LoadedDay = Exclude<DayResult, { outcome: 'failed' }>;
 
 function detailLines(
-  { alreadyFinal, readToday }: ExportPlan,
+  { alreadyFinal, readToday, waiting }: ExportPlan,
   loaded: readonly LoadedDay[],
   results: readonly DayResult[],
 ): string[] {
@@ -49,16 +49,21 @@ function detailLines(
   const facts = [
     alreadyFinal > 0 && `${counted(alreadyFinal, 'day')} already final, not read again`,
     readToday > 0 && `${counted(readToday, 'day')} already read today, due again tomorrow`,
+    waiting.length > 0 && waitingLine(waiting),
     again.length > 0 &&
       `${counted(again.length, 'day')} read again, ${restated === 0 ? 'unchanged' : `${restated} restated`}`,
     forgotten > 0 && forgottenLine(forgotten),
     inState('final') > 0 && `${inState('final')} now final`,
     inState('provisional') > 0 && `${inState('provisional')} provisional: may still change, read again later`,
-    inState('inconsistent') > 0 && `${inState('inconsistent')} inconsistent: rows moved while they were read`,
-    failed > 0 && `${failed} failed: the next export retries them`,
+    inState('inconsistent') > 0 &&
+      `${inState('inconsistent')} inconsistent: rows and totals did not add up, read again later`,
+    failed > 0 && `${failed} failed: retried later`,
   ];
   return facts.filter((fact) => fact !== false).map((fact) => `  ${fact}`);
 }
+
+export const waitingLine = (days: readonly Day[]): string =>
+  `${counted(days.length, 'day')} failed or did not add up more than once: retried later, or now with --reload`;
 
 const removedLines = (removed: readonly Day[]): string[] =>
   removed.length === 0

@@ -65,17 +65,10 @@ function endless(range: RangeViews, window: ViewsWindow, { beyond }: FaultOf<'en
   return { ...pageOf(range, { ...window, offset }), hasMore: true };
 }
 
-const oneMore = <T extends { human: number; total: number }>(counts: T): T => ({
-  ...counts,
-  human: counts.human + 1,
-  total: counts.total + 1,
-});
-
-/** One more human view, on the page's first row and in the totals. */
-const countsMoved = ({ totals, views: [first, ...rest], hasMore }: ViewsResponse): ViewsResponse => ({
-  totals: oneMore(totals),
-  views: first === undefined ? [] : [oneMore(first), ...rest],
-  hasMore,
+/** A human view of a page of the walk that was read before. */
+const countsMoved = ({ totals, ...page }: ViewsResponse): ViewsResponse => ({
+  ...page,
+  totals: { ...totals, human: totals.human + 1, total: totals.total + 1 },
 });
 
 /** The row before the page slips into it and pushes the last one of the range out of sight. */

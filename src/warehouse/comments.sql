@@ -2,7 +2,7 @@
 COMMENT ON COLUMN page_views.total IS 'Total views as reported by the platform; normally human + ai';
 
 COMMENT ON TABLE day_loads IS 'Status of each day: whether it is stored, whether it may still change, and its totals. One row per project and day.';
-COMMENT ON COLUMN day_loads.state IS 'provisional: loaded before it settled; final: loaded after it settled; inconsistent: rows moved while it was read, so it is read again; failed: the last attempt failed, and rows stored earlier are kept';
+COMMENT ON COLUMN day_loads.state IS 'provisional: loaded before it settled; final: loaded after it settled; inconsistent: its rows did not add up to its totals, so it is read again; failed: the last attempt failed, and rows stored earlier are kept';
 COMMENT ON COLUMN day_loads.attempted_at IS 'When the day was last requested (UTC)';
 COMMENT ON COLUMN day_loads.loaded_at IS 'When the stored rows were loaded (UTC); NULL if nothing is stored';
 COMMENT ON COLUMN day_loads.human IS 'Human views of the whole site, as reported with the stored rows';

@@ -14,6 +14,7 @@ const MIGRATIONS = [
   '005_deliveries',
   '006_choice_codes',
   '007_workspace',
+  '008_day_failures',
 ] as const;
 
 /** What analysts query, in an order in which each needs only those before it. */

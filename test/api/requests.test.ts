@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { viewsPages } from '../../src/export/walk.js';
-import { EndlessWalkError } from '../../src/api/errors.js';
+import { PagingError } from '../../src/api/errors.js';
 import type { ViewsResponse } from '../../src/api/schema.js';
 import { reply } from '../serve.js';
 import { clientOf, faultOf, JOB, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
@@ -126,10 +126,16 @@ describe('the pages of a range', () => {
     expect(offsets).toEqual(['0+250', '250+250', '500+250']);
   });
 
-  it('end with hasMore, not with a short page', async () => {
-    const { offsets, pages } = await pagesOf((offset) => ({ views: rows(10), hasMore: offset === 0 }));
-    expect(await drain(pages)).toEqual([10, 10]);
+  it('may end with a full page', async () => {
+    const { offsets, pages } = await pagesOf((offset) => ({ views: rows(250), hasMore: offset === 0 }));
+    expect(await drain(pages)).toEqual([250, 250]);
     expect(offsets).toEqual(['0+250', '250+250']);
+  });
+
+  it('are an error when one is shorter than requested though more are promised', async () => {
+    const { offsets, pages } = await pagesOf((offset) => ({ views: rows(10), hasMore: offset === 0 }));
+    expect((await faultOf(drain(pages))).message).toContain('has 10 rows of the 250 requested');
+    expect(offsets).toHaveLength(1);
   });
 
   it('may be one that is empty', async () => {
@@ -138,26 +144,26 @@ describe('the pages of a range', () => {
     expect(offsets).toHaveLength(1);
   });
 
-  it('are a fault when one is empty though more are promised', async () => {
+  it('are an error when one is empty though more are promised', async () => {
     const { offsets, pages } = await pagesOf((offset) => ({
       views: offset === 0 ? rows(250) : [],
       hasMore: true,
     }));
     const fault = await faultOf(drain(pages));
-    expect(fault).toBeInstanceOf(EndlessWalkError);
-    expect(fault.message).toContain('. Nothing of this day was stored; the next export retries it.');
+    expect(fault).toBeInstanceOf(PagingError);
+    expect(fault.message).toContain('. Nothing of this day was stored; it is retried later.');
     expect(offsets).toHaveLength(2);
   });
 
-  it('are a fault when they do not end', async () => {
+  it('are an error when they do not end', async () => {
     let asked = 0;
     const client = {
       views: () => {
         asked++;
-        return Promise.resolve({ ...NO_ROWS, views: [row(asked)], hasMore: true });
+        return Promise.resolve({ ...NO_ROWS, views: rows(250), hasMore: true });
       },
     };
-    expect(await faultOf(drain(viewsPages(client, RANGE)))).toBeInstanceOf(EndlessWalkError);
+    expect(await faultOf(drain(viewsPages(client, RANGE)))).toBeInstanceOf(PagingError);
     expect(asked).toBeLessThanOrEqual(10_000);
   });
 });

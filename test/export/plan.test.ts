@@ -9,6 +9,7 @@ import {
   nightlyRequests,
   planExport,
   requestsFor,
+  retryAt,
 } from '../../src/export/plan.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
@@ -20,12 +21,14 @@ const record = (
   state: DayState,
   pages: number | null = 300,
   attemptedAt = LAST_NIGHT,
+  failures = 0,
 ): DayRecord => ({
   day: at,
   state,
   is_stored: pages !== null,
   attempted_at: attemptedAt,
   pages,
+  failures,
   ...{ human: 1, ai: 1, total: 2 },
 });
 const ledgerOf = (...records: DayRecord[]): DayLedger => new Map(records.map((one) => [one.day, one]));
@@ -108,6 +111,24 @@ describe('the plan of an export', () => {
     ]);
   });
 
+  test.each(['failed', 'inconsistent'] as const)(
+    'leaves out a day that was %s twice until its retry',
+    (state) => {
+      const tried = new Date(NOW.getTime() - 30 * 60_000);
+      const bad = record(day('2026-11-10'), state, null, tried, 2);
+      const rest = daysIn(range).filter((at) => at !== bad.day);
+      const failed = ledgerOf(bad, ...rest.map((at) => record(at, 'final')));
+      expect(plan(failed)).toMatchObject({ days: [], waiting: ['2026-11-10'], readToday: 0 });
+      const later = new Date(NOW.getTime() + 31 * 60_000);
+      expect(planExport(failed, range, later)).toMatchObject({ days: [{ day: '2026-11-10' }], waiting: [] });
+      expect(
+        plan(ledgerOf(...rest.map((at) => record(at, 'final')), { ...bad, failures: 1 })).days,
+      ).toHaveLength(1);
+      const ahead = { ...bad, attempted_at: new Date(NOW.getTime() + 60_000) };
+      expect(plan(ledgerOf(...rest.map((at) => record(at, 'final')), ahead)).days).toHaveLength(1);
+    },
+  );
+
   test('of a range that ends before it begins is empty', () => {
     const future = { first: addDays(YESTERDAY, 30), last: YESTERDAY };
     expect(planExport(ledger, future, NOW)).toMatchObject({ days: [], alreadyFinal: 0, readToday: 0 });
@@ -122,6 +143,22 @@ test('a day is expected to be as long as the newest one that is stored', () => {
   );
   expect(expectedPages(ledger)).toBe(1_100);
   expect(expectedPages(new Map())).toBe(0);
+});
+
+const HOUR_MS = 3_600_000;
+const hoursUntilRetry = (at: Day, failures: number): number =>
+  (retryAt(record(at, 'failed', null, LAST_NIGHT, failures)).getTime() - LAST_NIGHT.getTime()) / HOUR_MS;
+
+test('an old day that keeps failing is retried at growing intervals, at least once a week', () => {
+  const intervals = [1, 2, 3, 4, 5, 6, 7].map((failures) => hoursUntilRetry(day('2025-01-01'), failures));
+  expect(intervals).toEqual([0, 1, 4, 16, 64, 168, 168]);
+});
+
+test('a recent day that keeps failing is retried several times a day', () => {
+  const intervals = [2, 3, 4, 9].map((failures) => hoursUntilRetry(day('2026-11-16'), failures));
+  expect(intervals.slice(0, 2)).toEqual([1, 4]);
+  expect(Math.max(...intervals)).toBeLessThan(7);
+  expect(hoursUntilRetry(day('2026-11-17'), 9)).toBe(1);
 });
 
 test.each([

@@ -159,7 +159,7 @@ describe('faults in the paging of views', () => {
     const [first, second] = [await views(`${DAY}&limit=250`), await views(`${DAY}&limit=250&offset=250`)];
     expect(first.totals).toEqual(honest.totals);
     expect(second.totals.total).toBe(first.totals.total + 1);
-    expect(second.views[0]?.total).toBe((honest.views[0]?.total ?? 0) + 1);
+    expect(second.views).toEqual(honest.views);
   });
 
   it('order-moves: one path comes twice, another never, and the totals stay', async () => {

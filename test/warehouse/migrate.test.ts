@@ -42,6 +42,31 @@ describe('a database', () => {
     expect(await again.query('FROM history_starts', z.object({ project: z.string() }))).toHaveLength(1);
   });
 
+  it('of an older version has days of which many views belong to no page read again', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const day = (date: string, state: string, total: number, unattributed: number) =>
+      `INSERT INTO day_loads VALUES ('prj_1', '${date}', '${state}', '2026-01-09', '2026-01-09', ${total}, 0, ${total}, 9, ${unattributed}, 0, ${unattributed}, NULL)`;
+    const migrations = new URL('../../src/warehouse/migrations/', import.meta.url);
+    const first = await readFile(new URL('001_history.sql', migrations), 'utf8');
+    await onFile(
+      path,
+      ...[first, 'CREATE TABLE schema_version (version INTEGER)', 'INSERT INTO schema_version VALUES (1)'],
+      ...[
+        day('2026-01-01', 'final', 100, 43),
+        day('2026-01-02', 'final', 100, 5),
+        day('2026-01-03', 'failed', 100, 0),
+      ],
+      'CHECKPOINT',
+    );
+    const warehouse = await liveWarehouse(path);
+    const row = z.object({ state: z.string(), failures: z.int() });
+    expect(await warehouse.query('SELECT state, failures FROM day_loads ORDER BY day', row)).toEqual([
+      { state: 'inconsistent', failures: 1 },
+      { state: 'final', failures: 0 },
+      { state: 'failed', failures: 1 },
+    ]);
+  });
+
   it('of a newer version is refused and left unchanged', async () => {
     const warehouse = await liveWarehouse();
     await closeNow(warehouse);

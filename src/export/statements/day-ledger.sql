@@ -7,7 +7,8 @@ SELECT
   coalesce(human, 0) AS human,
   coalesce(ai, 0) AS ai,
   coalesce(total, 0) AS total,
-  pages
+  pages,
+  failures
 FROM day_loads
 WHERE project = $project
 ORDER BY day

@@ -12,4 +12,5 @@ SELECT
   $unattributed_human AS unattributed_human,
   $unattributed_ai AS unattributed_ai,
   $unattributed_total AS unattributed_total,
-  $failure AS failure
+  $failure AS failure,
+  $failures::INTEGER AS failures

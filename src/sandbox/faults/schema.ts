@@ -48,7 +48,7 @@ export const faultSchema = z.discriminatedUnion('kind', [
 
   /** `hasMore` is always true; past the end the last rows come again, or none. */
   fault('endless', { beyond: z.enum(['last-page', 'nothing']) }),
-  /** A view arrives between two pages of a walk: from the second page on, totals and a count are one higher. */
+  /** A page already read gets a view while a day is walked: from the second page on, the totals are one higher. */
   fault('counts-move', {}),
   /** Rows change places between two pages of a walk: a path comes twice, another never, totals stay. */
   fault('order-moves', {}),

@@ -35,7 +35,7 @@ export async function store(
   days: Readonly<Record<string, readonly PageViews[]>>,
 ): Promise<void> {
   for (const [at, rows] of Object.entries(days)) {
-    const walked = { totals: sumCounts(rows), rows, verdict: 'consistent', unattributed: NOTHING } as const;
+    const walked = { totals: sumCounts(rows), rows, doubt: undefined, unattributed: NOTHING } as const;
     await storeDay(warehouse, { project, day: toDay(at), now: NOW }, walked, 'final');
   }
 }

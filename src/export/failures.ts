@@ -1,0 +1,89 @@
+import type { Client } from '../api/client.js';
+import { ContractError, PagingError, PausedError, RefusedError, TryLaterError } from '../api/errors.js';
+import type { Day } from '../day.js';
+import type { Reader } from '../warehouse/query.js';
+import { readDayLedger } from './ledger.js';
+import type { PlannedDay } from './plan.js';
+import { probeTotals } from './totals.js';
+
+/** After so many failures in a row, the platform is asked for another day before the next one is tried. */
+const CHECK_EVERY = 5;
+
+/** After so many failures in a row, the load stops. */
+const MAX_IN_A_ROW = 50;
+
+interface Project {
+  readonly warehouse: Reader;
+  readonly client: Pick<Client, 'views'>;
+  readonly project: string;
+}
+
+/**
+ * Tells the failure of one day from one that every other day would meet as well. Where the error does not say, one
+ * request for the totals of another day does: a wrong key is refused there too, and a day that the server cannot serve is
+ * not.
+ */
+export class DayFailures {
+  readonly #project: Project;
+  readonly #planned: readonly PlannedDay[];
+  readonly #signal: AbortSignal;
+  #inARow = 0;
+  #lastLoaded: Day | undefined;
+
+  constructor(project: Project, planned: readonly PlannedDay[], signal: AbortSignal) {
+    this.#project = project;
+    this.#planned = planned;
+    this.#signal = signal;
+  }
+
+  /** A day was loaded: those that failed before it were exceptions. */
+  endWith(day: Day): void {
+    this.#inARow = 0;
+    this.#lastLoaded = day;
+  }
+
+  /** Throws a `PausedError` when the request that would tell has to wait for the hourly limit. */
+  async isOfDayAlone(day: Day, error: unknown): Promise<boolean> {
+    if (error instanceof RefusedError) return this.#isAnswered(day);
+    if (error instanceof TryLaterError && (error.reason === 'rate-limited' || error.reason === 'not-taken'))
+      return this.#isAnswered(day);
+    return (
+      error instanceof ContractError ||
+      error instanceof PagingError ||
+      (error instanceof TryLaterError && error.reason !== 'unreachable')
+    );
+  }
+
+  /** Whether so many days have failed, `day` the last of them, that the others would fail as well. */
+  async areOfAllDays(day: Day): Promise<boolean> {
+    this.#inARow++;
+    if (this.#inARow >= MAX_IN_A_ROW) return true;
+    return this.#inARow % CHECK_EVERY === 0 && !(await this.#isAnswered(day));
+  }
+
+  /** Whether the platform answers a request for a day other than `day`. */
+  async #isAnswered(day: Day): Promise<boolean> {
+    const { client } = this.#project;
+    for (const other of await this.#othersThan(day))
+      try {
+        await probeTotals(client, { first: other, last: other }, { signal: this.#signal });
+        return true;
+      } catch (error) {
+        if (this.#signal.aborted || error instanceof PausedError) throw error;
+      }
+    return false;
+  }
+
+  /** A day that was read well before; without one, the first and the middle one of those planned. */
+  async #othersThan(day: Day): Promise<readonly Day[]> {
+    if (this.#lastLoaded !== undefined) return [this.#lastLoaded];
+    const { warehouse, project } = this.#project;
+    const ledger = [...(await readDayLedger(warehouse, project)).values()];
+    const stored = ledger.findLast((record) => record.is_stored && record.day !== day);
+    if (stored !== undefined) return [stored.day];
+    const days = this.#planned.map((planned) => planned.day).filter((planned) => planned !== day);
+    const first = days.toSorted()[0];
+    const middle = days[Math.floor(days.length / 2)];
+    return [...new Set([first, middle].filter((other) => other !== undefined))];
+  }
+}
