@@ -8,7 +8,8 @@ import { type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { readDayLedger } from '../export/ledger.js';
 import { DUE_ORDER, type ExportPlan, planExport, type PlannedDay, planReload } from '../export/plan.js';
-import { later, readHistoryStart, requestsToFindFirstDay } from '../export/range.js';
+import { requestsToFindFirstDay } from '../export/first-day.js';
+import { readHistoryStart } from '../export/range.js';
 import { longDay, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { loadedLines, waitingLine } from '../print/export.js';
@@ -147,8 +148,7 @@ async function firstDay(
   from: Day | undefined,
 ): Promise<Day | undefined> {
   if (start !== 'auto') return from ?? start;
-  const known = await readHistoryStart(reader, project);
-  return known === undefined ? from : later(known, from);
+  return from ?? readHistoryStart(reader, project);
 }
 
 function planLines(

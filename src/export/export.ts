@@ -1,7 +1,14 @@
-import { type Day, type DayRange, dayOf } from '../day.js';
+import { type Day, dayOf } from '../day.js';
 import { readDayLedger, removeDaysFrom } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
-import { expectedPages, type ExportPlan, planExport, planReload, requestsFor } from './plan.js';
+import {
+  expectedPages,
+  type ExportPlan,
+  type ExportRange,
+  planExport,
+  planReload,
+  requestsFor,
+} from './plan.js';
 import { type Check, checkRecentDays, readLastVerification } from './verify.js';
 
 /** What an export of one project did. `check` is absent when the past was checked today already, or not reached. */
@@ -13,7 +20,7 @@ export interface ExportOutcome extends LoadOutcome {
 }
 
 export interface ExportTask extends LoadTask {
-  readonly range: DayRange;
+  readonly range: ExportRange;
   /** Whether to read every day of the range again, and nothing else. */
   readonly reload?: boolean | undefined;
   /** The later of this machine's clock and the platform's; undefined while only one is known. */

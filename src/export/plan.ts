@@ -28,9 +28,15 @@ export interface PlannedDay {
   readonly requests: number;
 }
 
+/** The days that an export covers. */
+export interface ExportRange extends DayRange {
+  /** Why it does not begin where the user said. */
+  readonly note?: string;
+}
+
 /** Days to load, in the order in which to load them, and how many of the range need nothing, or nothing today. */
 export interface ExportPlan {
-  readonly range: DayRange;
+  readonly range: ExportRange;
   readonly days: readonly PlannedDay[];
   readonly alreadyFinal: number;
   readonly readToday: number;
@@ -100,7 +106,7 @@ export const DUE_ORDER: readonly PlannedDay['due'][] = [
  * While there are holes to fill, days that may change, or moved while they were read, are read once a day (UTC): a
  * backfill that goes on every few minutes would spend its budget on them.
  */
-export function planExport(ledger: DayLedger, range: DayRange, now: Date): ExportPlan {
+export function planExport(ledger: DayLedger, range: ExportRange, now: Date): ExportPlan {
   const pages = expectedPages(ledger);
   const yesterday = lastEndedDay(now);
   const all = daysIn(range);
@@ -121,7 +127,7 @@ export function planExport(ledger: DayLedger, range: DayRange, now: Date): Expor
 }
 
 /** Every day of `range`, final ones included, to be read whole again, newest first. */
-export function planReload(ledger: DayLedger, range: DayRange): ExportPlan {
+export function planReload(ledger: DayLedger, range: ExportRange): ExportPlan {
   const expected = expectedPages(ledger);
   const days = daysIn(range)
     .reverse()

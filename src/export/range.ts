@@ -1,18 +1,29 @@
+import { addDays as addDaysTo } from 'date-fns';
 import { z } from 'zod';
-import type { Client, ReadOptions } from '../api/client.js';
-import { addDays, type Day, day, daysBetween, type DayRange, lastEndedDay } from '../day.js';
-import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
+import type { Client } from '../api/client.js';
+import { addDays, type Day, daysBetween, lastEndedDay } from '../day.js';
+import { plainDayRange } from '../format/days.js';
+import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { equalCounts, NO_VIEWS, probeTotals } from './totals.js';
+import { findFirstDay, totalsIfAnswered } from './first-day.js';
+import type { ExportRange } from './plan.js';
+import { equalCounts, NO_VIEWS } from './totals.js';
 
 const HISTORY_START = readSql(import.meta.url, 'statements/history-start.sql');
 const RECORD_HISTORY_START = readSql(import.meta.url, 'statements/record-history-start.sql');
+const FORGET_HISTORY_START = 'DELETE FROM history_starts WHERE project = $project';
+
+/** So often, a remembered first day is checked with one request for the totals of the days just before it. */
+const CHECK_EVERY_DAYS = 30;
+
+/** Fewer days than this are loaded without asking whether there are views at all. */
+const FEW_DAYS = 14;
 
 export interface RangeRequest {
   readonly warehouse: Warehouse;
   readonly client: Pick<Client, 'views'>;
   readonly project: string;
-  /** Where the history begins: a day, or `auto` to ask the platform once and remember. */
+  /** Where the history begins: a day, or `auto` to ask the platform and remember. */
   readonly start: Day | 'auto';
   /** Bounds of the export, both included, where the user gave them. */
   readonly from?: Day | undefined;
@@ -22,69 +33,71 @@ export interface RangeRequest {
 }
 
 /**
- * The days an export covers: never today, which has not ended, and none from before the first view, where that is to be
- * found. Undefined when the platform has no view yet.
+ * The days an export covers: never today, which has not ended, and none from before the first view where that is
+ * searched for. Undefined when the platform has no view yet.
  */
-export async function resolveRange(request: RangeRequest): Promise<DayRange | undefined> {
-  const yesterday = lastEndedDay(request.now);
-  const last = request.to !== undefined && request.to < yesterday ? request.to : yesterday;
-  if (request.start !== 'auto') return { first: request.from ?? request.start, last };
-  const known = await readHistoryStart(request.warehouse, request.project);
-  if (known === undefined && request.from !== undefined && isCheaperThanSearch(request.from, last, yesterday))
-    return { first: request.from, last };
-  const start = known ?? (await findStart(request, yesterday));
-  return start === undefined ? undefined : { first: later(start, request.from), last };
+export async function resolveRange(request: RangeRequest): Promise<ExportRange | undefined> {
+  const { start, from, to, now } = request;
+  const yesterday = lastEndedDay(now);
+  const last = to !== undefined && to < yesterday ? to : yesterday;
+  if (start !== 'auto') return { first: from ?? start, last };
+  if (from !== undefined) return rangeFrom(request, from, last);
+  const first = (await rememberedStart(request)) ?? (await findStart(request, yesterday));
+  return first === undefined ? undefined : { first, last };
 }
-
-/** Whether a few days are read sooner than the first view is found. */
-const isCheaperThanSearch = (from: Day, last: Day, yesterday: Day): boolean =>
-  daysBetween(from, last) < requestsToFindFirstDay(yesterday);
-
-/** Where a history that starts at `start` is to be exported from; before its first view there is nothing. */
-export const later = (start: Day, from: Day | undefined): Day =>
-  from !== undefined && from > start ? from : start;
 
 /** The first day with a view, where it was looked for and found. */
 export async function readHistoryStart(reader: Reader, project: string): Promise<Day | undefined> {
-  const [known] = await reader.query(HISTORY_START, z.object({ day: dayColumn }), { project });
-  return known?.day;
+  return (await readStart(reader, project))?.day;
+}
+
+async function readStart(reader: Reader, project: string) {
+  const row = z.object({ day: dayColumn, found_at: timestampColumn });
+  const [known] = await reader.query(HISTORY_START, row, { project });
+  return known;
+}
+
+/** Where the user says that the export begins, with one request at most. */
+async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<ExportRange | undefined> {
+  const known = await readHistoryStart(request.warehouse, request.project);
+  if (known !== undefined && from >= known) return { first: from, last };
+  if (known === undefined && daysBetween(from, last) < FEW_DAYS) return { first: from, last };
+  const before = { first: from, last: known === undefined ? last : earlier(addDays(known, -1), last) };
+  const totals = await totalsIfAnswered(request.client, before, { signal: request.signal });
+  if (known === undefined)
+    return totals !== undefined && equalCounts(totals, NO_VIEWS) ? undefined : { first: from, last };
+  if (totals !== undefined && !equalCounts(totals, NO_VIEWS)) {
+    await recordStart(request, undefined);
+    return { first: from, last };
+  }
+  const why = totals === undefined ? 'refuses' : 'has no views of';
+  return { first: known, last, note: `the platform ${why} ${plainDayRange(before)}` };
+}
+
+const earlier = (one: Day, other: Day): Day => (one < other ? one : other);
+
+/** The first day as it was found; undefined when there are views before it by now, so that it has to be found again. */
+async function rememberedStart(request: RangeRequest): Promise<Day | undefined> {
+  const { warehouse, client, project, now, signal } = request;
+  const known = await readStart(warehouse, project);
+  if (known === undefined || now < addDaysTo(known.found_at, CHECK_EVERY_DAYS)) return known?.day;
+  const before = { first: addDays(known.day, -CHECK_EVERY_DAYS), last: addDays(known.day, -1) };
+  const totals = await totalsIfAnswered(client, before, { signal });
+  if (totals !== undefined && !equalCounts(totals, NO_VIEWS)) return undefined;
+  await recordStart(request, known.day);
+  return known.day;
 }
 
 async function findStart(request: RangeRequest, yesterday: Day): Promise<Day | undefined> {
-  const { warehouse, client, project, now, signal } = request;
-  const firstDay = await findFirstDay(client, yesterday, { signal });
-  if (firstDay === undefined) return undefined;
-  await warehouse.transaction((transaction) =>
-    transaction.execute(RECORD_HISTORY_START, { project, first_day: firstDay, now }),
-  );
+  const firstDay = await findFirstDay(request.client, yesterday, { signal: request.signal });
+  if (firstDay !== undefined) await recordStart(request, firstDay);
   return firstDay;
 }
 
-/** No server of the interface has data from before this day. */
-const EARLIEST_DAY = day('2015-01-01');
-
-/** The most requests that `findFirstDay` sends. */
-export const requestsToFindFirstDay = (last: Day): number =>
-  1 + Math.ceil(Math.log2(daysBetween(EARLIEST_DAY, last) + 1));
-
-/**
- * The first day with a view up to `last`, by bisection over the totals of everything before: one request, and one more
- * for each halving. Undefined when there is none.
- */
-async function findFirstDay(
-  client: Pick<Client, 'views'>,
-  last: Day,
-  options?: ReadOptions,
-): Promise<Day | undefined> {
-  const hasViewsUpTo = async (candidate: Day) =>
-    !equalCounts(await probeTotals(client, { first: EARLIEST_DAY, last: candidate }, options), NO_VIEWS);
-  if (!(await hasViewsUpTo(last))) return undefined;
-  let low = 0;
-  let high = daysBetween(EARLIEST_DAY, last);
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    if (await hasViewsUpTo(addDays(EARLIEST_DAY, middle))) high = middle;
-    else low = middle + 1;
-  }
-  return addDays(EARLIEST_DAY, low);
-}
+/** Remembers the first day, or forgets it, so that the next export without bounds finds it again. */
+const recordStart = ({ warehouse, project, now }: RangeRequest, firstDay: Day | undefined): Promise<void> =>
+  warehouse.transaction(async (transaction) => {
+    await transaction.execute(FORGET_HISTORY_START, { project });
+    if (firstDay !== undefined)
+      await transaction.execute(RECORD_HISTORY_START, { project, first_day: firstDay, now });
+  });

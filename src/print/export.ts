@@ -14,7 +14,8 @@ export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCos
   const name = project.name ?? project.id;
   if (outcome === undefined) return [`${name}: the platform has no views yet, so there is nothing to load.`];
   const { plan, results, check, removed } = outcome;
-  const lines = removedLines(removed);
+  const { note } = plan.range;
+  const lines = [...(note === undefined ? [] : [`  ${note}`]), ...removedLines(removed)];
   if (plan.range.first > plan.range.last)
     return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`, ...lines];
   const loaded = results.filter((result) => result.outcome !== 'failed');

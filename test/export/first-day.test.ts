@@ -1,9 +1,11 @@
-import { describe, expect, it } from 'vitest';
-import { day } from '../../src/day.js';
+import { describe, expect, it, test } from 'vitest';
+import { RefusedError } from '../../src/api/errors.js';
+import { addDays, type Day, day, daysBetween } from '../../src/day.js';
 import { resolveRange } from '../../src/export/range.js';
 import { openClient } from '../api/open-client.js';
 import { liveWarehouse } from '../open-warehouse.js';
-import { openSandbox } from '../sandbox/open-sandbox.js';
+import { NOW, openSandbox } from '../sandbox/open-sandbox.js';
+import { reply, serve } from '../serve.js';
 
 /** One request, and one for each halving of the twelve years in which a history may begin. */
 const MOST_REQUESTS = 14;
@@ -41,7 +43,7 @@ describe('where a history begins', () => {
     expect(asked()).toBe(2);
   });
 
-  it('is not asked for when it is configured or given', async () => {
+  it('is not searched for when it is configured or given', async () => {
     const { request, asked } = await setUp('2026-11-02');
     expect(await resolveRange({ ...request, start: day('2026-11-05') })).toEqual({
       first: '2026-11-05',
@@ -61,4 +63,143 @@ describe('where a history begins', () => {
     const range = { ...request, start: day('2026-11-05'), to: day('2026-12-31') };
     expect(await resolveRange(range)).toMatchObject({ last: '2026-11-17' });
   });
+});
+
+const FIRST = day('2024-03-05');
+const YESTERDAY = day('2026-11-17');
+const DAY_MS = 86_400_000;
+
+interface Limits {
+  /** Longer ranges are refused. */
+  readonly longestDays?: number;
+  /** Ranges that begin before are refused. */
+  readonly oldest?: Day;
+  readonly first?: Day;
+  readonly status?: number;
+}
+
+/** A platform with a view on every day since `first`, which refuses some ranges. */
+async function limitedPlatform({ longestDays = Infinity, oldest, first = FIRST, status = 400 }: Limits) {
+  const asked: { first: Day; last: Day }[] = [];
+  const limits = { longestDays, oldest, first, status };
+  const server = await serve(({ url }, response) => {
+    const from = day(url.searchParams.get('dateFrom') ?? '');
+    const last = addDays(day(url.searchParams.get('dateTo') ?? ''), -1);
+    asked.push({ first: from, last });
+    const isTooLong = daysBetween(from, last) + 1 > limits.longestDays;
+    if (isTooLong || (limits.oldest !== undefined && from < limits.oldest)) {
+      reply(response, limits.status, { error: 'this range is not possible' });
+      return;
+    }
+    const human = Math.max(0, daysBetween(from > limits.first ? from : limits.first, last) + 1);
+    reply(response, 200, { totals: { human, ai: 0, total: human }, views: [], hasMore: false });
+  });
+  const client = openClient(server.baseUrl, { retries: { retries: 1, minDelayMs: 1, maxDelayMs: 1 } });
+  const request = { warehouse: await liveWarehouse(), client, project: 'prj_1', now: NOW };
+  return { request, asked, limits };
+}
+
+describe('on a platform that refuses long or old ranges, the first day', () => {
+  it.each([
+    ['is found with ranges of at most 366 days', { longestDays: 366 }, FIRST],
+    ['is found with ranges of at most 90 days', { longestDays: 90 }, FIRST],
+    ['is found with single days only', { longestDays: 1, first: day('2026-09-01') }, day('2026-09-01')],
+    ['is the oldest that is not refused', { oldest: day('2025-05-20') }, day('2025-05-20')],
+    ['is found after those refused', { oldest: day('2023-01-01') }, FIRST],
+    ['is found where long ranges time out', { longestDays: 100, status: 504 }, FIRST],
+    [
+      'is the oldest not refused, with short ranges',
+      { longestDays: 31, oldest: day('2026-08-20'), status: 422 },
+      day('2026-08-20'),
+    ],
+  ] as const)('%s', async (_, limits, first) => {
+    const { request, asked } = await limitedPlatform(limits);
+    expect(await resolveRange({ ...request, start: 'auto' })).toEqual({ first, last: YESTERDAY });
+    expect(asked.length).toBeLessThanOrEqual(30);
+    const before = asked.length;
+    expect(await resolveRange({ ...request, start: 'auto' })).toMatchObject({ first });
+    expect(asked).toHaveLength(before);
+  });
+
+  it('is to be set as history.start when it cannot be found', async () => {
+    const { request } = await limitedPlatform({ longestDays: 31, first: day('2026-11-18') });
+    const range = resolveRange({ ...request, start: 'auto' });
+    await expect(range).rejects.toThrow(/refuses ranges of more than 31 days.*set history\.start/s);
+  });
+
+  it('is to be set when not even yesterday is answered for: the words of the platform come first', async () => {
+    const { request, asked } = await limitedPlatform({ oldest: day('2027-01-01') });
+    const range = resolveRange({ ...request, start: 'auto' });
+    await expect(range).rejects.toThrow(/this range is not possible.*set history\.start/s);
+    expect(asked).toHaveLength(2);
+  });
+
+  it.each([401, 403])('is not searched for with a key that is refused with %i', async (status) => {
+    const { request, asked } = await limitedPlatform({ longestDays: 0, status });
+    await expect(resolveRange({ ...request, start: 'auto' })).rejects.toThrow(RefusedError);
+    expect(asked).toHaveLength(1);
+  });
+});
+
+describe('a first day that the user gives', () => {
+  it('takes no request for a few days, and one for many, where nothing is known yet', async () => {
+    const { request, asked } = await limitedPlatform({});
+    const from = (first: string) => resolveRange({ ...request, start: 'auto', from: day(first) });
+    expect(await from('2026-11-10')).toEqual({ first: '2026-11-10', last: YESTERDAY });
+    expect(asked).toHaveLength(0);
+    expect(await from('2025-01-01')).toEqual({ first: '2025-01-01', last: YESTERDAY });
+    expect(asked).toEqual([{ first: '2025-01-01', last: YESTERDAY }]);
+  });
+
+  it('takes one request where the range is refused, and is believed', async () => {
+    const { request, asked } = await limitedPlatform({ longestDays: 31 });
+    const from = day('2025-01-01');
+    expect(await resolveRange({ ...request, start: 'auto', from })).toEqual({ first: from, last: YESTERDAY });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('before the remembered one is loaded when there are views by now', async () => {
+    const { request, asked, limits } = await limitedPlatform({});
+    await resolveRange({ ...request, start: 'auto' });
+    const before = asked.length;
+    limits.first = day('2023-01-01');
+    const from = day('2023-06-01');
+    expect(await resolveRange({ ...request, start: 'auto', from })).toEqual({ first: from, last: YESTERDAY });
+    expect(asked.slice(before)).toEqual([{ first: from, last: addDays(FIRST, -1) }]);
+    expect(await resolveRange({ ...request, start: 'auto' })).toMatchObject({ first: '2023-01-01' });
+  });
+
+  it.each([
+    ['has no views of', {}],
+    ['refuses', { oldest: FIRST }],
+  ])(
+    'before the remembered one is not loaded, and the outcome says why: the platform %s it',
+    async (why, limits) => {
+      const { request, asked } = await limitedPlatform(limits);
+      await resolveRange({ ...request, start: 'auto' });
+      const before = asked.length;
+      const range = await resolveRange({ ...request, start: 'auto', from: day('2024-01-01') });
+      expect(range).toMatchObject({
+        first: FIRST,
+        note: expect.stringContaining(`the platform ${why} `) as string,
+      });
+      expect(asked.slice(before)).toHaveLength(1);
+    },
+  );
+});
+
+test('a remembered first day is checked with one request every 30 days', async () => {
+  const { request, asked, limits } = await limitedPlatform({});
+  const at = async (days: number) => {
+    const before = asked.length;
+    const now = new Date(NOW.getTime() + days * DAY_MS);
+    const range = await resolveRange({ ...request, start: 'auto', now });
+    return { first: range?.first, requests: asked.length - before };
+  };
+  expect(await at(0)).toMatchObject({ first: FIRST });
+  expect(await at(29)).toEqual({ first: FIRST, requests: 0 });
+  expect(await at(31)).toEqual({ first: FIRST, requests: 1 });
+  expect(await at(60)).toEqual({ first: FIRST, requests: 0 });
+  limits.first = day('2023-12-24');
+  expect(await at(62)).toMatchObject({ first: '2023-12-24' });
 });

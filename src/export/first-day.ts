@@ -1,0 +1,105 @@
+import type { Client, ReadOptions } from '../api/client.js';
+import { RefusedError, TryLaterError } from '../api/errors.js';
+import type { ViewCounts } from '../api/schema.js';
+import { addDays, type Day, day, daysBetween, type DayRange } from '../day.js';
+import { messageOf, ReadershipError } from '../errors.js';
+import { equalCounts, NO_VIEWS, probeTotals } from './totals.js';
+
+/** No server of the API has data from before this day. */
+const EARLIEST_DAY = day('2015-01-01');
+
+/** Lengths of ranges, in days, that are tried on a server that refuses longer ones. */
+const SHORTER_RANGES = [366, 31, 1];
+
+/** The platform does not tell where the history begins. */
+export class FirstDayError extends ReadershipError {
+  readonly exitCode = 1;
+
+  constructor(why: string, options?: ErrorOptions) {
+    super(
+      `Could not find the first day of the history: ${why} To export without this search, set history.start in readership.yaml to the first day to load.`,
+      options,
+    );
+  }
+}
+
+/** The totals of a range; undefined where the platform refuses it, or cannot answer because it is too long. */
+export async function totalsIfAnswered(
+  client: Pick<Client, 'views'>,
+  range: DayRange,
+  options?: ReadOptions,
+): Promise<ViewCounts | undefined> {
+  try {
+    return await probeTotals(client, range, options);
+  } catch (error) {
+    if (error instanceof RefusedError && ![401, 402, 403].includes(error.status)) return undefined;
+    const isTooLong =
+      error instanceof TryLaterError && error.reason === 'server-fault' && range.first < range.last;
+    if (isTooLong) return undefined;
+    throw error;
+  }
+}
+
+/** The most requests that `findFirstDay` sends to a server that answers for any range. */
+export const requestsToFindFirstDay = (last: Day): number =>
+  1 + Math.ceil(Math.log2(daysBetween(EARLIEST_DAY, last) + 1));
+
+/**
+ * The first day with a view up to `last`: one request, and one more for each halving of the days before it. Undefined
+ * when there is none. On a server that refuses long ranges it goes back in growing steps, to days that have no views or
+ * are refused as well. Throws a `FirstDayError` where that is not possible either.
+ */
+export async function findFirstDay(
+  client: Pick<Client, 'views'>,
+  last: Day,
+  options?: ReadOptions,
+): Promise<Day | undefined> {
+  const longest = daysBetween(EARLIEST_DAY, last) + 1;
+  const refused = new Set<number>();
+  let length = longest;
+  /** Whether there are views on the days up to the one `age` days before the last; undefined if refused. */
+  const hasViewsAt = async (age: number): Promise<boolean | undefined> => {
+    const end = addDays(last, -age);
+    const range = { first: addDays(end, 1 - Math.min(length, longest - age)), last: end };
+    const totals = await totalsIfAnswered(client, range, options);
+    if (totals === undefined) refused.add(age);
+    return totals && !equalCounts(totals, NO_VIEWS);
+  };
+
+  let found = await hasViewsAt(0);
+  if (found === undefined) await expectAnswer(client, last, options);
+  for (const shorter of SHORTER_RANGES) {
+    if (found !== undefined) break;
+    length = Math.min(shorter, longest);
+    found = await hasViewsAt(0);
+  }
+  if (found !== true && length === longest) return undefined;
+  if (found !== true)
+    throw new FirstDayError(
+      `the platform refuses ranges of more than ${length} days, and has no views on the latest.`,
+    );
+
+  let known = 0;
+  let beyond = longest;
+  if (length < longest)
+    for (beyond = length; beyond < longest && (await hasViewsAt(beyond)) === true; beyond *= 2)
+      known = beyond;
+  beyond = Math.min(beyond, longest);
+  while (beyond - known > 1) {
+    const middle = Math.floor((known + beyond) / 2);
+    if ((await hasViewsAt(middle)) === true) known = middle;
+    else beyond = middle;
+  }
+  // Where what is older is refused, the history begins with the oldest range that is returned.
+  return addDays(last, refused.has(beyond) ? 1 - known - length : -known);
+}
+
+/** Without an answer for a single day either, it is not the length of the range that is refused. */
+async function expectAnswer(client: Pick<Client, 'views'>, day: Day, options?: ReadOptions): Promise<void> {
+  try {
+    await probeTotals(client, { first: day, last: day }, options);
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    throw new FirstDayError(messageOf(error), { cause: error });
+  }
+}
