@@ -42,11 +42,11 @@ async function audit(options: AuditCommandOptions, runtime: Runtime): Promise<Ex
 }
 
 function auditLines({ project, audit }: ProjectAudit): string[] {
-  const { days, differing, damaged, forgotten, repaired } = audit;
+  const { days, differing, damaged, forgotten, refused, repaired } = audit;
   const name = project.name ?? project.id;
-  if (days === 0) return [`${name}: there is no final day to verify yet.`];
+  if (days + refused.length === 0) return [`${name}: there is no final day to verify yet.`];
   const reloaded = repaired?.results.filter((result) => result.outcome !== 'failed').length ?? 0;
-  const isClean = differing.length + damaged.length + forgotten.length === 0;
+  const isClean = days > 0 && differing.length + damaged.length + forgotten.length === 0;
   return [
     `${name}: ${counted(days, 'final day')} verified${isClean ? ': all as stored' : ''}`,
     ...(differing.length === 0 ? [] : [`  differ from the platform: ${dayList(differing)}`]),
@@ -54,6 +54,9 @@ function auditLines({ project, audit }: ProjectAudit): string[] {
     ...(forgotten.length === 0
       ? []
       : [`  the platform no longer has ${counted(forgotten.length, 'day')}; what is stored of them stays`]),
+    ...(refused.length === 0
+      ? []
+      : [`  not compared, since the platform refuses their range: ${dayList(refused)}`]),
     ...(repaired === undefined || repaired.results.length === 0
       ? []
       : [`  ${counted(reloaded, 'day')} loaded again`]),

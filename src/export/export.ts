@@ -1,3 +1,4 @@
+import { PausedError } from '../api/errors.js';
 import { type Day, dayOf } from '../day.js';
 import { readDayLedger, removeDaysFrom } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
@@ -51,7 +52,10 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
   const last = await readLastVerification(warehouse, project);
   const check = last !== undefined && dayOf(last) === dayOf(now()) ? undefined : await checkRecentDays(task);
   const results = [...urgent.results, ...(check?.repaired.results ?? [])];
-  if (check?.repaired.stopped !== undefined) return { plan, ...check.repaired, results, check, removed };
+  const stopped = check?.repaired.stopped;
+  // A check that fails for another reason keeps no day waiting.
+  if (stopped instanceof PausedError || task.signal?.aborted === true)
+    return { plan, results, stopped, check, removed };
   yield;
   const length = requestsFor(expectedPages(await readDayLedger(warehouse, project)));
   const rest = plan.days.filter(({ priority }) => priority === 'backfill');
@@ -60,5 +64,8 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     task,
     rest.map((planned) => (planned.due === 'missing' ? { ...planned, requests: length } : planned)),
   );
-  return { plan, ...backfill, results: [...results, ...backfill.results], check, removed };
+  return {
+    ...{ plan, results: [...results, ...backfill.results] },
+    ...{ stopped: backfill.stopped ?? stopped, check, removed },
+  };
 }

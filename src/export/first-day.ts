@@ -1,9 +1,8 @@
 import type { Client, ReadOptions } from '../api/client.js';
-import { RefusedError, TryLaterError } from '../api/errors.js';
-import type { ViewCounts } from '../api/schema.js';
-import { addDays, type Day, day, daysBetween, type DayRange } from '../day.js';
+import { RefusedError } from '../api/errors.js';
+import { addDays, type Day, day, daysBetween } from '../day.js';
 import { messageOf, ReadershipError } from '../errors.js';
-import { equalCounts, NO_VIEWS, probeTotals } from './totals.js';
+import { equalCounts, NO_VIEWS, probeTotals, totalsIfAnswered } from './totals.js';
 
 /** No server of the API has data from before this day. */
 const EARLIEST_DAY = day('2015-01-01');
@@ -20,23 +19,6 @@ export class FirstDayError extends ReadershipError {
       `Could not find the first day of the history: ${why} To export without this search, set history.start in readership.yaml to the first day to load.`,
       options,
     );
-  }
-}
-
-/** The totals of a range; undefined where the platform refuses it, or cannot answer because it is too long. */
-export async function totalsIfAnswered(
-  client: Pick<Client, 'views'>,
-  range: DayRange,
-  options?: ReadOptions,
-): Promise<ViewCounts | undefined> {
-  try {
-    return await probeTotals(client, range, options);
-  } catch (error) {
-    if (error instanceof RefusedError && ![401, 402, 403].includes(error.status)) return undefined;
-    const isTooLong =
-      error instanceof TryLaterError && error.reason === 'server-fault' && range.first < range.last;
-    if (isTooLong) return undefined;
-    throw error;
   }
 }
 

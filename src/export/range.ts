@@ -5,9 +5,9 @@ import { addDays, type Day, daysBetween, lastEndedDay } from '../day.js';
 import { plainDayRange } from '../format/days.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { findFirstDay, totalsIfAnswered } from './first-day.js';
+import { findFirstDay } from './first-day.js';
 import type { ExportRange } from './plan.js';
-import { equalCounts, NO_VIEWS } from './totals.js';
+import { equalCounts, NO_VIEWS, totalsIfAnswered } from './totals.js';
 
 const HISTORY_START = readSql(import.meta.url, 'statements/history-start.sql');
 const RECORD_HISTORY_START = readSql(import.meta.url, 'statements/record-history-start.sql');

@@ -1,4 +1,5 @@
 import type { Client, ReadOptions } from '../api/client.js';
+import { RefusedError, TryLaterError } from '../api/errors.js';
 import type { PageViews, ViewCounts } from '../api/schema.js';
 import { addDays, type Day, type DayRange, rangeOf } from '../day.js';
 
@@ -54,6 +55,23 @@ export async function probeTotals(
   return (await client.views(query, options)).totals;
 }
 
+/** The totals of a range; undefined where the platform refuses it, or cannot answer because it is too long. */
+export async function totalsIfAnswered(
+  client: Pick<Client, 'views'>,
+  range: DayRange,
+  options?: ReadOptions,
+): Promise<ViewCounts | undefined> {
+  try {
+    return await probeTotals(client, range, options);
+  } catch (error) {
+    if (error instanceof RefusedError && ![401, 402, 403].includes(error.status)) return undefined;
+    const isTooLong =
+      error instanceof TryLaterError && error.reason === 'server-fault' && range.first < range.last;
+    if (isTooLong) return undefined;
+    throw error;
+  }
+}
+
 /** The totals that are stored for a day. */
 export interface StoredTotals extends ViewCounts {
   readonly day: Day;
@@ -70,9 +88,13 @@ export interface DifferingDay {
 export const isForgotten = ({ platform, stored }: DifferingDay): boolean =>
   equalCounts(platform, NO_VIEWS) && !equalCounts(stored, NO_VIEWS);
 
+/** Shorter ranges of stored days are not compared on a server that refuses longer ones: that would take too many requests. */
+const SHORTEST_COMPARED = 7;
+
 /**
- * Holds stored days, oldest first, against the platform: one request for each run of neighbouring days when nothing
- * differs, and about one for each halving to find a day that does.
+ * Compares stored days, oldest first, with the platform: one request for each run of neighboring days when nothing
+ * differs, and about one for each halving to find a day that does. Days of ranges that the platform refuses are added to
+ * `refused`.
  *
  * It sees sums only: a change inside a day that keeps its totals, or two days that change by opposite amounts, pass.
  */
@@ -80,9 +102,25 @@ export async function* findDifferingDays(
   client: Pick<Client, 'views'>,
   stored: readonly StoredTotals[],
   options?: ReadOptions,
+  refused: StoredTotals[] = [],
 ): AsyncGenerator<DifferingDay> {
-  for (const run of runsOfNeighbours(stored))
-    yield* narrow(client, run, await totalsOf(client, run, options), options);
+  for (const run of runsOfNeighbors(stored)) yield* compare(client, run, options, refused);
+}
+
+async function* compare(
+  client: Pick<Client, 'views'>,
+  days: readonly StoredTotals[],
+  options: ReadOptions | undefined,
+  refused: StoredTotals[],
+): AsyncGenerator<DifferingDay> {
+  const platform = await totalsIfAnswered(client, rangeOf(days.map(({ day }) => day)), options);
+  if (platform !== undefined) yield* narrow(client, days, platform, options);
+  else if (days.length < 2 * SHORTEST_COMPARED) refused.push(...days);
+  else {
+    const middle = Math.ceil(days.length / 2);
+    yield* compare(client, days.slice(0, middle), options, refused);
+    yield* compare(client, days.slice(middle), options, refused);
+  }
 }
 
 /** Totals are additive, so those of the second half are what remains after the first. */
@@ -102,7 +140,7 @@ async function* narrow(
   }
   const middle = Math.ceil(days.length / 2);
   const firstHalf = days.slice(0, middle);
-  const ofFirstHalf = await totalsOf(client, firstHalf, options);
+  const ofFirstHalf = await probeTotals(client, rangeOf(firstHalf.map(({ day }) => day)), options);
   yield* narrow(client, firstHalf, ofFirstHalf, options);
   yield* narrow(client, days.slice(middle), subtractCounts(platform, ofFirstHalf), options);
 }
@@ -113,16 +151,8 @@ const difference = ({ day, human, ai, total }: StoredTotals, platform: ViewCount
   platform,
 });
 
-function totalsOf(
-  client: Pick<Client, 'views'>,
-  run: readonly StoredTotals[],
-  options: ReadOptions | undefined,
-): Promise<ViewCounts> {
-  return probeTotals(client, rangeOf(run.map(({ day }) => day)), options);
-}
-
 /** Splits days at their gaps: the totals of a range would count the views of a day that is not stored. */
-function runsOfNeighbours(days: readonly StoredTotals[]): StoredTotals[][] {
+function runsOfNeighbors(days: readonly StoredTotals[]): StoredTotals[][] {
   const runs: StoredTotals[][] = [];
   for (const stored of days) {
     const run = runs.at(-1);

@@ -5,7 +5,13 @@ import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/q
 import { readDayLedger, recordFailedDay } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type DayLedger, type PlannedDay, requestsFor } from './plan.js';
-import { type DifferingDay, findDifferingDays, isForgotten, type StoredTotals } from './totals.js';
+import {
+  type DifferingDay,
+  findDifferingDays,
+  isForgotten,
+  probeTotals,
+  type StoredTotals,
+} from './totals.js';
 
 const LAST_VERIFICATION = readSql(import.meta.url, 'statements/last-verification.sql');
 const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verification.sql');
@@ -46,17 +52,19 @@ export async function checkRecentDays(task: LoadTask): Promise<Check> {
   const recent = settledTotals(ledger).filter(({ day }) => day >= since && day <= last);
   const differing: DifferingDay[] = [];
   const forgotten: DifferingDay[] = [];
-  const check = { days: recent.length, differing, forgotten };
+  const refused: StoredTotals[] = [];
   try {
-    for await (const day of listDifferingDays(task, recent, 'urgent'))
+    for await (const day of listDifferingDays(task, recent, 'urgent', refused))
       (isForgotten(day) ? forgotten : differing).push(day);
   } catch (stopped) {
-    return { ...check, repaired: { results: [], stopped } };
+    return { days: recent.length, differing, forgotten, repaired: { results: [], stopped } };
   }
+  const compared = without(recent, refused);
+  const check = { days: compared.length, differing, forgotten };
   const days = differing.map(({ day }) => day);
   const repaired = await loadDays(task, planAgain(ledger, days, 'urgent'));
   if (repaired.stopped === undefined)
-    await recordVerification(task, recent, differing.length + forgotten.length);
+    await recordVerification(task, compared, differing.length + forgotten.length);
   return { ...check, repaired };
 }
 
@@ -68,13 +76,19 @@ async function* listDifferingDays(
   { warehouse, client, project, now, signal }: LoadTask,
   stored: readonly StoredTotals[],
   priority: Priority,
+  refused: StoredTotals[],
 ): AsyncGenerator<DifferingDay> {
-  for await (const found of findDifferingDays(client, stored, { signal, priority })) {
+  for await (const found of findDifferingDays(client, stored, { signal, priority }, refused)) {
     const at = { project, day: found.day, now: now() };
     if (!isForgotten(found)) await recordFailedDay(warehouse, at, DIFFERS);
     yield found;
   }
 }
+
+const without = (days: readonly StoredTotals[], refused: readonly StoredTotals[]): StoredTotals[] => {
+  const left = new Set(refused);
+  return days.filter((day) => !left.has(day));
+};
 
 /** Days to be read whole once more, whatever their state. */
 const planAgain = (ledger: DayLedger, days: readonly Day[], priority: Priority): PlannedDay[] =>
@@ -112,6 +126,8 @@ export interface Audit {
   readonly forgotten: readonly DifferingDay[];
   /** Days whose stored rows do not add up to their ledger, whatever the platform says. */
   readonly damaged: readonly Day[];
+  /** Days that could not be compared, since the platform refuses their range. */
+  readonly refused: readonly Day[];
   readonly repaired?: LoadOutcome;
 }
 
@@ -122,14 +138,23 @@ export async function auditHistory(task: LoadTask, repair: boolean): Promise<Aud
   const settled = settledTotals(ledger);
   const damaged = await findDamagedDays(warehouse, project);
   const found: DifferingDay[] = [];
+  const refused: StoredTotals[] = [];
   for await (const day of repair
-    ? listDifferingDays(task, settled, 'backfill')
-    : findDifferingDays(client, settled, { signal, priority: 'backfill' }))
+    ? listDifferingDays(task, settled, 'backfill', refused)
+    : findDifferingDays(client, settled, { signal, priority: 'backfill' }, refused))
     found.push(day);
+  const newest = settled.at(-1)?.day;
+  // Where nothing is answered, one day shows whether it is only the range that is refused.
+  if (newest !== undefined && refused.length === settled.length)
+    await probeTotals(client, { first: newest, last: newest }, { signal });
   const forgotten = found.filter(isForgotten);
   const differing = found.filter((day) => !isForgotten(day)).map(({ day }) => day);
-  await recordVerification(task, settled, found.length);
-  const audit = { days: settled.length, differing, forgotten, damaged };
+  const compared = without(settled, refused);
+  await recordVerification(task, compared, found.length);
+  const audit = {
+    ...{ days: compared.length, differing, forgotten, damaged },
+    refused: refused.map(({ day }) => day),
+  };
   if (!repair) return audit;
   const kept = new Set(forgotten.map(({ day }) => day));
   const toLoad = [...new Set([...audit.differing, ...damaged])].filter((day) => !kept.has(day)).sort();

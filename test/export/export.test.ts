@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Client } from '../../src/api/client.js';
@@ -448,6 +449,33 @@ describe('a day that the platform refuses', () => {
     const states = Object.values(await statesOf(warehouse));
     expect(states.filter((state) => state === 'final')).toHaveLength(18);
     expect(states.filter((state) => state === 'failed')).toHaveLength(23);
+  });
+});
+
+describe('a nightly check that the platform does not answer', () => {
+  it.each([
+    [
+      'refused',
+      (response: ServerResponse) => {
+        reply(response, 400, { error: 'too long' });
+      },
+      undefined,
+    ],
+    ['cut off', (response: ServerResponse) => response.socket?.resetAndDestroy(), 'connection-lost'],
+  ])('since it is %s keeps no day waiting', async (_, refuse, reason) => {
+    const rows: Rows = { '/a': [3, 1] };
+    const server = await serve(({ url }, response) => {
+      const [from, to] = ['dateFrom', 'dateTo'].map((name) => day(url.searchParams.get(name) ?? ''));
+      if (from !== undefined && to === addDays(from, 1))
+        reply(response, 200, { totals: totalsOf(rows), views: rowsOf(rows), hasMore: false });
+      else refuse(response);
+    });
+    const client = openClient(server.baseUrl, { retries: RETRY_ONCE });
+    const warehouse = await liveWarehouse();
+    await exportFrom({ warehouse, client, from: '2026-10-20', to: '2026-11-17' });
+    const { stopped } = await exportFrom({ warehouse, client, from: '2026-10-10', to: '2026-11-17' });
+    expect(stopped).toEqual(reason === undefined ? undefined : expect.objectContaining({ reason }));
+    expect(Object.keys(await statesOf(warehouse))).toHaveLength(39);
   });
 });
 

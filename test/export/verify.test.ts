@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PageViews } from '../../src/api/schema.js';
-import { addDays, type Day, day, daysIn } from '../../src/day.js';
+import { RefusedError } from '../../src/api/errors.js';
+import { addDays, type Day, day, daysBetween, daysIn } from '../../src/day.js';
 import {
   type DifferingDay,
   findDifferingDays,
@@ -77,5 +78,27 @@ describe('verifying a year', () => {
     );
     const compensating = new Map([...changedDays(20), [dayAt(21), lessOne], [dayAt(10), reshuffled]]);
     expect(await verify(compensating)).toMatchObject({ found: [], requests: 1 });
+  });
+
+  test.each([
+    ['31 days', (days: number) => days > 31, 0, 31],
+    ['more than 3 days, so nothing is compared', (days: number) => days > 3, 365, 127],
+  ])('on a platform that refuses ranges of more than %s', async (_, isRefused, uncompared, most) => {
+    const platform = await servePlatform({ now: () => NOW, rowsOf: (at) => rowsOf(at, 5) });
+    const client = openClient(platform.baseUrl, { limits: { responseTimeoutMs: 5_000 } });
+    const operation = { name: 'read page views', method: 'GET', url: '/views' } as const;
+    let requests = 0;
+    const views: typeof client.views = (query, options) => {
+      requests++;
+      return isRefused(daysBetween(query.dateFrom, query.dateTo))
+        ? Promise.reject(new RefusedError(operation, 400, 'range too long'))
+        : client.views(query, options);
+    };
+    const refused: StoredTotals[] = [];
+    const found: DifferingDay[] = [];
+    for await (const one of findDifferingDays({ views }, stored, undefined, refused)) found.push(one);
+    expect(found).toEqual([]);
+    expect(refused).toHaveLength(uncompared);
+    expect(requests).toBeLessThanOrEqual(most);
   });
 });
