@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Day } from '../day.js';
 import type { Departure } from '../warehouse/effects.js';
 import type { ResponseHeaders } from './clock.js';
@@ -13,7 +13,14 @@ import {
   retrying,
   type RetryPolicy,
 } from './retry.js';
-import { type AgentJob, agentJobSchema, LIMITS, type ViewsResponse, viewsResponseSchema } from './schema.js';
+import {
+  type AgentJob,
+  agentJobSchema,
+  LIMITS,
+  readViewsResponse,
+  type ViewsResponse,
+  viewsResponseSchema,
+} from './schema.js';
 import { Transport, type TransportLimits } from './transport.js';
 
 /** The name of the operation that the views export consists of. */
@@ -47,8 +54,10 @@ export interface ClientOptions {
   readonly pace?: Pace;
   /** Told of every request before it is sent, repeated ones included. */
   readonly onRequest?: (operation: Operation) => void;
-  /** Told of the headers of every response. */
+  /** Called with the headers of every response. */
   readonly onHeaders?: (headers: ResponseHeaders) => void;
+  /** Shared with other clients of the same server, and closed by whoever made it. */
+  readonly transport?: Transport;
 }
 
 /**
@@ -64,7 +73,7 @@ export class Client {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#transport = new Transport(options.limits, options.onHeaders);
+    this.#transport = options.transport ?? new Transport(options.limits, options.onHeaders);
     this.#redact = redactor([options.apiKey]);
     this.#redactData = redactor(unmistakable([options.apiKey]));
     this.#pace = pauseWhenRefused(options.now, (options.retries ?? DEFAULT_RETRIES).maxDelayMs);
@@ -88,7 +97,7 @@ export class Client {
       'GET',
       `/v1/analytics/:project/views?${search.toString()}`,
     );
-    return this.#read(operation, viewsResponseSchema, this.#viewsPace, options);
+    return this.#read(operation, readViews, this.#viewsPace, options);
   }
 
   /** Whether that many pages of views could be asked for now: see `Pace`. */
@@ -118,14 +127,14 @@ export class Client {
     const path = `/v2/agent/:project/job/${encodeURIComponent(jobId)}`;
     return this.#read(
       this.#operation('read the agent job', 'GET', path),
-      agentJobSchema,
+      readJob,
       this.#pace,
       signal ? { signal } : {},
     );
   }
 
-  close(): Promise<void> {
-    return this.#transport.close();
+  async close(): Promise<void> {
+    if (this.#options.transport === undefined) await this.#transport.close();
   }
 
   get #viewsPace(): Pace {
@@ -139,7 +148,7 @@ export class Client {
 
   #read<Answer>(
     operation: Operation,
-    schema: z.ZodType<Answer>,
+    read: Read<Answer>,
     pace: Pace,
     { signal, priority = 'urgent' }: ReadOptions,
   ): Promise<Answer> {
@@ -148,7 +157,7 @@ export class Client {
       async () => {
         await pace.before(priority, signal);
         const body = await this.#send(operation, undefined, signal);
-        const answer = this.#parse(body, schema);
+        const answer = this.#parse(body, read);
         if ('fault' in answer) throw new ContractError(operation, answer.fault);
         return answer.value;
       },
@@ -162,7 +171,7 @@ export class Client {
   async #write(operation: Operation, prompt: string, signal?: AbortSignal): Promise<AgentJob> {
     if (prompt.length < LIMITS.promptMin) throw new RangeError('the prompt is empty; nothing was sent');
     const body = await this.#send(operation, { prompt }, signal);
-    const answer = this.#parse(body, agentJobSchema);
+    const answer = this.#parse(body, readJob);
     if ('fault' in answer) throw new UnknownOutcomeError(operation, answer.fault);
     return answer.value;
   }
@@ -179,28 +188,42 @@ export class Client {
 
   /** The JSON of a body. A server that echoes the key gets it neither into the database nor into a report. */
   #withoutKey(body: string): unknown {
-    // Few bodies need it, and it is slow.
-    if (!body.includes('\\') && this.#redactData(body) === body) return JSON.parse(body);
+    // Few bodies need it, and it is slow: without these characters, only the key as it is could be in the body.
+    const mayHide = body.includes('\\') || body.includes('%') || body.includes(this.#options.apiKey);
+    if (!mayHide || (!body.includes('\\') && this.#redactData(body) === body)) return JSON.parse(body);
     return JSON.parse(body, (_, value: unknown) =>
       typeof value === 'string' ? this.#redactData(value) : value,
     );
   }
 
-  #parse<Answer>(body: string, schema: z.ZodType<Answer>): { value: Answer } | { fault: string } {
+  #parse<Answer>(body: string, read: Read<Answer>): { value: Answer } | { fault: string } {
     let json: unknown;
     try {
       json = this.#withoutKey(body);
     } catch {
       const start = plainWords(this.#redact(body)).slice(0, 60);
       return {
-        fault: `the answer is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the interface's address, not a web page's.`,
+        fault: `the answer is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the address of the API, not of a web page.`,
       };
     }
-    const parsed = schema.safeParse(json);
-    if (parsed.success) return { value: parsed.data };
-    const issues = parsed.error.issues
-      .slice(0, 3)
-      .map(({ path, message }) => `${path.join('.')}: ${message}`);
+    const answer = read(json);
+    if (!(answer instanceof z.ZodError)) return { value: answer };
+    const issues = answer.issues.slice(0, 3).map(({ path, message }) => `${path.join('.')}: ${message}`);
     return { fault: `the answer is not what the interface documents: ${issues.join('; ')}.` };
   }
 }
+
+/** What a body means, or what is wrong with it. */
+type Read<Answer> = (json: unknown) => Answer | z.ZodError;
+
+const readViews: Read<ViewsResponse> = (json) => {
+  const read = readViewsResponse(json);
+  if (read !== undefined) return read;
+  const parsed = viewsResponseSchema.safeParse(json);
+  return parsed.success ? parsed.data : parsed.error;
+};
+
+const readJob: Read<AgentJob> = (json) => {
+  const parsed = agentJobSchema.safeParse(json);
+  return parsed.success ? parsed.data : parsed.error;
+};

@@ -4,7 +4,6 @@ import { nextMinute } from '../format/days.js';
 import { replaceUnsafe } from '../format/text.js';
 import type { Redact } from '../redact.js';
 import { parseRetryAfter } from './http-date.js';
-import { errorBodySchema } from './schema.js';
 
 /** What was asked of the server: named in every message. The URL holds no secret; the key travels in a header. */
 export interface Operation {
@@ -178,12 +177,26 @@ export const plainWords = (text: string): string =>
     .replaceAll(/\s+/g, ' ')
     .trim();
 
-/** The words in an error body: JSON in the shape seen in the field, plain text, or an HTML page without its tags. */
+/** The words in an error body: JSON of any shape, plain text, or an HTML page without its tags. */
 function serverWords(body: string): string {
   try {
-    const { error, details = [] } = errorBodySchema.parse(JSON.parse(body));
-    return [error, ...details.map((detail) => detail.message)].join('; ');
+    const json: unknown = JSON.parse(body);
+    if (typeof json === 'object' && json !== null) return wordsIn(json).join('; ');
   } catch {
-    return body.replaceAll(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>/gi, ' ');
+    // Not JSON.
   }
+  return body.replaceAll(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>/gi, ' ');
 }
+
+/** Texts are quoted as they are where the field is named for them, and after the name of any other field. */
+function wordsIn(value: unknown): string[] {
+  if (value === null || value === '') return [];
+  if (typeof value === 'string') return [value];
+  if (typeof value !== 'object') return [JSON.stringify(value)];
+  if (Array.isArray(value)) return value.flatMap(wordsIn);
+  return Object.entries(value).flatMap(([name, inner]) =>
+    wordsIn(inner).map((words) => (TEXT_FIELDS.has(name) ? words : `${name}: ${words}`)),
+  );
+}
+
+const TEXT_FIELDS: ReadonlySet<string> = new Set(['error', 'message', 'details', 'detail', 'errors']);

@@ -47,8 +47,36 @@ export const viewsResponseSchema = z.object({
 /** One page of the views export (interface 2.4). `totals` covers the whole date range, not this page. */
 export type ViewsResponse = z.infer<typeof viewsResponseSchema>;
 
-/** The error bodies seen in the field: `{error, details?}`. */
-export const errorBodySchema = z.object({
-  error: z.string(),
-  details: z.array(z.object({ message: z.string() })).optional(),
-});
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null;
+
+const isCount = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+
+function readCounts(value: unknown): ViewCounts | undefined {
+  if (!isRecord(value)) return undefined;
+  const { human, ai, total } = value;
+  return isCount(human) && isCount(ai) && isCount(total) ? { human, ai, total } : undefined;
+}
+
+/**
+ * What `viewsResponseSchema` makes of a page of views, in a tenth of the time; undefined for whatever it refuses, so
+ * that the schema can say why.
+ */
+export function readViewsResponse(value: unknown): ViewsResponse | undefined {
+  if (!isRecord(value) || !Array.isArray(value['views'])) return undefined;
+  const totals = readCounts(value['totals']);
+  const { hasMore } = value;
+  if (totals === undefined || typeof hasMore !== 'boolean') return undefined;
+  const views: PageViews[] = [];
+  for (const row of value['views'] as readonly unknown[]) {
+    if (!isRecord(row)) return undefined;
+    const { path, human, ai, total } = row;
+    if (typeof path !== 'string' || !isCount(human) || !isCount(ai) || !isCount(total)) return undefined;
+    views.push({ path: isPlain(path) ? path : storablePath(path), human, ai, total });
+  }
+  return { totals, views, hasMore };
+}
+
+/** Whether `storablePath` leaves it as it is: without backslashes, and without surrogates. */
+const isPlain = (path: string): boolean => !/[\\\ud800-\udfff]/.test(path);

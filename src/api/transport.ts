@@ -1,53 +1,57 @@
-import { Agent, request } from 'undici';
-import type { ResponseHeaders } from './clock.js';
+import type { IncomingHttpHeaders } from 'node:http';
+import { Agent, type Dispatcher } from 'undici';
 import { messageOf } from '../errors.js';
+import type { ResponseHeaders } from './clock.js';
+import { ConcurrencyLimit } from './concurrency.js';
+import { decodeBody, MAX_RESPONSE_BYTES } from './decode.js';
 import {
   type ApiError,
+  ContractError,
   type Operation,
   type RawResponse,
   TryLaterError,
   UnknownOutcomeError,
 } from './errors.js';
 
-/** Limits on one request. */
+/** Limits on requests. */
 export interface TransportLimits {
   readonly connectTimeoutMs: number;
-  /** From the request to its headers, and between two pieces of the body. */
+  /** From the request to the end of its whole answer, however steadily that trickles in. */
   readonly responseTimeoutMs: number;
+  /** Requests that read, under way at once. */
+  readonly concurrency: number;
 }
 
-const DEFAULT_LIMITS: TransportLimits = { connectTimeoutMs: 10_000, responseTimeoutMs: 60_000 };
+const DEFAULT_LIMITS: TransportLimits = {
+  connectTimeoutMs: 10_000,
+  responseTimeoutMs: 60_000,
+  concurrency: 16,
+};
 
-/** 250 rows of long paths fit many times over. */
-const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
 
-/** Failures that come before a request has left this machine. */
-const NOT_CONNECTED = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
-
-/** A certificate that is not believed: the server has seen nothing of the request either. */
-const NOT_TRUSTED = /^ERR_TLS_|CERT|SELF_SIGNED|^UNABLE_TO_/;
-
-/** Sends a request once, beside any others, and says what became of it; retries and meaning are decided by those who call it. */
+/** Sends a request once and says what became of it. What that means and whether to retry is for the caller. */
 export class Transport {
   readonly #reads: Agent;
   readonly #writes: Agent;
+  readonly #limits: TransportLimits;
+  readonly #concurrency: ConcurrencyLimit;
 
   constructor(
     limits: Partial<TransportLimits> = {},
     private readonly onHeaders: (headers: ResponseHeaders) => void = () => undefined,
   ) {
-    const { connectTimeoutMs, responseTimeoutMs } = { ...DEFAULT_LIMITS, ...limits };
+    this.#limits = { ...DEFAULT_LIMITS, ...limits };
+    this.#concurrency = new ConcurrencyLimit(this.#limits.concurrency);
     const options = {
-      connect: { timeout: connectTimeoutMs },
-      headersTimeout: responseTimeoutMs,
-      bodyTimeout: responseTimeoutMs,
+      connect: { timeout: this.#limits.connectTimeoutMs },
+      // One deadline for the whole answer replaces those for its parts.
+      headersTimeout: 0,
+      bodyTimeout: 0,
       maxResponseSize: MAX_RESPONSE_BYTES,
     };
     this.#reads = new Agent(options);
@@ -62,55 +66,115 @@ export class Transport {
     body: unknown,
     signal: AbortSignal | undefined,
   ): Promise<RawResponse> {
-    try {
-      const response = await request(operation.url, {
-        method: operation.method,
-        headers: {
-          authorization: `Bearer ${apiKey}`,
-          accept: 'application/json',
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        body: body === undefined ? null : JSON.stringify(body),
-        dispatcher: operation.method === 'GET' ? this.#reads : this.#writes,
-        signal: signal ?? null,
-      });
-      const retryAfter = response.headers['retry-after'];
-      this.onHeaders(response.headers);
-      return {
-        status: response.statusCode,
-        retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
-        body: await response.body.text(),
-      };
-    } catch (cause) {
-      throw transportError(operation, cause, signal);
-    }
+    const send = () => this.#dispatch(operation, apiKey, body, signal);
+    const answer = await (operation.method === 'GET' ? this.#concurrency.run(send, signal) : send());
+    this.onHeaders(answer.headers);
+    const retryAfter = answer.headers['retry-after'];
+    return {
+      status: answer.status,
+      retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+      body: textOf(operation, answer),
+    };
   }
 
   /** Ends idle connections, and those under way at once. */
   async close(): Promise<void> {
     await Promise.all([this.#reads.destroy(), this.#writes.destroy()]);
   }
+
+  /** Undici's lowest level: its streams cost more than everything else that happens to a page of views. */
+  #dispatch(operation: Operation, apiKey: string, body: unknown, signal?: AbortSignal): Promise<Answer> {
+    const { method } = operation;
+    const { origin, pathname, search } = new URL(operation.url);
+    const { responseTimeoutMs } = this.#limits;
+    const request = {
+      ...{ origin, method, path: pathname + search },
+      headers: {
+        authorization: `Bearer ${apiKey}`,
+        accept: 'application/json',
+        'accept-encoding': 'gzip, br',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      body: body === undefined ? null : JSON.stringify(body),
+    };
+    return new Promise((resolve, reject) => {
+      const pieces: Buffer[] = [];
+      let [status, headers]: [number, IncomingHttpHeaders] = [0, {}];
+      let controller: Dispatcher.DispatchController | undefined;
+      let stopped: Error | undefined;
+      const fail = (cause: Error) => {
+        end();
+        const isSent = controller !== undefined;
+        // A read has no effect to be known, nor has a request that never left.
+        if (signal?.aborted === true && (method === 'GET' || !isSent)) reject(signal.reason as Error);
+        else reject(failureOf(operation, cause, isSent));
+      };
+      const stop = (reason: Error) => {
+        stopped = reason;
+        if (controller === undefined) fail(reason);
+        else controller.abort(reason);
+      };
+      const onAbort = () => {
+        stop(new Error('interrupted'));
+      };
+      const deadline = setTimeout(() => {
+        stop(new Error(`it took more than ${responseTimeoutMs / 1_000} s`));
+      }, responseTimeoutMs);
+      const end = () => {
+        clearTimeout(deadline);
+        signal?.removeEventListener('abort', onAbort);
+      };
+      signal?.addEventListener('abort', onAbort);
+      (method === 'GET' ? this.#reads : this.#writes).dispatch(request, {
+        onRequestStart: (started) => {
+          controller = started;
+          // Stopped while it waited for its connection: nothing of it is sent.
+          if (stopped !== undefined) started.abort(stopped);
+        },
+        onResponseStart: (_, statusCode, responseHeaders) => {
+          [status, headers] = [statusCode, responseHeaders];
+        },
+        onResponseData: (_, piece) => {
+          pieces.push(piece);
+        },
+        onResponseEnd: () => {
+          end();
+          resolve({ status, headers, body: Buffer.concat(pieces) });
+        },
+        onResponseError: (_, cause) => {
+          fail(cause);
+        },
+      });
+    });
+  }
 }
 
-function transportError(operation: Operation, cause: unknown, signal: AbortSignal | undefined): unknown {
-  const code = codeOf(cause);
-  const notSent = NOT_CONNECTED.has(code) || NOT_TRUSTED.test(code);
-  if (signal?.aborted && (operation.method === 'GET' || notSent)) return signal.reason;
-  return failureOf(operation, cause, notSent);
+/** The text of an answer. That of a refusal only explains it, so an unreadable one counts as empty. */
+function textOf(operation: Operation, { status, headers, body }: Answer): string {
+  try {
+    return decodeBody(body, headers['content-encoding'] ?? '');
+  } catch (cause) {
+    if (status < 200 || status >= 300) return '';
+    const what = `its answer cannot be decoded (${messageOf(cause)}).`;
+    throw operation.method === 'GET'
+      ? new ContractError(operation, what, { cause })
+      : new UnknownOutcomeError(operation, what, { cause });
+  }
 }
 
-function failureOf(operation: Operation, cause: unknown, notSent: boolean): ApiError {
+function failureOf(operation: Operation, cause: Error, isSent: boolean): ApiError {
   const detail = messageOf(cause) || codeOf(cause);
-  if (notSent) {
+  if (!isSent) {
     const what = `no connection (${detail}). Check baseUrl in readership.yaml, and the network.`;
     return new TryLaterError(operation, 'unreachable', what, undefined, { cause });
   }
   const lost = `the connection was lost before the whole answer came (${detail}).`;
-  return operation.method === 'POST'
-    ? new UnknownOutcomeError(operation, `${lost} It may have been carried out all the same.`, { cause })
+  if (operation.method === 'POST')
+    return new UnknownOutcomeError(operation, `${lost} It may have been carried out.`, { cause });
+  return codeOf(cause) === 'UND_ERR_RES_EXCEEDED_MAX_SIZE'
+    ? new ContractError(operation, `the answer has more than ${MAX_RESPONSE_BYTES / 2 ** 20} MB.`, { cause })
     : new TryLaterError(operation, 'connection-lost', lost, undefined, { cause });
 }
 
-function codeOf(cause: unknown): string {
-  return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
-}
+const codeOf = (cause: Error): string =>
+  'code' in cause && typeof cause.code === 'string' ? cause.code : '';

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { Client, type ClientOptions } from '../api/client.js';
 import { askForDate, PlatformClock } from '../api/clock.js';
 import type { Pace } from '../api/retry.js';
+import { Transport } from '../api/transport.js';
 import {
   apiKeyOf,
   type Configuration,
@@ -154,6 +155,7 @@ export async function connect(
   const ask = () => askForDate(baseUrl, runtime.signal);
   const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew });
   const clients = new Map<string, Client>();
+  const transport = new Transport({ concurrency: settings.history.concurrency }, clock.observe);
   return {
     clock,
     clientOf: (project) => {
@@ -166,7 +168,7 @@ export async function connect(
         apiKey: configuration === undefined ? SANDBOX.apiKey : apiKeyOf(configuration, project),
         keyName: project.apiKeyEnv,
         now: runtime.now,
-        onHeaders: clock.observe,
+        transport,
         ...(pace === undefined ? {} : { pace }),
         ...callbacks,
       });
@@ -174,7 +176,7 @@ export async function connect(
       return client;
     },
     close: async () => {
-      await Promise.all([...clients.values()].map((client) => client.close()));
+      await transport.close();
       await sandbox?.close();
     },
   };

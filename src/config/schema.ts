@@ -97,7 +97,7 @@ const historySchema = z.strictObject({
       error: 'write a whole number of at least 1, or unlimited',
     })
     .default(100),
-  concurrency: z.int().min(1).max(32).default(6),
+  concurrency: z.int().min(1).max(32).default(16),
   maxWait: durationSchema.default(120_000),
 });
 

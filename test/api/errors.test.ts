@@ -286,6 +286,17 @@ describe('a request that is sent again', () => {
   });
 });
 
+it('a 503 with a Retry-After beyond the longest delay is not waited for: the error says when to come back', async () => {
+  const { client, server } = await clientOf(answer(503, { 'retry-after': '3' }));
+  const fault = await faultOf(client.views(PAGE));
+  expect(fault).toMatchObject({
+    name: 'TryLaterError',
+    reason: 'not-taken',
+    resumeAt: new Date('2026-11-18T05:00:03Z'),
+  });
+  expect(server.seen).toHaveLength(1);
+});
+
 describe('an abort', () => {
   const REASON = new Error('told to stop');
 

@@ -1,0 +1,156 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { ContractError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
+import { DEPARTURE } from '../departure.js';
+import { clientOf, faultOf, JOB, NO_ROWS, PAGE } from './open-client.js';
+
+const NO_RETRIES = { retries: 0, minDelayMs: 1, maxDelayMs: 1 };
+const BODY = JSON.stringify({
+  totals: { human: 3, ai: 0, total: 3 },
+  views: [{ path: '/dépôt', human: 3, ai: 0, total: 3 }],
+  hasMore: false,
+});
+/** `BODY` as zstd compresses it. */
+const ZSTD = Buffer.from(
+  'KLUv/QRohQIA8kQRFLA9JD7DMqCWUfREE5l2kEikTwZUWlGHFnk1Y6GIPTjgK+9y9xSePKtIfjbkKVbtPtCDPBDkG3owyEP0LPtMnjpUY/0cAgDZKjwcm066sgEc',
+  'base64',
+);
+
+describe('an answer in a content encoding', () => {
+  it.each([
+    ['gzip', gzipSync(BODY)],
+    ['x-gzip', gzipSync(BODY)],
+    ['GZIP', gzipSync(BODY)],
+    ['br', brotliCompressSync(BODY)],
+    ['deflate', deflateSync(BODY)],
+    ['zstd', ZSTD],
+    ['gzip, br', brotliCompressSync(gzipSync(BODY))],
+    ['identity', Buffer.from(BODY)],
+    ['', Buffer.from(`\uFEFF${BODY}`)],
+  ])('%s is read', async (encoding, body) => {
+    const { client, server } = await clientOf((response) => {
+      response.writeHead(200, { 'content-encoding': encoding }).end(body);
+    });
+    expect(await client.views(PAGE)).toEqual(JSON.parse(BODY));
+    expect(server.seen[0]?.headers['accept-encoding']).toBe('gzip, br');
+  });
+
+  it.each([
+    ['rot13', Buffer.from(BODY), 'the content encoding rot13 is unknown'],
+    ['gzip', Buffer.from(BODY), 'incorrect header check'],
+    ['gzip', gzipSync(BODY).subarray(0, 40), 'unexpected end of file'],
+    ['zstd', Buffer.from(BODY), 'zstd'],
+    ['br', Buffer.from(BODY), ''],
+    ['gzip', gzipSync(Buffer.alloc(20_000_000)), 'larger'],
+  ])(
+    '%s that cannot be decoded breaks the contract, and leaves a POST unknown',
+    async (encoding, body, why) => {
+      const { client } = await clientOf(
+        (response) => response.writeHead(200, { 'content-encoding': encoding }).end(body),
+        { retries: NO_RETRIES },
+      );
+      const fault = await faultOf(client.views(PAGE));
+      expect(fault).toBeInstanceOf(ContractError);
+      expect(fault.message).toContain('cannot be decoded');
+      expect(fault.message).toContain(why);
+      expect(await faultOf(client.createJob('Go', DEPARTURE))).toBeInstanceOf(UnknownOutcomeError);
+    },
+  );
+
+  it('is read in an error as well', async () => {
+    const { client } = await clientOf((response) => {
+      const body = gzipSync(JSON.stringify({ error: 'unknown project' }));
+      response.writeHead(400, { 'content-encoding': 'gzip' }).end(body);
+    });
+    expect((await faultOf(client.views(PAGE))).message).toContain('400: “unknown project”');
+  });
+});
+
+describe('an error body of any shape', () => {
+  it.each([
+    [
+      'details as an object',
+      { error: 'bad', details: { dateFrom: 'too old', limit: ['a', 'b'] } },
+      'bad; dateFrom: too old; limit: a; limit: b',
+    ],
+    [
+      'details as messages',
+      { error: 'bad', details: [{ message: 'one' }, { message: 'two' }] },
+      'bad; one; two',
+    ],
+    ['details as text', { error: 'bad', details: 'too old' }, 'bad; too old'],
+    ['an error as an object', { error: { code: 12, message: 'bad' } }, 'code: 12; bad'],
+    [
+      'a problem document',
+      { title: 'Bad', detail: 'too old', status: 400 },
+      'title: Bad; too old; status: 400',
+    ],
+    ['a list', [{ message: 'one' }, 'two', null], 'one; two'],
+  ])('with %s is said in words', async (_, body, words) => {
+    const { client } = await clientOf((response) => response.writeHead(422).end(JSON.stringify(body)));
+    expect((await faultOf(client.views(PAGE))).message).toContain(`the server answered 422: “${words}”.`);
+  });
+});
+
+describe('the deadline for a whole answer', () => {
+  /** Sends a byte now and then, for ever. */
+  const drip = async (response: ServerResponse) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    while (!response.destroyed) {
+      response.write(' ');
+      await delay(10);
+    }
+  };
+
+  it('ends one that trickles in, and a GET may be sent again', async () => {
+    const { client } = await clientOf(drip, { retries: NO_RETRIES, limits: { responseTimeoutMs: 60 } });
+    const fault = await faultOf(client.views(PAGE));
+    expect(fault).toBeInstanceOf(TryLaterError);
+    expect(fault).toMatchObject({ reason: 'connection-lost' });
+    expect(fault.message).toContain('it took more than 0.06 s');
+    expect(await faultOf(client.createJob('Go', DEPARTURE))).toBeInstanceOf(UnknownOutcomeError);
+  });
+
+  it('is not held by one that came in time', async () => {
+    const { client } = await clientOf((response) => response.end(BODY), {
+      limits: { responseTimeoutMs: 5_000 },
+    });
+    await client.views(PAGE);
+    const deadlines = process.getActiveResourcesInfo().filter((name) => name === 'Timeout');
+    await client.views(PAGE);
+    expect(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length).toBeLessThanOrEqual(
+      deadlines.length,
+    );
+  });
+});
+
+it('an answer of more than 16 MB breaks the contract, and is not requested again', async () => {
+  const { client, server } = await clientOf((response) => {
+    response.writeHead(200).end(Buffer.alloc(17_000_000, ' '));
+  });
+  const fault = await faultOf(client.views(PAGE));
+  expect(fault).toBeInstanceOf(ContractError);
+  expect(fault.message).toContain('more than 16 MB');
+  expect(server.seen).toHaveLength(1);
+});
+
+it('each POST has a connection of its own, and GETs share theirs', async () => {
+  const ports: [string, number | undefined][] = [];
+  const { client } = await clientOf(async (response, _, { method }) => {
+    ports.push([method, response.socket?.remotePort]);
+    response.end(JSON.stringify(method === 'POST' ? JOB : NO_ROWS));
+    await once(response, 'close');
+  });
+  for (let time = 0; time < 3; time++) {
+    await client.createJob('Go', DEPARTURE);
+    await client.views(PAGE);
+  }
+  const of = (wanted: string) =>
+    new Set(ports.flatMap(([method, port]) => (method === wanted ? [port] : [])));
+  expect(ports).toHaveLength(6);
+  expect(of('POST').size).toBe(3);
+  expect(of('GET').size).toBe(1);
+});
