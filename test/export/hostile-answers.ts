@@ -1,0 +1,208 @@
+import type { ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import type { PageViews } from '../../src/api/schema.js';
+import { sumCounts } from '../../src/export/totals.js';
+import { reply } from '../serve.js';
+import { row } from './moving-views.js';
+
+/** What a day is in the ledger after such answers to all of its requests; none where nothing is recorded of it. */
+type Outcome = 'failed' | 'final' | 'inconsistent' | undefined;
+
+type Answer = readonly [
+  name: string,
+  outcome: Outcome,
+  answer: (response: ServerResponse, url: URL) => unknown,
+];
+
+export const ROWS: readonly PageViews[] = [row('/a', 300, 20), row('/b', 40), row('/c', 5, 7)];
+const PAGE = { totals: sumCounts(ROWS), views: ROWS, hasMore: false };
+const WHOLE = JSON.stringify(PAGE);
+
+const status = (code: number, body: string | object = { error: 'no' }, headers = {}): Answer => {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const said = Object.entries(headers).map(([name, value]) => `, ${name}: ${String(value)}`);
+  return [
+    `${code} ${text.slice(0, 40)}${said.join('')}`,
+    'failed',
+    (response) => response.writeHead(code, headers).end(text),
+  ];
+};
+
+const HTML = '<!doctype html><title>Sorry</title><h1>It does not work</h1>';
+const BODIES = [
+  { error: 'no' },
+  'no',
+  '',
+  HTML,
+  { error: 'no', details: { day: 'too old', more: [1, null] } },
+];
+const REFUSALS = [
+  ...[301, 304, 400, 401, 402, 403, 404, 405, 406, 408, 409, 410, 413, 414, 415, 418, 421, 422, 423],
+  ...[424, 425, 426, 428, 431, 451, 499],
+].map((code, index) => status(code, BODIES[index % BODIES.length]));
+const FAILURES = [500, 501, 502, 503, 504, 507, 508, 511, 520, 599].map((code, index) =>
+  status(code, BODIES[index % BODIES.length]),
+);
+const COME_BACK = [
+  ...['0', 'soon', '-5', 'Wed, 18 Nov 2026 00:00:00 GMT', '3600', 'Fri, 18 Nov 2050 05:00:00 GMT'].map(
+    (wait) => status(503, 'busy', { 'retry-after': wait }),
+  ),
+  ...['0', 'soon', 'Wed, 18 Nov 2026 00:00:00 GMT'].map((wait) =>
+    status(429, 'slow down', { 'retry-after': wait }),
+  ),
+  status(429, 'slow down'),
+];
+/** A pause of the server holds for all days, so the day itself has not failed. */
+const LONG_PAUSES = ['60', '3600', '99999999999', 'Fri, 18 Nov 2050 05:00:00 GMT'].map((wait): Answer => [
+  `429, retry-after: ${wait}`,
+  undefined,
+  (response) => {
+    reply(response, 429, { error: 'slow down' }, { 'retry-after': wait });
+  },
+]);
+
+const text = (name: string, body: string | Buffer, outcome: Outcome = 'failed', headers = {}): Answer => [
+  name,
+  outcome,
+  (response) => response.writeHead(200, headers).end(body),
+];
+const json = (name: string, body: unknown, outcome: Outcome = 'failed'): Answer =>
+  text(name, JSON.stringify(body), outcome);
+const withRow = (change: object) => ({ ...PAGE, views: [{ ...ROWS[0], ...change }, ...ROWS.slice(1)] });
+const many = (count: number) => Array.from({ length: count }, (_, index) => row(`/page-${index}`, 1));
+
+const WRONG_BODIES: readonly Answer[] = [
+  ...['', 'null', '7', '"text"', '[]', '{}', HTML, WHOLE.slice(0, 60), WHOLE + WHOLE, `${WHOLE}}`].map(
+    (body) => text(`200 ${body.slice(0, 40)}`, body),
+  ),
+  ['204 without a body', 'failed', (response) => response.writeHead(204).end()],
+  text('bytes that are not text', Buffer.from([0xff, 0xfe, 0x00, 0xc3, 0x28])),
+  text('UTF-16', Buffer.from(WHOLE, 'utf16le')),
+  text('JSON nested too deeply', '['.repeat(200_000)),
+  json('no totals', { ...PAGE, totals: undefined }),
+  json('views that are null', { ...PAGE, views: null }),
+  json('views that are an object', { ...PAGE, views: { first: ROWS[0] } }),
+  json('rows that are null', { ...PAGE, views: [null] }),
+  json('no hasMore', { ...PAGE, hasMore: undefined }),
+  json('hasMore that is text', { ...PAGE, hasMore: 'false' }),
+  json('a negative count', withRow({ human: -1 })),
+  json('half a view', withRow({ human: 0.5 })),
+  json('a count that is text', withRow({ human: '300' })),
+  json('a count too large to hold', withRow({ human: 2 ** 53 })),
+  json('a path that is a number', withRow({ path: 7 })),
+  json('no path', withRow({ path: undefined })),
+  text('NaN as a count', WHOLE.replace('300', 'NaN')),
+];
+
+const ODD_BODIES: readonly Answer[] = [
+  json('unknown fields', { ...PAGE, next: 'x', totals: { ...PAGE.totals, bots: 1 } }, 'final'),
+  text('a prototype as a field', WHOLE.replace('{', '{"__proto__":{"hasMore":true},'), 'final'),
+  text('a byte order mark', `\uFEFF${WHOLE}`, 'final'),
+  text('gzip', gzipSync(WHOLE), 'final', { 'content-encoding': 'gzip' }),
+  text('br', brotliCompressSync(WHOLE), 'final', { 'content-encoding': 'br' }),
+  text('an unknown encoding', WHOLE, 'failed', { 'content-encoding': 'rot13' }),
+  text('gzip that is none', WHOLE, 'failed', { 'content-encoding': 'gzip' }),
+  text('gzip that is cut', gzipSync(WHOLE).subarray(0, 40), 'failed', { 'content-encoding': 'gzip' }),
+  text('gzip of 20 MB', gzipSync(Buffer.alloc(20_000_000, ' ')), 'failed', { 'content-encoding': 'gzip' }),
+  text('17 MB', Buffer.alloc(17_000_000, ' ')),
+  json(
+    'a path twice that adds up',
+    { ...PAGE, views: [row('/a', 100), row('/a', 200, 20), ...ROWS.slice(1)] },
+    'final',
+  ),
+  json('a row twice that does not', { ...PAGE, views: [...ROWS, ROWS[0]] }, 'final'),
+  json('few views without a page', { ...PAGE, views: ROWS.slice(0, 2), totals: sumCounts(ROWS) }, 'final'),
+  json('many views without a page', { ...PAGE, views: ROWS.slice(1) }, 'inconsistent'),
+  json('rows without totals', { ...PAGE, totals: { human: 0, ai: 0, total: 0 } }, 'inconsistent'),
+  json(
+    'a total that is not human + ai',
+    { ...PAGE, views: [{ ...ROWS[0], total: 1 }], totals: { ...ROWS[0], total: 1 } },
+    'final',
+  ),
+  json(
+    'more rows than requested',
+    { totals: sumCounts(many(400)), views: many(400), hasMore: false },
+    'final',
+  ),
+  json('an empty page with more to follow', { ...PAGE, views: [], hasMore: true }),
+  json('a short page with more to follow', { ...PAGE, hasMore: true }),
+  json('the same page for ever', { totals: sumCounts(many(250)), views: many(250), hasMore: true }),
+  [
+    'pages without end',
+    'failed',
+    (response, url) => {
+      const offset = Number(url.searchParams.get('offset'));
+      const views = many(250).map((one) => ({ ...one, path: `${one.path}-${offset}` }));
+      // A server of a million pages is cut short here: every tenth page repeats the first.
+      reply(response, 200, {
+        totals: sumCounts(views),
+        views: offset < 2_500 ? views : many(250),
+        hasMore: offset < 5_000,
+      });
+    },
+  ],
+];
+
+const NO_ANSWERS: readonly Answer[] = [
+  ['a reset before the headers', 'failed', (response) => response.socket?.resetAndDestroy()],
+  ['an end before the headers', 'failed', (response) => response.socket?.end()],
+  [
+    'a reset after the headers',
+    'failed',
+    (response) => {
+      response.writeHead(200, { 'content-length': WHOLE.length });
+      response.write(WHOLE.slice(0, 20), () => response.socket?.resetAndDestroy());
+    },
+  ],
+  [
+    'a body shorter than announced',
+    'failed',
+    (response) => {
+      response.writeHead(200, { 'content-length': WHOLE.length + 9 });
+      response.write(WHOLE, () => response.destroy());
+    },
+  ],
+  ['no answer at all', 'failed', () => undefined],
+  [
+    'a byte now and then',
+    'failed',
+    async (response) => {
+      response.writeHead(200);
+      for (const character of WHOLE) {
+        if (response.destroyed) return;
+        response.write(character);
+        await delay(20);
+      }
+      response.end();
+    },
+  ],
+  ['not HTTP', 'failed', (response) => response.socket?.end('SSH-2.0-OpenSSH_9.6\r\n')],
+  [
+    'headers without end',
+    'failed',
+    (response) => response.socket?.end(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`),
+  ],
+  [
+    'hints before the answer',
+    'final',
+    (response) => {
+      response.writeEarlyHints({ link: '</style.css>; rel=preload' });
+      response.end(WHOLE);
+    },
+  ],
+];
+
+export const HOSTILE_ANSWERS: readonly Answer[] = [
+  ...REFUSALS,
+  ...FAILURES,
+  ...COME_BACK,
+  ...LONG_PAUSES,
+  ...WRONG_BODIES,
+  ...ODD_BODIES,
+  ...NO_ANSWERS,
+];
+
+export const wellAnswered = (response: ServerResponse): void => {
+  reply(response, 200, PAGE);
+};

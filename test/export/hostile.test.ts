@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addDays, day, daysIn } from '../../src/day.js';
+import { ReadershipError } from '../../src/errors.js';
+import { readDayLedger } from '../../src/export/ledger.js';
+import { openWarehouse } from '../../src/warehouse/open.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { join } from 'node:path';
+import { openClient } from '../api/open-client.js';
+import { NOW } from '../sandbox/open-sandbox.js';
+import { serve, type TestServer } from '../serve.js';
+import { tempDir } from '../temp-dir.js';
+import { exportFrom } from './export-from.js';
+import { HOSTILE_ANSWERS, ROWS, wellAnswered } from './hostile-answers.js';
+import { storedDays } from './stored-days.js';
+
+const TEN_DAYS = daysIn({ first: day('2026-11-01'), last: day('2026-11-10') });
+
+describe('of ten days, one of which is always answered with', () => {
+  let warehouse: Warehouse;
+  let server: TestServer;
+  beforeAll(async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    warehouse = await openWarehouse(path, { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 });
+    // Each answer has a project of its own, and a day of its own.
+    server = await serve(({ url }, response) => {
+      const index = Number(url.pathname.split('/')[3]);
+      const answer = HOSTILE_ANSWERS[index]?.[2];
+      if (url.searchParams.get('dateFrom') === badDay(index)) void answer?.(response, url);
+      else wellAnswered(response);
+    });
+  });
+  afterAll(() => warehouse.close());
+
+  const badDay = (index: number) => addDays(day('2026-11-01'), index % TEN_DAYS.length);
+
+  /** Exports as often as it takes while the platform asks for pauses. */
+  async function exportAll(project: string): Promise<void> {
+    let now = NOW;
+    for (let run = 0; run < 4; run++) {
+      const client = openClient(server.baseUrl, {
+        ...{ projectId: project, now: () => now },
+        retries: { retries: 1, minDelayMs: 1, maxDelayMs: 5 },
+        limits: { responseTimeoutMs: 250 },
+      });
+      const task = { warehouse, client, project, concurrency: 4, now: () => now };
+      const { stopped } = await exportFrom({ ...task, from: '2026-11-01', to: '2026-11-10' });
+      if (!(stopped instanceof ReadershipError) || stopped.resumeAt === undefined) {
+        if (stopped !== undefined) throw stopped as Error;
+        return;
+      }
+      now = stopped.resumeAt;
+    }
+  }
+
+  it.each(HOSTILE_ANSWERS.map(([name, outcome], index) => ({ name, outcome, index })))(
+    '$name: the other nine are loaded',
+    async ({ outcome, index }) => {
+      const project = String(index);
+      await exportAll(project);
+      const ledger = await readDayLedger(warehouse, project);
+      const bad = badDay(index);
+      for (const other of TEN_DAYS.filter((one) => one !== bad))
+        expect(ledger.get(other), other).toMatchObject({ state: 'final', pages: ROWS.length });
+      expect(ledger.get(bad)?.state).toBe(outcome);
+    },
+  );
+
+  it('is one that says in the ledger what was wrong', async () => {
+    const failed = (await storedDays(warehouse)).filter(({ state }) => state !== 'final');
+    expect(failed.length).toBeGreaterThan(60);
+    for (const { failure } of failed) expect(failure).toMatch(/\w{3}/);
+  });
+});
