@@ -48,9 +48,10 @@ const OPERATIONS = [
 /** The fault that each operation meets at a server, which must have been asked exactly once. */
 async function faultsAt(
   handle: (response: ServerResponse) => unknown,
+  responseTimeoutMs = 20_000,
 ): Promise<{ get: ApiError[]; post: ApiError[]; all: ApiError[] }> {
   const faultAt = async ({ call, name, method, url }: (typeof OPERATIONS)[number]): Promise<ApiError> => {
-    const { client, server } = await clientOf(handle, { retries: NO_RETRIES });
+    const { client, server } = await clientOf(handle, { retries: NO_RETRIES, limits: { responseTimeoutMs } });
     const fault = await faultOf(call(client));
     if (!(fault instanceof ApiError)) throw fault;
     expect(fault.message).toMatch(new RegExp(`^Could not ${name}: `));
@@ -152,7 +153,7 @@ describe('no whole answer', () => {
   ];
 
   it.each(LOST)('%s: a GET may be sent again, a POST may have been carried out', async (_, handle) => {
-    const { get, post } = await faultsAt(handle);
+    const { get, post } = await faultsAt(handle, 150);
     for (const fault of get)
       expect(fault).toMatchObject({
         name: 'TryLaterError',

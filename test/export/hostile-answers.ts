@@ -172,7 +172,7 @@ const NO_ANSWERS: readonly Answer[] = [
       for (const character of WHOLE) {
         if (response.destroyed) return;
         response.write(character);
-        await delay(20);
+        await delay(50);
       }
       response.end();
     },

@@ -40,7 +40,7 @@ describe('of ten days, one of which is always answered with', () => {
       const client = openClient(server.baseUrl, {
         ...{ projectId: project, now: () => now },
         retries: { retries: 1, minDelayMs: 1, maxDelayMs: 5 },
-        limits: { responseTimeoutMs: 250 },
+        limits: { responseTimeoutMs: 1_000 },
       });
       const task = { warehouse, client, project, concurrency: 4, now: () => now };
       const { stopped } = await exportFrom({ ...task, from: '2026-11-01', to: '2026-11-10' });
