@@ -2,24 +2,11 @@
 import { Command, CommanderError } from 'commander';
 import { setMaxListeners } from 'node:events';
 import { closeSync, readFileSync } from 'node:fs';
-import { declareAudit } from './commands/audit.js';
 import type { Runtime } from './app/workspace.js';
-import { declareDoctor } from './commands/doctor.js';
-import { declareExport } from './commands/export.js';
-import { declareImprove } from './commands/improve.js';
-import { declareInit } from './commands/init.js';
-import { declareJobs } from './commands/jobs.js';
-import { ENVIRONMENT_HELP } from './commands/options.js';
+import type { Act } from './commands/options.js';
+import { exitCodeOf, messageOf, ReadershipError } from './errors.js';
 import { Output } from './terminal/output.js';
-import { declarePublish } from './commands/publish.js';
-import { declareReport } from './commands/report.js';
-import { declareRestore } from './commands/restore.js';
-import { declareRun } from './commands/run.js';
-import { declareSandbox } from './commands/sandbox.js';
-import { declareSql } from './commands/sql.js';
-import { declareStart } from './commands/start.js';
-import { declareStatus } from './commands/status.js';
-import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from './errors.js';
+import { stackInSource } from './terminal/stack.js';
 
 /** What a shell expects of a program ended by a signal: 128 plus the signal's number. */
 const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
@@ -62,7 +49,9 @@ process.on('exit', () => {
   if (interruptedWith === SIGNAL_EXIT_CODES.SIGHUP) for (const file of [0, 1, 2]) closeQuietly(file);
 });
 
-const output = new Output(process.stdout, process.stderr, (process.env['NO_COLOR'] ?? '') === '');
+const isTerminal = process.stdout.isTTY || process.stderr.isTTY;
+const screen = isTerminal ? await import('./terminal/screen.js') : undefined;
+const output = new Output(process.stdout, process.stderr, (process.env['NO_COLOR'] ?? '') === '', screen);
 const runtime: Runtime = {
   workingDirectory: process.cwd(),
   environment: process.env,
@@ -71,13 +60,10 @@ const runtime: Runtime = {
   output,
 };
 
-async function act(
-  work: (runtime: Runtime) => Promise<ExitCode>,
-  { endsByInterruption = false } = {},
-): Promise<void> {
+const act: Act = async (work, { endsByInterruption = false } = {}) => {
   command.endsByInterruption = endsByInterruption;
   process.exitCode = await work(runtime);
-}
+};
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   version: string;
@@ -89,35 +75,45 @@ const program = new Command('readership')
   )
   .version(version)
   .showHelpAfterError('Run it with --help to see what it takes.')
-  .addHelpText(
+  .exitOverride();
+
+/** The commands in the order of the help, each loaded only when it is needed: loading all of them takes longest. */
+const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, act: Act) => void>>> = {
+  run: async () => (await import('./commands/run.js')).declareRun,
+  start: async () => (await import('./commands/start.js')).declareStart,
+  export: async () => (await import('./commands/export.js')).declareExport,
+  audit: async () => (await import('./commands/audit.js')).declareAudit,
+  sql: async () => (await import('./commands/sql.js')).declareSql,
+  status: async () => (await import('./commands/status.js')).declareStatus,
+  doctor: async () => (await import('./commands/doctor.js')).declareDoctor,
+  report: async () => (await import('./commands/report.js')).declareReport,
+  improve: async () => (await import('./commands/improve.js')).declareImprove,
+  jobs: async () => (await import('./commands/jobs.js')).declareJobs,
+  publish: async () => (await import('./commands/publish.js')).declarePublish,
+  restore: async () => (await import('./commands/restore.js')).declareRestore,
+  init: async () => (await import('./commands/init.js')).declareInit,
+  sandbox: async () => (await import('./commands/sandbox.js')).declareSandbox,
+};
+
+/** Declares the command that the arguments begin with; where they begin with none, all of them, for help and suggestions. */
+async function declareCommands(first = ''): Promise<void> {
+  if (first === '--version' || first === '-V') return;
+  const named = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
+  for (const load of named === undefined ? Object.values(COMMANDS) : [named]) (await load())(program, act);
+  if (named !== undefined) return;
+  const { ENVIRONMENT_HELP } = await import('./commands/options.js');
+  program.addHelpText(
     'after',
     `
 Exit codes: 0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted (143 by SIGTERM, 129 by SIGHUP)
 ${ENVIRONMENT_HELP}
 
 Start here: readership run --sandbox`,
-  )
-  .exitOverride();
-
-for (const declare of [
-  declareRun,
-  declareStart,
-  declareExport,
-  declareAudit,
-  declareSql,
-  declareStatus,
-  declareDoctor,
-  declareReport,
-  declareImprove,
-  declareJobs,
-  declarePublish,
-  declareRestore,
-  declareInit,
-  declareSandbox,
-])
-  declare(program, act);
+  );
+}
 
 try {
+  await declareCommands(process.argv[2]);
   await program.parseAsync();
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
@@ -145,6 +141,7 @@ function closeQuietly(file: number): void {
 /** People get the message; a fault of our own comes with its stack, to be reported. */
 function explain(error: unknown): string {
   if (error instanceof ReadershipError) return output.noteColors.red(error.message);
-  const detail = error instanceof Error && error.stack !== undefined ? error.stack : messageOf(error);
+  const detail =
+    error instanceof Error && error.stack !== undefined ? stackInSource(error.stack) : messageOf(error);
   return `${output.noteColors.red('This is a fault of Readership itself; please report it:')}\n${detail}`;
 }

@@ -26,10 +26,12 @@ class CoverageWithProcesses extends V8CoverageProvider {
   override async generateCoverage(context: ReportContext): Promise<CoverageMap> {
     const coverage = await super.generateCoverage(context);
     for (const [url, wasRun] of await scriptsRun(this.#directory)) {
-      const { source, lines } = await linesRun(fileURLToPath(url), wasRun);
-      const { statementMap, s: counts } = coverage.fileCoverageFor(source);
-      for (const [statement, { start }] of Object.entries(statementMap))
-        if (lines.has(start.line)) counts[statement] = (counts[statement] ?? 0) + 1;
+      for (const [source, lines] of await linesRun(fileURLToPath(url), wasRun)) {
+        if (!coverage.files().includes(source)) continue;
+        const { statementMap, s: counts } = coverage.fileCoverageFor(source);
+        for (const [statement, { start }] of Object.entries(statementMap))
+          if (lines.has(start.line)) counts[statement] = (counts[statement] ?? 0) + 1;
+      }
     }
     return coverage;
   }
@@ -58,17 +60,20 @@ function withRun(functions: Profiler.FunctionCoverage[], before: Uint8Array | un
   return run.map((here, index) => here | (before?.[index] ?? 0));
 }
 
-/** The source of a script, and its lines, from 1, of which something was run. */
-async function linesRun(script: string, wasRun: Uint8Array): Promise<{ source: string; lines: Set<number> }> {
+/** The sources of a bundled script, and of each the lines, from 1, of which something was run. */
+async function linesRun(script: string, wasRun: Uint8Array): Promise<Map<string, Set<number>>> {
   const [code, mapText] = await Promise.all([readFile(script, 'utf8'), readFile(`${script}.map`, 'utf8')]);
-  const payload = JSON.parse(mapText) as SourceMapPayload;
-  const map = new SourceMap(payload);
-  const lines = new Set<number>();
+  const map = new SourceMap(JSON.parse(mapText) as SourceMapPayload);
+  const sources = new Map<string, Set<number>>();
   let [line, column] = [0, 0];
   for (const [offset, run] of wasRun.entries()) {
-    const entry = run === 1 ? map.findEntry(line, column) : {};
-    if ('originalLine' in entry && typeof entry.originalLine === 'number') lines.add(entry.originalLine + 1);
+    const entry = map.findEntry(line, column);
+    if (run === 1 && 'originalSource' in entry) {
+      const source = join(script, '..', entry.originalSource);
+      const lines = sources.get(source) ?? new Set();
+      sources.set(source, lines.add(entry.originalLine + 1));
+    }
     [line, column] = code[offset] === '\n' ? [line + 1, 0] : [line, column + 1];
   }
-  return { source: join(script, '..', payload.sources[0] ?? ''), lines };
+  return sources;
 }

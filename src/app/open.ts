@@ -16,7 +16,8 @@ import { EffectsJournal } from '../warehouse/effects.js';
 import { agreeOnWorkspace } from '../warehouse/identity.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { connect, type Runtime, transportOf, type Workspace } from './workspace.js';
+import { connect, transportOf } from './connection.js';
+import type { Runtime, Workspace } from './workspace.js';
 
 /** How long a command waits for another process to let go of the live database. */
 export const MAX_LOCK_WAIT_MS = 30_000;

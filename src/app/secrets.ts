@@ -1,7 +1,12 @@
-import { type Configuration, CONFIG_FILE, DOT_ENV, type Environment } from '../config/load.js';
+import {
+  type Configuration,
+  CONFIG_FILE,
+  DOT_ENV,
+  type Environment,
+  SMTP_URL_VARIABLE,
+} from '../config/load.js';
 import type { Settings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
-import { SMTP_URL_VARIABLE } from '../mail/smtp.js';
 import { redactor, unmistakable } from '../redact.js';
 
 /**

@@ -1,12 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { Client, type ClientOptions } from '../api/client.js';
-import { askForDate, PlatformClock } from '../api/clock.js';
-import type { Pace } from '../api/retry.js';
-import { Transport } from '../api/transport.js';
 import {
-  apiKeyOf,
   type Configuration,
   type Environment,
   loadConfiguration,
@@ -16,9 +11,7 @@ import {
 import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
 import { formatShard, settingsOfShard, type Shard, shardOf } from '../config/shard.js';
 import { ConfigurationError } from '../errors.js';
-import { SMTP_URL_VARIABLE } from '../mail/smtp.js';
-import { type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
-import { SANDBOX, startSandbox } from '../sandbox/index.js';
+import { SANDBOX } from '../sandbox/defaults.js';
 import type { Output } from '../terminal/output.js';
 import type { LakePlace } from '../warehouse/lake/storage.js';
 import { possibleSecrets, refuseSecretsInSettings, secretsOf } from './secrets.js';
@@ -126,67 +119,6 @@ export const waitingAtMost = (maxWaitMs: number, workspace: Workspace): Workspac
   const { settings } = workspace;
   return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: maxWaitMs } } };
 };
-
-/** The interface of each project. `close` ends connections, and the embedded sandbox where that was started. */
-export interface Connection {
-  readonly clientOf: (project: ProjectSettings) => Client;
-  readonly clock: PlatformClock;
-  readonly close: () => Promise<void>;
-}
-
-interface Callbacks extends Pick<ClientOptions, 'onRetry' | 'onRequest'> {
-  /** Told, once, when the clocks of this machine and of the platform are far apart. */
-  readonly onSkew: (words: string) => void;
-}
-
-/** Starts the embedded sandbox if the workspace is the sandbox's. Clients are made, and keys asked for, on first use. */
-export async function connect(
-  workspace: Workspace,
-  runtime: Runtime,
-  { onSkew, ...callbacks }: Callbacks,
-  paceOf: (project: ProjectSettings) => Pace | undefined,
-): Promise<Connection> {
-  const { configuration, settings } = workspace;
-  const sandbox =
-    configuration === undefined
-      ? await startSandbox({ now: runtime.now, stateFile: join(workspace.dataDir, 'sandbox.json') })
-      : undefined;
-  const baseUrl = sandbox?.baseUrl ?? settings.baseUrl;
-  const ask = () => askForDate(baseUrl, runtime.signal);
-  const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew });
-  const clients = new Map<string, Client>();
-  const transport = new Transport({ concurrency: settings.history.concurrency }, clock.observe);
-  return {
-    clock,
-    clientOf: (project) => {
-      const known = clients.get(project.id);
-      if (known !== undefined) return known;
-      const pace = paceOf(project);
-      const client = new Client({
-        baseUrl,
-        projectId: project.id,
-        apiKey: configuration === undefined ? SANDBOX.apiKey : apiKeyOf(configuration, project),
-        keyName: project.apiKeyEnv,
-        now: runtime.now,
-        transport,
-        ...(pace === undefined ? {} : { pace }),
-        ...callbacks,
-      });
-      clients.set(project.id, client);
-      return client;
-    },
-    close: async () => {
-      await transport.close();
-      await sandbox?.close();
-    },
-  };
-}
-
-/** The mail server that the environment names; without one, or in the sandbox, the outbox. */
-export function transportOf({ configuration, outboxDir }: Workspace): MailTransport {
-  const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
-  return url === '' ? outboxTransport(outboxDir) : smtpTransport(url);
-}
 
 /** Agents of the sandbox finish within seconds, so they are asked often; and it shows everything, so jobs are created. */
 const sandboxSettings = (workingDirectory: string): Settings =>

@@ -5,22 +5,20 @@ import { join } from 'node:path';
 import { askForDate, skewOf, skewWords } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import { type Budgets, openBudgets } from '../app/open.js';
+import { connect, type Connection } from '../app/connection.js';
 import {
-  connect,
-  type Connection,
   readWorkspace,
   type Runtime,
   waitingAtMost,
   type Workspace,
   type WorkspaceOptions,
 } from '../app/workspace.js';
-import { DOT_ENV } from '../config/load.js';
+import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode, LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes, counted } from '../format/numbers.js';
-import { SMTP_URL_VARIABLE } from '../mail/smtp.js';
 import { tryMailServer } from '../mail/transport.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { ConfigurationError, type ExitCode, messageOf, ReadershipError } from '../errors.js';
 import type { Act } from './options.js';
 import type { Runtime } from '../app/workspace.js';
-import { SANDBOX, type Sandbox, startSandbox } from '../sandbox/index.js';
+import { SANDBOX } from '../sandbox/defaults.js';
+import { type Sandbox, startSandbox } from '../sandbox/index.js';
 
 interface SandboxOptions {
   readonly port: number;

@@ -4,11 +4,11 @@ import { type ExitCode, LockedError, messageOf } from '../errors.js';
 import { serveTicks, tick } from '../service/service.js';
 import { type Log, logging, openLog } from '../print/log.js';
 import { type Act, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
+import { transportOf } from '../app/connection.js';
 import { withLiveDatabase } from '../app/open.js';
 import {
   readWorkspace,
   type Runtime,
-  transportOf,
   waitingAtMost,
   type Workspace,
   type WorkspaceOptions,

@@ -9,6 +9,7 @@ import { type ProjectSettings, type Settings, settingsSchema } from './schema.js
 export const CONFIG_FILE = 'readership.yaml';
 /** Beside the configuration. */
 export const DOT_ENV = '.env';
+export const SMTP_URL_VARIABLE = 'READERSHIP_SMTP_URL';
 
 /** Variables by name, such as `process.env`: the only place secrets come from. */
 export type Environment = Readonly<Record<string, string | undefined>>;

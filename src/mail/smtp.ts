@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
+import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { ConfigurationError } from '../errors.js';
 import type { Message } from './message.js';
 
@@ -13,8 +14,6 @@ export interface SmtpServer {
   readonly requireTls: boolean;
   readonly login?: { readonly user: string; readonly password: string };
 }
-
-export const SMTP_URL_VARIABLE = 'READERSHIP_SMTP_URL';
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|::1)$/;
 

@@ -11,23 +11,10 @@ import { type Agents, createAgents } from './agents.js';
 import type { Fault, FaultInput, Operation } from './faults/schema.js';
 import { createSwitchboard, faults, type FaultOptions } from './faults/strike.js';
 import { createRequestLog, inspection, type RequestLog, type RequestSummary } from './inspection.js';
+import { SANDBOX } from './defaults.js';
 import { DEFAULT_OUTCOMES, fileState, type JobOutcome, memoryState, type StoredJob } from './jobs.js';
 import { createTraffic } from './traffic/traffic.js';
 import { getViews, type ViewsOptions } from './views.js';
-
-/** What a sandbox answers to unless told otherwise. Not secrets: anyone who reaches a sandbox may use it. */
-export const SANDBOX = {
-  host: '127.0.0.1',
-  apiKey: 'sandbox_key_not_a_secret',
-  /** May export and poll; creating and messaging are refused with 403. */
-  readOnlyKey: 'sandbox_read_only_key_not_a_secret',
-  projectId: 'prj_sandbox',
-  projectName: 'Acme Docs',
-  siteUrl: 'https://docs.example.com',
-  seed: 1,
-  pages: 450,
-  jobSeconds: 4,
-} as const;
 
 export interface SandboxOptions {
   /** The clock: traffic, late data, jobs and limits all follow it. */

@@ -1,7 +1,6 @@
 import type { Json } from '@duckdb/node-api';
 import { escapeUnsafe } from '../format/text.js';
 import type { Colors } from '../terminal/output.js';
-import { alignedLines } from '../terminal/table.js';
 import type { Answer, AnswerColumn } from './answer.js';
 
 /** Formats that are written as text; DuckDB itself writes `parquet`. */
@@ -61,6 +60,8 @@ async function* tableText(
   );
   const total = count === 1 ? '1 row' : `${count.toLocaleString('en-US')} rows`;
   const note = count > maxRows ? `${total}, the first ${maxRows} shown` : total;
+  // Measuring text takes longer to load than most queries take.
+  const { alignedLines } = await import('../terminal/table.js');
   const [head = '', ...body] = alignedLines(heads, cells, width);
   yield [colors.bold(head), ...body, colors.dim(note), ''].join('\n');
 }

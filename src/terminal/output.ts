@@ -1,31 +1,31 @@
-import { createLogUpdate } from 'log-update';
-import wrapAnsi from 'wrap-ansi';
-import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
 import { escapeLines } from '../format/text.js';
+import type * as screenOnly from './screen.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
+
+/** What only a terminal needs; loading it takes longer than many a command takes. */
+type Screen = typeof screenOnly;
 
 type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>;
 export type Colors = ReturnType<typeof colorsOf>;
 
-/** Marks our own colors, so that a sequence in the text of a stranger, who cannot guess it, is none. */
-const MARK = Array.from({ length: 4 }, () => randomInt(1000, 10_000)).join(';');
-const MARKED = new RegExp(String.raw`(\u001b\[\d+);${MARK}m`);
+/** Without a screen, no color of ours is in any text. */
+const NEVER = /(?!)/;
 
 const color =
-  (isWanted: boolean, begin: number, end: number) =>
+  (mark: string | undefined, begin: number, end: number) =>
   (text: string): string =>
-    isWanted ? `\u001b[${begin};${MARK}m${text}\u001b[${end};${MARK}m` : text;
+    mark === undefined ? text : `\u001b[${begin};${mark}m${text}\u001b[${end};${mark}m`;
 
-/** Functions that color text which an `Output` writes, or leave it as it is. */
-export const colorsOf = (isWanted: boolean) => ({
-  bold: color(isWanted, 1, 22),
-  dim: color(isWanted, 2, 22),
-  red: color(isWanted, 31, 39),
-  green: color(isWanted, 32, 39),
-  yellow: color(isWanted, 33, 39),
-  cyan: color(isWanted, 36, 39),
+/** Functions that color text which an `Output` writes; without a mark they leave it as it is. */
+export const colorsOf = (mark?: string) => ({
+  bold: color(mark, 1, 22),
+  dim: color(mark, 2, 22),
+  red: color(mark, 31, 39),
+  green: color(mark, 32, 39),
+  yellow: color(mark, 33, 39),
+  cyan: color(mark, 36, 39),
 });
 
 /**
@@ -38,16 +38,20 @@ export class Output {
   readonly noteColors: Colors;
   readonly #hidden = new Set<string>();
   #redact: Redact = (text) => text;
-  readonly #live: ((text: string) => void) & { clear: () => void };
+  readonly #live: ReturnType<Screen['createLogUpdate']> | undefined;
 
+  /** Without a `screen`, even a terminal gets no colors, no progress drawn over itself and no broken lines. */
   constructor(
     private readonly out: Stream,
     private readonly err: Stream,
     isColorWanted: boolean,
+    private readonly screen?: Screen,
   ) {
-    this.colors = colorsOf(isColorWanted && out.isTTY === true);
-    this.noteColors = colorsOf(isColorWanted && err.isTTY === true);
-    this.#live = createLogUpdate(err, { showCursor: true });
+    const marked = ({ isTTY }: Stream) =>
+      colorsOf(isColorWanted && isTTY === true ? screen?.MARK : undefined);
+    this.colors = marked(out);
+    this.noteColors = marked(err);
+    if (err.isTTY === true) this.#live = screen?.createLogUpdate(err, { showCursor: true });
   }
 
   get isTerminal(): boolean {
@@ -56,7 +60,7 @@ export class Output {
 
   /** Whether progress may be drawn over itself. */
   get isLive(): boolean {
-    return this.err.isTTY === true;
+    return this.#live !== undefined;
   }
 
   /** Columns of the terminal; 100 where there is none. */
@@ -81,7 +85,8 @@ export class Output {
   /** Data in words: no line is wider than the terminal, unless a single word is. A pipe gets it as it is. */
   words(text: string): void {
     const shown = this.#shown(text, this.out);
-    this.out.write(`${this.isTerminal ? wrapped(shown, this.width) : shown}\n`);
+    const { screen, isTerminal, width } = this;
+    this.out.write(`${isTerminal && screen ? screen.wrapped(shown, width) : shown}\n`);
   }
 
   /** Data as it comes, without a line feed; false when the reader cannot keep up. */
@@ -96,36 +101,18 @@ export class Output {
 
   /** Draws over what was drawn before; on a terminal only. */
   live(text: string): void {
-    if (this.isLive) this.#live(this.#shown(text, this.err));
+    this.#live?.(this.#shown(text, this.err));
   }
 
   clearLive(): void {
-    if (this.isLive) this.#live.clear();
+    this.#live?.clear();
   }
 
   #shown(text: string, { isTTY }: Stream): string {
     // Every second part is the beginning of a color of ours.
     return this.#redact(text)
-      .split(MARKED)
+      .split(this.screen?.MARKED ?? NEVER)
       .map((part, index) => (index % 2 === 1 ? `${part}m` : isTTY === true ? escapeLines(part) : part))
       .join('');
   }
-}
-
-/** The space before a line's last column: what is left of the first gap of two spaces, or the indentation. */
-const BEFORE_TEXT = /^ *(?:\S+(?: \S+)* {2,})?/;
-
-/** Breaks lines wider than `width` between words; what follows is aligned with the start of the text. */
-export const wrapped = (text: string, width: number): string =>
-  text
-    .split('\n')
-    .map((line) => wrappedLine(line, width))
-    .join('\n');
-
-function wrappedLine(line: string, width: number): string {
-  const before = BEFORE_TEXT.exec(line)?.[0] ?? '';
-  const indent = ' '.repeat(before.length);
-  const room = width - before.length;
-  if (room < width / 2) return line;
-  return before + wrapAnsi(line.slice(before.length), room, { hard: false }).replaceAll('\n', `\n${indent}`);
 }

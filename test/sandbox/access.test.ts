@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { SANDBOX } from '../../src/sandbox/index.js';
+import { SANDBOX } from '../../src/sandbox/defaults.js';
 import { openSandbox } from './open-sandbox.js';
 
 describe('access', () => {

@@ -7,7 +7,7 @@ import { type AnswerStyle, formatAnswer, type TextFormat } from '../../src/sql/f
 import { colorsOf } from '../../src/terminal/output.js';
 import { tries } from '../fuzz.js';
 
-const PLAIN: AnswerStyle = { colors: colorsOf(false), width: 100, maxRows: 200, isTerminal: false };
+const PLAIN: AnswerStyle = { colors: colorsOf(), width: 100, maxRows: 200, isTerminal: false };
 
 let connection: DuckDBConnection;
 beforeAll(async () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { alignedLines } from '../../src/terminal/table.js';
 import { openLog } from '../../src/print/log.js';
 import { Output } from '../../src/terminal/output.js';
+import * as screen from '../../src/terminal/screen.js';
 
 const HOSTILE = '/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\r\t/end';
 const ESCAPED = String.raw`/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\u000d\u0009/end`;
@@ -13,7 +14,7 @@ function written(isTTY: boolean, work: (output: Output) => void): { out: string;
     Object.assign(stream, { isTTY, columns: 400 }),
   );
   if (out === undefined || err === undefined) throw new Error('two streams');
-  work(new Output(out, err, true));
+  work(new Output(out, err, true, screen));
   return { out: String(out.read() ?? ''), err: String(err.read() ?? '') };
 }
 

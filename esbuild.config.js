@@ -1,0 +1,72 @@
+/**
+ * Bundles the command line into dist/, or the directory given: one file that every command starts with, and chunks that
+ * commands load when they need them. Only packages with a native binary stay outside.
+ */
+import { build } from 'esbuild';
+import { chmodSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import process from 'node:process';
+
+const NATIVE = ['@duckdb/node-bindings', '@resvg/resvg-js', '@css-inline/css-inline'];
+const outdir = process.argv[2] ?? 'dist';
+const source = join(import.meta.dirname, 'src');
+
+/** Chunks lie beside each other, so each module says where it would be: SQL files are found from there. */
+const ownUrls = {
+  name: 'own-urls',
+  setup({ onLoad }) {
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const own = `./${relative(source, path).replaceAll('\\', '/')}`;
+      const text = readFileSync(path, 'utf8');
+      return {
+        loader: 'ts',
+        contents: text
+          .replaceAll('import.meta.url', `new URL('${own}', import.meta.url).href`)
+          // As a namespace, only the parts that are used get into the bundle.
+          .replace("import { z } from 'zod'", "import * as z from 'zod'"),
+      };
+    });
+  },
+};
+
+const { metafile } = await build({
+  entryPoints: ['src/cli.ts'],
+  outdir,
+  bundle: true,
+  splitting: true,
+  chunkNames: '[name]-[hash]',
+  platform: 'node',
+  format: 'esm',
+  target: 'node20.19',
+  external: NATIVE,
+  plugins: [ownUrls],
+  // Parsing takes a good part of the time that a command takes to start. Names stay, for stack traces.
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'none',
+  sourcemap: true,
+  sourcesContent: false,
+  metafile: true,
+  // For bundled CommonJS modules.
+  banner: {
+    js: `import{createRequire as requireFrom}from'node:module';const require=requireFrom(import.meta.url);`,
+  },
+});
+chmodSync(join(outdir, 'cli.js'), 0o755);
+cpSync('src', outdir, { recursive: true, filter: (path) => !path.endsWith('.ts') });
+writeFileSync(join(outdir, 'LICENSES.txt'), licenses(Object.keys(metafile.inputs)));
+
+/** The licenses of the bundled packages, which ask to be passed on with every copy. */
+function licenses(inputs) {
+  const folders = inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input) ?? []);
+  return [...new Set(folders)]
+    .sort()
+    .map((folder) => {
+      const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+      const file = readdirSync(folder).find((entry) => /^licen[cs]e/i.test(entry));
+      const text =
+        file === undefined ? `License: ${license}` : readFileSync(join(folder, file), 'utf8').trim();
+      return `${name} ${version}\n\n${text}\n`;
+    })
+    .join(`\n${'-'.repeat(100)}\n\n`);
+}

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import { SourceMap, type SourceMapPayload } from 'node:module';
+import { dirname, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const PLACE = /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g;
+
+/**
+ * A stack whose places are those of the source, where the program has source maps. Node.js can do the same, but reads
+ * every map whenever a file is loaded.
+ */
+export const stackInSource = (stack: string): string =>
+  stack.replaceAll(PLACE, (place, url: string, line: string, column: string) => {
+    try {
+      const file = fileURLToPath(url);
+      const map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')) as SourceMapPayload);
+      const entry = map.findEntry(Number(line) - 1, Number(column) - 1);
+      if (!('originalSource' in entry)) return place;
+      const source = relative(dirname(dirname(file)), resolve(dirname(file), entry.originalSource));
+      return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+    } catch {
+      // Without its map, the place in the program still says something.
+      return place;
+    }
+  });

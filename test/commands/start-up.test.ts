@@ -1,0 +1,56 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { tempDir } from '../temp-dir.js';
+
+const ROOT = join(import.meta.dirname, '../..');
+const CLI = join(ROOT, 'build/cli.js');
+const failed = z.object({ stderr: z.string() });
+
+beforeAll(async () => {
+  await promisify(execFile)(process.execPath, ['esbuild.config.js', 'build'], { cwd: ROOT });
+}, 60_000);
+
+/** The files of the bundle that a command reads, by what Node.js says of its modules. */
+async function loaded(...args: string[]): Promise<string[]> {
+  const cwd = await tempDir();
+  const env = { ...process.env, NODE_DEBUG: 'esm' };
+  const ended = promisify(execFile)(process.execPath, [CLI, ...args], { cwd, env, maxBuffer: 1e8 });
+  const { stderr } = await ended.catch((error: unknown) => failed.parse(error));
+  return [...new Set([...stderr.matchAll(/\/build\/([\w.-]+\.js)/g)].flatMap(([, file]) => file ?? []))];
+}
+
+const text = async (files: readonly string[]): Promise<string> =>
+  (await Promise.all(files.map((file) => readFile(join(ROOT, 'build', file), 'utf8')))).join('\n');
+
+describe('a command that starts', () => {
+  it('loads no command for the version, and for SQL neither the HTTP client nor the templates', async () => {
+    const version = await loaded('--version');
+    expect(version).toContain('cli.js');
+    expect(version.some((file) => /^(run|sql|status)-/.test(file))).toBe(false);
+    const sql = await text(await loaded('sql', '--sandbox', 'SELECT 1'));
+    expect(sql).toContain('run SQL over the whole history');
+    expect(sql).not.toContain('UND_ERR_CONNECT_TIMEOUT');
+    expect(sql).not.toContain('registerPartial');
+  });
+
+  it('says where in the source a failure of its own was thrown', async () => {
+    // `process.cwd` is called right at the start.
+    const broken = `data:text/javascript,process.cwd = () => { throw new TypeError('broken') }`;
+    const ended = promisify(execFile)(process.execPath, ['--import', broken, CLI, 'status'], { cwd: ROOT });
+    await expect(ended).rejects.toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/TypeError: broken[^]* src\/cli\.ts:\d+:\d+/) as string,
+    });
+  });
+
+  it('is passed on with the licenses of what is bundled', async () => {
+    const licenses = await readFile(join(ROOT, 'build/LICENSES.txt'), 'utf8');
+    for (const name of ['zod', 'undici', '@duckdb/node-api', 'vega'])
+      expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'm'));
+    expect(licenses.match(/License: undefined/g)).toBeNull();
+  });
+});
