@@ -52,7 +52,7 @@ await warehouse.exclusive((connection) => connection.run('CHECKPOINT'));
 
 const bringUp = () =>
   publishLake(warehouse, {
-    place: { location: lake, keepReplacedMs: 0 },
+    place: { location: lake, keepReplacedMs: 0, environment: {} },
     ...{ shard: undefined, source: 'bench', now: new Date(), signal: new AbortController().signal },
   });
 const night = Array.from({ length: PATHS }, (_, index) => ({

@@ -70,7 +70,12 @@ describe('the files of deploy/', () => {
     const program = join(CODE, bin.readership);
     for (const file of ['readership.service', 'crontab', 'Dockerfile'])
       expect(await read(`deploy/${file}`)).toContain(program);
-    for (const file of ['deploy/Dockerfile', 'deploy/cronjob.yaml', 'docs/operations.md'])
+    for (const file of [
+      'deploy/Dockerfile',
+      'deploy/cronjob.yaml',
+      'deploy/statefulset.yaml',
+      'docs/operations.md',
+    ])
       for (const [, tag] of (await read(file)).matchAll(/readership:(\d[\w.]*)/g))
         expect(tag, file).toBe(version);
   });
@@ -94,7 +99,11 @@ describe('deploy/Dockerfile', () => {
     );
     for (const path of copied) expect(existsSync(join(ROOT, path)), path).toBe(true);
     const shipped = dockerfile.slice(dockerfile.lastIndexOf('FROM '));
-    for (const path of ['node_modules', 'package.json', ...files.filter((name) => !/^!|\.md$/.test(name))])
+    for (const path of [
+      'node_modules',
+      'package.json',
+      ...files.filter((name) => !/^!|\.md$|^(docs|deploy)$/.test(name)),
+    ])
       expect(shipped).toMatch(new RegExp(`^COPY .*\\b${path.replace('.', '\\.')} `, 'm'));
   });
 
@@ -158,6 +167,61 @@ describe('deploy/cronjob.yaml', () => {
     expect(volumes.map(({ name }) => name)).toEqual(only?.volumeMounts.map(({ name }) => name));
     expect(claim).toMatchObject({ kind: 'PersistentVolumeClaim', metadata: { name: 'readership' } });
     expect(JSON.stringify(volumes)).toContain('"persistentVolumeClaim":{"claimName":"readership"}');
+  });
+});
+
+describe('deploy/statefulset.yaml', () => {
+  it('runs each shard in a pod of its own, as the CronJob runs all, with a claim of its own', async () => {
+    const set = parseAllDocuments(await read('deploy/statefulset.yaml'), { strict: true });
+    expect(set.flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([]);
+    const schema = z.object({
+      spec: z.object({
+        replicas: z.int(),
+        template: z.object({ spec: z.looseObject({ containers: z.array(z.looseObject({})).length(1) }) }),
+        volumeClaimTemplates: z.array(
+          z.object({
+            metadata: z.object({ name: z.literal('data') }),
+            spec: z.looseObject({ accessModes: z.tuple([z.literal('ReadWriteOnce')]) }),
+          }),
+        ),
+      }),
+    });
+    const { spec } = schema.parse(set[0]?.toJS());
+    const [own] = spec.template.spec.containers;
+    expect(own?.['env']).toEqual([{ name: 'SHARDS', value: String(spec.replicas) }]);
+    const [, job] = parseAllDocuments(await read('deploy/cronjob.yaml'));
+    const lone = z.object({
+      spec: z.object({
+        jobTemplate: z.object({ spec: z.object({ template: z.object({ spec: z.looseObject({}) }) }) }),
+      }),
+    });
+    const other = lone.parse(job?.toJS()).spec.jobTemplate.spec.template.spec;
+    expect(spec.template.spec['securityContext']).toEqual(other['securityContext']);
+    const [container] = z.array(z.looseObject({})).parse(other['containers']);
+    for (const key of ['image', 'envFrom', 'securityContext', 'volumeMounts'])
+      expect(own?.[key], key).toEqual(container?.[key]);
+  });
+
+  it('gives a pod the shard of its ordinal', async () => {
+    const [, command = ''] = /exec node (.+)$/m.exec(await read('deploy/statefulset.yaml')) ?? [];
+    const { stdout } = await promisify(execFile)('sh', ['-c', `echo ${command}`], {
+      env: { HOSTNAME: 'readership-7', SHARDS: '8' },
+    });
+    expect(stdout.trim()).toBe('/opt/readership/dist/cli.js start --shard 8/8');
+  });
+});
+
+describe('.dockerignore', () => {
+  it('lets in what the Dockerfile copies, and nothing else', async () => {
+    const dockerfile = await read('deploy/Dockerfile');
+    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) =>
+      from.split(' '),
+    );
+    const [first, ...allowed] = noComments(await read('.dockerignore'))
+      .trim()
+      .split('\n');
+    expect(first).toBe('*');
+    expect(allowed.sort()).toEqual([...new Set(copied)].map((path) => `!${path}`).sort());
   });
 });
 

@@ -19,11 +19,16 @@ export function secretsOf({ settings, environment }: Configuration): string[] {
   return pingUrl === undefined ? inEnvironment : [...inEnvironment, pingUrl, new URL(pingUrl).pathname];
 }
 
+/** Of object storage. */
+const STORE_SECRETS = ['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
+
 /** The variables that may hold secrets; without settings, those whose names tell. */
 export const secretNames = (environment: Environment, settings?: Settings): string[] =>
   Object.keys(environment).filter(
     (name) =>
-      name.startsWith('READERSHIP_') || settings?.projects.some(({ apiKeyEnv }) => apiKeyEnv === name),
+      name.startsWith('READERSHIP_') ||
+      STORE_SECRETS.includes(name) ||
+      settings?.projects.some(({ apiKeyEnv }) => apiKeyEnv === name),
   );
 
 /** What may be a secret while the configuration that says so has not been read. */
@@ -50,6 +55,7 @@ function secretVariables({
   return [
     ...[...keys].map((name): [string, string[]] => [name, [environment[name] ?? '']]),
     [SMTP_URL_VARIABLE, [smtpUrl, ...passwordIn(smtpUrl)]],
+    ...STORE_SECRETS.map((name): [string, string[]] => [name, [environment[name] ?? '']]),
   ];
 }
 

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import {
   type Configuration,
   type Environment,
+  lakeLocation,
   loadConfiguration,
   loadSettings,
   readEnvironment,
@@ -89,12 +90,21 @@ export async function readWorkspace(
     historyFile: join(dataDir, 'history.duckdb'),
     reportsDir: join(dataDir, 'reports'),
     outboxDir: join(dataDir, 'outbox'),
-    lake: lakeOf(settings, parquet && resolve(runtime.workingDirectory, parquet)),
+    lake: lakeOf(
+      settings,
+      lakeLocation(parquet, runtime.workingDirectory),
+      configuration?.environment ?? runtime.environment,
+    ),
   };
 }
 
-const lakeOf = ({ publish }: Settings, location = publish.parquet): LakePlace | undefined =>
-  location === undefined ? undefined : { location, keepReplacedMs: publish.keepReplaced };
+function lakeOf(
+  { publish: { parquet, endpoint, region, keepReplaced: keepReplacedMs } }: Settings,
+  location = parquet,
+  environment: Environment,
+): LakePlace | undefined {
+  return location === undefined ? undefined : { location, endpoint, region, keepReplacedMs, environment };
+}
 
 async function readConfiguration(
   { config }: WorkspaceOptions,

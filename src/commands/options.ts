@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { DURATION_FORM, isLocal, NOT_LOCAL, parseDuration } from '../config/schema.js';
+import { DURATION_FORM, isLakeLocation, NOT_A_LAKE_LOCATION, parseDuration } from '../config/schema.js';
 import { parseShard, type Shard } from '../config/shard.js';
 import type { Runtime } from '../app/workspace.js';
 import { type Day, parseDay } from '../day.js';
@@ -44,9 +44,9 @@ function shardArgument(text: string): Shard {
   return shard;
 }
 
-export function directoryArgument(text: string): string {
-  if (text === '') throw new InvalidArgumentError('Name a directory.');
-  if (!isLocal(text)) throw new InvalidArgumentError(`This is ${NOT_LOCAL}.`);
+export function lakeArgument(text: string): string {
+  if (text === '') throw new InvalidArgumentError('Name a directory, or s3://bucket/prefix.');
+  if (!isLakeLocation(text)) throw new InvalidArgumentError(`This is ${NOT_A_LAKE_LOCATION}.`);
   return text;
 }
 

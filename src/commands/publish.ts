@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { relative } from 'node:path';
 import type { ExitCode } from '../errors.js';
-import { type Act, directoryArgument, withWorkspaceOptions } from './options.js';
+import { type Act, lakeArgument, withWorkspaceOptions } from './options.js';
 import { conclude, runSteps } from './steps.js';
+import { isBucket } from '../warehouse/lake/place.js';
 import { lakeSummary } from '../steps/publish.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
@@ -13,13 +14,13 @@ export function declarePublish(program: Command, act: Act): void {
       'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, it also updates a lake: two Delta tables that Spark, Trino, ClickHouse, polars and DuckDB read. It writes only the months that changed. Export and run publish by themselves when something changed.',
     )
     .option(
-      '--parquet <dir>',
-      'also publish a lake in this directory: a new or empty one, or an existing lake (default: publish.parquet)',
-      directoryArgument,
+      '--parquet <place>',
+      'also publish a lake in this directory or s3://bucket/prefix: a new or empty one, or an existing lake (default: publish.parquet)',
+      lakeArgument,
     )
     .addHelpText(
       'after',
-      '\nExamples:\n  readership publish\n  readership publish --parquet /srv/lake     how to read it: docs/scale.md',
+      '\nExamples:\n  readership publish\n  readership publish --parquet /srv/lake         how to read it: docs/scale.md\n  readership publish --parquet s3://bucket/lake  with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
     )
     .action((options: WorkspaceOptions) => act((runtime) => publish(options, runtime)));
 }
@@ -30,7 +31,8 @@ async function publish(options: WorkspaceOptions, runtime: Runtime): Promise<Exi
     return Promise.resolve();
   });
   const line = (path: string, words: string) => {
-    runtime.output.data(`${relative(runtime.workingDirectory, path) || '.'}  ${words}`);
+    const shown = isBucket(path) ? path : relative(runtime.workingDirectory, path) || '.';
+    runtime.output.data(`${shown}  ${words}`);
   };
   const { historyFile, lake } = workspace;
   if (published !== undefined) line(historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);

@@ -4,7 +4,7 @@ import { parseEnv } from 'node:util';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing } from '../files.js';
 import { parseYaml } from './problems.js';
-import { type ProjectSettings, type Settings, settingsSchema } from './schema.js';
+import { isLocal, type ProjectSettings, type Settings, settingsSchema } from './schema.js';
 
 export const CONFIG_FILE = 'readership.yaml';
 /** Beside the configuration. */
@@ -66,11 +66,14 @@ function withPaths(settings: Settings, directory: string): Settings {
   return {
     ...settings,
     dataDir: resolve(directory, dataDir),
-    publish:
-      publish.parquet === undefined ? publish : { ...publish, parquet: resolve(directory, publish.parquet) },
+    publish: { ...publish, parquet: lakeLocation(publish.parquet, directory) },
     improve: isPath ? { ...improve, sitemap: resolve(directory, sitemap) } : improve,
   };
 }
+
+/** The location of a lake: a path is relative to `directory`, an address in object storage is not. */
+export const lakeLocation = (location: string | undefined, directory: string): string | undefined =>
+  location === undefined || !isLocal(location) ? location : resolve(directory, location);
 
 /** Throws a `ConfigurationError` when the key is missing or malformed. */
 export function apiKeyOf({ environment }: Configuration, project: ProjectSettings): string {

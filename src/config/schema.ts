@@ -14,7 +14,13 @@ const daySchema = z.string().transform((text, context): Day => {
 
 /** Whether a text names a directory of this machine. */
 export const isLocal = (path: string): boolean => !/^[a-z][a-z0-9+.-]+:\/\//i.test(path);
-export const NOT_LOCAL = 'not a directory of this machine; name a local one';
+const NOT_LOCAL = 'not a directory of this machine; name a local one';
+
+/** Whether a text names a directory of this machine, or a place in object storage. */
+export const isLakeLocation = (text: string): boolean =>
+  isLocal(text) || /^s3:\/\/[a-z0-9][a-z0-9.-]+(\/[^?#]*)?$/.test(text);
+export const NOT_A_LAKE_LOCATION =
+  'not a directory or s3://bucket/prefix; for other stores that speak S3, write s3:// and set publish.endpoint';
 
 const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const SIZE_UNITS = { MB: 1e6, GB: 1e9, TB: 1e12 };
@@ -248,7 +254,9 @@ const audiencesIn = (reports: object): [string, Audience[]][] =>
     .map(([report, audiences]) => [report, audiences.filter(({ to }) => to.length > 0)]);
 
 const publishSchema = z.strictObject({
-  parquet: z.string().min(1).refine(isLocal, NOT_LOCAL).optional(),
+  parquet: z.string().min(1).refine(isLakeLocation, NOT_A_LAKE_LOCATION).optional(),
+  endpoint: httpUrl.optional(),
+  region: oneLine.optional(),
   keepReplaced: durationSchema
     .refine((durationMs) => durationMs >= 60_000, 'at least 1m, so that readers can finish')
     .default(86_400_000),

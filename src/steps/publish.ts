@@ -36,8 +36,12 @@ export async function publishStep(context: StepContext, changed: boolean): Promi
 }
 
 /** What was done to a lake, without a period. */
-export const lakeSummary = ({ files, written, replaced }: LakeChange): string =>
-  `${files} files, ${written} written, ${replaced} replaced`;
+export function lakeSummary({ files, written, replaced, sentBytes, receivedBytes }: LakeChange): string {
+  const done = `${files} files, ${written} written, ${replaced} replaced`;
+  if (sentBytes + receivedBytes === 0) return done;
+  const [sent, received] = [sentBytes, receivedBytes].map((bytes) => (bytes / 1e6).toFixed(1));
+  return `${done}, ${sent} MB sent, ${received} MB read`;
+}
 
 async function sizeOf(file: string): Promise<number | undefined> {
   try {

@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import type { LiveFile } from './live-file.js';
@@ -19,6 +19,7 @@ const MIGRATIONS = [
 
 /** What analysts query, in an order in which each needs only those before it. */
 const VIEWS = [
+  'this_file',
   'site_days',
   'site_weeks',
   'page_weeks',
@@ -94,7 +95,9 @@ async function isDescribed(connection: DuckDBConnection): Promise<boolean> {
 async function describe(connection: DuckDBConnection): Promise<void> {
   const text = descriptions();
   await inTransaction(connection, async () => {
-    await connection.run(`${text}\nCOMMENT ON TABLE schema_version IS '${digestOf(text)}'`);
+    await connection.run(
+      `${text.replaceAll('{file}', randomUUID())}\nCOMMENT ON TABLE schema_version IS '${digestOf(text)}'`,
+    );
   });
 }
 

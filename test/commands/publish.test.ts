@@ -55,8 +55,8 @@ describe('publish --parquet', () => {
   });
 
   it.each([
-    ['', 'Name a directory.'],
-    ['gs://bucket/lake', 'not a directory of this machine'],
+    ['', 'Name a directory, or s3://bucket/prefix.'],
+    ['gs://bucket/lake', 'not a directory or s3://bucket/prefix'],
   ])('rejects %j before anything is done', async (directory, words) => {
     const cwd = await setUp();
     const { code, stderr } = await publish(cwd, '--parquet', directory);
@@ -73,6 +73,6 @@ describe('publish --parquet', () => {
     );
     const { code, stderr } = await publish(cwd);
     expect(code).toBe(2);
-    expect(stderr).toMatch(/readership\.yaml:4 {2}publish\.parquet: not a directory of this machine/);
+    expect(stderr).toMatch(/readership\.yaml:4 {2}publish\.parquet: not a directory or s3:/);
   });
 });

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { shardName } from '../../config/shard.js';
-import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../../errors.js';
+import { ConfigurationError, ReadershipError } from '../../errors.js';
 import { recordLake, workspaceIdOf } from '../identity.js';
+import { storageFailure } from '../storage-failure.js';
 import type { Warehouse } from '../warehouse.js';
 import { creation, type LakeFile, TABLES } from './actions.js';
 import { type Month, storedMonths, writeMonth } from './months.js';
@@ -41,7 +42,7 @@ export interface LakeChange {
  */
 export async function publishLake(warehouse: Warehouse, options: LakeOptions): Promise<LakeChange> {
   const { place, shard, source, now, signal } = options;
-  const storage = openStorage(place, shardName(shard));
+  const storage = await openStorage(place, shardName(shard), warehouse.path, signal);
   const clear = () => rm(storage.staging, { recursive: true, force: true }).catch(() => undefined);
   try {
     return await warehouse.exclusive(async (connection) => {
@@ -53,11 +54,7 @@ export async function publishLake(warehouse: Warehouse, options: LakeOptions): P
     });
   } catch (cause) {
     if (cause instanceof ReadershipError) throw cause;
-    throw new StorageError(
-      `Cannot publish the lake ${place.location}: ${messageOf(cause)}. What was committed before stays. ` +
-        `Check that the disk has free space and hard links, and that you may write there; the next publish goes on.`,
-      { cause },
-    );
+    throw storageFailure(`publish the lake ${place.location} (what was committed before stays)`, cause);
   } finally {
     await clear();
   }

@@ -1,6 +1,13 @@
-/** Where a lake is. */
+import type { Environment } from '../../config/load.js';
+import { ReadershipError } from '../../errors.js';
+
+/** Where a lake is, a directory or `s3://bucket/prefix`, and how to reach it. */
 export interface LakePlace {
   readonly location: string;
+  readonly endpoint?: string | undefined;
+  readonly region?: string | undefined;
+  /** Has the credentials of object storage. */
+  readonly environment: Environment;
   /** How long replaced files are kept, so that readers who opened the table before can finish. */
   readonly keepReplacedMs: number;
 }
@@ -24,4 +31,9 @@ export interface LakeStorage {
   /** All files of the lake, and when each was written. */
   list(): Promise<Map<string, Date>>;
   remove(path: string): Promise<void>;
+}
+
+/** The store of the lake does not answer now; the next publish tries again. */
+export class LakeAwayError extends ReadershipError {
+  readonly exitCode = 75;
 }

@@ -9,7 +9,16 @@ SELECT
   sum(ai) / nullif(sum(human) + sum(ai), 0) AS ai_share,
   count(*) AS days_loaded
 FROM site_days
-WHERE day BETWEEN first_day::DATE AND last_day::DATE
+WHERE
+  day BETWEEN first_day::DATE AND last_day::DATE
+  AND (
+    SELECT
+      CASE id
+        WHEN '{file}' THEN true
+        ELSE error('human_vs_ai reads the database in use, which is another: USE the attached one first, then FROM human_vs_ai(…)')
+      END
+    FROM this_file
+  )
 GROUP BY ALL
 ORDER BY project, period;
 

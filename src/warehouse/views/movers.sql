@@ -8,7 +8,16 @@ WITH
   site_week AS (
     SELECT project, (week_start::DATE - day + 6) // 7 AS weeks_ago
     FROM site_days
-    WHERE day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
+    WHERE
+      day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
+      AND (
+        SELECT
+          CASE id
+            WHEN '{file}' THEN true
+            ELSE error('movers reads the database in use, which is another: USE the attached one first, then FROM movers(…)')
+          END
+        FROM this_file
+      )
     GROUP BY project, weeks_ago
     HAVING count(*) = 7
     QUALIFY

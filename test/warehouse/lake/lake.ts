@@ -9,6 +9,9 @@ import { sumCounts } from '../../../src/export/totals.js';
 import { storeDay } from '../../../src/export/ledger.js';
 import type { Reader } from '../../../src/warehouse/query.js';
 import type { LakeOptions } from '../../../src/warehouse/lake/publish-lake.js';
+import { fillFromLake } from '../../../src/warehouse/lake/restore-lake.js';
+import type { LakePlace } from '../../../src/warehouse/lake/storage.js';
+import type { Shard } from '../../../src/config/shard.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 
 /** A row of the views, in the order in which the lake sorts them. */
@@ -17,10 +20,16 @@ export type ViewRow = readonly [project: string, day: string, path: string, huma
 const NOW = new Date('2026-11-18T05:00:00Z');
 /** The options of a publish to a directory. */
 export const lakeOptions = (location: string, changes: Partial<LakeOptions> = {}): LakeOptions => ({
-  place: { location, keepReplacedMs: 86_400_000 },
+  place: { location, keepReplacedMs: 86_400_000, environment: {} },
   ...{ shard: undefined, source: 'https://platform.example.com', now: new Date() },
   ...{ signal: new AbortController().signal, ...changes },
 });
+
+/** Fills a new database from a lake. */
+export const fill = (warehouse: Warehouse, place: LakePlace, shard?: Shard): Promise<void> =>
+  warehouse.exclusive((connection) =>
+    fillFromLake(connection, warehouse.path, place, shard, new AbortController().signal),
+  );
 
 const NOTHING = { human: 0, ai: 0, total: 0 };
 

@@ -1,0 +1,24 @@
+-- What no stored page accounts for follows from the rows; why a day failed, the lake does not say.
+INSERT INTO day_loads BY NAME
+SELECT
+  stored.project,
+  stored.day,
+  state,
+  loaded_at AT TIME ZONE 'UTC' AS attempted_at,
+  loaded_at AT TIME ZONE 'UTC' AS loaded_at,
+  stored.human,
+  stored.ai,
+  stored.total,
+  pages,
+  stored.human - coalesce(counted.human, 0) AS unattributed_human,
+  stored.ai - coalesce(counted.ai, 0) AS unattributed_ai,
+  stored.total - coalesce(counted.total, 0) AS unattributed_total
+FROM read_parquet(getvariable('lake_files')) AS stored
+LEFT JOIN
+  (
+    SELECT project, day, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai, sum(total)::BIGINT AS total
+    FROM page_views
+    GROUP BY project, day
+  ) AS counted
+  ON counted.project = stored.project AND counted.day = stored.day
+ORDER BY stored.day, stored.project

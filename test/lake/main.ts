@@ -1,0 +1,234 @@
+/**
+ * `npm run test:lake`: reads lakes with the engines that people have, installed from their packages into a temporary
+ * environment (`LAKE_VENV` names one to keep). With `--quick`, without Spark and with fewer trials, as CI runs it.
+ */
+import { DuckDBInstance } from '@duckdb/node-api';
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { openWarehouse } from '../../src/warehouse/open.js';
+
+const HERE = import.meta.dirname;
+const QUICK = process.argv.includes('--quick');
+const [KILLS, SHARDS, ROUNDS] = QUICK ? [6, 4, 3] : [60, 8, 10];
+const DAYS_A_MONTH = [30, 31, 1] as const;
+
+const home = mkdtempSync(join(tmpdir(), 'readership-lake-'));
+const venv = process.env['LAKE_VENV'] ?? join(home, 'venv');
+const port = 20_000 + (process.pid % 20_000);
+const environment = {
+  ...process.env,
+  ...{ AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret', AWS_REGION: 'us-east-1' },
+  LAKE_ENDPOINT: `http://127.0.0.1:${port}`,
+};
+const children: ChildProcess[] = [];
+
+let passed = 0;
+function pass(what: string): void {
+  passed++;
+  process.stdout.write(`ok  ${what}\n`);
+}
+
+function install(): void {
+  if (!existsSync(join(venv, 'bin/python'))) run('python3', '-m', 'venv', venv);
+  const files = ['requirements.txt', ...(QUICK ? [] : ['requirements-spark.txt'])];
+  const named = files.flatMap((file) => ['--requirement', join(HERE, file)]);
+  run(join(venv, 'bin/pip'), 'install', '--quiet', '--disable-pip-version-check', ...named);
+}
+
+function run(command: string, ...values: string[]): string {
+  const { status, stdout, stderr } = spawnSync(command, values, { encoding: 'utf8', env: environment });
+  if (status !== 0) throw new Error(`${command} ${values.join(' ')} failed:\n${stderr.slice(-3000)}`);
+  return stdout;
+}
+
+/** The rows, the views by people, all views, and the days that every engine must find. */
+type Sums = readonly [rows: number, human: number, total: number, days: number];
+
+/** Asks the engines, one question after another, in one process that keeps them warm. */
+function startEngines() {
+  const values = [join(HERE, 'engines.py'), ...(QUICK ? [] : ['--spark'])];
+  const child = spawn(join(venv, 'bin/python'), values, {
+    env: environment,
+    stdio: ['pipe', 'pipe', 'ignore'],
+    // ClickHouse reads no file outside the directory it was started in.
+    cwd: home,
+  });
+  children.push(child);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return async (question: Record<string, string>): Promise<Record<string, number[]>> => {
+    child.stdin.write(`${JSON.stringify(question)}\n`);
+    for (;;) {
+      const { value = '', done } = (await lines.next()) as IteratorResult<string, undefined>;
+      if (done === true) throw new Error(`the engines ended at ${JSON.stringify(question)}`);
+      if (!value.startsWith('{') && !value.startsWith('[')) continue;
+      const answer: unknown = JSON.parse(value);
+      const error = z.object({ error: z.string() }).safeParse(answer);
+      if (error.success) throw new Error(`${JSON.stringify(question)}: ${error.data.error}`);
+      return Array.isArray(answer) ? {} : z.record(z.string(), z.array(z.int())).parse(answer);
+    }
+  };
+}
+
+/** Three months of some projects: on the first day of the last month, rounds change views. */
+async function makeDatabase(path: string): Promise<void> {
+  const warehouse = await openWarehouse(path, { command: 'test', now: () => new Date(), maxWaitMs: 0 });
+  await warehouse.exclusive(async (connection) => {
+    await connection.run(`
+      INSERT INTO page_views
+      SELECT 'prj_' || p, DATE '2026-09-01' + d::INTEGER, '/docs/ü''s-' || n, n % 7, n % 5, n % 7 + n % 5
+      FROM range(${DAYS_A_MONTH.reduce((sum, days) => sum + days, 0)}) AS days (d), range(24) AS projects (p), range(40) AS pages (n)`);
+    await connection.run(`
+      INSERT INTO day_loads (project, day, state, attempted_at, loaded_at, human, ai, total, pages)
+      SELECT project, day, 'final', now()::TIMESTAMP, now()::TIMESTAMP, sum(human), sum(ai), sum(total), count(*)
+      FROM page_views GROUP BY ALL`);
+  });
+  await warehouse.close();
+}
+
+async function sumsOf(database: string): Promise<Sums> {
+  const instance = await DuckDBInstance.create(database);
+  const connection = await instance.connect();
+  const sql = `SELECT count(*)::INT, sum(human)::INT, sum(total)::INT, (SELECT count(*) FROM day_loads)::INT FROM page_views`;
+  const [row] = (await connection.runAndReadAll(sql)).getRows();
+  connection.closeSync();
+  instance.closeSync();
+  return z.tuple([z.int(), z.int(), z.int(), z.int()]).parse(row);
+}
+
+async function publish(database: string, place: string, shard = '', rounds = 1, dieAt = 0): Promise<boolean> {
+  const script = ['--import', 'tsx', join(HERE, 'publisher.ts')];
+  const values = [...script, database, place, shard, String(rounds), String(dieAt)];
+  const child = spawn(process.execPath, values, { stdio: 'inherit', env: environment });
+  const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  if (signal !== 'SIGKILL') assert.equal(code, 0, 'the publisher failed');
+  return signal === 'SIGKILL';
+}
+
+const everyEngine = (answers: Record<string, number[]>, expected: readonly number[], what: string) => {
+  assert.ok(Object.keys(answers).length >= (QUICK ? 4 : 4));
+  for (const [engine, answer] of Object.entries(answers))
+    assert.deepEqual(answer, [...expected], `${engine}: ${what}`);
+};
+
+async function main(): Promise<void> {
+  install();
+  process.stdout.write('packages are installed\n');
+  const moto = spawn(join(venv, 'bin/moto_server'), ['-p', String(port)], {
+    stdio: 'ignore',
+    env: environment,
+  });
+  children.push(moto);
+  const ask = startEngines();
+  const database = join(home, 'warehouse.duckdb');
+  await makeDatabase(database);
+
+  const lake = join(home, 'lake');
+  await publish(database, lake);
+  everyEngine(await ask({ ask: 'read', lake }), await sumsOf(database), 'a first publish');
+  for (let round = 0; round < 12; round++) await publish(database, lake);
+  everyEngine(await ask({ ask: 'read', lake }), await sumsOf(database), 'after a checkpoint');
+  pass('every engine reads the rows and sums of the database, also from a checkpoint');
+
+  for (const [engine, [read = 0, all = 0]] of Object.entries(
+    await ask({ ask: 'files', lake, day: '2026-10-05' }),
+  ))
+    assert.ok(read === 1 && all === 3, `${engine} read ${read} of ${all} files for one day`);
+  pass('a day costs the files of its month');
+
+  const before = await sumsOf(database);
+  await ask({ ask: 'open', lake });
+  for (let round = 0; round < 3; round++) await publish(database, lake);
+  for (const [engine, answer] of Object.entries(await ask({ ask: 'finish' })))
+    assert.deepEqual(answer, before.slice(0, 2), `${engine} opened before a publish`);
+  pass('a reader who opened before a publish finishes with what was there');
+
+  // Each kill begins from the same lake and database, a little later.
+  let killed = 0;
+  for (let dieAt = 1; killed < KILLS; dieAt += QUICK ? 9 : 1) {
+    const [copy, own] = [join(home, 'killed'), join(home, 'killed.duckdb')];
+    rmSync(copy, { recursive: true, force: true });
+    cpSync(lake, copy, { recursive: true, preserveTimestamps: true });
+    cpSync(database, own);
+    const old = await sumsOf(own);
+    // After the last moment of a publish, the first is tried again.
+    const isKilled = await publish(own, copy, '', 1, dieAt);
+    if (!isKilled) dieAt = 0;
+    if (!isKilled) continue;
+    killed++;
+    const next = await sumsOf(own);
+    const answers = await ask({ ask: 'read', lake: copy });
+    const seen = new Set(Object.values(answers).map((answer) => JSON.stringify(answer)));
+    assert.equal(seen.size, 1, `killed at touch ${dieAt}: ${JSON.stringify(answers)}`);
+    assert.ok(
+      [old, next].some((sums) => seen.has(JSON.stringify(sums))),
+      `killed at touch ${dieAt}: ${[...seen].join()}`,
+    );
+  }
+  pass(`${killed} kills leave every engine with one committed state`);
+
+  await shardsAtOnce(ask, join(home, 'shards'));
+  await onStore(ask, database);
+  if (!QUICK) {
+    const job = join(HERE, '../../deploy/spark-report.py');
+    const packages = [
+      '--packages',
+      'io.delta:delta-spark_4.2_2.13:4.4.0',
+      '--conf',
+      'spark.ui.enabled=false',
+    ];
+    const said = run(join(venv, 'bin/spark-submit'), ...packages, job, lake, '2026-10-05');
+    assert.match(said, /2026-10[\s\S]+\/docs\/ü's-\d+/);
+    pass('the example job of Spark answers');
+  }
+  process.stdout.write(`all ${passed} checks of the lake hold\n`);
+}
+
+async function shardsAtOnce(ask: ReturnType<typeof startEngines>, lake: string): Promise<void> {
+  const databases = Array.from({ length: SHARDS }, (_, index) => join(home, `shard-${index + 1}.duckdb`));
+  for (const database of databases) await makeDatabase(database);
+  await Promise.all(databases.map((each, index) => publish(each, lake, `${index + 1}/${SHARDS}`, ROUNDS)));
+  // Every database holds all projects and went through the same rounds: the lake is as any one of them.
+  const [first = ''] = databases;
+  everyEngine(await ask({ ask: 'read', lake }), await sumsOf(first), `${SHARDS} shards, ${ROUNDS} rounds`);
+  const log = join(lake, 'views/_delta_log');
+  const last = new Map<string, number>();
+  for (const name of readdirSync(log)
+    .filter((entry) => /^\d{20}\.json$/.test(entry))
+    .sort())
+    for (const line of readFileSync(join(log, name), 'utf8').trim().split('\n')) {
+      const entry = z
+        .object({ txn: z.object({ appId: z.string(), version: z.int() }).optional() })
+        .parse(JSON.parse(line));
+      if (entry.txn === undefined) continue;
+      assert.equal(entry.txn.version, (last.get(entry.txn.appId) ?? 0) + 1, entry.txn.appId);
+      last.set(entry.txn.appId, entry.txn.version);
+    }
+  assert.equal(last.size, SHARDS);
+  // One of them has made the table, which is one commit more.
+  const rounds = [...last.values()].sort((a, b) => a - b);
+  assert.deepEqual(rounds, [...Array.from({ length: SHARDS - 1 }, () => ROUNDS), ROUNDS + 1]);
+  pass(`${SHARDS} shards × ${ROUNDS} rounds at once commit each round once`);
+}
+
+async function onStore(ask: ReturnType<typeof startEngines>, database: string): Promise<void> {
+  const make = `import boto3; boto3.client('s3', endpoint_url='${environment.LAKE_ENDPOINT}').create_bucket(Bucket='lake')`;
+  run(join(venv, 'bin/python'), '-c', make);
+  const lake = 's3://lake/docs';
+  for (let round = 0; round < 2; round++) await publish(database, lake);
+  everyEngine(await ask({ ask: 'read', lake }), await sumsOf(database), 'in a bucket');
+  pass('every engine but Spark reads the lake of a bucket');
+}
+
+mkdirSync(home, { recursive: true });
+try {
+  await main();
+} finally {
+  for (const child of children) child.kill();
+  rmSync(home, { recursive: true, force: true });
+}

@@ -1,0 +1,43 @@
+/** Publishes in rounds, each of which changes one day: DATABASE PLACE SHARD ROUNDS DIE_AT, the touch of a file that kills. */
+import fs from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
+import { parseShard } from '../../src/config/shard.js';
+import { openWarehouse } from '../../src/warehouse/open.js';
+
+const [database = '', location = '', shard = '', rounds, dieAt] = process.argv.slice(2);
+const warehouse = await openWarehouse(database, {
+  command: 'test',
+  now: () => new Date(),
+  maxWaitMs: 30_000,
+});
+
+let touched = 0;
+function touch(): void {
+  touched++;
+  if (touched === Number(dieAt)) process.kill(process.pid, 'SIGKILL');
+}
+const { chmod, link, mkdir, open, readFile, rename, rm, writeFile } = fs;
+for (const [name, real] of Object.entries({ chmod, link, mkdir, open, readFile, rename, rm, writeFile }))
+  Object.assign(fs, {
+    [name]: (...values: unknown[]): unknown => {
+      touch();
+      return Reflect.apply(real, fs, values);
+    },
+  });
+syncBuiltinESMExports();
+
+const { publishLake } = await import('../../src/warehouse/lake/publish-lake.js');
+for (let round = 0; round < Number(rounds); round++) {
+  await warehouse.exclusive((connection) =>
+    connection.run("UPDATE page_views SET human = human + 1, total = total + 1 WHERE day = '2026-11-01'"),
+  );
+  await publishLake(warehouse, {
+    place: {
+      ...{ location, keepReplacedMs: 86_400_000, region: undefined },
+      ...{ endpoint: process.env['LAKE_ENDPOINT'], environment: process.env },
+    },
+    ...{ shard: parseShard(shard), source: 'https://platform.example.com', now: new Date() },
+    signal: new AbortController().signal,
+  });
+}
+await warehouse.close();

@@ -1,0 +1,73 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { join } from 'node:path';
+import { publish } from '../../src/warehouse/published.js';
+import { liveWarehouse } from '../open-warehouse.js';
+import { tempDir } from '../temp-dir.js';
+import { page, store } from './lake/lake.js';
+
+const MACROS = [
+  "top_pages('2026-11-01', '2026-11-02')",
+  "human_vs_ai('2026-11-01', '2026-11-02', 'day')",
+  "page_history('/only-in-b')",
+  "movers('2026-10-26')",
+];
+
+/** Published histories, attached as `a`, `b` and `empty` to a database of its own. */
+async function attach() {
+  const instance = await DuckDBInstance.create();
+  const connection = await instance.connect();
+  for (const name of ['a', 'b', 'empty']) {
+    const warehouse = await liveWarehouse();
+    const days = { '2026-11-01': [page(`/only-in-${name}`, 1), page('/both', 3)], '2026-11-02': [] };
+    const projects = name === 'empty' ? [] : ['prj_2', 'prj_1'];
+    for (const project of projects) await store(warehouse, project, days);
+    const file = join(await tempDir(), 'history.duckdb');
+    await publish(warehouse, file);
+    await connection.run(`ATTACH '${file}' AS ${name} (READ_ONLY)`);
+  }
+  const rows = async (sql: string) => (await connection.runAndReadAll(sql)).getRowObjectsJson();
+  const close = () => {
+    connection.closeSync();
+    instance.closeSync();
+  };
+  return { rows, use: (name: string) => connection.run(`USE ${name}`), close };
+}
+
+describe('a macro of an attached history', () => {
+  let attached: Awaited<ReturnType<typeof attach>>;
+  beforeAll(async () => {
+    attached = await attach();
+  });
+  afterAll(() => {
+    attached.close();
+  });
+
+  it.each(MACROS)('%s answers once its database is in use', async (macro) => {
+    await attached.use('b');
+    await expect(attached.rows(`FROM ${macro}`)).resolves.toBeDefined();
+    await expect(attached.rows(`FROM b.${macro}`)).resolves.toBeDefined();
+  });
+
+  it.each(MACROS)('%s never answers from another database, and says what to do', async (macro) => {
+    for (const other of ['a', 'empty']) {
+      await attached.use(other);
+      await expect(attached.rows(`FROM b.${macro}`)).rejects.toThrow(
+        /reads the database in use.*USE the attached/,
+      );
+    }
+    await attached.use('memory');
+    await expect(attached.rows(`FROM b.${macro}`)).rejects.toThrow(/b\.(page_views|site_days)/);
+  });
+
+  it('orders pages of the same views, and the same path of several projects', async () => {
+    await attached.use('a');
+    const top = await attached.rows("FROM top_pages('2026-11-01', '2026-11-02')");
+    expect(top.map(({ path, project }) => [path, project])).toEqual([
+      ['/both', 'prj_1'],
+      ['/both', 'prj_2'],
+      ['/only-in-a', 'prj_1'],
+      ['/only-in-a', 'prj_2'],
+    ]);
+  });
+});

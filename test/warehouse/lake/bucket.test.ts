@@ -1,0 +1,144 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ConfigurationError } from '../../../src/errors.js';
+import { publishStep } from '../../../src/steps/publish.js';
+import { BucketStorage } from '../../../src/warehouse/lake/bucket.js';
+import { publishLake } from '../../../src/warehouse/lake/publish-lake.js';
+import { LakeAwayError, type LakePlace } from '../../../src/warehouse/lake/storage.js';
+import { stepContext } from '../../steps/step-context.js';
+import { liveWarehouse } from '../../open-warehouse.js';
+import { tempDir } from '../../temp-dir.js';
+import { serveBucket } from './bucket-server.js';
+import { fill, lakeOptions, lakeViews, page, store, storedViews } from './lake.js';
+
+const SECRET = 'k3y-that-nobody-may-read';
+const environment = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: SECRET };
+
+const placeAt = (endpoint: string): LakePlace => ({
+  ...{ location: 's3://bucket/docs/lake', endpoint, region: 'eu-central-1' },
+  ...{ keepReplacedMs: 86_400_000, environment },
+});
+
+async function twoDays() {
+  const warehouse = await liveWarehouse();
+  await store(warehouse, 'prj_1', { '2026-10-31': [page('/a', 3)], '2026-11-01': [page('/a', 3, 1)] });
+  return warehouse;
+}
+
+/** The files of a bucket, as a directory. */
+async function downloaded(files: ReadonlyMap<string, { body: Buffer }>): Promise<string> {
+  const directory = await tempDir();
+  for (const [key, { body }] of files) {
+    const file = join(directory, key.slice('docs/lake/'.length));
+    await mkdir(dirname(file), { recursive: true });
+    await writeFile(file, body);
+  }
+  return directory;
+}
+
+describe('a lake in a bucket', () => {
+  it('holds what the database does, changes in one commit, and says how much went there', async () => {
+    const { endpoint, files } = await serveBucket();
+    const warehouse = await twoDays();
+    const options = lakeOptions('', { place: placeAt(endpoint) });
+    const first = await publishLake(warehouse, options);
+    expect(first).toMatchObject({ files: 4, written: 4, replaced: 0 });
+    expect(first.sentBytes).toBe(
+      [...files.values()].reduce((sum, { body }) => sum + body.length, 0) + repeated(files),
+    );
+    expect([...files.keys()].every((key) => key.startsWith('docs/lake/'))).toBe(true);
+    await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 4, 1)] });
+    expect(await publishLake(warehouse, options)).toMatchObject({ files: 4, written: 2, replaced: 2 });
+    expect(await publishLake(warehouse, options)).toMatchObject({ files: 4, written: 0, replaced: 0 });
+    expect(await lakeViews(await downloaded(files))).toEqual(await storedViews(warehouse));
+    expect(await readdir(dirname(warehouse.path))).not.toContain('lake-upload');
+  });
+
+  it('goes on from a checkpoint, and restores a database', async () => {
+    const { endpoint } = await serveBucket();
+    const warehouse = await twoDays();
+    const options = lakeOptions('', { place: placeAt(endpoint) });
+    for (let views = 1; views <= 11; views++) {
+      await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', views)] });
+      await publishLake(warehouse, options);
+    }
+    const restored = await liveWarehouse();
+    await fill(restored, placeAt(endpoint));
+    expect(await storedViews(restored)).toEqual(await storedViews(warehouse));
+    expect(await publishLake(restored, options)).toMatchObject({ written: 0 });
+  }, 60_000);
+
+  it('takes a large file in parts, whole', async () => {
+    const { endpoint, files, requests } = await serveBucket();
+    const staging = await tempDir();
+    const large = Buffer.alloc(40 * 1024 * 1024, 'readership');
+    await writeFile(join(staging, 'large'), large);
+    const storage = new BucketStorage(placeAt(endpoint), staging, new AbortController().signal);
+    await storage.put(join(staging, 'large'), 'views/large.parquet');
+    expect(files.get('docs/lake/views/large.parquet')?.body.equals(large)).toBe(true);
+    expect(requests.filter((line) => line.includes('partNumber='))).toHaveLength(3);
+    expect(await readdir(staging)).toEqual([]);
+  });
+
+  it('commits once when the reply to a commit is lost', async () => {
+    const faults = { lostReplies: 4 };
+    const { endpoint, files } = await serveBucket(faults);
+    const warehouse = await twoDays();
+    const options = lakeOptions('', { place: placeAt(endpoint) });
+    expect(await publishLake(warehouse, options)).toMatchObject({ files: 4 });
+    expect(faults.lostReplies).toBe(0);
+    expect([...files.keys()].filter((key) => key.includes('views/_delta_log'))).toHaveLength(2);
+    expect(await lakeViews(await downloaded(files))).toEqual(await storedViews(warehouse));
+  });
+
+  it.each([
+    ['refuses', 'refused', 'refused a write that must not replace a file'],
+    ['ignores', 'ignored', 'ignores If-None-Match'],
+  ] as const)('is not made where the store %s conditions of writes', async (_, conditions, words) => {
+    const { endpoint, files } = await serveBucket({ conditions });
+    const publishing = publishLake(await twoDays(), lakeOptions('', { place: placeAt(endpoint) }));
+    await expect(publishing).rejects.toThrow(ConfigurationError);
+    await expect(publishing).rejects.toThrow(words);
+    expect([...files.keys()].some((key) => key.endsWith('.parquet'))).toBe(false);
+  });
+
+  it.each([
+    ['a key that is refused', 's3://bucket/docs/lake', 403],
+    ['a bucket that is not there', 's3://other/lake', undefined],
+  ])('with %s is for a person to fix, and says nothing secret', async (_, location, status) => {
+    const { endpoint } = await serveBucket(status === undefined ? {} : { status });
+    const place = { ...placeAt(endpoint), location };
+    const error: unknown = await publishLake(await twoDays(), lakeOptions('', { place })).catch(
+      (reason: unknown) => reason,
+    );
+    expect(error).toBeInstanceOf(ConfigurationError);
+    expect(String(error)).toMatch(/could not list its files .* Check the bucket, publish.region/);
+    expect(String(error)).not.toContain(SECRET);
+  });
+
+  it('that is away puts its part of publishing off, and the history is published', async () => {
+    const faults: { status?: number } = { status: 503 };
+    const { endpoint } = await serveBucket(faults);
+    const warehouse = await twoDays();
+    const historyFile = join(await tempDir(), 'history.duckdb');
+    const given = { historyFile, lake: placeAt(endpoint), returnUnused: () => Promise.resolve() };
+    const context = stepContext(warehouse, given);
+    const away = await publishStep(context, true);
+    expect(away.error).toBeInstanceOf(LakeAwayError);
+    expect(away.error).toMatchObject({ exitCode: 75 });
+    expect(away.detail.bytes).toBeGreaterThan(0);
+    delete faults.status;
+    // Nothing changed since; the lake is not there yet, so it is published all the same.
+    const back = await publishStep(context, false);
+    expect(back.error).toBeUndefined();
+    expect(back.summary).toMatch(/the lake: 4 files, 4 written, 0 replaced, \d\.\d MB sent/);
+  }, 60_000);
+});
+
+/** The first entry of each log is sent twice, to see that the store keeps the condition. */
+const repeated = (files: ReadonlyMap<string, { body: Buffer }>): number =>
+  [...files].reduce(
+    (sum, [key, { body }]) => (key.endsWith(`${'0'.repeat(20)}.json`) ? sum + body.length : sum),
+    0,
+  );
