@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
-import { relative, resolve } from 'node:path';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { stat } from 'node:fs/promises';
+import { relative } from 'node:path';
 import { z } from 'zod';
 import { MAX_LOCK_WAIT_MS, withLedgers } from '../app/open.js';
 import type { ExitCode } from '../errors.js';
@@ -10,7 +12,11 @@ import { publish } from '../warehouse/published.js';
 import { dayColumn, readSql, timestampColumn } from '../warehouse/query.js';
 import { restore as restoreLive } from '../warehouse/restore.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { type Act, withWorkspaceOptions } from './options.js';
+import { lakeLocation } from '../config/load.js';
+import { ignoreMissing } from '../files.js';
+import { isBucket } from '../warehouse/lake/place.js';
+import { fillFromLake } from '../warehouse/lake/restore-lake.js';
+import { type Act, lakeArgument, withWorkspaceOptions } from './options.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 
 interface RestoreOptions extends WorkspaceOptions {
@@ -21,33 +27,39 @@ export function declareRestore(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('restore'))
     .summary('restore the live database from the published history or a backup')
     .description(
-      'Replaces a live database that is missing, damaged or older than the history published from it: by default with that history, with --from by any other database of Readership, such as a backup. The previous files are kept beside it, with the time in their names. If the live database is intact and up to date, nothing changes.',
+      'Replaces a live database that is missing, damaged or older than the history published from it: by default with that history, with --from by any other database of Readership, such as a backup, or by a lake, which has the days but no jobs and emails; those come from the effects journal. The previous files are kept beside it, with the time in their names. If the live database is intact and up to date, nothing changes.',
     )
     .option(
-      '--from <file>',
-      'restore this warehouse.duckdb or history.duckdb, even if the live database is intact',
+      '--from <place>',
+      'restore this warehouse.duckdb or history.duckdb, or a lake (a directory or s3://bucket/prefix), even if the live database is intact',
+      lakeArgument,
     )
     .addHelpText(
       'after',
       `
 Examples:
   readership restore                                 when a message says so
-  readership restore --from /backup/history.duckdb   a backup: docs/backup.md`,
+  readership restore --from /backup/history.duckdb   a backup: docs/backup.md
+  readership restore --from s3://bucket/lake         the days of a lake`,
     )
     .action((options: RestoreOptions) => act((runtime) => restore(options, runtime)));
 }
 
 async function restore(options: RestoreOptions, runtime: Runtime): Promise<ExitCode> {
   const { now, signal, output, workingDirectory } = runtime;
-  const workspace = await readWorkspace(options, runtime);
-  const { liveFile, historyFile, settings } = workspace;
-  const from = options.from === undefined ? undefined : resolve(workingDirectory, options.from);
+  const path = options.from === undefined ? undefined : lakeLocation(options.from, workingDirectory);
+  const isLake = path !== undefined && (isBucket(path) || (await isDirectory(path)));
+  const workspace = await readWorkspace(isLake ? { ...options, parquet: path } : options, runtime);
+  const { liveFile, historyFile, settings, lake, shard } = workspace;
+  const fill = (connection: DuckDBConnection, copy: string): Promise<void> =>
+    lake === undefined ? Promise.resolve() : fillFromLake(connection, copy, lake, shard, signal);
+  const from = isLake ? { location: path, fill } : path;
   const hold = { command: 'readership restore', now, signal, maxWaitMs: MAX_LOCK_WAIT_MS };
   const restored = await restoreLive({ liveFile, historyFile, from }, hold);
   await withLedgers(workspace, runtime, hold, async ({ warehouse, reconciled }) => {
     // Readers would otherwise keep a history newer than the live database that is published next.
     if (restored?.historyAside !== undefined) await publish(warehouse, historyFile);
-    const shown = (path: string) => relative(workingDirectory, path) || '.';
+    const shown = (file: string) => (isBucket(file) ? file : relative(workingDirectory, file) || '.');
     if (restored === undefined)
       output.data(`${shown(liveFile)} is intact and up to date: nothing to restore.`);
     else output.data(`Restored ${shown(liveFile)} from ${shown(restored.source)}.`);
@@ -59,6 +71,9 @@ async function restore(options: RestoreOptions, runtime: Runtime): Promise<ExitC
   });
   return 0;
 }
+
+const isDirectory = async (path: string): Promise<boolean> =>
+  (await stat(path).catch(ignoreMissing))?.isDirectory() ?? false;
 
 const STATE = readSql(import.meta.url, 'statements/restored-state.sql');
 const stateRow = z.object({

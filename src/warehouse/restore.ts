@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { copyFile, link, readdir, rename } from 'node:fs/promises';
+import { copyFile, link, mkdir, readdir, rename } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
@@ -16,8 +16,14 @@ import type { Warehouse } from './warehouse.js';
 export interface Restoration {
   readonly liveFile: string;
   readonly historyFile: string;
-  /** A database to restore from; the published history when there is none. */
-  readonly from: string | undefined;
+  /** A database or a lake to restore from; the published history when there is none. */
+  readonly from: string | LakeSource | undefined;
+}
+
+/** A lake to restore from, and what fills a new database at `path` from it. */
+export interface LakeSource {
+  readonly location: string;
+  readonly fill: (connection: DuckDBConnection, path: string) => Promise<void>;
 }
 
 export interface Restored {
@@ -40,10 +46,10 @@ export async function restore(
   options: HoldOptions,
 ): Promise<Restored | undefined> {
   if (from === undefined && (await isSound(liveFile, historyFile, options))) return undefined;
-  const source = resolve(from ?? historyFile);
+  const source = typeof from === 'object' ? from.location : resolve(from ?? historyFile);
   if (source === resolve(liveFile))
     throw new StorageError(`${source} is the live database itself. ${OTHER_FILE}`);
-  if (!(await exists(source)))
+  if (typeof from !== 'object' && !(await exists(source)))
     throw new StorageError(
       `There is no ${source} to restore from. ${OTHER_FILE}` +
         (from === undefined ? `\nOr, to start over, move ${liveFile} and its log away.` : ''),
@@ -52,7 +58,8 @@ export async function restore(
   const stamp = options.now().toISOString().slice(0, 19).replaceAll(':', '-');
   const aside = await freeName(`${liveFile}.replaced-${stamp}`);
   try {
-    await copySource(source, copy);
+    if (typeof from === 'object') await copyLake(from, copy);
+    else await copySource(source, copy);
     const { file, release } = await holdAndKeepAside(liveFile, aside, options);
     try {
       await file.replaceBy(copy);
@@ -104,6 +111,16 @@ async function readAll(warehouse: Warehouse): Promise<void> {
   const nameRow = z.object({ name: z.string() });
   for (const { name } of await warehouse.query('SELECT table_name AS name FROM duckdb_tables()', nameRow))
     await warehouse.query(`SELECT bit_xor(hash(row))::VARCHAR AS digest FROM ${name} AS row`, z.object({}));
+}
+
+/** Makes a new database of this version from a lake. */
+async function copyLake({ fill }: LakeSource, copy: string): Promise<void> {
+  await mkdir(dirname(copy), { recursive: true, mode: 0o700 });
+  await removeDatabase(copy);
+  await changeDatabase(copy, async (connection) => {
+    await migrate(connection, copy);
+    await fill(connection, copy);
+  });
 }
 
 /** Copies everything in the database at `source` into a new file of this version. */
