@@ -5,6 +5,7 @@ import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { lakeViews, page, store } from '../warehouse/lake/lake.js';
+import { serveBucket } from '../warehouse/lake/bucket-server.js';
 import { expectCleanEnd, liveFile, workspaceOf } from './workspace.js';
 
 const VIEWS = [['prj_1', '2026-11-01', '/a', 3, 1]];
@@ -74,5 +75,19 @@ describe('publish --parquet', () => {
     const { code, stderr } = await publish(cwd);
     expect(code).toBe(2);
     expect(stderr).toMatch(/readership\.yaml:4 {2}publish\.parquet: not a directory or s3:/);
+  });
+
+  it('sends a lake to a bucket, with the key of .env, and says how much', async () => {
+    const { endpoint, files } = await serveBucket();
+    const cwd = await setUp(`publish: { parquet: 's3://bucket/lake', endpoint: '${endpoint}' }\n`);
+    await writeFile(join(cwd, '.env'), `AWS_ACCESS_KEY_ID=id\nAWS_SECRET_ACCESS_KEY=secret-of-the-store\n`);
+    const { code, stdout, stderr } = await publish(cwd);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(
+      /^s3:\/\/bucket\/lake {2}2 files, 2 written, 0 replaced, 0\.0 MB sent, 0\.0 MB read$/m,
+    );
+    expect([...files.keys()].filter((key) => /^lake\/(views|days)\/month=2026-11\//.test(key))).toHaveLength(
+      2,
+    );
   });
 });
