@@ -1,5 +1,5 @@
--- Grain: one row per agent job that is not over, or was planned or ended in the reported week or
--- since. Merged ones need no attention.
+-- Grain: one row per agent job that was planned or ended in the reported week, or was not over when
+-- the week ended. A merged one is listed in the week of its merge.
 SELECT
   jobs.id,
   jobs.path,
@@ -9,6 +9,7 @@ SELECT
   jobs.planned_at,
   jobs.ended_at,
   jobs.note,
+  jobs.merged_on,
   jobs.planned_at >= $from::DATE AS newly_flagged,
   coalesce(week.human, 0) AS human,
   coalesce(week.ai, 0) AS ai
@@ -22,6 +23,11 @@ FROM
   ) AS week USING (path)
 WHERE
   jobs.project = $project
-  AND jobs.merged_on IS NULL
-  AND (jobs.ended_at IS NULL OR jobs.ended_at >= $from::DATE OR jobs.planned_at >= $from::DATE)
+  AND jobs.planned_at < $to::DATE + 1
+  AND (
+    jobs.ended_at IS NULL
+    OR jobs.ended_at >= $from::DATE
+    OR jobs.merged_on BETWEEN $from::DATE AND $to::DATE
+  )
+  AND (jobs.merged_on IS NULL OR jobs.merged_on >= $from::DATE)
 ORDER BY jobs.id

@@ -64,6 +64,7 @@ export async function compose(
     })),
     headers: {
       'Auto-Submitted': 'auto-generated',
+      'List-Id': `<${listOf(key)}.readership.${asciiDomain(from)}>`,
       ...(unsubscribe === undefined
         ? {}
         : { 'List-Unsubscribe': `<mailto:${unsubscribe}?subject=unsubscribe>` }),
@@ -80,5 +81,9 @@ export async function compose(
     throw new RangeError(`not addresses to send from and to: ${from.address}, ${key.recipient}`);
   return { key, id, envelope: { from: sender, to: recipient }, bytes: await composed.build() };
 }
+
+/** By which readers can file a report's emails: the same for every period and recipient. */
+const listOf = ({ report, project }: DeliveryKey): string =>
+  `${report}.${project}`.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '-');
 
 const asciiDomain = ({ address }: Sender): string => domainToASCII(domainOf(address)) || domainOf(address);

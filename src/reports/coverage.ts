@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Day, DayRange } from '../day.js';
+import { addDays, type Day, type DayRange } from '../day.js';
 import { DAY_STATES } from '../export/plan.js';
 import { dayList, dayRange, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
@@ -44,6 +44,8 @@ export interface Coverage {
     readonly ai: number;
     readonly ratio: number | null;
   };
+  /** By how many views later loads changed as many days before the period. */
+  readonly restatedBefore: { readonly human: number; readonly ai: number };
 }
 
 /** The coverage of a period. Throws a `NothingLoadedError` when none of its days is loaded. */
@@ -54,6 +56,10 @@ export async function readCoverage(
 ): Promise<Coverage> {
   const parameters = { project: project.id, from: period.first, to: period.last };
   const days = await reader.query(PERIOD_DAYS, dayRow, parameters);
+  const before = { first: addDays(period.first, -days.length), last: addDays(period.first, -1) };
+  const daysBefore = await reader.query(PERIOD_DAYS, dayRow, {
+    ...{ project: project.id, from: before.first, to: before.last },
+  });
   const [extent] = await reader.query(HISTORY_EXTENT, extentRow, parameters);
   const loaded = days.filter(({ state }) => state !== null);
   const since = extent?.first_day ?? null;
@@ -79,6 +85,10 @@ export async function readCoverage(
     restated: {
       ...{ days: restated.length, human, ai },
       ratio: viewsBefore > 0 ? (human + ai) / viewsBefore : null,
+    },
+    restatedBefore: {
+      human: sum(daysBefore.map((day) => day.human_restated)),
+      ai: sum(daysBefore.map((day) => day.ai_restated)),
     },
   };
 }

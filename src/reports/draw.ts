@@ -35,7 +35,7 @@ export async function draw(
   for (const width of widths) {
     try {
       vega.resetSVGDefIds();
-      const { spec } = compile(sized(picture, rows, width), { config: THEME });
+      const { spec } = compile(sized(picture, rows, width), { config: THEME, logger });
       const view = new vega.View(vega.parse(spec), { renderer: 'none', loader, logger });
       const svg = await view.toSVG();
       view.finalize();

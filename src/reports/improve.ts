@@ -9,6 +9,7 @@ import {
 import { reasonOf, wordsOf } from '../agents/reasons.js';
 import { addDays } from '../day.js';
 import { counted } from '../format/numbers.js';
+import { dayColumn } from '../warehouse/query.js';
 import { byGroup, jobRow, reportedJob, type JobGroup, type ReportedJob } from './jobs.js';
 import { ISO_CALENDAR, periodOf } from './period.js';
 
@@ -20,7 +21,15 @@ const choiceRow = z.object({
 });
 
 const improveRows = z.object({
-  jobs: z.array(jobRow.extend({ reason: z.string(), newly_flagged: z.boolean(), human: count, ai: count })),
+  jobs: z.array(
+    jobRow.extend({
+      merged_on: dayColumn.nullable(),
+      reason: z.string(),
+      newly_flagged: z.boolean(),
+      human: count,
+      ai: count,
+    }),
+  ),
   effects: jobEffects,
   effects_together: z.array(projectEffectRow),
   choices: z.array(choiceRow),
@@ -37,7 +46,8 @@ export function improveModel(answers: object) {
     ...{ reason: row.reason, human: row.human, ai: row.ai },
     ...{ plannedAt: row.planned_at, endedAt: row.ended_at },
   }));
-  const groups = byGroup(jobs);
+  const isMerged = (index: number) => rows[index]?.merged_on != null;
+  const groups = byGroup(jobs.filter((_, index) => !isMerged(index)));
   const flagged = jobs.filter((_, index) => rows[index]?.newly_flagged === true);
   /** Pages without a job, and why each deserves one or was skipped; views are of a median week. */
   const pages = (isFlagged: boolean) =>
@@ -55,6 +65,8 @@ export function improveModel(answers: object) {
   return {
     summary: summaryOf(groups, flagged.length),
     ...groups,
+    /** Their pull requests need no attention any more. */
+    merged: jobs.flatMap((job, index) => (isMerged(index) ? { ...job, isTask: false } : [])),
     /** Planned in the week or since, whatever happened to them. */
     flagged,
     /** Flagged in `mode: plan`: no job was created for them. */

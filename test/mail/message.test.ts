@@ -59,7 +59,9 @@ describe('a mail', () => {
     expect((await composed()).header('list-unsubscribe')).toBe(
       '<mailto:leave@example.com?subject=unsubscribe>',
     );
-    expect((await letter('docs@example.com')).bytes.toString()).not.toContain('List-Unsubscribe');
+    const bytes = (await letter('docs@example.com')).bytes.toString();
+    expect(bytes).not.toContain('List-Unsubscribe');
+    expect(bytes).toContain('\r\nList-Id: <weekly.prj-1.readership.example.com>\r\n');
   });
 
   it('has an id of its report, project, period and recipient, under the domain it is from', async () => {

@@ -74,7 +74,7 @@ describe('the report step', () => {
     for (const recipient of ['docs@example.com', 'lead@example.com'])
       expect(mailsTo(recipient)).toHaveLength(1);
     const mail = await PostalMime.parse(mailsTo('docs@example.com')[0] ?? '');
-    expect(mail.subject).toContain('5,348 human views');
+    expect(mail.subject).toContain('Acme Docs, 9 – 15 Nov 2026: ');
     expect(mail.text).toContain('5,348');
     expect(mail.html).toContain('5,348');
   });

@@ -47,14 +47,14 @@ export async function addHostile(
   const jobs = Array.from({ length: 21 }, (_, index) => {
     const state = states[index % states.length] ?? '';
     const pullRequest = index % 7 === 1 ? `'https://github.com/acme/docs/pull/${index}'` : 'NULL';
-    const ended = ['active', 'unconfirmed'].includes(state) ? 'NULL' : `TIMESTAMP '2026-11-16'`;
+    const ended = ['active', 'unconfirmed'].includes(state) ? 'NULL' : `TIMESTAMP '2026-11-12'`;
     return `(${index + 1}, ${literal(hostilePaths[index % hostilePaths.length] ?? '')}, '${state}', ${pullRequest}, ${ended})`;
   });
   await history.run(`
     INSERT INTO agent_jobs BY NAME
     SELECT
       *, 'prj_1' AS project, 'number 3 in sustained reading: 1,204 human and 870 AI views in a median week of the last 8' AS reason,
-      'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at, ${literal(note)} AS note
+      'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-12' AS planned_at, ${literal(note)} AS note
     FROM (VALUES ${jobs.join(', ')}) AS job (id, path, state, pr_link, ended_at)`);
   const choices = hostilePaths.flatMap((path, index) => [
     `(${literal(path)}, ${index % 2 === 0}, 'other', '{"words": "as it was"}')`,

@@ -7,11 +7,11 @@ beforeEach(async () => {
   history = await siteHistory({ pages: 60 });
   await history.run(`
     INSERT INTO agent_jobs BY NAME
-    SELECT *, 'prj_1' AS project, 'much read' AS reason, 'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-16' AS planned_at
+    SELECT *, 'prj_1' AS project, 'much read' AS reason, 'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-12' AS planned_at
     FROM (VALUES
-      (1, '/quickstart', 'completed', 'https://github.com/acme/docs/pull/1', TIMESTAMP '2026-11-16', NULL),
+      (1, '/quickstart', 'completed', 'https://github.com/acme/docs/pull/1', TIMESTAMP '2026-11-12', NULL),
       (2, '/changelog', 'completed', 'https://github.com/acme/docs/pull/2', TIMESTAMP '2026-11-10', NULL),
-      (3, '/guides/webhooks', 'failed', NULL, TIMESTAMP '2026-11-16', 'The repository is read-only')
+      (3, '/guides/webhooks', 'failed', NULL, TIMESTAMP '2026-11-12', 'The repository is read-only')
     ) AS job (id, path, state, pr_link, ended_at, note)`);
   await history.run(`
     INSERT INTO page_choices BY NAME
@@ -65,4 +65,22 @@ test('a failed job is listed with its reason, and as failed once', async () => {
   const text = await textOf();
   expect(text).toContain('The repository is read-only');
   expect(text.match(/failed/gi)).toHaveLength(1);
+});
+
+test('an older period lists its own jobs only, and a merged one stays in the week of its merge', async () => {
+  await history.run(`
+    UPDATE agent_jobs SET planned_at = TIMESTAMP '2026-10-27', ended_at = TIMESTAMP '2026-10-28' WHERE id = 1;
+    UPDATE agent_jobs SET merged_on = DATE '2026-11-03' WHERE id = 1`);
+  const project = { id: 'prj_1', name: 'Acme Docs' };
+  const now = new Date('2026-11-18T09:00:00Z');
+  const of = async (period: string) =>
+    (await prepare({ reader: history.reader, name: 'improve', project, period, now })).model;
+  expect(await of('2026-W44')).toMatchObject({
+    flagged: [{ id: 1 }],
+    merged: [{ id: 1 }],
+    ready: [],
+    failed: [],
+  });
+  expect(await of('2026-W45')).toMatchObject({ flagged: [], merged: [{ id: 1 }], ready: [], failed: [] });
+  expect(await of('2026-W46')).toMatchObject({ merged: [], ready: [{ id: 2 }], failed: [{ id: 3 }] });
 });

@@ -65,9 +65,7 @@ describe('the weekly report', () => {
     );
     const written = (value: number | undefined): string => (value ?? NaN).toLocaleString('en-US');
     expect(period.name).toBe('2026-W46');
-    expect(subject).toBe(
-      `Acme Docs, 9 – 15 Nov 2026: ${written(week?.human)} human views, ${written(week?.ai)} AI views`,
-    );
+    expect(subject).toBe('Acme Docs, 9 – 15 Nov 2026: AI reads your docs more than people do');
     expect(text).toContain(`Human views ${written(week?.human)}`);
     const change = Math.round(((week?.ai ?? 0) / (week?.ai_before ?? 0) - 1) * 100);
     expect(text).toContain(`AI views ${written(week?.ai)} +${change}% from last week`);
@@ -127,13 +125,36 @@ describe('the weekly report', () => {
       UPDATE day_loads SET state = 'provisional' WHERE day = '2026-11-15'`);
     const { html, model, subject } = await weekly(history);
     const text = textOf(html);
-    expect(subject).toBe('Acme Docs, 9 – 15 Nov 2026: 250 human views, 125 AI views (5 of 7 days)');
-    expect(text).toContain('Tue 10 – Wed 11 Nov are not loaded: all numbers cover 5 loaded days');
+    expect(subject).toBe(
+      'Acme Docs, 9 – 15 Nov 2026: The week is incomplete: five of its seven days are loaded',
+    );
+    expect(text).toContain('Tue 10 – Wed 11 Nov are not loaded: all numbers cover 5 loaded days of 7');
     expect(text).toContain('Sun 15 Nov is provisional: numbers may still change.');
     expect(text).toContain('Human views 250 AI views 125');
     expect(text).toContain('5 of 7 days loaded');
     expect(text).not.toMatch(/from last week|compared with 2/);
     expect(model).toMatchObject({ comparedWith: null, human: { views: 250, usual: null } });
+  });
+
+  test('says beside a number that later loads changed it, or the one it is compared with', async () => {
+    const history = await smallHistory('2026-10-05', '2026-11-15');
+    const restated = (day: string, human: number) =>
+      history.run(
+        `INSERT INTO restatements VALUES ('prj_1', '${day}', '2026-11-18', 0, ${human}, 0, 0, 0, ${human}, 1)`,
+      );
+    await restated('2026-11-12', 1);
+    expect(textOf((await weekly(history)).html)).not.toMatch(/Human views 350 [^A]*restated/);
+    await restated('2026-11-12', 34);
+    await restated('2026-11-04', -39);
+    expect(textOf((await weekly(history)).html)).toMatch(
+      /Human views 350 0% from last week [^A]*restated \+11\.1% last week restated −10\.0% AI views/,
+    );
+  });
+
+  test('of a history that starts in the week does not call the days before missing', async () => {
+    const { html } = await weekly(await smallHistory('2026-11-12', '2026-11-15'));
+    expect(textOf(html)).toContain('The history starts on Thu 12 Nov: all numbers cover 4 loaded days of 7');
+    expect(textOf(html)).not.toContain('not loaded:');
   });
 
   test('draws a missing day as a gap, never as zero', async () => {
@@ -155,11 +176,11 @@ describe('the weekly report', () => {
     await history.run(`UPDATE page_views SET ai = 0, total = human`);
     await loadDays(history);
     expect(textOf((await weekly(history)).html)).toMatch(
-      /Only people read your docs: 350 views, .*AI share 0\.0%/,
+      /Only people read your docs: no views by AI ?\..*AI share 0\.0%/,
     );
     await history.run(`DELETE FROM page_views; UPDATE day_loads SET human = 0, ai = 0, total = 0, pages = 0`);
     const text = textOf((await weekly(history)).html);
-    expect(text).toContain('Nobody read your docs this week : no views'.replace(' :', ':'));
+    expect(text).toContain('No views were recorded this week: counting may have stopped.');
     expect(text).toContain('AI share –');
     expect(text).not.toMatch(/NaN|Infinity|undefined|Most read/);
   });

@@ -1,11 +1,12 @@
 import { addDays, daysBetween } from '../../day.js';
-import { changeOf, type Change } from '../../format/numbers.js';
+import { changeOf, counted, type Change } from '../../format/numbers.js';
+import type { Coverage } from '../coverage.js';
 import { agentWorkOf } from '../jobs.js';
 import type { ModelContext } from '../models.js';
 import { periodOf, type Calendar } from '../period.js';
 import { compareWeeks, usualOf, type Audience, type Comparison } from './comparison.js';
 import { weeklyRows, type MostReadRow, type MovedRow, type WeekRow } from './rows.js';
-import { detailOf, headlineOf } from './sentences.js';
+import { detailOf, headlineOf, type Phrase } from './sentences.js';
 
 /**
  * The weekly report, before it is shown in any form, from the rows of its queries. Counts are views,
@@ -16,6 +17,8 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   const week = compareWeeks(rows.weeks, period.first, rows.usual);
   const isFirstWeek = coverage.historySince >= period.first;
   const drawn = rows.daily_views[0];
+  const headline = headlineOf(week);
+  const agentWork = agentWorkOf(rows.agent_work);
   const aiViews = new Map(
     rows.daily_views.flatMap((row) => (row.audience === 'AI' ? [[row.day, row.views]] : [])),
   );
@@ -24,12 +27,14 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
       .filter(({ reader }) => reader === audience)
       .map(({ path, human, ai }) => ({ path, human, ai }));
   return {
-    headline: headlineOf(week),
+    headline,
+    /** For the subject: the headline, and what waits for somebody. */
+    news: newsOf(headline, agentWork?.counts.ready ?? 0),
     detail: detailOf(week, isFirstWeek),
     /** The week before, when this one can be compared with it. */
     comparedWith: week.before && { first: week.before.week, last: addDays(week.before.week, 6) },
-    human: figuresOf(week, 'human'),
-    ai: figuresOf(week, 'ai'),
+    human: figuresOf(week, 'human', coverage),
+    ai: figuresOf(week, 'ai', coverage),
     share: shareOf(week),
     pages: {
       read: rows.pages.read,
@@ -52,13 +57,36 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     /** Pages that one audience reads and the other hardly does, by the one that reads them. */
     oneSided: { human: readBy('human'), ai: readBy('ai') },
     newPages: isFirstWeek ? [] : rows.pages.new_pages,
-    agentWork: agentWorkOf(rows.agent_work),
+    agentWork,
   };
 }
 
-function figuresOf(week: Comparison, audience: Audience) {
+function newsOf(headline: readonly Phrase[], pullRequests: number): string {
+  const sentence = headline
+    .map(({ text }) => text)
+    .join('')
+    .replace(/\.$/, '');
+  return pullRequests === 0 ? sentence : `${sentence}; ${counted(pullRequests, 'pull request')} to review`;
+}
+
+/** From this share of its views on, a restatement is said beside the number. */
+const RESTATED_RATIO = 0.005;
+
+/** What later loads changed in a count, as a share of what it was; null for too little to mention. */
+function restatedOf(views: number | undefined, change: number): number | null {
+  const ratio = views === undefined ? 0 : change / Math.max(1, views - change);
+  return Math.abs(ratio) < RESTATED_RATIO ? null : ratio;
+}
+
+function figuresOf(week: Comparison, audience: Audience, { restated, restatedBefore }: Coverage) {
   const views = week.thisWeek[audience];
-  return { views, change: changeSince(week, views, week.before?.[audience]), usual: usualOf(week, audience) };
+  return {
+    views,
+    change: changeSince(week, views, week.before?.[audience]),
+    usual: usualOf(week, audience),
+    restated: restatedOf(views, restated[audience]),
+    restatedBefore: restatedOf(week.before?.[audience], restatedBefore[audience]),
+  };
 }
 
 /** Shares are null without any views; `difference` is from the week before. */

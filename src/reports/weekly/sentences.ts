@@ -1,5 +1,5 @@
 import { addDays } from '../../day.js';
-import { capitalised, changeOf, counted, inWords, signedPercent, thousands } from '../../format/numbers.js';
+import { capitalised, changeOf, inWords, signedPercent, thousands } from '../../format/numbers.js';
 import { shortDayRange } from '../../format/days.js';
 import { leader, other, placeIn, recordOf, usualOf, type Audience, type Comparison } from './comparison.js';
 
@@ -15,7 +15,17 @@ const NOTABLE_RATIO = 0.1;
 type Rule = (week: Comparison) => Phrase[] | undefined;
 
 /** The first rule with something to say makes the headline. The last one always has. */
-const rules: readonly Rule[] = [noViews, oneAudience, level, crossing, growth, record, calm, whoReadsMore];
+const rules: readonly Rule[] = [
+  incomplete,
+  noViews,
+  oneAudience,
+  level,
+  crossing,
+  growth,
+  record,
+  calm,
+  whoReadsMore,
+];
 
 /** The week in a sentence. */
 export const headlineOf = (week: Comparison): Phrase[] =>
@@ -26,13 +36,6 @@ const atStart = (audience: Audience): Phrase => ({ text: capitalised(named(audie
 const reads = (audience: Audience): string => (audience === 'ai' ? 'reads' : 'read');
 /** What the other audience does, after “more than AI” or “more than people”. */
 const does = (leads: Audience): string => (leads === 'ai' ? 'do' : 'does');
-
-/** The views of an audience, with their noun, and those of the other. */
-const countsOf = ({ thisWeek }: Comparison, audience: Audience): [string, string] => [
-  counted(thisWeek[audience], 'view'),
-  thousands(thisWeek[other(audience)]),
-];
-const against = (week: Comparison, leads: Audience): string => countsOf(week, leads).join(' against ');
 
 /** A sentence as phrases: text between named audiences is one phrase. */
 function say(texts: TemplateStringsArray, ...values: readonly (Phrase | string)[]): Phrase[] {
@@ -46,23 +49,26 @@ function say(texts: TemplateStringsArray, ...values: readonly (Phrase | string)[
   return phrases;
 }
 
+/** Some weekdays have more views than others, so a part of a week says nothing about the whole. */
+function incomplete({ thisWeek }: Comparison): Phrase[] | undefined {
+  if (thisWeek.days_loaded === 7) return undefined;
+  return say`The week is incomplete: ${inWords(thisWeek.days_loaded)} of its seven days ${thisWeek.days_loaded === 1 ? 'is' : 'are'} loaded.`;
+}
+
 function noViews({ thisWeek }: Comparison): Phrase[] | undefined {
   if (thisWeek.human + thisWeek.ai > 0) return undefined;
-  const when = thisWeek.days_loaded === 7 ? 'this week' : 'on the days loaded';
-  return say`Nobody read your docs ${when}: no views by ${named('human')}, none by ${named('ai')}.`;
+  return say`No views were recorded this week: counting may have stopped.`;
 }
 
 function oneAudience({ thisWeek }: Comparison): Phrase[] | undefined {
   if (thisWeek.human > 0 && thisWeek.ai > 0) return undefined;
   const only = thisWeek.ai > 0 ? 'ai' : 'human';
-  const views = counted(thisWeek[only], 'view');
-  return say`Only ${named(only)} read your docs: ${views}, and none by ${named(other(only))}.`;
+  return say`Only ${named(only)} read your docs: no views by ${named(other(only))}.`;
 }
 
 function level({ thisWeek }: Comparison): Phrase[] | undefined {
   if (leader(thisWeek) !== undefined) return undefined;
-  const views = counted(thisWeek.ai, 'view');
-  return say`${atStart('human')} and ${named('ai')} read your docs equally: ${views} each.`;
+  return say`${atStart('human')} and ${named('ai')} read your docs equally.`;
 }
 
 function crossing(week: Comparison): Phrase[] | undefined {
@@ -70,7 +76,7 @@ function crossing(week: Comparison): Phrase[] | undefined {
   const leads = leader(thisWeek);
   if (leads === undefined || before === null || leader(before) !== other(leads)) return undefined;
   const since = unbroken.some((week) => leader(week) === leads) ? 'again' : 'now';
-  return say`${atStart(leads)} ${since} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}: ${against(week, leads)}.`;
+  return say`${atStart(leads)} ${since} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}.`;
 }
 
 function growth(week: Comparison): Phrase[] | undefined {
@@ -79,8 +85,7 @@ function growth(week: Comparison): Phrase[] | undefined {
   const ratio = audience === 'ai' ? ai : human;
   if (ratio === 0) return undefined;
   const change = `${signedPercent(Math.abs(ratio)).slice(1)} ${ratio > 0 ? 'more' : 'less'}`;
-  const [views, others] = countsOf(week, audience);
-  return say`${atStart(audience)} read your docs ${change} than last week: ${views}. ${atStart(other(audience))} had ${others}.`;
+  return say`${atStart(audience)} read your docs ${change} than last week.`;
 }
 
 /** The change of an audience, or 0 when it is small or leads to a usual week. */
@@ -95,9 +100,8 @@ function notableChange(week: Comparison, audience: Audience): number {
 function record(week: Comparison): Phrase[] | undefined {
   const audience = (['ai', 'human'] as const).find((of) => recordOf(week, of) !== undefined);
   if (audience === undefined) return undefined;
-  const [views, others] = countsOf(week, audience);
   const most = `the most in ${inWords(recordOf(week, audience) ?? 0)} weeks`;
-  return say`${atStart(audience)} ${reads(audience)} your docs more than ever: ${views}, ${most}. ${atStart(other(audience))} had ${others}.`;
+  return say`${atStart(audience)} ${reads(audience)} your docs more than ever: ${most}.`;
 }
 
 function calm(week: Comparison): Phrase[] | undefined {
@@ -105,13 +109,13 @@ function calm(week: Comparison): Phrase[] | undefined {
   const isUsual = (audience: Audience): boolean =>
     placeIn(usualOf(week, audience), week.thisWeek[audience]) === 'inside';
   if (leads === undefined || !isUsual('human') || !isUsual('ai')) return undefined;
-  return say`A calm week: ${named(leads)} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}, ${against(week, leads)}.`;
+  return say`A calm week: ${named(leads)} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}.`;
 }
 
 function whoReadsMore(week: Comparison): Phrase[] | undefined {
   const leads = leader(week.thisWeek);
   if (leads === undefined) return undefined;
-  return say`${atStart(leads)} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}: ${against(week, leads)}.`;
+  return say`${atStart(leads)} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}.`;
 }
 
 /**
