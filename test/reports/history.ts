@@ -107,8 +107,10 @@ const siteSql = (first: Day, last: Day, pages: number): string => `
 export const loadDays = (history: TestHistory): Promise<void> =>
   history.run(`
     DELETE FROM day_loads;
-    INSERT INTO day_loads
+    INSERT INTO day_loads BY NAME
     SELECT
-      project, day, 'final', TIMESTAMP '2026-11-18 02:00:00', TIMESTAMP '2026-11-18 02:00:00',
-      sum(human), sum(ai), sum(total), count(*), 0, 0, 0, NULL
+      project, day, 'final' AS state,
+      TIMESTAMP '2026-11-18 02:00:00' AS attempted_at, TIMESTAMP '2026-11-18 02:00:00' AS loaded_at,
+      sum(human) AS human, sum(ai) AS ai, sum(total) AS total, count(*) AS pages,
+      0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total
     FROM page_views GROUP BY ALL`);

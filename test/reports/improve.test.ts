@@ -9,7 +9,7 @@ beforeEach(async () => {
     INSERT INTO agent_jobs BY NAME
     SELECT *, 'prj_1' AS project, 'much read' AS reason, 'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-12' AS planned_at
     FROM (VALUES
-      (1, '/quickstart', 'completed', 'https://github.com/acme/docs/pull/1', TIMESTAMP '2026-11-12', NULL),
+      (1, '/quickstart', 'completed', 'https://github.com/acme/docs/pull/1', TIMESTAMP '2026-11-16', NULL),
       (2, '/changelog', 'completed', 'https://github.com/acme/docs/pull/2', TIMESTAMP '2026-11-10', NULL),
       (3, '/guides/webhooks', 'failed', NULL, TIMESTAMP '2026-11-12', 'The repository is read-only')
     ) AS job (id, path, state, pr_link, ended_at, note)`);

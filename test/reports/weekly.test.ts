@@ -65,7 +65,9 @@ describe('the weekly report', () => {
     );
     const written = (value: number | undefined): string => (value ?? NaN).toLocaleString('en-US');
     expect(period.name).toBe('2026-W46');
-    expect(subject).toBe('Acme Docs, 9 – 15 Nov 2026: AI reads your docs more than people do');
+    expect(subject).toBe(
+      'Acme Docs, 9 – 15 Nov 2026: AI reads your docs more than ever: the most in 26 weeks',
+    );
     expect(text).toContain(`Human views ${written(week?.human)}`);
     const change = Math.round(((week?.ai ?? 0) / (week?.ai_before ?? 0) - 1) * 100);
     expect(text).toContain(`AI views ${written(week?.ai)} +${change}% from last week`);
