@@ -9,32 +9,36 @@ export class Reading {
   /** Whether a page repeated a row of an earlier page, as happens when rows move between two requests. */
   hasRepeats = false;
   sum: ViewCounts = NO_VIEWS;
+  readonly #paths = new Set<string>();
+  /** Where the rows are, once a path has come again. */
   readonly #indexes = new Map<string, number>();
 
   /** Takes the rows of one page. Returns how many of its paths are new. */
   add(page: readonly PageViews[]): number {
     const start = this.rows.length;
-    const sum = { ...this.sum };
+    let { human, ai, total } = this.sum;
     for (const row of page) {
-      const index = this.#indexes.get(row.path);
-      const known = index === undefined ? undefined : this.rows[index];
-      if (index === undefined || known === undefined) {
-        this.#indexes.set(row.path, this.rows.length);
-        this.rows.push(row);
-      } else {
-        this.rows[index] = row;
-        this.replaced.push(known);
-        this.hasRepeats ||= index < start && equalCounts(known, row);
-        sum.human -= known.human;
-        sum.ai -= known.ai;
-        sum.total -= known.total;
-      }
-      sum.human += row.human;
-      sum.ai += row.ai;
-      sum.total += row.total;
+      const known =
+        this.#paths.size === this.#paths.add(row.path).size ? this.#replace(row, start) : undefined;
+      if (known === undefined) this.rows.push(row);
+      human += row.human - (known?.human ?? 0);
+      ai += row.ai - (known?.ai ?? 0);
+      total += row.total - (known?.total ?? 0);
     }
-    this.sum = sum;
+    this.sum = { human, ai, total };
     return this.rows.length - start;
+  }
+
+  #replace(row: PageViews, start: number): PageViews | undefined {
+    for (let index = this.#indexes.size; index < this.rows.length; index++)
+      this.#indexes.set(this.rows[index]?.path ?? '', index);
+    const index = this.#indexes.get(row.path) ?? -1;
+    const known = this.rows[index];
+    if (known === undefined) return undefined;
+    this.rows[index] = row;
+    this.replaced.push(known);
+    this.hasRepeats ||= index < start && equalCounts(known, row);
+    return known;
   }
 
   /** The rows with all counts of a path added up, where that accounts for `totals`. */
