@@ -1,6 +1,9 @@
 /** Requests under way at once to begin with. */
 const FEW = 4;
 
+/** And at least: one that is never answered leaves the way free for others. */
+const FEWEST = 2;
+
 /** Answers that take longer do not raise the number of requests. */
 const FAST_MS = 1_000;
 
@@ -50,7 +53,7 @@ export class ConcurrencyLimit {
   }
 
   #slowDown(): void {
-    this.#allowed = Math.max(1, Math.floor(this.#allowed / 2));
+    this.#allowed = Math.min(this.most, Math.max(FEWEST, Math.floor(this.#allowed / 2)));
   }
 
   /** A request that waits is counted as under way before it goes on, so that no other one takes its place. */
