@@ -155,6 +155,8 @@ async function main(): Promise<void> {
     rmSync(copy, { recursive: true, force: true });
     cpSync(lake, copy, { recursive: true, preserveTimestamps: true });
     cpSync(database, own);
+    rmSync(`${own}.wal`, { force: true });
+    if (existsSync(`${database}.wal`)) cpSync(`${database}.wal`, `${own}.wal`);
     const old = await sumsOf(own);
     // After the last moment of a publish, the first is tried again.
     const isKilled = await publish(own, copy, '', 1, dieAt);
