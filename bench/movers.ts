@@ -2,8 +2,10 @@
  * `npm run bench:movers -- [SITES]`: how the statistics of the reports do in simulated sites. Its seeds are not those
  * that the rules were tuned on, which are the ones with `--tuning`. Results in movers.md.
  */
-import { percent } from '../src/format/numbers.js';
+import { percent, signedPercent } from '../src/format/numbers.js';
 import { backtest, type Score, WAYS } from './movers/backtest.js';
+import { CHANGED_SITES, measuredEffects } from './movers/effects.js';
+import { peopleLeaving } from './movers/leaving.js';
 import { SCENARIOS } from './movers/scenarios.js';
 import { COURSES, usualRangeHolds } from './movers/usual.js';
 
@@ -11,7 +13,7 @@ const HELD_OUT = 1_000_000;
 const sites = Number(process.argv.find((argument) => /^\d+$/.test(argument)) ?? 40);
 const firstSeed = process.argv.includes('--tuning') ? 1 : HELD_OUT;
 /** Large sites are slow to simulate, so there are fewer of them. */
-const MOST_PAGES = 18_000;
+const PAGES_PER_SITE = 1_700;
 
 const print = (...cells: readonly string[]) => process.stdout.write(`| ${cells.join(' | ')} |\n`);
 const average = (numbers: readonly number[]): number =>
@@ -22,7 +24,7 @@ print('---', '--:', ...WAYS.map(() => '---'));
 const scores: Score[] = [];
 for (const scenario of SCENARIOS) {
   const seeds = {
-    sites: Math.max(2, Math.min(sites, Math.round((sites * MOST_PAGES) / 40 / scenario.pages))),
+    sites: Math.max(2, Math.min(sites, Math.round((sites * PAGES_PER_SITE) / scenario.pages))),
     firstSeed,
   };
   const found = await backtest(scenario, seeds);
@@ -43,6 +45,37 @@ print('---', '--:', '--:', '--:');
 for (const course of COURSES) {
   const { name, inside, records, width } = await usualRangeHolds(course, { sites: 10 * sites, firstSeed });
   print(name, percent(inside), percent(records), width.toFixed(2));
+}
+
+process.stdout.write('\n');
+print(
+  'effect of a change',
+  'true',
+  'clear',
+  'cannot tell',
+  'holds',
+  'middle, widest high / low',
+  'together clear',
+);
+print('---', '--:', '--:', '--:', '--:', '--:', '--:');
+for (const site of CHANGED_SITES) {
+  const found = await measuredEffects(site, { sites, firstSeed });
+  print(
+    site.name,
+    signedPercent(site.trueRatio - 1),
+    ...[found.clear, found.untold, found.holds].map(percent),
+    `${found.width.toFixed(1)}, ${found.widest.toFixed(1)}`,
+    percent(found.togetherClear),
+  );
+}
+
+process.stdout.write('\n');
+print('people leave, AI stays', 'precision', 'recall', 'a plain −20%: precision', 'recall');
+print('---', '--:', '--:', '--:', '--:');
+for (const [name, restlessness] of Object.entries({ calm: 1, lively: 2 })) {
+  const score = await peopleLeaving(restlessness, { sites, firstSeed });
+  const { precision, recall, plainPrecision, plainRecall } = score;
+  print(name, ...[precision, recall, plainPrecision, plainRecall].map(percent));
 }
 
 function cellOf(some: readonly Score[]): string {
