@@ -138,8 +138,9 @@ describe('the usual range of a site', () => {
   const store = (views: string) =>
     history.run(`
       DELETE FROM day_loads;
-      INSERT INTO day_loads
-      SELECT 'prj_1', day::DATE, 'final', TIMESTAMP '2026-11-18', TIMESTAMP '2026-11-18', (${views}) // 7, 0, (${views}) // 7, 1, 0, 0, 0, NULL
+      INSERT INTO day_loads BY NAME
+      SELECT 'prj_1' AS project, day::DATE AS day, 'final' AS state, TIMESTAMP '2026-11-18' AS attempted_at,
+        TIMESTAMP '2026-11-18' AS loaded_at, (${views}) // 7 AS human, 0 AS ai, (${views}) // 7 AS total, 1 AS pages
       FROM (
         SELECT unnest(generate_series(DATE '2025-09-01', DATE '2026-11-15', INTERVAL 1 DAY)) AS day,
           (day::DATE - DATE '2025-09-01') // 7 AS week, 1 + 0.03 * sin(5 * week) AS noise
