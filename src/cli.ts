@@ -30,7 +30,7 @@ for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
     else if (signal !== 'SIGHUP') process.exit(SIGNAL_EXIT_CODES[signal]);
   });
 
-// Catches whatever was thrown elsewhere: Node.js would print it with everything it holds.
+// Node.js would print an uncaught error with all its properties, which may include secrets.
 process.on('uncaughtException', (error) => {
   output.note(explain(error));
   process.exit(1);
@@ -42,7 +42,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EIO') interrupt('SIGHUP');
   else process.exit(error.code === 'EPIPE' ? 0 : 1);
 });
-// Notes that nobody can read are no reason to stop.
+// A closed standard error is no reason to stop.
 process.stderr.on('error', () => undefined);
 // Node.js aborts when it cannot restore the settings of a terminal that is gone, unless its files are closed.
 process.on('exit', () => {
@@ -71,10 +71,10 @@ const { version } = JSON.parse(readFileSync(new URL('../package.json', import.me
 
 const program = new Command('readership')
   .description(
-    'Keeps the history of who reads your docs, people and AI, in a DuckDB file you hold; reports on it, and puts agents to work on the pages that matter.',
+    'Keeps the history of who reads your docs, people and AI, in your own DuckDB file; reports on it, and puts agents to work on the pages that matter.',
   )
   .version(version)
-  .showHelpAfterError('Run it with --help to see what it takes.')
+  .showHelpAfterError('For help, add --help.')
   .exitOverride();
 
 /** The commands in the order of the help, each loaded only when it is needed: loading all of them takes longest. */
@@ -138,10 +138,10 @@ function closeQuietly(file: number): void {
   }
 }
 
-/** People get the message; a fault of our own comes with its stack, to be reported. */
+/** Known errors are shown as their message; a bug is shown with its stack, to be reported. */
 function explain(error: unknown): string {
   if (error instanceof ReadershipError) return output.noteColors.red(error.message);
   const detail =
     error instanceof Error && error.stack !== undefined ? stackInSource(error.stack) : messageOf(error);
-  return `${output.noteColors.red('This is a fault of Readership itself; please report it:')}\n${detail}`;
+  return `${output.noteColors.red('This is a bug in Readership; please report it:')}\n${detail}`;
 }

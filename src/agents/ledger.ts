@@ -74,6 +74,11 @@ export function jobInState(job: Job, state: JobState, remote_id: string | null):
 export const readJobs = (reader: Reader, project: string): Promise<Job[]> =>
   reader.query(JOBS_OF_PROJECT, jobRow, { project });
 
+export const readJobsOf = async (
+  reader: Reader,
+  projects: readonly { readonly id: string }[],
+): Promise<Job[]> => (await Promise.all(projects.map(({ id }) => readJobs(reader, id)))).flat();
+
 /** A job before it has a number. */
 interface PlannedJob {
   readonly project: string;

@@ -93,14 +93,14 @@ export function nextMessageState(state: MessageState, event: MessageEvent): Mess
   return state === from ? to : undefined;
 }
 
-/** Milliseconds to wait before asking again for a job that was asked for `polls` times: doubling, within bounds. */
+/** Milliseconds before the next poll of a job, doubling with each poll, within bounds. */
 export const pollDelayMs = (polls: number, minDelayMs: number, maxDelayMs: number): number =>
   Math.min(maxDelayMs, minDelayMs * 2 ** Math.min(polls, 30));
 
 /** Refusals that concern the account, not the prompt: once fixed, the same prompt can be sent. */
 const ACCOUNT_STATUSES = new Set([401, 402, 403]);
 
-/** A platform that answers 429 without a Retry-After is asked again after this. */
+/** The pause after a 429 without a Retry-After. */
 const DEFAULT_PAUSE_MS = 10 * 60_000;
 
 /** What a failed POST says about its outcome. */
@@ -108,7 +108,7 @@ export type FailedOutcome = 'not-done' | 'refused' | 'outcome-unknown';
 
 /**
  * The one table of what a failure says about the outcome of a POST. Only what is known to come before the server acted
- * may be sent again; anything ambiguous, our own faults included, is unknown and never sent again by itself.
+ * may be sent again. Anything ambiguous, including a bug of ours, is unknown and never sent again by itself.
  */
 export function outcomeOf(error: unknown): FailedOutcome {
   if (error instanceof TryLaterError && error.isKnownNotDone) return 'not-done';
@@ -116,7 +116,7 @@ export function outcomeOf(error: unknown): FailedOutcome {
   return 'outcome-unknown';
 }
 
-/** How long the platform wants no further prompt; undefined when it did not say so. */
+/** How long the platform wants no prompts; undefined when it did not say. */
 export function pauseAfter(error: unknown): number | undefined {
   if (!(error instanceof TryLaterError)) return undefined;
   return error.reason === 'rate-limited' ? (error.retryAfterMs ?? DEFAULT_PAUSE_MS) : error.retryAfterMs;

@@ -33,6 +33,11 @@ export type Message = z.infer<typeof messageRow>;
 export const readMessages = (reader: Reader, project: string | null): Promise<Message[]> =>
   reader.query(MESSAGES_OF_PROJECT, messageRow, { project });
 
+export const readMessagesOf = async (
+  reader: Reader,
+  projects: readonly { readonly id: string }[],
+): Promise<Message[]> => (await Promise.all(projects.map(({ id }) => readMessages(reader, id)))).flat();
+
 /** Records the intent to send a message; nothing is sent. Returns the number of the message. */
 export function planMessage(
   warehouse: Warehouse,

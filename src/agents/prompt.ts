@@ -19,7 +19,7 @@ export interface PromptPage {
   readonly reference: string;
 }
 
-/** Stands for the reference of a job that is not planned yet. */
+/** Shown instead of the reference of a job that is not planned yet. */
 export const REFERENCE_TO_COME = '(given when the job is planned)';
 
 /**

@@ -111,7 +111,7 @@ export async function loadSitemap(
       if (pages.length > limits.maxPages) throw new SitemapError(source, tooManyPages(limits.maxPages));
     }
     if (pages.length === 0)
-      throw new SitemapError(source, 'it lists no page; check that it is the sitemap of this site');
+      throw new SitemapError(source, 'it lists no pages; check that it is the sitemap of this site');
     return pages;
   } finally {
     await agent.destroy();

@@ -21,11 +21,11 @@ export interface SubmitTask {
   readonly now: () => Date;
   readonly pollDelayMs: number;
   readonly signal?: AbortSignal;
-  /** Told of every job that was sent, or that a message was sent to, whatever came of it. */
+  /** Called with each job that was sent, or got a message, whatever the outcome. */
   readonly onJob?: (job: Job) => void;
 }
 
-/** A planned prompt, and how its fate is committed. `accepted` and `failed` return the job as it is then. */
+/** A planned prompt, and how its outcome is committed. `accepted` and `failed` return the job after it. */
 export interface Intent {
   readonly begin: (now: Date) => Promise<Departure>;
   readonly post: (departure: Departure, signal: AbortSignal | undefined) => Promise<AgentJob>;
@@ -33,15 +33,15 @@ export interface Intent {
   readonly failed: (outcome: FailedOutcome, words: string, now: Date) => Promise<Job>;
 }
 
-/** What a submission did. `stopped` is what kept the rest waiting. */
+/** What was sent, and what stopped the rest. */
 export interface SubmitOutcome {
   readonly submitted: readonly Job[];
   readonly stopped?: unknown;
 }
 
 /**
- * Sends planned prompts one after another, each at most once, within the hourly limit and outside pauses. The first
- * failure stops it: what befell one is likely to befall the next, and the rest are kept.
+ * Sends planned prompts one after another, each at most once, within the hourly limit and outside pauses. It stops at
+ * the first failure, since the next prompt would probably fail too, and keeps the rest.
  */
 export async function submitAll(
   task: SubmitTask,
@@ -62,8 +62,8 @@ export async function submitAll(
 }
 
 /**
- * The journal first, then the database, before anything is sent and again when its outcome is known: whatever happens
- * in between, it is never taken for unsent.
+ * Records the prompt in the journal and then in the database, before it is sent and again once its outcome is known, so
+ * that it is never sent twice, whatever happens in between.
  */
 async function submit(task: SubmitTask, intent: Intent): Promise<{ job: Job; error?: unknown }> {
   const departure = await intent.begin(task.now());
@@ -130,16 +130,15 @@ const RECORD_PAUSE = readSql(import.meta.url, 'statements/record-pause.sql');
 const useRow = z.object({ changed_at: timestampColumn });
 const pauseRow = z.object({ paused_until: timestampColumn.nullable() });
 
-/** When the next prompt may be sent, and what it waits for, in words. */
+/** When the next prompt may be sent, and why not sooner. */
 export interface Turn {
   readonly at: Date;
   readonly why: string;
 }
 
 /**
- * The turn of a project's next prompt; undefined when that is now. No ledger of its own is needed: each intent is
- * committed before its prompt is sent, so the intents of the last hour are the uses, those of killed processes
- * included.
+ * When a project's next prompt may be sent; undefined for now. This needs no ledger of its own: each intent is committed
+ * before its prompt is sent, so the intents of the last hour are the uses, even those of killed processes.
  */
 export async function nextTurn(reader: Reader, project: string, now: Date): Promise<Turn | undefined> {
   const uses = await reader.query(USES_SINCE, useRow, { project, since: subHours(now, 2) });
@@ -153,10 +152,10 @@ export async function nextTurn(reader: Reader, project: string, now: Date): Prom
   if (at <= now) return undefined;
   const isPaused = at.getTime() === hour.pausedUntil?.getTime();
   const limit = `the limit of ${LIMITS.usesPerHour} prompts an hour is reached`;
-  return { at, why: isPaused ? 'the platform asked for a pause' : limit };
+  return { at, why: isPaused ? 'the platform requested a pause' : limit };
 }
 
-/** Remembers that the platform is not to be sent prompts for a while, whichever process would. */
+/** Stores that no process may send the platform prompts for a while. */
 const pause = (
   warehouse: Warehouse,
   project: string,
@@ -164,23 +163,23 @@ const pause = (
 ): Promise<void> =>
   warehouse.transaction((transaction) => transaction.execute(RECORD_PAUSE, { project, now, until, cause }));
 
-/** Prompts of one kind; what sends those that wait differs. */
+/** Which prompts wait, since different commands send them. */
 type PromptKind = 'jobs' | 'messages';
 
 const SENT_BY: Readonly<Record<PromptKind, string>> = {
-  jobs: 'readership improve --apply sends what waits, and so does the schedule if improve.mode is apply',
-  messages: 'readership jobs poll sends what waits, and so does the schedule',
+  jobs: 'readership improve --apply sends them, and so does the schedule if improve.mode is apply',
+  messages: 'readership jobs poll sends them, and so does the schedule',
 };
 
-/** Prompts wait for their turn: the hourly limit is used up, or the platform asked to wait. */
+/** Prompts wait: the hourly limit is reached, or the platform requested a pause. */
 export class TurnError extends ReadershipError {
   readonly exitCode = 75;
   override readonly resumeAt: Date;
 
   constructor(waiting: number, turn: Turn, kind: PromptKind) {
     super(
-      `${waiting === 1 ? '1 prompt waits' : `${waiting} prompts wait`}: ${turn.why}. The next may go on ${moment(addMilliseconds(turn.at, 59_999))}. ` +
-        `Nothing is lost: from then on ${SENT_BY[kind]}.`,
+      `${waiting === 1 ? '1 prompt waits' : `${waiting} prompts wait`}: ${turn.why}. The next can be sent from ${moment(addMilliseconds(turn.at, 59_999))}. ` +
+        `From then on, ${SENT_BY[kind]}.`,
     );
     this.resumeAt = turn.at;
   }

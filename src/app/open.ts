@@ -15,9 +15,11 @@ import type { Reconciliation } from '../warehouse/effect.js';
 import { EffectsJournal } from '../warehouse/effects.js';
 import { agreeOnWorkspace } from '../warehouse/identity.js';
 import { openWarehouse } from '../warehouse/open.js';
+import { openHistory } from '../warehouse/published.js';
+import type { Reader } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { connect, transportOf } from './connection.js';
-import type { Runtime, Workspace } from './workspace.js';
+import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
 
 /** How long a command waits for another process to let go of the live database. */
 export const MAX_LOCK_WAIT_MS = 30_000;
@@ -81,6 +83,21 @@ export async function withLiveDatabase<Result>(
   });
 }
 
+/** Runs `work` with the published history, which no other process can block. */
+export async function withHistory<Result>(
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  work: (history: Reader, workspace: Workspace) => Promise<Result>,
+): Promise<Result> {
+  const workspace = await readWorkspace(options, runtime);
+  const history = await openHistory(workspace.historyFile);
+  try {
+    return await work(history, workspace);
+  } finally {
+    history.close();
+  }
+}
+
 async function withConnection<Result>(
   workspace: Workspace,
   ledgers: Omit<Ledgers, 'reconciled'>,
@@ -110,11 +127,11 @@ async function withConnection<Result>(
 /** The budget of each key that the configuration names. */
 export interface Budgets {
   readonly paceOf: (project: ProjectSettings) => Pace | undefined;
-  /** Returns what was reserved and not spent. */
+  /** Returns what was leased and not spent. */
   readonly close: () => Promise<void>;
 }
 
-/** Opens the budgets; each keeps back what the next ordinary night of its projects will need. */
+/** Opens the budgets; each reserves what the next ordinary night of its projects will need. */
 export async function openBudgets(
   warehouse: Warehouse,
   settings: Settings,
@@ -141,7 +158,7 @@ export async function openBudgets(
 export const projectsOfKey = ({ projects }: Settings, apiKeyEnv: string): ProjectSettings[] =>
   projects.filter((project) => project.apiKeyEnv === apiKeyEnv);
 
-/** Never more than half of the budget, and never so much that no day of the backfill fits into the rest. */
+/** At most half of the budget, and never so much that the rest is too small for a day of the backfill. */
 export async function nightlyReserve(
   reader: Pick<Warehouse, 'query'>,
   projects: readonly ProjectSettings[],
@@ -155,17 +172,17 @@ export async function nightlyReserve(
   return Math.max(0, Math.min(requests, Math.floor(limit / 2), limit - requestsFor(Math.max(...pages))));
 }
 
-/** What making journal and database agree came to. */
+/** How journal and database were reconciled. */
 export interface Reconciled {
   /** For a person, in one line; undefined when both agreed. */
   readonly words: string | undefined;
-  /** Emails that may have arrived or not, as was not known before. */
+  /** Emails newly found to be of unknown outcome. */
   readonly unknownDeliveries: readonly Delivery[];
 }
 
 /**
- * Makes the effects journal and the ledgers of the database agree, both ways, and on their workspace: done whenever the live database has been
- * opened, before anything else is decided. Nothing is sent.
+ * Makes the effects journal and the ledgers of the database agree, in both directions and on their workspace. This
+ * happens whenever the live database has been opened, before anything else is decided. Sends nothing.
  */
 export async function reconcileEffects(
   journal: EffectsJournal,
@@ -200,12 +217,14 @@ function wordsOf(
   const unknown = list((of) => of.unknown);
   const written = list((of) => of.written);
   return [
-    ...(stored === undefined ? [] : [`the database did not know what became of ${stored}, and does now`]),
+    ...(stored === undefined ? [] : [`added the outcome of ${stored} to the database`]),
     ...(unknown === undefined
       ? []
-      : [`${unknown} may have been sent or not, and will not be sent again by itself: readership status`]),
+      : [
+          `${unknown} may or may not have been sent and will not be sent again automatically: readership status`,
+        ]),
     ...(written === undefined
       ? []
-      : [`it ${found ? 'lacked' : 'was missing; the database knew of'} ${written}, which it has now`]),
+      : [`${found ? 'added' : 'it was missing; wrote it again with'} ${written} from the database`]),
   ];
 }

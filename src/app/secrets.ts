@@ -10,8 +10,8 @@ import { ConfigurationError } from '../errors.js';
 import { redactor, unmistakable } from '../redact.js';
 
 /**
- * What nobody may read: the keys, the mail server's password and the address that holds it, and the
- * address that is pinged, since whoever has it can fake a successful night.
+ * The secrets: keys, the mail server's password and the URL that contains it, and the ping URL, with
+ * which anyone could fake a successful night.
  */
 export function secretsOf({ settings, environment }: Configuration): string[] {
   const inEnvironment = secretVariables({ settings, environment }).flatMap(([, values]) => values);
@@ -22,7 +22,7 @@ export function secretsOf({ settings, environment }: Configuration): string[] {
 /** Of object storage. */
 const STORE_SECRETS = ['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
 
-/** The variables that may hold secrets; without settings, those whose names tell. */
+/** The variables that may hold secrets; without settings, those recognizable by name. */
 export const secretNames = (environment: Environment, settings?: Settings): string[] =>
   Object.keys(environment).filter(
     (name) =>

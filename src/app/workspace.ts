@@ -67,7 +67,7 @@ export async function readWorkspace(
 ): Promise<Workspace> {
   if (options.sandbox === true && options.config !== undefined)
     throw new ConfigurationError(
-      '--sandbox and --config exclude each other: the sandbox has settings of its own.',
+      '--sandbox and --config cannot be combined: the sandbox has its own settings.',
     );
   const configuration =
     options.sandbox === true ? undefined : await readConfiguration(options, runtime, withSecrets);
@@ -77,7 +77,9 @@ export async function readWorkspace(
   const settings = shard === undefined ? whole : settingsOfShard(whole, shard);
   if (configuration !== undefined) runtime.output.hide(secretsOf({ ...configuration, settings }));
   if (shard !== undefined && settings.projects.length === 0)
-    runtime.output.note(`Shard ${formatShard(shard)} has no project of the configuration: nothing to do.`);
+    runtime.output.note(
+      `Shard ${formatShard(shard)} contains none of the configured projects: nothing to do.`,
+    );
   const { dataDir } = settings;
   return {
     settings,
@@ -115,22 +117,22 @@ async function readConfiguration(
     output.hide(possibleSecrets(environment));
     return { ...(await loadSettings(config, workingDirectory)), environment: {} };
   }
-  // What is wrong with a configuration is told in its own words, and a key may have got into them.
+  // Problems quote the configuration, which may contain a key by mistake.
   output.hide(possibleSecrets(await readEnvironment(config, workingDirectory, environment)));
   const configuration = await loadConfiguration(config, workingDirectory, environment);
   refuseSecretsInSettings(configuration);
   if (configuration.settings.improve.askWhenNoChange !== undefined)
-    output.note('improve.askWhenNoChange does nothing any more: remove it from the configuration.');
+    output.note('improve.askWhenNoChange no longer does anything: remove it from the configuration.');
   return configuration;
 }
 
-/** Where a request waits for the budget that long at most, whatever the configuration says. */
+/** The workspace with another limit on how long requests wait for the budget. */
 export const waitingAtMost = (maxWaitMs: number, workspace: Workspace): Workspace => {
   const { settings } = workspace;
   return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: maxWaitMs } } };
 };
 
-/** Agents of the sandbox finish within seconds, so they are asked often; and it shows everything, so jobs are created. */
+/** Agents of the sandbox finish within seconds, so they are polled often; jobs are created, to show everything. */
 const sandboxSettings = (workingDirectory: string): Settings =>
   settingsSchema.parse({
     baseUrl: 'http://127.0.0.1',
@@ -161,7 +163,7 @@ function chooseProjects(
 
 /**
  * Throws a `ConfigurationError` when the data directory holds the history of projects that were split otherwise: days
- * would be loaded again, and jobs and mails that the other history knows of made again.
+ * would be loaded again, and jobs and emails of the other history created again.
  */
 async function refuseOtherSplit(dataDir: string, shard: Shard | undefined): Promise<void> {
   // One that cannot be read is explained by whoever opens the database in it.
@@ -169,8 +171,8 @@ async function refuseOtherSplit(dataDir: string, shard: Shard | undefined): Prom
   const counts = new Set(entries.flatMap((name) => /^shard-\d+-of-(\d+)$/.exec(name)?.[1] ?? []));
   if (shard !== undefined && existsSync(join(dataDir, 'warehouse.duckdb')))
     throw new ConfigurationError(
-      `${dataDir} holds the history of all projects together, and --shard would begin another beside it: days loaded again, jobs and mails made again. ` +
-        `Leave --shard out, set another dataDir, or split the history as docs/scale.md says.`,
+      `${dataDir} holds one history of all projects. With --shard, a second one would load the days and create the jobs and emails again. ` +
+        `Leave out --shard, set another dataDir, or split the history as docs/scale.md explains.`,
     );
   const [other] = [...counts].filter((count) => count !== shard?.count.toString());
   if (other !== undefined)

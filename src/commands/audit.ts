@@ -13,9 +13,9 @@ interface AuditCommandOptions extends WorkspaceOptions {
 
 export function declareAudit(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('audit')))
-    .summary('compare the stored history with the platform, in as few requests as possible')
+    .summary('compare the stored history with the platform in few requests')
     .description(
-      'Compares the final days with the totals of the platform: one request for a whole history without gaps, and about one for each halving to find a day that differs. It compares sums, so it cannot see a change that keeps the totals of its day: `export --reload` reads days whole. Exits 1 when something differs and was not repaired.',
+      'Compares the final days with the totals of the platform, in one request for a history without gaps, and a few more to find a day that differs. It compares totals, so it misses a change that leaves the totals of its day the same; `export --reload` reads whole days. Exits 1 if something differs and was not repaired.',
     )
     .option('--repair', 'load again what differs')
     .addHelpText(
@@ -43,17 +43,17 @@ async function audit(options: AuditCommandOptions, runtime: Runtime): Promise<Ex
 
 function auditLines({ project, audit }: ProjectAudit): string[] {
   const { days, differing, damaged, forgotten, refused, repaired } = audit;
-  const name = project.name ?? project.id;
-  if (days + refused.length === 0) return [`${name}: there is no final day to verify yet.`];
+  const name = project.name;
+  if (days + refused.length === 0) return [`${name}: there are no final days to verify yet.`];
   const reloaded = repaired?.results.filter((result) => result.outcome !== 'failed').length ?? 0;
   const isClean = days > 0 && differing.length + damaged.length + forgotten.length === 0;
   return [
     `${name}: ${counted(days, 'final day')} verified${isClean ? ': all as stored' : ''}`,
     ...(differing.length === 0 ? [] : [`  differ from the platform: ${dayList(differing)}`]),
-    ...(damaged.length === 0 ? [] : [`  do not add up here: ${dayList(damaged)}`]),
+    ...(damaged.length === 0 ? [] : [`  do not add up in the database: ${dayList(damaged)}`]),
     ...(forgotten.length === 0
       ? []
-      : [`  the platform no longer has ${counted(forgotten.length, 'day')}; what is stored of them stays`]),
+      : [`  the platform no longer has ${counted(forgotten.length, 'day')}; the stored data is kept`]),
     ...(refused.length === 0
       ? []
       : [`  not compared, since the platform refuses their range: ${dayList(refused)}`]),

@@ -31,14 +31,14 @@ export function declareDoctor(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('doctor'))
     .summary('check configuration, keys, mail server, clock, database and disk')
     .description(
-      'Checks what Readership needs, one line each: pass, warn or fail, with what to do. It sends one request for views a project, counted in the budget where the database is free and of this version, and changes nothing else: an older database stays as it is, and whether a key may create agent jobs is not tried.',
+      'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends one request for views per project, counted in the hourly limit if the database can be opened. It changes nothing else: an older database is not migrated, and permission to create agent jobs is not checked.',
     )
     .option('--json', 'write JSON')
     .addHelpText(
       'after',
       `
 Examples:
-  readership doctor                 after installing it, or when something is odd
+  readership doctor                 after installing it, or when something seems wrong
   readership doctor --json | jq '.[] | select(.verdict != "pass")'
 ${ENVIRONMENT_HELP}`,
     )
@@ -50,7 +50,7 @@ async function doctor(options: DoctorOptions, runtime: Runtime): Promise<ExitCod
   const { output } = runtime;
   const { green, yellow, red } = output.colors;
   const paint = { pass: green, warn: yellow, fail: red };
-  if (options.json === true) output.data(JSON.stringify(findings, null, 2));
+  if (options.json === true) output.json(findings);
   else
     for (const { verdict, check, words } of findings)
       output.data(`${paint[verdict](verdict)}  ${check.padEnd(15)}${words}`);
@@ -66,7 +66,7 @@ async function findingsOf(options: DoctorOptions, runtime: Runtime): Promise<Fin
   }
 }
 
-/** What one check came to; the words of anything but `pass` say what to do. */
+/** The result of one check; unless it is `pass`, its words say what to do. */
 interface Finding {
   readonly check: string;
   readonly verdict: 'pass' | 'warn' | 'fail';
@@ -86,7 +86,7 @@ const SCARCE_BYTES = 2 ** 30;
 /** Publishing writes a copy of the history beside it. */
 const COPIES = 2;
 
-/** Checks everything that a night needs; a check that fails keeps none of the others from being made. */
+/** Checks everything that a night needs; a check that fails does not stop the others. */
 async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[]> {
   const database = await openDatabase(workspace, runtime);
   const connection = await connect(workspace, runtime, { onSkew: () => undefined }, database.paceOf);
@@ -95,7 +95,7 @@ async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[
     found('secrets', () => secrets(workspace)),
     found('server', () => server(workspace, runtime)),
     ...workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
-    found('mail', () => mail(workspace, runtime)),
+    found('email', () => email(workspace, runtime)),
     found('database', () => Promise.resolve(database.verdict)),
     found('disk', () => disk(workspace)),
     found('time zones', () => Promise.resolve(timeZones())),
@@ -126,14 +126,14 @@ async function secrets({ configuration }: Workspace): Promise<Verdict> {
   if (configuration === undefined) return pass('the sandbox has none');
   const file = join(configuration.directory, DOT_ENV);
   const found = await stat(file).catch(ignoreMissing);
-  if (found === undefined) return pass(`there is no ${file}: they come from the environment`);
-  // A file that belongs to another is this user's to read by its group.
+  if (found === undefined) return pass(`there is no ${file}; secrets come from the environment`);
+  // This user may read another user's file through its group.
   const others = found.uid === process.getuid?.() ? 0o077 : 0o007;
-  if ((found.mode & others) === 0) return pass(`${file} is closed to others on this machine`);
-  return warn(`Others on this machine may get at ${file}: chmod 600 '${file}'`);
+  if ((found.mode & others) === 0) return pass(`${file} cannot be read by others on this machine`);
+  return warn(`Others on this machine may be able to read ${file}: chmod 600 '${file}'`);
 }
 
-/** Any answer will do: its Date header tells what the time is there. */
+/** Any answer will do, since it has a Date header. */
 async function server({ configuration, settings }: Workspace, { now, signal }: Runtime): Promise<Verdict> {
   if (configuration === undefined) return pass('the embedded sandbox, with the clock of this machine');
   const { baseUrl } = settings;
@@ -159,7 +159,7 @@ async function key(
   const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
   try {
     await clientOf(project).views(query, { signal: within });
-    return pass(`${project.id}: ${project.apiKeyEnv} reads views; whether it may create jobs is not tried`);
+    return pass(`${project.id}: ${project.apiKeyEnv} reads views; permission to create jobs not checked`);
   } catch (error) {
     const isLimited =
       error instanceof PausedError || (error instanceof TryLaterError && error.reason === 'rate-limited');
@@ -168,7 +168,7 @@ async function key(
   }
 }
 
-async function mail(
+async function email(
   { configuration, settings, outboxDir }: Workspace,
   { signal }: Runtime,
 ): Promise<Verdict> {
@@ -176,11 +176,11 @@ async function mail(
   if (url !== '') return pass(await tryMailServer(url, signal));
   const { reports, alerts } = settings;
   const isMailed = alerts.to.length > 0 || Object.keys(reports.audiences).length > 0;
-  if (configuration === undefined || !isMailed) return pass(`mails would be written to ${outboxDir}`);
-  return warn(`Mails only go to ${outboxDir}: set ${SMTP_URL_VARIABLE} for them to be sent.`);
+  if (configuration === undefined || !isMailed) return pass(`emails would be written to ${outboxDir}`);
+  return warn(`Emails are only written to ${outboxDir}: to send them, set ${SMTP_URL_VARIABLE}.`);
 }
 
-/** A database to count requests in, until `close`; none where it is missing, held, older or damaged. */
+/** A database to count requests in, unless it is missing, in use, older or damaged. */
 interface Database extends Budgets {
   readonly verdict: Verdict;
 }
@@ -195,7 +195,9 @@ async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Pro
   try {
     refuseToForget(liveFile, historyFile);
     if (!(await exists(liveFile)))
-      return without(warn(`There is none yet. Load the history: readership export, or readership run`));
+      return without(
+        warn(`There is no database yet. Load the history: readership export, or readership run`),
+      );
     const warehouse = await openWarehouse(liveFile, {
       ...{ command: 'readership doctor', now, signal, maxWaitMs: 0 },
       ...{ historyFile, mustBeMigrated: true },
@@ -205,7 +207,7 @@ async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Pro
       await budgets.close();
       await warehouse.close();
     };
-    const verdict = pass(`${liveFile} opens, is of this version, and nobody holds it`);
+    const verdict = pass(`${liveFile} opens, is of this version, and is not in use`);
     return { verdict, paceOf: budgets.paceOf, close };
   } catch (error) {
     const isTemporary = error instanceof LockedError || error instanceof OlderSchemaError;
@@ -221,12 +223,12 @@ async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
   return free < SCARCE_BYTES ? warn(`${words}: make room before it runs out.`) : pass(words);
 }
 
-/** A runtime built without them takes every zone for UTC. */
+/** A Node.js built without time zone data treats every zone as UTC. */
 function timeZones(): Verdict {
   const [january, july] = ['2026-01-01', '2026-07-01'].map((day) =>
     tzOffset('Europe/Zurich', new Date(`${day}T12:00:00Z`)),
   );
   return january === 60 && july === 120
-    ? pass(`known, of ${process.versions['tz'] ?? 'an unnamed version'}`)
+    ? pass(`known, version ${process.versions['tz'] ?? 'unknown'}`)
     : fail('This Node.js has no time zone data: install one built with full-icu.');
 }

@@ -38,7 +38,7 @@ export function declareExport(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('export')))
     .summary('load missing, failed and not yet settled days')
     .description(
-      'Loads the days that are missing, failed or not yet settled, newest first, and publishes the history. A final day is read again only with --reload. Today has not ended, so it is not loaded.',
+      'Loads the days that are missing, failed or not yet settled, newest first, and publishes the history. Reads final days again only with --reload. Never loads today, which has not ended.',
     )
     .option('--from <day>', 'first day, YYYY-MM-DD (default: where the history starts)', dayArgument)
     .option('--to <day>', 'last day, included (default: yesterday, UTC)', dayArgument)
@@ -116,7 +116,7 @@ async function printExportPlan(options: PlanOptions, runtime: Runtime): Promise<
       planned.push(
         await planProject(reader, project, workspace, { ...options, forecast, now: runtime.now() }),
       );
-    if (options.json === true) runtime.output.data(JSON.stringify(planned.map(asJson), null, 2));
+    if (options.json === true) runtime.output.json(planned.map(asJson));
     else for (const one of planned) runtime.output.data(planLines(one, workspace, runtime.now()).join('\n'));
     return 0;
   } finally {
@@ -156,7 +156,7 @@ function planLines(
   workspace: Workspace,
   now: Date,
 ): string[] {
-  const name = project.name ?? project.id;
+  const name = project.name;
   const { requestsPerHour: limit } = workspace.settings.history;
   if (plan === undefined)
     return [
@@ -174,7 +174,7 @@ function planLines(
       : 'at least';
   const end =
     about === 'at least'
-      ? 'more where a day has more than 250 pages, as the first days will tell'
+      ? 'more where a day has more than 250 pages, as the first days will show'
       : finishingAt === undefined || finishingAt <= now
         ? 'can all be sent now'
         : `done at about ${moment(finishingAt)}`;

@@ -7,11 +7,11 @@ import type { FlaggedPage, LeftOutPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
 import { counted } from '../format/numbers.js';
 import { improveStep } from '../steps/improve.js';
-import { openHistory } from '../warehouse/published.js';
 import { type Act, PLATFORM_ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
 import { planLines, whyNoJob } from '../print/pages.js';
 import { conclude, runSteps } from './steps.js';
-import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
+import { withHistory } from '../app/open.js';
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
 interface ImproveOptions extends WorkspaceOptions {
   readonly apply?: boolean;
@@ -21,9 +21,9 @@ interface ImproveOptions extends WorkspaceOptions {
 
 export function declareImprove(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('improve')))
-    .summary('show which pages deserve an agent, and why; with --apply, create the jobs')
+    .summary('show which pages deserve an agent, and why; create the jobs with --apply')
     .description(
-      'Chooses the pages with the most sustained reading by people and AI, and says why. Creates nothing, unless --apply is given: then each page gets one job, recorded before it is sent and never sent twice by itself.',
+      'Chooses the pages with the most sustained reading by people and AI, and says why. Creates nothing without --apply. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
     )
     .option('--apply', 'create the jobs')
     .option('--verbose', 'show the exact prompts')
@@ -41,45 +41,33 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
     );
 }
 
-async function showPlan(options: ImproveOptions, runtime: Runtime): Promise<ExitCode> {
-  const { projects, settings, historyFile, directory } = await readWorkspace(options, runtime);
-  const { output, now, signal } = runtime;
-  const rules = settings.improve;
-  const promptRules = { workspaceDir: directory, maxPromptLength: rules.maxPromptLength };
-  const promptOf = (project: string) => (page: FlaggedPage) =>
-    composePrompt(
-      { path: page.path, reason: wordsOf(page.why), project, reference: REFERENCE_TO_COME },
-      promptRules,
-    );
-  const listedOf = await readSitemap(rules.sitemap, signal);
-  const history = await openHistory(historyFile);
-  try {
-    const plans = [];
-    for (const { id, name = id, siteUrl } of projects) {
-      const surroundings = { now: now(), isListed: listedOf(siteUrl) };
-      const plan = await planImprovement(history, id, rules, surroundings);
-      plans.push({ project: id, name, plan });
-    }
-    if (options.json === true) {
-      const shown = plans.map(({ project, plan }) => ({
-        ...{ project, ...plan },
-        flagged: plan.flagged.map((page) => ({ ...shownPage(page), prompt: promptOf(project)(page) })),
-        leftOut: plan.leftOut.map(shownPage),
-      }));
-      output.data(JSON.stringify(shown, null, 2));
+const showPlan = (options: ImproveOptions, runtime: Runtime): Promise<ExitCode> =>
+  withHistory<ExitCode>(
+    options,
+    runtime,
+    async (history, { projects, settings, directory: workspaceDir }) => {
+      const { output, now, signal } = runtime;
+      const rules = settings.improve;
+      const listedOf = await readSitemap(rules.sitemap, signal);
+      const shown: object[] = [];
+      for (const { id: project, name, siteUrl } of projects) {
+        const state = { now: now(), isListed: listedOf(siteUrl) };
+        const plan = await planImprovement(history, project, rules, state);
+        const promptOf = ({ path, why }: FlaggedPage) =>
+          composePrompt(
+            { path, reason: wordsOf(why), project, reference: REFERENCE_TO_COME },
+            { workspaceDir, maxPromptLength: rules.maxPromptLength },
+          );
+        const view = { name, plan, rules, width: output.width };
+        if (options.json === true) {
+          const flagged = plan.flagged.map((page) => ({ ...shownPage(page), prompt: promptOf(page) }));
+          shown.push({ project, ...plan, flagged, leftOut: plan.leftOut.map(shownPage) });
+        } else output.data(planLines(options.verbose === true ? { ...view, promptOf } : view).join('\n'));
+      }
+      if (options.json === true) output.json(shown);
       return 0;
-    }
-    for (const { project, name, plan } of plans) {
-      const view = { name, plan, rules, width: output.width };
-      output.data(
-        planLines(options.verbose === true ? { ...view, promptOf: promptOf(project) } : view).join('\n'),
-      );
-    }
-    return 0;
-  } finally {
-    history.close();
-  }
-}
+    },
+  );
 
 /** A page as `--json` writes it: the reason as a code, and in words. */
 const shownPage = ({ path, why, evidence }: FlaggedPage | LeftOutPage) => ({
@@ -93,7 +81,7 @@ async function apply(options: ImproveOptions, runtime: Runtime): Promise<ExitCod
   for (const { project, plan, submitted } of result ?? []) {
     const created = submitted.filter((job) => job.remote_id !== null).length;
     const why = created === 0 ? whyNoJob(plan) : '';
-    runtime.output.data(`${project.name ?? project.id}: ${counted(created, 'job')} created${why}`);
+    runtime.output.data(`${project.name}: ${counted(created, 'job')} created${why}`);
   }
   return conclude(outages, runtime);
 }

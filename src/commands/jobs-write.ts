@@ -1,5 +1,12 @@
 import { entryAbout, sentAs } from '../agents/journal.js';
-import { changeJob, isRemoteJob, type Job, markMerged, type RemoteJob } from '../agents/ledger.js';
+import {
+  changeJob,
+  isRemoteJob,
+  type Job,
+  markMerged,
+  readJobsOf,
+  type RemoteJob,
+} from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { changeMessageWithin, type Message, planMessage, readMessages } from '../agents/messages.js';
 import { settleAsSent } from '../agents/submit-messages.js';
@@ -11,7 +18,7 @@ import { ConfigurationError, type ExitCode } from '../errors.js';
 import { longDay } from '../format/days.js';
 import type { StepContext } from '../steps/context.js';
 import { submitWaiting } from '../steps/submit.js';
-import { allJobs, explainUnconfirmed, findJob } from './jobs-read.js';
+import { findJob } from './jobs-read.js';
 import { jobLine } from '../print/jobs.js';
 import { makeChange } from './steps.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
@@ -24,7 +31,7 @@ export interface ResolveOptions extends WorkspaceOptions {
   readonly gone?: boolean;
 }
 
-/** What the journal says of a settlement by a person. */
+/** The journal's note about an answer by a person. */
 const RESOLVED = 'settled by a person';
 
 /** A job to change, with its messages and where it belongs. */
@@ -39,10 +46,9 @@ interface JobToChange {
 export function resolveJob(id: number, options: ResolveOptions, runtime: Runtime): Promise<ExitCode> {
   const { created, notCreated, sent, notSent, gone } = options;
   const given = [created, notCreated, sent, notSent, gone].filter((option) => option !== undefined);
-  if (given.length === 0) return explainUnconfirmed(id, options, runtime);
-  if (given.length > 1)
+  if (given.length !== 1)
     throw new ConfigurationError(
-      'Say one thing: --created REMOTE_ID, --not-created or --gone for a job, --sent or --not-sent for its message.',
+      `Give one answer: --created REMOTE_ID, --not-created or --gone for a job, --sent or --not-sent for its message. To find out: readership jobs show ${id}`,
     );
   return changing('jobs resolve', id, options, runtime, async (found) => {
     if (created !== undefined) await resolveAsCreated(found, created);
@@ -52,7 +58,7 @@ export function resolveJob(id: number, options: ResolveOptions, runtime: Runtime
   });
 }
 
-/** The id is looked up first: a mistyped one would be followed for ever, or follow another page's job. */
+/** Looks the id up first: a mistyped one would be polled forever, or belong to another page. */
 async function resolveAsCreated(
   { context, project, job, jobs }: JobToChange,
   remoteId: string,
@@ -60,7 +66,7 @@ async function resolveAsCreated(
   expectUnconfirmed(job);
   const other = jobs.find(({ remote_id }) => remote_id === remoteId);
   if (other !== undefined)
-    throw new ConfigurationError(`${remoteId} is job ${other.id} here already. Nothing was changed.`);
+    throw new ConfigurationError(`${remoteId} is already job ${other.id} here. Nothing was changed.`);
   const remote = await context.clientOf(project).job(remoteId, context.signal);
   const now = context.now();
   await context.journal.append([entryAbout(job, { ...sentAs(remote), note: RESOLVED }, now)]);
@@ -78,14 +84,14 @@ async function resolveAsNotCreated({ context, job }: JobToChange): Promise<void>
   await changeJob(context.warehouse, job, { event, now, cause: 'resolved: not created' });
 }
 
-/** The platform is asked first: a mistyped number would end a job that an agent is working on. */
+/** Asks the platform first: a mistyped number would end a job that an agent is working on. */
 async function resolveAsGone({ context, project, job }: JobToChange): Promise<void> {
   if (!isRemoteJob(job) || job.state !== 'active')
     throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an active job can be ended as gone.`);
   if (await isKnown(context.clientOf(project), job, context.signal))
     throw new ConfigurationError(`The platform still knows job ${job.id}. Nothing was changed.`);
   const now = context.now();
-  const note = `the platform does not know it any more; ended by hand on ${longDay(dayOf(now))}`;
+  const note = `the platform no longer has it; ended by hand on ${longDay(dayOf(now))}`;
   const cause = 'resolved: gone from the platform';
   await changeJob(context.warehouse, job, { event: { kind: 'found-gone' }, now, cause, note });
 }
@@ -140,7 +146,7 @@ export function messageJob(
     const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
     if (open !== undefined)
       throw new ConfigurationError(
-        `Job ${id} has a message that is ${open.state}; its fate comes first. See: readership jobs show ${id}`,
+        `Job ${id} has a message that is ${open.state}. Settle that first: readership jobs show ${id}`,
       );
     await planMessage(context.warehouse, job, { origin: 'typed', prompt: text, now: context.now() });
     const { stopped } = await submitWaiting(context, project, 'messages');
@@ -161,13 +167,13 @@ export function markJobMerged(
     const today = dayOf(context.now());
     const mergedOn = day ?? today;
     if (job.pr_link === null)
-      throw new ConfigurationError(`Job ${id} is ${job.state} and has no pull request to be merged.`);
+      throw new ConfigurationError(`Job ${id} is ${job.state} and has no pull request.`);
     if (mergedOn > today || mergedOn < dayOf(job.planned_at))
       throw new ConfigurationError(
         `Job ${id} cannot have been merged on ${mergedOn}: it was planned on ${dayOf(job.planned_at)}, and today is ${today} (UTC).`,
       );
     await markMerged(context.warehouse, job, mergedOn);
-    runtime.output.note(`Merged on ${longDay(mergedOn)}: its effect is counted from then.`);
+    runtime.output.note(`Merged on ${longDay(mergedOn)}: its effect is measured from then.`);
   });
 }
 
@@ -180,11 +186,11 @@ const changing = (
   work: (found: JobToChange) => Promise<void>,
 ): Promise<ExitCode> =>
   makeChange(command, options, runtime, async (context) => {
-    const jobs = await allJobs(context.warehouse, context);
+    const jobs = await readJobsOf(context.warehouse, context.projects);
     const job = findJob(jobs, id);
     const project = context.projects.find((candidate) => candidate.id === job.project);
     if (project === undefined) throw new Error(`job ${id} belongs to no project`);
     const messages = (await readMessages(context.warehouse, project.id)).filter(({ job }) => job === id);
     await work({ context, project, job, jobs, messages });
-    runtime.output.data(jobLine(findJob(await allJobs(context.warehouse, context), id)));
+    runtime.output.data(jobLine(findJob(await readJobsOf(context.warehouse, context.projects), id)));
   });

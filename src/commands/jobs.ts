@@ -15,7 +15,7 @@ import type { WorkspaceOptions } from '../app/workspace.js';
 export function declareJobs(program: Command, act: Act): void {
   const jobs = program
     .command('jobs')
-    .summary('the agent jobs: their state, their pull requests, the unconfirmed ones')
+    .summary('list, poll, message and settle the agent jobs')
     .addHelpText(
       'after',
       `
@@ -24,7 +24,7 @@ Examples:
   readership jobs show 3
   readership jobs poll --watch
   readership jobs message 3 "Mention the rate limits as well."
-  readership jobs merged 3 2026-11-12         count its effect from that day
+  readership jobs merged 3 2026-11-12         measure its effect from that day
   readership jobs resolve 3 --not-created     after looking on the platform`,
     );
   withProjectOption(withWorkspaceOptions(jobs.command('list', { isDefault: true })))
@@ -40,14 +40,14 @@ Examples:
     .action((id: number, options: JsonOption) => act((runtime) => showJob(id, options, runtime)));
   withProjectOption(withWorkspaceOptions(jobs.command('poll')))
     .description(
-      'Send what waits its turn (planned jobs only if improve.mode is apply), and ask the platform for the active jobs that are due.',
+      'Send the prompts that wait (planned jobs only if improve.mode is apply), and poll the active jobs that are due.',
     )
     .addOption(
-      new Option('--wait <time>', 'keep asking while jobs are active, such as 30s or 10m')
+      new Option('--wait <time>', 'keep polling while jobs are active, such as 30s or 10m')
         .argParser(durationArgument)
-        .default(0, 'ask once'),
+        .default(0, 'poll once'),
     )
-    .option('--watch', 'keep asking, and show it live, until every job has ended')
+    .option('--watch', 'keep polling, with a live view, until every job has ended')
     .addHelpText(
       'after',
       `
@@ -59,10 +59,10 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
     .action((options: PollOptions) => act((runtime) => pollNow(options, runtime)));
   withWorkspaceOptions(jobs.command('message'))
     .description(
-      'Send a follow-up message to a job, which reopens it. Recorded before it is sent, and never sent twice by itself.',
+      'Send a follow-up message to a job, which reopens it. It is recorded before it is sent, and never sent twice automatically.',
     )
     .argument('<id>', 'number of the job', jobNumber)
-    .argument('<text>', 'what the agent is to do now')
+    .argument('<text>', 'what the agent should do now')
     .addHelpText(
       'after',
       `
@@ -74,7 +74,7 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
       act((runtime) => messageJob(id, text, options, runtime)),
     );
   withWorkspaceOptions(jobs.command('merged'))
-    .description('Say when the pull request of a job was merged, so that its effect is counted from then.')
+    .description('Set when the pull request of a job was merged, so that its effect is measured from then.')
     .argument('<id>', 'number of the job', jobNumber)
     .argument('[day]', 'day of the merge, YYYY-MM-DD (default: today, UTC)', dayArgument)
     .addHelpText('after', '\nExample:\n  readership jobs merged 3 2026-11-12')
@@ -83,14 +83,14 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
     );
   withWorkspaceOptions(jobs.command('resolve'))
     .description(
-      'Say what became of an unconfirmed job or message, or that an active job is gone, after looking on the platform.',
+      'Settle an unconfirmed job or message, or end an active job that is gone, after looking on the platform.',
     )
     .argument('<id>', 'number of the job', jobNumber)
-    .option('--created <remote-id>', 'the job exists on the platform, under this id: follow it')
+    .option('--created <remote-id>', 'the job exists on the platform under this id: poll it')
     .option('--not-created', 'the job does not exist there: plan it again')
-    .option('--sent', 'the message arrived there: follow the job')
+    .option('--sent', 'the message arrived there: poll the job')
     .option('--not-sent', 'the message did not arrive: plan it again')
-    .option('--gone', 'the platform does not know the active job any more: end it as failed')
+    .option('--gone', 'the platform no longer has the active job: end it as failed')
     .addHelpText(
       'after',
       `

@@ -21,10 +21,10 @@ export const withWorkspaceOptions = (command: Command): Command =>
       '--config <file>',
       'configuration to use; paths in it are relative to it (default: readership.yaml)',
     )
-    .option('--sandbox', 'use the embedded sandbox instead: no account, data in data/sandbox/')
+    .option('--sandbox', 'use the embedded sandbox instead: needs no account, keeps data in data/sandbox/')
     .option(
       '--shard <i/n>',
-      'only the i-th of n parts of the projects, with a database of its own, such as 2/8',
+      'only the i-th of n parts of the projects, with its own database, such as 2/8',
       shardArgument,
     );
 

@@ -15,22 +15,22 @@ interface RunOptions extends WorkspaceOptions {
 
 export function declareRun(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('run'))
-    .summary('do all five steps once: export, improve, poll, report, publish')
+    .summary('run all five steps once: export, improve, poll, report, publish')
     .description(
-      'Does all five steps once: loads what is due, chooses the pages that deserve an agent (and creates their jobs, if improve.mode is apply), follows the jobs, renders the reports, emails what is due to whom it has not been sent, and publishes the history. What is due comes from stored state, so it may run at any time and twice.',
+      'Runs all five steps once: loads the days that are due, chooses the pages that deserve an agent (and creates their jobs if improve.mode is apply), polls the jobs, renders the reports, emails the reports that are due, and publishes the history. What is due follows from stored state, so it can run at any time, and twice.',
     )
     .option(
       '--wait <time>',
-      'keep polling while jobs are active, such as 30s or 10m (default: 30s in the sandbox, else ask once)',
+      'keep polling while jobs are active, such as 30s or 10m (default: 30s in the sandbox, else poll once)',
       durationArgument,
     )
     .addHelpText(
       'after',
       `
 Examples:
-  readership run --sandbox          see it all work, without an account
+  readership run --sandbox          try everything without an account
   readership run                    once an hour, from cron
-  readership run --wait 10m         and stay until the agents are done
+  readership run --wait 10m         wait until the agents are done
   readership run --shard 2/8        on the second of eight machines: docs/scale.md
 ${ENVIRONMENT_HELP}`,
     )

@@ -29,7 +29,7 @@ export function declareSql(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('sql'))
     .summary('run SQL over the whole history')
     .description(
-      'Runs SQL over the published history. It never waits for an export, and no export waits for it. Only statements that read are run; none can reach a file, the network, a setting or a secret. The query is the argument, a file, or what is piped in; without one, on a terminal, there is a prompt.',
+      'Runs SQL over the published history, without waiting for exports or holding them up. It runs only statements that read, and none can access files, the network, settings or secrets. The query is the argument, a file, or piped in; without one, a terminal gets a prompt.',
     )
     .argument('[query]', 'the SQL to run')
     .option('--file <file>', 'read the query from a file')
@@ -178,7 +178,7 @@ async function answer(
   );
 }
 
-/** The query to run: the argument, a file, or what is piped in. Undefined on a terminal without one. */
+/** The query to run: the argument, a file, or piped in. Undefined on a terminal without one. */
 async function readQuery(
   argument: string | undefined,
   file: string | undefined,

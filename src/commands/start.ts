@@ -16,15 +16,15 @@ import {
 
 export function declareStart(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('start'))
-    .summary('stay, and do each step whenever its schedule says so')
+    .summary('keep running, and do each step on its schedule')
     .description(
-      'Stays, and does the steps of `run` on the schedules of the configuration. What is due comes from stored state: what was missed while it was down is made up for, what failed is tried again after a minute, and ever more rarely, down to once an hour, while it keeps failing; and it may be stopped and started at any moment. It opens no port, holds the database only while a step runs, and logs to standard output: JSON lines, or lines for people on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
+      'Runs in the foreground and does the steps of `run` on the schedules of the configuration. What is due follows from stored state, so it catches up on what it missed while it was down, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port, holds the database only while a step runs, and logs to standard output: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
     )
     .addHelpText(
       'after',
       `
 Examples:
-  readership start --sandbox        see it work, without an account
+  readership start --sandbox        try it without an account
   readership start                  from a service manager such as systemd
   readership start | jq .summary    the log, for machines
 ${ENVIRONMENT_HELP}`,
@@ -49,7 +49,7 @@ async function start(options: WorkspaceOptions, runtime: Runtime): Promise<ExitC
     signal: runtime.signal,
     tick: () => loggedTick(service, runtime),
   });
-  log.info('stopped; what was stored is whole');
+  log.info('stopped; what was stored is complete');
   return 0;
 }
 
@@ -59,7 +59,7 @@ interface Service {
   readonly since: Date;
 }
 
-/** What the service works on. Throws a `ConfigurationError` now, rather than every night. */
+/** What the service works on. Throws a `ConfigurationError` now instead of every night. */
 export async function openService(options: WorkspaceOptions, runtime: Runtime): Promise<Service> {
   // A step never sits waiting for the budget: a later tick goes on.
   const workspace = waitingAtMost(0, await readWorkspace(options, runtime));
@@ -67,7 +67,7 @@ export async function openService(options: WorkspaceOptions, runtime: Runtime): 
   return { workspace, log: openLog(runtime.output), since: runtime.now() };
 }
 
-/** Throws a `ConfigurationError` when a project's key is missing, or the mail server's address is none. */
+/** Throws a `ConfigurationError` when a project's key is missing, or the mail server's address is invalid. */
 function checkSecrets(workspace: Workspace): void {
   const { configuration, projects } = workspace;
   transportOf(workspace);

@@ -1,20 +1,20 @@
 import type { Command } from 'commander';
-import { openHistory } from '../warehouse/published.js';
 import type { ExitCode } from '../errors.js';
 import { escapeUnsafe } from '../format/text.js';
 import { finishForecast, type ProjectStatus, readProjectStatus } from '../service/project-status.js';
 import { needsOf, operationsLines, statusLines } from '../print/status.js';
 import { readOperations } from '../service/operations.js';
 import { type Act, withProjectOption, withWorkspaceOptions } from './options.js';
-import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
+import { withHistory } from '../app/open.js';
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
 type StatusOptions = WorkspaceOptions & { readonly json?: boolean };
 
 export function declareStatus(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('status')))
-    .summary('what is stored, what is missing, and what it waits for')
+    .summary('what is stored, what is missing, and what needs attention')
     .description(
-      'Shows the coverage of the history: first and last day, gaps, provisional, failed, inconsistent and restated days, how long days take to settle, the requests of the last hour, when the backfill ends; the last runs, jobs, mails and disk. Exits 1 when something needs a person. Reads the published history, so it is never blocked.',
+      'Shows the coverage of the history: first and last day, gaps, provisional, failed, inconsistent and restated days, how long days take to settle, the requests of the last hour, and when the backfill ends; also the last runs, jobs, emails and disk. Exits 1 if something needs attention. Reads the published history, so no other command can block it.',
     )
     .option('--json', 'write JSON')
     .addHelpText(
@@ -24,26 +24,22 @@ export function declareStatus(program: Command, act: Act): void {
     .action((options: StatusOptions) => act((runtime) => status(options, runtime)));
 }
 
-async function status(options: StatusOptions, runtime: Runtime): Promise<ExitCode> {
-  const workspace = await readWorkspace(options, runtime);
-  const { output, now } = runtime;
-  const history = await openHistory(workspace.historyFile);
-  try {
-    const forecast = finishForecast(history, workspace.settings, now());
+const status = (options: StatusOptions, runtime: Runtime): Promise<ExitCode> =>
+  withHistory<ExitCode>(options, runtime, async (history, workspace) => {
+    const { output } = runtime;
+    const now = runtime.now();
+    const forecast = finishForecast(history, workspace.settings, now);
     const projects: ProjectStatus[] = [];
     for (const project of workspace.projects)
-      projects.push(await readProjectStatus(history, project, workspace.settings, forecast, now()));
-    const operations = await readOperations(history, workspace, now());
-    const needs = needsOf(projects, operations, workspace, now());
-    if (options.json === true) output.data(JSON.stringify({ ...operations, projects, needs }, null, 2));
+      projects.push(await readProjectStatus(history, project, workspace.settings, forecast, now));
+    const operations = await readOperations(history, workspace, now);
+    const needs = needsOf(projects, operations, workspace, now);
+    if (options.json === true) output.json({ ...operations, projects, needs });
     else {
       const { bold, red } = output.colors;
       for (const project of projects) output.words(statusLines(project, output.colors).join('\n'));
-      output.words([bold('Operations'), ...operationsLines(operations, now())].join('\n'));
+      output.words([bold('Operations'), ...operationsLines(operations, now)].join('\n'));
       for (const need of needs) output.data(`${red('needs you')}  ${escapeUnsafe(need)}`);
     }
     return needs.length === 0 ? 0 : 1;
-  } finally {
-    history.close();
-  }
-}
+  });

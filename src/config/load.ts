@@ -109,7 +109,7 @@ function parseSettings(text: string, path: string): Settings {
   const parsed = parseYaml(
     text,
     settingsSchema,
-    'no such setting; `readership init` writes a file with all of them',
+    'unknown setting; `readership init` writes a file with all of them',
   );
   if ('value' in parsed) return parsed.value;
   const list = parsed.problems.map(({ line, message }) => `  ${basename(path)}:${line}  ${message}`);

@@ -3,16 +3,16 @@ import { isSafe } from '../format/text.js';
 
 declare const addressBrand: unique symbol;
 
-/** A bare mail address, its domain in lower case: two that are equal reach the same mailbox. */
+/** A bare email address with its domain in lower case: two that are equal reach the same mailbox. */
 export type MailAddress = string & { readonly [addressBrand]: true };
 
-/** Who a mail is from: the name may be empty. */
+/** Who an email is from; the name may be empty. */
 export interface Sender {
   readonly name: string;
   readonly address: MailAddress;
 }
 
-/** Stands in a mail that is only looked at: RFC 2606 has it that nobody is there. */
+/** The address in a preview: RFC 2606 reserves its domain. */
 export const NOBODY: Sender = { name: 'Readership', address: 'nobody@example.invalid' as MailAddress };
 
 /** As long as SMTP lets an address be (RFC 5321, 4.5.3.1). */
@@ -27,7 +27,7 @@ export function parseMailAddress(text: string): MailAddress | undefined {
   const trimmed = text.trim();
   if (trimmed.length > MAX_LENGTH || !isSafe(trimmed) || !BARE.test(trimmed)) return undefined;
   const domainStart = trimmed.indexOf('@') + 1;
-  // The part before the @ is the receiving server's business, and may tell capitals from small letters.
+  // The part before the @ may be case-sensitive on the receiving server.
   return (trimmed.slice(0, domainStart) + trimmed.slice(domainStart).toLowerCase()) as MailAddress;
 }
 

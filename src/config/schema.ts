@@ -83,15 +83,18 @@ const oneLine = z
   .min(1, ONE_LINE)
   .refine((text) => isSafe(text.replace(/[\u200c\u200d]/g, '')), ONE_LINE);
 
-const projectSchema = z.strictObject({
-  id: oneLine.describe('project id, from the API keys page of the dashboard'),
-  name: oneLine.optional(),
-  siteUrl: httpUrl.optional(),
-  apiKeyEnv: z
-    .string()
-    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not the name of an environment variable')
-    .default('READERSHIP_API_KEY'),
-});
+/** A project without a name goes by its id. */
+const projectSchema = z
+  .strictObject({
+    id: oneLine.describe('project id, from the API keys page of the dashboard'),
+    name: oneLine.optional(),
+    siteUrl: httpUrl.optional(),
+    apiKeyEnv: z
+      .string()
+      .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not the name of an environment variable')
+      .default('READERSHIP_API_KEY'),
+  })
+  .transform(({ name, ...project }) => ({ ...project, name: name ?? project.id }));
 
 const historySchema = z.strictObject({
   start: z

@@ -32,7 +32,7 @@ export const isInShard = (project: string, shard: Shard | undefined): boolean =>
 export const shardName = (shard: Shard | undefined): string =>
   shard === undefined ? 'all' : `shard-${shard.index}-of-${shard.count}`;
 
-/** Stands for the shard's name in `alerts.pingUrl`. */
+/** Replaced by the shard's name in `alerts.pingUrl`. */
 const NAME = '{shard}';
 
 /**

@@ -11,7 +11,7 @@ import { ALERT } from '../service/alerts.js';
 import type { LoopOutcome } from '../service/loop.js';
 import type { HeldReport } from '../steps/report.js';
 
-/** The emails of a run, for people: what nobody knows first, then what was sent, and what waits. */
+/** The emails of a run, for people: those of unknown outcome first, then those sent, and those that wait. */
 export async function mailLines(
   outcome: LoopOutcome,
   { warehouse, projects, shard }: StepContext,
@@ -66,7 +66,7 @@ export function deliveryLine(
       return red(`${what}: not delivered (${words}). When that is fixed: ${again}`);
     case 'unknown':
       return red(
-        `${what}: UNKNOWN whether it arrived (${words}). It is not sent again by itself. Ask them, then: ${settleCommands(delivery, shard)}`,
+        `${what}: UNKNOWN whether it arrived (${words}). It is not sent again automatically. Ask them, then: ${settleCommands(delivery, shard)}`,
       );
   }
 }
@@ -95,8 +95,8 @@ export const resendCommand = (
 /** For a delivery that was made before. */
 export const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>
   escapeUnsafe(
-    `${report} ${period} to ${recipient}: had it${settled_at === null ? '' : ` on ${moment(settled_at)}`}, not sent again`,
+    `${report} ${period} to ${recipient}: already sent${settled_at === null ? '' : ` on ${moment(settled_at)}`}`,
   );
 
 const heldLine = ({ report, period, due }: HeldReport): string =>
-  `${report} ${period}: waits for ${counted(due.missingDays, 'missing day')}, until ${moment(due.until)} at the latest`;
+  `${report} ${period}: waits for ${counted(due.missingDays, 'missing day')} until ${moment(due.until)} at the latest`;

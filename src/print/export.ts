@@ -11,7 +11,7 @@ import type { ExportCost } from './progress.js';
 
 /** What an export of a project did, in one to three lines for people. */
 export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCost): string[] {
-  const name = project.name ?? project.id;
+  const name = project.name;
   if (outcome === undefined) return [`${name}: the platform has no views yet, so there is nothing to load.`];
   const { plan, results, check, removed } = outcome;
   const { note } = plan.range;
@@ -70,11 +70,11 @@ const removedLines = (removed: readonly Day[]): string[] =>
   removed.length === 0
     ? []
     : [
-        `  ${dayList(removed)} removed: stored before they ended, by a clock that was ahead; loaded once they have ended`,
+        `  ${dayList(removed)} removed: stored too early by a clock that was ahead; loaded again once they have ended`,
       ];
 
 const forgottenLine = (days: number): string =>
-  `${counted(days, 'day')} the platform no longer has; what is stored of them stays`;
+  `${counted(days, 'day')} the platform no longer has; the stored data is kept`;
 
 function checkLines(check: Check | undefined): string[] {
   if (check === undefined || check.days === 0 || check.repaired.stopped !== undefined) return [];

@@ -32,10 +32,16 @@ export const jobLine = (job: Job): string =>
 /** How to tell whether an unconfirmed job exists. Prompts of 0.1.0 have no reference. */
 export const howToLook = ({ prompt, reference, path }: Job): string =>
   prompt.includes(reference)
-    ? `Its prompt asks for the reference ${reference}: search the platform's jobs and the descriptions of pull requests for it.`
-    : `Search the platform's jobs and the pull requests for one about ${path}.`;
+    ? `Its prompt contains the reference ${reference}: search for it in the platform's jobs and in the descriptions of pull requests.`
+    : `Search the platform's jobs and the pull requests for ${path}.`;
 
-/** How an end is called that a follow-up has since reopened. */
+export const resolveJobCommand = (id: number): string =>
+  `readership jobs resolve ${id} --created REMOTE_ID, or --not-created`;
+
+export const resolveMessageCommand = (job: number): string =>
+  `readership jobs resolve ${job} --sent, or --not-sent`;
+
+/** Statuses that a follow-up has ended: the job is active again. */
 const PAST: ReadonlySet<string> = new Set(ENDED_STATUSES);
 
 /** The state, and the platform's own word where it says something else: `active (running)`. */
@@ -44,21 +50,21 @@ const stateOf = ({ state, remote_status }: Job): string =>
     ? `${state} (${remote_status})`
     : state;
 
-/** A pull request's address stays whole, to be opened; a note is told whole by `jobs show`. */
+/** A pull request's address is never cut, so that it can be opened; `jobs show` has the whole note. */
 const shortOutcome = (job: Job): string =>
   job.pr_link === null && outcomeOf(job).length > NOTE_LENGTH
     ? `${outcomeOf(job).slice(0, NOTE_LENGTH - 1)}…`
     : outcomeOf(job);
 
 const outcomeOf = ({ state, pr_link, note }: Job): string =>
-  pr_link ?? note ?? (state === 'completed' ? 'ended without a change' : '');
+  pr_link ?? note ?? (state === 'completed' ? 'ended without changes' : '');
 
-/** A job with all that is known of it. */
+/** Everything known about a job. */
 interface JobDetail {
   readonly job: Job;
   readonly messages: readonly Message[];
   readonly transitions: readonly Transition[];
-  /** Of its pull request, if it has one. */
+  /** The effect of its pull request, if it has one. */
   readonly effect: JobEffect | undefined;
 }
 
@@ -67,7 +73,7 @@ export const describeJob = ({ job, messages, transitions, effect }: JobDetail): 
     [
       `Job ${job.id}`,
       ...factsOf(job, effect).map(([name, value]) => `  ${name.padEnd(17)}${value}`),
-      ...section('Weeks the choice rests on', job.weeks.map(weekLine)),
+      ...section('Weeks the choice is based on', job.weeks.map(weekLine)),
       ...section('Messages', messages.flatMap(messageLines)),
       ...section('History', transitions.map(transitionLine)),
       ...section('Prompt', job.prompt.trimEnd().split('\n')),
@@ -85,9 +91,9 @@ function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value:
     ['effect', effect === undefined ? null : effectWords(effect)],
     ['why', job.reason],
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],
-    ['asked next', next_poll_at && moment(next_poll_at)],
+    ['next poll', next_poll_at && moment(next_poll_at)],
     ['note', job.note],
-    ['find out', job.state === 'unconfirmed' ? howToLook(job) : null],
+    ['find out', job.state === 'unconfirmed' ? `${howToLook(job)} Then: ${resolveJobCommand(job.id)}` : null],
   ];
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));
 }

@@ -8,7 +8,7 @@ import type { Colors, Output } from '../terminal/output.js';
 /** Logs what the service does: steps, jobs and failed days; each loaded day only for `debug`. */
 export const logging = (log: Log): Listener => ({
   onWait: (until, why) => {
-    log.info({ until, why }, 'requests wait');
+    log.info({ until, why }, 'requests are waiting');
   },
   onReconciled: (words) => {
     log.warn(words);
@@ -17,11 +17,11 @@ export const logging = (log: Log): Listener => ({
     log.warn(words);
   },
   onRetry: (error, retriesLeft) => {
-    log.warn({ retriesLeft, error: error.message }, 'a request is tried again');
+    log.warn({ retriesLeft, error: error.message }, 'a request is retried');
   },
   observer: {
     onStepStart: (step) => {
-      log.info({ step }, `${step} begins`);
+      log.info({ step }, `${step} started`);
     },
     onStepEnd: (step, { outcome, summary, resume_at: resumeAt }) => {
       const level = outcome === 'failed' ? 'error' : outcome === 'later' ? 'warn' : 'info';
@@ -31,7 +31,7 @@ export const logging = (log: Log): Listener => ({
       );
     },
     onAlertFailed: (error) => {
-      log.warn({ error }, 'an alert could not be given');
+      log.warn({ error }, 'an alert could not be sent');
     },
     onExportPlan: (project, { days, requests }) => {
       log.info({ project: project.id, days: days.length, requests }, 'days to load');
@@ -40,7 +40,7 @@ export const logging = (log: Log): Listener => ({
       const { day } = result;
       if (result.outcome === 'failed')
         log.warn({ project, day, error: messageOf(result.error) }, 'a day failed');
-      else log.debug({ project, day, rows: result.rows }, 'a day is loaded');
+      else log.debug({ project, day, rows: result.rows }, 'a day was loaded');
     },
     onJob: ({ id: job, project, path, state, pr_link: pullRequest }) => {
       log.info({ project, job, path, state, pullRequest }, 'a job changed');
@@ -68,13 +68,13 @@ function lineForPeople(line: string, { dim, green, yellow, red }: Colors): strin
   return `${dim(time)} ${color(name)} ${msg}${dim(facts.join(''))}\n`;
 }
 
-/** Days fetched at the same time fail at the same time: one note for all of them. */
+/** Days loaded at the same time fail at the same time and share one note. */
 const SAME_MOMENT_MS = 400;
 
-/** Within this, an error of the same kind is the same problem. */
+/** Within this time, errors of the same kind count as one problem. */
 const SAME_PROBLEM_MS = 60_000;
 
-/** Notes of retries: the error in full once, then only that it is tried again. */
+/** Notes about retries: the full error once, then only that there is a retry. */
 export function retryNotes(
   note: (text: string) => void,
 ): (error: TryLaterError, retriesLeft: number) => void {
@@ -84,6 +84,6 @@ export function retryNotes(
     const isSame = reason === last.reason && ms - last.ms < SAME_PROBLEM_MS;
     if (isSame && retriesLeft === last.retriesLeft && ms - last.ms < SAME_MOMENT_MS) return;
     last = { reason, retriesLeft, ms };
-    note(`${isSame ? '' : `${message} `}Trying again (${retriesLeft} left).`);
+    note(`${isSame ? '' : `${message} `}Retrying (${retriesLeft} left).`);
   };
 }

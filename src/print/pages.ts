@@ -37,7 +37,7 @@ export function planLines({ name, plan, rules, width, promptOf }: PlanView): str
   const lines = [`${name}: ${counted(flagged.length, 'page')} would get a job now`];
   if (plan.weeks < MIN_WEEKS)
     lines.push(
-      `  There are ${plan.weeks} whole weeks of history; ${MIN_WEEKS} are needed to tell sustained reading from a burst.`,
+      `  There are ${plan.weeks} full weeks of history; ${MIN_WEEKS} are needed to distinguish sustained reading from a burst.`,
     );
   for (const job of waiting)
     lines.push(`  ${escapeUnsafe(job.path)}  planned earlier as job ${job.id}, not sent yet`);
@@ -49,7 +49,7 @@ export function planLines({ name, plan, rules, width, promptOf }: PlanView): str
   return lines;
 }
 
-/** What to say after “no new job”, where the week's bound is why. */
+/** What follows “no new job” if the weekly limit is the reason. */
 export const whyNoJob = ({ plannedThisWeek }: ImprovePlan): string =>
   plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} got one this week` : '';
 
@@ -88,7 +88,7 @@ function leftOutLines(
   const uncounted = [
     ...(more > 0 ? [`${counted(more, 'more page')} left out: --verbose lists them`] : []),
     ...(beyondShare > 0
-      ? [`${counted(beyondShare, 'page')} beyond those that carry ${percent(readingShare)} of all reading`]
+      ? [`${counted(beyondShare, 'page')} beyond those with ${percent(readingShare)} of all reading`]
       : []),
     ...(belowFloor > 0
       ? [`${counted(belowFloor, 'page')} read fewer than ${minWeeklyViews} times a week`]

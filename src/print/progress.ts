@@ -15,7 +15,7 @@ export interface ExportCost {
   readonly elapsedMs: number;
 }
 
-/** Shows an export under way, of all its projects together: a bar on a terminal, a line now and then elsewhere. */
+/** Shows the progress of an export over all its projects: a bar on a terminal, a line now and then elsewhere. */
 export class ExportProgress {
   #requests = 0;
   #startedMs = 0;
@@ -40,7 +40,7 @@ export class ExportProgress {
   begin(project: ProjectSettings, plan: ExportPlan): void {
     this.end();
     if (this.#names.length === 0) this.#startedMs = this.#lastLineMs = performance.now();
-    const name = project.name ?? project.id;
+    const name = project.name;
     this.#names.push(name);
     const { days, alreadyFinal, range } = plan;
     this.#planned += days.length;
@@ -68,7 +68,7 @@ export class ExportProgress {
   }
 
   #line(): string {
-    // Days that the check of the past loads again were in no plan.
+    // The nightly check may load days that were not planned.
     const total = Math.max(this.#planned, this.#days);
     const name = this.#names.length > 1 ? counted(this.#names.length, 'project') : (this.#names[0] ?? '');
     const leftMs = this.#days === 0 ? 0 : (this.#elapsedMs / this.#days) * (total - this.#days);

@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import { z } from 'zod';
-import { readJobs } from '../agents/ledger.js';
+import { readJobsOf } from '../agents/ledger.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { formatShard, type Shard } from '../config/shard.js';
@@ -47,7 +47,7 @@ export async function summarise(
         `  ${cyan(relative(workingDirectory, file))}`,
       ]),
     ),
-    ...section('Mail', await mailLines(outcome, context, runtime)),
+    ...section('Email', await mailLines(outcome, context, runtime)),
     ...section(
       'Ask the history',
       examples({ isSandbox: configuration === undefined, shard }, lastEnded('week', now(), ISO_CALENDAR)),
@@ -66,7 +66,7 @@ async function readLine(project: ProjectSettings, { warehouse }: StepContext, no
   if (row === undefined) return [];
   const share = row.ai_share === null ? '' : ` (${percent(row.ai_share)} AI)`;
   const views = `${thousands(row.human)} views by people, ${thousands(row.ai)} by AI${share}`;
-  return [`${project.name ?? project.id}, ${week.label.toLowerCase()}, ${dayRange(week)}: ${views}`];
+  return [`${project.name}, ${week.label.toLowerCase()}, ${dayRange(week)}: ${views}`];
 }
 
 async function agentLines(
@@ -74,7 +74,7 @@ async function agentLines(
   { projects, warehouse, settings }: StepContext,
   width: number,
 ): Promise<string[]> {
-  const jobs = (await Promise.all(projects.map((project) => readJobs(warehouse, project.id)))).flat();
+  const jobs = await readJobsOf(warehouse, projects);
   return [
     ...outcome.improved.map((improved) => improvedLine(improved, settings.improve.mode)),
     ...jobLines(jobs, width - 2).slice(1),
@@ -82,7 +82,7 @@ async function agentLines(
 }
 
 function improvedLine({ project, plan, submitted }: ProjectImprovement, mode: 'plan' | 'apply'): string {
-  const name = project.name ?? project.id;
+  const name = project.name;
   if (mode === 'plan')
     return `${name}: ${counted(plan.flagged.length, 'page')} flagged; nothing created (improve.mode is plan): readership improve`;
   if (submitted.length > 0) return `${name}: ${counted(submitted.length, 'job')} sent`;

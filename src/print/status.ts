@@ -7,8 +7,9 @@ import type { OperationsStatus } from '../service/operations.js';
 import type { ProjectStatus } from '../service/project-status.js';
 import type { Colors } from '../terminal/output.js';
 import { settleCommands } from './emails.js';
+import { resolveJobCommand, resolveMessageCommand } from './jobs.js';
 
-/** The state of a project for people: what is well first, what is not where it can be seen. */
+/** The state of a project for people. */
 export function statusLines(status: ProjectStatus, { bold, red, yellow, green }: Colors): string[] {
   const { firstDay, lastDay } = status;
   if (firstDay === null || lastDay === null)
@@ -40,8 +41,8 @@ function settlingText({ settling, settleDays, recommendedSettleDays }: ProjectSt
   if (oldest === null) return 'no day changed after its first load in the last 90 days';
   const advice =
     recommendedSettleDays === null || recommendedSettleDays === settleDays
-      ? `; history.settleDays: ${settleDays} fits`
-      : `; history.settleDays is ${settleDays}, ${recommendedSettleDays} would fit`;
+      ? `; history.settleDays: ${settleDays} is right`
+      : `; history.settleDays is ${settleDays}, a better value is ${recommendedSettleDays}`;
   return `${counted(days, 'day')} in the last 90, changes seen up to ${counted(oldest, 'day')} after the day ended${advice}`;
 }
 
@@ -60,7 +61,7 @@ function requestsText({ requests }: ProjectStatus): string {
   return used + paused + left + end;
 }
 
-/** What needs a person's attention, and what to do. None of it resolves on its own. */
+/** What needs a person's attention, and what to do. */
 export function needsOf(
   projects: readonly ProjectStatus[],
   { runs, outages, unconfirmedJobs, unconfirmedMessages, unknownDeliveries }: OperationsStatus,
@@ -72,7 +73,7 @@ export function needsOf(
   const isExported = runs.some(
     ({ step, outcome, started_at: at }) => step === 'export' && outcome === 'done' && at >= exportAt,
   );
-  // Before its launch a site has no views: an export that was done found that out.
+  // Before its launch a site has no views; a successful export has found that out.
   const isExpected = (from: Day | null): boolean => (from === null ? !isExported : from <= lastEndedDay(now));
   return [
     ...projects.flatMap(({ name, failed, isYesterdayStored, historyFrom }) => [
@@ -82,19 +83,19 @@ export function needsOf(
         : [`${name}: yesterday is missing since ${moment(exportAt)}: readership export`]),
     ]),
     ...outages.map(
-      ({ step, since, words }) => `${step} has failed since ${moment(since)}: ${words ?? 'without a word'}`,
+      ({ step, since, words }) =>
+        `${step} has failed since ${moment(since)}: ${words ?? 'no message was recorded'}`,
     ),
     ...unconfirmedJobs.map(
-      ({ id, path }) =>
-        `job ${id} (${path}) may exist or not: readership jobs resolve ${id} --created REMOTE_ID, or --not-created`,
+      ({ id, path }) => `job ${id} (${path}) may or may not exist: ${resolveJobCommand(id)}`,
     ),
     ...unconfirmedMessages.map(
       ({ id, job }) =>
-        `message ${id} to job ${job} may have arrived or not: readership jobs resolve ${job} --sent, or --not-sent`,
+        `message ${id} to job ${job} may or may not have arrived: ${resolveMessageCommand(job)}`,
     ),
     ...unknownDeliveries.map((delivery) => {
       const { report, period, recipient } = delivery;
-      return `${report} ${period} may have reached ${recipient} or not. Ask them, then: ${settleCommands(delivery, shard)}`;
+      return `${report} ${period} may or may not have reached ${recipient}. Ask them, then: ${settleCommands(delivery, shard)}`;
     }),
   ];
 }
@@ -124,4 +125,4 @@ export function operationsLines(operations: OperationsStatus, now: Date): string
 const sinceThen = (at: Date, now: Date): string =>
   at <= now
     ? `${duration(now.getTime() - at.getTime())} ago`
-    : `${moment(at)}, which the clock here has not reached: readership doctor`;
+    : `${moment(at)}, which is in the future by this clock: readership doctor`;

@@ -92,7 +92,7 @@ export const access = ({ apiKey, readOnlyKey, projectId }: Keys, scope: 'read' |
 };
 
 /**
- * Serves requests to this machine, or to the name the sandbox was told to listen on. A web page whose
+ * Serves requests to this machine, or to the name the sandbox listens on. A web page whose
  * name is made to point to this machine (DNS rebinding) names its own host, and is refused.
  */
 export const ownHost = (name: string): Middleware => {

@@ -3,21 +3,15 @@ import type { StepContext } from '../steps/context.js';
 import { mailAlerts, ping } from './alerts.js';
 import { isUnpublished } from './due.js';
 import { readLastRuns, type StepName } from '../steps/runs.js';
-import { type StepOutage, StepRunner } from '../steps/runner.js';
-import { exportStep, type ProjectExport } from '../steps/export.js';
+import { StepRunner } from '../steps/runner.js';
+import { exportStep } from '../steps/export.js';
 import { improveStep, type ProjectImprovement } from '../steps/improve.js';
-import { type PolledJobs, pollStep } from '../steps/poll.js';
+import { pollStep } from '../steps/poll.js';
 import { publishStep } from '../steps/publish.js';
-import { type Reported, reportStep } from '../steps/report.js';
+import { reportStep } from '../steps/report.js';
 
 /** What the five steps did. */
-export interface LoopOutcome {
-  readonly exported: readonly ProjectExport[];
-  readonly improved: readonly ProjectImprovement[];
-  readonly polled: PolledJobs | undefined;
-  readonly reported: Reported | undefined;
-  readonly outages: readonly StepOutage[];
-}
+export type LoopOutcome = Awaited<ReturnType<typeof runLoop>>;
 
 interface LoopOptions {
   /** Whether improve creates the jobs it plans. */
@@ -33,7 +27,7 @@ interface LoopOptions {
  * run at any time, twice, or after a week offline. A step that fails is recorded and does not stop the next; an
  * interruption does.
  */
-export async function runLoop(context: StepContext, options: LoopOptions): Promise<LoopOutcome> {
+export async function runLoop(context: StepContext, options: LoopOptions) {
   const { warehouse, now } = context;
   const before = await readLastRuns(warehouse, now());
   const run = new StepRunner(context, options.due);

@@ -2,8 +2,8 @@ import { nightlyReserve, projectsOfKey } from '../app/open.js';
 import { readHour } from '../budget/budget.js';
 import { finishingAt, usedRequests } from '../budget/hour.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { type Day, lastEndedDay } from '../day.js';
-import { coverageOf, readSettling, recommendedSettleDays, type Settling } from '../export/coverage.js';
+import { lastEndedDay } from '../day.js';
+import { coverageOf, readSettling, recommendedSettleDays } from '../export/coverage.js';
 import { readDayLedger } from '../export/ledger.js';
 import { type ExportPlan, planExport } from '../export/plan.js';
 import { readHistoryStart } from '../export/range.js';
@@ -11,33 +11,7 @@ import { readLastVerification } from '../export/verify.js';
 import type { Reader } from '../warehouse/query.js';
 
 /** The state of a project's history, as `status --json` writes it. */
-export interface ProjectStatus {
-  readonly project: string;
-  readonly name: string;
-  /** Where the history begins, by the configuration or as it was found; null while nobody knows. */
-  readonly historyFrom: Day | null;
-  /** The first and the last day stored. */
-  readonly firstDay: Day | null;
-  readonly lastDay: Day | null;
-  readonly isYesterdayStored: boolean;
-  readonly daysStored: number;
-  readonly gaps: readonly Day[];
-  readonly provisional: readonly Day[];
-  readonly inconsistent: readonly Day[];
-  readonly failed: readonly Day[];
-  readonly final: number;
-  readonly settling: Settling;
-  readonly settleDays: number;
-  readonly recommendedSettleDays: number | null;
-  readonly verifiedAt: Date | null;
-  readonly requests: {
-    readonly usedThisHour: number;
-    readonly perHour: number | 'unlimited';
-    readonly pausedUntil: Date | null;
-    readonly left: number;
-    readonly finishingAt: Date | null;
-  };
-}
+export type ProjectStatus = Awaited<ReturnType<typeof readProjectStatus>>;
 
 export async function readProjectStatus(
   reader: Reader,
@@ -45,31 +19,27 @@ export async function readProjectStatus(
   settings: Settings,
   forecast: FinishForecast,
   now: Date,
-): Promise<ProjectStatus> {
+) {
   const { start, settleDays, requestsPerHour } = settings.history;
   const ledger = await readDayLedger(reader, project.id);
   const first = start === 'auto' ? await readHistoryStart(reader, project.id) : start;
   const range = first === undefined ? undefined : { first, last: lastEndedDay(now) };
-  const coverage = coverageOf(ledger, range);
+  const { first: firstDay = null, last: lastDay = null, stored, gaps, days } = coverageOf(ledger, range);
   const settling = await readSettling(reader, project.id, now);
   const hour = await readHour(reader, project.apiKeyEnv, now);
   const plan = range === undefined ? undefined : planExport(ledger, range, now);
   const finish = plan === undefined ? undefined : await forecast(project, plan);
   return {
     project: project.id,
-    name: project.name ?? project.id,
+    name: project.name,
+    /** Where the history begins, by the configuration or as it was found; null while nobody knows. */
     historyFrom: first ?? null,
-    firstDay: coverage.first ?? null,
-    lastDay: coverage.last ?? null,
+    /** The first and the last day stored. */
+    ...{ firstDay, lastDay, daysStored: stored, gaps },
     isYesterdayStored: ledger.get(lastEndedDay(now))?.is_stored ?? false,
-    daysStored: coverage.stored,
-    gaps: coverage.gaps,
-    provisional: coverage.days.provisional,
-    inconsistent: coverage.days.inconsistent,
-    failed: coverage.days.failed,
-    final: coverage.days.final.length,
-    settling,
-    settleDays,
+    ...{ provisional: days.provisional, inconsistent: days.inconsistent, failed: days.failed },
+    final: days.final.length,
+    ...{ settling, settleDays },
     recommendedSettleDays: recommendedSettleDays(settling, settleDays) ?? null,
     verifiedAt: (await readLastVerification(reader, project.id)) ?? null,
     requests: {

@@ -76,7 +76,7 @@ function overLimit(limits: SqlLimits, elapsedMs: number): string | undefined {
 
 export const tooMuch = ({ maxMemory, maxTempSpace }: SqlLimits): string =>
   `It needs more memory than ${maxMemory / 1e9} GB (sql.maxMemory), or more temporary files than ` +
-  `${maxTempSpace / 1e9} GB (sql.maxTempSpace). Ask for less at a time, or raise these settings.`;
+  `${maxTempSpace / 1e9} GB (sql.maxTempSpace). Query less at a time, or raise these settings.`;
 
 /**
  * Runs this command again without some variables of its environment, and returns its exit code. To

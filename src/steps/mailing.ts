@@ -58,7 +58,7 @@ export const reportOn = (
 ): Promise<PreparedReport> =>
   prepareReport({
     ...{ reader, report, period, workspaceDir, where, calendar: settings.reports },
-    project: { id: project.id, name: project.name ?? project.id, siteUrl: project.siteUrl },
+    project: { id: project.id, name: project.name, siteUrl: project.siteUrl },
     pageUrl: pageUrl(settings.reports.baseUrl, project.id, { name: report.name, period }),
   });
 

@@ -72,7 +72,7 @@ export class Output {
     return this.err.columns ?? 100;
   }
 
-  /** From now on, nothing that is written holds these: the last net below those who remove secrets themselves. */
+  /** Removes these from everything written from now on: the last line of defense for secrets. */
   hide(secrets: readonly string[]): void {
     for (const secret of unmistakable(secrets)) this.#hidden.add(secret);
     this.#redact = redactor([...this.#hidden]);
@@ -82,7 +82,12 @@ export class Output {
     this.write(`${text}\n`);
   }
 
-  /** Data in words: no line is wider than the terminal, unless a single word is. A pipe gets it as it is. */
+  /** Data as JSON, its keys in camelCase, whatever columns they come from. */
+  json(value: unknown): void {
+    this.data(JSON.stringify(value, camelKeys, 2));
+  }
+
+  /** Text, wrapped at the width of the terminal; a pipe gets it unchanged. */
   words(text: string): void {
     const shown = this.#shown(text, this.out);
     const { screen, isTerminal, width } = this;
@@ -116,3 +121,13 @@ export class Output {
       .join('');
   }
 }
+
+const camelKeys = (_: string, value: unknown): unknown =>
+  typeof value !== 'object' || value === null || Array.isArray(value)
+    ? value
+    : Object.fromEntries(
+        Object.entries(value).map(([key, inner]) => [
+          key.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+          inner as unknown,
+        ]),
+      );

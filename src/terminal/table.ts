@@ -49,7 +49,7 @@ function aligned(text: string, width: number, align: Column['align']): string {
   return align === 'left' ? shown + space : space + shown;
 }
 
-/** The beginning and the end of a text: the end of a path tells more than its middle. */
+/** The beginning and the end of a text, since the end of a path says more than its middle. */
 function cut(text: string, width: number): string {
   if (stringWidth(text) <= width) return text;
   const characters = Array.from(text);

@@ -8,7 +8,7 @@ import { steadyPages } from './reading.js';
 // Each command is a process of its own, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-const listed = z.array(z.object({ id: z.int(), state: z.string(), pr_link: z.string().nullable() }));
+const listed = z.array(z.object({ id: z.int(), state: z.string(), prLink: z.string().nullable() }));
 
 /** The command line on a site whose agents end in each of the four ways, within a second. */
 async function life(pages: number, improve: string) {
@@ -22,7 +22,7 @@ const commandLineOf = (site: AgentSite) => {
   const run = (...args: string[]): Promise<CliResult> => runCli(args, site);
   const states = async () => {
     const { stdout } = await run('jobs', 'list', '--json');
-    return listed.parse(JSON.parse(stdout)).map(({ state, pr_link }) => [state, pr_link !== null]);
+    return listed.parse(JSON.parse(stdout)).map(({ state, prLink }) => [state, prLink !== null]);
   };
   return { run, states };
 };
@@ -49,7 +49,7 @@ describe('the whole life of jobs, through the command line', () => {
     const verbose = await run('improve', '--verbose');
     expect(verbose.stdout).toMatch('    | "/guides/page-2"');
     const json = JSON.parse((await run('improve', '--json')).stdout) as { flagged: { prompt: string }[] }[];
-    expect(json[0]?.flagged[0]).toMatchObject({ path: '/guides/page-2', evidence: { human_rank: 2 } });
+    expect(json[0]?.flagged[0]).toMatchObject({ path: '/guides/page-2', evidence: { humanRank: 2 } });
     expect(sandbox.inspect().jobs).toEqual([]);
   });
 
@@ -104,14 +104,14 @@ describe('the whole life of jobs, through the command line', () => {
       ...['planned', 'submitting', 'active', 'completed'],
       ...['message 1 planned', 'message 1 submitting', 'message 1 sent', 'active', 'completed'],
     ]);
-    expect(stdout).toMatch('Weeks the choice rests on');
+    expect(stdout).toMatch('Weeks the choice is based on');
     expect(stdout).toMatch('Improve one page of this documentation');
   });
 
   it('resolves an unconfirmed job only with an id that the platform knows, and that no other job has', async () => {
     expect((await run('jobs', 'resolve', '5', '--created', 'job_999999')).code).toBe(1);
     expect((await run('jobs', 'resolve', '5', '--created', 'job_000001')).stderr).toMatch(
-      'is job 1 here already',
+      'is already job 1 here',
     );
     expect((await run('jobs', 'resolve', '5')).code).toBe(2);
     expect((await states())[4]).toEqual(['unconfirmed', false]);
@@ -126,7 +126,7 @@ describe('the whole life of jobs, through the command line', () => {
     const unconfirmed = await run('jobs', 'list');
     expect(unconfirmed.stderr).toMatch('readership jobs resolve 3 --sent, or --not-sent');
     expect((await run('jobs', 'message', '3', 'And again.')).stderr).toMatch(
-      'unconfirmed; its fate comes first',
+      'unconfirmed. Settle that first',
     );
     expect((await run('jobs', 'resolve', '3', '--sent')).stdout).toMatch(/^job 3 +active/);
     await run('jobs', 'poll', '--watch');

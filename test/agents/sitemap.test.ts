@@ -124,7 +124,7 @@ describe('loading a sitemap', () => {
     ['a sitemap of another site', index('http://169.254.169.254/latest'), 'a sitemap of another site'],
     ['too many sitemaps', index(...Array.from({ length: 6 }, () => '{base}/a.xml')), 'more than 5'],
     ['too many pages', urlset(...Array.from({ length: 21 }, (_, page) => `${SITE}/${page}`)), 'more than 20'],
-    ['no page', urlset(), 'it lists no page; check'],
+    ['no page', urlset(), 'it lists no pages; check'],
     ['too large', urlset(`${SITE}/${'a'.repeat(9000)}`), 'larger than 8000 bytes; split it'],
     ['too large when unpacked', gzipSync(urlset(`${SITE}/${'a'.repeat(9000)}`)), 'larger than 8000 bytes'],
     ['broken when packed', gzipSync(urlset(`${SITE}/a`)).subarray(0, 60), 'unexpected end of file'],

@@ -91,8 +91,8 @@ describe('the hourly limit', () => {
     const { stopped } = await submitMessages(desk.task());
     expect(stopped).toBeInstanceOf(TurnError);
     expect((stopped as Error).message).toBe(
-      '1 prompt waits: the limit of 100 prompts an hour is reached. The next may go on 18 Nov 2026 at 06:01 UTC. ' +
-        'Nothing is lost: from then on readership jobs poll sends what waits, and so does the schedule.',
+      '1 prompt waits: the limit of 100 prompts an hour is reached. The next can be sent from 18 Nov 2026 at 06:01 UTC. ' +
+        'From then on, readership jobs poll sends them, and so does the schedule.',
     );
   });
 

@@ -134,7 +134,7 @@ const CASES: readonly BadInput[] = [
     ...{
       what: 'settings that do not exist',
       code: 2,
-      says: [/has 2 problems/, /colour: no such setting/, /history\.pace: no such/],
+      says: [/has 2 problems/, /colour: unknown setting/, /history\.pace: unknown/],
     },
     spoil: (directory) => replaceIn(directory, /$/, 'colour: red\nhistory: { pace: 3 }\n'),
   },

@@ -162,7 +162,7 @@ const statusSchema = z.object({
       inconsistent: z.array(z.string()),
       failed: z.array(z.string()),
       final: z.int(),
-      settling: z.object({ restated_days: z.int() }),
+      settling: z.object({ restatedDays: z.int() }),
       recommendedSettleDays: z.int().nullable(),
       requests: z.object({
         usedThisHour: z.int(),

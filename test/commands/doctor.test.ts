@@ -34,7 +34,7 @@ describe('readership doctor', () => {
     const { code, found } = await doctor(cwd, { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: smtp });
     await mails.close();
     expect(verdicts(found)).toBe(
-      'configuration pass, secrets pass, server pass, key pass, mail pass, database pass, disk pass, time zones pass',
+      'configuration pass, secrets pass, server pass, key pass, email pass, database pass, disk pass, time zones pass',
     );
     expect(code).toBe(0);
     expect(mails.accepted.size).toBe(0);
@@ -80,7 +80,7 @@ describe('readership doctor', () => {
     expect(code).toBe(1);
     expect(of('key')).toMatchObject({ verdict: 'fail' });
     expect(of('key')?.words).toMatch(/expired/);
-    expect(of('mail')).toMatchObject({ verdict: 'fail' });
+    expect(of('email')).toMatchObject({ verdict: 'fail' });
     expect(of('database')).toMatchObject({ verdict: 'warn' });
     expect(of('disk')).toMatchObject({ verdict: 'pass' });
     expect(JSON.stringify(found)).not.toMatch(/wrong-key|s3cret-word/);

@@ -91,8 +91,8 @@ describe('readership report weekly --send', () => {
     });
     const second = await send({});
     expect(second.lines).toEqual([
-      'weekly 2026-W46 to docs@example.com: had it on 16 Nov 2026 at 09:00 UTC, not sent again',
-      'weekly 2026-W46 to lead@example.com: had it on 16 Nov 2026 at 09:00 UTC, not sent again',
+      'weekly 2026-W46 to docs@example.com: already sent on 16 Nov 2026 at 09:00 UTC',
+      'weekly 2026-W46 to lead@example.com: already sent on 16 Nov 2026 at 09:00 UTC',
     ]);
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
   });

@@ -123,7 +123,7 @@ describe('export --shard', () => {
     const { cwd, platform } = await setUp();
     const empty = await emptyShard(cwd);
     const { code, stderr } = await call(cwd, 'run', '--shard', empty);
-    expect(stderr).toContain(`Shard ${empty} has no project of the configuration: nothing to do.`);
+    expect(stderr).toContain(`Shard ${empty} contains none of the configured projects: nothing to do.`);
     expect(code).toBe(0);
     expect(platform.seen).toEqual([]);
     expect((await call(cwd, 'status', '--shard', empty)).code).toBe(0);
@@ -170,7 +170,7 @@ describe('a data directory', () => {
     const data = join(cwd, 'data');
     const refused = await call(cwd, 'export', '--shard', '1/2');
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain('holds the history of all projects together');
+    expect(refused.stderr).toContain('holds one history of all projects');
 
     const live = await liveWarehouse(join(data, 'warehouse.duckdb'));
     const views = await storedViews(live);

@@ -53,7 +53,7 @@ export async function expectCleanEnd(
 ): Promise<void> {
   const written = stdout + stderr;
   expect(written).not.toMatch(/^\s+at .+:\d+:\d+\)?$/m);
-  expect(written).not.toContain('fault of Readership itself');
+  expect(written).not.toContain('bug in Readership');
   expect(written).not.toContain(key);
   for (const file of await readdir(directory, { recursive: true, withFileTypes: true }))
     if (file.isFile() && file.name !== '.env') {

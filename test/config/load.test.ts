@@ -224,6 +224,12 @@ describe('readership.yaml', () => {
     expect(keyOf(configuration)).toBe('beside');
   });
 
+  it('of 0.1.0 opens with a setting that no longer does anything', async () => {
+    const improve = 'improve: { mode: apply, askWhenNoChange: true, maxJobsPerRun: 3 }';
+    const { settings } = await load({ yaml: `${SMALLEST}${improve}\n` });
+    expect(settings.improve).toMatchObject({ mode: 'apply', maxJobsPerRun: 3 });
+  });
+
   it('may contain an absolute directory path', async () => {
     const { settings } = await load({ yaml: `${SMALLEST}dataDir: /srv/readership\n` });
     expect(settings.dataDir).toBe('/srv/readership');

@@ -61,7 +61,7 @@ describe('the email configuration', () => {
     ],
     ['mail: { from: nobody }', /mail\.from: not a sender/],
     ['mail: {}', /mail\.from: is missing/],
-    ['mail: { from: a@example.com, password: x }', /mail\.password: no such setting/],
+    ['mail: { from: a@example.com, password: x }', /mail\.password: unknown setting/],
     ['reports: { patienceHours: -1 }', /reports\.patienceHours/],
   ])('rejects %s and says what to write', async (yaml, message) => {
     await expect(load(yaml)).rejects.toThrow(message);

@@ -47,6 +47,12 @@ const deliveryRow = z.object({
   message_id: z.string(),
   attempts: z.number(),
 });
+const runRow = z.object({
+  run: z.string(),
+  step: z.string(),
+  outcome: z.string(),
+  started_ms: z.number(),
+});
 const useRow = z.object({ used_ms: z.number(), requests: z.number() });
 
 export interface Books {
@@ -57,7 +63,7 @@ export interface Books {
   readonly deliveries: readonly z.infer<typeof deliveryRow>[];
   readonly uses: readonly z.infer<typeof useRow>[];
   readonly restatements: readonly { readonly restatement: string }[];
-  readonly runs: readonly { readonly step: string; readonly outcome: string }[];
+  readonly runs: readonly z.infer<typeof runRow>[];
 }
 
 const statementOf = (name: string): string =>
@@ -96,7 +102,7 @@ const read = async (query: Query): Promise<Books> => ({
   deliveries: await query(STATEMENTS.deliveries, deliveryRow),
   uses: await query(STATEMENTS.uses, useRow),
   restatements: await query(STATEMENTS.restatements, z.object({ restatement: z.string() })),
-  runs: await query(STATEMENTS.runs, z.object({ step: z.string(), outcome: z.string() })),
+  runs: await query(STATEMENTS.runs, runRow),
 });
 
 async function within<Result>(file: string, work: (query: Query) => Promise<Result>): Promise<Result> {

@@ -29,7 +29,7 @@ export function endFaults(command: readonly string[], end: Ended, isStruck: bool
     code === null ? signal === 'SIGKILL' || (isStruck && signal === 'SIGTERM') : codes.includes(code);
   return [
     ...(isExpected ? [] : [`${name} ended with ${code ?? signal ?? 'nothing'}`]),
-    ...(output.includes('fault of Readership itself') ? [`${name} met a fault of its own`] : []),
+    ...(output.includes('bug in Readership') ? [`${name} met a fault of its own`] : []),
     ...(/^\s+at .+:\d+:\d+\)?$/m.test(output) ? [`${name} wrote a stack trace`] : []),
     ...(output.includes(SANDBOX.apiKey) ? [`${name} wrote the key`] : []),
   ];

@@ -128,7 +128,7 @@ function rateLimited({ retryAfter, seconds, body }: FaultOf<'rate-limit'>, now: 
   return Response.json({ error }, { status: 429, headers });
 }
 
-/** Tells the server adapter that the reply was, or never will be, written without it. */
+/** Makes the server adapter leave the reply alone: it was written already, or never will be. */
 const writtenElsewhere = (status: number): Response =>
   new Response(null, { status, headers: { 'x-hono-already-sent': 'true' } });
 

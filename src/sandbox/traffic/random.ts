@@ -49,7 +49,7 @@ function normal(uniform: Uniform): number {
 export const wobble = (sigma: number, uniform: Uniform): number =>
   Math.exp(sigma * normal(uniform) - (sigma * sigma) / 2);
 
-/** Above this mean the normal distribution stands in for the Poisson: indistinguishable, and constant time. */
+/** Above this mean, a normal distribution replaces the Poisson: close enough, and in constant time. */
 const NORMAL_FROM = 30;
 
 /** A count of independent events of which `mean` are expected. */

@@ -67,7 +67,7 @@ function changelogEntry({ firstDay }: SiteOptions, number: number): Page {
   return { path, key: hashText(path), human: 150, ai: 45, launchedAt, fadesAt: undefined, lasting: 0.03 };
 }
 
-/** The pages of a site. It grows as days pass: ask for the pages of an age. */
+/** A site, which grows as days pass. */
 export interface Site extends SiteOptions {
   /** Pages that exist at `age`, in no meaningful order. */
   readonly pagesAt: (age: number) => Page[];

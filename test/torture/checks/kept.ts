@@ -27,7 +27,7 @@ export function losses(before: Books, after: Books): string[] {
     ...missing(before.transitions, after.transitions, (row) => Object.values(row).join(' '), 'transition'),
     ...missing(before.messages, after.messages, ({ id, prompt }) => `${id} ${prompt}`, 'message'),
     ...missing(before.restatements, after.restatements, ({ restatement }) => restatement, 'restatement'),
-    ...missing(before.runs, after.runs, ({ step }) => step, 'step'),
+    ...missing(before.runs, after.runs, ({ run, step }) => `${run} ${step}`, 'step'),
     ...before.deliveries.flatMap(({ report, period, recipient, attempts }) => {
       const now = after.deliveries.find(
         (row) => row.report === report && row.period === period && row.recipient === recipient,

@@ -1,7 +1,7 @@
 import type { Books } from '../books.js';
 import { repeated } from './ledgers.js';
 
-/** How many copies a mail server may have taken of a mail whose delivery is in a state. */
+/** How many copies of an email a mail server may have accepted, by the state of its delivery. */
 const COPIES: Readonly<Record<string, readonly [least: number, most: number]>> = {
   sending: [0, 1],
   unknown: [0, 1],
@@ -10,7 +10,7 @@ const COPIES: Readonly<Record<string, readonly [least: number, most: number]>> =
   failed: [0, 0],
 };
 
-/** Mails that arrived twice, or that the ledger does not answer for. */
+/** Emails that arrived twice, or that the ledger does not account for. */
 export function mailFaults(
   { deliveries }: Books,
   accepted: ReadonlyMap<string, readonly Buffer[]>,
@@ -35,19 +35,31 @@ export function mailFaults(
   ];
 }
 
-/** Mails that should have gone out, or been given up, when the mail server has been well for days. */
+/** Whether the outage of an alert goes on; its period names the step and the start. */
+function isGoingOn(period: string, runs: Books['runs']): boolean {
+  const [step, since = '', over] = period.split(' ');
+  return (
+    over === undefined &&
+    !runs.some((run) => run.step === step && run.outcome === 'done' && run.started_ms > Date.parse(since))
+  );
+}
+
+/** Emails that should have been sent, or given up, since the mail server has worked for days. */
 export const openMails = (
-  { deliveries }: Books,
+  { deliveries, runs }: Books,
   due: readonly (readonly [report: string, recipient: string])[],
 ): string[] => [
   ...deliveries
-    // An alert that could not be sent while its outage lasted is not sent once that is over.
-    .filter(({ report, state }) => state === 'sending' || (state === 'waiting' && report !== 'alert'))
+    // An alert that could not be sent during its outage is not sent once that is over.
+    .filter(
+      ({ report, period, state }) =>
+        state === 'sending' || (state === 'waiting' && (report !== 'alert' || isGoingOn(period, runs))),
+    )
     .map(({ report, period, recipient, state }) => `${report} ${period} to ${recipient} is ${state}`),
   ...due
     .filter(
       ([report, recipient]) =>
         !deliveries.some((row) => row.report === report && row.recipient === recipient),
     )
-    .map(([report, recipient]) => `${recipient} has got no ${report}`),
+    .map(([report, recipient]) => `${recipient} got no ${report}`),
 ];

@@ -1,2 +1,2 @@
 -- Grain: one row per step of a command.
-SELECT concat_ws(' ', run, step) AS step, outcome FROM runs ORDER BY started_at
+SELECT run::VARCHAR AS run, step, outcome, epoch_ms(started_at)::DOUBLE AS started_ms FROM runs ORDER BY started_at
