@@ -11,7 +11,7 @@ const EARLIEST_DAY = day('2015-01-01');
 const SHORTER_RANGES = [366, 31, 1];
 
 /** The platform does not tell where the history begins. */
-export class FirstDayError extends ReadershipError {
+class FirstDayError extends ReadershipError {
   readonly exitCode = 1;
 
   constructor(why: string, options?: ErrorOptions) {

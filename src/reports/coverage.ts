@@ -5,7 +5,7 @@ import { dayList, dayRange, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { NothingLoadedError } from './errors.js';
-import type { Period } from './period.js';
+import type { Calendar, Period } from './period.js';
 
 const PERIOD_DAYS = readSql(import.meta.url, 'statements/period-days.sql');
 const HISTORY_EXTENT = readSql(import.meta.url, 'statements/history-extent.sql');
@@ -46,6 +46,13 @@ export interface Coverage {
   };
   /** By how many views later loads changed as many days before the period. */
   readonly restatedBefore: { readonly human: number; readonly ai: number };
+}
+
+/** What a report's model may build on besides the answers to its queries. */
+export interface ModelContext {
+  readonly period: Period;
+  readonly calendar: Calendar;
+  readonly coverage: Coverage;
 }
 
 /** The coverage of a period. Throws a `NothingLoadedError` when none of its days is loaded. */

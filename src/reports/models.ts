@@ -1,18 +1,10 @@
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import type { Answers } from './answers.js';
-import type { Coverage } from './coverage.js';
+import type { ModelContext } from './coverage.js';
 import type { ReportDefinition } from './definition.js';
 import { improveModel } from './improve.js';
-import type { Calendar, Period } from './period.js';
 import { weeklyModel } from './weekly/model.js';
-
-/** What a model may build on besides the answers to the report's queries. */
-export interface ModelContext {
-  readonly period: Period;
-  readonly calendar: Calendar;
-  readonly coverage: Coverage;
-}
 
 /** Makes sentences and figures of the answers, for templates that show more than rows. */
 type Model = (answers: Answers, context: ModelContext) => object;

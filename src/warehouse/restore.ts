@@ -21,7 +21,7 @@ export interface Restoration {
 }
 
 /** A lake to restore from, and what fills a new database at `path` from it. */
-export interface LakeSource {
+interface LakeSource {
   readonly location: string;
   readonly fill: (connection: DuckDBConnection, path: string) => Promise<void>;
 }

@@ -1,8 +1,7 @@
 import { addDays, daysBetween } from '../../day.js';
 import { changeOf, counted, type Change } from '../../format/numbers.js';
-import type { Coverage } from '../coverage.js';
+import type { Coverage, ModelContext } from '../coverage.js';
 import { agentWorkOf } from '../jobs.js';
-import type { ModelContext } from '../models.js';
 import { periodOf, type Calendar } from '../period.js';
 import { compareWeeks, usualOf, type Audience, type Comparison } from './comparison.js';
 import { weeklyRows, type MostReadRow, type MovedRow, type WeekRow } from './rows.js';
