@@ -12,7 +12,7 @@ import { addDays, day } from '../src/day.js';
 import { storeDay } from '../src/export/ledger.js';
 import { publishLake } from '../src/warehouse/lake/publish-lake.js';
 import { openWarehouse } from '../src/warehouse/open.js';
-import { publish } from '../src/warehouse/published.js';
+import { publish } from '../src/warehouse/publish.js';
 import { readSql } from '../src/warehouse/query.js';
 
 const ROWS = Number(process.argv[2] ?? 20_000_000);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { addDays, day } from '../../src/day.js';
 import { storeDay } from '../../src/export/ledger.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
-import { publish } from '../../src/warehouse/published.js';
+import { publish } from '../../src/warehouse/publish.js';
 import { readSql } from '../../src/warehouse/query.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 

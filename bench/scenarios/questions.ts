@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { z } from 'zod';
 import { addDays, type Day } from '../../src/day.js';
 import { openHistory } from '../../src/warehouse/published.js';
-import { publish } from '../../src/warehouse/published.js';
+import { publish } from '../../src/warehouse/publish.js';
 import { FIRST, type Shape, timed, withHistory } from './big-history.js';
 
 const OPENINGS = 7;

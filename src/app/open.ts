@@ -10,6 +10,7 @@ import type { Delivery } from '../mail/delivery.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
 import type { Sleep } from '../sleep.js';
 import type { Observer, StepContext } from '../steps/context.js';
+import { pruneRuns } from '../steps/runs.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import type { Reconciliation } from '../warehouse/effect.js';
 import { EffectsJournal } from '../warehouse/effects.js';
@@ -51,14 +52,16 @@ export interface Ledgers extends Pick<StepContext, 'warehouse' | 'journal' | 'un
 
 /** Runs `work` with the live database and the effects journal. Throws a `LockedError` when another process has them. */
 export async function withLedgers<Result>(
-  { dataDir, liveFile, historyFile }: Pick<Workspace, 'dataDir' | 'liveFile' | 'historyFile'>,
+  { dataDir, liveFile, historyFile, settings }: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   hold: Hold,
   work: (ledgers: Ledgers) => Promise<Result>,
 ): Promise<Result> {
-  const warehouse = await openWarehouse(liveFile, { ...hold, historyFile, now, signal });
+  const { maxMemory } = settings.database;
+  const warehouse = await openWarehouse(liveFile, { ...hold, historyFile, maxMemory, now, signal });
   let journal: EffectsJournal | undefined;
   try {
+    await pruneRuns(warehouse);
     journal = await EffectsJournal.open(dataDir);
     const { words: reconciled, unknownDeliveries } = await reconcileEffects(journal, warehouse, now());
     return await work({ warehouse, journal, unknownDeliveries, reconciled });

@@ -27,7 +27,7 @@ export function declarePublish(program: Command, act: Act): void {
 
 async function publish(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
   const { published, outages, workspace } = await runSteps('publish', options, runtime, (runner) => {
-    runner.changed = true;
+    runner.whole = true;
     return Promise.resolve();
   });
   const line = (path: string, words: string) => {

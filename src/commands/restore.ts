@@ -8,7 +8,7 @@ import type { ExitCode } from '../errors.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { publish } from '../warehouse/published.js';
+import { publish } from '../warehouse/publish.js';
 import { dayColumn, readSql, timestampColumn } from '../warehouse/query.js';
 import { restore as restoreLive } from '../warehouse/restore.js';
 import type { Warehouse } from '../warehouse/warehouse.js';

@@ -64,7 +64,7 @@ export const runSteps = <Result>(
   withSteps(command, options, runtime, async (context, workspace, progress) => {
     const runner = new StepRunner(context);
     const result = await work(runner, context);
-    const published = await runner.step('publish', () => publishStep(context, runner.changed));
+    const published = await runner.step('publish', () => publishStep(context, runner));
     return { result, published, outages: runner.outages, workspace, cost: progress.cost };
   });
 
@@ -79,7 +79,7 @@ export const makeChange = (
     try {
       await work(context);
     } finally {
-      await publishStep(context, true);
+      await publishStep(context, { changed: true });
     }
     return 0;
   });

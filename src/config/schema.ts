@@ -256,6 +256,8 @@ const audiencesIn = (reports: object): [string, Audience[]][] =>
     .filter(isAudiences)
     .map(([report, audiences]) => [report, audiences.filter(({ to }) => to.length > 0)]);
 
+const databaseSchema = z.strictObject({ maxMemory: sizeSchema.default(1e9) });
+
 const publishSchema = z.strictObject({
   parquet: z.string().min(1).refine(isLakeLocation, NOT_A_LAKE_LOCATION).optional(),
   endpoint: httpUrl.optional(),
@@ -293,6 +295,7 @@ export const settingsSchema = z
     mail: mailSchema.optional(),
     alerts: alertsSchema.prefault({}),
     publish: publishSchema.prefault({}),
+    database: databaseSchema.prefault({}),
     sql: sqlSchema.prefault({}),
   })
   .superRefine(({ baseUrl, allowInsecure, reports, alerts, mail }, context) => {

@@ -39,7 +39,7 @@ export async function runLoop(context: StepContext, options: LoopOptions) {
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
   await mailAlerts(context);
   const changed = run.changed || isUnpublished(before);
-  await run.step('publish', () => publishStep(context, changed));
+  await run.step('publish', () => publishStep(context, { changed, outageChanged: run.outageChanged }));
   await mailAlerts(context);
   return {
     exported: exported ?? [],

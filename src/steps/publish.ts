@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { publishedLake } from '../warehouse/identity.js';
 import { type LakeChange, publishLake } from '../warehouse/lake/publish-lake.js';
-import { publish } from '../warehouse/published.js';
+import { publish, publishChanges } from '../warehouse/publish.js';
 import type { StepContext, StepResult } from './context.js';
 import { hasUnpublishedEffects } from './runs.js';
 
@@ -11,22 +11,37 @@ export interface Published {
   readonly lake?: LakeChange;
 }
 
+/** Why to publish. */
+interface Occasion {
+  /** Something was stored since the last time. Whether a reader would see it is looked at before publishing. */
+  readonly changed: boolean;
+  /** A step began to fail, or no longer does: readers are to see that whatever else there is. */
+  readonly outageChanged?: boolean;
+  /** Somebody asked for it: everything is written again. */
+  readonly whole?: boolean;
+}
+
 /**
- * Publishes the history, and the lake where there is one, when something changed or when it was not published yet. A
- * lake that cannot be written does not keep the history from being published: the result has the reason, and the next
- * publish tries again.
+ * Publishes the history, and the lake where there is one, when readers would see a difference or when it was not
+ * published yet. A lake that cannot be written does not keep the history from being published: the result has the
+ * reason, and the next publish tries again.
  */
-export async function publishStep(context: StepContext, changed: boolean): Promise<StepResult<Published>> {
+export async function publishStep(context: StepContext, occasion: Occasion): Promise<StepResult<Published>> {
   const { warehouse, historyFile, lake: place, shard, settings, now, signal, returnUnused } = context;
-  const published = await sizeOf(historyFile);
-  const isCurrent = !changed && !(await hasUnpublishedEffects(warehouse, now()));
-  const hasLake = place === undefined || (await publishedLake(warehouse)) === place.location;
-  if (isCurrent && published !== undefined && hasLake)
-    return { detail: { bytes: published }, summary: 'nothing changed since the last time', changed: false };
+  const { outageChanged = false, whole = false } = occasion;
+  const before = await sizeOf(historyFile);
+  const changed =
+    occasion.changed || outageChanged || whole || (await hasUnpublishedEffects(warehouse, now()));
   await returnUnused();
-  const bytes = await publish(warehouse, historyFile);
-  const summary = `${bytes} bytes published`;
-  if (place === undefined) return { detail: { bytes }, summary, changed: false };
+  let published: number | undefined;
+  if (whole) published = await publish(warehouse, historyFile);
+  else if (changed || before === undefined)
+    published = await publishChanges(warehouse, historyFile, outageChanged);
+  const bytes = published ?? before ?? 0;
+  const summary =
+    published === undefined ? 'nothing changed since the last time' : `${published} bytes published`;
+  const hasLake = place === undefined || (await publishedLake(warehouse)) === place.location;
+  if (place === undefined || (hasLake && !changed)) return { detail: { bytes }, summary, changed: false };
   try {
     const lake = await publishLake(warehouse, { place, shard, source: settings.baseUrl, now: now(), signal });
     return { detail: { bytes, lake }, summary: `${summary}; the lake: ${lakeSummary(lake)}`, changed: false };

@@ -21,8 +21,12 @@ export interface StepOutage {
 /** Runs steps one after another, each recorded in the ledger of runs. */
 export class StepRunner {
   readonly outages: StepOutage[] = [];
-  /** Whether readers have something new to see: what a step stored, or that it began to fail, or no longer does. */
+  /** Whether a step stored something. */
   changed = false;
+  /** Whether a step began to fail, or no longer does. */
+  outageChanged = false;
+  /** Whether somebody asked to publish everything again. */
+  whole = false;
   readonly #run = randomUUID();
 
   constructor(
@@ -53,7 +57,7 @@ export class StepRunner {
     const resumeAt = error instanceof ReadershipError ? error.resumeAt : undefined;
     const end = { outcome, summary, resume_at: resumeAt ?? null, now: now() };
     await recordStepEnd(warehouse, this.#run, name, end);
-    this.changed ||= wasOut !== (await this.#isOut(name));
+    this.outageChanged ||= wasOut !== (await this.#isOut(name));
     observer.onStepEnd?.(name, end);
     return result?.detail;
   }

@@ -5,6 +5,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 const START_STEP = readSql(import.meta.url, 'statements/start-step.sql');
 const END_STEP = readSql(import.meta.url, 'statements/end-step.sql');
 const UNPUBLISHED_EFFECTS = readSql(import.meta.url, 'statements/unpublished-effects.sql');
+const PRUNE_RUNS = readSql(import.meta.url, 'statements/prune-runs.sql');
 const LAST_RUNS = readSql(import.meta.url, 'statements/last-runs.sql');
 const OUTAGES = readSql(import.meta.url, 'statements/outages.sql');
 
@@ -44,6 +45,16 @@ export const readLastRuns = (reader: Reader, now: Date): Promise<LastRun[]> =>
 export async function hasUnpublishedEffects(reader: Reader, now: Date): Promise<boolean> {
   const [row] = await reader.query(UNPUBLISHED_EFFECTS, z.object({ unpublished: z.boolean() }), { now });
   return row?.unpublished ?? false;
+}
+
+/** Six steps with a thousand runs each, and room for months before there is something to prune again. */
+const MAX_RUNS = 10_000;
+
+/** Forgets old runs when there are many: every step looks at all of them. */
+export async function pruneRuns(warehouse: Warehouse): Promise<void> {
+  const [row] = await warehouse.query('SELECT count(*) AS runs FROM runs', z.object({ runs: z.int() }));
+  if (row !== undefined && row.runs > MAX_RUNS)
+    await warehouse.transaction((transaction) => transaction.execute(PRUNE_RUNS));
 }
 
 /** Records that a step begins. A killed process leaves it `running`. */

@@ -25,17 +25,18 @@ export class LiveFile {
 
   private constructor(
     readonly path: string,
+    private readonly limits: DatabaseLimits,
     held: Held,
   ) {
     this.#held = held;
   }
 
   /** Opens the file, which is made when it is missing, and finishes or removes what a killed process left beside it. */
-  static async open(path: string): Promise<LiveFile> {
+  static async open(path: string, limits: DatabaseLimits = {}): Promise<LiveFile> {
     for (;;) {
       if (!(await exists(path))) await rename(readyOf(path), path).catch(ignoreMissing);
       const before = await identityOf(path);
-      const held = await hold(path).catch(async (error: unknown) => {
+      const held = await hold(path, limits).catch(async (error: unknown) => {
         if (before === undefined && !isHeldElsewhere(error)) {
           // It could not be made, as on a full disk: what there is of it holds nothing.
           await removeDatabase(path).catch(() => undefined);
@@ -51,7 +52,7 @@ export class LiveFile {
         // Another process may have replaced the file between opening and locking it: its lock is then worth nothing.
         if (before === (await identityOf(path)) && !(await exists(readyOf(path)))) {
           await removeDatabase(newOf(path));
-          return new LiveFile(path, held);
+          return new LiveFile(path, limits, held);
         }
         if (before === (await identityOf(path))) await putInPlace(path);
       } catch (error) {
@@ -107,7 +108,7 @@ export class LiveFile {
     }
     this.close();
     this.#guard = guard;
-    this.#held = await hold(this.path);
+    this.#held = await hold(this.path, this.limits);
     this.#isOutdated = false;
   }
 
@@ -116,6 +117,11 @@ export class LiveFile {
     this.#guard?.closeSync();
     this.#held = this.#guard = undefined;
   }
+}
+
+export interface DatabaseLimits {
+  /** Bytes that DuckDB keeps in memory; what needs more goes to temporary files beside the database. */
+  readonly maxMemory?: number;
 }
 
 interface Held {
@@ -130,8 +136,9 @@ const newOf = (path: string): string => `${path}.new`;
 const readyOf = (path: string): string => `${path}.ready`;
 
 /** Opens the file so that DuckDB never writes to it by itself. */
-async function hold(path: string): Promise<Held> {
-  const instance = await openForWriting(path, { checkpoint_threshold: '1TB' });
+async function hold(path: string, { maxMemory }: DatabaseLimits): Promise<Held> {
+  const limits = maxMemory === undefined ? {} : { memory_limit: `${maxMemory}B` };
+  const instance = await openForWriting(path, { checkpoint_threshold: '1TB', ...limits });
   const connection = await instance.connect();
   await connection.run('PRAGMA disable_checkpoint_on_shutdown');
   return { instance, connection };

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { LockedError, messageOf, StorageError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
 import { refuseToGoBack } from './behind.js';
-import { LiveFile } from './live-file.js';
+import { type DatabaseLimits, LiveFile } from './live-file.js';
 import { expectMigrated, migrateLive, schemaVersion } from './migrate.js';
 import { isHeldElsewhere, isOfStorage, storageFailure } from './storage-failure.js';
 import { Warehouse } from './warehouse.js';
@@ -13,7 +13,7 @@ const RETRY_DELAY_MS = 250;
 
 const holderSchema = z.object({ pid: z.int(), command: z.string(), since: z.string() });
 
-export interface HoldOptions {
+export interface HoldOptions extends DatabaseLimits {
   /** Named to whoever finds the database held, such as `readership export`. */
   readonly command: string;
   readonly now: () => Date;
@@ -86,7 +86,7 @@ async function openInTurn(path: string, options: HoldOptions): Promise<LiveFile>
   let isTold = false;
   for (;;) {
     try {
-      return await LiveFile.open(path);
+      return await LiveFile.open(path, options);
     } catch (error) {
       if (!isHeldElsewhere(error)) throw storageFailure(`open the database ${path}`, error);
       if (performance.now() >= deadlineMs) throw await lockedError(path, options.maxWaitMs, error);

@@ -15,7 +15,7 @@ import { deliver } from '../../src/mail/deliver.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { EffectsJournal } from '../../src/warehouse/effects.js';
-import { publish } from '../../src/warehouse/published.js';
+import { publish } from '../../src/warehouse/publish.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { EVIDENCE } from '../agents/reading.js';
 import { letter } from '../mail/letters.js';

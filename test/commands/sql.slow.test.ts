@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openWarehouse } from '../../src/warehouse/open.js';
-import { publish } from '../../src/warehouse/published.js';
+import { publish } from '../../src/warehouse/publish.js';
 import { runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { expectCleanEnd } from './workspace.js';

@@ -1,7 +1,7 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { join } from 'node:path';
-import { publish } from '../../src/warehouse/published.js';
+import { publish } from '../../src/warehouse/publish.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { page, store } from './lake/lake.js';

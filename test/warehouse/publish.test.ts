@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
 import { type History, openHistory } from '../../src/warehouse/published.js';
-import { publish } from '../../src/warehouse/published.js';
+import { publish } from '../../src/warehouse/publish.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../../src/sql/answer.js';
 import { openHistory } from '../../src/warehouse/published.js';
-import { publish } from '../../src/warehouse/published.js';
+import { publish } from '../../src/warehouse/publish.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
 import { serve } from '../serve.js';

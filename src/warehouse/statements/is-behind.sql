@@ -12,7 +12,20 @@ WITH
         AND started_at >= coalesce((SELECT min(started_at) FROM main.runs), '-infinity'::TIMESTAMP)
       )
   ),
-  lacking AS (SELECT * FROM newest ANTI JOIN main.runs USING (run, step, started_at)),
+  -- Of each step, at least the latest thousand runs are kept.
+  kept AS (
+    SELECT step, min(started_at) AS kept_from
+    FROM (FROM main.runs QUALIFY row_number() OVER (PARTITION BY step ORDER BY started_at DESC) <= 1000)
+    GROUP BY step
+    HAVING count(*) = 1000
+  ),
+  lacking AS (
+    SELECT *
+    FROM newest
+    ANTI JOIN main.runs USING (run, step, started_at)
+    LEFT JOIN kept USING (step)
+    WHERE started_at >= coalesce(kept_from, '-infinity'::TIMESTAMP)
+  ),
   is_empty AS (SELECT NOT EXISTS (FROM main.runs) AND NOT EXISTS (FROM main.day_loads) AS answer),
   -- The history of another workspace has nothing in common with this one.
   is_related AS (

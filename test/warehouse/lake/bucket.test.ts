@@ -124,13 +124,13 @@ describe('a lake in a bucket', () => {
     const historyFile = join(await tempDir(), 'history.duckdb');
     const given = { historyFile, lake: placeAt(endpoint), returnUnused: () => Promise.resolve() };
     const context = stepContext(warehouse, given);
-    const away = await publishStep(context, true);
+    const away = await publishStep(context, { changed: true });
     expect(away.error).toBeInstanceOf(LakeAwayError);
     expect(away.error).toMatchObject({ exitCode: 75 });
     expect(away.detail.bytes).toBeGreaterThan(0);
     delete faults.status;
     // Nothing changed since; the lake is not there yet, so it is published all the same.
-    const back = await publishStep(context, false);
+    const back = await publishStep(context, { changed: false });
     expect(back.error).toBeUndefined();
     expect(back.summary).toMatch(/the lake: 4 files, 4 written, 0 replaced, \d\.\d MB sent/);
   }, 60_000);

@@ -1,0 +1,13 @@
+-- Grain: one row. Whether the attached `publication` is to be written whole rather than brought up to date in a copy: a
+-- quarter has begun since (now the days of the last one are sorted together), more than a twentieth of its rows are
+-- deleted ones, or more than an eighth of all rows changed.
+WITH
+  live AS (SELECT date_trunc('quarter', max(day)) AS quarter, coalesce(sum(pages), 0) AS pages FROM main.day_loads),
+  published AS (SELECT date_trunc('quarter', max(day)) AS quarter FROM publication.day_loads),
+  changed AS (SELECT coalesce(sum(pages), 0) AS pages FROM main.day_loads SEMI JOIN changed_days USING (project, day)),
+  stored AS (SELECT count(*) AS rows, coalesce(max(rowid) + 1, 0) AS places FROM publication.page_views)
+SELECT
+  live.quarter IS DISTINCT FROM published.quarter
+  OR stored.places - stored.rows > stored.rows / 20
+  OR changed.pages > live.pages / 8 AS must_be_whole
+FROM live, published, changed, stored

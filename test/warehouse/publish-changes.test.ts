@@ -1,0 +1,153 @@
+import fc from 'fast-check';
+import { stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { addDays, day, type Day } from '../../src/day.js';
+import { removeDaysFrom, storeDay } from '../../src/export/ledger.js';
+import { publish, publishChanges } from '../../src/warehouse/publish.js';
+import { openHistory } from '../../src/warehouse/published.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+
+const FIRST = day('2026-09-20');
+const AT = new Date('2026-11-21T03:00:00Z');
+const NONE = { human: 0, ai: 0, total: 0 };
+
+const targetOf = ({ path }: Warehouse, name = 'history.duckdb') => join(dirname(path), name);
+
+/** Stores a day with so many pages, each viewed `human` times. */
+function store(warehouse: Warehouse, on: Day, pages: number, human: number, now: Date, project = 'prj_1') {
+  const rows = Array.from({ length: pages }, (_, index) => ({
+    path: `/${index}`,
+    human,
+    ai: 1,
+    total: human + 1,
+  }));
+  const totals = { human: human * pages, ai: pages, total: (human + 1) * pages };
+  const walked = { totals, rows, verdict: 'consistent', unattributed: NONE, doubt: undefined } as const;
+  return storeDay(warehouse, { project, day: on, now }, walked, 'provisional');
+}
+
+const planJob = (warehouse: Warehouse, id: number) =>
+  warehouse.transaction((transaction) =>
+    transaction.execute(
+      `INSERT INTO agent_jobs BY NAME SELECT $id AS id, 'prj_1' AS project, '/a' AS path, 'active' AS state, 'read' AS reason, 'Improve' AS prompt, $now::TIMESTAMP AS planned_at, 0 AS polls`,
+      { id, now: AT },
+    ),
+  );
+
+const poll = (warehouse: Warehouse) =>
+  warehouse.transaction((transaction) =>
+    transaction.execute('UPDATE agent_jobs SET polls = polls + 1, next_poll_at = $now::TIMESTAMP', {
+      now: AT,
+    }),
+  );
+
+const end = (warehouse: Warehouse) =>
+  warehouse.transaction((transaction) => transaction.execute("UPDATE agent_jobs SET state = 'completed'"));
+
+/** A digest of each table of a published history. */
+async function contentOf(path: string): Promise<Record<string, string>> {
+  const history = await openHistory(path);
+  try {
+    const names = await history.query(
+      'SELECT table_name AS name FROM duckdb_tables()',
+      z.object({ name: z.string() }),
+    );
+    const digests = names.map(async ({ name }) => {
+      const digest = `SELECT count(*) || ' rows: ' || coalesce(bit_xor(hash(row)), 0) AS digest FROM ${name} AS row`;
+      const [row] = await history.query(digest, z.object({ digest: z.string() }));
+      return [name, row?.digest ?? ''] as const;
+    });
+    return Object.fromEntries(await Promise.all(digests));
+  } finally {
+    history.close();
+  }
+}
+
+const inode = async (path: string) => (await stat(path)).ino;
+
+describe('publishing what changed', () => {
+  it('equals a whole copy, row by row, after any sequence of changes', async () => {
+    const change = fc.oneof(
+      fc.record({
+        kind: fc.constant('store' as const),
+        project: fc.constantFrom('prj_1', 'prj_2'),
+        day: fc.nat(40),
+        pages: fc.nat(4),
+        human: fc.nat(3),
+      }),
+      fc.record({ kind: fc.constant('remove' as const), day: fc.integer({ min: 30, max: 40 }) }),
+      fc.record({ kind: fc.constantFrom('job' as const, 'poll' as const, 'end' as const) }),
+    );
+    const rounds = fc.array(fc.array(change, { maxLength: 6 }), { minLength: 1, maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(rounds, async (changesOf) => {
+        const warehouse = await liveWarehouse();
+        // A history large enough that a change is not an eighth of it.
+        for (let ago = 0; ago < 30; ago++) await store(warehouse, addDays(FIRST, ago), 9, 1, AT);
+        await publish(warehouse, targetOf(warehouse));
+        let minutes = 0;
+        let jobs = 0;
+        for (const changes of changesOf) {
+          for (const one of changes) {
+            const now = new Date(AT.getTime() + ++minutes * 60_000);
+            if (one.kind === 'store')
+              await store(warehouse, addDays(FIRST, one.day), one.pages, one.human, now, one.project);
+            if (one.kind === 'remove') await removeDaysFrom(warehouse, 'prj_1', addDays(FIRST, one.day));
+            if (one.kind === 'job') await planJob(warehouse, ++jobs);
+            if (one.kind === 'poll') await poll(warehouse);
+            if (one.kind === 'end') await end(warehouse);
+          }
+          await publishChanges(warehouse, targetOf(warehouse), true);
+          await publish(warehouse, targetOf(warehouse, 'whole.duckdb'));
+          expect(await contentOf(targetOf(warehouse))).toEqual(
+            await contentOf(targetOf(warehouse, 'whole.duckdb')),
+          );
+        }
+        await closeNow(warehouse);
+      }),
+      { numRuns: 5 },
+    );
+  }, 60_000);
+
+  it('does nothing when a reader would see no difference', async () => {
+    const warehouse = await liveWarehouse();
+    await store(warehouse, FIRST, 3, 1, AT);
+    await planJob(warehouse, 1);
+    await publish(warehouse, targetOf(warehouse));
+    const before = await inode(targetOf(warehouse));
+    // The day is read again and is the same, and the job still goes on.
+    expect(await store(warehouse, FIRST, 3, 1, new Date(AT.getTime() + 1))).toBe('unchanged');
+    await poll(warehouse);
+    expect(await publishChanges(warehouse, targetOf(warehouse))).toBeUndefined();
+    expect(await inode(targetOf(warehouse))).toBe(before);
+    expect(await publishChanges(warehouse, targetOf(warehouse), true)).toBeGreaterThan(0);
+    expect(await inode(targetOf(warehouse))).not.toBe(before);
+    await end(warehouse);
+    expect(await publishChanges(warehouse, targetOf(warehouse))).toBeGreaterThan(0);
+  });
+
+  it('writes everything again after a damaged publication, and when a quarter has begun', async () => {
+    const warehouse = await liveWarehouse();
+    for (let ago = 0; ago < 10; ago++) await store(warehouse, addDays(FIRST, ago), 9, 1, AT);
+    await writeFile(targetOf(warehouse), 'half a file');
+    await publishChanges(warehouse, targetOf(warehouse));
+    await store(warehouse, day('2026-09-30'), 1, 1, AT);
+    await publishChanges(warehouse, targetOf(warehouse));
+    const orderOf = async () => {
+      const history = await openHistory(targetOf(warehouse));
+      const rows = await history.query(
+        'SELECT path FROM page_views ORDER BY rowid',
+        z.object({ path: z.string() }),
+      );
+      history.close();
+      return rows.map(({ path }) => path);
+    };
+    expect((await orderOf()).at(-1)).toBe('/0');
+    await store(warehouse, day('2026-10-01'), 1, 1, AT);
+    await publishChanges(warehouse, targetOf(warehouse));
+    expect((await orderOf()).slice(-2)).toEqual(['/8', '/0']);
+  });
+});
