@@ -92,7 +92,8 @@ async function isDescribed(connection: DuckDBConnection): Promise<boolean> {
   return found.length > 0;
 }
 
-async function describe(connection: DuckDBConnection): Promise<void> {
+/** Writes the views, macros and comments; a macro answers only while the file is the one in use. */
+export async function describe(connection: DuckDBConnection): Promise<void> {
   const text = descriptions();
   await inTransaction(connection, async () => {
     await connection.run(

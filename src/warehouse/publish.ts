@@ -6,7 +6,7 @@ import { messageOf } from '../errors.js';
 import { syncToDisk } from '../files.js';
 import { openForWriting, quoted } from './instance.js';
 import { removeDatabase } from './live-file.js';
-import { migrate } from './migrate.js';
+import { describe, migrate } from './migrate.js';
 import { inTransaction, queryRows, readSql } from './query.js';
 import { storageFailure } from './storage-failure.js';
 import type { Warehouse } from './warehouse.js';
@@ -69,6 +69,8 @@ export async function publishChanges(
     // Reading the live file like this would drop DuckDB's lock on it, but nobody writes to what was published.
     await copyFile(target, unfinished, constants.COPYFILE_FICLONE);
     await chmod(unfinished, 0o600);
+    // A macro answers for one file only, so the copy gets its own.
+    await changing(unfinished, describe);
     await attached(warehouse, unfinished, bringUpToDate);
   });
 }
@@ -117,11 +119,17 @@ const attached = <Result>(
   });
 
 /** The same migrations and views as the live file, so that the copy explains itself and can be restored from. */
-async function createEmpty(path: string): Promise<void> {
+const createEmpty = (path: string): Promise<void> =>
+  changing(path, (connection) => migrate(connection, path));
+
+async function changing(
+  path: string,
+  change: (connection: DuckDBConnection) => Promise<void>,
+): Promise<void> {
   const instance = await openForWriting(path);
   const connection = await instance.connect();
   try {
-    await migrate(connection, path);
+    await change(connection);
     await connection.run('CHECKPOINT');
   } finally {
     connection.closeSync();

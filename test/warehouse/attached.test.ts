@@ -1,7 +1,8 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { publish } from '../../src/warehouse/publish.js';
+import { publish, publishChanges } from '../../src/warehouse/publish.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { page, store } from './lake/lake.js';
@@ -70,4 +71,26 @@ describe('a macro of an attached history', () => {
       ['/only-in-a', 'prj_2'],
     ]);
   });
+});
+
+it('answers for one publication only, also when the next one copies it', async () => {
+  const warehouse = await liveWarehouse();
+  const directory = await tempDir();
+  const [file, kept] = [join(directory, 'history.duckdb'), join(directory, 'kept.duckdb')];
+  await store(warehouse, 'prj_1', { '2026-11-01': Array.from({ length: 50 }, (_, at) => page(`/${at}`, 1)) });
+  await publish(warehouse, file);
+  await copyFile(file, kept);
+  await store(warehouse, 'prj_1', { '2026-11-02': [page('/only-in-new', 1)] });
+  await publishChanges(warehouse, file);
+
+  const instance = await DuckDBInstance.create();
+  const connection = await instance.connect();
+  for (const [name, path] of Object.entries({ old: kept, new: file }))
+    await connection.run(`ATTACH '${path}' AS ${name} (READ_ONLY)`);
+  await connection.run('USE new');
+  const pages = "top_pages('2026-11-02', '2026-11-02')";
+  expect((await connection.runAndReadAll(`FROM new.${pages}`)).getRows()).toHaveLength(1);
+  await expect(connection.runAndReadAll(`FROM old.${pages}`)).rejects.toThrow(/reads the database in use/);
+  connection.closeSync();
+  instance.closeSync();
 });
