@@ -16,7 +16,7 @@ import type { Reconciliation } from '../warehouse/effect.js';
 import { EffectsJournal } from '../warehouse/effects.js';
 import { agreeOnWorkspace } from '../warehouse/identity.js';
 import { openWarehouse } from '../warehouse/open.js';
-import { openHistory } from '../warehouse/published.js';
+import { openOwnHistory } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { connect, transportOf } from './connection.js';
@@ -93,7 +93,7 @@ export async function withHistory<Result>(
   work: (history: Reader, workspace: Workspace) => Promise<Result>,
 ): Promise<Result> {
   const workspace = await readWorkspace(options, runtime);
-  const history = await openHistory(workspace.historyFile);
+  const history = await openOwnHistory(workspace.historyFile);
   try {
     return await work(history, workspace);
   } finally {

@@ -15,7 +15,7 @@ import { counted } from '../format/numbers.js';
 import { loadedLines, waitingLine } from '../print/export.js';
 import { type FinishForecast, finishForecast } from '../service/project-status.js';
 import { exportStep } from '../steps/export.js';
-import { openHistory } from '../warehouse/published.js';
+import { openOwnHistory } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
 import {
   type Act,
@@ -217,5 +217,5 @@ async function openIfPublished(historyFile: string): Promise<Reader & { close: (
   } catch {
     return { query: () => Promise.resolve([]), close: () => undefined };
   }
-  return openHistory(historyFile);
+  return openOwnHistory(historyFile);
 }

@@ -12,7 +12,7 @@ import type { PreparedReport } from '../reports/render.js';
 import type { Reader } from '../warehouse/query.js';
 import { composeMails, type Mailing, mailingsOf, mailOf, reportOn } from '../steps/mailing.js';
 import type { Output } from '../terminal/output.js';
-import { openHistory } from '../warehouse/published.js';
+import { openOwnHistory } from '../warehouse/published.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 
 /** How a report can be rendered without being sent. */
@@ -106,7 +106,7 @@ export async function renderReport(
   const period = choosePeriod(report, options, settings, runtime.now());
   const isStored = format === 'html' && output === undefined;
   const shown: string[] = [];
-  const history = await openHistory(historyFile);
+  const history = await openOwnHistory(historyFile);
   const render = async (project: ProjectSettings) => {
     if (isStored) {
       const prepared = await reportOn(place, history, project, { report, period });

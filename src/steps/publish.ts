@@ -33,10 +33,10 @@ export async function publishStep(context: StepContext, occasion: Occasion): Pro
   const changed =
     occasion.changed || outageChanged || whole || (await hasUnpublishedEffects(warehouse, now()));
   await returnUnused();
-  let published: number | undefined;
-  if (whole) published = await publish(warehouse, historyFile);
-  else if (changed || before === undefined)
-    published = await publishChanges(warehouse, historyFile, outageChanged);
+  // Looked at each time: the one published last may be missing, or of another version of Readership.
+  const published = whole
+    ? await publish(warehouse, historyFile)
+    : await publishChanges(warehouse, historyFile, outageChanged);
   const bytes = published ?? before ?? 0;
   const summary =
     published === undefined ? 'nothing changed since the last time' : `${published} bytes published`;

@@ -82,7 +82,8 @@ const descriptions = (): string =>
 /** The comment of `schema_version` is the digest of the views and comments, so that they are written only once. */
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-async function isDescribed(connection: DuckDBConnection): Promise<boolean> {
+/** Whether this version wrote the tables, views and comments of a database. */
+export async function isDescribed(connection: DuckDBConnection): Promise<boolean> {
   const found = await queryRows(
     connection,
     "SELECT 1 FROM duckdb_tables() WHERE table_name = 'schema_version' AND comment = $digest",

@@ -3,6 +3,7 @@ import { access } from 'node:fs/promises';
 import type { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
 import { openSafely } from './instance.js';
+import { isDescribed } from './migrate.js';
 import { type Parameters, queryRows, type Reader } from './query.js';
 import { isOfDamage } from './storage-failure.js';
 
@@ -60,6 +61,24 @@ export async function openHistory(
   } catch (cause) {
     throw unreadable('open', path, cause);
   }
+}
+
+/**
+ * As `openHistory`, for the queries of this version. Throws a `StorageError` when another version published the
+ * history: it may lack what they read.
+ */
+export async function openOwnHistory(path: string): Promise<History> {
+  const history = await openHistory(path);
+  try {
+    if (await isDescribed(history.connection)) return history;
+  } catch (error) {
+    history.close();
+    throw history.explained(error);
+  }
+  history.close();
+  throw new StorageError(
+    `Another version of Readership published the history ${path}. Publish it again: readership publish`,
+  );
 }
 
 const unreadable = (doing: 'open' | 'read', path: string, cause: unknown): StorageError =>

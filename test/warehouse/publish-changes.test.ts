@@ -1,12 +1,13 @@
+import { DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
-import { stat, writeFile } from 'node:fs/promises';
+import { chmod, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, day, type Day } from '../../src/day.js';
 import { removeDaysFrom, storeDay } from '../../src/export/ledger.js';
 import { publish, publishChanges } from '../../src/warehouse/publish.js';
-import { openHistory } from '../../src/warehouse/published.js';
+import { openHistory, openOwnHistory } from '../../src/warehouse/published.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 
@@ -149,5 +150,24 @@ describe('publishing what changed', () => {
     await store(warehouse, day('2026-10-01'), 1, 1, AT);
     await publishChanges(warehouse, targetOf(warehouse));
     expect((await orderOf()).slice(-2)).toEqual(['/8', '/0']);
+  });
+
+  it('replaces what another version published, which only its own queries can read until then', async () => {
+    const warehouse = await liveWarehouse();
+    await store(warehouse, FIRST, 3, 1, AT);
+    await publish(warehouse, targetOf(warehouse));
+    await chmod(targetOf(warehouse), 0o600);
+    const instance = await DuckDBInstance.create(targetOf(warehouse));
+    const connection = await instance.connect();
+    await connection.run("DROP MACRO TABLE usual_range; COMMENT ON TABLE schema_version IS 'of 0.1.0'");
+    connection.closeSync();
+    instance.closeSync();
+
+    await expect(openOwnHistory(targetOf(warehouse))).rejects.toThrow(
+      /^Another version.*readership publish$/,
+    );
+    (await openHistory(targetOf(warehouse))).close();
+    expect(await publishChanges(warehouse, targetOf(warehouse))).toBeGreaterThan(0);
+    (await openOwnHistory(targetOf(warehouse))).close();
   });
 });
