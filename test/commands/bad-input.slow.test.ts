@@ -83,14 +83,18 @@ const CASES: readonly BadInput[] = [
     fault: { on: 'views', kind: 'negative-count' },
   },
   {
-    ...{ what: 'endless hasMore with repeated rows', code: 1, says: [/only repeats earlier ones/] },
+    ...{
+      what: 'endless hasMore with repeated rows',
+      code: 1,
+      says: [/of the 250 requested, yet the server says that more follow/],
+    },
     fault: { on: 'views', kind: 'endless', beyond: 'last-page' },
   },
   {
     ...{
       what: 'endless hasMore without rows',
       code: 1,
-      says: [/is empty, yet the server says that more follow/],
+      says: [/of the 250 requested, yet the server says that more follow/],
     },
     fault: { on: 'views', kind: 'endless', beyond: 'nothing' },
   },
