@@ -2,7 +2,7 @@ import { addMilliseconds, subHours } from 'date-fns';
 import { z } from 'zod';
 import type { Client } from '../api/client.js';
 import { type AgentJob, LIMITS } from '../api/schema.js';
-import { hourState, nextFreeAt } from '../budget/hour.js';
+import { RollingHour } from '../budget/hour.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { moment } from '../format/days.js';
 import { withGrace } from '../sleep.js';
@@ -147,10 +147,10 @@ export async function nextTurn(reader: Reader, project: string, now: Date): Prom
     ...uses.map(({ changed_at: used_at }) => ({ used_at, requests: 1, paused_until: null })),
     { used_at: now, requests: 0, paused_until: pause?.paused_until ?? null },
   ];
-  const hour = hourState(rows, now);
-  const at = nextFreeAt(hour, LIMITS.usesPerHour, 1, now);
+  const hour = new RollingHour(rows, now);
+  const at = hour.nextFreeAt(LIMITS.usesPerHour, 1, now);
   if (at <= now) return undefined;
-  const isPaused = at.getTime() === hour.pausedUntil?.getTime();
+  const isPaused = at.getTime() === hour.pausedUntil(now)?.getTime();
   const limit = `the limit of ${LIMITS.usesPerHour} prompts an hour is reached`;
   return { at, why: isPaused ? 'the platform requested a pause' : limit };
 }

@@ -6,6 +6,7 @@ import { ContractError, type Operation, plainWords, responseError, UnknownOutcom
 import { type Redact, redactor, unmistakable } from '../redact.js';
 import {
   DEFAULT_RETRIES,
+  type Lease,
   type OnRetry,
   type Pace,
   pauseWhenRefused,
@@ -28,7 +29,9 @@ export const VIEWS_OPERATION = 'read page views';
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
-  /** `urgent` when not given. */
+  /** What the request is counted in; one of its own when not given. */
+  readonly lease?: Lease | undefined;
+  /** Of a lease of its own; `urgent` when not given. */
   readonly priority?: Priority;
 }
 
@@ -100,14 +103,9 @@ export class Client {
     return this.#read(operation, readViews, this.#viewsPace, options);
   }
 
-  /** Whether that many pages of views could be asked for now: see `Pace`. */
-  hasRoom(requests: number, priority: Priority): Promise<boolean> {
-    return this.#viewsPace.hasRoom(requests, priority);
-  }
-
-  /** Waits until that many pages of views could be asked for: see `Pace`. */
-  room(requests: number, priority: Priority, signal?: AbortSignal): Promise<void> {
-    return this.#viewsPace.room(requests, priority, signal);
+  /** Reserves requests for pages of views that belong together: see `Pace`. */
+  lease(requests: number, priority: Priority, signal?: AbortSignal): Promise<Lease> {
+    return this.#viewsPace.lease(requests, priority, signal);
   }
 
   /** Creates an agent job. Sent once. Throws a `RangeError` for an empty prompt. */
@@ -146,26 +144,26 @@ export class Client {
     return { name, method, url: baseUrl + path.replace(':project', encodeURIComponent(projectId)) };
   }
 
-  #read<Answer>(
+  async #read<Answer>(
     operation: Operation,
     read: Read<Answer>,
     pace: Pace,
-    { signal, priority = 'urgent' }: ReadOptions,
+    { signal, priority = 'urgent', lease: given }: ReadOptions,
   ): Promise<Answer> {
     const { retries = DEFAULT_RETRIES, onRetry = () => undefined } = this.#options;
-    return retrying(
-      async () => {
-        await pace.before(priority, signal);
-        const body = await this.#send(operation, undefined, signal);
-        const answer = this.#parse(body, read);
-        if ('fault' in answer) throw new ContractError(operation, answer.fault);
-        return answer.value;
-      },
-      retries,
-      pace,
-      signal,
-      onRetry,
-    );
+    const lease = given ?? (await pace.lease(1, priority, signal));
+    const attempt = async () => {
+      await lease.next(signal);
+      const body = await this.#send(operation, undefined, signal);
+      const answer = this.#parse(body, read);
+      if ('fault' in answer) throw new ContractError(operation, answer.fault);
+      return answer.value;
+    };
+    try {
+      return await retrying(attempt, retries, pace, signal, onRetry);
+    } finally {
+      if (given === undefined) await lease.end();
+    }
   }
 
   async #write(operation: Operation, prompt: string, signal?: AbortSignal): Promise<AgentJob> {

@@ -56,14 +56,18 @@ export function retrying<Result>(
  */
 export type Priority = 'urgent' | 'backfill';
 
-/** Decides when the next request may be sent. One pace is shared by all that use the same key. */
+/** Requests that belong together, such as those of a day. */
+export interface Lease {
+  /** Resolves when the next of them may be sent; throws when that would take too long, or the signal aborts. */
+  readonly next: (signal?: AbortSignal) => Promise<void>;
+  /** Gives back what was not sent. */
+  readonly end: () => Promise<void>;
+}
+
+/** Decides when requests may be sent. One pace is shared by all that use the same key. */
 export interface Pace {
-  /** Resolves when one request may be sent; throws when that would take too long, or the signal aborts. */
-  readonly before: (priority: Priority, signal?: AbortSignal) => Promise<void>;
-  /** Whether that many requests could be sent now, one after another. None is taken. */
-  readonly hasRoom: (requests: number, priority: Priority) => Promise<boolean>;
-  /** Waits, as `before` does, until that many could be sent, or as many as ever can. None is taken. */
-  readonly room: (requests: number, priority: Priority, signal?: AbortSignal) => Promise<void>;
+  /** Resolves when that many requests may be sent, one after another; throws as `Lease.next` does. */
+  readonly lease: (requests: number, priority: Priority, signal?: AbortSignal) => Promise<Lease>;
   /** The server answered 429, with or without a wait: nothing is sent before that is over. */
   readonly refused: (retryAfterMs: number | undefined) => Promise<void>;
 }
@@ -74,15 +78,13 @@ export const SERVER_PAUSE = 'The server asked for a pause.';
 /** A pace without a limit of its own. After a refusal it waits as long as the server said, up to `maxWaitMs`. */
 export function pauseWhenRefused(now: () => Date, maxWaitMs: number): Pace {
   let pausedUntil = new Date(0);
-  const pauseOver = async (signal: AbortSignal | undefined) => {
+  const pauseOver = async (signal?: AbortSignal) => {
     const waitMs = pausedUntil.getTime() - now().getTime();
     if (waitMs > maxWaitMs) throw new PausedError(SERVER_PAUSE, pausedUntil);
     if (waitMs > 0) await sleepFor(waitMs, signal);
   };
   return {
-    before: (_, signal) => pauseOver(signal),
-    hasRoom: () => Promise.resolve(pausedUntil <= now()),
-    room: (_requests, _priority, signal) => pauseOver(signal),
+    lease: () => Promise.resolve({ next: pauseOver, end: () => Promise.resolve() }),
     refused: (retryAfterMs = 0) => {
       pausedUntil = addMilliseconds(now(), retryAfterMs);
       return Promise.resolve();

@@ -1,14 +1,8 @@
 import { reconcileJobs, reconcileMessages } from '../agents/reconcile.js';
 import type { ClientOptions } from '../api/client.js';
-import type { Pace } from '../api/retry.js';
-import { RequestBudget } from '../budget/budget.js';
-import type { ProjectSettings, Settings } from '../config/schema.js';
-import { readDayLedger } from '../export/ledger.js';
-import { expectedPages, nightlyRequests, requestsFor } from '../export/plan.js';
 import { counted } from '../format/numbers.js';
 import type { Delivery } from '../mail/delivery.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
-import type { Sleep } from '../sleep.js';
 import type { Observer, StepContext } from '../steps/context.js';
 import { pruneRuns } from '../steps/runs.js';
 import { refuseToForget } from '../warehouse/behind.js';
@@ -19,6 +13,7 @@ import { openWarehouse } from '../warehouse/open.js';
 import { openOwnHistory } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import { openBudgets, sharedLimits } from './budgets.js';
 import { connect, transportOf } from './connection.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
 
@@ -111,68 +106,19 @@ async function withConnection<Result>(
   const { now, signal } = runtime;
   const { settings, projects, shard, directory: workspaceDir } = workspace;
   const { historyFile, reportsDir, lake } = workspace;
-  const budgets = await openBudgets(ledgers.warehouse, settings, now, onWait);
-  const { clientOf, clock, close } = await connect(workspace, runtime, callbacks, budgets.paceOf);
+  const paceOf = openBudgets(ledgers.warehouse, workspace, now, onWait);
+  const { clientOf, clock, close } = await connect(workspace, runtime, callbacks, paceOf);
   try {
     const transport = () => transportOf(workspace);
     const places = { workspaceDir, historyFile, reportsDir, lake };
     return await work({
+      limits: sharedLimits(workspace),
       ...{ settings, projects, shard, ...ledgers, clientOf, clock, transport },
       ...{ ...places, now, signal, observer },
-      returnUnused: budgets.close,
     });
   } finally {
     await close();
-    await budgets.close();
   }
-}
-
-/** The budget of each key that the configuration names. */
-export interface Budgets {
-  readonly paceOf: (project: ProjectSettings) => Pace | undefined;
-  /** Returns what was leased and not spent. */
-  readonly close: () => Promise<void>;
-}
-
-/** Opens the budgets; each reserves what the next ordinary night of its projects will need. */
-export async function openBudgets(
-  warehouse: Warehouse,
-  settings: Settings,
-  now: () => Date,
-  onWait: (until: Date, why: string) => void,
-  sleep?: Sleep,
-): Promise<Budgets> {
-  const { requestsPerHour: limit, maxWait: maxWaitMs } = settings.history;
-  const budgets = new Map<string, RequestBudget>();
-  for (const bucket of new Set(settings.projects.map((project) => project.apiKeyEnv))) {
-    const projects = projectsOfKey(settings, bucket);
-    const reserve = limit === 'unlimited' ? 0 : await nightlyReserve(warehouse, projects, settings, limit);
-    const common = { warehouse, bucket, limit, reserve, maxWaitMs, now, onWait };
-    budgets.set(bucket, new RequestBudget(sleep ? { ...common, sleep } : common));
-  }
-  return {
-    paceOf: (project) => budgets.get(project.apiKeyEnv),
-    close: async () => {
-      for (const budget of budgets.values()) await budget.close();
-    },
-  };
-}
-
-export const projectsOfKey = ({ projects }: Settings, apiKeyEnv: string): ProjectSettings[] =>
-  projects.filter((project) => project.apiKeyEnv === apiKeyEnv);
-
-/** At most half of the budget, and never so much that the rest is too small for a day of the backfill. */
-export async function nightlyReserve(
-  reader: Pick<Warehouse, 'query'>,
-  projects: readonly ProjectSettings[],
-  { history }: Settings,
-  limit: number,
-): Promise<number> {
-  const pages = await Promise.all(
-    projects.map(async ({ id }) => expectedPages(await readDayLedger(reader, id))),
-  );
-  const requests = pages.reduce((sum, ofDay) => sum + nightlyRequests(ofDay, history.settleDays), 0);
-  return Math.max(0, Math.min(requests, Math.floor(limit / 2), limit - requestsFor(Math.max(...pages))));
 }
 
 /** How journal and database were reconciled. */

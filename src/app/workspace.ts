@@ -74,7 +74,7 @@ export async function readWorkspace(
   const whole = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
   const { shard, parquet } = options;
   await refuseOtherSplit(whole.dataDir, shard);
-  const settings = shard === undefined ? whole : settingsOfShard(whole, shard);
+  const settings = shard === undefined ? whole : settingsOfShard(whole, shard, configuration?.environment);
   if (configuration !== undefined) runtime.output.hide(secretsOf({ ...configuration, settings }));
   if (shard !== undefined && settings.projects.length === 0)
     runtime.output.note(

@@ -1,19 +1,13 @@
-import { addMilliseconds } from 'date-fns';
 import { LONGEST_WAIT_MS } from '../api/http-date.js';
 
-const HOUR_MS = 60 * 60 * 1000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
-/** A reserved block must be spent within this time, so it counts for that much longer than an hour. */
-export const BLOCK_LIFE_MS = 50_000;
+/** Leased requests must be sent within this time, so they count for that much longer than an hour. */
+export const LEASE_LIFE_MS = 20_000;
 
 /** A request may be on its way for this long before the server counts it. */
 const ARRIVAL_MS = 10_000;
-
-/** Requests that count against the budget until `freeAt`. */
-interface Use {
-  readonly requests: number;
-  readonly freeAt: Date;
-}
 
 /** A row of the ledger, as far as the rolling hour is concerned. */
 export interface LedgerRow {
@@ -22,75 +16,94 @@ export interface LedgerRow {
   readonly paused_until: Date | null;
 }
 
-/** What the ledger says at a moment: what still counts, and until when nobody may ask at all. */
-export interface HourState {
-  readonly uses: readonly Use[];
-  readonly pausedUntil: Date | undefined;
-}
-
 /**
- * Reads the ledger as of `now`. Where the clock was set back since it was written, rows lie in the future: by an hour
- * they still count, as if fresh. By more they, and pauses longer than any we believe, come from a clock that was wrong;
- * a budget brings its rows to its own clock before it begins.
+ * When requests used at `usedAt` no longer count. Rounded up to the minute: what was sent together becomes free
+ * together, so an export that resumes then can send it all.
  */
-export function hourState(rows: readonly LedgerRow[], now: Date): HourState {
-  const uses = rows
-    .filter(({ used_at }) => used_at <= addMilliseconds(now, HOUR_MS))
-    .map(({ used_at, requests }) => ({ requests, freeAt: freeAt(used_at < now ? used_at : now) }))
-    .filter((use) => use.requests > 0 && use.freeAt > now);
-  const longest = addMilliseconds(now, LONGEST_WAIT_MS);
-  const pauses = rows
-    .flatMap(({ paused_until }) => paused_until ?? [])
-    .filter((until) => until > now && until <= longest);
-  return { uses, pausedUntil: latest(pauses) };
-}
+export const freeAt = (usedAt: Date): Date =>
+  new Date(Math.ceil((usedAt.getTime() + HOUR_MS + LEASE_LIFE_MS + ARRIVAL_MS) / MINUTE_MS) * MINUTE_MS);
 
-/** When requests used at `usedAt` no longer count. */
-export const freeAt = (usedAt: Date): Date => addMilliseconds(usedAt, HOUR_MS + BLOCK_LIFE_MS + ARRIVAL_MS);
+/** The requests of the last hour, and until when the server asked to be left alone. */
+export class RollingHour {
+  /** Requests by the time, in milliseconds, at which they no longer count. */
+  readonly #uses = new Map<number, number>();
+  #pausedUntilMs = 0;
 
-export const usedRequests = ({ uses }: HourState): number => uses.reduce((sum, use) => sum + use.requests, 0);
-
-/** When `wanted` more requests fit under `limit`: now, or as soon as enough of the earlier ones no longer count. */
-export function nextFreeAt(state: HourState, limit: number, wanted: number, now: Date): Date {
-  let used = usedRequests(state);
-  let at = now;
-  for (const use of [...state.uses].sort(byFreeAt)) {
-    if (used + wanted <= limit) break;
-    used -= use.requests;
-    at = use.freeAt;
+  /**
+   * Reads the ledger as of `now`. Where the clock was set back since it was written, rows lie in the future: by up to
+   * an hour they still count, as if fresh. By more they, and pauses longer than any we believe, come from a clock that
+   * was wrong.
+   */
+  constructor(rows: readonly LedgerRow[], now: Date) {
+    for (const { used_at: usedAt, requests, paused_until: pausedUntil } of rows) {
+      if (usedAt.getTime() <= now.getTime() + HOUR_MS) this.add(requests, usedAt < now ? usedAt : now);
+      if (pausedUntil !== null && pausedUntil.getTime() <= now.getTime() + LONGEST_WAIT_MS)
+        this.pause(pausedUntil);
+    }
   }
-  return state.pausedUntil !== undefined && state.pausedUntil > at ? state.pausedUntil : at;
-}
 
-/** When the last of `requests` can be sent, if `limit` an hour are sent as early as they may be. */
-export function finishingAt(state: HourState, limit: number, requests: number, now: Date): Date {
-  const start = state.pausedUntil ?? now;
-  const queue = [
-    { requests: Math.max(0, limit - usedRequests(state)), freeAt: start },
-    ...usesWithin(limit, state),
-  ];
-  let left = requests;
-  let at = start;
-  const earliest = () => queue.sort(byFreeAt).shift();
-  for (let next = earliest(); next !== undefined && left > 0; next = earliest()) {
-    if (next.freeAt > at) at = next.freeAt;
-    left -= next.requests;
-    queue.push({ requests: next.requests, freeAt: freeAt(at) });
+  /** Counts requests sent at `usedAt`; takes back as many where they are fewer than 0. */
+  add(requests: number, usedAt: Date): void {
+    const freeMs = freeAt(usedAt).getTime();
+    this.#uses.set(freeMs, (this.#uses.get(freeMs) ?? 0) + requests);
   }
-  return at;
+
+  pause(until: Date): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, until.getTime());
+  }
+
+  pausedUntil(now: Date): Date | undefined {
+    return this.#pausedUntilMs > now.getTime() ? new Date(this.#pausedUntilMs) : undefined;
+  }
+
+  used(now: Date): number {
+    return this.#current(now).reduce((sum, [, requests]) => sum + requests, 0);
+  }
+
+  /** When `wanted` more requests fit under `limit`: now, or as soon as enough earlier ones no longer count. */
+  nextFreeAt(limit: number, wanted: number, now: Date): Date {
+    let used = this.used(now);
+    let atMs = now.getTime();
+    for (const [freeMs, requests] of this.#current(now)) {
+      if (used + wanted <= limit) break;
+      used -= requests;
+      atMs = freeMs;
+    }
+    return new Date(Math.max(atMs, this.#pausedUntilMs));
+  }
+
+  /** When the last of `requests` can be sent, if `limit` an hour are sent as early as possible. */
+  finishingAt(limit: number, requests: number, now: Date): Date {
+    let atMs = (this.pausedUntil(now) ?? now).getTime();
+    // Of the uses beyond the limit, the first to end make no room.
+    let excess = Math.max(0, this.used(now) - limit);
+    const queue: [freeMs: number, requests: number][] = [[atMs, Math.max(0, limit - this.used(now))]];
+    for (const [freeMs, count] of this.#current(now)) {
+      const beyond = Math.min(excess, count);
+      excess -= beyond;
+      queue.push([freeMs, count - beyond]);
+    }
+    let left = requests;
+    // Each request takes the place of an earlier one, so the queue stays in order.
+    for (const [freeMs, count] of queue) {
+      if (left <= 0) break;
+      if (count === 0) continue;
+      atMs = Math.max(atMs, freeMs);
+      left -= count;
+      queue.push([freeAt(new Date(atMs)).getTime(), count]);
+    }
+    return new Date(atMs);
+  }
+
+  /** What still counts, the first to end first. After the clock was set back, nothing counts for over an hour. */
+  #current(now: Date): [freeMs: number, requests: number][] {
+    const latestMs = freeAt(now).getTime();
+    for (const [freeMs, requests] of this.#uses) {
+      if (freeMs <= now.getTime()) this.#uses.delete(freeMs);
+      if (freeMs <= latestMs) continue;
+      this.#uses.delete(freeMs);
+      this.#uses.set(latestMs, (this.#uses.get(latestMs) ?? 0) + requests);
+    }
+    return [...this.#uses].sort(([left], [right]) => left - right);
+  }
 }
-
-/** The uses that make room under `limit` when they are over: of those beyond it, the first make none. */
-function usesWithin(limit: number, state: HourState): Use[] {
-  let excess = Math.max(0, usedRequests(state) - limit);
-  return [...state.uses].sort(byFreeAt).map((use) => {
-    const beyond = Math.min(excess, use.requests);
-    excess -= beyond;
-    return { ...use, requests: use.requests - beyond };
-  });
-}
-
-const byFreeAt = (left: Use, right: Use): number => left.freeAt.getTime() - right.freeAt.getTime();
-
-const latest = (dates: readonly Date[]): Date | undefined =>
-  dates.length === 0 ? undefined : new Date(Math.max(...dates.map((date) => date.getTime())));

@@ -4,7 +4,8 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { askForDate, skewOf, skewWords } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
-import { type Budgets, openBudgets } from '../app/open.js';
+import type { Pace } from '../api/retry.js';
+import { openBudgets } from '../app/budgets.js';
 import { connect, type Connection } from '../app/connection.js';
 import {
   readWorkspace,
@@ -181,7 +182,9 @@ async function email(
 }
 
 /** A database to count requests in, unless it is missing, in use, older or damaged. */
-interface Database extends Budgets {
+interface Database {
+  readonly paceOf: (project: ProjectSettings) => Pace | undefined;
+  readonly close: () => Promise<void>;
   readonly verdict: Verdict;
 }
 
@@ -202,13 +205,9 @@ async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Pro
       ...{ command: 'readership doctor', now, signal, maxWaitMs: 0 },
       ...{ historyFile, mustBeMigrated: true },
     });
-    const budgets = await openBudgets(warehouse, waitingAtMost(0, workspace).settings, now, () => undefined);
-    const close = async () => {
-      await budgets.close();
-      await warehouse.close();
-    };
+    const paceOf = openBudgets(warehouse, waitingAtMost(0, workspace), now, () => undefined);
     const verdict = pass(`${liveFile} opens, is of this version, and is not in use`);
-    return { verdict, paceOf: budgets.paceOf, close };
+    return { verdict, paceOf, close: () => warehouse.close() };
   } catch (error) {
     const isTemporary = error instanceof LockedError || error instanceof OlderSchemaError;
     return without((isTemporary ? warn : fail)(messageOf(error)));

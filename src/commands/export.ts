@@ -1,19 +1,16 @@
 import type { Command } from 'commander';
 import { access } from 'node:fs/promises';
-import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
-import { readHour } from '../budget/budget.js';
-import { usedRequests } from '../budget/hour.js';
-import type { ProjectSettings } from '../config/schema.js';
+import { sharedLimits } from '../app/budgets.js';
+import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
+import type { Settings } from '../config/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
-import { readDayLedger } from '../export/ledger.js';
-import { DUE_ORDER, type ExportPlan, planExport, type PlannedDay, planReload } from '../export/plan.js';
+import { type ExportForecast, forecastExport } from '../export/forecast.js';
+import { DUE_ORDER, type ExportPlan, type PlannedDay } from '../export/plan.js';
 import { requestsToFindFirstDay } from '../export/first-day.js';
-import { readHistoryStart } from '../export/range.js';
 import { longDay, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { loadedLines, waitingLine } from '../print/export.js';
-import { type FinishForecast, finishForecast } from '../service/project-status.js';
 import { exportStep } from '../steps/export.js';
 import { openOwnHistory } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
@@ -90,74 +87,29 @@ function checkBounds({ from, to, reload }: ExportOptions, now: Date): void {
     throw new ConfigurationError(`--to ${to} has not ended yet (UTC): the last day to load is ${yesterday}.`);
 }
 
-interface PlanOptions extends WorkspaceOptions {
-  readonly from?: Day;
-  readonly to?: Day;
-  readonly reload?: boolean;
-  readonly json?: boolean;
-}
-
-/** What an export would do. Without a plan, the first day is not known yet. */
-interface PlannedExport {
-  readonly project: ProjectSettings;
-  readonly plan: ExportPlan | undefined;
-  readonly usedThisHour: number;
-  readonly finishingAt: Date | undefined;
-}
-
 /** Prints which days an export would load, in how many requests and until when. Sends nothing. */
-async function printExportPlan(options: PlanOptions, runtime: Runtime): Promise<ExitCode> {
+async function printExportPlan(options: ExportOptions, runtime: Runtime): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
+  const { settings, projects } = workspace;
   const reader = await openIfPublished(workspace.historyFile);
+  const now = runtime.now();
   try {
-    const forecast = finishForecast(reader, workspace.settings, runtime.now());
-    const planned: PlannedExport[] = [];
-    for (const project of workspace.projects)
-      planned.push(
-        await planProject(reader, project, workspace, { ...options, forecast, now: runtime.now() }),
-      );
-    if (options.json === true) runtime.output.json(planned.map(asJson));
-    else for (const one of planned) runtime.output.data(planLines(one, workspace, runtime.now()).join('\n'));
+    const request = { ...options, projects };
+    const planned = await forecastExport(reader, sharedLimits(workspace), settings, request, now);
+    if (options.json === true) runtime.output.json(planned.map((one) => asJson(one, now)));
+    else for (const one of planned) runtime.output.data(planLines(one, settings, now).join('\n'));
     return 0;
   } finally {
     reader.close();
   }
 }
 
-async function planProject(
-  reader: Reader,
-  project: ProjectSettings,
-  { settings }: Workspace,
-  { forecast, now, ...options }: PlanOptions & { readonly forecast: FinishForecast; readonly now: Date },
-): Promise<PlannedExport> {
-  const { start } = settings.history;
-  const usedThisHour = usedRequests(await readHour(reader, project.apiKeyEnv, now));
-  const first = await firstDay(reader, project.id, start, options.from);
-  if (first === undefined) return { project, plan: undefined, usedThisHour, finishingAt: undefined };
-  const range = { first, last: options.to ?? lastEndedDay(now) };
-  const ledger = await readDayLedger(reader, project.id);
-  const plan = options.reload === true ? planReload(ledger, range) : planExport(ledger, range, now);
-  const finishingAt = await forecast(project, plan);
-  return { project, plan, usedThisHour, finishingAt };
-}
-
-async function firstDay(
-  reader: Reader,
-  project: string,
-  start: Day | 'auto',
-  from: Day | undefined,
-): Promise<Day | undefined> {
-  if (start !== 'auto') return from ?? start;
-  return from ?? readHistoryStart(reader, project);
-}
-
 function planLines(
-  { project, plan, usedThisHour, finishingAt }: PlannedExport,
-  workspace: Workspace,
+  { project, plan, requests, hour, finishingAt }: ExportForecast,
+  { history: { requestsPerHour: limit } }: Settings,
   now: Date,
 ): string[] {
   const name = project.name;
-  const { requestsPerHour: limit } = workspace.settings.history;
   if (plan === undefined)
     return [
       `${name}: the first day is not known yet. The first export asks the platform for it, in ${requestsToFindFirstDay(lastEndedDay(now))} requests at most, and then loads every day since, newest first.`,
@@ -166,7 +118,7 @@ function planLines(
   if (plan.range.first > plan.range.last)
     return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`];
   const budget =
-    limit === 'unlimited' ? '' : ` of ${limit} an hour, ${usedThisHour} of them used in the last hour`;
+    limit === 'unlimited' ? '' : ` of ${limit} an hour, ${hour.used(now)} of them used in the last hour`;
   // Before any day was read, each is taken for a small one.
   const about =
     plan.alreadyFinal + plan.readToday + plan.days.filter(({ due }) => due !== 'missing').length > 1
@@ -185,7 +137,7 @@ function planLines(
       : [`  ${counted(plan.readToday, 'day')} already read today, due again tomorrow`]),
     ...(plan.waiting.length === 0 ? [] : [`  ${waitingLine(plan.waiting)}`]),
     ...DUE_ORDER.flatMap((due) => dueLine(due, plan)),
-    `  ${about} ${counted(plan.requests, 'request')}${budget}: ${end}`,
+    `  ${about} ${counted(requests, 'request')}${budget}: ${end}`,
   ];
 }
 
@@ -198,15 +150,15 @@ function dueLine(due: PlannedDay['due'], plan: ExportPlan): string[] {
 const daysShown = (days: readonly Day[]): string =>
   days.length <= 4 ? days.join(', ') : `${days[0] ?? ''} back to ${days.at(-1) ?? ''}`;
 
-const asJson = ({ project, plan, usedThisHour, finishingAt }: PlannedExport) => ({
+const asJson = ({ project, plan, requests, hour, finishingAt }: ExportForecast, now: Date) => ({
   project: project.id,
   range: plan?.range ?? null,
   days: plan?.days ?? [],
   alreadyFinal: plan?.alreadyFinal ?? 0,
   readToday: plan?.readToday ?? 0,
   waiting: plan?.waiting ?? [],
-  requests: plan?.requests ?? null,
-  requestsUsedThisHour: usedThisHour,
+  requests: plan === undefined ? null : requests,
+  requestsUsedThisHour: hour.used(now),
   finishingAt: finishingAt ?? null,
 });
 

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import type { ExitCode } from '../errors.js';
 import { escapeUnsafe } from '../format/text.js';
-import { finishForecast, type ProjectStatus, readProjectStatus } from '../service/project-status.js';
-import { needsOf, operationsLines, statusLines } from '../print/status.js';
-import { readOperations } from '../service/operations.js';
-import { type Act, withProjectOption, withWorkspaceOptions } from './options.js';
+import { sharedLimits } from '../app/budgets.js';
 import { withHistory } from '../app/open.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import { forecastExport } from '../export/forecast.js';
+import { needsOf, operationsLines, statusLines } from '../print/status.js';
+import { type ProjectStatus, readOperations, readProjectStatus } from '../service/status.js';
+import { type Act, withProjectOption, withWorkspaceOptions } from './options.js';
 
 type StatusOptions = WorkspaceOptions & { readonly json?: boolean };
 
@@ -28,10 +29,10 @@ const status = (options: StatusOptions, runtime: Runtime): Promise<ExitCode> =>
   withHistory<ExitCode>(options, runtime, async (history, workspace) => {
     const { output } = runtime;
     const now = runtime.now();
-    const forecast = finishForecast(history, workspace.settings, now);
+    const { settings } = workspace;
     const projects: ProjectStatus[] = [];
-    for (const project of workspace.projects)
-      projects.push(await readProjectStatus(history, project, workspace.settings, forecast, now));
+    for (const forecast of await forecastExport(history, sharedLimits(workspace), settings, workspace, now))
+      projects.push(await readProjectStatus(history, forecast, settings, now));
     const operations = await readOperations(history, workspace, now);
     const needs = needsOf(projects, operations, workspace, now);
     if (options.json === true) output.json({ ...operations, projects, needs });

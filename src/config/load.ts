@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
@@ -88,6 +89,17 @@ export function apiKeyOf({ environment }: Configuration, project: ProjectSetting
       `The value of ${project.apiKeyEnv} contains a space or a character that keys do not have.`,
     );
   return key;
+}
+
+/**
+ * Names what shares an hourly limit: a declared organization, or the value of a key, of which only a digest is kept.
+ * Without a key nothing is sent.
+ */
+export function bucketNameOf({ organization, apiKeyEnv }: ProjectSettings, environment: Environment): string {
+  if (organization !== undefined) return `organization ${organization}`;
+  const key = environment[apiKeyEnv] ?? '';
+  if (key === '') return apiKeyEnv;
+  return `key ${createHash('sha256').update(`readership ${key}`).digest('hex').slice(0, 16)}`;
 }
 
 async function readConfig(path: string, isDefault: boolean): Promise<string> {

@@ -93,6 +93,7 @@ const projectSchema = z
       .string()
       .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'not the name of an environment variable')
       .default('READERSHIP_API_KEY'),
+    organization: oneLine.optional().describe('projects of one organization share its hourly limit'),
   })
   .transform(({ name, ...project }) => ({ ...project, name: name ?? project.id }));
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { ConfigurationError } from '../errors.js';
-import type { Settings } from './schema.js';
+import { bucketNameOf, type Environment } from './load.js';
+import type { ProjectSettings, Settings } from './schema.js';
 
 /** One of `count` parts that the projects are split into, counted from 1. */
 export interface Shard {
@@ -39,7 +40,7 @@ const NAME = '{shard}';
  * The settings of one shard: its projects, its own directory and ping address, and its share of the
  * hourly budget. Throws a `ConfigurationError` where the shards cannot each have their own.
  */
-export function settingsOfShard(settings: Settings, shard: Shard): Settings {
+export function settingsOfShard(settings: Settings, shard: Shard, environment: Environment = {}): Settings {
   const { projects, dataDir, history, alerts } = settings;
   const pingUrl = alerts.pingUrl?.replaceAll(NAME, shardName(shard));
   if (shard.count > 1 && pingUrl !== undefined && pingUrl === alerts.pingUrl)
@@ -51,28 +52,33 @@ export function settingsOfShard(settings: Settings, shard: Shard): Settings {
     ...settings,
     projects: projects.filter(({ id }) => isInShard(id, shard)),
     dataDir: join(dataDir, shardName(shard)),
-    history: { ...history, requestsPerHour: shareOfBudget(settings, shard) },
+    history: { ...history, requestsPerHour: shareOfBudget(settings, shard, environment) },
     alerts: { ...alerts, pingUrl },
   };
 }
 
 /**
- * Shards do not talk to each other, so each takes an equal share of what its busiest key allows, by
- * the number of shards that have a project of that key.
+ * Shards do not talk to each other, so each takes an equal share of what its busiest bucket allows, by
+ * the number of shards that have a project of that bucket.
  */
-function shareOfBudget({ projects, history }: Settings, shard: Shard): number | 'unlimited' {
+function shareOfBudget(
+  { projects, history }: Settings,
+  shard: Shard,
+  environment: Environment,
+): number | 'unlimited' {
   const { requestsPerHour: limit } = history;
   if (limit === 'unlimited') return limit;
+  const bucketOf = (project: ProjectSettings) => bucketNameOf(project, environment);
   const sharing = projects
     .filter(({ id }) => isInShard(id, shard))
-    .map(({ apiKeyEnv }) => {
-      const ofKey = projects.filter((project) => project.apiKeyEnv === apiKeyEnv);
-      return new Set(ofKey.map(({ id }) => shardOf(id, shard.count))).size;
+    .map((one) => {
+      const ofBucket = projects.filter((project) => bucketOf(project) === bucketOf(one));
+      return new Set(ofBucket.map(({ id }) => shardOf(id, shard.count))).size;
     });
   const sharers = Math.max(1, ...sharing);
   if (limit < sharers)
     throw new ConfigurationError(
-      `history.requestsPerHour: ${limit} is too few for the ${sharers} shards that use the same key: each needs at least one. Use fewer shards.`,
+      `history.requestsPerHour: ${limit} is too few for the ${sharers} shards that share an hourly limit: each needs at least one. Use fewer shards.`,
     );
   return Math.floor(limit / sharers);
 }

@@ -1,16 +1,15 @@
-import { BIGINT, DATE, DuckDBDateValue, VARCHAR } from '@duckdb/node-api';
+import { BIGINT, DATE, DuckDBDateValue, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
 import { type PageViews, pageViewsSchema, type ViewCounts, viewCountsSchema } from '../api/schema.js';
 import { type Day, daysBetween, day as toDay } from '../day.js';
 import { appendRows, type Column } from '../warehouse/warehouse.js';
-import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { dayColumn, type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
 import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
 import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
 import type { DayViews, WalkedDay } from './walk.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
-const RECORD_LOAD = statement('record-load');
 const RECORD_FAILURE = statement('record-failure');
 const RECORD_FIRST_FAILURE = statement('record-first-failure');
 const RECORD_RESTATEMENT = statement('record-restatement');
@@ -71,42 +70,56 @@ interface DayAt {
 /** What storing a day did: its first rows, the same as were there, other ones, or none, for the platform has no more. */
 export type StoreOutcome = 'added' | 'unchanged' | 'restated' | 'forgotten';
 
+/** A row of `day_loads`. */
+interface DayLoad extends DayAt, ViewCounts {
+  readonly state: Exclude<DayState, 'failed'>;
+  readonly pages: number;
+  readonly unattributed: ViewCounts;
+  readonly failure: string | null;
+}
+
 /**
  * Stores a walked day in place of whatever was stored for it, in one transaction with its ledger row, and with a
  * restatement when an earlier load had read other numbers. A settled day of which the platform no longer has anything is
- * never replaced by nothing.
+ * never replaced by nothing. `isKnown` is false for a day without a ledger row, of which there is nothing to remove.
  */
 export function storeDay(
   warehouse: Warehouse,
-  { project, day, now }: DayAt,
+  at: DayAt,
   walked: WalkedDay,
   state: Exclude<DayState, 'failed'>,
+  isKnown = true,
 ): Promise<StoreOutcome> {
   const { totals, unattributed, rows, doubt } = walked;
-  const load = {
-    ...{ project, day, now, state, pages: rows.length, ...totals },
-    unattributed_human: unattributed.human,
-    unattributed_ai: unattributed.ai,
-    unattributed_total: unattributed.total,
-    failure: doubt ?? null,
-  };
-  return warehouse.transaction(async (transaction) => {
-    const [known] = await transaction.query(STORED_DAY, knownRow, load);
-    const change = await compareWithStored(transaction, load, known, walked);
-    if (change.outcome === 'forgotten') {
-      await transaction.execute(RECORD_FORGOTTEN, { ...load, failure: FORGOTTEN });
-      return change.outcome;
-    }
-    if (change.outcome === 'restated')
-      await transaction.execute(RECORD_RESTATEMENT, { ...load, pages_changed: change.pages });
-    // Rows and their ledger row come and go together, so of an unknown day there is nothing to remove.
-    if (change.outcome !== 'unchanged' && known !== undefined) await transaction.execute(DELETE_PAGES, load);
-    if (change.outcome !== 'unchanged') await appendPages(transaction, load, rows);
-    if (known !== undefined) await transaction.execute(DELETE_LOAD, load);
-    const failures = doubt === undefined ? 0 : (known?.failures ?? 0) + 1;
-    await transaction.execute(RECORD_LOAD, { ...load, failures });
-    return change.outcome;
+  const load = { ...at, ...totals, state, pages: rows.length, unattributed, failure: doubt ?? null };
+  return warehouse.groupCommit(async (transaction) => {
+    const { outcome, failures } = isKnown
+      ? await makeRoom(transaction, load, walked)
+      : { outcome: 'added' as const, failures: 0 };
+    if (outcome === 'forgotten') return outcome;
+    if (outcome !== 'unchanged') await appendPages(transaction, at, rows);
+    await appendLoad(transaction, { ...load, failures: doubt === undefined ? 0 : failures + 1 });
+    return outcome;
   });
+}
+
+/** Removes what the load replaces: the rows unless they are the same, and the ledger row. */
+async function makeRoom(
+  transaction: Transaction,
+  { unattributed: _, ...load }: DayLoad,
+  walked: WalkedDay,
+): Promise<{ outcome: StoreOutcome; failures: number }> {
+  const [known] = await transaction.query(STORED_DAY, knownRow, load);
+  const { outcome, pages } = await compareWithStored(transaction, load, known, walked);
+  if (outcome === 'forgotten') {
+    await transaction.execute(RECORD_FORGOTTEN, { ...load, failure: FORGOTTEN });
+    return { outcome, failures: known?.failures ?? 0 };
+  }
+  if (outcome === 'restated')
+    await transaction.execute(RECORD_RESTATEMENT, { ...load, pages_changed: pages });
+  if (outcome !== 'unchanged') await transaction.execute(DELETE_PAGES, load);
+  await transaction.execute(DELETE_LOAD, load);
+  return { outcome, failures: known?.failures ?? 0 };
 }
 
 /** Removes whatever is stored of `first` and the days after it. The days for which there was something, oldest first. */
@@ -122,13 +135,13 @@ export async function removeDaysFrom(warehouse: Warehouse, project: string, firs
 
 /** Records that a day was read again and is as it was stored. */
 export function confirmDay(warehouse: Warehouse, at: DayAt, state: 'provisional' | 'final'): Promise<void> {
-  return warehouse.transaction((transaction) => transaction.execute(RECORD_UNCHANGED, { ...at, state }));
+  return warehouse.groupCommit((transaction) => transaction.execute(RECORD_UNCHANGED, { ...at, state }));
 }
 
 /** Records that a day could not be loaded. Rows stored by an earlier load stay. */
 export function recordFailedDay(warehouse: Warehouse, at: DayAt, failure: string): Promise<void> {
   const failed = { ...at, failure };
-  return warehouse.transaction(async (transaction) => {
+  return warehouse.groupCommit(async (transaction) => {
     await transaction.execute(RECORD_FAILURE, failed);
     await transaction.execute(RECORD_FIRST_FAILURE, failed);
   });
@@ -148,8 +161,10 @@ async function compareWithStored(
   return { outcome: pages === 0 && equalCounts(stored.totals, totals) ? 'unchanged' : 'restated', pages };
 }
 
+const dateOf = (at: Day): DuckDBDateValue => new DuckDBDateValue(daysBetween(EPOCH, at));
+
 function appendPages(transaction: Transaction, at: DayAt, rows: readonly PageViews[]): Promise<void> {
-  const date = new DuckDBDateValue(daysBetween(EPOCH, at.day));
+  const date = dateOf(at.day);
   const columns: Column<PageViews>[] = [
     { type: VARCHAR, value: () => at.project },
     { type: DATE, value: () => date },
@@ -159,4 +174,25 @@ function appendPages(transaction: Transaction, at: DayAt, rows: readonly PageVie
     { type: BIGINT, value: (row) => BigInt(row.total) },
   ];
   return appendRows(transaction, 'page_views', columns, rows);
+}
+
+function appendLoad(transaction: Transaction, load: DayLoad & { readonly failures: number }): Promise<void> {
+  const now = timestampOf(load.now);
+  const columns: Column<typeof load>[] = [
+    { type: VARCHAR, value: ({ project }) => project },
+    { type: DATE, value: ({ day }) => dateOf(day) },
+    { type: VARCHAR, value: ({ state }) => state },
+    { type: TIMESTAMP, value: () => now },
+    { type: TIMESTAMP, value: () => now },
+    { type: BIGINT, value: ({ human }) => BigInt(human) },
+    { type: BIGINT, value: ({ ai }) => BigInt(ai) },
+    { type: BIGINT, value: ({ total }) => BigInt(total) },
+    { type: BIGINT, value: ({ pages }) => BigInt(pages) },
+    { type: BIGINT, value: ({ unattributed }) => BigInt(unattributed.human) },
+    { type: BIGINT, value: ({ unattributed }) => BigInt(unattributed.ai) },
+    { type: BIGINT, value: ({ unattributed }) => BigInt(unattributed.total) },
+    { type: VARCHAR, value: ({ failure }) => failure },
+    { type: INTEGER, value: ({ failures }) => failures },
+  ];
+  return appendRows(transaction, 'day_loads', columns, [load]);
 }

@@ -1,15 +1,15 @@
 import { setMaxListeners } from 'node:events';
-import pLimit from 'p-limit';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
-import type { Priority } from '../api/retry.js';
 import { PausedError } from '../api/errors.js';
+import type { Lease } from '../api/retry.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { DayFailures } from './failures.js';
 import { confirmDay, readStoredDay, recordFailedDay, storeDay, type StoreOutcome } from './ledger.js';
 import { type DayState, isSettled, type PlannedDay, requestsFor } from './plan.js';
+import { DayReading, readUnfinishedDays } from './unfinished.js';
 import { walkDay, type WalkedDay } from './walk.js';
 
 /** What became of one day. */
@@ -36,7 +36,7 @@ export function faultsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
 
 export interface LoadTask {
   readonly warehouse: Warehouse;
-  readonly client: Pick<Client, 'views' | 'hasRoom' | 'room'>;
+  readonly client: Pick<Client, 'views' | 'lease'>;
   readonly project: string;
   readonly settleDays: number;
   /** Days fetched at the same time. */
@@ -58,16 +58,18 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   const signal = task.signal ? AbortSignal.any([task.signal, stop.signal]) : stop.signal;
   // Every request listens to it, some until shortly after they have ended; Node would warn of more than ten.
   setMaxListeners(0, signal);
-  const admission = new Admission(task.client);
   const failures = new DayFailures(task, days, signal);
   let paused: PausedError | undefined;
   let newestRead: number | undefined;
 
+  const unfinished = await readUnfinishedDays(task.warehouse, task.project);
   const attempt = async (planned: PlannedDay): Promise<void> => {
-    const admitted = await admission.enter(expectedRequests(planned, newestRead), planned.priority, signal);
+    const pagesKept = unfinished.get(planned.day) ?? 0;
+    const requests = Math.max(1, expectedRequests(planned, newestRead) - pagesKept);
+    const lease = await task.client.lease(requests, planned.priority, signal);
     try {
       if (paused !== undefined) return;
-      const result = await attemptDay(task, planned, admitted, failures, signal);
+      const result = await attemptDay(task, planned, lease, pagesKept > 0, failures, signal);
       if (result === undefined) return;
       results.push(result);
       task.onDay?.(result);
@@ -76,7 +78,7 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
         failures.endWith(result.day);
       } else if (await failures.areOfAllDays(result.day)) stop.abort(result.error);
     } finally {
-      admission.leave(admitted);
+      await lease.end();
     }
   };
   const visit = async (planned: PlannedDay): Promise<void> => {
@@ -102,17 +104,16 @@ const expectedRequests = ({ due, requests }: PlannedDay, ofNeighbour: number | u
 async function attemptDay(
   task: LoadTask,
   planned: PlannedDay,
-  admitted: Admitted,
+  lease: Lease,
+  isUnfinished: boolean,
   failures: DayFailures,
   signal: AbortSignal,
 ): Promise<DayResult | undefined> {
-  const views: Client['views'] = (query, options) => {
-    admitted.left = Math.max(0, admitted.left - 1);
-    return task.client.views(query, options);
-  };
   try {
-    return await loadDay(task, { views }, planned, signal);
+    return await loadDay(task, planned, lease, isUnfinished, signal);
   } catch (error) {
+    // Whose failure it is may take a request of its own.
+    await lease.end();
     // Once the export stops, a request under way ends with the reason of the stop: the failure of another day.
     if (signal.aborted || !(await failures.isOfDayAlone(planned.day, error))) throw error;
     const { project, now } = task;
@@ -123,17 +124,21 @@ async function attemptDay(
 
 async function loadDay(
   task: LoadTask,
-  client: Pick<Client, 'views'>,
   planned: PlannedDay,
+  lease: Lease,
+  isUnfinished: boolean,
   signal: AbortSignal,
 ): Promise<DayResult | undefined> {
-  const { warehouse, project, now } = task;
-  const { day, due, priority } = planned;
+  const { warehouse, client, project, now } = task;
+  const { day, due } = planned;
   const hasEnded = () => day <= lastEndedDay(now());
   if (!hasEnded()) return undefined;
   const settled = () => isSettled(day, now(), task.settleDays);
   const stored = due === 'provisional' ? await readStoredDay(warehouse, { project, day }) : undefined;
-  const walked = await walkDay(client, day, { isSettled: settled, stored, priority, signal });
+  const reading = await DayReading.open({ warehouse, project, day }, client, lease, isUnfinished);
+  const walked = await walkDay(reading, day, { isSettled: settled, stored, signal }).finally(() =>
+    reading.end(isUnfinished),
+  );
   signal.throwIfAborted();
   // The answer may have told that the platform's clock is behind.
   if (!hasEnded()) return undefined;
@@ -144,56 +149,9 @@ async function loadDay(
     return { day, outcome: 'unchanged', state, rows: stored?.rows.length ?? 0 };
   }
   const state = stateOf(walked, settled());
-  const outcome = await storeDay(warehouse, at, walked, state);
+  const outcome = await storeDay(warehouse, at, walked, state, planned.isKnown);
   return { day, outcome, state, rows: walked.rows.length };
 }
 
 const stateOf = ({ doubt }: WalkedDay, settled: boolean): Exclude<DayState, 'failed'> =>
   doubt !== undefined ? 'inconsistent' : settled ? 'final' : 'provisional';
-
-/** A day under way. */
-interface Admitted {
-  /** Requests that it still needs, as far as we know. */
-  left: number;
-}
-
-/**
- * Lets days begin, in their order, so that those under way can all be read to their end: a walk that the budget stops
- * half-way has spent its requests for nothing.
- */
-class Admission {
-  readonly #underWay = new Set<Admitted>();
-  readonly #inTurn = pLimit(1);
-  #tellEnd: () => void = () => undefined;
-
-  constructor(private readonly client: Pick<Client, 'hasRoom' | 'room'>) {}
-
-  /** Resolves when a day of so many requests may begin. Throws when that takes longer than anybody here waits. */
-  enter(requests: number, priority: Priority, signal: AbortSignal): Promise<Admitted> {
-    return this.#inTurn(async () => {
-      while (this.#underWay.size > 0) {
-        const oneEnds = new Promise<void>((resolve) => (this.#tellEnd = resolve));
-        if (await this.client.hasRoom(requests + this.#promised(), priority)) return this.#begin(requests);
-        await oneEnds;
-      }
-      signal.throwIfAborted();
-      await this.client.room(requests, priority, signal);
-      return this.#begin(requests);
-    });
-  }
-
-  leave(admitted: Admitted): void {
-    this.#underWay.delete(admitted);
-    this.#tellEnd();
-  }
-
-  #begin(requests: number): Admitted {
-    const admitted = { left: requests };
-    this.#underWay.add(admitted);
-    return admitted;
-  }
-
-  #promised(): number {
-    return [...this.#underWay].reduce((sum, { left }) => sum + left, 0);
-  }
-}

@@ -26,6 +26,8 @@ export interface PlannedDay {
   readonly due: 'yesterday' | 'missing' | 'reload' | Exclude<DayState, 'final'>;
   readonly priority: Priority;
   readonly requests: number;
+  /** Whether it was asked for before; true when not given. */
+  readonly isKnown?: boolean;
 }
 
 /** The days that an export covers. */
@@ -154,5 +156,5 @@ function planDay(
   const priority = due === 'missing' || wasTriedToday ? 'backfill' : 'urgent';
   // A provisional day that did not change is known by its first page.
   const requests = due === 'provisional' ? 1 : requestsFor(record?.pages ?? expected);
-  return [{ day, due, priority, requests }];
+  return [{ day, due, priority, requests, isKnown: record !== undefined }];
 }

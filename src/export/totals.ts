@@ -152,7 +152,7 @@ const difference = ({ day, human, ai, total }: StoredTotals, platform: ViewCount
 });
 
 /** Splits days at their gaps: the totals of a range would count the views of a day that is not stored. */
-function runsOfNeighbors(days: readonly StoredTotals[]): StoredTotals[][] {
+export function runsOfNeighbors(days: readonly StoredTotals[]): StoredTotals[][] {
   const runs: StoredTotals[][] = [];
   for (const stored of days) {
     const run = runs.at(-1);

@@ -43,13 +43,18 @@ export async function readLastVerification(reader: Reader, project: string): Pro
 const settledTotals = (ledger: DayLedger): StoredTotals[] =>
   [...ledger.values()].filter(({ state }) => state === 'final');
 
+/** The days that the nightly check looks at, oldest first. */
+export function recentTotals(ledger: DayLedger, now: Date): StoredTotals[] {
+  const last = lastEndedDay(now);
+  const since = addDays(last, -RECENT_DAYS);
+  return settledTotals(ledger).filter(({ day }) => day >= since && day <= last);
+}
+
 /** Compares the recent final days with the platform, and loads again those that differ. */
 export async function checkRecentDays(task: LoadTask): Promise<Check> {
   const { warehouse, project, now } = task;
   const ledger = await readDayLedger(warehouse, project);
-  const last = lastEndedDay(now());
-  const since = addDays(last, -RECENT_DAYS);
-  const recent = settledTotals(ledger).filter(({ day }) => day >= since && day <= last);
+  const recent = recentTotals(ledger, now());
   const differing: DifferingDay[] = [];
   const forgotten: DifferingDay[] = [];
   const refused: StoredTotals[] = [];

@@ -1,16 +1,16 @@
 import { ReadershipError } from '../errors.js';
-import type { ExportOutcome } from '../export/export.js';
-import { type ExportPlan, requestsFor } from '../export/plan.js';
+import type { ExportPlan } from '../export/plan.js';
 import type { DayResult } from '../export/load.js';
 import type { Check } from '../export/verify.js';
 import type { Day } from '../day.js';
-import { dayList, duration, longDay, nextMinute, plainDayRange } from '../format/days.js';
+import { dayList, duration, longDay, moment, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { ProjectExport } from '../steps/export.js';
 import type { ExportCost } from './progress.js';
 
 /** What an export of a project did, in one to three lines for people. */
-export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCost): string[] {
+export function loadedLines(exported: ProjectExport, cost: ExportCost): string[] {
+  const { project, outcome } = exported;
   const name = project.name;
   if (outcome === undefined) return [`${name}: the platform has no views yet, so there is nothing to load.`];
   const { plan, results, check, removed } = outcome;
@@ -31,7 +31,7 @@ export function loadedLines({ project, outcome }: ProjectExport, cost: ExportCos
     ...detailLines(plan, loaded, results),
     ...checkLines(check),
     ...lines,
-    ...leftLines(outcome),
+    ...leftLines(exported),
   ];
 }
 
@@ -87,19 +87,12 @@ function checkLines(check: Check | undefined): string[] {
   ];
 }
 
-/** What a day has just been seen to take; 0 when none was loaded. */
-function requestsADay(results: readonly DayResult[]): number {
-  const rows = results.flatMap((result) => (result.outcome === 'failed' ? [] : [result.rows]));
-  return rows.length === 0 ? 0 : requestsFor(Math.max(...rows));
-}
-
-function leftLines({ plan, results, stopped }: ExportOutcome): string[] {
-  if (stopped === undefined) return [];
-  const done = new Set(results.map(({ day }) => day));
-  const left = plan.days.filter(({ day }) => !done.has(day));
-  const requests = left.length * requestsADay(results) || left.reduce((sum, day) => sum + day.requests, 0);
-  if (left.length === 0) return [];
+function leftLines({ outcome, left }: ProjectExport): string[] {
+  const { plan, finishingAt, requests = 0 } = left ?? {};
+  if (plan === undefined || plan.days.length === 0) return [];
+  const { stopped } = outcome ?? {};
   const resumeAt = stopped instanceof ReadershipError ? stopped.resumeAt : undefined;
   const next = resumeAt === undefined ? '' : `; continue at ${nextMinute(resumeAt)}`;
-  return [`  ${counted(left.length, 'day')} left, about ${counted(requests, 'request')}${next}`];
+  const end = finishingAt === undefined ? '' : `, done at about ${moment(finishingAt)}`;
+  return [`  ${counted(plan.days.length, 'day')} left, about ${counted(requests, 'request')}${next}${end}`];
 }

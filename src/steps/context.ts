@@ -1,6 +1,7 @@
 import type { Job } from '../agents/ledger.js';
 import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';
+import type { SharedLimit } from '../budget/budget.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import type { Shard } from '../config/shard.js';
 import type { DayResult } from '../export/load.js';
@@ -27,6 +28,8 @@ export interface Observer {
 export interface StepContext {
   readonly settings: Settings;
   readonly projects: readonly ProjectSettings[];
+  /** The hourly limits of all projects of the settings. */
+  readonly limits: readonly SharedLimit[];
   readonly warehouse: Warehouse;
   /** What may have left this machine. Nothing is sent before it is recorded there. */
   readonly journal: EffectsJournal;
@@ -40,8 +43,6 @@ export interface StepContext {
   readonly workspaceDir: string | undefined;
   /** The published history. */
   readonly historyFile: string;
-  /** Returns the requests that were reserved and not sent, for readers of what is published to see how many are left. */
-  readonly returnUnused: () => Promise<void>;
   readonly reportsDir: string;
   /** The lake that the history is published to as well; undefined when there is none. */
   readonly lake: LakePlace | undefined;

@@ -1,10 +1,13 @@
+import { max } from 'date-fns';
 import { ClockError } from '../api/clock.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { exportInStages, type ExportOutcome } from '../export/export.js';
 import { faultsOfLoad } from '../export/load.js';
 import { resolveRange } from '../export/range.js';
-import { plainDayRange } from '../format/days.js';
+import { type ExportForecast, forecastExport } from '../export/forecast.js';
+import { moment, plainDayRange } from '../format/days.js';
+import { counted } from '../format/numbers.js';
 import { byBothClocks, type StepContext, type StepResult } from './context.js';
 import { withOutage } from './runner.js';
 
@@ -12,6 +15,8 @@ import { withOutage } from './runner.js';
 export interface ProjectExport {
   readonly project: ProjectSettings;
   readonly outcome: ExportOutcome | undefined;
+  /** What is left to do, where something stopped it. */
+  readonly left?: ExportForecast | undefined;
 }
 
 /** What the user wants: bounds, both included, and whether to read final days again. */
@@ -29,14 +34,40 @@ export async function exportStep(
   context: StepContext,
   bounds: ExportBounds = {},
 ): Promise<StepResult<ProjectExport[]>> {
-  const { detail, thrown } = await exportInTurns(await byBothClocks(context), bounds);
+  const { detail: done, thrown } = await exportInTurns(await byBothClocks(context), bounds);
+  const detail = await withForecasts(context, bounds, done);
   const outcomes = detail.flatMap(({ outcome }) => outcome ?? []);
   const attempted = outcomes.flatMap(({ results }) => results);
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
-  const summary = `${attempted.length - failed} days loaded, ${failed} failed`;
+  const summary = `${attempted.length - failed} days loaded, ${failed} failed${leftWords(detail)}`;
   const removed = outcomes.some(({ removed }) => removed.length > 0);
   const errors = [...thrown, ...outcomes.flatMap(faultsOfLoad), ...withheldDays(context)];
   return withOutage({ detail, summary, changed: attempted.length > 0 || removed }, errors);
+}
+
+/** Adds what is left to do of the projects that something stopped. */
+async function withForecasts(
+  { warehouse, limits, settings, now }: StepContext,
+  bounds: ExportBounds,
+  done: readonly ProjectExport[],
+): Promise<ProjectExport[]> {
+  const stopped = done.filter(({ outcome }) => outcome?.stopped !== undefined);
+  if (stopped.length === 0) return [...done];
+  const projects = stopped.map(({ project }) => project);
+  const forecasts = await forecastExport(warehouse, limits, settings, { ...bounds, projects }, now());
+  return done.map((one) => ({
+    ...one,
+    left: forecasts.find(({ project }) => project === one.project),
+  }));
+}
+
+function leftWords(detail: readonly ProjectExport[]): string {
+  const left = detail.flatMap((one) => one.left ?? []);
+  const requests = left.reduce((sum, one) => sum + one.requests, 0);
+  if (requests === 0) return '';
+  const ends = left.flatMap(({ finishingAt }) => finishingAt ?? []);
+  const end = ends.length < left.length ? '' : `, done at about ${moment(max(ends))}`;
+  return `; about ${counted(requests, 'request')} left${end}`;
 }
 
 /** The days that have ended here and not on the platform, when that is more than a moment around midnight. */

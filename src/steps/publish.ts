@@ -27,12 +27,11 @@ interface Occasion {
  * reason, and the next publish tries again.
  */
 export async function publishStep(context: StepContext, occasion: Occasion): Promise<StepResult<Published>> {
-  const { warehouse, historyFile, lake: place, shard, settings, now, signal, returnUnused } = context;
+  const { warehouse, historyFile, lake: place, shard, settings, now, signal } = context;
   const { outageChanged = false, whole = false } = occasion;
   const before = await sizeOf(historyFile);
   const changed =
     occasion.changed || outageChanged || whole || (await hasUnpublishedEffects(warehouse, now()));
-  await returnUnused();
   // Looked at each time: the one published last may be missing, or of another version of Readership.
   const published = whole
     ? await publish(warehouse, historyFile)

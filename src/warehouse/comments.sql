@@ -88,11 +88,12 @@ COMMENT ON COLUMN page_choices.facts IS 'Details of the reason as JSON, such as 
 COMMENT ON COLUMN page_choices.weekly_human IS 'Median weekly human views over the last full weeks, 8 at most';
 COMMENT ON COLUMN page_choices.weekly_ai IS 'Median weekly AI views over the last full weeks, 8 at most';
 
-COMMENT ON TABLE request_uses IS 'Requests counted toward the hourly limit. One row per block reserved or refusal received; kept for two days.';
-COMMENT ON COLUMN request_uses.bucket IS 'Environment variable that holds the API key; rows with the same value share a limit';
-COMMENT ON COLUMN request_uses.used_at IS 'When the block was reserved or the refusal received (UTC)';
-COMMENT ON COLUMN request_uses.requests IS 'Requests in the block; for a refusal, the requests others must have sent, because the limit was reached before our own count said so';
-COMMENT ON COLUMN request_uses.cause IS 'reserved, or refused (the server answered 429)';
+COMMENT ON TABLE request_uses IS 'Requests counted toward the hourly limit. One row per lease or refusal; kept for two days.';
+COMMENT ON COLUMN request_uses.id IS 'Id of the lease or refusal';
+COMMENT ON COLUMN request_uses.bucket IS 'What shares an hourly limit: a declared organization, or the digest of an API key';
+COMMENT ON COLUMN request_uses.used_at IS 'When the requests were leased or the refusal received (UTC)';
+COMMENT ON COLUMN request_uses.requests IS 'Requests sent under the lease, or leased for now; for a refusal, the requests others must have sent, because the limit was reached before our own count said so';
+COMMENT ON COLUMN request_uses.cause IS 'reserved (a lease), or refused (the server answered 429)';
 COMMENT ON COLUMN request_uses.paused_until IS 'When the server allows requests again (UTC); NULL if it did not say';
 
 COMMENT ON TABLE verifications IS 'Comparisons of stored days with the totals of the platform. One row per range of days compared.';

@@ -15,6 +15,7 @@ const MIGRATIONS = [
   '006_choice_codes',
   '007_workspace',
   '008_day_failures',
+  '009_unfinished_days',
 ] as const;
 
 /** What analysts query, in an order in which each needs only those before it. */

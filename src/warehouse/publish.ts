@@ -30,6 +30,7 @@ const BOOKKEEPING: Readonly<Record<string, 'all' | readonly string[]>> = {
   page_views: 'all',
   runs: 'all',
   request_uses: 'all',
+  unfinished_pages: 'all',
   verifications: 'all',
   day_loads: ['attempted_at', 'loaded_at', 'failures'],
   agent_jobs: ['polls', 'next_poll_at'],

@@ -78,8 +78,11 @@ export async function inTransaction<Result>(
   return result;
 }
 
+export const timestampOf = (date: Date): DuckDBTimestampValue =>
+  new DuckDBTimestampValue(BigInt(date.getTime()) * 1000n);
+
 const toDuckDB = (value: Parameters[string]): DuckDBValue =>
-  value instanceof Date ? new DuckDBTimestampValue(BigInt(value.getTime()) * 1000n) : value;
+  value instanceof Date ? timestampOf(value) : value;
 
 /** As the library's JSON converter, but whole numbers stay numbers, and timestamps say that they are UTC. */
 const toPlain: DuckDBValueConverter<Json> = (value, type, converter) => {

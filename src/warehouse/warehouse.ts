@@ -6,12 +6,21 @@ import type { LiveFile } from './live-file.js';
 import { inTransaction, type Parameters, queryRows, type Reader, runStatement } from './query.js';
 import { isOfStorage, storageFailure } from './storage-failure.js';
 
+/** Work that shares a transaction with others. */
+interface GroupedWork {
+  /** Returns what reports its success once the transaction is committed. */
+  readonly together: (transaction: Transaction) => Promise<() => void>;
+  readonly alone: () => Promise<void>;
+}
+
 /**
  * The live database, open for writing. One connection serves everything, so transactions take turns: while one is
  * running, other queries wait.
  */
 export class Warehouse implements Reader {
   readonly #inTurn = pLimit(1);
+  /** What waits for the next group commit. */
+  readonly #group: GroupedWork[] = [];
   #failure: StorageError | undefined;
   #foldFailure: StorageError | undefined;
   #isStricken = false;
@@ -42,6 +51,38 @@ export class Warehouse implements Reader {
       await this.#foldLargeLog();
       return result;
     });
+  }
+
+  /**
+   * As `transaction`, in one commit with all other work that waits for its turn: a commit costs more than most work. When
+   * the transaction fails, each piece of work is tried again by itself, so it must bear being done twice.
+   */
+  groupCommit<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#group.push({
+        together: async (transaction) => {
+          const result = await work(transaction);
+          return () => {
+            resolve(result);
+          };
+        },
+        alone: () => this.transaction(work).then(resolve, reject),
+      });
+      if (this.#group.length === 1) void this.#commitGroup();
+    });
+  }
+
+  async #commitGroup(): Promise<void> {
+    let group: GroupedWork[] = [];
+    const done = await this.transaction(async (transaction) => {
+      group = this.#group.splice(0);
+      const ends: (() => void)[] = [];
+      for (const { together } of group) ends.push(await together(transaction));
+      return ends;
+    }).catch(() => undefined);
+    if (done !== undefined) for (const end of done) end();
+    // Nothing was committed. A failure of the storage fails each of them in its own words.
+    else for (const { alone } of group.length > 0 ? group : this.#group.splice(0)) await alone();
   }
 
   /** For work that must not be inside a transaction, such as ATTACH. */

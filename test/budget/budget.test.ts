@@ -2,27 +2,29 @@ import { nextMinute } from '../../src/format/days.js';
 import { addMinutes, addSeconds } from 'date-fns';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { PausedError } from '../../src/api/errors.js';
 import { readHour } from '../../src/budget/budget.js';
-import { BLOCK_LIFE_MS, freeAt, usedRequests } from '../../src/budget/hour.js';
-import type { RequestBudget } from '../../src/budget/budget.js';
+import { freeAt, LEASE_LIFE_MS } from '../../src/budget/hour.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { clientOf, faultOf, NO_ROWS, PAGE } from '../api/open-client.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { reply } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
-import { budgetOn, busiestHour, DAY_MS, MINUTE_MS, sleepingClock } from './open-budget.js';
+import {
+  BUCKET,
+  budgetOn,
+  busiestHour,
+  DAY_MS,
+  MINUTE_MS,
+  type SleepingClock,
+  sleepingClock,
+  takeAll,
+  takeOne,
+} from './open-budget.js';
 
-/** Takes as many requests as can be had without waiting. */
-async function takeAll(budget: RequestBudget, priority: 'urgent' | 'backfill' = 'urgent'): Promise<number> {
-  for (let taken = 0; ; taken++) {
-    try {
-      await budget.before(priority);
-    } catch (error) {
-      if (error instanceof PausedError) return taken;
-      throw error;
-    }
-  }
-}
+const usedIn = async (warehouse: Warehouse, clock: SleepingClock, bucket = BUCKET): Promise<number> =>
+  (await readHour(warehouse, bucket, clock.now())).used(clock.now());
 
 const pausedUntilOf = async (promise: Promise<unknown>): Promise<Date> => {
   const error = await faultOf(promise);
@@ -33,10 +35,10 @@ const pausedUntilOf = async (promise: Promise<unknown>): Promise<Date> => {
 describe('the rolling hour', () => {
   test('is kept as the server sees it, over six hours of requests at an uneven pace that arrive late', async () => {
     const clock = sleepingClock();
-    const budget = budgetOn(await liveWarehouse(), clock, { reserve: 20 });
+    const budget = budgetOn(await liveWarehouse(), clock, { reserve: () => Promise.resolve(20) });
     const arrived: Date[] = [];
     for (let sent = 0; sent < 600; sent++) {
-      await budget.before(sent % 3 === 0 ? 'urgent' : 'backfill');
+      await takeOne(budget, sent % 3 === 0 ? 'urgent' : 'backfill');
       // Up to nine seconds on its way, and at times a minute until the next.
       arrived.push(addSeconds(clock.now(), (sent * 7) % 10));
       clock.advance(sent % 11 === 0 ? 58_000 : (sent % 5) * 300);
@@ -51,13 +53,13 @@ describe('the rolling hour', () => {
     const sent: Date[] = [];
     const life = async (requests: number, ends: 'closed' | 'crashed') => {
       const warehouse = await liveWarehouse(path);
-      const budget = budgetOn(warehouse, clock, { maxWaitMs: 0 });
+      const lease = await budgetOn(warehouse, clock, { maxWaitMs: 0 }).lease(requests + 5, 'urgent');
       for (let count = 0; count < requests; count++) {
-        await budget.before('urgent');
+        await lease.next();
         sent.push(clock.now());
-        clock.advance(1_000);
+        clock.advance(100);
       }
-      if (ends === 'closed') await budget.close();
+      if (ends === 'closed') await lease.end();
       await closeNow(warehouse);
       clock.advance(MINUTE_MS);
     };
@@ -65,32 +67,70 @@ describe('the rolling hour', () => {
     await life(25, 'crashed');
     await life(12, 'closed');
     const warehouse = await liveWarehouse(path);
-    const used = usedRequests(await readHour(warehouse, 'READERSHIP_API_KEY', clock.now()));
+    const used = await usedIn(warehouse, clock);
     expect(used).toBe(sent.length + 5);
     expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0 }))).toBe(100 - used);
   });
 
-  test('gives back what a block has left when its time is over, and when it is closed', async () => {
+  test('at its boundary: no request leaves within an hour of the one a limit before it, and soon after that the next', async () => {
     const clock = sleepingClock();
-    const warehouse = await liveWarehouse();
-    const budget = budgetOn(warehouse, clock);
-    const used = async () => usedRequests(await readHour(warehouse, 'READERSHIP_API_KEY', clock.now()));
-    await budget.before('urgent');
-    expect(await used()).toBe(10);
-    clock.advance(BLOCK_LIFE_MS);
-    await budget.before('urgent');
-    expect(await used()).toBe(11);
-    await budget.close();
-    expect(await used()).toBe(2);
+    const budget = budgetOn(await liveWarehouse(), clock, { limit: 5 });
+    const sent: number[] = [];
+    // The last second of the life of a lease, and one that takes longer to arrive than any other.
+    for (let day = 0; day < 20; day++) {
+      const lease = await budget.lease(5, 'urgent');
+      clock.advance(LEASE_LIFE_MS - 1_000);
+      for (let request = 0; request < 5; request++) {
+        await lease.next();
+        sent.push(clock.now().getTime() + (day % 2 === 0 ? 10_000 : 0));
+      }
+      await lease.end();
+    }
+    const apart = sent.slice(5).map((at, index) => at - (sent[index] ?? 0));
+    expect(Math.min(...apart)).toBeGreaterThanOrEqual(60 * MINUTE_MS);
+    expect(Math.max(...apart)).toBeLessThan(63 * MINUTE_MS);
   });
 
-  test('a clock set back does not keep a block alive', async () => {
+  test('gives back what a lease has left when it ends', async () => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
-    const budget = budgetOn(warehouse, clock, { limit: 10, maxWaitMs: 0 });
-    await budget.before('urgent');
+    const lease = await budgetOn(warehouse, clock).lease(10, 'urgent');
+    await lease.next();
+    expect(await usedIn(warehouse, clock)).toBe(10);
+    await lease.end();
+    expect(await usedIn(warehouse, clock)).toBe(1);
+  });
+
+  test('a lease that takes longer than it may is renewed, and counts from then', async () => {
+    const clock = sleepingClock();
+    const warehouse = await liveWarehouse();
+    const lease = await budgetOn(warehouse, clock).lease(10, 'urgent');
+    await lease.next();
+    clock.advance(5 * MINUTE_MS);
+    await lease.next();
+    expect(await usedIn(warehouse, clock)).toBe(10);
+    clock.advance(57 * MINUTE_MS);
+    expect(await usedIn(warehouse, clock)).toBe(9);
+  });
+
+  test('a lease of too few requests gets more, as many as it had', async () => {
+    const clock = sleepingClock();
+    const warehouse = await liveWarehouse();
+    const lease = await budgetOn(warehouse, clock).lease(2, 'urgent');
+    for (let sent = 0; sent < 5; sent++) await lease.next();
+    expect(await usedIn(warehouse, clock)).toBe(8);
+    await lease.end();
+    expect(await usedIn(warehouse, clock)).toBe(5);
+  });
+
+  test('a clock set back does not keep a lease alive', async () => {
+    const clock = sleepingClock();
+    const budget = budgetOn(await liveWarehouse(), clock, { limit: 10, maxWaitMs: 0 });
+    const lease = await budget.lease(10, 'urgent');
+    await lease.next();
     clock.advance(-30 * MINUTE_MS);
-    expect(await takeAll(budget)).toBe(9);
+    for (let sent = 1; sent < 10; sent++) await lease.next();
+    await lease.end();
     clock.advance(2 * MINUTE_MS);
     expect(await takeAll(budget)).toBe(0);
   });
@@ -108,61 +148,117 @@ describe('the rolling hour', () => {
     },
   );
 
-  test('is one budget for each key', async () => {
+  test('is one budget for each bucket', async () => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
     expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0 }))).toBe(100);
-    expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0, bucket: 'OTHER_KEY' }))).toBe(100);
+    const bucket = { name: 'organization acme', variables: ['OTHER_KEY'] };
+    expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0, bucket }))).toBe(100);
+  });
+
+  test('counts what Readership 0.1.0 used under the name of a variable of the key', async () => {
+    const clock = sleepingClock();
+    const warehouse = await liveWarehouse();
+    const asIn010 = (name: string) => ({ bucket: { name, variables: [] }, maxWaitMs: 0 });
+    const old = await budgetOn(warehouse, clock, asIn010('READERSHIP_API_KEY')).lease(60, 'urgent');
+    for (let sent = 0; sent < 60; sent++) await old.next();
+    await old.end();
+    const other = { ...asIn010('OTHER_KEY'), limit: 'unlimited' } as const;
+    await budgetOn(warehouse, clock, other).refused(30 * MINUTE_MS);
+    const shared = { ...BUCKET, variables: ['READERSHIP_API_KEY', 'OTHER_KEY'] };
+    const budget = budgetOn(warehouse, clock, { maxWaitMs: 0, bucket: shared });
+    expect((await faultOf(takeOne(budget))).message).toContain('The server asked for a pause.');
+    expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0 }))).toBe(40);
   });
 
   test('an unlimited budget lets everything through and leaves no row behind', async () => {
     const warehouse = await liveWarehouse();
-    const budget = budgetOn(warehouse, sleepingClock(), { limit: 'unlimited', maxWaitMs: 0 });
-    for (let sent = 0; sent < 500; sent++) await budget.before('backfill');
-    expect(await budget.hasRoom(1_000_000, 'backfill')).toBe(true);
-    const hour = await readHour(warehouse, 'READERSHIP_API_KEY', sleepingClock().now());
-    expect(hour).toEqual({ uses: [], pausedUntil: undefined });
+    const clock = sleepingClock();
+    const budget = budgetOn(warehouse, clock, { limit: 'unlimited', maxWaitMs: 0 });
+    const leases = await Promise.all(Array.from({ length: 50 }, () => budget.lease(1_000, 'backfill')));
+    for (const lease of leases) for (let sent = 0; sent < 10; sent++) await lease.next();
+    for (const lease of leases) await lease.end();
+    expect(await usedIn(warehouse, clock)).toBe(0);
+    expect(await warehouse.query('SELECT id FROM request_uses', z.object({ id: z.string() }))).toEqual([]);
   });
 });
 
 describe('the reserve', () => {
   test('is kept from the backfill and there for the night', async () => {
-    const budget = budgetOn(await liveWarehouse(), sleepingClock(), { reserve: 17, maxWaitMs: 0 });
+    const budget = budgetOn(await liveWarehouse(), sleepingClock(), {
+      reserve: () => Promise.resolve(17),
+      maxWaitMs: 0,
+    });
     expect(await takeAll(budget, 'backfill')).toBe(83);
-    expect((await faultOf(budget.before('backfill'))).message).toMatch(
+    expect((await faultOf(takeOne(budget, 'backfill'))).message).toMatch(
       /^Hourly limit reached: 83 of 100 used, 17 reserved for recent days\. The next/,
     );
     expect(await takeAll(budget, 'urgent')).toBe(17);
   });
 
   test('a backfill gets on even where the reserve is the whole budget', async () => {
-    const budget = budgetOn(await liveWarehouse(), sleepingClock(), { limit: 4, reserve: 4, maxWaitMs: 0 });
+    const budget = budgetOn(await liveWarehouse(), sleepingClock(), {
+      limit: 4,
+      reserve: () => Promise.resolve(4),
+      maxWaitMs: 0,
+    });
     expect(await takeAll(budget, 'backfill')).toBe(1);
   });
 });
 
-describe('room for a whole day', () => {
-  test('is there up to the last request, for each priority its own', async () => {
-    const budget = budgetOn(await liveWarehouse(), sleepingClock(), { reserve: 17, maxWaitMs: 0 });
-    for (let sent = 0; sent < 5; sent++) await budget.before('backfill');
-    expect(await budget.hasRoom(78, 'backfill')).toBe(true);
-    expect(await budget.hasRoom(79, 'backfill')).toBe(false);
-    expect(await takeAll(budget, 'backfill')).toBe(78);
-    expect(await budget.hasRoom(17, 'urgent')).toBe(true);
-    expect(await budget.hasRoom(18, 'urgent')).toBe(false);
+describe('a lease', () => {
+  test('begins only when all of it is free', async () => {
+    const clock = sleepingClock();
+    const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
+    const start = clock.now();
+    for (let sent = 0; sent < 91; sent++) await takeOne(budget);
+    expect(await pausedUntilOf(budget.lease(10, 'urgent'))).toEqual(freeAt(start));
+    expect(await takeAll(budget)).toBe(9);
   });
 
-  test('is waited for, and never for more than there can be', async () => {
+  test('of more than a tenth of the limit begins with that, and goes on with what is free', async () => {
     const clock = sleepingClock();
-    const start = clock.now();
-    const budget = budgetOn(await liveWarehouse(), clock, { limit: 20 });
-    for (let sent = 0; sent < 10; sent++) await budget.before('urgent');
-    clock.advance(10 * MINUTE_MS);
-    for (let sent = 0; sent < 5; sent++) await budget.before('urgent');
-    await budget.room(15, 'urgent');
-    expect(clock.now()).toEqual(freeAt(start));
-    await budget.room(1_000, 'urgent');
-    expect(clock.now()).toEqual(freeAt(addMinutes(start, 10)));
+    const warehouse = await liveWarehouse();
+    const budget = budgetOn(warehouse, clock, { maxWaitMs: 0 });
+    for (let sent = 0; sent < 85; sent++) await takeOne(budget);
+    const lease = await budget.lease(60, 'urgent');
+    for (let sent = 0; sent < 15; sent++) await lease.next();
+    await expect(lease.next()).rejects.toThrow(PausedError);
+    await lease.end();
+    expect(await usedIn(warehouse, clock)).toBe(100);
+    clock.advance(62 * MINUTE_MS);
+    expect(await takeAll(budget)).toBe(100);
+  });
+
+  test('waits for others where more than a tenth of the limit would be under way', async () => {
+    const clock = sleepingClock();
+    const budget = budgetOn(await liveWarehouse(), clock);
+    const order: string[] = [];
+    const first = await budget.lease(4, 'backfill');
+    const second = await budget.lease(6, 'backfill');
+    const third = budget.lease(50, 'backfill').then((lease) => {
+      order.push('third begins');
+      return lease.end();
+    });
+    for (const [name, lease] of Object.entries({ first, second })) {
+      for (let sent = 0; sent < 4; sent++) await lease.next();
+      order.push(`${name} ends`);
+      await lease.end();
+    }
+    await third;
+    expect(order).toEqual(['first ends', 'second ends', 'third begins']);
+  });
+
+  test('that is refused in the middle leaves nothing under way', async () => {
+    const clock = sleepingClock();
+    const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
+    const lease = await budget.lease(60, 'urgent');
+    await lease.next();
+    await budget.refused(undefined);
+    await expect(lease.next()).rejects.toThrow(PausedError);
+    await lease.end();
+    clock.advance(62 * MINUTE_MS);
+    await (await budget.lease(60, 'urgent')).end();
   });
 });
 
@@ -210,8 +306,20 @@ describe('a refusal', () => {
     await client.views(PAGE);
     expect(server.seen).toHaveLength(2);
     expect(clock.now()).toEqual(addSeconds(at, 30));
-    await budget.close();
-    expect(usedRequests(await readHour(warehouse, 'READERSHIP_API_KEY', clock.now()))).toBe(2);
+    expect(await usedIn(warehouse, clock)).toBe(2);
+  });
+
+  test.each([
+    { seconds: 60, means: 'a burst', used: 1 },
+    { seconds: 61, means: 'the hour', used: 100 },
+  ])('that names $seconds s means $means', async ({ seconds, used }) => {
+    const clock = sleepingClock();
+    const warehouse = await liveWarehouse();
+    const budget = budgetOn(warehouse, clock, { maxWaitMs: 0 });
+    await takeOne(budget);
+    await budget.refused(seconds * 1_000);
+    expect(await usedIn(warehouse, clock)).toBe(used);
+    expect(await pausedUntilOf(takeOne(budget))).toEqual(used === 1 ? addSeconds(at, 60) : freeAt(at));
   });
 
   test('survives the end of the process that met it', async () => {
@@ -222,14 +330,14 @@ describe('a refusal', () => {
     await closeNow(first);
     clock.advance(MINUTE_MS);
     const budget = budgetOn(await liveWarehouse(path), clock, { limit: 'unlimited', maxWaitMs: MINUTE_MS });
-    expect(await pausedUntilOf(budget.before('urgent'))).toEqual(addMinutes(at, 45));
+    expect(await pausedUntilOf(takeOne(budget))).toEqual(addMinutes(at, 45));
   });
 
   test('holds back all workers together, those already waiting for their turn too', async () => {
     const clock = sleepingClock();
     const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
-    await budget.before('urgent');
-    const waiting = Array.from({ length: 8 }, () => faultOf(budget.before('urgent')));
+    await takeOne(budget);
+    const waiting = Array.from({ length: 8 }, () => faultOf(takeOne(budget)));
     const recorded = budget.refused(undefined);
     for (const error of await Promise.all(waiting)) expect(error).toBeInstanceOf(PausedError);
     await recorded;
@@ -240,12 +348,12 @@ describe('a refusal', () => {
     const warehouse = await liveWarehouse();
     const budget = budgetOn(warehouse, clock, { limit: 'unlimited', maxWaitMs: 0 });
     await Promise.all([budget.refused(90 * MINUTE_MS), budget.refused(undefined), budget.refused(1_000)]);
-    expect(await pausedUntilOf(budget.before('urgent'))).toEqual(addMinutes(at, 90));
+    expect(await pausedUntilOf(takeOne(budget))).toEqual(addMinutes(at, 90));
 
-    const limited = budgetOn(warehouse, clock, { bucket: 'OTHER_KEY', maxWaitMs: 0 });
-    await limited.before('urgent');
+    const limited = budgetOn(warehouse, clock, { bucket: { name: 'other', variables: [] }, maxWaitMs: 0 });
+    await takeOne(limited);
     await Promise.all([limited.refused(undefined), limited.refused(undefined), limited.refused(undefined)]);
-    expect(usedRequests(await readHour(warehouse, 'OTHER_KEY', clock.now()))).toBe(100);
+    expect(await usedIn(warehouse, clock, { name: 'other', variables: [] })).toBe(100);
   });
 });
 
@@ -255,13 +363,13 @@ describe('waiting', () => {
     const start = clock.now();
     const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 2 * MINUTE_MS });
     expect(await takeAll(budget)).toBe(100);
-    const error = await faultOf(budget.before('urgent'));
+    const error = await faultOf(takeOne(budget));
     expect(error.message).toBe(
       `Hourly limit reached: 100 of 100 used. The next request can be sent at ${nextMinute(freeAt(start))}.`,
     );
     expect(error).toMatchObject({ exitCode: 75 });
     clock.advance(freeAt(start).getTime() - start.getTime() - 2 * MINUTE_MS);
-    await budget.before('urgent');
+    await takeOne(budget);
     expect(clock.now()).toEqual(freeAt(start));
   });
 
@@ -273,8 +381,8 @@ describe('waiting', () => {
       return clock.sleep(ms, signal);
     };
     const budget = budgetOn(await liveWarehouse(), clock, { limit: 1, sleep });
-    await budget.before('urgent');
-    expect((await faultOf(budget.before('urgent', interruption.signal))).message).toBe(
+    await takeOne(budget);
+    expect((await faultOf(takeOne(budget, 'urgent', interruption.signal))).message).toBe(
       'interrupted by SIGTERM',
     );
   });
@@ -284,8 +392,8 @@ describe('waiting', () => {
     const start = clock.now();
     const told: unknown[] = [];
     const budget = budgetOn(await liveWarehouse(), clock, { limit: 1, onWait: (...why) => told.push(why) });
-    await budget.before('urgent');
-    await budget.before('urgent');
+    await takeOne(budget);
+    await takeOne(budget);
     expect(told).toEqual([[freeAt(start), 'Hourly limit reached: 1 of 1 used.']]);
     expect(clock.now()).toEqual(freeAt(start));
   });
@@ -296,7 +404,7 @@ describe('waiting', () => {
     const onWait = (_: Date, why: string) => told.push(why);
     const budget = budgetOn(await liveWarehouse(), clock, { limit: 'unlimited', onWait });
     await budget.refused(2_000);
-    await budget.before('urgent');
+    await takeOne(budget);
     expect(told).toEqual(['The server asked for a pause.']);
   });
 });

@@ -1,81 +1,100 @@
-import { addMilliseconds, addMinutes } from 'date-fns';
+import { addMilliseconds, addMinutes, addSeconds } from 'date-fns';
 import { describe, expect, test } from 'vitest';
-import {
-  BLOCK_LIFE_MS,
-  finishingAt,
-  freeAt,
-  type HourState,
-  hourState,
-  type LedgerRow,
-  nextFreeAt,
-  usedRequests,
-} from '../../src/budget/hour.js';
+import { freeAt, LEASE_LIFE_MS, type LedgerRow, RollingHour } from '../../src/budget/hour.js';
 
 const NOW = new Date('2026-11-18T05:00:00Z');
 const minutesAgo = (minutes: number) => addMinutes(NOW, -minutes);
-const block = (usedAt: Date, requests: number): LedgerRow => ({
+const lease = (usedAt: Date, requests: number): LedgerRow => ({
   used_at: usedAt,
   requests,
   paused_until: null,
 });
 const pause = (until: Date): LedgerRow => ({ used_at: NOW, requests: 0, paused_until: until });
+const hourOf = (...rows: LedgerRow[]) => new RollingHour(rows, NOW);
 
 describe('what counts', () => {
-  test('a block counts for an hour after the last moment at which one of its requests can arrive', () => {
-    const spentLast = addMilliseconds(NOW, BLOCK_LIFE_MS);
-    expect(freeAt(NOW).getTime()).toBeGreaterThan(addMinutes(spentLast, 60).getTime());
-    const rows = [block(NOW, 10)];
-    expect(usedRequests(hourState(rows, addMilliseconds(freeAt(NOW), -1)))).toBe(10);
-    expect(usedRequests(hourState(rows, freeAt(NOW)))).toBe(0);
+  test('a lease counts for an hour after the last moment at which one of its requests can arrive', () => {
+    const sentLast = addMilliseconds(NOW, LEASE_LIFE_MS);
+    expect(freeAt(NOW).getTime()).toBeGreaterThan(addMinutes(sentLast, 60).getTime());
+    const hour = hourOf(lease(NOW, 10));
+    expect(hour.used(addMilliseconds(freeAt(NOW), -1))).toBe(10);
+    expect(hour.used(freeAt(NOW))).toBe(0);
+  });
+
+  test('what is sent within a minute becomes free together, and never before an hour has passed', () => {
+    for (let seconds = 0; seconds < 120; seconds++) {
+      const usedAt = addSeconds(NOW, seconds);
+      const countsForMs = freeAt(usedAt).getTime() - usedAt.getTime();
+      expect(freeAt(usedAt).getTime() % 60_000).toBe(0);
+      expect(countsForMs).toBeGreaterThanOrEqual(60 * 60_000 + LEASE_LIFE_MS + 10_000);
+      expect(countsForMs).toBeLessThan(62 * 60_000);
+    }
   });
 
   test('a clock set back by minutes frees nothing: what lies in the future counts as if it were fresh', () => {
-    const state = hourState([block(addMinutes(NOW, 20), 10)], NOW);
-    expect(usedRequests(state)).toBe(10);
-    expect(nextFreeAt(state, 10, 1, NOW)).toEqual(freeAt(NOW));
+    const hour = hourOf(lease(addMinutes(NOW, 20), 10));
+    expect(hour.used(NOW)).toBe(10);
+    expect(hour.nextFreeAt(10, 1, NOW)).toEqual(freeAt(NOW));
   });
 
   test('a clock that was days ahead does not stop the export for days', () => {
     const ahead = addMinutes(NOW, 3 * 24 * 60);
-    const state = hourState([block(ahead, 100), { ...pause(addMinutes(ahead, 60)), used_at: ahead }], NOW);
-    expect(state).toEqual({ uses: [], pausedUntil: undefined });
+    const hour = hourOf(lease(ahead, 100), { ...pause(addMinutes(ahead, 60)), used_at: ahead });
+    expect(hour.used(NOW)).toBe(0);
+    expect(hour.pausedUntil(NOW)).toBeUndefined();
+  });
+
+  test('a clock set back by days under way makes nothing count for longer than an hour', () => {
+    const hour = hourOf(lease(minutesAgo(1), 10), lease(minutesAgo(10), 5));
+    const back = minutesAgo(3 * 24 * 60);
+    expect(hour.used(back)).toBe(15);
+    expect(hour.used(freeAt(back))).toBe(0);
+  });
+
+  test('what is given back no longer counts', () => {
+    const hour = hourOf(lease(minutesAgo(1), 10));
+    hour.add(-4, minutesAgo(1));
+    expect(hour.used(NOW)).toBe(6);
   });
 
   test('of several pauses the longest holds, and one that is over does not', () => {
-    const rows = [pause(addMinutes(NOW, 5)), pause(addMinutes(NOW, 30)), pause(minutesAgo(1))];
-    expect(hourState(rows, NOW).pausedUntil).toEqual(addMinutes(NOW, 30));
-    expect(hourState(rows, addMinutes(NOW, 30)).pausedUntil).toBeUndefined();
+    const hour = hourOf(pause(addMinutes(NOW, 5)), pause(addMinutes(NOW, 30)), pause(minutesAgo(1)));
+    expect(hour.pausedUntil(NOW)).toEqual(addMinutes(NOW, 30));
+    expect(hour.pausedUntil(addMinutes(NOW, 30))).toBeUndefined();
   });
 });
 
 describe('the next free request', () => {
-  const state = hourState([block(minutesAgo(50), 60), block(minutesAgo(10), 40)], NOW);
+  const rows = [lease(minutesAgo(50), 60), lease(minutesAgo(10), 40)];
+  const hour = hourOf(...rows);
 
   test('is free now while there is room', () => {
-    expect(nextFreeAt(state, 101, 1, NOW)).toEqual(NOW);
+    expect(hour.nextFreeAt(101, 1, NOW)).toEqual(NOW);
   });
 
-  test('waits for the earliest block that makes enough room, whatever order the ledger has', () => {
-    const turned = { ...state, uses: [...state.uses].reverse() };
-    expect(nextFreeAt(turned, 100, 1, NOW)).toEqual(freeAt(minutesAgo(50)));
-    expect(nextFreeAt(turned, 100, 60, NOW)).toEqual(freeAt(minutesAgo(50)));
-    expect(nextFreeAt(turned, 100, 61, NOW)).toEqual(freeAt(minutesAgo(10)));
+  test('waits for the earliest lease that makes enough room, whatever order the ledger has', () => {
+    const turned = hourOf(...[...rows].reverse());
+    expect(turned.nextFreeAt(100, 1, NOW)).toEqual(freeAt(minutesAgo(50)));
+    expect(turned.nextFreeAt(100, 60, NOW)).toEqual(freeAt(minutesAgo(50)));
+    expect(turned.nextFreeAt(100, 61, NOW)).toEqual(freeAt(minutesAgo(10)));
   });
 
   test('waits longer when the limit was lowered below what is used', () => {
-    expect(nextFreeAt(state, 30, 1, NOW)).toEqual(freeAt(minutesAgo(10)));
+    expect(hour.nextFreeAt(30, 1, NOW)).toEqual(freeAt(minutesAgo(10)));
   });
 
   test('waits for the end of a pause that lasts longer', () => {
     const until = addMinutes(NOW, 90);
-    expect(nextFreeAt({ ...state, pausedUntil: until }, 100, 1, NOW)).toEqual(until);
+    expect(hourOf(...rows, pause(until)).nextFreeAt(100, 1, NOW)).toEqual(until);
   });
 });
 
 /** Sends one request at a time, each as early as the rolling hour allows. */
-function simulate({ uses, pausedUntil }: HourState, limit: number, requests: number): Date {
-  const frees = uses.flatMap((use) => Array.from({ length: use.requests }, () => use.freeAt.getTime()));
-  let at = (pausedUntil ?? NOW).getTime();
+function simulate(rows: readonly LedgerRow[], limit: number, requests: number): Date {
+  const frees = rows.flatMap((row) =>
+    Array.from({ length: row.requests }, () => freeAt(row.used_at).getTime()),
+  );
+  let at = Math.max(NOW.getTime(), ...rows.map((row) => row.paused_until?.getTime() ?? 0));
   for (let sent = 0; sent < requests; sent++) {
     const counted = () => frees.filter((free) => free > at);
     while (counted().length >= limit) at = Math.min(...counted());
@@ -96,13 +115,12 @@ test('the finishing time is that of sending each request as early as it may be, 
   for (let seed = 1; seed <= 100; seed++) {
     const random = seeded(seed);
     const below = (bound: number) => Math.floor(random() * bound);
-    const rows = Array.from({ length: below(6) }, () => block(minutesAgo(below(70)), below(15)));
+    const rows = Array.from({ length: below(6) }, () => lease(minutesAgo(below(70)), below(15)));
     if (random() < 0.3) rows.push(pause(addMinutes(NOW, below(90))));
-    const state = hourState(rows, NOW);
     const limit = 1 + below(30);
     const requests = below(80);
-    expect(finishingAt(state, limit, requests, NOW), `seed ${seed}`).toEqual(
-      requests === 0 ? (state.pausedUntil ?? NOW) : simulate(state, limit, requests),
+    expect(hourOf(...rows).finishingAt(limit, requests, NOW), `seed ${seed}`).toEqual(
+      simulate(rows, limit, requests),
     );
   }
 });

@@ -1,4 +1,6 @@
 import { addMilliseconds } from 'date-fns';
+import { PausedError } from '../../src/api/errors.js';
+import type { Priority } from '../../src/api/retry.js';
 import { RequestBudget, type BudgetOptions } from '../../src/budget/budget.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
@@ -26,6 +28,8 @@ export function sleepingClock(start = NOW): SleepingClock {
 export const MINUTE_MS = 60_000;
 export const DAY_MS = 24 * 60 * MINUTE_MS;
 
+export const BUCKET = { name: 'key 0123456789abcdef', variables: ['READERSHIP_API_KEY'] };
+
 /** A budget of 100 requests an hour that waits as long as it must. */
 export const budgetOn = (
   warehouse: Warehouse,
@@ -34,14 +38,40 @@ export const budgetOn = (
 ): RequestBudget =>
   new RequestBudget({
     warehouse,
-    bucket: 'READERSHIP_API_KEY',
+    bucket: BUCKET,
     limit: 100,
-    reserve: 0,
+    reserve: () => Promise.resolve(0),
     maxWaitMs: DAY_MS,
     now: clock.now,
     sleep: clock.sleep,
     ...options,
   });
+
+/** Takes one request, as a probe does. */
+export async function takeOne(
+  budget: RequestBudget,
+  priority: Priority = 'urgent',
+  signal?: AbortSignal,
+): Promise<void> {
+  const lease = await budget.lease(1, priority, signal);
+  try {
+    await lease.next(signal);
+  } finally {
+    await lease.end();
+  }
+}
+
+/** Takes as many requests as can be had without waiting. */
+export async function takeAll(budget: RequestBudget, priority: Priority = 'urgent'): Promise<number> {
+  for (let taken = 0; ; taken++) {
+    try {
+      await takeOne(budget, priority);
+    } catch (error) {
+      if (error instanceof PausedError) return taken;
+      throw error;
+    }
+  }
+}
 
 /** The most of these moments in any rolling hour. */
 export function busiestHour(moments: readonly Date[]): number {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { readHour } from '../../src/budget/budget.js';
-import { usedRequests } from '../../src/budget/hour.js';
+import { bucketNameOf } from '../../src/config/load.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
@@ -42,7 +42,9 @@ describe('readership doctor', () => {
     expect(counts.views).toEqual({ 200: 1 });
     expect(sandbox.inspect().jobs).toEqual([]);
     const again = await liveWarehouse(liveFile(cwd));
-    expect(usedRequests(await readHour(again, 'READERSHIP_API_KEY', new Date()))).toBe(1);
+    const project = { id: 'prj_1', name: 'Acme Docs', apiKeyEnv: 'READERSHIP_API_KEY' };
+    const bucket = { name: bucketNameOf(project, { READERSHIP_API_KEY: KEY }), variables: [] };
+    expect((await readHour(again, bucket, new Date())).used(new Date())).toBe(1);
     await closeNow(again);
   });
 

@@ -43,8 +43,7 @@ function report(time: string, reports: object, projects: object[] = [{ id: 'prj_
     ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: test.directory },
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'pages'),
-    returnUnused: () => Promise.resolve(),
-    ...{ lake: undefined, shard: undefined },
+    ...{ lake: undefined, shard: undefined, limits: [] },
     clientOf: () => {
       throw new Error('reports do not ask the platform');
     },

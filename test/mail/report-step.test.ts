@@ -42,8 +42,7 @@ const report = async (time: string, more: Partial<StepContext> = {}) => {
     ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: undefined },
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'reports'),
-    returnUnused: () => Promise.resolve(),
-    ...{ lake: undefined, shard: undefined },
+    ...{ lake: undefined, shard: undefined, limits: [] },
     clientOf: () => {
       throw new Error('reports do not ask the platform');
     },

@@ -1,4 +1,5 @@
 import { PlatformClock } from '../../src/api/clock.js';
+import { sharedLimits } from '../../src/app/budgets.js';
 import { type Settings, settingsSchema } from '../../src/config/schema.js';
 import type { StepContext } from '../../src/steps/context.js';
 import { EffectsJournal } from '../../src/warehouse/effects.js';
@@ -25,8 +26,9 @@ export function stepContext(
   return {
     journal: new Proxy(Object.create(EffectsJournal.prototype) as EffectsJournal, { get: unused }),
     ...{ settings, projects: settings.projects, warehouse, workspaceDir: undefined },
+    limits: sharedLimits({ settings, configuration: undefined }),
     ...{ lake: undefined, shard: undefined, historyFile: '', reportsDir: '' },
-    ...{ unknownDeliveries: [], clientOf: unused, transport: unused, returnUnused: unused, observer: {} },
+    ...{ unknownDeliveries: [], clientOf: unused, transport: unused, observer: {} },
     ...{ now: () => NOW, clock: silentClock(given.now ?? (() => NOW)), signal: new AbortController().signal },
     ...given,
   };

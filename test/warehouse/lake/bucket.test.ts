@@ -122,7 +122,7 @@ describe('a lake in a bucket', () => {
     const { endpoint } = await serveBucket(faults);
     const warehouse = await twoDays();
     const historyFile = join(await tempDir(), 'history.duckdb');
-    const given = { historyFile, lake: placeAt(endpoint), returnUnused: () => Promise.resolve() };
+    const given = { historyFile, lake: placeAt(endpoint) };
     const context = stepContext(warehouse, given);
     const away = await publishStep(context, { changed: true });
     expect(away.error).toBeInstanceOf(LakeAwayError);

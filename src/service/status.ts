@@ -3,11 +3,56 @@ import { stat } from 'node:fs/promises';
 import { readJobsOf } from '../agents/ledger.js';
 import type { JobState } from '../agents/lifecycle.js';
 import { readMessagesOf } from '../agents/messages.js';
+import type { Workspace } from '../app/workspace.js';
+import type { Settings } from '../config/schema.js';
+import { lastEndedDay } from '../day.js';
+import { coverageOf, readSettling, recommendedSettleDays } from '../export/coverage.js';
+import type { ExportForecast } from '../export/forecast.js';
+import { readDayLedger } from '../export/ledger.js';
+import { readHistoryStart } from '../export/range.js';
+import { readLastVerification } from '../export/verify.js';
 import { freeDisk } from '../files.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { isGoingOn, readLastRuns, readOutages } from '../steps/runs.js';
 import type { Reader } from '../warehouse/query.js';
-import type { Workspace } from '../app/workspace.js';
+
+/** The state of a project's history, as `status --json` writes it. */
+export type ProjectStatus = Awaited<ReturnType<typeof readProjectStatus>>;
+
+export async function readProjectStatus(
+  reader: Reader,
+  { project, plan, requests, hour, finishingAt }: ExportForecast,
+  { history }: Settings,
+  now: Date,
+) {
+  const { start, settleDays, requestsPerHour: perHour } = history;
+  const ledger = await readDayLedger(reader, project.id);
+  const first = start === 'auto' ? await readHistoryStart(reader, project.id) : start;
+  const coverage = coverageOf(ledger, plan?.range);
+  const { first: firstDay = null, last: lastDay = null, stored, gaps, days } = coverage;
+  const settling = await readSettling(reader, project.id, now);
+  return {
+    project: project.id,
+    name: project.name,
+    /** Where the history begins, by the configuration or as it was found; null while nobody knows. */
+    historyFrom: first ?? null,
+    /** The first and the last day stored. */
+    ...{ firstDay, lastDay, daysStored: stored, gaps },
+    isYesterdayStored: ledger.get(lastEndedDay(now))?.is_stored ?? false,
+    ...{ provisional: days.provisional, inconsistent: days.inconsistent, failed: days.failed },
+    final: days.final.length,
+    ...{ settling, settleDays },
+    recommendedSettleDays: recommendedSettleDays(settling, settleDays) ?? null,
+    verifiedAt: (await readLastVerification(reader, project.id)) ?? null,
+    requests: {
+      usedThisHour: hour.used(now),
+      perHour,
+      pausedUntil: hour.pausedUntil(now) ?? null,
+      left: requests,
+      finishingAt: finishingAt ?? null,
+    },
+  };
+}
 
 /** How long an email of unknown outcome needs attention: later emails then say the same or more. */
 const ASKED_ABOUT_DAYS = 14;

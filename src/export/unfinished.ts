@@ -1,0 +1,103 @@
+import { DATE, DuckDBDateValue, INTEGER, VARCHAR } from '@duckdb/node-api';
+import { z } from 'zod';
+import type { Client } from '../api/client.js';
+import { PausedError } from '../api/errors.js';
+import type { Lease } from '../api/retry.js';
+import { type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
+import { type Day, day, daysBetween } from '../day.js';
+import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
+import { appendRows, type Transaction, type Warehouse } from '../warehouse/warehouse.js';
+
+const UNFINISHED_DAYS = readSql(import.meta.url, 'statements/unfinished-days.sql');
+const UNFINISHED_PAGES = readSql(import.meta.url, 'statements/unfinished-pages.sql');
+const DELETE_PAGES = 'DELETE FROM unfinished_pages WHERE project = $project AND day = $day::DATE';
+
+const dayRow = z.object({ day: dayColumn, pages: z.int() });
+const pageRow = z.object({ page_offset: z.int(), response: z.string() });
+
+/** The days of a project that the hourly limit stopped, and how many of their pages are kept. */
+export async function readUnfinishedDays(reader: Reader, project: string): Promise<Map<Day, number>> {
+  // A history that an older version published has no such table.
+  const isThere = "SELECT 1 FROM duckdb_tables() WHERE table_name = 'unfinished_pages'";
+  if ((await reader.query(isThere, z.object({}))).length === 0) return new Map();
+  const rows = await reader.query(UNFINISHED_DAYS, dayRow, { project });
+  return new Map(rows.map((row) => [row.day, row.pages]));
+}
+
+interface DayOf {
+  readonly warehouse: Warehouse;
+  readonly project: string;
+  readonly day: Day;
+}
+
+/**
+ * The pages of a day, read within its lease. A walk that the hourly limit stops keeps its pages, so a day of more
+ * requests than an hour allows is loaded over several hours; the totals on each page tell if it changed meanwhile.
+ */
+export class DayReading {
+  readonly #of: DayOf;
+  readonly #views: Client['views'];
+  /** Pages that an earlier export kept. Each serves once: a second walk reads afresh. */
+  readonly #kept = new Map<number, ViewsResponse>();
+  readonly #read = new Map<number, ViewsResponse>();
+  #isStopped = false;
+
+  private constructor(of: DayOf, client: Pick<Client, 'views'>, lease: Lease) {
+    this.#of = of;
+    this.#views = (query, options) => client.views(query, { ...options, lease });
+  }
+
+  static async open(
+    of: DayOf,
+    client: Pick<Client, 'views'>,
+    lease: Lease,
+    isUnfinished: boolean,
+  ): Promise<DayReading> {
+    const reading = new DayReading(of, client, lease);
+    if (!isUnfinished) return reading;
+    for (const row of await of.warehouse.query(UNFINISHED_PAGES, pageRow, parametersOf(of)))
+      reading.#kept.set(row.page_offset, viewsResponseSchema.parse(JSON.parse(row.response)));
+    return reading;
+  }
+
+  readonly views: Client['views'] = async (query, options) => {
+    if (query.offset === 0) this.#read.clear();
+    const kept = this.#kept.get(query.offset);
+    this.#kept.delete(query.offset);
+    try {
+      const page = kept ?? (await this.#views(query, options));
+      this.#read.set(query.offset, page);
+      return page;
+    } catch (error) {
+      this.#isStopped ||= error instanceof PausedError;
+      throw error;
+    }
+  };
+
+  /** Keeps the pages of a walk that was stopped, and drops those that earlier ones kept. */
+  async end(isUnfinished: boolean): Promise<void> {
+    const pages = this.#isStopped ? [...this.#read] : [];
+    if (pages.length === 0 && !isUnfinished) return;
+    await this.#of.warehouse.groupCommit(async (transaction) => {
+      await transaction.execute(DELETE_PAGES, parametersOf(this.#of));
+      await appendPages(transaction, this.#of, pages);
+    });
+  }
+}
+
+const parametersOf = ({ project, day }: DayOf) => ({ project, day });
+
+function appendPages(
+  transaction: Transaction,
+  { project, day: of }: DayOf,
+  pages: readonly (readonly [offset: number, page: ViewsResponse])[],
+): Promise<void> {
+  const date = new DuckDBDateValue(daysBetween(day('1970-01-01'), of));
+  const columns = [
+    { type: VARCHAR, value: () => project },
+    { type: DATE, value: () => date },
+    { type: INTEGER, value: ([offset]: readonly [number, ViewsResponse]) => offset },
+    { type: VARCHAR, value: ([, page]: readonly [number, ViewsResponse]) => JSON.stringify(page) },
+  ];
+  return appendRows(transaction, 'unfinished_pages', columns, pages);
+}

@@ -1,0 +1,13 @@
+-- Grain: one row per page read of a day that the hourly limit stopped before its last page.
+CREATE TABLE unfinished_pages (
+  project VARCHAR NOT NULL,
+  day DATE NOT NULL,
+  page_offset INTEGER NOT NULL,
+  response VARCHAR NOT NULL
+);
+
+COMMENT ON TABLE unfinished_pages IS 'Pages of days that need more requests than the hourly limit left, kept until the rest is read. One row per page.';
+COMMENT ON COLUMN unfinished_pages.project IS 'Project id on the platform';
+COMMENT ON COLUMN unfinished_pages.day IS 'Day (UTC)';
+COMMENT ON COLUMN unfinished_pages.page_offset IS 'Number of rows before this page';
+COMMENT ON COLUMN unfinished_pages.response IS 'What the platform answered, as JSON';

@@ -1,0 +1,194 @@
+import { addMinutes, differenceInMinutes } from 'date-fns';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { PausedError } from '../../src/api/errors.js';
+import { Client } from '../../src/api/client.js';
+import { openBudgets, sharedLimits } from '../../src/app/budgets.js';
+import { settingsSchema } from '../../src/config/schema.js';
+import { addDays, type Day, day, lastEndedDay } from '../../src/day.js';
+import { forecastExport, type ForecastRequest } from '../../src/export/forecast.js';
+import { exportStep } from '../../src/steps/export.js';
+import { KEY } from '../api/open-client.js';
+import { DAY_MS, MINUTE_MS, sleepingClock } from '../budget/open-budget.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { rowsOf, servePlatform } from '../platform.js';
+import { stepContext } from '../steps/step-context.js';
+import { tempDir } from '../temp-dir.js';
+
+interface SiteOptions {
+  readonly days: number;
+  readonly pages: number;
+  readonly projects: readonly string[];
+  readonly limit?: number;
+}
+
+/** Projects of one organization, with a key each, on a platform that refuses what is over the limit. */
+async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
+  const clock = sleepingClock();
+  const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
+  const cached = new Map<Day, ReturnType<typeof rowsOf>>();
+  const platform = await servePlatform({
+    ...{ now: clock.now, limit },
+    rowsOf: (at) => {
+      const rows = cached.get(at) ?? (at < firstDay ? [] : rowsOf(at, pages));
+      cached.set(at, rows);
+      return rows;
+    },
+  });
+  const written = {
+    baseUrl: platform.baseUrl,
+    projects: projects.map((id) => ({ id, apiKeyEnv: `KEY_OF_${id}` })),
+    history: { start: firstDay, requestsPerHour: limit, maxWait: '0s' },
+  };
+  const settings = settingsSchema.parse(written);
+  const environment = Object.fromEntries(projects.map((id) => [`KEY_OF_${id}`, KEY]));
+  const configuration = { settings, directory: '', environment };
+  const path = join(await tempDir(), 'warehouse.duckdb');
+
+  /** A process of its own: exports until the budget or a kill stops it. Returns when it may go on. */
+  const exportOnce = async (
+    bounds: { from?: Day } = {},
+    killedAfter = Infinity,
+  ): Promise<Date | undefined> => {
+    const warehouse = await liveWarehouse(path);
+    const kill = new AbortController();
+    let sent = 0;
+    const paceOf = openBudgets(
+      warehouse,
+      { settings, configuration },
+      clock.now,
+      () => undefined,
+      clock.sleep,
+    );
+    const clients = settings.projects.map((project) => {
+      const pace = paceOf(project);
+      if (pace === undefined) throw new Error('no budget');
+      return new Client({
+        ...{ baseUrl: platform.baseUrl, projectId: project.id, apiKey: KEY, keyName: 'KEY', now: clock.now },
+        pace,
+        retries: { retries: 2, minDelayMs: 1, maxDelayMs: 2_000 },
+        onRequest: () => {
+          clock.advance(50);
+          if (++sent >= killedAfter) kill.abort(new Error('killed'));
+        },
+      });
+    });
+    const context = stepContext(warehouse, {
+      ...{ settings: written, projects: settings.projects, now: clock.now, signal: kill.signal },
+      limits: sharedLimits({ settings, configuration }),
+      clientOf: ({ id }) => {
+        const client = clients[projects.indexOf(id)];
+        if (client === undefined) throw new Error('no client');
+        return client;
+      },
+    });
+    try {
+      const { error } = await exportStep(context, bounds);
+      if (kill.signal.aborted) return addMinutes(clock.now(), 1);
+      if (error !== undefined && !(error instanceof PausedError)) throw error;
+      return error?.resumeAt;
+    } finally {
+      await Promise.all(clients.map((client) => client.close()));
+      await closeNow(warehouse);
+    }
+  };
+
+  const forecast = async (request: Partial<ForecastRequest> = {}) => {
+    const warehouse = await liveWarehouse(path);
+    const limits = sharedLimits({ settings, configuration });
+    const asked = { projects: settings.projects, ...request };
+    const forecasts = await forecastExport(warehouse, limits, settings, asked, clock.now());
+    await closeNow(warehouse);
+    return {
+      requests: forecasts.reduce((sum, { requests }) => sum + requests, 0),
+      finishingAt: forecasts[0]?.finishingAt,
+    };
+  };
+
+  /** How far off the finishing time said now is, as a part of the time that it takes. */
+  const sayAndFinish = async (bounds: { from?: Day } = {}, killedAfter?: number) => {
+    const begun = clock.now();
+    const before = platform.views.length;
+    const said = await forecast(bounds);
+    for (
+      let resumeAt = await exportOnce(bounds, killedAfter);
+      resumeAt !== undefined;
+      resumeAt = await exportOnce(bounds)
+    )
+      clock.advance(Math.max(0, resumeAt.getTime() - clock.now().getTime()));
+    const took = differenceInMinutes(clock.now(), begun);
+    const saidMinutes = differenceInMinutes(said.finishingAt ?? begun, begun);
+    return { said: said.requests, sent: platform.views.length - before, took, saidMinutes };
+  };
+  return { clock, platform, settings, exportOnce, forecast, sayAndFinish };
+}
+
+describe('the requests and the finishing time that are said hold', () => {
+  test('before the first export of two projects that share a key', async () => {
+    const { sayAndFinish, platform } = await openSite({ days: 140, pages: 200, projects: ['a', 'b'] });
+    const { said, sent, took, saidMinutes } = await sayAndFinish();
+    expect(Math.abs(sent - said)).toBeLessThanOrEqual(sent / 10);
+    expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(took / 10);
+    expect(platform.busiestHour()).toBeLessThanOrEqual(100);
+  });
+
+  test('in the middle of a backfill, right after a kill as well', async () => {
+    const { clock, exportOnce, sayAndFinish, platform } = await openSite({
+      ...{ days: 90, pages: 700, projects: ['a', 'b'] },
+    });
+    const resumeAt = await exportOnce({}, 60);
+    clock.advance((resumeAt?.getTime() ?? NaN) - clock.now().getTime());
+    const { said, sent, took, saidMinutes } = await sayAndFinish({}, 130);
+    expect(Math.abs(sent - said)).toBeLessThanOrEqual(sent / 10);
+    expect(took).toBeGreaterThan(4 * 60);
+    expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(took / 10);
+    expect(platform.busiestHour()).toBeLessThanOrEqual(100);
+    expect(platform.views.every(({ status }) => status === 200)).toBe(true);
+  });
+
+  test('for a usual night', async () => {
+    const { clock, sayAndFinish } = await openSite({ days: 30, pages: 700, projects: ['a'] });
+    await sayAndFinish();
+    clock.advance(DAY_MS);
+    const { said, sent, took, saidMinutes } = await sayAndFinish();
+    expect(said).toBe(sent);
+    expect(saidMinutes).toBe(took);
+  });
+
+  test('for an export of some days only, --from', async () => {
+    const { clock, sayAndFinish } = await openSite({ days: 60, pages: 300, projects: ['a', 'b'] });
+    await sayAndFinish({ from: addDays(lastEndedDay(clock.now()), -1) });
+    const from = addDays(lastEndedDay(clock.now()), -45);
+    clock.advance(3 * MINUTE_MS);
+    const { said, sent, took, saidMinutes } = await sayAndFinish({ from });
+    expect(Math.abs(sent - said)).toBeLessThanOrEqual(sent / 10);
+    expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(took / 10);
+  });
+});
+
+test('a night on the way to the end is counted', async () => {
+  const { forecast, clock } = await openSite({ days: 1_200, pages: 700, projects: ['a'], limit: 20 });
+  const { requests, finishingAt } = await forecast();
+  expect(requests).toBe(1_200);
+  const nights = Math.floor(((finishingAt?.getTime() ?? 0) - clock.now().getTime()) / DAY_MS);
+  const within = finishingAt === undefined ? 0 : differenceInMinutes(finishingAt, clock.now());
+  expect(nights).toBeGreaterThanOrEqual(2);
+  // Each takes a request for each of its four days and one for the check: a quarter of an hour of the budget.
+  expect(within).toBeGreaterThan(60 * 60 + nights * 15);
+});
+
+test('without the first day, no finishing time is said', async () => {
+  const warehouse = await liveWarehouse();
+  const settings = settingsSchema.parse({ baseUrl: 'https://platform.example.com', projects: [{ id: 'a' }] });
+  const limits = sharedLimits({ settings, configuration: undefined });
+  const [forecast] = await forecastExport(
+    ...[warehouse, limits, settings, { projects: settings.projects }, new Date('2026-11-18T05:00:00Z')],
+  );
+  expect(forecast).toMatchObject({ plan: undefined, finishingAt: undefined, requests: 0 });
+  const [bounded] = await forecastExport(
+    ...[warehouse, limits, settings],
+    { projects: settings.projects, from: day('2026-11-10') },
+    new Date('2026-11-18T05:00:00Z'),
+  );
+  expect(bounded).toMatchObject({ plan: { requests: 8 }, requests: 8 });
+});
