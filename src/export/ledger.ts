@@ -70,11 +70,10 @@ interface DayAt {
 /** What storing a day did: its first rows, the same as were there, other ones, or none, for the platform has no more. */
 export type StoreOutcome = 'added' | 'unchanged' | 'restated' | 'forgotten';
 
-/** A row of `day_loads`. */
+/** What a load records in `day_loads`. */
 interface DayLoad extends DayAt, ViewCounts {
   readonly state: Exclude<DayState, 'failed'>;
   readonly pages: number;
-  readonly unattributed: ViewCounts;
   readonly failure: string | null;
 }
 
@@ -91,14 +90,17 @@ export function storeDay(
   isKnown = true,
 ): Promise<StoreOutcome> {
   const { totals, unattributed, rows, doubt } = walked;
-  const load = { ...at, ...totals, state, pages: rows.length, unattributed, failure: doubt ?? null };
+  const load = { ...at, ...totals, state, pages: rows.length, failure: doubt ?? null };
   return warehouse.groupCommit(async (transaction) => {
     const { outcome, failures } = isKnown
       ? await makeRoom(transaction, load, walked)
       : { outcome: 'added' as const, failures: 0 };
     if (outcome === 'forgotten') return outcome;
     if (outcome !== 'unchanged') await appendPages(transaction, at, rows);
-    await appendLoad(transaction, { ...load, failures: doubt === undefined ? 0 : failures + 1 });
+    await appendLoad(transaction, {
+      ...{ ...load, unattributed },
+      failures: doubt === undefined ? 0 : failures + 1,
+    });
     return outcome;
   });
 }
@@ -106,11 +108,12 @@ export function storeDay(
 /** Removes what the load replaces: the rows unless they are the same, and the ledger row. */
 async function makeRoom(
   transaction: Transaction,
-  { unattributed: _, ...load }: DayLoad,
+  at: DayLoad,
   walked: WalkedDay,
 ): Promise<{ outcome: StoreOutcome; failures: number }> {
+  const load = { ...at };
   const [known] = await transaction.query(STORED_DAY, knownRow, load);
-  const { outcome, pages } = await compareWithStored(transaction, load, known, walked);
+  const { outcome, pages } = await compareWithStored(transaction, at, known, walked);
   if (outcome === 'forgotten') {
     await transaction.execute(RECORD_FORGOTTEN, { ...load, failure: FORGOTTEN });
     return { outcome, failures: known?.failures ?? 0 };
@@ -176,7 +179,10 @@ function appendPages(transaction: Transaction, at: DayAt, rows: readonly PageVie
   return appendRows(transaction, 'page_views', columns, rows);
 }
 
-function appendLoad(transaction: Transaction, load: DayLoad & { readonly failures: number }): Promise<void> {
+function appendLoad(
+  transaction: Transaction,
+  load: DayLoad & Pick<WalkedDay, 'unattributed'> & { readonly failures: number },
+): Promise<void> {
   const now = timestampOf(load.now);
   const columns: Column<typeof load>[] = [
     { type: VARCHAR, value: ({ project }) => project },

@@ -85,8 +85,9 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
     try {
       const { error } = await exportStep(context, bounds);
       if (kill.signal.aborted) return addMinutes(clock.now(), 1);
-      if (error !== undefined && !(error instanceof PausedError)) throw error;
-      return error?.resumeAt;
+      if (error instanceof PausedError) return error.resumeAt;
+      expect(error).toBeUndefined();
+      return undefined;
     } finally {
       await Promise.all(clients.map((client) => client.close()));
       await closeNow(warehouse);
