@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Client } from '../api/client.js';
 import { PausedError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
-import { type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
+import { LIMITS, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
 import { type Day, day, daysBetween } from '../day.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import { appendRows, type Transaction, type Warehouse } from '../warehouse/warehouse.js';
@@ -62,11 +62,13 @@ export class DayReading {
 
   readonly views: Client['views'] = async (query, options) => {
     if (query.offset === 0) this.#read.clear();
+    // A second walk has smaller pages, which fit no first one.
+    if (query.limit < LIMITS.viewsPage.max) this.#kept.clear();
     const kept = this.#kept.get(query.offset);
     this.#kept.delete(query.offset);
     try {
       const page = kept ?? (await this.#views(query, options));
-      this.#read.set(query.offset, page);
+      if (query.limit === LIMITS.viewsPage.max) this.#read.set(query.offset, page);
       return page;
     } catch (error) {
       this.#isStopped ||= error instanceof PausedError;

@@ -59,13 +59,14 @@ describe('readership export --plan', () => {
     expect((await run('export')).code).toBe(75);
     const sent = platform.views.length;
     const text = await run('export', '--plan');
-    expect(text.stdout).toMatch(/Acme Docs: \d+ days to load of /);
+    expect(text.stdout).toMatch(/Acme Docs: \d+ days? to load of /);
     expect(text.stdout).toMatch(/missing +\d+ days?, /);
     expect(text.stdout).toMatch(/of 24 an hour, \d+ of them used in the last hour: done at about /);
     const json = await run('export', '--plan', '--json');
     const [plan] = planSchema.parse(JSON.parse(json.stdout));
     expect(plan?.range).toEqual({ first: daysAgo(DAYS), last: daysAgo(1) });
-    expect(plan?.days.length).toBe(plan?.requests);
+    // One more checks the recent past.
+    expect(plan?.requests).toBe((plan?.days.length ?? 0) + 1);
     expect(plan?.requestsUsedThisHour).toBeGreaterThanOrEqual(sent);
     expect(new Date(plan?.finishingAt ?? 0).getTime()).toBeGreaterThan(Date.now() + 55 * 60_000);
     expect(platform.views).toHaveLength(sent);
@@ -204,7 +205,7 @@ describe('readership status', () => {
     const { daysStored = 0, gaps = [] } = status ?? {};
     expect(daysStored + gaps.length).toBe(DAYS);
     expect(gaps).toContain(addDays(daysAgo(DAYS), 0));
-    expect(status?.requests).toMatchObject({ perHour: 24, left: gaps.length });
+    expect(status?.requests).toMatchObject({ perHour: 24, left: gaps.length + 1 });
     expect(platform.views).toHaveLength(sent);
   });
 });

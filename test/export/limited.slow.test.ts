@@ -252,7 +252,11 @@ describe('days of many requests', () => {
     do world.clock.advance(62 * MINUTE_MS);
     while ((await world.exportOnce('closed')) !== 'done' && hours++ < 24);
     expect((await world.loadedDays()).size).toBe(1);
-    expect(answered(world).get(`${world.firstDay} 0`)).toBe(2);
+    const beginnings = world.platform.views.filter(
+      ({ from, to, offset, limit, status }) =>
+        from === world.firstDay && to === addDays(from, 1) && offset === 0 && limit > 1 && status === 200,
+    );
+    expect(beginnings).toHaveLength(2);
   });
 
   test('that take more than an hour’s budget are loaded where an export may wait for the next', async () => {
