@@ -22,7 +22,7 @@ export const readingSql = (
     generate_series(DATE '${first}', DATE '${last}', INTERVAL 1 DAY) AS calendar (day);
   INSERT INTO day_loads
   SELECT project, day, 'final', TIMESTAMP '2026-11-18 02:00:00', TIMESTAMP '2026-11-18 02:00:00',
-    sum(human), sum(ai), sum(total), count(*), 0, 0, 0, NULL
+    sum(human), sum(ai), sum(total), count(*), 0, 0, 0, NULL, 0
   FROM page_views WHERE project = ${quoted(project)} GROUP BY ALL`;
 
 /** As `readingSql`, run on a live database. */

@@ -29,7 +29,7 @@ describe('an audit', () => {
   test('of a history that is as stored takes one request and changes nothing', async () => {
     const opened = await settled();
     const { result, requests } = await opened.audit();
-    expect(result).toEqual({ days: DAYS - 3, differing: [], forgotten: [], damaged: [] });
+    expect(result).toEqual({ days: DAYS - 3, differing: [], forgotten: [], damaged: [], refused: [] });
     expect(requests).toBe(1);
   });
 

@@ -33,8 +33,8 @@ const VIEWS = `
  */
 const ODD_DAYS = `
   INSERT INTO day_loads VALUES
-    ('prj_2', '2025-12-25', 'final', '2026-01-01', '2026-01-01', 0, 0, 0, 0, 0, 0, 0, NULL),
-    ('prj_2', '2026-02-11', 'failed', '2026-02-12', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'cut off');
+    ('prj_2', '2025-12-25', 'final', '2026-01-01', '2026-01-01', 0, 0, 0, 0, 0, 0, 0, NULL, 0),
+    ('prj_2', '2026-02-11', 'failed', '2026-02-12', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 'cut off', 1);
   UPDATE day_loads SET state = 'failed', failure = 'cut off' WHERE project = 'prj_1' AND day = '2026-02-10'`;
 
 describe('views and macros return the numbers of independent SQL', () => {
@@ -128,7 +128,7 @@ describe('data_quality', () => {
   it('lists every finding for a day, and nothing for days without problems', async () => {
     const history = await emptyHistory();
     const load = (day: number, state: string, totals: string, rest = '0, 0, 0', failure = 'NULL') =>
-      `INSERT INTO day_loads VALUES ('p', '2026-01-0${day}', '${state}', '2026-01-09', '2026-01-09', ${totals}, 1, ${rest}, ${failure});`;
+      `INSERT INTO day_loads VALUES ('p', '2026-01-0${day}', '${state}', '2026-01-09', '2026-01-09', ${totals}, 1, ${rest}, ${failure}, 0);`;
     await history.run(
       load(1, 'final', '2, 1, 3') +
         load(2, 'provisional', '2, 1, 3') +
