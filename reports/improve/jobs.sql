@@ -1,5 +1,6 @@
 -- Grain: one row per agent job that was planned or ended in the reported week, or was not over when
--- the week ended. A merged one is listed in the week of its merge.
+-- the week ended. A merged one is listed in the week of its merge. Until the next week has ended, jobs
+-- planned since count as well: their pull requests are waiting now.
 SELECT
   jobs.id,
   jobs.path,
@@ -23,7 +24,10 @@ FROM
   ) AS week USING (path)
 WHERE
   jobs.project = $project
-  AND jobs.planned_at < $to::DATE + 1
+  AND (
+    jobs.planned_at < $to::DATE + 1
+    OR (SELECT max(day) FROM site_days WHERE project = $project) < $to::DATE + 7
+  )
   AND (
     jobs.ended_at IS NULL
     OR jobs.ended_at >= $from::DATE

@@ -103,7 +103,7 @@ describe('the hourly limit', () => {
     await submitJobs(desk.task());
     const { stopped } = await submitJobs(desk.task());
     expect((stopped as Error).message).toMatch(
-      /^2 prompts wait: .+ readership improve --apply sends what waits, and so does the schedule if improve.mode is apply\.$/,
+      /^2 prompts wait: .+ readership improve --apply sends them, and so does the schedule if improve.mode is apply\.$/,
     );
   });
 
