@@ -93,7 +93,7 @@ it('days that an earlier version stored before they ended are removed, and loade
   expect(await storedAfter(daysAgo(1))).toHaveLength(30);
 
   const right = await run(['run']);
-  expect(right.output).toMatch(/removed: stored before they ended, by a clock that was ahead/);
+  expect(right.output).toMatch(/removed: stored too early by a clock that was ahead/);
   expect(await storedAfter(daysAgo(1))).toEqual([]);
   expect(emails()).toBe(before);
   await expectAllOnce(site);

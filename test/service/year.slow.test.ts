@@ -103,8 +103,8 @@ it('a year with random downtime: each day final once, each week emailed once, no
     if (isStopped) stopAfter(1 + Math.floor(length * 10));
     // Several schedules fire in the same minute.
     await Promise.all([service.run(), service.run(), service.run()]);
-    if (++ticks % 4 === 0) await expectFinalDaysKept();
-    if (!isStopped) clock.advance(Math.round((20 + length * 48) * HOUR_S));
+    if (++ticks % 8 === 0) await expectFinalDaysKept();
+    if (!isStopped) clock.advance(Math.round((24 + length * 96) * HOUR_S));
     else {
       clock.advance(Math.round(length * 72 * HOUR_S));
       service = await start();
