@@ -71,6 +71,7 @@ function declareNew(command: Command, act: Act): void {
   withWorkspaceOptions(command.command('new <name>'))
     .summary('write a report of your own: one query and five lines of YAML')
     .description('Writes reports/NAME/ beside the configuration: report.yaml and one query, to be changed.')
+    .addHelpText('after', '\nExample:\n  readership report new sections')
     .action((name: string, options: WorkspaceOptions) => act((runtime) => newReport(name, options, runtime)));
 }
 

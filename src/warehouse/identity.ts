@@ -23,8 +23,9 @@ export async function workspaceIdOf(
  * `StorageError` when they belong to different workspaces.
  */
 export async function agreeOnWorkspace(journal: EffectsJournal, warehouse: Warehouse): Promise<void> {
-  const propose = (connection: DuckDBConnection) => workspaceIdOf(connection, journal.workspace);
-  await journal.claim(await warehouse.exclusive(propose));
+  await journal.claim(
+    await warehouse.transaction(({ connection }) => workspaceIdOf(connection, journal.workspace)),
+  );
 }
 
 /** Where the lake was last published to; null before the first time. */

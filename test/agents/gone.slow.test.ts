@@ -28,7 +28,7 @@ it('a job that the platform no longer knows is ended by hand, and by nothing els
     expect([ended.code, ended.stdout]).toEqual([
       0,
       expect.stringMatching(
-        /^job \d +failed .+ does not know it any more; ended by hand on \d+ \w+ \d{4}\n$/,
+        /^job \d +failed .+ the platform no longer has it; ended by hand on \d+ \w+ \d{4}\n$/,
       ),
     ]);
   }

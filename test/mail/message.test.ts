@@ -61,7 +61,7 @@ describe('a mail', () => {
     );
     const bytes = (await letter('docs@example.com')).bytes.toString();
     expect(bytes).not.toContain('List-Unsubscribe');
-    expect(bytes).toContain('\r\nList-Id: <weekly.prj-1.readership.example.com>\r\n');
+    expect(bytes).toContain('\r\nList-ID: <weekly.prj-1.readership.example.com>\r\n');
   });
 
   it('has an id of its report, project, period and recipient, under the domain it is from', async () => {

@@ -11,6 +11,7 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
   'jobs merged': [['1']],
   'jobs resolve': [['1', '--not-created']],
   report: [['weekly'], ['weekly', '--format', 'eml'], ['weekly', '--send', '--force']],
+  'report new': [['sections']],
   publish: [[], ['--parquet', 'lake']],
   restore: [[]],
   status: [['--json']],

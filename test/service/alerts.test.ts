@@ -35,7 +35,7 @@ async function setUp() {
     await mailAlerts(context);
     now = addMinutes(now, hours * 60);
     const states = await warehouse.query('SELECT state FROM deliveries', z.object({ state: z.string() }));
-    return { states: states.map(({ state }) => state), changed: runner.changed };
+    return { states: states.map(({ state }) => state), changed: runner.outageChanged };
   };
   const mails = () => Promise.all((server.accepted.get(OPS) ?? []).map((mail) => PostalMime.parse(mail)));
   return { server, run, mails };
