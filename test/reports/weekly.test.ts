@@ -108,7 +108,7 @@ describe('the weekly report', () => {
     expect(textOf(young.html)).not.toContain('What moved');
     const settled = await weekly(await smallHistory('2026-10-19', '2026-11-15'));
     expect(settled.model).toMatchObject({ moved: { pages: [] } });
-    expect(textOf(settled.html)).toContain('No page is further from what its recent weeks');
+    expect(textOf(settled.html)).toContain('No page differs from its recent weeks');
   });
 
   test('says so and shows no changes if the week before is missing', async () => {
