@@ -4,8 +4,8 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { messageOf } from '../errors.js';
 import { syncToDisk } from '../files.js';
-import { openForWriting, quoted } from './instance.js';
-import { removeDatabase } from './live-file.js';
+import { quoted } from './instance.js';
+import { changeDatabase, removeDatabase } from './live-file.js';
 import { describe, migrate } from './migrate.js';
 import { inTransaction, queryRows, readSql } from './query.js';
 import { storageFailure } from './storage-failure.js';
@@ -71,7 +71,7 @@ export async function publishChanges(
     await copyFile(target, unfinished, constants.COPYFILE_FICLONE);
     await chmod(unfinished, 0o600);
     // A macro answers for one file only, so the copy gets its own.
-    await changing(unfinished, describe);
+    await changeDatabase(unfinished, describe);
     await attached(warehouse, unfinished, bringUpToDate);
   });
 }
@@ -121,22 +121,7 @@ const attached = <Result>(
 
 /** The same migrations and views as the live file, so that the copy explains itself and can be restored from. */
 const createEmpty = (path: string): Promise<void> =>
-  changing(path, (connection) => migrate(connection, path));
-
-async function changing(
-  path: string,
-  change: (connection: DuckDBConnection) => Promise<void>,
-): Promise<void> {
-  const instance = await openForWriting(path);
-  const connection = await instance.connect();
-  try {
-    await change(connection);
-    await connection.run('CHECKPOINT');
-  } finally {
-    connection.closeSync();
-    instance.closeSync();
-  }
-}
+  changeDatabase(path, (connection) => migrate(connection, path));
 
 async function tablesOf(connection: DuckDBConnection): Promise<string[]> {
   const rows = await queryRows(
