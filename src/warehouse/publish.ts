@@ -60,11 +60,12 @@ export async function publishChanges(
   target: string,
   anyway = false,
 ): Promise<number | undefined> {
-  const found = await attached(warehouse, target, compare, 'READ_ONLY').catch((error: unknown) => {
+  const compared = (connection: DuckDBConnection) => compare(connection, anyway);
+  const found = await attached(warehouse, target, compared, 'READ_ONLY').catch((error: unknown) => {
     if (!(error instanceof UnusableError)) throw storageFailure(`compare with ${target}`, error);
     return 'unusable' as const;
   });
-  if (found === 'equal' && !anyway) return undefined;
+  if (found === 'equal') return undefined;
   if (found === 'unusable' || found === 'replace') return publish(warehouse, target);
   return replacing(warehouse, target, async (unfinished) => {
     // Reading the live file like this would drop DuckDB's lock on it, but nobody writes to what was published.
@@ -141,12 +142,15 @@ async function fill(connection: DuckDBConnection): Promise<void> {
   await connection.run('CHECKPOINT publication');
 }
 
-/** Whether readers would see a difference, and how to give it to them. */
-async function compare(connection: DuckDBConnection): Promise<'equal' | 'update' | 'replace'> {
+/** Whether readers would see a difference, or get the file `anyway`, and how: `update` leaves its changed days behind. */
+async function compare(
+  connection: DuckDBConnection,
+  anyway: boolean,
+): Promise<'equal' | 'update' | 'replace'> {
   const [version] = await queryRows(connection, SAME_VERSION, z.object({ is_same: z.boolean() }));
   if (version?.is_same !== true) throw new UnusableError('another version wrote it');
   const [runs] = await queryRows(connection, LAST_OUTCOMES_DIFFER, z.object({ differs: z.boolean() }));
-  let differs = runs?.differs !== false;
+  let differs = anyway || runs?.differs !== false;
   for (const name of await tablesOf(connection)) {
     const hidden = BOOKKEEPING[name] ?? [];
     if (hidden !== 'all') differs ||= await isDifferent(connection, name, hidden);
@@ -173,9 +177,8 @@ async function isDifferent(
   return row?.differs !== false;
 }
 
-/** Replaces the days and the ledgers that differ. */
+/** Replaces the days that `compare` found and the ledgers that differ. */
 async function bringUpToDate(connection: DuckDBConnection): Promise<void> {
-  await connection.run(CHANGED_DAYS);
   const ledgers = (await tablesOf(connection)).filter((name) => name !== 'page_views');
   await inTransaction(connection, async () => {
     await connection.run(DELETE_CHANGED_DAYS);
