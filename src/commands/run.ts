@@ -11,6 +11,7 @@ const SANDBOX_WAIT_MS = 30_000;
 
 interface RunOptions extends WorkspaceOptions {
   readonly wait?: number;
+  readonly pausedOk?: boolean;
 }
 
 export function declareRun(program: Command, act: Act): void {
@@ -23,6 +24,10 @@ export function declareRun(program: Command, act: Act): void {
       '--wait <time>',
       'keep polling while jobs are active, such as 30s or 10m (default: 30s in the sandbox, else poll once)',
       durationArgument,
+    )
+    .option(
+      '--paused-ok',
+      'exit with 0 instead of 75 when the next run will resume, for schedulers that know only success and failure',
     )
     .addHelpText(
       'after',
@@ -46,6 +51,7 @@ function run(options: RunOptions, runtime: Runtime): Promise<ExitCode> {
     progress.end();
     if (!runtime.signal.aborted)
       runtime.output.words(await summarise(outcome, context, workspace, runtime, progress.cost));
-    return conclude(outcome.outages, runtime);
+    const exitCode = conclude(outcome.outages, runtime);
+    return exitCode === 75 && options.pausedOk === true ? 0 : exitCode;
   });
 }

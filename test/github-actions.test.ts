@@ -1,0 +1,131 @@
+import { execFile } from 'node:child_process';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import type { Sandbox } from '../src/sandbox/index.js';
+import { daysAgo, KEY, serveSandbox, workspaceOf } from './commands/workspace.js';
+import { tempDir } from './temp-dir.js';
+
+const ROOT = join(import.meta.dirname, '..');
+const workflow = z.object({
+  concurrency: z.object({ 'cancel-in-progress': z.literal(false) }),
+  jobs: z.object({
+    readership: z.object({
+      steps: z.array(
+        z.object({ name: z.string().optional(), if: z.string().optional(), run: z.string().optional() }),
+      ),
+    }),
+  }),
+});
+
+interface Ending {
+  readonly code: number;
+  readonly output: string;
+}
+
+let remote: string;
+let platform: Sandbox;
+let scripts: ReadonlyMap<string, string>;
+
+beforeAll(async () => {
+  const { jobs } = workflow.parse(parse(await readFile(join(ROOT, 'deploy/github-actions.yml'), 'utf8')));
+  scripts = new Map(jobs.readership.steps.map(({ name = '', run = '' }) => [name, run]));
+  // It saves after a failed run as well, but not what it did not take.
+  expect(jobs.readership.steps.find(({ name }) => name === 'Save the state')?.if).toBe(
+    "always() && steps.state.outcome == 'success'",
+  );
+  platform = await serveSandbox({ firstDay: daysAgo(60), pages: 30, jobSeconds: 3600 });
+  const workspace = await workspaceOf(
+    platform,
+    'improve: { mode: apply, minWeeklyViews: 1 }\nmail: { from: docs@example.com }\nreports: { weekly: { to: [docs@example.com] } }\n',
+  );
+  await rm(join(workspace, 'data'), { recursive: true });
+  remote = await tempDir();
+  await shell(remote, 'git init --quiet --bare --initial-branch main');
+  await shell(
+    workspace,
+    `git init --quiet --initial-branch main && git add --all && git -c user.name=docs -c user.email=docs@example.com commit --quiet -m Begin && git push --quiet ${remote} main`,
+  );
+});
+
+/** Runs a script as Actions does: `bash -e`. */
+async function shell(cwd: string, script: string, env: NodeJS.ProcessEnv = {}): Promise<Ending> {
+  try {
+    const { stdout, stderr } = await promisify(execFile)('bash', ['-e', '-c', script], {
+      cwd,
+      env: { PATH: process.env['PATH'], HOME: cwd, ...env },
+    });
+    return { code: 0, output: stdout + stderr };
+  } catch (error) {
+    const { code, stdout, stderr } = z
+      .looseObject({ code: z.number(), stdout: z.string(), stderr: z.string() })
+      .parse(error);
+    return { code, output: stdout + stderr };
+  }
+}
+
+/** The steps of a run, each on what the one before left, in a fresh clone on a fresh runner. */
+async function play({
+  begin = false,
+  command = 'run --paused-ok',
+  dies = false,
+}: {
+  readonly begin?: boolean;
+  readonly command?: string;
+  /** Whether the runner is lost before it saves. */
+  readonly dies?: boolean;
+} = {}): Promise<Ending> {
+  const [clone, temp, bin] = [await tempDir(), await tempDir(), await tempDir()];
+  await shell(clone, `git clone --quiet --depth 1 file://${remote} .`);
+  await writeFile(
+    join(bin, 'readership'),
+    `#!/bin/sh\nexec ${process.execPath} ${join(ROOT, 'dist/cli.js')} "$@"\n`,
+    {
+      mode: 0o755,
+    },
+  );
+  const env = {
+    PATH: `${bin}:${process.env['PATH'] ?? ''}`,
+    ...{ RUNNER_TEMP: temp, BEGIN: String(begin), COMMAND: command, READERSHIP_API_KEY: KEY },
+  };
+  const step = (name: string) => shell(clone, scripts.get(name) ?? expect.fail(`no step ${name}`), env);
+  const taken = await step('Take the state');
+  if (taken.code !== 0) return taken;
+  const ran = await step('Run');
+  if (dies) return ran;
+  const saved = await step('Save the state');
+  return saved.code === 0 ? ran : saved;
+}
+
+const says = (words: string): string => expect.stringContaining(words) as string;
+const created = (): number => platform.inspect().requests.counts.create?.['201'] ?? 0;
+
+describe('deploy/github-actions.yml', () => {
+  it('refuses to begin unless told to, keeps its state, and does nothing twice', async () => {
+    expect(await play()).toMatchObject({
+      code: 1,
+      output: says('no branch readership-state'),
+    });
+    const first = await play({ begin: true });
+    expect(first, first.output).toMatchObject({ code: 0 });
+    const jobs = created();
+    expect(jobs).toBeGreaterThan(0);
+    // The runner is lost: whatever it did is not known, so nothing more is done.
+    const second = await play({ dies: true });
+    expect(second, second.output).toMatchObject({ code: 0, output: says('already sent') });
+    expect(await play()).toMatchObject({ code: 1, output: says('without saving its state') });
+    await shell(remote, 'git branch -D readership-running');
+    expect(await play({ command: 'jobs' })).toMatchObject({ code: 0, output: says('active') });
+
+    // The state is lost.
+    await shell(remote, 'git branch -D readership-state');
+    expect(await play()).toMatchObject({
+      code: 1,
+      output: says('no branch readership-state'),
+    });
+    expect(created()).toBe(jobs);
+  });
+});
