@@ -8,6 +8,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Job, readJobs } from './ledger.js';
 import { OPEN_STATES } from './lifecycle.js';
 import { leavingColumn, type Reason, storedReason } from './reasons.js';
+import { readSkips, type Skip, skippedPages } from './skips.js';
 import {
   evidenceRow,
   type Selection,
@@ -47,6 +48,7 @@ export interface PlanRules extends SelectionRules {
 /** What improving a project would do now. `waiting` are jobs planned earlier that were not sent yet; they go first. */
 export interface ImprovePlan extends Selection {
   readonly waiting: readonly Job[];
+  readonly skips: readonly Skip[];
   /** Whole weeks of history that the choice rests on, 8 at most. */
   readonly weeks: number;
   /** Jobs planned since Monday (UTC), those of earlier runs: they use up `maxJobsPerWeek`. */
@@ -58,18 +60,20 @@ export async function planImprovement(
   reader: Reader,
   project: string,
   rules: PlanRules,
-  { now, isListed }: { readonly now: Date; readonly isListed: SelectionState['isListed'] },
+  { now, isListed, only }: Pick<SelectionState, 'isListed' | 'only'> & { readonly now: Date },
 ): Promise<ImprovePlan> {
   const candidates = await reader.query(CANDIDATES, candidateRow, { project, now });
   const jobs = await readJobs(reader, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
   const plannedThisWeek = countPlannedThisWeek(jobs, now);
+  const skips = await readSkips(reader, project, now);
   const selection = selectPages(candidates, rules, {
-    busy: busyPages(jobs, rules.cooldownDays, now),
+    busy: new Map([...skippedPages(skips), ...busyPages(jobs, rules.cooldownDays, now)]),
     isListed,
+    only,
     room: roomLeft(rules, waiting.length, plannedThisWeek),
   });
-  return { ...selection, waiting, weeks: candidates[0]?.weeks.length ?? 0, plannedThisWeek };
+  return { ...selection, waiting, skips, weeks: candidates[0]?.weeks.length ?? 0, plannedThisWeek };
 }
 
 /** How many new jobs there is room for, and the limit that decides it. */

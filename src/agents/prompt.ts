@@ -1,8 +1,11 @@
 import Handlebars from 'handlebars';
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { searchedDirs } from '../files.js';
+import { wordsOf } from './reasons.js';
+import type { FlaggedPage } from './select.js';
 
 /** Where prompts come from, and how long one may be. */
 export interface PromptRules {
@@ -22,25 +25,51 @@ export interface PromptPage {
 /** Shown instead of the reference of a job that is not planned yet. */
 export const REFERENCE_TO_COME = '(given when the job is planned)';
 
+/** A flagged page as somebody is shown it, before there is a job. */
+export interface Proposal extends FlaggedPage {
+  /** The part of the prompt that may be edited: all but the reference. */
+  readonly instruction: string;
+  readonly prompt: string;
+  /** Names the exact prompt, so that nobody approves another than they were shown. */
+  readonly digest: string;
+}
+
+export function proposalOf(project: string, page: FlaggedPage, rules: PromptRules): Proposal {
+  const about = { project, path: page.path, reason: wordsOf(page.why), reference: REFERENCE_TO_COME };
+  const instruction = fill(templateFile('improve', rules.workspaceDir), valuesOf(about)).trimEnd();
+  const prompt = composePrompt(about, rules, instruction);
+  return {
+    ...page,
+    instruction,
+    prompt,
+    digest: createHash('sha256').update(prompt).digest('hex').slice(0, 8),
+  };
+}
+
 /**
- * The exact text sent to the agent for a page. Templates never see a raw path: `{{path}}` is quoted already, so that
- * one of a workspace cannot forget it. The reference is added after it for the same reason. Throws a
- * `ConfigurationError` when the template cannot be used or the text is too long.
+ * The exact text sent to the agent for a page: an instruction, by default the template's, and the reference. Templates
+ * never see a raw path: `{{path}}` is quoted already, so that one of a workspace cannot forget it. The reference is
+ * added after it for the same reason. Throws a `ConfigurationError` when the template cannot be used or the text is too
+ * long.
  */
 export function composePrompt(
-  { project, path, reason, reference }: PromptPage,
+  page: PromptPage,
   { workspaceDir, maxPromptLength }: PromptRules,
+  instruction = fill(templateFile('improve', workspaceDir), valuesOf(page)),
 ): string {
-  const file = templateFile('improve', workspaceDir);
-  const values = { path: quoted(path), project: quoted(project), reason, reference };
-  const ending = fill(templateFile('reference', undefined), values);
-  const prompt = `${fill(file, values).trimEnd()}\n\n${ending}`;
+  const ending = fill(templateFile('reference', undefined), valuesOf(page));
+  const prompt = `${instruction.trimEnd()}\n\n${ending}`;
   if (prompt.length > maxPromptLength)
     throw new ConfigurationError(
-      `The prompt for ${path} has ${prompt.length} characters, more than improve.maxPromptLength (${maxPromptLength}). Shorten ${file}, or raise the limit.`,
+      `The prompt for ${page.path} has ${prompt.length} characters, more than improve.maxPromptLength (${maxPromptLength}). ` +
+        `Shorten ${templateFile('improve', workspaceDir)}, or raise the limit.`,
     );
   return prompt;
 }
+
+const valuesOf = ({ path, project, reason, reference }: PromptPage) => ({
+  ...{ path: quoted(path), project: quoted(project), reason, reference },
+});
 
 /**
  * A text as a JSON string of printable ASCII: it cannot end its quotes, nor its line, nor turn the direction of the

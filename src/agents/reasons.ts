@@ -31,8 +31,9 @@ const reasonSchema = z.discriminatedUnion('code', [
     setting: z.enum(['maxJobsPerRun', 'maxJobsPerWeek']),
     limit: z.int(),
   }),
-  /** A sentence of 0.1.0 that the migration did not recognize. */
-  z.object({ code: z.literal('other'), words: z.string() }),
+  z.object({ code: z.literal('skipped'), until: dayColumn.nullable() }),
+  /** `not-considered`: too little read for a page that somebody named. `other`: words of 0.1.0. */
+  z.object({ code: z.enum(['not-considered', 'other']), words: z.string() }),
 ]);
 
 /** Why a page is flagged for a job, or left out: a code, and what its sentence says beyond it. */
@@ -66,6 +67,9 @@ export function wordsOf(reason: Reason): string {
       return `had job ${reason.job}, which ended on ${reason.ended}, less than ${reason.cooldown_days} days ago`;
     case 'limit':
       return `waits for a later run: improve.${reason.setting} is ${reason.limit}`;
+    case 'skipped':
+      return reason.until === null ? 'skipped by hand' : `skipped by hand until ${reason.until}`;
+    case 'not-considered':
     case 'other':
       return reason.words;
   }

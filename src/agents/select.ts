@@ -1,5 +1,6 @@
 import picomatch from 'picomatch';
 import { z } from 'zod';
+import { percent } from '../format/numbers.js';
 import { dayColumn } from '../warehouse/query.js';
 import type { FlagReason, Reason } from './reasons.js';
 import type { IsListed } from './sitemap.js';
@@ -24,10 +25,12 @@ export interface SelectionRules {
 
 /** What decides about a page, besides how it is read. */
 export interface SelectionState {
-  /** Pages that have a job, or recently had one. */
+  /** Pages that have a job, recently had one, or are skipped. */
   readonly busy: ReadonlyMap<string, Reason>;
   /** Whether the site's sitemap lists a page; undefined without a sitemap. */
   readonly isListed: IsListed | undefined;
+  /** The only pages to flag or leave out; undefined for all that are read enough. */
+  readonly only?: readonly string[] | undefined;
   /** How many pages may be flagged, and by which limit. */
   readonly room: { readonly count: number; readonly limit: Reason };
 }
@@ -84,6 +87,7 @@ export function selectPages(
   const leftOut: LeftOutPage[] = [];
   for (const page of considered) {
     const { path } = page;
+    if (state.only?.includes(path) === false) continue;
     const evidence = evidenceOf(page);
     const why = objection(page, isExcluded(path), state);
     if (why !== undefined) leftOut.push({ path, why, evidence });
@@ -97,12 +101,34 @@ export function selectPages(
       flagged.push({ path, why: { ...evidence, ...facts, code: 'flagged' }, evidence });
     }
   }
+  for (const path of state.only ?? []) {
+    if (considered.some((page) => page.path === path)) continue;
+    const page = candidates.find((candidate) => candidate.path === path);
+    leftOut.push({ path, why: whyNotConsidered(page, aboveFloor, rules), evidence: page ?? NO_EVIDENCE });
+  }
   return {
     flagged,
     leftOut,
     beyondShare: aboveFloor.length - considered.length,
     belowFloor: ranked.length - aboveFloor.length,
   };
+}
+
+function whyNotConsidered(
+  page: Candidate | undefined,
+  aboveFloor: readonly Candidate[],
+  { readingShare: share, minWeeklyViews: views }: SelectionRules,
+): Reason {
+  const notConsidered = (words: string): Reason => ({ code: 'not-considered', words });
+  if (page === undefined) return notConsidered('not viewed in the last eight full weeks');
+  const weeks = page.weeks.length;
+  if (weeks < MIN_WEEKS)
+    return notConsidered(`there are ${weeks} full weeks of history, and ${MIN_WEEKS} are needed`);
+  return notConsidered(
+    aboveFloor.includes(page)
+      ? `beyond the pages with ${percent(share)} of all reading (improve.readingShare)`
+      : `read fewer than ${views} times a week (improve.minWeeklyViews)`,
+  );
 }
 
 function evidenceOf(page: Candidate): Evidence {

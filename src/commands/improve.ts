@@ -1,20 +1,37 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { readJobs } from '../agents/ledger.js';
+import { OPEN_STATES } from '../agents/lifecycle.js';
 import { planImprovement } from '../agents/plan.js';
-import type { ExitCode } from '../errors.js';
-import { composePrompt, REFERENCE_TO_COME } from '../agents/prompt.js';
+import { proposalOf } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
 import type { FlaggedPage, LeftOutPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
-import { counted } from '../format/numbers.js';
-import { improveStep } from '../steps/improve.js';
-import { type Act, PLATFORM_ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
-import { planLines, whyNoJob } from '../print/pages.js';
-import { conclude, runSteps } from './steps.js';
 import { withHistory } from '../app/open.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import type { ProjectSettings } from '../config/schema.js';
+import type { Day } from '../day.js';
+import { ConfigurationError, type ExitCode } from '../errors.js';
+import { longDay } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+import { escapeUnsafe } from '../format/text.js';
+import { planLines, whyNoJob } from '../print/pages.js';
+import { approvePages, skipPages, unskipPages } from '../steps/approve.js';
+import type { StepContext } from '../steps/context.js';
+import { improveStep } from '../steps/improve.js';
+import {
+  type Act,
+  dayArgument,
+  PLATFORM_ENVIRONMENT_HELP,
+  withProjectOption,
+  withWorkspaceOptions,
+} from './options.js';
+import { conclude, makeChange, runSteps } from './steps.js';
 
 interface ImproveOptions extends WorkspaceOptions {
-  readonly apply?: boolean;
+  readonly apply?: true | readonly string[];
+  readonly skip?: readonly string[];
+  readonly until?: Day;
+  readonly unskip?: readonly string[];
   readonly verbose?: boolean;
   readonly json?: boolean;
 }
@@ -25,7 +42,18 @@ export function declareImprove(program: Command, act: Act): void {
     .description(
       'Chooses the pages with the most sustained reading by people and AI, and says why. Creates nothing without --apply. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
     )
-    .option('--apply', 'create the jobs')
+    .option(
+      '--apply [pages...]',
+      'create the jobs, or those of these pages alone; /page#digest only with the prompt shown by --verbose',
+    )
+    .addOption(
+      new Option('--skip <pages...>', 'flag these pages no more, until it is undone').conflicts([
+        'apply',
+        'unskip',
+      ]),
+    )
+    .option('--until <day>', 'with --skip: flag them again from this day on, YYYY-MM-DD', dayArgument)
+    .addOption(new Option('--unskip <pages...>', 'undo --skip').conflicts(['apply']))
     .option('--verbose', 'show the exact prompts')
     .option('--json', 'write the plan as JSON')
     .addHelpText(
@@ -34,10 +62,21 @@ export function declareImprove(program: Command, act: Act): void {
 Examples:
   readership improve --verbose      look at the plan and the prompts
   readership improve --apply        create the jobs
+  readership improve --apply /quickstart /api/errors        only of these pages
+  readership improve --skip /legal --until 2027-01-01
+  readership improve --unskip /legal
 ${PLATFORM_ENVIRONMENT_HELP}`,
     )
     .action((options: ImproveOptions) =>
-      act((runtime) => (options.apply === true ? apply(options, runtime) : showPlan(options, runtime))),
+      act((runtime) => {
+        const { apply: applied, skip, unskip, until } = options;
+        if (until !== undefined && skip === undefined)
+          throw new ConfigurationError('--until goes with --skip: it says from which day on.');
+        if (skip !== undefined) return changeSkips(options, runtime, skip, until ?? null);
+        if (unskip !== undefined) return changeSkips(options, runtime, unskip);
+        if (applied === undefined) return showPlan(options, runtime);
+        return applied === true ? applyAll(options, runtime) : applySome(options, runtime, applied);
+      }),
     );
 }
 
@@ -53,16 +92,19 @@ const showPlan = (options: ImproveOptions, runtime: Runtime): Promise<ExitCode> 
       for (const { id: project, name, siteUrl } of projects) {
         const state = { now: now(), isListed: listedOf(siteUrl) };
         const plan = await planImprovement(history, project, rules, state);
-        const promptOf = ({ path, why }: FlaggedPage) =>
-          composePrompt(
-            { path, reason: wordsOf(why), project, reference: REFERENCE_TO_COME },
-            { workspaceDir, maxPromptLength: rules.maxPromptLength },
-          );
+        const { maxPromptLength } = rules;
+        const proposed = () =>
+          plan.flagged.map((page) => proposalOf(project, page, { workspaceDir, maxPromptLength }));
         const view = { name, plan, rules, width: output.width };
         if (options.json === true) {
-          const flagged = plan.flagged.map((page) => ({ ...shownPage(page), prompt: promptOf(page) }));
+          const flagged = proposed().map(({ prompt, digest, ...page }) => ({
+            ...{ ...shownPage(page), digest, prompt },
+          }));
           shown.push({ project, ...plan, flagged, leftOut: plan.leftOut.map(shownPage) });
-        } else output.data(planLines(options.verbose === true ? { ...view, promptOf } : view).join('\n'));
+        } else
+          output.data(
+            planLines(options.verbose === true ? { ...view, proposals: proposed() } : view).join('\n'),
+          );
       }
       if (options.json === true) output.json(shown);
       return 0;
@@ -74,7 +116,7 @@ const shownPage = ({ path, why, evidence }: FlaggedPage | LeftOutPage) => ({
   ...{ path, code: why.code, why: wordsOf(why), evidence },
 });
 
-async function apply(options: ImproveOptions, runtime: Runtime): Promise<ExitCode> {
+async function applyAll(options: ImproveOptions, runtime: Runtime): Promise<ExitCode> {
   const { result, outages } = await runSteps('improve', options, runtime, (runner, context) =>
     runner.step('improve', () => improveStep(context, true)),
   );
@@ -84,4 +126,77 @@ async function apply(options: ImproveOptions, runtime: Runtime): Promise<ExitCod
     runtime.output.data(`${project.name}: ${counted(created, 'job')} created${why}`);
   }
   return conclude(outages, runtime);
+}
+
+async function applySome(
+  options: ImproveOptions,
+  runtime: Runtime,
+  pages: readonly string[],
+): Promise<ExitCode> {
+  const { output } = runtime;
+  const approvals = pages.map((page) => {
+    const [path = '', digest] = page.split('#');
+    return { path: pathArgument(path), digest };
+  });
+  const { result, outages } = await runSteps('improve', options, runtime, (runner, context) => {
+    const project = onlyProject(context);
+    return runner.step('improve', () => approvePages(context, project, approvals));
+  });
+  const { answers = [], submitted = [] } = result ?? {};
+  for (const { path, job, refusal } of answers) {
+    const sent = submitted.find(({ id }) => id === job);
+    output.data(
+      escapeUnsafe(
+        refusal === undefined
+          ? `${path}: job ${job} ${sent === undefined || sent.remote_id === null ? `is ${sent?.state ?? 'planned'}` : 'created'}`
+          : `${path}: no job: ${refusal}`,
+      ),
+    );
+  }
+  const code = conclude(outages, runtime);
+  return code === 0 && answers.some(({ refusal }) => refusal !== undefined) ? 1 : code;
+}
+
+/** Skips pages until a day, or until it is undone for null; without `until`, undoes it. */
+const changeSkips = (
+  options: ImproveOptions,
+  runtime: Runtime,
+  pages: readonly string[],
+  until?: Day | null,
+): Promise<ExitCode> => {
+  const paths = pages.map(pathArgument);
+  return makeChange('improve', options, runtime, async (context) => {
+    const project = onlyProject(context);
+    if (until === undefined) await unskipPages(context, project, paths);
+    else await skipPages(context, project, paths, until);
+    const jobs = await readJobs(context.warehouse, project.id);
+    for (const path of paths) {
+      const open = jobs.find((job) => job.path === path && OPEN_STATES.has(job.state));
+      const words =
+        until === undefined
+          ? 'no longer skipped'
+          : until === null
+            ? `skipped; to undo: readership improve --unskip ${path}`
+            : `skipped until ${longDay(until)}`;
+      const goesOn =
+        until !== undefined && open !== undefined ? `; its job ${open.id}, ${open.state}, goes on` : '';
+      runtime.output.data(escapeUnsafe(`${path}: ${words}${goesOn}`));
+    }
+  });
+};
+
+function pathArgument(path: string): string {
+  if (!path.startsWith('/'))
+    throw new ConfigurationError(`${path} is not the path of a page, such as /guides/quickstart.`);
+  return path;
+}
+
+/** The project whose pages are named. */
+function onlyProject({ projects }: StepContext): ProjectSettings {
+  const [project, ...others] = projects;
+  if (project === undefined || others.length > 0)
+    throw new ConfigurationError(
+      `Whose pages are they? Name the project: ${projects.map(({ id }) => `--project ${id}`).join(', or ')}`,
+    );
+  return project;
 }

@@ -54,9 +54,9 @@ export function dayList(days: readonly Day[]): string {
 }
 
 /** `a`, `a and b`, `a, b and c`. */
-export function inSequence(items: readonly string[]): string {
+export function inSequence(items: readonly string[], word: 'and' | 'or' = 'and'): string {
   const last = items.at(-1) ?? '';
-  return items.length < 2 ? last : `${items.slice(0, -1).join(', ')} and ${last}`;
+  return items.length < 2 ? last : `${items.slice(0, -1).join(', ')} ${word} ${last}`;
 }
 
 /** `8 s`, `3 min 20 s`, `2 h 5 min`: two units at the most. */

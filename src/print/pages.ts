@@ -1,6 +1,8 @@
 import type { ImprovePlan } from '../agents/plan.js';
+import type { Proposal } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
 import { type FlaggedPage, MIN_WEEKS } from '../agents/select.js';
+import { skippedPages } from '../agents/skips.js';
 import type { Settings } from '../config/schema.js';
 import { counted, percent, signedPercent, thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from '../terminal/table.js';
@@ -28,11 +30,11 @@ interface PlanView {
   readonly rules: Settings['improve'];
   readonly width: number;
   /** Shows the exact prompts, and everything that was left out. */
-  readonly promptOf?: ((page: FlaggedPage) => string) | undefined;
+  readonly proposals?: readonly Proposal[];
 }
 
 /** The plan of a project for people: a table no wider than the terminal. */
-export function planLines({ name, plan, rules, width, promptOf }: PlanView): string[] {
+export function planLines({ name, plan, rules, width, proposals }: PlanView): string[] {
   const { flagged, waiting } = plan;
   const lines = [`${name}: ${counted(flagged.length, 'page')} would get a job now`];
   if (plan.weeks < MIN_WEEKS)
@@ -42,10 +44,13 @@ export function planLines({ name, plan, rules, width, promptOf }: PlanView): str
   for (const job of waiting)
     lines.push(`  ${escapeUnsafe(job.path)}  planned earlier as job ${job.id}, not sent yet`);
   if (flagged.length > 0) lines.push('', ...indentedTable(FLAGGED_COLUMNS, flagged.map(flaggedCells), width));
-  if (promptOf) for (const page of flagged) lines.push('', ...promptLines(page, promptOf(page)));
-  lines.push(...leftOutLines(plan, rules, promptOf === undefined ? LEFT_OUT_SHOWN : Infinity, width));
+  for (const proposal of proposals ?? []) lines.push('', ...promptLines(proposal));
+  lines.push(...leftOutLines(plan, rules, proposals === undefined ? LEFT_OUT_SHOWN : Infinity, width));
   if (flagged.length + waiting.length > 0)
     lines.push('', 'Nothing was created. To create the jobs: readership improve --apply');
+  const [first] = flagged;
+  if (first !== undefined)
+    lines.push(`Only some of them: readership improve --apply ${first.path}, or --skip ${first.path}`);
   return lines;
 }
 
@@ -67,8 +72,8 @@ const flaggedCells = ({ path, evidence }: FlaggedPage): string[] => {
   ];
 };
 
-const promptLines = ({ path, why }: FlaggedPage, prompt: string): string[] => [
-  `  ${path}: ${wordsOf(why)}`,
+const promptLines = ({ path, why, digest, prompt }: Proposal): string[] => [
+  `  ${path}#${digest}: ${wordsOf(why)}`,
   ...prompt
     .trimEnd()
     .split('\n')
@@ -76,15 +81,17 @@ const promptLines = ({ path, why }: FlaggedPage, prompt: string): string[] => [
 ];
 
 function leftOutLines(
-  { leftOut, beyondShare, belowFloor }: ImprovePlan,
+  { leftOut, skips, beyondShare, belowFloor }: ImprovePlan,
   { readingShare, minWeeklyViews }: Settings['improve'],
   limit: number,
   width: number,
 ): string[] {
-  const rows = leftOut
+  // A page that somebody skipped is shown even if it is hardly read.
+  const reasons = new Map([...skippedPages(skips), ...leftOut.map(({ path, why }) => [path, why] as const)]);
+  const rows = [...reasons]
     .slice(0, limit)
-    .map(({ path, why }) => [escapeUnsafe(path), escapeUnsafe(wordsOf(why))]);
-  const more = leftOut.length - rows.length;
+    .map(([path, why]) => [escapeUnsafe(path), escapeUnsafe(wordsOf(why))]);
+  const more = reasons.size - rows.length;
   const uncounted = [
     ...(more > 0 ? [`${counted(more, 'more page')} left out: --verbose lists them`] : []),
     ...(beyondShare > 0
@@ -93,6 +100,9 @@ function leftOutLines(
     ...(belowFloor > 0
       ? [`${counted(belowFloor, 'page')} read fewer than ${minWeeklyViews} times a week`]
       : []),
+    ...skips
+      .slice(0, 1)
+      .map(({ path }) => `To undo a skip: readership improve --unskip ${escapeUnsafe(path)}`),
   ];
   return [
     ...(rows.length === 0 ? [] : ['', ...indentedTable(LEFT_OUT_COLUMNS, rows, width)]),

@@ -1,7 +1,8 @@
 import { type Job, planJob, referenceOf } from '../agents/ledger.js';
 import { type ImprovePlan, planImprovement, recordChoices } from '../agents/plan.js';
-import { composePrompt } from '../agents/prompt.js';
+import { composePrompt, REFERENCE_TO_COME } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
+import type { FlaggedPage } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { StepContext, StepResult } from './context.js';
@@ -42,19 +43,31 @@ async function improveProject(
   isListed: IsListed | undefined,
   apply: boolean,
 ): Promise<ProjectImprovement> {
-  const { settings, warehouse, workspaceDir, now } = context;
+  const { settings, warehouse, now } = context;
   const plan = await planImprovement(warehouse, project.id, settings.improve, { now: now(), isListed });
   const changed = await recordChoices(warehouse, project.id, plan, now());
   if (!apply) return { project, plan, submitted: [], changed };
-  const { maxPromptLength } = settings.improve;
-  for (const { path, why, evidence } of plan.flagged) {
-    const at = now();
-    const page = { path, reason: wordsOf(why), evidence };
-    const about = { ...page, project: project.id, reference: referenceOf(project.id, path, at) };
-    const prompt = composePrompt(about, { workspaceDir, maxPromptLength });
-    await planJob(warehouse, { project: project.id, page, prompt, now: at });
-  }
+  for (const page of plan.flagged) await planPage(context, project, page);
   const { submitted, stopped } = await submitWaiting(context, project, 'all');
   const created = plan.flagged.length + submitted.length > 0;
   return { project, plan, submitted, stopped, changed: changed || created };
+}
+
+/** Plans the job of a page, with the template's instruction or another; nothing is sent. Returns its number. */
+export function planPage(
+  { settings, warehouse, workspaceDir, now }: StepContext,
+  { id: project }: ProjectSettings,
+  { path, why, evidence }: FlaggedPage,
+  instruction?: string,
+): Promise<number> {
+  const at = now();
+  const page = { path, reason: wordsOf(why), evidence };
+  const reference = referenceOf(project, path, at);
+  const rules = { workspaceDir, maxPromptLength: settings.improve.maxPromptLength };
+  const prompt = composePrompt(
+    { ...page, project, reference },
+    rules,
+    instruction?.replaceAll(REFERENCE_TO_COME, reference),
+  );
+  return planJob(warehouse, { project, page, prompt, now: at });
 }

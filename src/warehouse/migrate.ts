@@ -16,6 +16,7 @@ const MIGRATIONS = [
   '007_workspace',
   '008_day_failures',
   '009_unfinished_days',
+  '010_page_skips',
 ] as const;
 
 /** What analysts query, in an order in which each needs only those before it. */

@@ -53,6 +53,31 @@ describe('the whole life of jobs, through the command line', () => {
     expect(sandbox.inspect().jobs).toEqual([]);
   });
 
+  it('skips a page, shows it, undoes it, and refuses what makes no sense', async () => {
+    const skipped = await run('improve', '--skip', '/guides/page-6', '--until', '2999-01-01');
+    expect([skipped.code, skipped.stdout]).toEqual([0, '/guides/page-6: skipped until 1 Jan 2999\n']);
+    const plan = await run('improve');
+    expect(plan.stdout).toMatch(/\/guides\/page-6 +skipped by hand until 2999-01-01/);
+    expect(plan.stdout).toContain('To undo a skip: readership improve --unskip /guides/page-6');
+    const refused = await run('improve', '--apply', '/guides/page-6', '/guides/page-1#0123abcd');
+    expect(refused.stdout).toBe(
+      '/guides/page-6: no job: skipped by hand until 2999-01-01\n/guides/page-1: no job: excluded by improve.exclude\n',
+    );
+    expect(refused.code).toBe(1);
+    expect((await run('improve', '--unskip', '/guides/page-6')).stdout).toBe(
+      '/guides/page-6: no longer skipped\n',
+    );
+    for (const [args, words] of [
+      [['--until', '2999-01-01'], '--until goes with --skip'],
+      [['--skip', 'guides'], 'guides is not the path of a page'],
+      [['--skip', '/a', '--apply'], 'cannot be used with'],
+    ] as const) {
+      const { code, stderr } = await run('improve', ...args);
+      expect([code, stderr]).toEqual([2, expect.stringContaining(words)]);
+    }
+    expect(sandbox.inspect().jobs).toEqual([]);
+  });
+
   it('creates the jobs, and stops where a reply is lost', async () => {
     sandbox.setFaults([{ on: 'create', kind: 'lost-reply', after: 4 }]);
     const applied = await run('improve', '--apply');

@@ -1,0 +1,1 @@
+DELETE FROM page_skips WHERE project = $project AND path = $path

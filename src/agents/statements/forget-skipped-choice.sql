@@ -1,0 +1,1 @@
+DELETE FROM page_choices WHERE project = $project AND path = $path AND code = 'skipped'

@@ -1,0 +1,195 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { planImprovement } from '../../src/agents/plan.js';
+import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
+import { readSkips } from '../../src/agents/skips.js';
+import { day } from '../../src/day.js';
+import { type Approval, approvePages, skipPages, unskipPages } from '../../src/steps/approve.js';
+import { improveStep } from '../../src/steps/improve.js';
+import { agentDesk } from '../agents/agent-desk.js';
+import { steadyPages, storeReading } from '../agents/reading.js';
+import { tempDir } from '../temp-dir.js';
+import { stepContext } from './step-context.js';
+
+/** Four pages are proposed, of twelve that are read enough; `/guides/page-12` is read least. */
+async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0] = {}) {
+  const agents = await agentDesk(faults);
+  await storeReading(agents.warehouse, [...steadyPages(12), { path: '/rare', human: 1, ai: 0 }]);
+  const workspaceDir = await tempDir();
+  const context = stepContext(agents.warehouse, {
+    ...{ journal: agents.journal, now: agents.clock.now, clientOf: () => agents.client, workspaceDir },
+    settings: {
+      projects: [{ id: agents.project }],
+      improve: { maxJobsPerRun: 4, maxJobsPerWeek: 20, exclude: ['/guides/page-2'], ...improve },
+    },
+  });
+  const [project] = context.projects;
+  if (project === undefined) throw new Error('no project');
+  const rules = { workspaceDir, maxPromptLength: 8000 };
+  const plan = () =>
+    planImprovement(agents.warehouse, project.id, context.settings.improve, {
+      ...{ now: agents.clock.now(), isListed: undefined },
+    });
+  return {
+    ...{ ...agents, context, project, workspaceDir, plan },
+    proposals: async () => (await plan()).flagged.map((page) => proposalOf(project.id, page, rules)),
+    approve: async (...approvals: Approval[]) => (await approvePages(context, project, approvals)).detail,
+    sent: () => agents.sandbox.inspect().jobs.map(({ prompt }) => prompt),
+  };
+}
+
+const pathsOf = (of: readonly { readonly path: string }[]) => of.map(({ path }) => path);
+
+describe('pages approved one by one', () => {
+  it('get jobs, whatever their rank, and no other page does', async () => {
+    const { approve, sent, jobs } = await desk();
+    const { answers } = await approve({ path: '/guides/page-9' }, { path: '/guides/page-3' });
+    expect(answers).toEqual([
+      { path: '/guides/page-9', job: 1 },
+      { path: '/guides/page-3', job: 2 },
+    ]);
+    expect(sent()).toEqual([
+      expect.stringContaining('"/guides/page-9"'),
+      expect.stringContaining('"/guides/page-3"'),
+    ]);
+    const [job] = await jobs();
+    expect(job?.prompt).toContain(`Readership reference ${job?.reference ?? '?'},`);
+    expect(job?.prompt).not.toContain(REFERENCE_TO_COME);
+  });
+
+  it('are answered one by one when they get none, with the reason', async () => {
+    const { approve, sent } = await desk();
+    await approve({ path: '/guides/page-1' });
+    const { answers } = await approve(
+      ...['/guides/page-1', '/guides/page-2', '/rare', '/guides/paeg-3', '/zzz', '/guides/page-4'].map(
+        (path) => ({ path }),
+      ),
+    );
+    expect(answers.map(({ refusal }) => refusal)).toEqual([
+      'has job 1, active',
+      'excluded by improve.exclude',
+      'read fewer than 200 times a week (improve.minWeeklyViews)',
+      expect.stringMatching(/^the history has no such page; did you mean \/guides\/page-3, .+ or .+\?$/),
+      'the history has no such page',
+      undefined,
+    ]);
+    expect(sent()).toHaveLength(2);
+  });
+
+  it('keep to the limits of a run', async () => {
+    const { approve, sent } = await desk({ maxJobsPerRun: 1 });
+    const { answers } = await approve({ path: '/guides/page-5' }, { path: '/guides/page-1' });
+    expect(answers).toEqual([
+      { path: '/guides/page-5', refusal: 'waits for a later run: improve.maxJobsPerRun is 1' },
+      { path: '/guides/page-1', job: 1 },
+    ]);
+    expect(sent()).toHaveLength(1);
+  });
+
+  it('are not sent with another prompt than the one that was shown', async () => {
+    const { approve, proposals, sent, workspaceDir } = await desk();
+    const [first] = (await proposals()) as [Proposal];
+    await mkdir(join(workspaceDir, 'templates/prompts'), { recursive: true });
+    await writeFile(join(workspaceDir, 'templates/prompts/improve.hbs'), 'Rewrite {{path}}');
+    const { answers } = await approve(first);
+    expect(answers).toEqual([
+      {
+        path: '/guides/page-1',
+        refusal: `its prompt changed since ${first.digest} was shown: look at it again`,
+      },
+    ]);
+    expect(sent()).toEqual([]);
+
+    const [shown] = (await proposals()) as [Proposal];
+    await approve({ path: shown.path, digest: shown.digest });
+    expect(sent()).toEqual([expect.stringMatching(/^Rewrite "\/guides\/page-1"\n\nCopy this line/)]);
+  });
+
+  it('can be sent with an edited prompt, which still carries the reference', async () => {
+    const { approve, sent, jobs } = await desk();
+    const { answers } = await approve(
+      { path: '/guides/page-1', instruction: 'Only fix the links.' },
+      { path: '/guides/page-3', instruction: ' \n' },
+    );
+    expect(answers[1]).toEqual({ path: '/guides/page-3', refusal: 'the prompt is empty' });
+    const [job] = await jobs();
+    expect(sent()).toEqual([job?.prompt]);
+    expect(job?.prompt).toMatch(
+      new RegExp(`^Only fix the links\\.\\n\\nCopy this line.+\\nReadership reference ${job?.reference},`),
+    );
+  });
+
+  it('are never sent twice, even when the reply is lost', async () => {
+    const { approve, sent, jobs, sandbox } = await desk();
+    sandbox.setFaults([{ on: 'create', kind: 'lost-reply', times: 1 }]);
+    await approve({ path: '/guides/page-1' });
+    const { answers } = await approve({ path: '/guides/page-1' });
+    expect(answers).toEqual([{ path: '/guides/page-1', refusal: 'has job 1, unconfirmed' }]);
+    expect((await jobs()).map(({ state }) => state)).toEqual(['unconfirmed']);
+    expect(sent()).toHaveLength(1);
+  });
+});
+
+describe('a skipped page', () => {
+  const skipped = async (until: string | null) => {
+    const all = await desk();
+    await improveStep(all.context, false);
+    await skipPages(all.context, all.project, ['/guides/page-1'], until === null ? null : day(until));
+    return all;
+  };
+  const choiceOf = ({ warehouse }: Awaited<ReturnType<typeof desk>>) =>
+    warehouse.exclusive(async (connection) =>
+      (
+        await connection.runAndReadAll(
+          "SELECT is_flagged, code, facts FROM page_choices WHERE path = '/guides/page-1'",
+        )
+      ).getRowObjectsJson(),
+    );
+
+  it('is proposed and sent no more, and its report says so at once', async () => {
+    const all = await skipped('2026-12-01');
+    expect(pathsOf((await all.plan()).flagged)).not.toContain('/guides/page-1');
+    expect((await all.approve({ path: '/guides/page-1' })).answers[0]?.refusal).toBe(
+      'skipped by hand until 2026-12-01',
+    );
+    await improveStep(all.context, true);
+    expect(pathsOf(await all.jobs())).not.toContain('/guides/page-1');
+    expect(await choiceOf(all)).toEqual([
+      { is_flagged: false, code: 'skipped', facts: '{"until":"2026-12-01"}' },
+    ]);
+  });
+
+  it('is proposed again from the given day on', async () => {
+    const all = await skipped('2026-11-20');
+    all.clock.advance(24 * 3600);
+    expect(pathsOf((await all.plan()).flagged)).not.toContain('/guides/page-1');
+    all.clock.advance(24 * 3600);
+    expect(pathsOf((await all.plan()).flagged)).toContain('/guides/page-1');
+  });
+
+  it('stays skipped without a day until that is undone', async () => {
+    const all = await skipped(null);
+    all.clock.advance(365 * 24 * 3600);
+    expect(pathsOf(await readSkips(all.warehouse, all.project.id, all.clock.now()))).toEqual([
+      '/guides/page-1',
+    ]);
+    await unskipPages(all.context, all.project, ['/guides/page-1']);
+    expect(await readSkips(all.warehouse, all.project.id, all.clock.now())).toEqual([]);
+    expect(await choiceOf(all)).toEqual([]);
+  });
+
+  it('must exist, and the day must be to come; otherwise nothing changes', async () => {
+    const { context, project, plan } = await desk();
+    await expect(skipPages(context, project, ['/guides/page-1', '/guides/pge-1'], null)).rejects.toThrow(
+      /^Cannot skip \/guides\/pge-1: the history has no such page; did you mean \/guides\/page-1/,
+    );
+    await expect(skipPages(context, project, ['/guides/page-1'], day('2026-11-18'))).rejects.toThrow(
+      'cannot be skipped until 2026-11-18: today is 2026-11-18 (UTC)',
+    );
+    await expect(unskipPages(context, project, ['/guides/page-1'])).rejects.toThrow(
+      '/guides/page-1 is not skipped; no page is. Nothing was changed.',
+    );
+    expect((await plan()).skips).toEqual([]);
+  });
+});
