@@ -59,11 +59,19 @@ async function* tableText(
     columns.map((column, index) => escapeUnsafe(shortText(row[index] ?? null, column))),
   );
   const total = count === 1 ? '1 row' : `${count.toLocaleString('en-US')} rows`;
-  const note = count > maxRows ? `${total}, the first ${maxRows} shown` : total;
   // Measuring text takes longer to load than most queries take.
-  const { alignedLines } = await import('../terminal/table.js');
-  const [head = '', ...body] = alignedLines(heads, cells, width);
-  yield [colors.bold(head), ...body, colors.dim(note), ''].join('\n');
+  const { alignedLines, legibleColumns } = await import('../terminal/table.js');
+  const shown = legibleColumns(heads, cells, width);
+  const only = <Cell>(row: readonly Cell[]) => row.filter((_, index) => shown.includes(index));
+  const [head = '', ...body] = alignedLines(only(heads), cells.map(only), width);
+  const notes = [
+    total,
+    ...(count > maxRows ? [`the first ${maxRows} shown`] : []),
+    ...(shown.length < columns.length
+      ? [`${shown.length} of ${columns.length} columns shown; another --format writes all`]
+      : []),
+  ];
+  yield [colors.bold(head), ...body, colors.dim(notes.join(', ')), ''].join('\n');
 }
 
 async function* lines(

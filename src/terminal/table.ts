@@ -10,6 +10,21 @@ export interface Column {
 
 const GAP = '  ';
 const NARROWEST = 8;
+/** Below this, the cells of most columns say nothing. */
+const LEGIBLE = 12;
+
+/** Indexes of the columns that can be read together: of a table much wider than `width`, the first and the last ones. */
+export function legibleColumns(
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+  width: number,
+): number[] {
+  const needed = widest(columns, rows).map((wanted) => Math.min(wanted, LEGIBLE) + GAP.length);
+  const shown = columns.map((_, index) => index);
+  const sum = () => shown.reduce((total, index) => total + (needed[index] ?? 0), 0);
+  while (shown.length > 1 && sum() > width + GAP.length) shown.splice(Math.floor(shown.length / 2), 1);
+  return shown;
+}
 
 /** Rows as aligned lines, the heads first, no wider than `width` where cells can be cut. */
 export function alignedLines(
@@ -17,18 +32,20 @@ export function alignedLines(
   rows: readonly (readonly string[])[],
   width: number,
 ): string[] {
-  const table = [columns.map(({ head }) => head), ...rows];
-  const wanted = columns.map((_, index) =>
-    table.reduce((widest, row) => Math.max(widest, stringWidth(row[index] ?? '')), 0),
-  );
-  const widths = fitted(columns, wanted, width - GAP.length * (columns.length - 1));
-  return table.map((row) =>
+  const widths = fitted(columns, widest(columns, rows), width - GAP.length * (columns.length - 1));
+  return [columns.map(({ head }) => head), ...rows].map((row) =>
     columns
       .map(({ align }, index) => aligned(row[index] ?? '', widths[index] ?? 0, align))
       .join(GAP)
       .trimEnd(),
   );
 }
+
+/** The width of each column's widest cell, its head included. */
+const widest = (columns: readonly Column[], rows: readonly (readonly string[])[]): number[] =>
+  columns.map(({ head }, index) =>
+    rows.reduce((most, row) => Math.max(most, stringWidth(row[index] ?? '')), stringWidth(head)),
+  );
 
 /** Takes from the widest column until all fit: from those that shrink first, then from any. */
 function fitted(columns: readonly Column[], wanted: readonly number[], room: number): number[] {

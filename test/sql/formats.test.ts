@@ -182,8 +182,13 @@ describe('a table for people', () => {
     expect(table).toContain('123456789');
     expect(table).toContain('…');
     const many = Array.from({ length: 12 }, (_, index) => `${index} + 1000000000 AS n${index}`).join(', ');
-    for (const line of (await written(`SELECT ${many}`, 'table', { width: 100 })).split('\n'))
-      expect(line.length).toBeLessThanOrEqual(120);
+    const [head = '', cells = '', note] = (await written(`SELECT ${many}`, 'table', { width: 100 })).split(
+      '\n',
+    );
+    expect(head.trim().split(/ +/)).toEqual(['n0', 'n1', 'n2', 'n3', 'n8', 'n9', 'n10', 'n11']);
+    expect(cells).toMatch(/^1000000000 .* 1000000011$/);
+    expect(cells.length).toBeLessThanOrEqual(100);
+    expect(note).toBe('1 row, 8 of 12 columns shown; another --format writes all');
   });
 });
 
