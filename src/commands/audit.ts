@@ -3,12 +3,19 @@ import { dayList } from '../format/days.js';
 import type { ExitCode } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { auditStep, type ProjectAudit } from '../steps/audit.js';
-import { type Act, PLATFORM_ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
+import {
+  type Act,
+  JSON_LOG,
+  PLATFORM_ENVIRONMENT_HELP,
+  withProjectOption,
+  withWorkspaceOptions,
+} from './options.js';
 import { conclude, runSteps } from './steps.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
 interface AuditCommandOptions extends WorkspaceOptions {
   readonly repair?: boolean;
+  readonly json?: boolean;
 }
 
 export function declareAudit(program: Command, act: Act): void {
@@ -18,6 +25,7 @@ export function declareAudit(program: Command, act: Act): void {
       'Compares the final days with the totals of the platform, in one request for a history without gaps, and a few more to find a day that differs. It compares totals, so it misses a change that leaves the totals of its day the same; `export --reload` reads whole days. Exits 1 if something differs and was not repaired.',
     )
     .option('--repair', 'load again what differs')
+    .option('--json', JSON_LOG)
     .addHelpText(
       'after',
       `

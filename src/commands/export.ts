@@ -17,6 +17,7 @@ import type { Reader } from '../warehouse/query.js';
 import {
   type Act,
   dayArgument,
+  JSON_LOG,
   PLATFORM_ENVIRONMENT_HELP,
   withProjectOption,
   withWorkspaceOptions,
@@ -44,7 +45,7 @@ export function declareExport(program: Command, act: Act): void {
       'read every day from --from to --to again, final ones too, waiting for the hourly limit as long as that takes',
     )
     .option('--plan', 'print which days, in how many requests and until when; send nothing')
-    .option('--json', 'with --plan: write JSON')
+    .option('--json', `${JSON_LOG}; with --plan, the plan`)
     .addHelpText(
       'after',
       `

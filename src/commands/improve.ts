@@ -21,6 +21,7 @@ import { improveStep } from '../steps/improve.js';
 import {
   type Act,
   dayArgument,
+  JSON_LOG,
   PLATFORM_ENVIRONMENT_HELP,
   withProjectOption,
   withWorkspaceOptions,
@@ -50,12 +51,13 @@ export function declareImprove(program: Command, act: Act): void {
       new Option('--skip <pages...>', 'flag these pages no more, until it is undone').conflicts([
         'apply',
         'unskip',
+        'json',
       ]),
     )
     .option('--until <day>', 'with --skip: flag them again from this day on, YYYY-MM-DD', dayArgument)
-    .addOption(new Option('--unskip <pages...>', 'undo --skip').conflicts(['apply']))
+    .addOption(new Option('--unskip <pages...>', 'undo --skip').conflicts(['apply', 'json']))
     .option('--verbose', 'show the exact prompts')
-    .option('--json', 'write the plan as JSON')
+    .option('--json', `${JSON_LOG}; without --apply, the plan`)
     .addHelpText(
       'after',
       `

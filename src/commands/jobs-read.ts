@@ -58,7 +58,7 @@ export const showJob = (id: number, options: JsonOption, runtime: Runtime): Prom
     return 0;
   });
 
-export type PollOptions = WorkspaceOptions & { readonly wait: number; readonly watch?: boolean };
+export type PollOptions = JsonOption & { readonly wait: number; readonly watch?: boolean };
 
 /** Releases the database between two rounds, so that watching for an hour does not block other commands. */
 export async function pollNow(options: PollOptions, runtime: Runtime): Promise<ExitCode> {

@@ -6,6 +6,7 @@ import {
   type Act,
   dayArgument,
   durationArgument,
+  JSON_LOG,
   PLATFORM_ENVIRONMENT_HELP,
   withProjectOption,
   withWorkspaceOptions,
@@ -48,6 +49,7 @@ Examples:
         .default(0, 'poll once'),
     )
     .option('--watch', 'keep polling, with a live view, until every job has ended')
+    .option('--json', JSON_LOG)
     .addHelpText(
       'after',
       `

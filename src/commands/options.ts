@@ -31,6 +31,9 @@ export const withWorkspaceOptions = (command: Command): Command =>
 export const withProjectOption = (command: Command): Command =>
   command.option('--project <id>', 'only this project of the configuration');
 
+/** What commands that run steps write with `--json`. */
+export const JSON_LOG = 'write a JSON object a line, as the log of start does';
+
 export function dayArgument(text: string): Day {
   const day = parseDay(text);
   if (day === undefined) throw new InvalidArgumentError('Write a day as YYYY-MM-DD, such as 2026-01-31.');

@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
 import { relative } from 'node:path';
 import type { ExitCode } from '../errors.js';
-import { type Act, lakeArgument, withWorkspaceOptions } from './options.js';
+import { type Act, JSON_LOG, lakeArgument, withWorkspaceOptions } from './options.js';
 import { conclude, runSteps } from './steps.js';
 import { isBucket } from '../warehouse/lake/place.js';
 import { lakeSummary } from '../steps/publish.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+
+type PublishOptions = WorkspaceOptions & { readonly json?: boolean };
 
 export function declarePublish(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('publish'))
@@ -18,14 +20,15 @@ export function declarePublish(program: Command, act: Act): void {
       'also publish a lake in this directory or s3://bucket/prefix: a new or empty one, or an existing lake (default: publish.parquet)',
       lakeArgument,
     )
+    .option('--json', JSON_LOG)
     .addHelpText(
       'after',
       '\nExamples:\n  readership publish\n  readership publish --parquet /srv/lake         how to read it: docs/scale.md\n  readership publish --parquet s3://bucket/lake  with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
     )
-    .action((options: WorkspaceOptions) => act((runtime) => publish(options, runtime)));
+    .action((options: PublishOptions) => act((runtime) => publish(options, runtime)));
 }
 
-async function publish(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
+async function publish(options: PublishOptions, runtime: Runtime): Promise<ExitCode> {
   const { published, outages, workspace } = await runSteps('publish', options, runtime, (runner) => {
     runner.whole = true;
     return Promise.resolve();

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { runLoop } from '../service/loop.js';
 import type { ExitCode } from '../errors.js';
-import { type Act, durationArgument, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
+import { type Act, durationArgument, ENVIRONMENT_HELP, JSON_LOG, withWorkspaceOptions } from './options.js';
 import { summarise } from '../print/run.js';
 import { conclude, withSteps } from './steps.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
@@ -12,6 +12,7 @@ const SANDBOX_WAIT_MS = 30_000;
 interface RunOptions extends WorkspaceOptions {
   readonly wait?: number;
   readonly pausedOk?: boolean;
+  readonly json?: boolean;
 }
 
 export function declareRun(program: Command, act: Act): void {
@@ -29,6 +30,7 @@ export function declareRun(program: Command, act: Act): void {
       '--paused-ok',
       'exit with 0 instead of 75 when the next run will resume, for schedulers that know only success and failure',
     )
+    .option('--json', JSON_LOG)
     .addHelpText(
       'after',
       `

@@ -10,7 +10,7 @@ import {
 import { type ExitCode, exitCodeOf, messageOf } from '../errors.js';
 import { nextMinute } from '../format/days.js';
 import { jobLine } from '../print/jobs.js';
-import { retryNotes } from '../print/log.js';
+import { logging, openLog, retryNotes } from '../print/log.js';
 import { type ExportCost, ExportProgress } from '../print/progress.js';
 import type { StepContext } from '../steps/context.js';
 import { type Published, publishStep } from '../steps/publish.js';
@@ -20,21 +20,25 @@ import type { Output } from '../terminal/output.js';
 type StepsOptions = WorkspaceOptions & {
   /** Whether requests wait for the hourly limit as long as it takes. */
   readonly waits?: boolean;
+  /** Whether standard output is the log that `start` writes, and nothing else. */
+  readonly json?: boolean;
 };
 
 /** Runs `work` with everything that steps need, and lets go of it all again, however it ends. */
 export async function withSteps<Result>(
   command: string,
-  { waits = false, ...options }: StepsOptions,
+  { waits = false, json = false, ...options }: StepsOptions,
   runtime: Runtime,
   work: (context: StepContext, workspace: Workspace, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
   const configured = await readWorkspace(options, runtime);
   const workspace = waits ? waitingAtMost(Infinity, configured) : configured;
   const progress = new ExportProgress(runtime.output);
-  const listener = showing(progress, runtime.output);
+  const { output } = runtime;
+  if (json) output.logOnly();
+  const listener = json ? logging(openLog(output, true)) : showing(progress, output);
   const onHeld = (who: string) => {
-    runtime.output.note(`The database is held by ${who}; waiting for up to ${MAX_LOCK_WAIT_MS / 1000} s.`);
+    output.note(`The database is held by ${who}; waiting for up to ${MAX_LOCK_WAIT_MS / 1000} s.`);
   };
   const hold = { command, listener, onHeld, maxWaitMs: MAX_LOCK_WAIT_MS };
   try {

@@ -52,10 +52,10 @@ export type Log = Logger;
 
 const lineSchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.string().default('') });
 
-/** A log on standard output: one JSON object a line, or lines for people on a terminal. */
-export function openLog(output: Output): Log {
+/** A log on standard output: one JSON object a line, or lines for people on a terminal unless `alwaysJson`. */
+export function openLog(output: Output, alwaysJson = false): Log {
   const write = (line: string) => {
-    output.write(output.isTerminal ? lineForPeople(line, output.colors) : line);
+    output.write(output.isTerminal && !alwaysJson ? lineForPeople(line, output.colors) : line);
   };
   return pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
 }

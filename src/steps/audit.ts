@@ -23,7 +23,10 @@ export async function auditStep(given: StepContext, repair: boolean): Promise<St
     return { project, audit: await auditHistory(task, repair) };
   });
   const repairs = detail.flatMap(({ audit }) => audit.repaired ?? []);
-  const differing = detail.reduce((sum, { audit }) => sum + audit.differing.length + audit.damaged.length, 0);
-  const result = { detail, summary: `${differing} days differ`, changed: true };
+  const findings = detail.flatMap(({ project, audit: { differing, damaged } }) =>
+    differing.length + damaged.length === 0 ? [] : `${project.id}: ${[...differing, ...damaged].join(', ')}`,
+  );
+  const summary = findings.length === 0 ? 'no day differs' : `days that differ: ${findings.join('; ')}`;
+  const result = { detail, summary, changed: true };
   return withOutage(result, [...errors, ...repairs.flatMap(faultsOfLoad)]);
 }

@@ -38,6 +38,7 @@ export class Output {
   readonly noteColors: Colors;
   readonly #hidden = new Set<string>();
   #redact: Redact = (text) => text;
+  #isLog = false;
   readonly #live: ReturnType<Screen['createLogUpdate']> | undefined;
 
   /** Without a `screen`, even a terminal gets no colors, no progress drawn over itself and no broken lines. */
@@ -78,8 +79,13 @@ export class Output {
     this.#redact = redactor([...this.#hidden]);
   }
 
+  /** From now on, standard output is a log: only what is given to `write` appears there. */
+  logOnly(): void {
+    this.#isLog = true;
+  }
+
   data(text: string): void {
-    this.write(`${text}\n`);
+    if (!this.#isLog) this.write(`${text}\n`);
   }
 
   /** Data as JSON, its keys in camelCase, whatever columns they come from. */
@@ -89,6 +95,7 @@ export class Output {
 
   /** Text, wrapped at the width of the terminal; a pipe gets it unchanged. */
   words(text: string): void {
+    if (this.#isLog) return;
     const shown = this.#shown(text, this.out);
     const { screen, isTerminal, width } = this;
     this.out.write(`${isTerminal && screen ? screen.wrapped(shown, width) : shown}\n`);

@@ -14,6 +14,12 @@ const jobsRow = z.object({
   state: z.string(),
   pr_link: z.string().nullable(),
 });
+const logLine = z.looseObject({
+  time: z.iso.datetime(),
+  step: z.string(),
+  outcome: z.string().optional(),
+  summary: z.string().optional(),
+});
 const recordSchema = z.object({ jobs: z.array(z.object({ id: z.string() })) });
 
 describe('readership run --sandbox', () => {
@@ -68,5 +74,17 @@ describe('readership run --sandbox', () => {
     expect(twice.jobs).toEqual(once.jobs);
     expect(twice.attempts.slice(0, once.attempts.length)).toEqual(once.attempts);
     expect(await record()).toHaveLength(5);
+
+    const audited = await runCli(['audit', '--sandbox', '--json'], { cwd });
+    expect(audited.code, audited.stderr).toBe(0);
+    const ends = audited.stdout
+      .trim()
+      .split('\n')
+      .map((line) => logLine.parse(JSON.parse(line)))
+      .flatMap(({ step, outcome, summary }) => (outcome === undefined ? [] : [{ step, outcome, summary }]));
+    expect(ends).toEqual([
+      { step: 'audit', outcome: 'done', summary: 'no day differs' },
+      { step: 'publish', outcome: 'done', summary: expect.any(String) as string },
+    ]);
   });
 });
