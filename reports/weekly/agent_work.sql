@@ -1,5 +1,13 @@
--- Grain: one row per agent job that is not merged, and is not over or ended in the reported week or since.
-SELECT id, path, state, pr_link, planned_at, ended_at, note
+-- Grain: one row per agent job that is not merged, and is not over or ended in the reported week or
+-- since. A pull request that was closed without being merged is no longer to be reviewed.
+SELECT
+  id,
+  path,
+  state,
+  if(closed_on IS NULL, pr_link, NULL) AS pr_link,
+  planned_at,
+  ended_at,
+  if(closed_on IS NULL, note, 'Its pull request was closed without being merged.') AS note
 FROM jobs
 WHERE project = $project AND merged_on IS NULL AND (ended_at IS NULL OR ended_at >= $from::DATE)
 ORDER BY id

@@ -48,6 +48,9 @@ const jobColumns = z.object({
   ended_at: timestampColumn.nullable(),
   note: z.string().nullable(),
   merged_on: dayColumn.nullable(),
+  /** When its pull request was closed without being merged, as far as the code host was asked. */
+  closed_on: dayColumn.nullable(),
+  pull_request_problem: z.string().nullable(),
   ...evidenceColumns,
 });
 const localJob = jobColumns.extend({ state: z.enum(LOCAL_STATES), remote_id: z.string().nullable() });

@@ -183,7 +183,7 @@ async function enterJob(transaction: Transaction, entry: EntryOf<'job'>): Promis
     ...{ id: await planJobWithin(transaction, plan, ENTERED), state: 'planned', reference },
     ...{ project, path, reason, prompt, planned_at: now, submitted_at: null, ...evidence },
     ...{ remote_id: null, remote_status: null, pr_link: null, polls: 0, next_poll_at: null },
-    ...{ ended_at: null, note: null, merged_on: null },
+    ...{ ended_at: null, note: null, merged_on: null, closed_on: null, pull_request_problem: null },
   };
 }
 

@@ -62,7 +62,7 @@ export class Transport {
   /** Throws a `TryLaterError`, or for a POST that may have arrived an `UnknownOutcomeError`; or the signal's reason. */
   async send(
     operation: Operation,
-    apiKey: string,
+    apiKey: string | undefined,
     body: unknown,
     signal: AbortSignal | undefined,
   ): Promise<RawResponse> {
@@ -83,14 +83,21 @@ export class Transport {
   }
 
   /** Undici's lowest level: its streams cost more than everything else that happens to a page of views. */
-  #dispatch(operation: Operation, apiKey: string, body: unknown, signal?: AbortSignal): Promise<Answer> {
+  #dispatch(
+    operation: Operation,
+    apiKey: string | undefined,
+    body: unknown,
+    signal?: AbortSignal,
+  ): Promise<Answer> {
     const { method } = operation;
     const { origin, pathname, search } = new URL(operation.url);
     const { responseTimeoutMs } = this.#limits;
     const request = {
       ...{ origin, method, path: pathname + search },
       headers: {
-        authorization: `Bearer ${apiKey}`,
+        ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+        // GitHub refuses requests without one.
+        'user-agent': 'readership',
         accept: 'application/json',
         'accept-encoding': 'gzip, br',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
+import { CodeHost } from '../agents/code-host.js';
 import { Client, type ClientOptions } from '../api/client.js';
 import { askForDate, PlatformClock } from '../api/clock.js';
 import type { Pace } from '../api/retry.js';
 import { Transport } from '../api/transport.js';
-import { apiKeyOf, SMTP_URL_VARIABLE } from '../config/load.js';
+import { apiKeyOf, CODE_HOST_TOKEN_VARIABLE, SMTP_URL_VARIABLE } from '../config/load.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
 import { SANDBOX } from '../sandbox/defaults.js';
@@ -14,6 +15,7 @@ import type { Runtime, Workspace } from './workspace.js';
 export interface Connection {
   readonly clientOf: (project: ProjectSettings) => Client;
   readonly clock: PlatformClock;
+  readonly codeHost: CodeHost | undefined;
   readonly close: () => Promise<void>;
 }
 
@@ -39,8 +41,12 @@ export async function connect(
   const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew });
   const clients = new Map<string, Client>();
   const transport = new Transport({ concurrency: settings.history.concurrency }, clock.observe);
+  const token = configuration?.environment[CODE_HOST_TOKEN_VARIABLE];
+  const codeHost =
+    settings.pullRequests &&
+    new CodeHost(settings.pullRequests, token === '' ? undefined : token, runtime.now);
   return {
-    clock,
+    ...{ clock, codeHost },
     clientOf: (project) => {
       const known = clients.get(project.id);
       if (known !== undefined) return known;
@@ -60,6 +66,7 @@ export async function connect(
     },
     close: async () => {
       await transport.close();
+      await codeHost?.close();
       await sandbox?.close();
     },
   };

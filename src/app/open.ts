@@ -107,13 +107,13 @@ async function withConnection<Result>(
   const { settings, projects, shard, directory: workspaceDir } = workspace;
   const { historyFile, reportsDir, lake } = workspace;
   const paceOf = openBudgets(ledgers.warehouse, workspace, now, onWait);
-  const { clientOf, clock, close } = await connect(workspace, runtime, callbacks, paceOf);
+  const { clientOf, clock, codeHost, close } = await connect(workspace, runtime, callbacks, paceOf);
   try {
     const transport = () => transportOf(workspace);
     const places = { workspaceDir, historyFile, reportsDir, lake };
     return await work({
       limits: sharedLimits(workspace),
-      ...{ settings, projects, shard, ...ledgers, clientOf, clock, transport },
+      ...{ settings, projects, shard, ...ledgers, clientOf, clock, codeHost, transport },
       ...{ ...places, now, signal, observer },
     });
   } finally {

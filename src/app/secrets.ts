@@ -1,4 +1,5 @@
 import {
+  CODE_HOST_TOKEN_VARIABLE,
   type Configuration,
   CONFIG_FILE,
   DOT_ENV,
@@ -55,7 +56,10 @@ function secretVariables({
   return [
     ...[...keys].map((name): [string, string[]] => [name, [environment[name] ?? '']]),
     [SMTP_URL_VARIABLE, [smtpUrl, ...passwordIn(smtpUrl)]],
-    ...STORE_SECRETS.map((name): [string, string[]] => [name, [environment[name] ?? '']]),
+    ...[CODE_HOST_TOKEN_VARIABLE, ...STORE_SECRETS].map((name): [string, string[]] => [
+      name,
+      [environment[name] ?? ''],
+    ]),
   ];
 }
 

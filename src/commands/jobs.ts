@@ -76,7 +76,9 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
       act((runtime) => messageJob(id, text, options, runtime)),
     );
   withWorkspaceOptions(jobs.command('merged'))
-    .description('Set when the pull request of a job was merged, so that its effect is measured from then.')
+    .description(
+      'Set when the pull request of a job was merged, so that its effect is measured from then. With pullRequests in readership.yaml, GitHub or GitLab is asked instead.',
+    )
     .argument('<id>', 'number of the job', jobNumber)
     .argument('[day]', 'day of the merge, YYYY-MM-DD (default: today, UTC)', dayArgument)
     .addHelpText('after', '\nExample:\n  readership jobs merged 3 2026-11-12')

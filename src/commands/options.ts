@@ -63,6 +63,8 @@ export function durationArgument(text: string): number {
 const environmentHelp = (mail: string): string => `
 Environment (or .env beside the configuration):
   READERSHIP_API_KEY     the admin API key; a project may name another variable
+  READERSHIP_CODE_HOST_TOKEN
+                         reads pull requests of private repositories (pullRequests in readership.yaml)
 ${mail}  NO_COLOR               no colors`;
 
 /** For commands that call the platform but send no email. */

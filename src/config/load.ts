@@ -11,6 +11,7 @@ export const CONFIG_FILE = 'readership.yaml';
 /** Beside the configuration. */
 export const DOT_ENV = '.env';
 export const SMTP_URL_VARIABLE = 'READERSHIP_SMTP_URL';
+export const CODE_HOST_TOKEN_VARIABLE = 'READERSHIP_CODE_HOST_TOKEN';
 
 /** Variables by name, such as `process.env`: the only place secrets come from. */
 export type Environment = Readonly<Record<string, string | undefined>>;

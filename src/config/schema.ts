@@ -75,6 +75,16 @@ const baseAddress = httpUrl
   .refine((url) => !/[?#]/.test(url), 'contains a query or a fragment; paths are added to its end')
   .transform((url) => url.replace(/\/+$/, ''));
 
+/** Whether requests leave this machine without TLS. */
+const sendsKeyInTheClear = (baseUrl: string): boolean => {
+  if (!URL.canParse(baseUrl)) return false;
+  const { protocol, hostname } = new URL(baseUrl);
+  return protocol === 'http:' && !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+};
+
+const encrypted = (address: typeof baseAddress) =>
+  address.refine((url) => !sendsKeyInTheClear(url), 'would send the token unencrypted; write https://…');
+
 const ONE_LINE = 'write text on one line, without characters that do not show';
 
 /** Text of subjects and headings. Joiners are part of emoji and of some scripts. */
@@ -130,6 +140,18 @@ const improveSchema = z.strictObject({
   askWhenNoChange: z.boolean().optional(),
   maxPromptLength: z.int().min(200).max(100_000).default(8_000),
 });
+
+/** Where pull requests are looked up. The addresses of the public hosts are known, and that of an own host's API. */
+const pullRequestsSchema = z
+  .strictObject({
+    host: z.enum(['github', 'gitlab'], { error: 'write github or gitlab' }),
+    url: encrypted(baseAddress).optional(),
+    apiUrl: encrypted(baseAddress).optional(),
+  })
+  .transform(({ host, url = `https://${host}.com`, apiUrl }) => {
+    const own = url + (host === 'github' ? '/api/v3' : '/api/v4');
+    return { host, url, apiUrl: apiUrl ?? (url === 'https://github.com' ? 'https://api.github.com' : own) };
+  });
 
 const pollSchema = z.strictObject({
   minDelay: durationSchema.default(5_000),
@@ -268,13 +290,6 @@ const publishSchema = z.strictObject({
     .default(86_400_000),
 });
 
-/** Whether requests leave this machine without TLS. */
-const sendsKeyInTheClear = (baseUrl: string): boolean => {
-  if (!URL.canParse(baseUrl)) return false;
-  const { protocol, hostname } = new URL(baseUrl);
-  return protocol === 'http:' && !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
-};
-
 /** `readership.yaml`. Every key but `baseUrl` and one project's id has a default. */
 export const settingsSchema = z
   .strictObject({
@@ -291,6 +306,7 @@ export const settingsSchema = z
     history: historySchema.prefault({}),
     improve: improveSchema.prefault({}),
     poll: pollSchema.prefault({}),
+    pullRequests: pullRequestsSchema.optional(),
     schedule: scheduleSchema.prefault({}),
     reports: reportsSchema.prefault({}),
     mail: mailSchema.optional(),

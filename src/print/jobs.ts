@@ -56,8 +56,10 @@ const shortOutcome = (job: Job): string =>
     ? `${outcomeOf(job).slice(0, NOTE_LENGTH - 1)}…`
     : outcomeOf(job);
 
-const outcomeOf = ({ state, pr_link, note }: Job): string =>
-  pr_link ?? note ?? (state === 'completed' ? 'ended without changes' : '');
+const outcomeOf = ({ state, pr_link, merged_on, closed_on, note }: Job): string => {
+  if (pr_link === null) return note ?? (state === 'completed' ? 'ended without changes' : '');
+  return merged_on !== null ? `${pr_link} merged` : closed_on === null ? pr_link : `${pr_link} closed`;
+};
 
 /** Everything known about a job. */
 interface JobDetail {
@@ -81,13 +83,15 @@ export const describeJob = ({ job, messages, transitions, effect }: JobDetail): 
   );
 
 function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value: string][] {
-  const { remote_id, remote_status, next_poll_at, merged_on } = job;
+  const { remote_id, remote_status, next_poll_at, merged_on, closed_on, pull_request_problem } = job;
   const facts: [string, string | null][] = [
     ['page', job.path],
     ['state', stateOf(job)],
     ['reference', job.reference],
     ['pull request', job.pr_link],
     ['merged', merged_on && longDay(merged_on)],
+    ['closed', merged_on === null && closed_on !== null ? `unmerged, on ${longDay(closed_on)}` : null],
+    ['not looked up', merged_on === null ? pull_request_problem : null],
     ['effect', effect === undefined ? null : effectWords(effect)],
     ['why', job.reason],
     ['on the platform', remote_id && `${remote_id} (${remote_status ?? 'status unknown'})`],

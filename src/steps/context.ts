@@ -1,3 +1,4 @@
+import type { CodeHost } from '../agents/code-host.js';
 import type { Job } from '../agents/ledger.js';
 import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';
@@ -37,6 +38,8 @@ export interface StepContext {
   readonly unknownDeliveries: readonly Delivery[];
   /** The API of a project. Throws a `ConfigurationError` when its key is missing. */
   readonly clientOf: (project: ProjectSettings) => Client;
+  /** Where merged pull requests are noticed; undefined when that is not configured. */
+  readonly codeHost?: CodeHost | undefined;
   /** Where emails go. Throws a `ConfigurationError` when the mail server's address cannot be read. */
   readonly transport: () => MailTransport;
   /** Where the workspace's own reports and templates are looked for. */

@@ -1,6 +1,8 @@
 import type { Job } from '../agents/ledger.js';
 import { pollJobs } from '../agents/poll.js';
+import { noticeMerges } from '../agents/pull-requests.js';
 import type { ProjectSettings } from '../config/schema.js';
+import { counted } from '../format/numbers.js';
 import type { StepContext, StepResult } from './context.js';
 import { eachProject, withOutage } from './runner.js';
 import { submitWaiting } from './submit.js';
@@ -32,9 +34,12 @@ export async function pollStep(
   const ended = results.flatMap((polled) => polled.ended);
   const stillActive = results.flatMap((polled) => polled.stillActive);
   const sent = results.flatMap(({ submitted }) => submitted);
-  const summary = `${ended.length} jobs ended, ${stillActive.length} still active`;
+  const reviewed = results.flatMap((polled) => polled.reviewed);
+  const reviews =
+    reviewed.length === 0 ? '' : `, ${counted(reviewed.length, 'pull request')} merged or closed`;
+  const summary = `${ended.length} jobs ended, ${stillActive.length} still active${reviews}`;
   // A project whose work failed may have stored something before.
-  const changed = errors.length + ended.length + stillActive.length + sent.length > 0;
+  const changed = errors.length + ended.length + stillActive.length + sent.length + reviewed.length > 0;
   return withOutage({ detail: { ended, stillActive }, summary, changed }, [
     ...errors,
     ...results.flatMap((polled) => polled.errors),
@@ -46,8 +51,8 @@ async function pollProject(
   project: ProjectSettings,
   waitMs: number,
   isHeldBack: boolean,
-): Promise<PolledJobs & { submitted: readonly Job[]; errors: unknown[] }> {
-  const { settings, warehouse, clientOf, now, signal, observer } = context;
+): Promise<PolledJobs & { submitted: readonly Job[]; reviewed: readonly Job[]; errors: unknown[] }> {
+  const { settings, warehouse, clientOf, codeHost, now, signal, observer } = context;
   const what = settings.improve.mode === 'apply' ? 'all' : 'messages';
   const sent = isHeldBack ? { submitted: [] } : await submitWaiting(context, project, what);
   const polled = await pollJobs({
@@ -56,5 +61,15 @@ async function pollProject(
     maxDelayMs: settings.poll.maxDelay,
     onChange: (job) => observer.onJob?.(job),
   });
-  return { ...polled, submitted: sent.submitted, errors: [...[sent.stopped ?? []].flat(), ...polled.errors] };
+  const reviewed =
+    codeHost === undefined
+      ? []
+      : await noticeMerges({ warehouse, codeHost, now, signal, project: project.id });
+  for (const job of reviewed) observer.onJob?.(job);
+  return {
+    ...polled,
+    reviewed,
+    submitted: sent.submitted,
+    errors: [...[sent.stopped ?? []].flat(), ...polled.errors],
+  };
 }

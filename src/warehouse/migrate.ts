@@ -17,6 +17,7 @@ const MIGRATIONS = [
   '008_day_failures',
   '009_unfinished_days',
   '010_page_skips',
+  '011_pull_requests',
 ] as const;
 
 /** What analysts query, in an order in which each needs only those before it. */

@@ -34,6 +34,7 @@ const BOOKKEEPING: Readonly<Record<string, 'all' | readonly string[]>> = {
   verifications: 'all',
   day_loads: ['attempted_at', 'loaded_at', 'failures'],
   agent_jobs: ['polls', 'next_poll_at'],
+  pull_requests: ['checked_at', 'next_check_at'],
   workspace: ['lake'],
 };
 

@@ -17,6 +17,8 @@ SELECT
   ended_at,
   note,
   merged_on,
+  closed_on,
+  problem AS pull_request_problem,
   coalesce(weekly_human, 0) AS weekly_human,
   coalesce(weekly_ai, 0) AS weekly_ai,
   coalesce(human_rank, 0) AS human_rank,
@@ -24,6 +26,6 @@ SELECT
   ai_per_human,
   trend,
   coalesce(weeks, []) AS weeks
-FROM agent_jobs
+FROM agent_jobs LEFT JOIN pull_requests ON pull_requests.job = agent_jobs.id
 WHERE project = $project
 ORDER BY id

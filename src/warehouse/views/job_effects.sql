@@ -7,7 +7,12 @@ WITH
   changed AS (
     SELECT id AS job, project, path, merged_on, date_trunc('week', merged_on)::DATE AS change_week
     FROM agent_jobs
-    WHERE pr_link IS NOT NULL AND (merged_on IS NOT NULL OR ended_at IS NOT NULL)
+    WHERE
+      pr_link IS NOT NULL
+      AND (
+        merged_on IS NOT NULL
+        OR (ended_at IS NOT NULL AND id NOT IN (SELECT job FROM pull_requests WHERE closed_on IS NOT NULL))
+      )
   ),
 
   -- Weeks from eight before the change (-8) to four after it (4), as far as they are fully loaded.
@@ -191,7 +196,7 @@ COMMENT ON COLUMN job_effects.job IS 'Job number in Readership';
 COMMENT ON COLUMN job_effects.project IS 'Project id on the platform';
 COMMENT ON COLUMN job_effects.path IS 'Page that was changed';
 COMMENT ON COLUMN job_effects.audience IS 'human or ai: each is measured apart, since a change may reach only one of them';
-COMMENT ON COLUMN job_effects.merged_on IS 'Day (UTC) the change counts from, as recorded with readership jobs merged; its week is neither before nor after. NULL if not recorded: then nothing is claimed';
+COMMENT ON COLUMN job_effects.merged_on IS 'Day (UTC) the change counts from, as recorded with readership jobs merged or noticed at the code host; its week is neither before nor after. NULL if not recorded: then nothing is claimed';
 COMMENT ON COLUMN job_effects.before_from IS 'Monday of the first of the four weeks before the change';
 COMMENT ON COLUMN job_effects.after_from IS 'Monday of the first of the four weeks after the change';
 COMMENT ON COLUMN job_effects.weeks_before IS 'Number of fully loaded weeks before, 0 to 4';

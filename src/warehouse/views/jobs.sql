@@ -14,6 +14,7 @@ SELECT
   remote_id,
   note,
   merged_on,
+  if(merged_on IS NULL, closed_on, NULL) AS closed_on,
   weekly_human,
   weekly_ai,
   human_rank,
@@ -24,6 +25,7 @@ SELECT
   coalesce(unconfirmed_messages, 0) AS unconfirmed_messages,
   substr(sha256(concat_ws(chr(10), project, path, epoch_ms(planned_at))), 1, 12) AS reference
 FROM agent_jobs
+LEFT JOIN pull_requests ON pull_requests.job = agent_jobs.id
 LEFT JOIN
   (
     SELECT job, count(*) AS messages, count(*) FILTER (state = 'unconfirmed') AS unconfirmed_messages
@@ -45,7 +47,8 @@ COMMENT ON COLUMN jobs.submitted_at IS 'When the intent to submit it was committ
 COMMENT ON COLUMN jobs.ended_at IS 'When it was first seen as completed, failed or archived, or was refused (UTC)';
 COMMENT ON COLUMN jobs.remote_id IS 'Job id on the platform';
 COMMENT ON COLUMN jobs.note IS 'Error from the platform or the network, if something went wrong';
-COMMENT ON COLUMN jobs.merged_on IS 'Day (UTC) its pull request was merged, as recorded with readership jobs merged; NULL if not recorded';
+COMMENT ON COLUMN jobs.merged_on IS 'Day (UTC) its pull request was merged, as recorded with readership jobs merged or noticed at the code host; NULL if not recorded';
+COMMENT ON COLUMN jobs.closed_on IS 'Day (UTC) its pull request was closed without being merged; NULL if it was not, or if nobody looked (pullRequests)';
 COMMENT ON COLUMN jobs.weekly_human IS 'Median weekly human views over the weeks used to select the page';
 COMMENT ON COLUMN jobs.weekly_ai IS 'Median weekly AI views over the weeks used to select the page';
 COMMENT ON COLUMN jobs.human_rank IS 'Rank among all pages by median weekly human views; 1 is the most viewed';

@@ -1,0 +1,1 @@
+DELETE FROM pull_requests WHERE job = $job

@@ -1,0 +1,11 @@
+-- Grain: one row per job of the project that ended with a pull request in the last 180 days, is not known to be
+-- merged, and is due to be looked up.
+SELECT id
+FROM agent_jobs LEFT JOIN pull_requests ON pull_requests.job = agent_jobs.id
+WHERE
+  project = $project
+  AND pr_link IS NOT NULL
+  AND merged_on IS NULL
+  AND ended_at > $now::TIMESTAMP - INTERVAL 180 DAY
+  AND coalesce(next_check_at, ended_at) <= $now::TIMESTAMP
+ORDER BY next_check_at NULLS FIRST, id

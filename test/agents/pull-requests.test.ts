@@ -1,0 +1,225 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { CodeHost } from '../../src/agents/code-host.js';
+import { submitJobs } from '../../src/agents/submit.js';
+import { secretsOf } from '../../src/app/secrets.js';
+import { settingsSchema } from '../../src/config/schema.js';
+import { pollStep } from '../../src/steps/poll.js';
+import { reply, serve } from '../serve.js';
+import { stepContext } from '../steps/step-context.js';
+import { NOW } from '../sandbox/open-sandbox.js';
+import { agentDesk } from './agent-desk.js';
+
+const TOKEN = 'glpat-Secret0123456789';
+const hosts: CodeHost[] = [];
+afterEach(async () => {
+  await Promise.all(hosts.splice(0).map((host) => host.close()));
+});
+
+type Answers = readonly { readonly status?: number; readonly body?: unknown; readonly headers?: object }[];
+
+/** Jobs that ended with pull requests, and a stand-in for their host that gives these answers, the last one for ever. */
+async function reviewed(answers: Answers, pages = 1, token?: string) {
+  const desk = await agentDesk({ jobSeconds: 1, outcomes: ['pull-request'] });
+  const server = await serve((_, response, count) => {
+    const { status = 200, body = {}, headers = {} } = answers[Math.min(count, answers.length) - 1] ?? {};
+    reply(response, status, body, headers);
+  });
+  const settings = settingsSchema.parse({
+    ...{ baseUrl: 'http://127.0.0.1', projects: [{ id: desk.project }] },
+    pullRequests: { host: 'github', url: 'https://code.example.com', apiUrl: `${server.baseUrl}/api` },
+  });
+  if (settings.pullRequests === undefined) throw new Error('not configured');
+  const codeHost = new CodeHost(settings.pullRequests, token, desk.clock.now);
+  hosts.push(codeHost);
+  const context = stepContext(desk.warehouse, {
+    ...{ journal: desk.journal, clientOf: () => desk.client, now: desk.clock.now, codeHost },
+    settings: { projects: [{ id: desk.project }] },
+  });
+  await desk.plan(pages);
+  await submitJobs(desk.task());
+  desk.clock.advance(60);
+  const poll = async (seconds = 0) => {
+    desk.clock.advance(seconds);
+    return pollStep(context, { waitMs: 0 });
+  };
+  return { ...desk, poll, server };
+}
+
+const OPEN = { body: { state: 'open', merged_at: null, closed_at: null } };
+const MERGED = {
+  body: { state: 'closed', merged_at: '2026-11-20T23:30:00-02:00', closed_at: '2026-11-21T01:30:00Z' },
+};
+const CLOSED = { body: { state: 'closed', merged_at: null, closed_at: '2026-11-19T10:00:00Z' } };
+const HOUR = 3600;
+
+describe('a merged pull request', () => {
+  it('is noticed, with the day of the merge in UTC, and looked up no more', async () => {
+    const { poll, server, job } = await reviewed([OPEN, MERGED]);
+    await poll();
+    expect((await job(1)).merged_on).toBeNull();
+    const { summary, changed } = await poll(80 * HOUR);
+    expect([summary, changed]).toEqual([
+      '0 jobs ended, 0 still active, 1 pull request merged or closed',
+      true,
+    ]);
+    expect((await job(1)).merged_on).toBe('2026-11-21');
+    await poll(80 * HOUR);
+    expect(server.seen.map(({ method, url }) => `${method} ${url.pathname}`)).toEqual(
+      Array(2).fill('GET /api/repos/acme/docs/pulls/101'),
+    );
+  });
+
+  it('is looked up an hour later at the earliest, without a token if there is none', async () => {
+    const { poll, server } = await reviewed([OPEN]);
+    await poll();
+    await poll(HOUR - 1);
+    expect(server.seen).toHaveLength(1);
+    expect((await poll(1)).changed).toBe(false);
+    expect(server.seen).toHaveLength(2);
+    expect(server.seen[0]?.headers.authorization).toBeUndefined();
+    // GitHub refuses requests without one.
+    expect(server.seen[0]?.headers['user-agent']).toBe('readership');
+  });
+
+  it('is not believed when it was merged before its job was planned, or after today', async () => {
+    const { poll, job } = await reviewed([{ body: { state: 'closed', merged_at: '2026-11-17T23:59:59Z' } }]);
+    await poll();
+    const { merged_on, pull_request_problem } = await job(1);
+    expect([merged_on, pull_request_problem]).toEqual([
+      null,
+      'the code host says it was merged on 2026-11-17',
+    ]);
+  });
+});
+
+it('a pull request closed without being merged is noticed, and so is its reopening', async () => {
+  const { poll, job } = await reviewed([CLOSED, OPEN]);
+  await poll(30 * HOUR);
+  expect((await job(1)).closed_on).toBe('2026-11-19');
+  await poll(30 * HOUR);
+  expect((await job(1)).closed_on).toBeNull();
+});
+
+describe('a code host', () => {
+  it('that limits requests gets none until then, and the jobs are polled', async () => {
+    const limit = { status: 429, headers: { 'retry-after': '7200' } };
+    const { poll, server, job } = await reviewed([limit, OPEN], 3);
+    expect((await poll()).error).toBeUndefined();
+    expect((await job(3)).pull_request_problem).toMatch(
+      /^Could not look up the pull request: the code host answered 429/,
+    );
+    await poll(2 * HOUR - 1);
+    expect(server.seen).toHaveLength(1);
+    await poll(1);
+    expect(server.seen).toHaveLength(4);
+    expect((await job(3)).pull_request_problem).toBeNull();
+  });
+
+  it.each([
+    [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW.getTime() / 1000 + 900) }, 403, 900_000],
+    [
+      { 'ratelimit-remaining': '0', 'ratelimit-reset': String(NOW.getTime() / 1000 + 9e9) },
+      429,
+      24 * HOUR * 1000,
+    ],
+    [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' }, 403, 0],
+    [{}, 429, 600_000],
+    [{}, 502, 600_000],
+  ])('that answers %j with %i wants a pause', async (headers, status, retryAfterMs) => {
+    const server = await serve((_, response) => {
+      reply(response, status, {}, headers);
+    });
+    const settings = { host: 'github', url: 'https://code.example.com', apiUrl: server.baseUrl } as const;
+    const host = new CodeHost(settings, undefined, () => NOW);
+    hosts.push(host);
+    const asked = host.pullRequest(`${server.baseUrl}/1`, new AbortController().signal);
+    await expect(asked).rejects.toMatchObject({ name: 'TryLaterError', retryAfterMs });
+  });
+
+  it('gets ten requests a round at most', async () => {
+    const { poll, server } = await reviewed([OPEN], 12);
+    await poll();
+    expect(server.seen).toHaveLength(10);
+    await poll();
+    expect(server.seen).toHaveLength(12);
+  });
+
+  it('that hides a repository says what it takes; one pull request does not keep the others waiting', async () => {
+    const { poll, job } = await reviewed([{ status: 404, body: { message: 'Not Found' } }, MERGED], 2);
+    await poll(80 * HOUR);
+    expect((await job(1)).pull_request_problem).toMatch(
+      /The repository may be private: it takes a token that can read it; set one in READERSHIP_CODE_HOST_TOKEN\. \[GET/,
+    );
+    expect((await job(2)).merged_on).toBe('2026-11-21');
+  });
+
+  it('that refuses the token is asked once a round, and no message holds the token', async () => {
+    const { poll, server, job } = await reviewed([{ status: 401, body: { message: TOKEN } }], 2, TOKEN);
+    await poll();
+    expect(server.seen.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${TOKEN}`]);
+    const problem = (await job(2)).pull_request_problem ?? '';
+    expect(problem).toContain('check the one in READERSHIP_CODE_HOST_TOKEN');
+    expect(problem).not.toContain(TOKEN);
+  });
+
+  it('that answers with anything else is not understood', async () => {
+    const bodies = ['<html>', [], { merged_at: null }, { state: 'closed', merged_at: 'yesterday' }];
+    const { poll, jobs } = await reviewed(
+      bodies.map((body) => ({ body })),
+      bodies.length,
+    );
+    await poll();
+    for (const { pull_request_problem } of await jobs())
+      expect(pull_request_problem).toMatch('the answer is not a pull request');
+  });
+});
+
+describe('the address of a pull request', () => {
+  const addressOf = (pullRequests: object, link: string) => {
+    const { pullRequests: settings } = settingsSchema.parse({
+      ...{ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }], pullRequests },
+    });
+    if (settings === undefined) throw new Error('not configured');
+    const host = new CodeHost(settings, undefined, () => new Date());
+    hosts.push(host);
+    return host.addressOf(link);
+  };
+
+  it.each([
+    [
+      { host: 'github' },
+      'https://github.com/a/b.c/pull/7/files',
+      'https://api.github.com/repos/a/b.c/pulls/7',
+    ],
+    [
+      { host: 'github', url: 'https://git.example.com' },
+      'https://git.example.com/a/b/pull/7',
+      'https://git.example.com/api/v3/repos/a/b/pulls/7',
+    ],
+    [
+      { host: 'gitlab' },
+      'https://gitlab.com/a/b/c/-/merge_requests/12',
+      'https://gitlab.com/api/v4/projects/a%2Fb%2Fc/merge_requests/12',
+    ],
+    // The links come from the platform: none may send the token elsewhere.
+    [{ host: 'github' }, 'https://github.com.evil.example/a/b/pull/7', undefined],
+    [{ host: 'github' }, 'https://github.com@evil.example/a/b/pull/7', undefined],
+    [{ host: 'github' }, 'https://github.com/../user/pull/7', undefined],
+    [{ host: 'github' }, 'https://github.com/a/b/issues/7', undefined],
+    [{ host: 'gitlab' }, 'https://github.com/a/b/pull/7', undefined],
+  ])('%j, %s', (settings, link, address) => {
+    expect(addressOf(settings, link)).toBe(address);
+  });
+
+  it('is never one that would send the token unencrypted', () => {
+    expect(() => addressOf({ host: 'gitlab', url: 'http://git.example.com' }, '')).toThrow(
+      'would send the token unencrypted',
+    );
+  });
+});
+
+it('the token is a secret', () => {
+  const settings = settingsSchema.parse({ baseUrl: 'https://a.example', projects: [{ id: 'prj_1' }] });
+  const environment = { READERSHIP_CODE_HOST_TOKEN: TOKEN };
+  expect(secretsOf({ settings, environment, directory: '' })).toContain(TOKEN);
+});
