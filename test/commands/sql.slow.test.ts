@@ -48,17 +48,22 @@ function parseCsv(text: string): string[][] {
 async function childOf(pid = 0): Promise<number> {
   for (;;) {
     const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
-    // Before it is the command, a child is a copy of its parent, with the environment of that.
+    // Until it executes the command, a child is a copy of its parent, environment and stack included.
     for (const child of children.split(' ').filter((text) => text !== ''))
-      if ((await readFile(`/proc/${child}/environ`, 'latin1')).includes('KEPT') && (await runsSql(child)))
+      if ((await stackOf(child)) !== (await stackOf(String(pid))) && (await runsSql(child)))
         return Number(child);
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
+const mapsOf = (pid: string): Promise<string> => readFile(`/proc/${pid}/maps`, 'utf8');
+
+/** Where the stack of a process lies, which is random for each program executed. */
+const stackOf = async (pid: string): Promise<string | undefined> =>
+  /^(\S+)-.*\[stack\]$/m.exec(await mapsOf(pid))?.[1];
+
 /** Whether DuckDB is loaded in a process: its query is at hand. */
-const runsSql = async (pid: string): Promise<boolean> =>
-  (await readFile(`/proc/${pid}/maps`, 'utf8')).includes('duckdb');
+const runsSql = async (pid: string): Promise<boolean> => (await mapsOf(pid)).includes('duckdb');
 
 describe('readership sql', () => {
   let cwd: string;
