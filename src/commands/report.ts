@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { relative } from 'node:path';
+import { extname, relative } from 'node:path';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { listReports } from '../reports/definition.js';
@@ -11,6 +11,26 @@ import { watchReport } from './report-watch.js';
 
 interface Options extends ReportOptions, SettleOptions {
   readonly watch?: boolean;
+}
+
+type GivenOptions = Omit<Options, 'format'> & Partial<Pick<Options, 'format'>>;
+
+const FORMAT_OF: Readonly<Record<string, Options['format']>> = {
+  '': 'html',
+  '.html': 'html',
+  '.txt': 'text',
+  '.json': 'json',
+  '.eml': 'eml',
+};
+
+/** The format that a file's name stands for. */
+function formatOf(file = ''): Options['format'] {
+  const format = FORMAT_OF[extname(file).toLowerCase()];
+  if (format === undefined)
+    throw new ConfigurationError(
+      `${file}: a report can be written as .html, .txt, .json or .eml, or name its --format. For a PDF, print the page from a browser.`,
+    );
+  return format;
 }
 
 export function declareReport(program: Command, act: Act): void {
@@ -29,10 +49,8 @@ export function declareReport(program: Command, act: Act): void {
     .addOption(
       new Option(
         '--format <format>',
-        'html writes a page; text, json and eml (the email as it would be sent) go to stdout',
-      )
-        .choices(FORMATS)
-        .default('html'),
+        'html writes a page; text, json and eml (the email as it would be sent) go to stdout (default: as --output is named, else html)',
+      ).choices(FORMATS),
     )
     .option('--open', 'open the page in the browser')
     .option('--watch', 'render again whenever a file of the report or a template changes')
@@ -56,13 +74,15 @@ Examples:
   readership report weekly --period 2026-W46
   readership report weekly --format json | jq .human
   readership report weekly --output weekly.html
-  readership report weekly --format eml --output weekly.eml
+  readership report weekly --output weekly.eml
   readership report weekly --send
   readership report weekly --period 2026-W46 --delivered docs@example.com
 ${ENVIRONMENT_HELP}`,
     )
-    .action((name: string | undefined, options: Options) =>
-      act((runtime) => report(name, options, runtime), { endsByInterruption: options.watch === true }),
+    .action((name: string | undefined, { format, ...options }: GivenOptions) =>
+      act((runtime) => report(name, { ...options, format: format ?? formatOf(options.output) }, runtime), {
+        endsByInterruption: options.watch === true,
+      }),
     );
 }
 

@@ -243,15 +243,21 @@ describe('readership report weekly --output', () => {
   beforeEach(() => send({}));
 
   it.each([
-    ['text', /^Acme Docs/],
-    ['json', /^\{\n {2}"report": "weekly"/],
-    ['html', /^<!doctype html>/],
-    ['eml', /^From: Readership/m],
-  ])('writes %s to the file and nothing else', async (format, beginning) => {
-    const { lines } = await report('weekly', '--format', format, '--output', 'weekly.out');
-    expect(await readFile(join(directory, 'weekly.out'), 'utf8')).toMatch(beginning);
+    ['weekly.out', ['--format', 'text'], /^Acme Docs/],
+    ['weekly.json', [], /^\{\n {2}"report": "weekly"/],
+    ['weekly.HTML', [], /^<!doctype html>/],
+    ['weekly.eml', [], /^From: Readership/m],
+  ])('writes %s with %j, and nothing else', async (file, options, beginning) => {
+    const { lines } = await report('weekly', ...options, '--output', file);
+    expect(await readFile(join(directory, file), 'utf8')).toMatch(beginning);
     expect(lines).toBe('');
     expect(await readdir(join(directory, 'data'))).not.toContain('reports');
+  });
+
+  it('is refused with a name that stands for no format', async () => {
+    await expect(report('weekly', '--output', 'weekly.pdf')).rejects.toThrow(
+      /weekly\.pdf: .+ For a PDF, print/,
+    );
   });
 
   it('says which file cannot be written', async () => {
