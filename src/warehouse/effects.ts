@@ -77,11 +77,7 @@ export class EffectsJournal {
 
   /** Makes it the journal of a workspace. Throws a `StorageError` when it is another's, or of several. */
   async claim(workspace: string): Promise<void> {
-    if ([...this.#owners].some((owner) => owner !== workspace))
-      throw new StorageError(
-        `The effects journal ${this.path} and the live database beside it belong to different workspaces. Nothing was sent. ` +
-          `Only together do they keep jobs, messages and emails from being sent twice: put back the two that belong together (docs/backup.md).`,
-      );
+    expectOwners(this.#owners, workspace, this.path, 'the live database beside it', 'sent');
     if (this.#owners.size > 0) return;
     const line: Line = { effect: 'workspace', id: workspace };
     this.#header = `${JSON.stringify(line)}\n`;
@@ -179,6 +175,32 @@ export class EffectsJournal {
       throw error;
     }
   }
+}
+
+/**
+ * Throws a `StorageError` when the journal in a directory is not that of `workspace`, which is restored from `source`.
+ * Does not change the journal, so the live database need not be held.
+ */
+export async function expectJournalOf(workspace: string, directory: string, source: string): Promise<void> {
+  const names = (await readdir(directory)).filter((name) => JOURNAL.test(name));
+  const texts = await Promise.all(names.map((name) => readFile(join(directory, name), 'utf8')));
+  const lines = texts.flatMap((text) => text.split('\n')).flatMap((text) => lineIn(text) ?? []);
+  const owners = lines.flatMap((line) => (line.effect === 'workspace' ? line.id : []));
+  expectOwners(owners, workspace, join(directory, CURRENT), source, 'changed');
+}
+
+function expectOwners(
+  owners: Iterable<string>,
+  workspace: string,
+  journal: string,
+  database: string,
+  done: string,
+): void {
+  if ([...owners].every((owner) => owner === workspace)) return;
+  throw new StorageError(
+    `The effects journal ${journal} and ${database} belong to different workspaces. Nothing was ${done}. ` +
+      `Only together do they keep jobs, messages and emails from being sent twice: put back the two that belong together (docs/backup.md).`,
+  );
 }
 
 const yearOf = ({ at }: Entry): number => Number(at.slice(0, 4));

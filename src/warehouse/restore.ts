@@ -5,6 +5,7 @@ import { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing } from '../files.js';
 import { BehindError } from './behind.js';
+import { expectJournalOf } from './effects.js';
 import { quoted } from './instance.js';
 import { changeDatabase, databaseOf, logOf, removeDatabase } from './live-file.js';
 import { migrate } from './migrate.js';
@@ -39,7 +40,8 @@ const OTHER_FILE = 'Nothing was changed. Name another file: readership restore -
 /**
  * Puts the state of `from`, or the newest whole state, in the place of the live database, in one step; undefined when
  * the live database is that state already. What was there is kept beside it, under a name with the time. Throws a
- * `StorageError`, with nothing changed, when the source is missing, damaged, not Readership's or of a newer one.
+ * `StorageError`, with nothing changed, when the source is missing, damaged, not Readership's, of a newer one, or of
+ * another workspace than the effects journal.
  */
 export async function restore(
   { liveFile, historyFile, from }: Restoration,
@@ -60,6 +62,7 @@ export async function restore(
   try {
     if (typeof from === 'object') await copyLake(from, copy);
     else await copySource(source, copy);
+    await expectOwnJournal(copy, source);
     const { file, release } = await holdAndKeepAside(liveFile, aside, options);
     try {
       await file.replaceBy(copy);
@@ -122,6 +125,13 @@ async function copyLake({ fill }: LakeSource, copy: string): Promise<void> {
     await fill(connection, copy);
   });
 }
+
+/** Throws a `StorageError` when the effects journal beside the copy is that of another workspace. */
+const expectOwnJournal = (copy: string, source: string): Promise<void> =>
+  changeDatabase(copy, async (connection) => {
+    for (const { id } of await queryRows(connection, 'FROM workspace', z.object({ id: z.string() })))
+      await expectJournalOf(id, dirname(copy), source);
+  });
 
 /** Copies everything in the database at `source` into a new file of this version. */
 async function copySource(source: string, copy: string): Promise<void> {

@@ -1,0 +1,50 @@
+import { appendFile, readdir, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect, it } from 'vitest';
+import { StorageError } from '../../src/errors.js';
+import { workspaceIdOf } from '../../src/warehouse/identity.js';
+import { publishLake } from '../../src/warehouse/lake/publish-lake.js';
+import { fillFromLake } from '../../src/warehouse/lake/restore-lake.js';
+import { restore } from '../../src/warehouse/restore.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { tempDir } from '../temp-dir.js';
+import { lakeOptions, page, store } from './lake/lake.js';
+
+/** A workspace whose journal and database agree, with a day, a lake, and nothing held. */
+async function workspace() {
+  const warehouse = await liveWarehouse();
+  await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 3, 1)] });
+  const id = await warehouse.exclusive((connection) => workspaceIdOf(connection));
+  const owner = JSON.stringify({ effect: 'workspace', id });
+  await appendFile(join(dirname(warehouse.path), 'effects.log'), `${owner}\n`);
+  const options = lakeOptions(join(await tempDir(), 'lake'));
+  await publishLake(warehouse, options);
+  await closeNow(warehouse);
+  const { signal, place } = options;
+  const fill: Parameters<typeof restore>[0]['from'] = {
+    location: place.location,
+    fill: (connection, path) => fillFromLake(connection, path, place, undefined, signal),
+  };
+  return { liveFile: warehouse.path, directory: dirname(warehouse.path), lake: fill };
+}
+
+const bytesOf = async (directory: string) => {
+  const names = (await readdir(directory)).sort();
+  return Promise.all(names.map(async (name) => [name, await readFile(join(directory, name), 'base64')]));
+};
+
+it('the database or lake of another workspace is refused, and every file stays as it is', async () => {
+  const [own, other] = [await workspace(), await workspace()];
+  const before = await bytesOf(own.directory);
+  const hold = { command: 'test', now: () => new Date(), maxWaitMs: 0 };
+  const historyFile = join(own.directory, 'history.duckdb');
+  const restoring = (from: typeof other.lake) => restore({ liveFile: own.liveFile, historyFile, from }, hold);
+  for (const from of [other.liveFile, other.lake]) {
+    await expect(restoring(from)).rejects.toThrow(StorageError);
+    await expect(restoring(from)).rejects.toThrow(
+      /effects\.log and .* belong to different workspaces\. Nothing was changed\./,
+    );
+    expect(await bytesOf(own.directory)).toEqual(before);
+  }
+  expect(await restoring(own.lake)).toMatchObject({ aside: expect.stringContaining('.replaced-') as string });
+});
