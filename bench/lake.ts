@@ -10,7 +10,7 @@ import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addDays, day } from '../src/day.js';
 import { storeDay } from '../src/export/ledger.js';
-import { publishLake } from '../src/warehouse/lake/publish-lake.js';
+import { publishLake } from '../src/warehouse/lake/lake.js';
 import { openWarehouse } from '../src/warehouse/open.js';
 import { publish } from '../src/warehouse/publish.js';
 import { readSql } from '../src/warehouse/query.js';

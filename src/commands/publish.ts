@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import type { ExitCode } from '../errors.js';
 import { type Act, JSON_LOG, lakeArgument, withWorkspaceOptions } from './options.js';
 import { conclude, runSteps } from './steps.js';
-import { isBucket } from '../warehouse/lake/place.js';
+import { isLocal } from '../config/schema.js';
 import { lakeSummary } from '../steps/publish.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
@@ -34,7 +34,7 @@ async function publish(options: PublishOptions, runtime: Runtime): Promise<ExitC
     return Promise.resolve();
   });
   const line = (path: string, words: string) => {
-    const shown = isBucket(path) ? path : relative(runtime.workingDirectory, path) || '.';
+    const shown = isLocal(path) ? relative(runtime.workingDirectory, path) || '.' : path;
     runtime.output.data(`${shown}  ${words}`);
   };
   const { historyFile, lake } = workspace;

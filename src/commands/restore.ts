@@ -14,8 +14,8 @@ import { restore as restoreLive } from '../warehouse/restore.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { lakeLocation } from '../config/load.js';
 import { ignoreMissing } from '../files.js';
-import { isBucket } from '../warehouse/lake/place.js';
-import { fillFromLake } from '../warehouse/lake/restore-lake.js';
+import { isLocal } from '../config/schema.js';
+import { fillFromLake } from '../warehouse/lake/lake.js';
 import { type Act, lakeArgument, withWorkspaceOptions } from './options.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 
@@ -48,18 +48,18 @@ Examples:
 async function restore(options: RestoreOptions, runtime: Runtime): Promise<ExitCode> {
   const { now, signal, output, workingDirectory } = runtime;
   const path = options.from === undefined ? undefined : lakeLocation(options.from, workingDirectory);
-  const isLake = path !== undefined && (isBucket(path) || (await isDirectory(path)));
+  const isLake = path !== undefined && (!isLocal(path) || (await isDirectory(path)));
   const workspace = await readWorkspace(isLake ? { ...options, parquet: path } : options, runtime);
   const { liveFile, historyFile, settings, lake, shard } = workspace;
   const fill = (connection: DuckDBConnection, copy: string): Promise<void> =>
-    lake === undefined ? Promise.resolve() : fillFromLake(connection, copy, lake, shard, signal);
+    lake === undefined ? Promise.resolve() : fillFromLake(connection, copy, { place: lake, shard, signal });
   const from = isLake ? { location: path, fill } : path;
   const hold = { command: 'readership restore', now, signal, maxWaitMs: MAX_LOCK_WAIT_MS };
   const restored = await restoreLive({ liveFile, historyFile, from }, hold);
   await withLedgers(workspace, runtime, hold, async ({ warehouse, reconciled }) => {
     // Readers would otherwise keep a history newer than the live database that is published next.
     if (restored?.historyAside !== undefined) await publish(warehouse, historyFile);
-    const shown = (file: string) => (isBucket(file) ? file : relative(workingDirectory, file) || '.');
+    const shown = (file: string) => (isLocal(file) ? relative(workingDirectory, file) || '.' : file);
     if (restored === undefined)
       output.data(`${shown(liveFile)} is intact and up to date: nothing to restore.`);
     else output.data(`Restored ${shown(liveFile)} from ${shown(restored.source)}.`);

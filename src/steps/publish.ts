@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { publishedLake } from '../warehouse/identity.js';
-import { type LakeChange, publishLake } from '../warehouse/lake/publish-lake.js';
+import { type LakeChange, publishLake } from '../warehouse/lake/lake.js';
 import { publish, publishChanges } from '../warehouse/publish.js';
 import type { StepContext, StepResult } from './context.js';
 import { hasUnpublishedEffects } from './runs.js';

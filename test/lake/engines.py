@@ -14,6 +14,7 @@ import chdb
 import deltalake
 import duckdb
 import polars
+import pyarrow.compute
 
 ENDPOINT = os.environ["LAKE_ENDPOINT"]
 OPTIONS = {
@@ -65,6 +66,20 @@ def with_deltalake(lake):
     return read(f"SELECT {SUMS} FROM views") + read("SELECT count(*) FROM days")
 
 
+def with_pyarrow(lake):
+    """delta-rs names the files, pyarrow reads them."""
+    read = lambda table: deltalake.DeltaTable(f"{lake}/{table}", storage_options=options(lake)).to_pyarrow_table()
+    views = read("views")
+    sums = [pyarrow.compute.sum(views[column]).as_py() for column in ("human", "total")]
+    return [views.num_rows] + sums + [read("days").num_rows]
+
+
+def with_pandas(lake):
+    read = lambda table: deltalake.DeltaTable(f"{lake}/{table}", storage_options=options(lake)).to_pandas()
+    views = read("views")
+    return [len(views), int(views["human"].sum()), int(views["total"].sum()), len(read("days"))]
+
+
 def with_duckdb(lake):
     views = DUCK.execute(f"SELECT {SUMS} FROM delta_scan('{quoted(lake)}/views')").fetchone()
     return [int(value) for value in views] + [DUCK.execute(f"SELECT count(*) FROM delta_scan('{quoted(lake)}/days')").fetchone()[0]]
@@ -81,7 +96,14 @@ def with_clickhouse(lake):
     return [int(value) for value in views] + [int(str(chdb.query(f"SELECT count(*) FROM {source('days')}", "CSV")))]
 
 
-ENGINES = {"polars": with_polars, "deltalake": with_deltalake, "duckdb": with_duckdb, "clickhouse": with_clickhouse}
+ENGINES = {
+    "polars": with_polars,
+    "deltalake": with_deltalake,
+    "pyarrow": with_pyarrow,
+    "pandas": with_pandas,
+    "duckdb": with_duckdb,
+    "clickhouse": with_clickhouse,
+}
 
 SPARK = None
 if "--spark" in sys.argv:

@@ -25,6 +25,8 @@ const environment = {
   ...process.env,
   ...{ AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret', AWS_REGION: 'us-east-1' },
   LAKE_ENDPOINT: `http://127.0.0.1:${port}`,
+  // spark-submit looks for Spark in the Python that it finds first.
+  PATH: `${join(venv, 'bin')}:${process.env['PATH'] ?? ''}`,
 };
 const children: ChildProcess[] = [];
 

@@ -26,7 +26,7 @@ for (const [name, real] of Object.entries({ chmod, link, mkdir, open, readFile, 
   });
 syncBuiltinESMExports();
 
-const { publishLake } = await import('../../src/warehouse/lake/publish-lake.js');
+const { publishLake } = await import('../../src/warehouse/lake/lake.js');
 for (let round = 0; round < Number(rounds); round++) {
   await warehouse.exclusive((connection) =>
     connection.run("UPDATE page_views SET human = human + 1, total = total + 1 WHERE day = '2026-11-01'"),

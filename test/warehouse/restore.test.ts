@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import { workspaceIdOf } from '../../src/warehouse/identity.js';
-import { publishLake } from '../../src/warehouse/lake/publish-lake.js';
-import { fillFromLake } from '../../src/warehouse/lake/restore-lake.js';
+import { publishLake } from '../../src/warehouse/lake/lake.js';
+import { fillFromLake } from '../../src/warehouse/lake/lake.js';
 import { restore } from '../../src/warehouse/restore.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
@@ -23,7 +23,7 @@ async function workspace() {
   const { signal, place } = options;
   const fill: Parameters<typeof restore>[0]['from'] = {
     location: place.location,
-    fill: (connection, path) => fillFromLake(connection, path, place, undefined, signal),
+    fill: (connection, path) => fillFromLake(connection, path, { place, shard: undefined, signal }),
   };
   return { liveFile: warehouse.path, directory: dirname(warehouse.path), lake: fill };
 }
@@ -38,7 +38,8 @@ it('the database or lake of another workspace is refused, and every file stays a
   const before = await bytesOf(own.directory);
   const hold = { command: 'test', now: () => new Date(), maxWaitMs: 0 };
   const historyFile = join(own.directory, 'history.duckdb');
-  const restoring = (from: typeof other.lake) => restore({ liveFile: own.liveFile, historyFile, from }, hold);
+  const restoring = (from: string | typeof other.lake) =>
+    restore({ liveFile: own.liveFile, historyFile, from }, hold);
   for (const from of [other.liveFile, other.lake]) {
     await expect(restoring(from)).rejects.toThrow(StorageError);
     await expect(restoring(from)).rejects.toThrow(

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 
 /** The tables of a lake, each with its columns. `month` is in the path of a file, not in the file. */
@@ -11,7 +12,7 @@ const COLUMNS = {
 export const TABLES = ['views', 'days'] as const;
 export type TableName = (typeof TABLES)[number];
 
-const fileSchema = z.looseObject({ path: z.string(), deletionTimestamp: z.int().nullish() });
+export const fileSchema = z.looseObject({ path: z.string(), deletionTimestamp: z.int().nullish() });
 export type LakeFile = z.infer<typeof fileSchema>;
 
 const NEWER = 'the table needs a newer reader or writer';
@@ -27,40 +28,15 @@ export const actionSchema = z.looseObject({
 });
 export type Action = z.infer<typeof actionSchema>;
 
-/** The state of a table at one version of its log; version -1 is a table that does not exist. */
-export class Snapshot {
-  version = -1;
-  /** The last action about each file and each publisher, and those about the table. They make a checkpoint. */
-  readonly latest = new Map<string, Action>();
-
-  apply({ add, remove, txn, protocol, metaData }: Action): void {
-    if (add) this.latest.set(add.path, { add: { ...add, dataChange: false } });
-    if (remove) this.latest.set(remove.path, { remove: { ...remove, dataChange: false } });
-    if (txn) this.latest.set(txn.appId, { txn });
-    if (protocol) this.latest.set('protocol', { protocol });
-    if (metaData) this.latest.set('metaData', { metaData });
-  }
-
-  get files(): LakeFile[] {
-    return [...this.latest.values()].flatMap(({ add }) => add ?? []);
-  }
-
-  has(path: string): boolean {
-    return this.latest.get(path)?.add !== undefined;
-  }
-}
+/** The last action about each file and each publisher, and those about the table. They make a checkpoint. */
+export type TableState = ReadonlyMap<string, Action>;
 
 /** The actions that make a table. Every engine knows reader version 1 and writer version 2 of the protocol. */
-export function creation(
-  table: TableName,
-  id: string,
-  configuration: Record<string, string>,
-  now: Date,
-): Action[] {
+export function creation(table: TableName, configuration: Record<string, string>, now: Date): Action[] {
   const columns = Object.entries({ ...COLUMNS[table], month: 'string' });
   const fields = columns.map(([name, type]) => ({ name, type, nullable: true, metadata: {} }));
   const metaData = {
-    ...{ id, configuration, partitionColumns: ['month'], createdTime: now.getTime() },
+    ...{ id: randomUUID(), configuration, partitionColumns: ['month'], createdTime: now.getTime() },
     format: { provider: 'parquet', options: {} },
     schemaString: JSON.stringify({ type: 'struct', fields }),
   };

@@ -1,20 +1,19 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { readFile, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { ConfigurationError, messageOf, StorageError } from '../../errors.js';
+import { ignoreMissing } from '../../files.js';
 import { sleepFor } from '../../sleep.js';
 import { quoted } from '../instance.js';
 import { queryRows, readSql } from '../query.js';
-import { type Action, actionSchema, type LakeFile, Snapshot, type TableName } from './actions.js';
+import { type Action, actionSchema, type LakeFile, type TableName } from './actions.js';
 import { appIdOf, expectOwn, isOwn, type Publication } from './ownership.js';
+import { OTHER_STORE } from './storage.js';
 
 const CHECKPOINT = readSql(import.meta.url, 'checkpoint.sql');
 const COMMITS_PER_CHECKPOINT = 10;
 const MAX_ATTEMPTS = 200;
 const MAX_PAUSE_MS = 250;
 
-const pointerSchema = z.object({ version: z.int() });
-const checkpointRow = z.object({ action: z.string() });
 const linesOf = (actions: readonly object[]): string =>
   actions.map((action) => `${JSON.stringify(action)}\n`).join('');
 
@@ -23,7 +22,9 @@ const linesOf = (actions: readonly object[]): string =>
  * A commit is the file of the next version, made only if nobody else has made it.
  */
 export class LakeTable {
-  readonly snapshot = new Snapshot();
+  /** The newest version that was read; -1 is a table that does not exist. */
+  version = -1;
+  readonly state = new Map<string, Action>();
   /** The version of the newest checkpoint; 0 when there is none. */
   #checkpoint = 0;
 
@@ -34,17 +35,23 @@ export class LakeTable {
 
   /** The files of this publisher. */
   get ownFiles(): LakeFile[] {
-    return this.snapshot.files.filter(({ path }) => isOwn(path, this.work.publisher));
+    return [...this.state.values()].flatMap(({ add }) => (add && isOwn(add.path, this.work) ? add : []));
+  }
+
+  /** Whether a file is part of the table. */
+  has(path: string): boolean {
+    return this.state.get(path)?.add !== undefined;
   }
 
   /** Reads what was committed since the last time, starting with the newest checkpoint. Throws a `StorageError`. */
   async refresh(): Promise<void> {
-    const { snapshot, work } = this;
-    if (snapshot.version < 0) await this.#readCheckpoint();
-    let text: string | undefined;
-    while ((text = await work.storage.read(this.#entry(snapshot.version + 1))) !== undefined) {
+    if (this.version < 0) await this.#readCheckpoint();
+    for (;;) {
+      const entry = await this.work.storage.localCopy(this.#logFile(this.version + 1));
+      const text = await readFile(entry, 'utf8').catch(ignoreMissing);
+      if (text === undefined) return;
       this.#apply(text.split('\n').filter((line) => line !== ''));
-      snapshot.version++;
+      this.version++;
     }
   }
 
@@ -52,29 +59,24 @@ export class LakeTable {
    * Commits what `decide` returns for the newest state. When another publisher commits first, decides again. Commits
    * nothing when there are no actions. Throws a `ConfigurationError` when the table is not this publisher's to write.
    */
-  async commit(decide: (snapshot: Snapshot) => readonly Action[]): Promise<void> {
-    const { snapshot } = this;
-    const { storage, publisher, now, signal } = this.work;
-    const appId = appIdOf(publisher);
+  async commit(decide: () => readonly Action[]): Promise<void> {
+    const { place, now, signal } = this.work;
+    const appId = appIdOf(this.work);
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       signal.throwIfAborted();
       await this.refresh();
-      expectOwn(storage.location, snapshot, publisher);
-      const actions = decide(snapshot);
+      expectOwn(this.state, this.work);
+      const actions = decide();
       if (actions.length === 0) return;
-      const version = snapshot.version + 1;
-      const timestamp = now.getTime();
-      const commitInfo = { timestamp, operation: 'WRITE', engineInfo: 'Readership' };
-      const last = snapshot.latest.get(appId)?.txn?.version ?? 0;
-      const txn = { appId, version: last + 1, lastUpdated: timestamp };
+      const version = this.version + 1;
+      const last = this.state.get(appId)?.txn?.version ?? 0;
+      const txn = { appId, version: last + 1, lastUpdated: now.getTime() };
+      const commitInfo = { timestamp: now.getTime(), operation: 'WRITE', engineInfo: 'Readership' };
       const text = linesOf([{ commitInfo }, ...actions, { txn }]);
-      if (await storage.putIfAbsent(this.#entry(version), text)) {
+      if (await this.#put(text, this.#logFile(version), true)) {
         // Some stores ignore the condition. Making the first entry twice does no harm.
-        if (version === 0 && (await storage.putIfAbsent(this.#entry(0), text)))
-          throw new ConfigurationError(
-            `${storage.location}: the store ignores If-None-Match: *, so two publishers could overwrite each other. ` +
-              `Use a store that has conditional writes, or a disk.`,
-          );
+        if (version === 0 && (await this.#put(text, this.#logFile(0), true)))
+          throw new ConfigurationError(`${place.location} ignores If-None-Match: *. ${OTHER_STORE}`);
         await this.refresh();
         if (version > 0 && version % COMMITS_PER_CHECKPOINT === 0) await this.#writeCheckpoint();
         return;
@@ -82,7 +84,7 @@ export class LakeTable {
       await sleepFor(Math.random() * MAX_PAUSE_MS, signal);
     }
     throw new StorageError(
-      `Other publishers of ${storage.location}/${this.name} committed first, ${MAX_ATTEMPTS} times. Publish again.`,
+      `Other publishers of ${place.location}/${this.name} committed first, ${MAX_ATTEMPTS} times. Publish again.`,
     );
   }
 
@@ -90,34 +92,43 @@ export class LakeTable {
    * Removes those of the existing files that nobody needs: own data files that a commit replaced, or that a publish
    * wrote and never committed, and entries of the log that a checkpoint replaced; all only if that was before `untilMs`.
    */
-  async vacuum(existing: ReadonlyMap<string, Date>, untilMs: number): Promise<void> {
-    const { name, snapshot } = this;
-    for (const [whole, modified] of existing) {
-      if (!whole.startsWith(`${name}/`)) continue;
-      const path = whole.slice(name.length + 1);
-      const { remove } = snapshot.latest.get(path) ?? {};
+  async vacuum(untilMs: number): Promise<void> {
+    for (const [whole, modified] of this.work.existing) {
+      if (!whole.startsWith(`${this.name}/`)) continue;
+      const path = whole.slice(this.name.length + 1);
       const [, version] = /^_delta_log\/(\d{20})\./.exec(path) ?? [];
-      const isNeeded =
-        version === undefined
-          ? snapshot.has(path) || !isOwn(path, this.work.publisher)
-          : Number(version) >= this.#checkpoint;
-      const goneMs = remove?.deletionTimestamp ?? modified.getTime();
-      if (!isNeeded && goneMs < untilMs) await this.work.storage.remove(whole);
+      const isOther = version === undefined && !isOwn(path, this.work);
+      const isNeeded = this.has(path) || Number(version) >= this.#checkpoint;
+      const goneMs = this.state.get(path)?.remove?.deletionTimestamp ?? modified.getTime();
+      if (!isOther && !isNeeded && goneMs < untilMs) await this.work.storage.remove(whole);
     }
-    for (const [path, { remove }] of snapshot.latest)
-      if (remove && (remove.deletionTimestamp ?? 0) < untilMs) snapshot.latest.delete(path);
+    for (const [path, { remove }] of this.state)
+      if (remove && (remove.deletionTimestamp ?? 0) < untilMs) this.state.delete(path);
   }
 
-  #entry(version: number, end = 'json'): string {
+  #logFile(version: number, end = 'json'): string {
     return `${this.name}/_delta_log/${String(version).padStart(20, '0')}.${end}`;
+  }
+
+  async #put(text: string, path: string, ifAbsent = false): Promise<boolean> {
+    const file = await this.work.storage.stage();
+    await writeFile(file, text);
+    return this.work.storage.put(file, path, ifAbsent);
   }
 
   #apply(lines: readonly string[]): void {
     try {
-      for (const line of lines) this.snapshot.apply(actionSchema.parse(JSON.parse(line)));
+      for (const line of lines) {
+        const { add, remove, txn, protocol, metaData } = actionSchema.parse(JSON.parse(line));
+        if (add) this.state.set(add.path, { add: { ...add, dataChange: false } });
+        if (remove) this.state.set(remove.path, { remove: { ...remove, dataChange: false } });
+        if (txn) this.state.set(txn.appId, { txn });
+        if (protocol) this.state.set('protocol', { protocol });
+        if (metaData) this.state.set('metaData', { metaData });
+      }
     } catch (cause) {
       throw new StorageError(
-        `This version of Readership cannot write the Delta table ${this.work.storage.location}/${this.name}: ${messageOf(cause)}. Nothing was changed. ` +
+        `This version of Readership cannot write the Delta table ${this.work.place.location}/${this.name}: ${messageOf(cause)}. Nothing was changed. ` +
           `If a newer Readership or another program wrote to it, publish to another place.`,
         { cause },
       );
@@ -125,30 +136,35 @@ export class LakeTable {
   }
 
   async #readCheckpoint(): Promise<void> {
-    const { storage, connection } = this.work;
-    const pointer = await storage.read(`${this.name}/_delta_log/_last_checkpoint`);
-    if (pointer === undefined) return;
-    const { version } = pointerSchema.parse(JSON.parse(pointer));
-    const file = await storage.localCopy(this.#entry(version, 'checkpoint.parquet'));
-    const sql = `SELECT to_json(entry)::VARCHAR AS action FROM read_parquet(${quoted(file)}) AS entry`;
-    this.#apply((await queryRows(connection, sql, checkpointRow)).map(({ action }) => action));
-    this.snapshot.version = this.#checkpoint = version;
+    const { storage, connection, existing } = this.work;
+    const form = new RegExp(`^${this.name}/_delta_log/(\\d{20})\\.checkpoint\\.parquet$`);
+    const newest = [...existing.keys()]
+      .filter((path) => form.test(path))
+      .sort()
+      .pop();
+    if (newest === undefined) return;
+    const file = quoted(await storage.localCopy(newest));
+    const sql = `SELECT to_json(entry)::VARCHAR AS action FROM read_parquet(${file}) AS entry`;
+    const rows = await queryRows(connection, sql, z.object({ action: z.string() }));
+    this.#apply(rows.map(({ action }) => action));
+    this.version = this.#checkpoint = Number(form.exec(newest)?.[1]);
   }
 
   /** So that readers need not read every entry there ever was. */
   async #writeCheckpoint(): Promise<void> {
+    const { version } = this;
     const { storage, connection } = this.work;
-    const { latest, version } = this.snapshot;
-    const staged = join(storage.staging, this.name);
-    await mkdir(storage.staging, { recursive: true });
-    await writeFile(`${staged}.json`, linesOf([...latest.values()]));
-    await connection.run(`SET VARIABLE lake_actions = ${quoted(`${staged}.json`)}`);
+    const [lines, checkpoint] = [await storage.stage(), await storage.stage()];
+    await writeFile(lines, linesOf([...this.state.values()]));
+    await connection.run(`SET VARIABLE lake_actions = ${quoted(lines)}`);
     await connection.run(
-      `COPY (${CHECKPOINT}) TO ${quoted(`${staged}.parquet`)} (FORMAT parquet, USE_TMP_FILE false)`,
+      `COPY (${CHECKPOINT}) TO ${quoted(checkpoint)} (FORMAT parquet, USE_TMP_FILE false)`,
     );
-    await storage.put(`${staged}.parquet`, this.#entry(version, 'checkpoint.parquet'));
-    await writeFile(`${staged}.json`, JSON.stringify({ version, size: latest.size }));
-    await storage.put(`${staged}.json`, `${this.name}/_delta_log/_last_checkpoint`);
+    await storage.put(checkpoint, this.#logFile(version, 'checkpoint.parquet'));
+    await this.#put(
+      JSON.stringify({ version, size: this.state.size }),
+      `${this.name}/_delta_log/_last_checkpoint`,
+    );
     this.#checkpoint = version;
   }
 }

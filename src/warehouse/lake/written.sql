@@ -1,17 +1,30 @@
--- Grain: one row per Parquet file that matches $files, with its size and its statistics in the terms of the protocol.
+-- Grain: one row per Parquet file that matches $files, with the action that adds it to the table, by the terms of the
+-- protocol. Engines skip files by these statistics; Spark does so only where nulls are counted.
 SELECT
   file_name AS file,
-  any_value(file_size_bytes) AS size,
-  to_json(
-    {
-      numRecords: any_value(num_rows),
-      minValues: map_from_entries(list((path_in_schema, low)) FILTER (low IS NOT NULL)),
-      maxValues: map_from_entries(list((path_in_schema, high)) FILTER (high IS NOT NULL))
-    }
-  )::VARCHAR AS stats
+  {
+    path: $name::VARCHAR || '-' || left(uuid()::VARCHAR, 8) || '.parquet',
+    partitionValues: { month: $month::VARCHAR },
+    size: any_value(file_size_bytes),
+    stats: to_json(
+      {
+        numRecords: any_value(num_rows),
+        minValues: map_from_entries(list((path_in_schema, low)) FILTER (low IS NOT NULL)),
+        maxValues: map_from_entries(list((path_in_schema, high)) FILTER (high IS NOT NULL)),
+        nullCount: map_from_entries(list((path_in_schema, nulls)))
+      }
+    )::VARCHAR,
+    modificationTime: $time::BIGINT,
+    dataChange: true
+  } AS add
 FROM
   (
-    SELECT file_name, path_in_schema, min(stats_min_value) AS low, max(stats_max_value) AS high
+    SELECT
+      file_name,
+      path_in_schema,
+      min(stats_min_value) AS low,
+      max(stats_max_value) AS high,
+      sum(stats_null_count)::BIGINT AS nulls
     FROM parquet_metadata($files)
     WHERE path_in_schema IN ('project', 'day', 'path')
     GROUP BY ALL

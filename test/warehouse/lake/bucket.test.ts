@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/errors.js';
 import { publishStep } from '../../../src/steps/publish.js';
 import { BucketStorage } from '../../../src/warehouse/lake/bucket.js';
-import { publishLake } from '../../../src/warehouse/lake/publish-lake.js';
+import { publishLake } from '../../../src/warehouse/lake/lake.js';
 import { LakeAwayError, type LakePlace } from '../../../src/warehouse/lake/storage.js';
 import { stepContext } from '../../steps/step-context.js';
 import { liveWarehouse } from '../../open-warehouse.js';

@@ -5,7 +5,7 @@ import { cp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
-import { publishLake } from '../../../src/warehouse/lake/publish-lake.js';
+import { publishLake } from '../../../src/warehouse/lake/lake.js';
 import { closeNow, liveWarehouse } from '../../open-warehouse.js';
 import { tempDir } from '../../temp-dir.js';
 import {
@@ -40,7 +40,7 @@ const PUBLISH = `
     };
   }
   syncBuiltinESMExports();
-  const { publishLake } = await import(dist + 'warehouse/lake/publish-lake.js');
+  const { publishLake } = await import(dist + 'warehouse/lake/lake.js');
   const place = { location, keepReplacedMs: 86_400_000, environment: {} };
   const signal = new AbortController().signal;
   await publishLake(warehouse, { place, source: 'https://platform.example.com', now: new Date(), signal });

@@ -8,8 +8,8 @@ import { day as toDay, type Day } from '../../../src/day.js';
 import { sumCounts } from '../../../src/export/totals.js';
 import { storeDay } from '../../../src/export/ledger.js';
 import type { Reader } from '../../../src/warehouse/query.js';
-import type { LakeOptions } from '../../../src/warehouse/lake/publish-lake.js';
-import { fillFromLake } from '../../../src/warehouse/lake/restore-lake.js';
+import type { LakeOptions } from '../../../src/warehouse/lake/lake.js';
+import { fillFromLake } from '../../../src/warehouse/lake/lake.js';
 import type { LakePlace } from '../../../src/warehouse/lake/storage.js';
 import type { Shard } from '../../../src/config/shard.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
@@ -28,7 +28,7 @@ export const lakeOptions = (location: string, changes: Partial<LakeOptions> = {}
 /** Fills a new database from a lake. */
 export const fill = (warehouse: Warehouse, place: LakePlace, shard?: Shard): Promise<void> =>
   warehouse.exclusive((connection) =>
-    fillFromLake(connection, warehouse.path, place, shard, new AbortController().signal),
+    fillFromLake(connection, warehouse.path, { place, shard, signal: new AbortController().signal }),
   );
 
 const NOTHING = { human: 0, ai: 0, total: 0 };

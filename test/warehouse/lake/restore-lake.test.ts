@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { ConfigurationError } from '../../../src/errors.js';
-import { publishLake } from '../../../src/warehouse/lake/publish-lake.js';
+import { publishLake } from '../../../src/warehouse/lake/lake.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 import { liveWarehouse } from '../../open-warehouse.js';
 import { tempDir } from '../../temp-dir.js';

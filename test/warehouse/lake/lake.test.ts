@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Shard, shardOf } from '../../../src/config/shard.js';
 import { ConfigurationError } from '../../../src/errors.js';
-import { type LakeChange, type LakeOptions, publishLake } from '../../../src/warehouse/lake/publish-lake.js';
+import { type LakeChange, type LakeOptions, publishLake } from '../../../src/warehouse/lake/lake.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../../open-warehouse.js';
 import { tempDir } from '../../temp-dir.js';
