@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { runLoop } from '../service/loop.js';
 import type { ExitCode } from '../errors.js';
 import { type Act, durationArgument, ENVIRONMENT_HELP, JSON_LOG, withWorkspaceOptions } from './options.js';
-import { summarise } from '../print/run.js';
+import { summarize } from '../print/run.js';
 import { conclude, withSteps } from './steps.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
@@ -52,7 +52,7 @@ function run(options: RunOptions, runtime: Runtime): Promise<ExitCode> {
     });
     progress.end();
     if (!runtime.signal.aborted)
-      runtime.output.words(await summarise(outcome, context, workspace, runtime, progress.cost));
+      runtime.output.words(await summarize(outcome, context, workspace, runtime, progress.cost));
     const exitCode = conclude(outcome.outages, runtime);
     return exitCode === 75 && options.pausedOk === true ? 0 : exitCode;
   });

@@ -6,7 +6,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { formatShard, type Shard } from '../config/shard.js';
 import { dayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
-import { ISO_CALENDAR, lastEnded } from '../reports/period.js';
+import { ISO_CALENDAR, lastEnded, type Period } from '../reports/period.js';
 import type { LoopOutcome } from '../service/loop.js';
 import type { StepContext } from '../steps/context.js';
 import type { ProjectImprovement } from '../steps/improve.js';
@@ -19,7 +19,7 @@ import type { ExportCost } from './progress.js';
 const weekRow = z.object({ human: z.int(), ai: z.int(), ai_share: z.number().nullable() });
 
 /** The closing summary of a run, for people: what was loaded, who reads, what the agents did, where to look next. */
-export async function summarise(
+export async function summarize(
   outcome: LoopOutcome,
   context: StepContext,
   { configuration, shard }: Workspace,
@@ -30,6 +30,7 @@ export async function summarise(
   const { bold, cyan } = output.colors;
   const section = (title: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : ['', bold(title), ...lines.map((line) => `  ${line}`)];
+  const week = lastEnded('week', now(), ISO_CALENDAR);
   const lines = [
     ...section(
       'Loaded',
@@ -50,7 +51,7 @@ export async function summarise(
     ...section('Email', await mailLines(outcome, context, runtime)),
     ...section(
       'Ask the history',
-      examples({ isSandbox: configuration === undefined, shard }, lastEnded('week', now(), ISO_CALENDAR)),
+      examples({ isSandbox: configuration === undefined, shard }, week, await aPage(context, week)),
     ),
   ];
   return lines.join('\n');
@@ -89,15 +90,29 @@ function improvedLine({ project, plan, submitted }: ProjectImprovement, mode: 'p
   return `${name}: no new job${whyNoJob(plan)}`;
 }
 
+/** A page that was read much, and that a shell takes as it is written. */
+async function aPage(
+  { warehouse }: StepContext,
+  { first, last }: Pick<Period, 'first' | 'last'>,
+): Promise<string | undefined> {
+  const [page] = await warehouse.query(
+    "FROM top_pages($first, $last) WHERE regexp_full_match(path, '/[-\\w/.]+') LIMIT 1",
+    z.object({ path: z.string() }),
+    { first, last },
+  );
+  return page?.path;
+}
+
 function examples(
   { isSandbox, shard }: { isSandbox: boolean; shard: Shard | undefined },
-  week: { first: string; last: string },
+  week: Pick<Period, 'first' | 'last'>,
+  page: string | undefined,
 ): string[] {
   const ofShard = shard === undefined ? '' : ` --shard ${formatShard(shard)}`;
   const command = `npx readership sql${isSandbox ? ' --sandbox' : ''}${ofShard}`;
   return [
     `${command} "FROM site_weeks ORDER BY week DESC LIMIT 8"`,
     `${command} "FROM top_pages('${week.first}', '${week.last}') LIMIT 10"`,
-    `${command} "FROM page_history('/quickstart') ORDER BY day DESC LIMIT 14"`,
+    ...(page === undefined ? [] : [`${command} "FROM page_history('${page}') ORDER BY day DESC LIMIT 14"`]),
   ];
 }
