@@ -1,56 +1,12 @@
--- Grain: one row per audience and day, from the first loaded day of the thirteen weeks.
--- The views of a day that is not loaded are NULL, not zero.
-WITH loaded AS (
-  SELECT day, human, ai
+-- Grain: one row per day, from the first day of the earliest week of the thirteen that has a loaded
+-- day. The views of a day that is not loaded are NULL, not zero.
+WITH calendar AS (
+  SELECT
+    unnest(generate_series($from::DATE - 7 * (($from::DATE - min(day) + 6) // 7)::INTEGER, $to::DATE, INTERVAL 1 DAY))::DATE AS day
   FROM site_days
-  WHERE project = $project AND day BETWEEN $from::DATE - 90 AND $to::DATE
-),
-
-calendar AS (
-  SELECT unnest(generate_series(min(day), $to::DATE, INTERVAL 1 DAY))::DATE AS day
-  FROM loaded
-),
-
-counts AS (
-  SELECT calendar.day, audience, if(audience = 'Human', loaded.human, loaded.ai) AS views
-  FROM
-    calendar
-    CROSS JOIN (VALUES ('Human'), ('AI')) AS audiences (audience)
-    LEFT JOIN loaded USING (day)
-),
-
--- An average without some days would favor weekdays or weekends, so it needs all seven.
-averaged AS (
-  SELECT
-    day,
-    audience,
-    views,
-    if(count(views) OVER seven_days = 7, round(avg(views) OVER seven_days, 1), NULL) AS average
-  FROM counts
-  WINDOW seven_days AS (PARTITION BY audience ORDER BY day ROWS 6 PRECEDING)
-),
-
--- A history of a week or less has no averages to draw, so the line shows the days themselves.
-drawn AS (
-  SELECT
-    *,
-    count(average) OVER (PARTITION BY audience) > 1 AS average_drawn,
-    if(average_drawn, average, views) AS line,
-    coalesce(line, views) AS level
-  FROM averaged
-  WHERE day >= $from::DATE - 84
+  WHERE project = $project AND day BETWEEN $from::DATE - 84 AND $to::DATE
 )
 
-SELECT
-  day,
-  audience,
-  views,
-  average_drawn,
-  line,
-  level,
-  -- The level of the other audience on the same day, to keep their labels apart.
-  sum(level) OVER (PARTITION BY day) - level AS other_level,
-  day >= $from::DATE AS this_week,
-  views IS NOT NULL AND day = max(if(views IS NULL, NULL, day)) OVER () AS latest
-FROM drawn
-ORDER BY day, audience DESC
+SELECT day, human, ai, day >= $from::DATE AS this_week
+FROM calendar LEFT JOIN (FROM site_days WHERE project = $project) AS loaded USING (day)
+ORDER BY day

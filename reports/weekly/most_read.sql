@@ -1,12 +1,17 @@
--- Grain: one row per page, for the ten most viewed pages of the week.
+-- Grain: one row per page that is among the fifty most viewed of the week, by people, by AI or by
+-- both, most viewed first.
 WITH top AS (
   SELECT path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
   FROM page_views
   WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
   GROUP BY path
   HAVING sum(human + ai) > 0
-  ORDER BY sum(human + ai) DESC, path
-  LIMIT 10
+  QUALIFY
+    least(
+      row_number() OVER (ORDER BY sum(human) DESC, path),
+      row_number() OVER (ORDER BY sum(ai) DESC, path),
+      row_number() OVER (ORDER BY sum(human + ai) DESC, path)
+    ) <= 50
 )
 
 SELECT

@@ -1,4 +1,5 @@
 import type { TopLevelSpec } from 'vega-lite';
+import { z } from 'zod';
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import type { Picture } from './definition.js';
@@ -48,7 +49,14 @@ export async function draw(
   return drawings;
 }
 
-function sized({ spec, query }: Picture, rows: readonly object[], width: number): TopLevelSpec {
+/** Below this width, a picture is drawn with what its `usermeta.narrow` says instead. */
+const NARROW = 500;
+
+const narrowPart = z.looseObject({ usermeta: z.looseObject({ narrow: z.looseObject({}) }) });
+
+function sized({ spec: given, query }: Picture, rows: readonly object[], width: number): TopLevelSpec {
+  const { data: narrow } = narrowPart.safeParse(given);
+  const spec = width < NARROW ? { ...given, ...narrow?.usermeta.narrow } : given;
   const plot = width - side(spec['padding'], 'left') - side(spec['padding'], 'right');
   const sizing = { autosize: { type: 'fit-x', contains: 'padding' }, background: 'transparent' };
   // Vega marks the rows that it is given, so it gets copies.

@@ -1,15 +1,53 @@
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { Colors } from './templates.js';
+import { palettePng } from './png.js';
+import type { Colors, Palette } from './templates.js';
 
 const FONTS = fileURLToPath(new URL('../../templates/fonts/', import.meta.url));
 const FONT_FAMILY = 'Inter';
 
+/** A picture of an email. */
+interface MailPicture {
+  /** Without the angle brackets of the Content-ID header. */
+  readonly cid: string;
+  readonly png: Uint8Array;
+}
+
+/** Pixels of a picture for each pixel of the email: sharp on phones. */
+const DENSITY = 2;
+
+const SVG = /<svg [^]*?<\/svg>/g;
+
 /**
- * An SVG as an opaque PNG, `width` pixels wide. Colors named `var(--name)` are those of `colors`;
+ * Email clients draw no SVG, so each one becomes two images: one in the light colors and one in the
+ * dark, of which the style of emails shows the one that fits. The title of the SVG is their alt text.
+ */
+export async function withImages(
+  html: string,
+  name: string,
+  palette: Palette,
+): Promise<{ html: string; pictures: MailPicture[] }> {
+  const pictures: MailPicture[] = [];
+  const images: string[] = [];
+  for (const [index, [svg]] of [...html.matchAll(SVG)].entries()) {
+    const width = Number(/ width="(\d+)"/.exec(svg)?.[1]);
+    const alt = /<title>([^<]*)<\/title>/.exec(svg)?.[1]?.replaceAll('"', '&quot;') ?? '';
+    const tags: string[] = [];
+    for (const scheme of ['light', 'dark'] as const) {
+      const cid = `${name}.${index + 1}.${scheme}@readership`;
+      pictures.push({ cid, png: await rasterize(svg, DENSITY * width, palette[scheme]) });
+      tags.push(`<img class="in-${scheme}" src="cid:${cid}" width="${width}" alt="${alt}">`);
+    }
+    images.push(tags.join(''));
+  }
+  return { html: html.replace(SVG, () => images.shift() ?? ''), pictures };
+}
+
+/**
+ * An SVG as a transparent PNG, `width` pixels wide. Colors named `var(--name)` are those of `colors`;
  * text is set in the font that comes with Readership, so that every machine makes the same bytes.
  */
-export async function rasterize(svg: string, width: number, colors: Colors): Promise<Uint8Array> {
+async function rasterize(svg: string, width: number, colors: Colors): Promise<Uint8Array> {
   const { Resvg } = await import('@resvg/resvg-js');
   const resolved = svg
     .replace(/var\(--([a-z-]+)\)/g, (whole, name: string) => colors[name] ?? whole)
@@ -19,11 +57,10 @@ export async function rasterize(svg: string, width: number, colors: Colors): Pro
     .sort()
     .map((file) => FONTS + file);
   const defaults = { defaultFontFamily: FONT_FAMILY, sansSerifFamily: FONT_FAMILY };
-  return new Resvg(resolved, {
-    fitTo: { mode: 'width', value: width },
-    background: colors['card'] ?? '#ffffff',
-    font: { loadSystemFonts: false, fontFiles, ...defaults },
-  })
-    .render()
-    .asPng();
+  return palettePng(
+    new Resvg(resolved, {
+      fitTo: { mode: 'width', value: width },
+      font: { loadSystemFonts: false, fontFiles, ...defaults },
+    }).render(),
+  );
 }

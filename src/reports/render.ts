@@ -6,7 +6,7 @@ import { draw, type Drawing } from './draw.js';
 import { ConfigurationError } from '../errors.js';
 import { modelOf } from './models.js';
 import type { Calendar, Period } from './period.js';
-import { rasterize } from './raster.js';
+import { withImages } from './raster.js';
 import { tablesOf } from './tables.js';
 import { fillLine, fillTemplate, findTemplates, readPalette } from './templates.js';
 
@@ -50,18 +50,7 @@ export interface ReportMail {
   /** With all CSS inlined; pictures are named by `cid:`. */
   readonly html: string;
   readonly text: string;
-  readonly pictures: readonly MailPicture[];
-}
-
-interface MailPicture {
-  /** Without the angle brackets of the Content-ID header. */
-  readonly cid: string;
-  /** Opaque, at twice `width`. */
-  readonly png: Uint8Array;
-  /** In CSS pixels. */
-  readonly width: number;
-  /** The data in words, for readers who see no pictures. */
-  readonly alt: string;
+  readonly pictures: readonly { readonly cid: string; readonly png: Uint8Array }[];
 }
 
 /** Asks a report's questions of the history that `reader` answers from. Writes nothing. */
@@ -100,21 +89,19 @@ export async function prepareReport(request: ReportRequest): Promise<PreparedRep
     json: () => JSON.stringify({ report: name, subject, ...model }, null, 2),
     mail: async () => {
       const palette = await readPalette(workspaceDir);
-      const pictures: Record<string, MailPicture> = {};
+      const pictures: Record<string, Drawing> = {};
       for (const picture of report.pictures) {
         if (picture.mail === undefined) continue;
-        const { width, alt } = picture.mail;
-        const [drawing] = await draw(picture, rowsOf(answers, picture.query), [Math.round(width / ENLARGED)]);
-        if (drawing === undefined) continue;
-        pictures[picture.name] = {
-          cid: `${name}.${picture.name}@readership`,
-          png: await rasterize(drawing.svg, DENSITY * width, palette.light),
-          width,
-          alt: line(`pictures.${picture.name}.mail.alt`, alt),
-        };
+        const title = line(`pictures.${picture.name}.mail.alt`, picture.mail.alt);
+        const { width } = picture.mail;
+        const [drawing] = await draw({ ...picture, title }, rowsOf(answers, picture.query), [
+          Math.round(width / ENLARGED),
+        ]);
+        if (drawing !== undefined) pictures[picture.name] = { width, svg: enlarged(drawing.svg) };
       }
-      const html = await inlined(fillTemplate(name, 'mail', templates, { ...shown, palette, pictures }));
-      return { subject, preheader, html, text: text(), pictures: Object.values(pictures) };
+      const filled = fillTemplate(name, 'mail', templates, { ...shown, palette, pictures });
+      const mail = await withImages(filled, name, palette);
+      return { subject, preheader, html: await inlined(mail.html), text: text(), pictures: mail.pictures };
     },
   };
 }
@@ -131,11 +118,16 @@ function partOf({ project, report, where }: ReportRequest) {
   return { id, name: `${name} ${where}`, siteUrl };
 }
 
-/** Pixels of a picture for each pixel of the email: sharp on phones. */
-const DENSITY = 2;
-
 /** Pictures are drawn smaller and enlarged, since phones show them at two thirds and the text must stay readable. */
 const ENLARGED = 1.25;
+
+const enlarged = (svg: string): string =>
+  svg.replace(/^<svg [^>]*>/, (tag) =>
+    tag.replace(
+      / (width|height)="(\d+)"/g,
+      (_, side: string, pixels: string) => ` ${side}="${Math.floor(Number(pixels) * ENLARGED)}"`,
+    ),
+  );
 
 /** The HTML of an email with its styles moved to where email clients look for them. */
 export async function inlined(html: string): Promise<string> {

@@ -15,12 +15,16 @@ import {
 } from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
 import { mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/text.js';
+import { sparkline, textSparkline } from './sparkline.js';
 
 const text = z.string();
 const number = z.number();
 const dayField = text.transform(day);
 const days = z.array(dayField);
 const range = z.object({ first: dayField, last: dayField });
+const spark = z.array(
+  z.object({ ago: number, views: number, low: number.nullable(), high: number.nullable() }),
+);
 const change: z.ZodType<Change> = z.discriminatedUnion('kind', [
   z.object({ kind: z.enum(['unknown', 'new', 'from zero']) }),
   z.object({ kind: z.literal('ratio'), ratio: number }),
@@ -90,6 +94,9 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
     const [views, scale, pixels] = [number.parse(value), number.parse(longest), number.parse(most)];
     return views > 0 ? Math.max(2, Math.round((views / scale) * pixels)) : 0;
   },
+  /** Thirteen weeks of a page as a small line; in plain text, of blocks. */
+  sparkline: ofTwo(spark, text, (weeks, audience) => new Handlebars.SafeString(sparkline(weeks, audience))),
+  textSparkline: of(spark, textSparkline),
   /** Columns of plain text. */
   leftIn: ofTwo(number, text, (width, value) => value.padEnd(width)),
   rightIn: ofTwo(number, text, (width, value) => value.padStart(width)),

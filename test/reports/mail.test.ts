@@ -1,6 +1,8 @@
 import { caniemail } from 'caniemail';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { compose } from '../../src/mail/message.js';
 import type { ReportMail } from '../../src/reports/render.js';
+import { sender } from '../mail/letters.js';
 import { fullHistory } from './full-history.js';
 import type { TestHistory } from './history.js';
 import { prepare } from './prepare.js';
@@ -32,10 +34,15 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe.each(['weekly', 'improve'])('the email of %s', (name) => {
-  test('stays under 80 KB with every section full', async () => {
-    const { html } = await mailOf(name);
+  test('stays under 60 KB, and the whole email under 110 KB, with every section full', async () => {
+    const mail = await mailOf(name);
+    const { html } = mail;
     for (const section of SECTIONS[name] ?? []) expect(html).toContain(section);
-    expect(Buffer.byteLength(html)).toBeLessThan(80_000);
+    expect(Buffer.byteLength(html)).toBeLessThan(60_000);
+    const key = { report: name, project: 'prj_1', period: '2026-W46', recipient: 'docs@example.com' };
+    const letterhead = { from: sender('Readership <readership@example.com>') };
+    const { bytes } = await compose(key, mail, letterhead, new Date('2026-11-18T09:00:00Z'));
+    expect(bytes.length).toBeLessThan(110_000);
   });
 
   test('is byte-for-byte identical when rendered twice', async () => {
@@ -98,16 +105,29 @@ const ORNAMENTS: readonly string[] = [
   ...['display:none', 'overflow', 'max-height'],
 ];
 
-describe('the picture in the email', () => {
-  test('is opaque, twice as wide as shown, and told in words', async () => {
+describe('the pictures in the email', () => {
+  test('are transparent, one for each scheme, small, twice as wide as shown, and told in words', async () => {
     const { pictures, html } = await mailOf('weekly');
-    expect(pictures).toHaveLength(1);
-    const [picture] = pictures;
-    if (picture === undefined) throw new Error('no picture');
-    const png = Buffer.from(picture.png);
-    expect(png.subarray(1, 4).toString()).toBe('PNG');
-    expect(png.readUInt32BE(16)).toBe(2 * picture.width);
-    expect(html).toContain(`<img src="cid:${picture.cid}" width="${picture.width}"`);
-    expect(picture.alt).toMatch(/Human: [\d,]+ .*AI: [\d,]+ /);
+    const shown = [...html.matchAll(/<img [^>]*>/g)].map(([tag]) => tag);
+    expect(shown).toHaveLength(pictures.length);
+    for (const [index, { cid, png }] of pictures.entries()) {
+      const tag = shown[index] ?? '';
+      expect(cid).toBe(
+        `weekly.${Math.floor(index / 2) + 1}.${index % 2 === 0 ? 'light' : 'dark'}@readership`,
+      );
+      expect(tag).toContain(`src="cid:${cid}"`);
+      const bytes = Buffer.from(png);
+      expect(bytes.subarray(1, 4).toString()).toBe('PNG');
+      expect(bytes.readUInt32BE(16)).toBe(2 * Number(/width="(\d+)"/.exec(tag)?.[1]));
+      expect(bytes[25]).toBe(3);
+      expect(bytes.indexOf('tRNS')).toBeGreaterThan(0);
+      expect(bytes.length).toBeLessThan(40_000);
+      expect(tag).toMatch(/alt="Views per week[^"]*\d[^"]*"/);
+      expect(tag).toContain(index % 2 === 0 ? 'class="in-light"' : 'class="in-dark"');
+    }
+    expect(shown[0]).toMatch(/alt="[^"]* Human: [\d,]+ .*AI: [\d,]+ .*width="552"/);
+    // Light and dark differ, and every page that moved has its line.
+    expect(pictures[0]?.png).not.toEqual(pictures[1]?.png);
+    expect(pictures.length).toBeGreaterThan(8);
   });
 });

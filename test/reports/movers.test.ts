@@ -14,6 +14,7 @@ const mover = z.object({
   expected_low: z.number(),
   expected_high: z.number(),
   z: z.number(),
+  expected_weeks: z.array(z.object({ week: z.string(), low: z.number(), high: z.number() })),
 });
 
 let history: TestHistory;
@@ -49,6 +50,13 @@ describe('what moved', () => {
     expect(found.expected).toBeGreaterThan(found.expected_low);
     expect(found.expected).toBeLessThan(found.expected_high);
     expect(found.views).toBeGreaterThan(found.expected_high);
+    expect(found.expected_weeks.map(({ week }) => week)).toEqual(
+      ['09-14', '09-21', '09-28', '10-05', '10-12', '10-19', '10-26', '11-02', '11-09'].map(
+        (at) => `2026-${at}`,
+      ),
+    );
+    const { low, high } = found.expected_weeks.at(-1) ?? {};
+    expect([low, high]).toEqual([found.expected_low, found.expected_high]);
   });
 
   test('shows a page that vanished', async () => {

@@ -9,6 +9,7 @@ import { prepare } from './prepare.js';
 describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromium is installed)', () => {
   let browser: Browser;
   const pages: Record<string, string> = {};
+  let topByAi: number[] = [];
 
   beforeAll(async () => {
     const history = await fullHistory();
@@ -19,6 +20,13 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
       pages[name] = await report.page();
       pages[`the email of ${name}`] = (await report.mail()).html;
     }
+    topByAi = (
+      await history.reader.query(
+        `SELECT sum(ai)::BIGINT AS ai FROM page_views WHERE day BETWEEN '2026-11-09' AND '2026-11-15'
+         GROUP BY path ORDER BY ai DESC LIMIT 50`,
+        z.object({ ai: z.number() }),
+      )
+    ).map(({ ai }) => ai);
     history.close();
     browser = await launchChromium();
   });
@@ -67,6 +75,23 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     await page.close();
   });
 
+  test('the table has the top fifty of either audience, and shows ten of them in any order until asked', async () => {
+    const page = await open('weekly', 1280);
+    const rows = page.locator('table.ranking tbody tr:visible');
+    expect(await rows.count()).toBe(10);
+    const views = (selector: string) =>
+      page.evaluate<number[]>(
+        `[...document.querySelectorAll('table.ranking tbody tr')].filter((row) => ${selector}).map((row) => Number(row.cells[2].dataset.value))`,
+      );
+    const all = await views('true');
+    expect(all.toSorted((one, two) => two - one).slice(0, 50)).toEqual(topByAi);
+    await page.locator('table.ranking').getByRole('button', { name: 'AI' }).click();
+    expect(await views('row.offsetHeight > 0')).toEqual(topByAi.slice(0, 10));
+    await page.getByRole('checkbox').check();
+    expect(await rows.count()).toBe(all.length);
+    await page.close();
+  });
+
   test.each([390, 1280])(
     'at %i px the headers of the most viewed pages align with their numbers',
     async (width) => {
@@ -84,15 +109,15 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
   );
 
   test.each([390, 1280])(
-    'at %i px the chart shows the values of the day under the pointer',
+    'at %i px the chart shows the values of the week under the pointer',
     async (width) => {
       const page = await open('weekly', width);
-      const dot = page.locator('svg:visible .mark-symbol path').first();
+      const dot = page.locator('svg:visible .mark-symbol path').last();
       const box = await dot.boundingBox();
-      if (box === null) throw new Error('the picture has no last day');
+      if (box === null) throw new Error('the picture has no last week');
       await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
       expect(await page.locator('.hover').textContent()).toMatch(
-        /^Sun 15 Nov 2026\nHuman [\d,]+\nAI [\d,]+$/,
+        /^9 – 15 Nov 2026\nHuman [\d,]+\nAI [\d,]+$/,
       );
       const rule = await page.locator('.hover').boundingBox();
       expect(Math.abs((rule?.x ?? 0) - (box.x + box.width / 2))).toBeLessThan(2);

@@ -15,12 +15,10 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   const rows = weeklyRows.parse(answers);
   const week = compareWeeks(rows.weeks, period.first, rows.usual);
   const isFirstWeek = coverage.historySince >= period.first;
-  const drawn = rows.daily_views[0];
   const headline = headlineOf(week);
   const agentWork = agentWorkOf(rows.agent_work);
-  const aiViews = new Map(
-    rows.daily_views.flatMap((row) => (row.audience === 'AI' ? [[row.day, row.views]] : [])),
-  );
+  const days = rows.daily_views;
+  const mostRead = rows.most_read.map((page) => mostReadOf(page, week, isFirstWeek));
   const readBy = (audience: Audience) =>
     rows.one_sided
       .filter(({ reader }) => reader === audience)
@@ -41,16 +39,21 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
       new: isFirstWeek ? null : rows.pages.first_seen,
     },
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
-    /** The days that the picture draws, oldest first; null where a day is not loaded. */
-    days: rows.daily_views
-      .filter(({ audience }) => audience === 'Human')
-      .map(({ day, views }) => ({ day, human: views, ai: aiViews.get(day) ?? null })),
-    /** Weeks that the picture spans. */
-    weeksDrawn: Math.ceil((daysBetween(drawn?.day ?? period.first, period.last) + 1) / 7),
-    /** Whether the bold line is the seven-day average; in a very short history it is the days themselves. */
-    averageDrawn: drawn?.average_drawn ?? false,
+    /** Whether two weeks are fully loaded, so that weeks can be drawn and not just days. */
+    weeksCompare: rows.weeks.filter(({ days_loaded }) => days_loaded === 7).length > 1,
+    /** The weeks and days that the pictures draw, oldest first; null where one is not fully loaded. */
+    weeksDrawn: days
+      .filter((_, index) => index % 7 === 0)
+      .map(({ day: first }) => {
+        const row = rows.weeks.find(({ week, days_loaded }) => week === first && days_loaded === 7);
+        return { first, last: addDays(first, 6), human: row?.human ?? null, ai: row?.ai ?? null };
+      }),
+    days,
+    hasGaps: days.some(({ human }) => human === null),
     moved: movedOf(rows.moved, week),
-    mostRead: rows.most_read.map((page) => mostReadOf(page, week, isFirstWeek)),
+    /** Most viewed first. Those after the tenth are shown on request, or if they lead by one audience. */
+    mostRead: mostRead.slice(0, MOST_READ_FIRST),
+    alsoRead: mostRead.slice(MOST_READ_FIRST),
     /** The largest count in `mostRead`: the common scale of its bars. */
     longestBar: Math.max(0, ...rows.most_read.flatMap(({ human, ai }) => [human, ai])),
     /** Pages that one audience reads and the other hardly does, by the one that reads them. */
@@ -112,6 +115,8 @@ const weekFigures = (row: WeekRow, calendar: Calendar) => ({
   daysLoaded: row.days_loaded,
 });
 
+const MOST_READ_FIRST = 10;
+
 /** `movers` claims nothing with fewer full weeks before. */
 const MOVED_WEEKS_LEAST = 3;
 
@@ -119,7 +124,11 @@ const MOVED_WEEKS_LEAST = 3;
 function movedOf(rows: readonly MovedRow[], { thisWeek, earlier }: Comparison) {
   if (thisWeek.days_loaded < 7 || earlier.length < MOVED_WEEKS_LEAST) return null;
   return {
-    pages: rows.map((row) => ({ ...row, direction: row.views > row.expected ? 'up' : 'down' })),
+    pages: rows.map((row) => ({
+      ...row,
+      direction: row.views > row.expected ? 'up' : 'down',
+      change: changeOf(row.views, row.expected),
+    })),
   };
 }
 

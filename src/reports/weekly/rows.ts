@@ -11,17 +11,16 @@ const week = z.object({
   ai_share: z.number().nullable(),
   days_loaded: count,
 });
-const dayViews = z.object({
-  day: dayColumn,
-  audience: z.enum(['Human', 'AI']),
-  views: count.nullable(),
-  average_drawn: z.boolean(),
-});
+const dayViews = z.object({ day: dayColumn, human: count.nullable(), ai: count.nullable() });
 const moved = z.object({
   audience: z.enum(['human', 'ai']),
   path: z.string(),
   views: count,
   expected: count,
+  /** Its full weeks of the last thirteen, oldest first. */
+  weeks: z.array(
+    z.object({ ago: count, views: count, low: z.number().nullable(), high: z.number().nullable() }),
+  ),
 });
 const usual = z.object({
   audience: z.enum(['human', 'ai']),

@@ -80,7 +80,7 @@ WITH
 
   -- Half of the pages may do anything without changing the course, so one page that is spammed
   -- does not make all others fall.
-  course AS (
+  course AS MATERIALIZED (
     SELECT project, audience, weeks_ago, median(size - middle) AS course
     FROM cell JOIN level USING (project, audience, path)
     WHERE is_steady
@@ -137,6 +137,12 @@ WITH
       count(*) OVER (PARTITION BY project) AS pages,
       row_number() OVER (PARTITION BY project ORDER BY abs(z) DESC, path, audience) AS place
     FROM judged
+  ),
+
+  courses AS (
+    SELECT project, audience, list({weeks_ago: weeks_ago, course: course} ORDER BY weeks_ago DESC) AS courses
+    FROM course
+    GROUP BY ALL
   )
 
 SELECT
@@ -149,8 +155,16 @@ SELECT
   mu * exp(2 * spread) - 0.5 AS expected_high,
   z,
   k AS weeks_seen,
-  days_active
-FROM ranked
+  days_active,
+  list_transform(
+    courses,
+    lambda past: {
+      week: week_start::DATE - 7 * past.weeks_ago::INTEGER,
+      low: greatest(0, exp(usual + past.course - 2 * spread) - 0.5),
+      high: exp(usual + past.course + 2 * spread) - 0.5
+    }
+  ) AS expected_weeks
+FROM ranked JOIN courses USING (project, audience)
 -- Down the list while a page is further off than chance takes the furthest of so many.
 QUALIFY
   bool_and(z ^ 2 >= 2 * ln(1.5 * pages / least(place, 10))) OVER (PARTITION BY project ORDER BY place)
@@ -161,4 +175,4 @@ QUALIFY
   AND (stray < 0 OR days_active >= 3)
 ORDER BY project, abs(views - expected) DESC, path, audience;
 
-COMMENT ON MACRO TABLE movers IS 'Pages that moved: beside their last eight full weeks and the course of the middle page, they are further off in the seven days from the given one than chance takes the furthest of so many pages. One row per project, audience (human or ai) and page that moved, largest change in views first: FROM movers(''2026-11-09''). Only fully loaded weeks are used, and a page needs three before; it is listed for the week in which it moves, not again for those after. views is the count for the seven days. expected is the page''s usual size, from the weeks_seen full weeks before (8 at most), times what the middle page of the site did that week; nineteen of twenty weeks of such a page lie between expected_low and expected_high. z is the distance in standard deviations: the noise of the page''s own weeks, that of the middle page, and chance. Changes under 25%, pages under 20 views and rises on fewer than three days (days_active) are left out.';
+COMMENT ON MACRO TABLE movers IS 'Pages that moved: beside their last eight full weeks and the course of the middle page, they are further off in the seven days from the given one than chance takes the furthest of so many pages. One row per project, audience (human or ai) and page that moved, largest change in views first: FROM movers(''2026-11-09''). Only fully loaded weeks are used, and a page needs three before; it is listed for the week in which it moves, not again for those after. views is the count for the seven days. expected is the page''s usual size, from the weeks_seen full weeks before (8 at most), times what the middle page of the site did that week; nineteen of twenty weeks of such a page lie between expected_low and expected_high, and expected_weeks has that range for each full week used, oldest first. z is the distance in standard deviations: the noise of the page''s own weeks, that of the middle page, and chance. Changes under 25%, pages under 20 views and rises on fewer than three days (days_active) are left out.';
