@@ -18,5 +18,8 @@ export default defineConfig(
       'no-console': 'error',
     },
   },
-  { files: ['*.config.js', '*.config.ts'], extends: [tseslint.configs.disableTypeChecked] },
+  {
+    files: ['*.config.js', '*.config.ts', 'bench/*.js'],
+    extends: [tseslint.configs.disableTypeChecked],
+  },
 );

@@ -1,143 +1,231 @@
 /**
- * `npm run bench`: all figures of the export, from one run on one machine. Times are medians of
- * several alternating runs and exclude process startup. Compare ratios, not milliseconds, between
- * machines.
+ * `npm run bench -- [PART…] [--dlt] [--large]`: what exports, nights and commands take, as whole processes on one
+ * machine. The parts are export, nights, start and queries; all of them when none is named. `--dlt` installs dlt from
+ * its package and compares with it; `--large` adds a history of 100 million rows. Compare ratios between machines.
  */
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
+import { mkdir } from 'node:fs/promises';
 import { cpus } from 'node:os';
-import { fileURLToPath } from 'node:url';
-import type { Answered } from './scenarios/questions.js';
+import { join } from 'node:path';
+import {
+  here,
+  inTemporaryDirectory,
+  type Measured,
+  measure,
+  median,
+  node,
+  type Program,
+  readership,
+  withServer,
+} from './processes.js';
+import { askHistory } from './questions.js';
+import { configure, firstOf, withNights } from './workspace.js';
 
-const here = (file: string) => fileURLToPath(new URL(file, import.meta.url));
-const PATHS = 5_000;
 const ROUNDS = 5;
+const PATHS = 5_000;
+const PARTS = { export: measureExports, nights: measureNights, start: measureStart, queries: measureQueries };
 
-interface Measured {
-  readonly rows: number;
-  readonly elapsedMs: number;
-  readonly peakMb: number;
-}
+const values = process.argv.slice(2);
+const [withDlt, isLarge] = ['--dlt', '--large'].map((flag) => values.includes(flag));
 
-const print = (line: string) => process.stdout.write(`${line}\n`);
+const print = (...cells: readonly string[]) => process.stdout.write(`| ${cells.join(' | ')} |\n`);
 const thousands = (value: number) => Math.round(value).toLocaleString('en-US');
-const rate = ({ rows, elapsedMs }: Measured) => rows / (elapsedMs / 1000);
+const seconds = (value: number) => `${value.toFixed(2)} s`;
 
-async function run<Answer>(...values: (string | number)[]): Promise<Answer> {
-  const child = fork(here('child.js'), values.map(String));
-  const [answer] = (await once(child, 'message')) as [Answer];
-  await once(child, 'exit');
-  return answer;
+/** Medians of several runs of each program, one after another in each round, so that all meet the same conditions. */
+async function alternate(
+  programs: Readonly<Record<string, () => Promise<Program>>>,
+  rounds: number,
+): Promise<Record<string, Measured>> {
+  const entries = Object.entries(programs);
+  const runs = new Map<string, Measured[]>(entries.map(([name]) => [name, []]));
+  for (let round = 0; round < rounds; round++)
+    for (const [name, program] of entries) runs.get(name)?.push(await measure(await program()));
+  const medians = [...runs].map(([name, of]) => {
+    const middle = (key: 'elapsedS' | 'processorS' | 'peakMb') => median(of.map((run) => run[key]));
+    return [
+      name,
+      { elapsedS: middle('elapsedS'), processorS: middle('processorS'), peakMb: middle('peakMb') },
+    ];
+  });
+  return Object.fromEntries(medians) as Record<string, Measured>;
 }
 
-async function withServer<Result>(
-  latencyMs: number,
-  work: (baseUrl: string) => Promise<Result>,
-): Promise<Result> {
-  const server: ChildProcess = fork(here('server.js'), [String(PATHS), String(latencyMs)]);
-  const [baseUrl] = (await once(server, 'message')) as [string];
-  try {
-    return await work(baseUrl);
-  } finally {
-    server.disconnect();
-  }
+/** A table of programs, with the time of the first over that of the others. */
+function compare(what: string, measured: Readonly<Record<string, Measured>>): void {
+  const own = Object.values(measured)[0]?.elapsedS ?? Number.NaN;
+  for (const [name, { elapsedS, processorS, peakMb }] of Object.entries(measured))
+    print(
+      what,
+      name,
+      seconds(elapsedS),
+      seconds(processorS),
+      `${thousands(peakMb)} MB`,
+      (own / elapsedS).toFixed(2),
+    );
 }
 
-function median<Item>(items: readonly Item[], valueOf: (item: Item) => number): Item {
-  const sorted = [...items].sort((left, right) => valueOf(left) - valueOf(right));
-  const middle = sorted[Math.floor(sorted.length / 2)];
-  if (middle === undefined) throw new Error('No measurements');
-  return middle;
-}
-
-/** Alternates the export with the bare loops, so that all run under the same conditions. */
-async function compareWithBareLoops(latencyMs: number, days: number): Promise<void> {
-  await withServer(latencyMs, async (baseUrl) => {
-    const rounds: Record<'fetch' | 'undici' | 'full', Measured>[] = [];
-    for (let round = 0; round < ROUNDS; round++)
-      rounds.push({
-        fetch: await run('fetch', baseUrl, days),
-        undici: await run('undici', baseUrl, days),
-        full: await run('export', baseUrl, days),
-      });
-    const at = `${latencyMs} ms latency`;
-    for (const loop of ['fetch', 'undici'] as const) {
-      const ratios = rounds.map((round) => round.full.elapsedMs / round[loop].elapsedMs);
-      const [least, most] = [Math.min(...ratios), Math.max(...ratios)];
-      const middle = median(ratios, Number);
-      print(
-        `| export time / bare ${loop} loop, ${at} | ${middle.toFixed(2)} (${least.toFixed(2)} to ${most.toFixed(2)}) |`,
+async function measureExports(): Promise<void> {
+  print('export', 'program', 'time', 'processor', 'memory', 'time of the export over it');
+  print('---', '---', '--:', '--:', '--:', '--:');
+  await inTemporaryDirectory(async (venv) => {
+    const python = withDlt === true ? installDlt(venv) : undefined;
+    for (const latencyMs of [0, 50])
+      await withServer({ paths: PATHS, latencyMs }, (baseUrl) =>
+        compareExports(`450,000 rows, ${latencyMs} ms`, { baseUrl, days: 90 }, ROUNDS, python),
       );
-    }
-    const rates = (['full', 'fetch', 'undici'] as const).map((which) =>
-      thousands(
-        rate(
-          median(
-            rounds.map((round) => round[which]),
-            rate,
-          ),
-        ),
+  });
+  await withServer({ paths: PATHS }, (baseUrl) =>
+    compareExports('5,000,000 rows, 0 ms', { baseUrl, days: 1_000 }, 1),
+  );
+  await withServer({ paths: 50 }, (baseUrl) =>
+    compareExports('4,000 days of 50 pages, 0 ms', { baseUrl, days: 4_000 }, 3),
+  );
+  await withServer({ paths: 50, latencyMs: 50 }, (baseUrl) =>
+    compareExports('20 projects of 20 days, 50 ms', { baseUrl, days: 20, projects: 20 }, 3),
+  );
+  await withServer({ paths: 300 }, (baseUrl) =>
+    inTemporaryDirectory(async (directory) => {
+      await configure(directory, baseUrl, firstOf(180));
+      const { calls, fsyncs } = await measure(readership(directory, 'export'), true);
+      process.stdout.write(
+        `\n180 days: ${calls} calls of DuckDB, ${fsyncs ?? 'unknown'} times waited for the disk\n`,
+      );
+    }),
+  );
+}
+
+interface Exported {
+  readonly baseUrl: string;
+  readonly days: number;
+  readonly projects?: number;
+}
+
+const compareExports = (
+  what: string,
+  { baseUrl, days, projects = 1 }: Exported,
+  rounds: number,
+  python?: string,
+): Promise<void> =>
+  inTemporaryDirectory(async (directory) => {
+    let run = 0;
+    const first = firstOf(days);
+    const newWorkspace = async () => {
+      const own = join(directory, String(run++));
+      await mkdir(own);
+      await configure(own, baseUrl, first, projects);
+      return own;
+    };
+    const dlt = async () => ({
+      command: [python ?? '', here('dlt_export.py'), baseUrl, first, String(days), await newWorkspace()],
+    });
+    compare(
+      what,
+      await alternate(
+        {
+          'readership export': async () => readership(await newWorkspace(), 'export'),
+          'bare loop': () => Promise.resolve(node(here('bare-loop.js'), baseUrl, first, days * projects)),
+          ...(python === undefined ? {} : { dlt }),
+        },
+        rounds,
       ),
     );
-    print(`| rows per second: export, fetch, undici; ${at} | ${rates.join(', ')} |`);
   });
-}
 
-async function compareWithNaiveScript(): Promise<void> {
-  await withServer(0, async (baseUrl) => {
-    const naive = await run<Measured>('naive', baseUrl, 4);
-    const full = await run<Measured>('export', baseUrl, 90);
-    print(
-      `| export / naive script, by rows per second | ${(rate(full) / rate(naive)).toFixed(0)} times (${thousands(rate(naive))}) |`,
-    );
-  });
-}
-
-async function measureMemory(): Promise<void> {
-  await withServer(0, async (baseUrl) => {
-    const small = await run<Measured>('export', baseUrl, 100);
-    const large = await run<Measured>('export', baseUrl, 1_000);
-    print(
-      `| peak memory, 0.5 M and 5 M rows | ${thousands(small.peakMb)} MB and ${thousands(large.peakMb)} MB |`,
-    );
-  });
+/** Installs dlt from its package, and returns the Python that has it. */
+function installDlt(directory: string): string {
+  const run = (program: string, ...given: string[]) => {
+    const { status, stderr } = spawnSync(program, given, { encoding: 'utf8' });
+    if (status !== 0) throw new Error(`${program} ${given.join(' ')} failed: ${stderr}`);
+  };
+  run('python3', '-m', 'venv', directory);
+  run(join(directory, 'bin', 'pip'), 'install', '--quiet', 'dlt[duckdb]', 'pyarrow', 'aiohttp');
+  return join(directory, 'bin', 'python');
 }
 
 async function measureNights(): Promise<void> {
-  for (const rows of [1_000_000, 20_000_000]) {
-    const { storeMs, publishMs } = await run<{ storeMs: number; publishMs: number }>('night', rows);
-    print(`| storing one night of 5,000 pages into ${thousands(rows)} rows | ${storeMs.toFixed(0)} ms |`);
-    print(`| publishing ${thousands(rows)} rows | ${(publishMs / 1000).toFixed(1)} s |`);
-  }
+  print('night', 'command', 'time', 'processor', 'memory');
+  print('---', '---', '--:', '--:', '--:');
+  const sizes = [1_000_000, 20_000_000, ...(isLarge === true ? [100_000_000] : [])];
+  await withServer({ paths: PATHS }, async (baseUrl) => {
+    for (const rows of sizes) await measureNight(baseUrl, rows, 0);
+    await measureNight(baseUrl, 1_000_000, 500_000);
+  });
 }
 
-/**
- * A site whose pages are all viewed daily, and one with a long tail: days, paths, paths viewed
- * daily.
- */
+const measureNight = (baseUrl: string, rows: number, runs: number): Promise<void> =>
+  withNights(baseUrl, { rows, paths: PATHS, runs }, async (directory, restore) => {
+    const night = (command: string) => async () => {
+      await restore();
+      return readership(directory, command);
+    };
+    const nothing = (command: string) => () => Promise.resolve(readership(directory, command));
+    const measured = await alternate(
+      {
+        'export, a night': night('export'),
+        'export, nothing changed': nothing('export'),
+        'run, a night': night('run'),
+        'run, nothing changed': nothing('run'),
+      },
+      3,
+    );
+    const what = `${thousands(rows)} rows${runs === 0 ? '' : `, ${thousands(runs)} runs`}`;
+    for (const [name, { elapsedS, processorS, peakMb }] of Object.entries(measured))
+      print(what, name, seconds(elapsedS), seconds(processorS), `${thousands(peakMb)} MB`);
+  });
+
+async function measureStart(): Promise<void> {
+  print('command', 'time', 'processor', 'processor over `node -e 0`');
+  print('---', '--:', '--:', '--:');
+  await withServer({ paths: 300 }, (baseUrl) =>
+    inTemporaryDirectory(async (directory) => {
+      await configure(directory, baseUrl, firstOf(60));
+      await measure(readership(directory, 'run'));
+      const command =
+        (...given: string[]) =>
+        () =>
+          Promise.resolve(readership(directory, ...given));
+      const measured = await alternate(
+        {
+          'node -e 0': () =>
+            Promise.resolve({ command: [process.execPath, '--import', here('usage.js'), '-e', '0'] }),
+          '--version': () => Promise.resolve(node(here('../dist/cli.js'), '--version')),
+          status: command('status'),
+          'sql "select 1"': command('sql', 'select 1'),
+          'report weekly': command('report', 'weekly'),
+        },
+        15,
+      );
+      const bare = measured['node -e 0']?.processorS ?? Number.NaN;
+      for (const [name, { elapsedS, processorS }] of Object.entries(measured))
+        print(`\`${name}\``, seconds(elapsedS), seconds(processorS), (processorS / bare).toFixed(1));
+    }),
+  );
+}
+
+/** A site whose pages are all viewed daily, and one with a long tail. */
 const SHAPES = {
-  '5,000 pages, all viewed daily': [4_000, 5_000, 5_000],
-  '200,000 pages, 4,000 viewed daily': [1_650, 200_000, 2_000],
+  '5,000 pages, all viewed daily': { days: 4_000, paths: 5_000, daily: 5_000 },
+  '200,000 pages, 4,000 viewed daily': { days: 1_650, paths: 200_000, daily: 2_000 },
 };
 
-async function measureQuestions(): Promise<void> {
+async function measureQueries(): Promise<void> {
+  print('history', 'macro or view', 'first', 'then');
+  print('---', '---', '--:', '--:');
   for (const [what, shape] of Object.entries(SHAPES)) {
-    const { rows, bytes, ms } = await run<Answered>('questions', ...shape);
-    print(`| ${thousands(rows)} rows of ${what}: published | ${thousands(bytes / 1e6)} MB |`);
+    const { rows, bytes, ms } = await askHistory(shape);
+    const history = `${thousands(rows)} rows of ${what}, ${thousands(bytes / 1e6)} MB`;
     for (const [question, { first, again }] of Object.entries(ms))
-      print(
-        `| \`${question}\` of it: first query after opening, then later ones | ${first.toFixed(0)} ms, ${again.toFixed(0)} ms |`,
-      );
+      print(history, `\`${question}\``, `${first.toFixed(0)} ms`, `${again.toFixed(0)} ms`);
   }
 }
 
-print(
+process.stdout.write(
   `${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}, ${new Date().toISOString().slice(0, 10)}\n`,
 );
-print('| what | result |\n| --- | --- |');
-await compareWithBareLoops(0, 90);
-await compareWithBareLoops(50, 90);
-await compareWithNaiveScript();
-await measureMemory();
-await measureNights();
-await measureQuestions();
+const named = values.filter((value) => !value.startsWith('--'));
+for (const [part, work] of Object.entries(PARTS))
+  if (named.length === 0 || named.includes(part)) {
+    process.stdout.write('\n');
+    await work();
+  }

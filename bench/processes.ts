@@ -1,0 +1,89 @@
+import { fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+
+export const here = (file: string): string => fileURLToPath(new URL(file, import.meta.url));
+
+const usageSchema = z.object({ processorS: z.number(), peakMb: z.number(), calls: z.int().optional() });
+
+/** What a process took, from its start to its end. */
+export interface Measured extends z.infer<typeof usageSchema> {
+  readonly elapsedS: number;
+  /** Times that it waited for the disk; undefined without strace. */
+  readonly fsyncs?: number;
+}
+
+export interface Program {
+  /** The program and its arguments. */
+  readonly command: readonly string[];
+  /** Exit codes that are no failure; 0 when not given. */
+  readonly exits?: readonly number[];
+}
+
+/** Node.js with a script, whose use of the machine is measured. */
+export const node = (script: string, ...values: readonly (string | number)[]): Program => ({
+  command: [process.execPath, '--import', here('usage.js'), script, ...values.map(String)],
+});
+
+/** The built command line in a workspace. */
+export const readership = (directory: string, ...values: readonly string[]): Program =>
+  node(here('../dist/cli.js'), ...values, '--config', join(directory, 'readership.yaml'));
+
+/** Runs a program to its end. Throws when it fails. */
+export async function measure({ command, exits = [0] }: Program, counts = false): Promise<Measured> {
+  return inTemporaryDirectory(async (directory) => {
+    const [usage, trace] = [join(directory, 'usage.json'), join(directory, 'strace.txt')];
+    const strace = counts ? ['strace', '-f', '-o', trace, '-e', 'trace=fsync,fdatasync'] : [];
+    const [program = '', ...values] = [...strace, ...command];
+    const startedMs = performance.now();
+    const env = { ...process.env, READERSHIP_API_KEY: 'bench-key', BENCH_USAGE: usage };
+    const child = spawn(program, values, {
+      env: counts ? { ...env, BENCH_CALLS: '1' } : env,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const words: Buffer[] = [];
+    child.stderr.on('data', (piece: Buffer) => words.push(piece));
+    const [code] = (await once(child, 'close')) as [number];
+    const elapsedS = (performance.now() - startedMs) / 1000;
+    if (!exits.includes(code))
+      throw new Error(`${command.join(' ')} ended with ${code}: ${Buffer.concat(words).toString()}`);
+    const measured = { elapsedS, ...usageSchema.parse(JSON.parse(readFileSync(usage, 'utf8'))) };
+    if (!counts) return measured;
+    return { ...measured, fsyncs: readFileSync(trace, 'utf8').match(/^\d+ +f(data)?sync\(/gm)?.length ?? 0 };
+  });
+}
+
+/** Runs `work` with the address of a server in its own process. */
+export async function withServer<Result>(
+  { paths, latencyMs = 0 }: { readonly paths: number; readonly latencyMs?: number },
+  work: (baseUrl: string) => Promise<Result>,
+): Promise<Result> {
+  const server = fork(here('server.ts'), [String(paths), String(latencyMs)]);
+  const [baseUrl] = (await once(server, 'message')) as [string];
+  try {
+    return await work(baseUrl);
+  } finally {
+    server.disconnect();
+  }
+}
+
+export async function inTemporaryDirectory<Result>(
+  work: (directory: string) => Promise<Result>,
+): Promise<Result> {
+  const directory = await mkdtemp(join(tmpdir(), 'readership-bench-'));
+  try {
+    return await work(directory);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((one, other) => one - other);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
