@@ -39,8 +39,10 @@ export function openBudgets(
   const paces = new Map<string, Pace>();
   for (const { bucket, projects } of sharedLimits(workspace)) {
     let need: ReturnType<typeof readNightlyNeed> | undefined;
+    let next: Date | undefined;
     const reserve = async (at: Date): Promise<number> => {
-      const next = nextScheduled(schedule.export, schedule.timezone, at);
+      // Looked up once: reading a schedule costs more than a small day does.
+      if (next === undefined || next <= at) next = nextScheduled(schedule.export, schedule.timezone, at);
       if (limit === 'unlimited' || next.getTime() - at.getTime() > KEPT_FREE_MS) return 0;
       const { requests, longestDay } = await (need ??= readNightlyNeed(warehouse, projects, settleDays));
       return Math.max(0, Math.min(requests, Math.floor(limit / 2), limit - longestDay));

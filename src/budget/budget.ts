@@ -8,7 +8,7 @@ import { type Lease, type Pace, type Priority, SERVER_PAUSE } from '../api/retry
 import type { ProjectSettings } from '../config/schema.js';
 import { type Sleep, sleepFor } from '../sleep.js';
 import { type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
-import { appendRows, type Column, type Warehouse } from '../warehouse/warehouse.js';
+import type { Column, Warehouse } from '../warehouse/warehouse.js';
 import { LEASE_LIFE_MS, RollingHour } from './hour.js';
 
 const RECENT_USES = readSql(import.meta.url, 'statements/recent-uses.sql');
@@ -257,7 +257,10 @@ export class RequestBudget implements Pace {
       { type: TIMESTAMP, value: () => pausedUntil && timestampOf(pausedUntil) },
     ];
     const row = { ...entry };
-    await warehouse.groupCommit((transaction) => appendRows(transaction, 'request_uses', columns, [row]));
+    await warehouse.groupCommit((transaction) => {
+      transaction.append('request_uses', columns, [row]);
+      return Promise.resolve();
+    });
   }
 }
 

@@ -2,9 +2,8 @@ import { BIGINT, DATE, DuckDBDateValue, INTEGER, TIMESTAMP, VARCHAR } from '@duc
 import { z } from 'zod';
 import { type PageViews, pageViewsSchema, type ViewCounts, viewCountsSchema } from '../api/schema.js';
 import { type Day, daysBetween, day as toDay } from '../day.js';
-import { appendRows, type Column } from '../warehouse/warehouse.js';
 import { dayColumn, type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
-import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
+import type { Column, Transaction, Warehouse } from '../warehouse/warehouse.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
 import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
 import type { DayViews, WalkedDay } from './walk.js';
@@ -96,8 +95,8 @@ export function storeDay(
       ? await makeRoom(transaction, load, walked)
       : { outcome: 'added' as const, failures: 0 };
     if (outcome === 'forgotten') return outcome;
-    if (outcome !== 'unchanged') await appendPages(transaction, at, rows);
-    await appendLoad(transaction, {
+    if (outcome !== 'unchanged') appendPages(transaction, at, rows);
+    appendLoad(transaction, {
       ...{ ...load, unattributed },
       failures: doubt === undefined ? 0 : failures + 1,
     });
@@ -166,7 +165,7 @@ async function compareWithStored(
 
 const dateOf = (at: Day): DuckDBDateValue => new DuckDBDateValue(daysBetween(EPOCH, at));
 
-function appendPages(transaction: Transaction, at: DayAt, rows: readonly PageViews[]): Promise<void> {
+function appendPages(transaction: Transaction, at: DayAt, rows: readonly PageViews[]): void {
   const date = dateOf(at.day);
   const columns: Column<PageViews>[] = [
     { type: VARCHAR, value: () => at.project },
@@ -176,13 +175,13 @@ function appendPages(transaction: Transaction, at: DayAt, rows: readonly PageVie
     { type: BIGINT, value: (row) => BigInt(row.ai) },
     { type: BIGINT, value: (row) => BigInt(row.total) },
   ];
-  return appendRows(transaction, 'page_views', columns, rows);
+  transaction.append('page_views', columns, rows);
 }
 
 function appendLoad(
   transaction: Transaction,
   load: DayLoad & Pick<WalkedDay, 'unattributed'> & { readonly failures: number },
-): Promise<void> {
+): void {
   const now = timestampOf(load.now);
   const columns: Column<typeof load>[] = [
     { type: VARCHAR, value: ({ project }) => project },
@@ -200,5 +199,5 @@ function appendLoad(
     { type: VARCHAR, value: ({ failure }) => failure },
     { type: INTEGER, value: ({ failures }) => failures },
   ];
-  return appendRows(transaction, 'day_loads', columns, [load]);
+  transaction.append('day_loads', columns, [load]);
 }

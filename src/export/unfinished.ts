@@ -6,7 +6,7 @@ import type { Lease } from '../api/retry.js';
 import { LIMITS, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
 import { type Day, day, daysBetween } from '../day.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
-import { appendRows, type Transaction, type Warehouse } from '../warehouse/warehouse.js';
+import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
 
 const UNFINISHED_DAYS = readSql(import.meta.url, 'statements/unfinished-days.sql');
 const UNFINISHED_PAGES = readSql(import.meta.url, 'statements/unfinished-pages.sql');
@@ -82,7 +82,7 @@ export class DayReading {
     if (pages.length === 0 && !isUnfinished) return;
     await this.#of.warehouse.groupCommit(async (transaction) => {
       await transaction.execute(DELETE_PAGES, parametersOf(this.#of));
-      await appendPages(transaction, this.#of, pages);
+      appendPages(transaction, this.#of, pages);
     });
   }
 }
@@ -93,7 +93,7 @@ function appendPages(
   transaction: Transaction,
   { project, day: of }: DayOf,
   pages: readonly (readonly [offset: number, page: ViewsResponse])[],
-): Promise<void> {
+): void {
   const date = new DuckDBDateValue(daysBetween(day('1970-01-01'), of));
   const columns = [
     { type: VARCHAR, value: () => project },
@@ -101,5 +101,5 @@ function appendPages(
     { type: INTEGER, value: ([offset]: readonly [number, ViewsResponse]) => offset },
     { type: VARCHAR, value: ([, page]: readonly [number, ViewsResponse]) => JSON.stringify(page) },
   ];
-  return appendRows(transaction, 'unfinished_pages', columns, pages);
+  transaction.append('unfinished_pages', columns, pages);
 }

@@ -6,9 +6,11 @@ import { exists, ignoreMissing, syncToDisk } from '../files.js';
 import { isHeldElsewhere, isOfDamage } from './storage-failure.js';
 import { openForWriting, quoted, STORAGE_VERSION } from './instance.js';
 
-/** The log is folded into a new file when it is larger than this and than a quarter of the file. */
+/** The log is folded into a new file when it is larger than this, */
 const MIN_LOG_BYTES = 16 * 1024 ** 2;
-const LOG_PART = 1 / 4;
+/** and than so much of the file. Rows take several times less space in a file, so a small one waits for more of the log. */
+const enoughLog = (fileBytes: number): number =>
+  Math.max(MIN_LOG_BYTES, Math.min(4 * fileBytes, 2 * MIN_LOG_BYTES), fileBytes / 4);
 /** The three pages that DuckDB begins a file with. A file without more has never held anything. */
 const HEADER_BYTES = 3 * 4096;
 
@@ -77,7 +79,7 @@ export class LiveFile {
   /** Whether the log has grown so large that folding it costs less than reading it at every opening. */
   async isLogLarge(): Promise<boolean> {
     const log = await sizeOf(logOf(this.path));
-    return log > MIN_LOG_BYTES && log > LOG_PART * (await sizeOf(this.path));
+    return log > enoughLog(await sizeOf(this.path));
   }
 
   /** Folds file and log into a new file, and replaces them by it. `change` is made to the new file before. */

@@ -24,7 +24,8 @@ export class Warehouse implements Reader {
   #failure: StorageError | undefined;
   #foldFailure: StorageError | undefined;
   #isStricken = false;
-  #hasOneThread = false;
+  /** Work under way that needs one thread. */
+  #withOneThread = 0;
 
   constructor(
     private readonly file: LiveFile,
@@ -46,7 +47,12 @@ export class Warehouse implements Reader {
   transaction<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
     return this.#whileSound(async () => {
       const { connection } = this.file;
-      const result = await inTransaction(connection, () => work(new Transaction(connection)));
+      const result = await inTransaction(connection, async () => {
+        const transaction = new Transaction(connection);
+        const done = await work(transaction);
+        await transaction.flush();
+        return done;
+      });
       // Reported by `close`: what was committed is safe in the log, and the work can go on.
       await this.#foldLargeLog();
       return result;
@@ -95,11 +101,11 @@ export class Warehouse implements Reader {
    * threads that wait for each other.
    */
   async withOneThread<Result>(work: () => Promise<Result>): Promise<Result> {
-    await this.#setThreads(true);
+    if (this.#withOneThread++ === 0) await this.#setThreads();
     try {
       return await work();
     } finally {
-      await this.#setThreads(false);
+      if (--this.#withOneThread === 0) await this.#setThreads();
     }
   }
 
@@ -124,7 +130,7 @@ export class Warehouse implements Reader {
     if (this.#isStricken || this.#foldFailure !== undefined || !(await this.file.isLogLarge())) return;
     try {
       await this.file.rewrite();
-      if (this.#hasOneThread) await this.file.connection.run('SET threads = 1');
+      if (this.#withOneThread > 0) await this.file.connection.run('SET threads = 1');
     } catch (error) {
       const doing = `fold the log of ${this.path} into it (nothing is lost: the log is kept)`;
       this.#foldFailure = storageFailure(doing, error);
@@ -132,10 +138,9 @@ export class Warehouse implements Reader {
     }
   }
 
-  #setThreads(one: boolean): Promise<void> {
-    this.#hasOneThread = one;
+  #setThreads(): Promise<void> {
     return this.exclusive(async (connection) => {
-      await connection.run(one ? 'SET threads = 1' : 'RESET threads');
+      await connection.run(this.#withOneThread > 0 ? 'SET threads = 1' : 'RESET threads');
     });
   }
 
@@ -158,20 +163,6 @@ export class Warehouse implements Reader {
 /** After such an error DuckDB takes nothing more. Others may be of another file, such as a publication. */
 const isFatal = (error: unknown): boolean => messageOf(error).startsWith('FATAL Error');
 
-/** A transaction under way: see `Warehouse.transaction`. */
-export class Transaction implements Reader {
-  constructor(readonly connection: DuckDBConnection) {}
-
-  query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
-    return queryRows(this.connection, sql, row, parameters);
-  }
-
-  /** Runs a statement whose rows nobody needs. */
-  async execute(sql: string, parameters: Parameters = {}): Promise<void> {
-    await runStatement(this.connection, sql, parameters);
-  }
-}
-
 /** The most rows that a DuckDB vector holds. */
 const CHUNK_ROWS = 2048;
 
@@ -181,31 +172,66 @@ export interface Column<Row> {
   readonly value: (row: Row) => DuckDBValue;
 }
 
-/**
- * Appends rows to a table column by column: the fastest way in. `columns` are all of the table's, in its own order.
- * When it throws, nothing is left behind that closing the appender could still write, so the transaction can be
- * rolled back.
- */
-export async function appendRows<Row>(
-  transaction: Transaction,
-  table: string,
-  columns: readonly Column<Row>[],
-  rows: readonly Row[],
-): Promise<void> {
-  const types = columns.map((column) => column.type);
-  const appender = await transaction.connection.createAppender(table);
-  try {
-    for (let start = 0; start < rows.length; start += CHUNK_ROWS) {
-      const part = rows.slice(start, start + CHUNK_ROWS);
-      const chunk = DuckDBDataChunk.create(types, part.length);
-      chunk.setColumns(columns.map(({ value }) => part.map(value)));
-      appender.appendDataChunk(chunk);
+/** Rows that wait to be appended: those of each call, as columns. */
+interface Appended {
+  readonly types: readonly DuckDBType[];
+  readonly parts: DuckDBValue[][][];
+}
+
+/** A transaction under way: see `Warehouse.transaction`. */
+export class Transaction implements Reader {
+  readonly #appended = new Map<string, Appended>();
+
+  constructor(readonly connection: DuckDBConnection) {}
+
+  async query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
+    await this.flush();
+    return queryRows(this.connection, sql, row, parameters);
+  }
+
+  /** Runs a statement whose rows nobody needs. */
+  async execute(sql: string, parameters: Parameters = {}): Promise<void> {
+    await this.flush();
+    await runStatement(this.connection, sql, parameters);
+  }
+
+  /**
+   * Appends rows to a table column by column: the fastest way in. `columns` are all of the table's, in its own order.
+   * The rows wait for the next statement or the end of the transaction, so that many small appends cost no more than one.
+   */
+  append<Row>(table: string, columns: readonly Column<Row>[], rows: readonly Row[]): void {
+    const { parts } = this.#appended.get(table) ?? this.#begin(table, columns);
+    parts.push(columns.map(({ value }) => rows.map(value)));
+  }
+
+  #begin(table: string, columns: readonly { readonly type: DuckDBType }[]): Appended {
+    const appended = { types: columns.map(({ type }) => type), parts: [] };
+    this.#appended.set(table, appended);
+    return appended;
+  }
+
+  /** Hands the appended rows to DuckDB. When it throws, nothing of them is left behind that could still be written. */
+  async flush(): Promise<void> {
+    for (const [table, { types, parts }] of this.#appended) {
+      this.#appended.delete(table);
+      const columns = types.map(
+        (_, index) => parts[0]?.[index]?.concat(...parts.slice(1).map((part) => part[index] ?? [])) ?? [],
+      );
+      const appender = await this.connection.createAppender(table);
+      try {
+        for (let start = 0; start < (columns[0]?.length ?? 0); start += CHUNK_ROWS) {
+          const part = columns.map((values) => values.slice(start, start + CHUNK_ROWS));
+          const chunk = DuckDBDataChunk.create(types, part[0]?.length);
+          chunk.setColumns(part);
+          appender.appendDataChunk(chunk);
+        }
+        appender.flushSync();
+      } catch (error) {
+        appender.clear();
+        throw error;
+      } finally {
+        appender.closeSync();
+      }
     }
-    appender.flushSync();
-  } catch (error) {
-    appender.clear();
-    throw error;
-  } finally {
-    appender.closeSync();
   }
 }

@@ -1,8 +1,7 @@
 import { BIGINT, DuckDBDateValue, DATE, VARCHAR } from '@duckdb/node-api';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { appendRows, type Column } from '../../src/warehouse/warehouse.js';
-import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import type { Column, Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 
 interface Row {
@@ -22,7 +21,10 @@ const COLUMNS: readonly Column<Row>[] = [
 const rows = (count: number): Row[] =>
   Array.from({ length: count }, (_, views) => ({ path: `/${views}`, views }));
 const append = (warehouse: Warehouse, given: readonly Row[], columns = COLUMNS) =>
-  warehouse.transaction((transaction) => appendRows(transaction, 'page_views', columns, given));
+  warehouse.transaction((transaction) => {
+    transaction.append('page_views', columns, given);
+    return Promise.resolve();
+  });
 
 const stored = async (warehouse: Warehouse) =>
   (
