@@ -32,7 +32,7 @@ export interface ExportTask extends LoadTask {
 /**
  * Loads the days of a range that are due, in three stages: first the latest and those that may have changed; then, once a
  * day, it compares the settled recent past with the totals of the platform and loads again what differs; then it fills in
- * the past. Between them other projects get their turn, so no project's past comes before another's latest days.
+ * the past. After each it yields to wait for the other projects, so that no project's past comes before another's latest days.
  */
 export async function* exportInStages(task: ExportTask): AsyncGenerator<undefined, ExportOutcome> {
   const { warehouse, project, now } = task;

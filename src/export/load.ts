@@ -34,6 +34,9 @@ export function faultsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
   return stopped === undefined ? ofDays : [stopped, ...ofDays];
 }
 
+/** Begins work when its turn comes. */
+export type InTurn = (work: () => Promise<void>) => Promise<void>;
+
 export interface LoadTask {
   readonly warehouse: Warehouse;
   readonly client: Pick<Client, 'views' | 'lease'>;
@@ -41,6 +44,8 @@ export interface LoadTask {
   readonly settleDays: number;
   /** Days fetched at the same time. */
   readonly concurrency: number;
+  /** The turns of days that several projects share. */
+  readonly inTurn?: InTurn | undefined;
   readonly now: () => Date;
   readonly signal?: AbortSignal | undefined;
   readonly onDay?: ((result: DayResult) => void) | undefined;
@@ -81,10 +86,12 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
       await lease.end();
     }
   };
+  const inTurn: InTurn = task.inTurn ?? ((work) => work());
   const visit = async (planned: PlannedDay): Promise<void> => {
-    if (signal.aborted || paused !== undefined) return;
     try {
-      await attempt(planned);
+      await inTurn(async () => {
+        if (!signal.aborted && paused === undefined) await attempt(planned);
+      });
     } catch (error) {
       if (error instanceof PausedError) paused ??= error;
       else stop.abort(error);

@@ -1,9 +1,10 @@
 import { max } from 'date-fns';
+import pLimit from 'p-limit';
 import { ClockError } from '../api/clock.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { exportInStages, type ExportOutcome } from '../export/export.js';
-import { faultsOfLoad } from '../export/load.js';
+import { faultsOfLoad, type InTurn } from '../export/load.js';
 import { resolveRange } from '../export/range.js';
 import { type ExportForecast, forecastExport } from '../export/forecast.js';
 import { moment, plainDayRange } from '../format/days.js';
@@ -83,24 +84,29 @@ function withheldDays({ clock, now }: StepContext): ClockError[] {
   ];
 }
 
+/** All projects at once, which share the connections; a stage begins when all have done the one before. */
 async function exportInTurns(context: StepContext, bounds: ExportBounds) {
-  const { projects } = context;
+  const inTurn = pLimit(context.settings.history.concurrency);
   const detail: ProjectExport[] = [];
   const thrown: unknown[] = [];
-  let underWay = projects.map((project) => ({ project, stages: exportProject(context, project, bounds) }));
+  let underWay = context.projects.map((project) => ({
+    project,
+    stages: exportProject(context, project, bounds, inTurn),
+  }));
   while (underWay.length > 0) {
+    const stages = await Promise.allSettled(underWay.map((one) => one.stages.next()));
     const withMore: typeof underWay = [];
-    for (const one of underWay)
-      try {
-        const { done, value: outcome } = await one.stages.next();
-        if (done === true) detail.push({ project: one.project, outcome });
-        else withMore.push(one);
-      } catch (error) {
-        thrown.push(error);
-      }
+    for (const [index, one] of underWay.entries()) {
+      const stage = stages[index];
+      if (stage?.status === 'rejected') thrown.push(stage.reason);
+      else if (stage?.value.done === true) detail.push({ project: one.project, outcome: stage.value.value });
+      else withMore.push(one);
+    }
     underWay = withMore;
   }
-  detail.sort((one, other) => projects.indexOf(one.project) - projects.indexOf(other.project));
+  detail.sort(
+    (one, other) => context.projects.indexOf(one.project) - context.projects.indexOf(other.project),
+  );
   return { detail, thrown };
 }
 
@@ -108,6 +114,7 @@ async function* exportProject(
   { settings, warehouse, clientOf, clock, now, signal, observer }: StepContext,
   project: ProjectSettings,
   bounds: ExportBounds,
+  inTurn: InTurn,
 ): AsyncGenerator<undefined, ExportOutcome | undefined> {
   signal.throwIfAborted();
   const client = clientOf(project);
@@ -117,7 +124,7 @@ async function* exportProject(
   if (range === undefined) return undefined;
   return yield* exportInStages({
     ...common,
-    ...{ range, settleDays, concurrency, now, latestTime: clock.later, reload: bounds.reload },
+    ...{ range, settleDays, concurrency, inTurn, now, latestTime: clock.later, reload: bounds.reload },
     onPlan: (plan) => observer.onExportPlan?.(project, plan),
     onDay: (result) => observer.onDay?.(project, result),
   });
