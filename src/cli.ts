@@ -87,6 +87,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, act: Ac
   status: async () => (await import('./commands/status.js')).declareStatus,
   doctor: async () => (await import('./commands/doctor.js')).declareDoctor,
   report: async () => (await import('./commands/report.js')).declareReport,
+  serve: async () => (await import('./commands/serve.js')).declareServe,
   improve: async () => (await import('./commands/improve.js')).declareImprove,
   jobs: async () => (await import('./commands/jobs.js')).declareJobs,
   publish: async () => (await import('./commands/publish.js')).declarePublish,

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import type { ProjectSettings, Settings } from '../config/schema.js';
@@ -14,6 +13,7 @@ import { composeMails, type Mailing, mailingsOf, mailOf, reportOn } from '../ste
 import type { Output } from '../terminal/output.js';
 import { openOwnHistory } from '../warehouse/published.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { openInBrowser } from './open.js';
 
 /** How a report can be rendered without being sent. */
 export const FORMATS = ['html', 'text', 'json', 'eml'] as const;
@@ -187,14 +187,4 @@ async function writeOutput(
 function onlyProject(projects: readonly ProjectSettings[], what: string): void {
   if (projects.length !== 1)
     throw new ConfigurationError(`${what} is about one project: choose it with --project.`);
-}
-
-function openInBrowser(file: string, { output }: Runtime): void {
-  const opener =
-    process.platform === 'darwin' ? 'open' : process.platform === 'win32' ? 'explorer' : 'xdg-open';
-  const child = spawn(opener, [file], { detached: true, stdio: 'ignore' });
-  child.on('error', () => {
-    output.note(`There is no ${opener} here to open the page with; open it yourself: ${file}`);
-  });
-  child.unref();
 }

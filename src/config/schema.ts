@@ -3,6 +3,7 @@ import { type Day, parseDay, WEEKDAYS } from '../day.js';
 import { isSafe } from '../format/text.js';
 import { type MailAddress, parseMailAddress, parseSender, type Sender } from './mail-address.js';
 import { cronProblem } from './cron.js';
+import { serveSchema } from './serve.js';
 
 /** A day written `YYYY-MM-DD`. */
 const daySchema = z.string().transform((text, context): Day => {
@@ -314,6 +315,8 @@ export const settingsSchema = z
     publish: publishSchema.prefault({}),
     database: databaseSchema.prefault({}),
     sql: sqlSchema.prefault({}),
+    /** `start` serves the web app only where this is set. */
+    serve: serveSchema.optional(),
   })
   .superRefine(({ baseUrl, allowInsecure, reports, alerts, mail }, context) => {
     if (!allowInsecure && sendsKeyInTheClear(baseUrl))

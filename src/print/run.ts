@@ -49,6 +49,7 @@ export async function summarize(
       ]),
     ),
     ...section('Email', await mailLines(outcome, context, runtime)),
+    ...section('Look at it', [`${commandOf('serve', configuration === undefined, shard)} --open`]),
     ...section(
       'Ask the history',
       examples({ isSandbox: configuration === undefined, shard }, week, await aPage(context, week)),
@@ -103,13 +104,15 @@ async function aPage(
   return page?.path;
 }
 
+const commandOf = (command: string, isSandbox: boolean, shard: Shard | undefined): string =>
+  `npx readership ${command}${isSandbox ? ' --sandbox' : ''}${shard === undefined ? '' : ` --shard ${formatShard(shard)}`}`;
+
 function examples(
   { isSandbox, shard }: { isSandbox: boolean; shard: Shard | undefined },
   week: Pick<Period, 'first' | 'last'>,
   page: string | undefined,
 ): string[] {
-  const ofShard = shard === undefined ? '' : ` --shard ${formatShard(shard)}`;
-  const command = `npx readership sql${isSandbox ? ' --sandbox' : ''}${ofShard}`;
+  const command = commandOf('sql', isSandbox, shard);
   return [
     `${command} "FROM site_weeks ORDER BY week DESC LIMIT 8"`,
     `${command} "FROM top_pages('${week.first}', '${week.last}') LIMIT 10"`,

@@ -1,4 +1,4 @@
-import Handlebars, { type TemplateDelegate } from 'handlebars';
+import Handlebars, { type HelperDelegate, type TemplateDelegate } from 'handlebars';
 import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -52,6 +52,20 @@ export function fillTemplate(
   return new Filling(report, templates, form === 'text').fill(path, () => readFileSync(path, 'utf8'), model);
 }
 
+/** Fills templates of pages again and again: each is read once. `functions` are more that they can call. */
+export function pageFiller(
+  templates: Templates,
+  functions: Readonly<Record<string, HelperDelegate>>,
+): (template: string, model: object) => string {
+  const filling = new Filling('web app', templates, false, functions);
+  return (name, model) => {
+    const path = templates.get(name);
+    if (path === undefined)
+      throw new ConfigurationError(`There is no template ${name}: install Readership again`);
+    return filling.fill(path, () => readFileSync(path, 'utf8'), model);
+  };
+}
+
 /** Fills a line of plain text, such as a subject. `source` is the file that has it, and the key there. */
 export const fillLine = (report: string, source: string, line: string, model: object): string =>
   new Filling(report, new Map(), true).fill(source, () => line, model);
@@ -59,6 +73,7 @@ export const fillLine = (report: string, source: string, line: string, model: ob
 /** One template being filled, with the layouts and partials that it uses. */
 class Filling {
   readonly #environment = Handlebars.create();
+  readonly #compiled = new Map<string, TemplateDelegate>();
   /** The file being filled now, so that an error names that one and not what uses it. */
   #file = '';
 
@@ -66,13 +81,18 @@ class Filling {
     private readonly report: string,
     templates: Templates,
     private readonly isPlain: boolean,
+    functions: Readonly<Record<string, HelperDelegate>> = {},
   ) {
-    this.#environment.registerHelper(templateFunctions);
+    this.#environment.registerHelper({ ...templateFunctions, ...functions });
     for (const [name, file] of templates) this.#environment.registerPartial(name, this.#partial(file));
   }
 
   fill(file: string, read: () => string, model: object): string {
-    return this.#in(file, () => this.#compile(read())(listingFields(model)));
+    return this.#in(file, () => {
+      const template = this.#compiled.get(file) ?? this.#compile(read());
+      this.#compiled.set(file, template);
+      return template(listingFields(model));
+    });
   }
 
   /** A partial that is read and compiled when it is first used. */

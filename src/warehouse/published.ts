@@ -1,4 +1,4 @@
-import type { DuckDBConnection } from '@duckdb/node-api';
+import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { access } from 'node:fs/promises';
 import type { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
@@ -11,6 +11,7 @@ import { isOfDamage } from './storage-failure.js';
 export class History implements Reader {
   constructor(
     private readonly path: string,
+    private readonly instance: DuckDBInstance,
     readonly connection: DuckDBConnection,
     private readonly release: () => void,
   ) {}
@@ -26,6 +27,14 @@ export class History implements Reader {
   /** What was thrown while it was read; a `StorageError` when the file is damaged. */
   explained(error: unknown): unknown {
     return isOfDamage(error) ? unreadable('read', this.path, error) : error;
+  }
+
+  /** Another connection to the same file, for queries beside those of this one. It closes on its own. */
+  async beside(): Promise<History> {
+    const connection = await this.instance.connect();
+    return new History(this.path, this.instance, connection, () => {
+      connection.closeSync();
+    });
   }
 
   close(): void {
@@ -54,7 +63,7 @@ export async function openHistory(
   try {
     const instance = await openSafely(path, writable, limits);
     const connection = await instance.connect();
-    return new History(path, connection, () => {
+    return new History(path, instance, connection, () => {
       connection.closeSync();
       instance.closeSync();
     });
@@ -67,8 +76,11 @@ export async function openHistory(
  * As `openHistory`, for the queries of this version. Throws a `StorageError` when another version published the
  * history: it may lack what they read.
  */
-export async function openOwnHistory(path: string): Promise<History> {
-  const history = await openHistory(path);
+export async function openOwnHistory(
+  path: string,
+  limits?: Readonly<Record<string, string>>,
+): Promise<History> {
+  const history = await openHistory(path, undefined, limits);
   try {
     if (await isDescribed(history.connection)) return history;
   } catch (error) {

@@ -1,7 +1,7 @@
 import { loadDays, siteHistory, type TestHistory } from './history.js';
 
 /** Paths that anyone can create by visiting them. */
-const HOSTILE_PATHS = [
+export const HOSTILE_PATHS = [
   '/<script>alert(1)</script>',
   `/"onmouseover="alert(1)'`,
   'javascript:alert(1)',

@@ -54,9 +54,17 @@ export async function siteHistory({
   pages = 450,
 }: { first?: Day; last?: Day; pages?: number } = {}): Promise<TestHistory> {
   const history = await emptyHistory();
+  await fillSite(history, { first, last, pages });
+  return history;
+}
+
+/** Fills the tables of a history with that site. */
+export async function fillSite(
+  history: TestHistory,
+  { first, last, pages }: { first: Day; last: Day; pages: number },
+): Promise<void> {
   await history.run(siteSql(first, last, pages));
   await loadDays(history);
-  return history;
 }
 
 const TOP_PAGES = [

@@ -17,6 +17,7 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
   status: [['--json']],
   doctor: [[], ['--json']],
   sql: [['FROM runs'], ['FROM page_views', '--format', 'parquet', '--output', 'views.parquet']],
+  serve: [['--port', '0']],
   start: [[]],
   init: [[]],
   sandbox: [['--port', '0']],

@@ -46,7 +46,7 @@ export const markedSandbox = (options: Partial<SandboxOptions> = {}): Promise<Sa
 /** Runs a command to its end: the service to the end of what it begins with, the sandbox until it serves. */
 export async function runToEnd(args: readonly string[], options: CliOptions): Promise<CliResult> {
   const [command] = args;
-  if (command !== 'start' && command !== 'sandbox') return runCli(args, options);
+  if (!['start', 'sandbox', 'serve'].includes(command ?? '')) return runCli(args, options);
   const stays = startCli(args, options);
   await stays.until(command === 'start' ? /"outcome":/ : /Ctrl-C to stop/);
   stays.child.kill('SIGTERM');

@@ -1,0 +1,165 @@
+import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import type { HttpBindings } from '@hono/node-server';
+import type { Context, MiddlewareHandler } from 'hono';
+import { getCookie, setCookie } from 'hono/cookie';
+import { isIP } from 'node:net';
+import pLimit from 'p-limit';
+import type { ServeSettings } from '../config/serve.js';
+
+/** Who asks. A viewer may look and ask, but start nothing. */
+interface Visitor {
+  readonly isEditor: boolean;
+}
+
+export interface WebEnv {
+  Bindings: HttpBindings;
+  Variables: { visitor: Visitor };
+}
+export type WebContext = Context<WebEnv>;
+
+/** Refuses a request, with what its sender sees. */
+export type Refuse = (
+  c: WebContext,
+  status: 400 | 401 | 403 | 429,
+  words: string,
+  login?: boolean,
+) => Response;
+
+/** What lets browsers in. Made anew with each process, so stopping it ends all sessions. */
+export interface Access {
+  /** Of the link that is printed; undefined where people sign in otherwise. */
+  readonly linkToken: string | undefined;
+  /** A field of every form that acts, which no other site can know. */
+  readonly actionToken: string;
+  readonly gate: MiddlewareHandler<WebEnv>;
+  /** Answers the form with the password. */
+  readonly login: (c: WebContext, password: string) => Promise<Response>;
+}
+
+const token = (): string => randomBytes(32).toString('base64url');
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
+
+/** What every visitor may fetch: it holds no data, and the page to sign in needs it. */
+const OPEN_PATHS = /^\/(?:app\.(?:css|js)|login)$/;
+
+export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
+  const { auth, header, editors, host, url } = settings;
+  const [editorToken, viewerToken, actionToken] = [token(), token(), token()];
+  const checking = pLimit(1);
+
+  const cookieOf = (c: WebContext): string => `readership-${c.env.incoming.socket.localPort ?? 0}`;
+  const letIn = (c: WebContext, value: string) => {
+    const secure = url?.startsWith('https:') === true;
+    setCookie(c, cookieOf(c), value, { httpOnly: true, sameSite: 'Strict', path: '/', secure });
+  };
+
+  function visitorOf(c: WebContext): Visitor | undefined {
+    if (auth === 'proxy') {
+      const name = c.req.header(header ?? '') ?? '';
+      return name === '' ? undefined : { isEditor: editors === undefined || editors.includes(name) };
+    }
+    const bearer = /^Bearer (.+)$/.exec(c.req.header('Authorization') ?? '')?.[1];
+    const given = bearer ?? getCookie(c, cookieOf(c)) ?? '';
+    if (isSame(given, editorToken)) return { isEditor: true };
+    return isSame(given, viewerToken) ? { isEditor: false } : undefined;
+  }
+
+  const isOwnOrigin = (c: WebContext): boolean => {
+    const origin = c.req.header('Origin');
+    if (origin === undefined) return c.req.header('Sec-Fetch-Site') === 'same-origin' || isBearer(c);
+    return URL.canParse(origin) && isOwnHost(new URL(origin).host, c, settings);
+  };
+
+  const gate: MiddlewareHandler<WebEnv> = async (c, next) => {
+    const asked = new URL(c.req.url);
+    if (!isOwnHost(c.req.header('Host') ?? '', c, settings))
+      return refuse(
+        c,
+        403,
+        'This address is not served here. Behind a proxy, set serve.url to the address that browsers use.',
+      );
+    if (!['GET', 'HEAD'].includes(c.req.method) && !isOwnOrigin(c))
+      return refuse(c, 403, 'The request came from another site. Nothing was done.');
+    if (OPEN_PATHS.test(asked.pathname)) {
+      await next();
+      return undefined;
+    }
+    const given = asked.searchParams.get('token');
+    if (given !== null && auth === 'link' && isSame(given, editorToken)) {
+      letIn(c, editorToken);
+      asked.searchParams.delete('token');
+      return c.redirect(asked.pathname + asked.search, 303);
+    }
+    const visitor = visitorOf(c);
+    if (visitor !== undefined) {
+      c.set('visitor', visitor);
+      await next();
+      return undefined;
+    }
+    // A browser that follows a link from another site holds back the cookie, but not when the page reloads itself.
+    if (c.req.header('Sec-Fetch-Site') === 'cross-site' && c.req.method === 'GET')
+      return c.html('<!doctype html><meta http-equiv="refresh" content="0"><title>Readership</title>');
+    return refuse(c, auth === 'proxy' ? 403 : 401, WHY_NOT[auth], auth === 'password');
+  };
+
+  const login = async (c: WebContext, password: string): Promise<Response> => {
+    if (checking.pendingCount > 3)
+      return refuse(c, 429, 'Too many people sign in at once. Try again in a minute.', true);
+    const isRight = (hash: string | undefined) => checking(() => isPassword(password, hash));
+    const isEditor = auth === 'password' && (await isRight(settings.password));
+    if (!isEditor && !(auth === 'password' && (await isRight(settings.viewerPassword))))
+      return refuse(c, 401, 'This is not the password.', true);
+    letIn(c, isEditor ? editorToken : viewerToken);
+    return c.redirect('/', 303);
+  };
+  // An address that others can reach is never opened by a link: see the command.
+  return {
+    linkToken: auth === 'link' && isLoopback(host) ? editorToken : undefined,
+    actionToken,
+    gate,
+    login,
+  };
+}
+
+const WHY_NOT = {
+  link: 'Open the link that readership serve printed when it started: it lets this browser in.',
+  password: 'Sign in to see who reads the docs.',
+  proxy: 'The proxy did not say who you are. Sign in there, and check serve.header in readership.yaml.',
+} as const;
+
+const isBearer = (c: WebContext): boolean => c.req.header('Authorization')?.startsWith('Bearer ') === true;
+
+export const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|::1)$/.test(host);
+
+export const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+
+/**
+ * Whether a name is one of this server. A web page whose own name is made to point here (DNS rebinding) names its own
+ * host. An address of digits cannot be made to point anywhere, so it passes where the server listens for others.
+ */
+function isOwnHost(asked: string, c: WebContext, { host, url }: ServeSettings): boolean {
+  const port = c.env.incoming.socket.localPort ?? 0;
+  const names = ['localhost', '127.0.0.1', '[::1]', inUrl(host)].map((name) => `http://${name}:${port}`);
+  const own = [...names, ...(url === undefined ? [] : [url])].map((address) => new URL(address).host);
+  if (own.includes(asked.toLowerCase())) return true;
+  const { hostname } = URL.canParse(`http://${asked}`) ? new URL(`http://${asked}`) : { hostname: '' };
+  return !isLoopback(host) && isIP(hostname.replace(/^\[|\]$/g, '')) > 0;
+}
+
+const derive = promisify<string, string, number, object, Buffer>(scrypt);
+/** As costly as signing in may be: about a tenth of a second, and 32 MB. */
+const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 2 ** 26 };
+
+/** A password as the configuration keeps it. */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(16).toString('base64url');
+  return `scrypt:${salt}:${(await derive(password, salt, 32, COST)).toString('base64url')}`;
+}
+
+async function isPassword(password: string, hash: string | undefined): Promise<boolean> {
+  const [, salt, expected] = hash?.split(':') ?? [];
+  if (salt === undefined || expected === undefined) return false;
+  return isSame((await derive(password, salt, 32, COST)).toString('base64url'), expected);
+}

@@ -1,0 +1,82 @@
+import { z } from 'zod';
+import { addDays, type Day, type DayRange, daysBetween, parseDay } from '../day.js';
+import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
+
+const EXTENT = readSql(import.meta.url, 'queries/extent.sql');
+const extentRow = z.object({ first: dayColumn.nullable(), last: dayColumn.nullable() });
+
+/** Days of each range that a link chooses; the last loaded day ends them. */
+const RANGES = { '4w': 28, '13w': 91, '26w': 182, '1y': 364, all: Infinity } as const;
+const GRAINS = ['day', 'week', 'month'] as const;
+
+const dayField = z
+  .string()
+  .transform((text, context): Day | undefined => {
+    const day = text === '' ? undefined : parseDay(text);
+    if (day === undefined && text !== '') context.addIssue('write a day such as 2026-11-09');
+    return day;
+  })
+  .optional();
+const words = z.string().max(2000, 'too long').default('');
+
+export const sortSchema = z.enum(['total', 'human', 'ai', 'human_change', 'ai_change', 'share', 'path']);
+
+/** What the address of a page may ask for. */
+const askedSchema = z.object({
+  project: words,
+  range: z.enum(['4w', '13w', '26w', '1y', 'all', '']).default('13w'),
+  from: dayField,
+  to: dayField,
+  grain: z.enum([...GRAINS, '']).default(''),
+  against: z.enum(['before', 'year', 'none']).default('before'),
+  search: words,
+  section: words,
+  readers: z.enum(['', 'human', 'ai', 'both']).default(''),
+  sort: sortSchema.default('total'),
+  page: z.coerce.number().int().min(1).max(100_000).default(1),
+  path: words,
+  name: words,
+  month: words,
+});
+export type Asked = z.infer<typeof askedSchema>;
+
+/** The parameters of an address, or what is wrong with them. */
+export function parseAsked(query: Readonly<Record<string, string>>): Asked | { readonly problem: string } {
+  const parsed = askedSchema.safeParse(query);
+  if (parsed.success) return parsed.data;
+  return {
+    problem: parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '),
+  };
+}
+
+/** The days that a page is about. */
+export interface Range extends DayRange {
+  readonly days: number;
+  readonly grain: (typeof GRAINS)[number];
+  /** How many days before lie those it is compared with; 0 for none. */
+  readonly shift: number;
+  /** The name of the range that was chosen; empty for days that were typed. */
+  readonly chosen: string;
+  /** The Monday of the last whole week of the range. */
+  readonly week: Day;
+  /** The first and last loaded day of all. */
+  readonly extent: DayRange;
+}
+
+/** The days asked for, as far as anything is loaded; undefined for a project without a loaded day. */
+export async function rangeOf(reader: Reader, project: string, asked: Asked): Promise<Range | undefined> {
+  const [row] = await reader.query(EXTENT, extentRow, { project });
+  const { first = null, last: end = null } = row ?? {};
+  if (first === null || end === null) return undefined;
+  const last = asked.to !== undefined && asked.to < end && asked.to >= first ? asked.to : end;
+  const length = RANGES[asked.range === '' ? '13w' : asked.range];
+  const start = asked.from ?? (length === Infinity ? first : addDays(last, 1 - length));
+  const from = start < first || start > last ? first : start;
+  const days = daysBetween(from, last) + 1;
+  const grain = asked.grain === '' ? (days <= 100 ? 'day' : days <= 800 ? 'week' : 'month') : asked.grain;
+  const shift = { before: days, year: 364, none: 0 }[asked.against];
+  const weekday = (new Date(`${addDays(last, 1)}T00:00:00Z`).getUTCDay() + 6) % 7;
+  const week = addDays(last, 1 - weekday - 7);
+  const chosen = asked.from === undefined ? asked.range : '';
+  return { first: from, last, days, chosen, grain, shift, week, extent: { first, last: end } };
+}

@@ -1,0 +1,109 @@
+import { stat } from 'node:fs/promises';
+import pLimit from 'p-limit';
+import { z } from 'zod';
+import { StorageError } from '../errors.js';
+import { type History, openOwnHistory } from '../warehouse/published.js';
+import type { Parameters, Reader } from '../warehouse/query.js';
+
+/** The published history as it is now: opened again when another one takes its place. */
+interface Opened {
+  /** Tells this file from the one that replaces it. */
+  readonly version: string;
+  readonly history: History;
+  /** Answers by their questions: a published file never changes. */
+  readonly answers: Map<string, Promise<unknown>>;
+  users: number;
+}
+
+const ANSWERS_KEPT = 300;
+/** In rows. */
+const LARGEST_KEPT = 2_000;
+const AT_ONCE = 4;
+const WAITING_AT_MOST = 64;
+const LONGEST_MS = 20_000;
+
+/** Answers the queries of pages. */
+export class WebHistory {
+  #opened: Opened | undefined;
+  readonly #opening = pLimit(1);
+  readonly #asking = pLimit(AT_ONCE);
+
+  constructor(
+    private readonly file: string,
+    private readonly maxMemory: number,
+  ) {}
+
+  /** Does some work with one version of the history, which stays open until it is done. */
+  async with<Result>(work: (reader: Reader) => Promise<Result>): Promise<Result> {
+    const opened = await this.#opening(() => this.#current());
+    opened.users += 1;
+    try {
+      return await work({
+        query: (sql, row, parameters) => this.#remembered(opened, sql, row, parameters),
+      });
+    } finally {
+      opened.users -= 1;
+      if (opened !== this.#opened && opened.users === 0) opened.history.close();
+    }
+  }
+
+  close(): void {
+    if (this.#opened?.users === 0) this.#opened.history.close();
+    this.#opened = undefined;
+  }
+
+  async #current(): Promise<Opened> {
+    const { ino, mtimeMs, size } = (await stat(this.file).catch(() => undefined)) ?? {};
+    const version = `${ino}-${mtimeMs}-${size}`;
+    if (this.#opened?.version === version) return this.#opened;
+    const history = await openOwnHistory(this.file, { memory_limit: `${this.maxMemory}B` });
+    const before = this.#opened;
+    this.#opened = { version, history, answers: new Map(), users: 0 };
+    if (before?.users === 0) before.history.close();
+    return this.#opened;
+  }
+
+  async #remembered<Row>(
+    { history, answers }: Opened,
+    sql: string,
+    row: z.ZodType<Row>,
+    parameters: Parameters = {},
+  ): Promise<Row[]> {
+    const key = JSON.stringify([
+      sql,
+      Object.entries(parameters).filter(([name]) => sql.includes(`$${name}`)),
+    ]);
+    const known = answers.get(key);
+    if (known !== undefined) return z.array(row).parse(await known);
+    if (this.#asking.pendingCount >= WAITING_AT_MOST)
+      throw new StorageError('Too much is asked at once. Try again in a moment.');
+    const answer = this.#asking(() => askWithin(history, sql, parameters));
+    answers.set(key, answer);
+    void answer
+      .then((rows) => rows.length <= LARGEST_KEPT)
+      .catch(() => false)
+      .then((isKept) => isKept || answers.delete(key));
+    const [oldest] = answers.size > ANSWERS_KEPT ? answers.keys() : [];
+    if (oldest !== undefined) answers.delete(oldest);
+    return z.array(row).parse(await answer);
+  }
+}
+
+/** Asks on a connection of its own, and gives up after a while. */
+async function askWithin(history: History, sql: string, parameters: Parameters): Promise<unknown[]> {
+  const own = await history.beside();
+  const late = new AbortController();
+  const timer = setTimeout(() => {
+    late.abort();
+    own.connection.interrupt();
+  }, LONGEST_MS);
+  try {
+    return await own.query(sql, z.unknown(), parameters);
+  } catch (cause) {
+    if (!late.signal.aborted) throw cause;
+    throw new StorageError('This page takes too long to work out. Choose a shorter range.', { cause });
+  } finally {
+    clearTimeout(timer);
+    own.close();
+  }
+}

@@ -1,0 +1,113 @@
+/** One point of a picture: a day, a week or a month. Values are NULL where nothing is loaded. */
+export interface Point {
+  readonly values: Readonly<Record<string, number | null>>;
+  /** What is said of the point under the pointer. */
+  readonly said: readonly string[];
+  /** Below the axis: what to know about its days. */
+  readonly flag?: 'missing' | 'provisional' | 'restated' | undefined;
+  /** On the axis, where there is room. */
+  readonly label: string;
+  /** Whether a line across the picture says that something happened, such as a pull request. */
+  readonly isMarked: boolean;
+}
+
+export interface LinesOptions {
+  readonly title: string;
+  /** The names of the lines, the last on top. `human` and `ai` have a color; others look as their class says. */
+  readonly lines: readonly string[];
+  /** Pairs of values with the area between them filled. */
+  readonly bands?: readonly (readonly [name: string, low: string, high: string])[];
+}
+
+/** The height of the plot in pixels; its width is 1,000 units, stretched to what the screen has. */
+const HEIGHT = 220;
+const MOST_LABELS = 7;
+
+/** A picture of lines, as the template `web/lines` shows it: one that fits every width. */
+export function drawLines(points: readonly Point[], { title, lines, bands = [] }: LinesOptions) {
+  const names = [...lines, ...bands.flatMap(([, low, high]) => [low, high])];
+  const highest = Math.max(1, ...points.flatMap(({ values }) => names.map((name) => values[name] ?? 0)));
+  const step = niceStep(highest / 4);
+  const top = Math.ceil(highest / step) * step;
+  const xOf = (index: number): number => ((index + 0.5) / points.length) * 1000;
+  const yOf = (value: number): number => round(HEIGHT - (value / top) * (HEIGHT - 12));
+  const valuesOf = (name: string) => points.map(({ values }) => values[name] ?? null);
+  const every = Math.ceil(points.length / MOST_LABELS);
+  return {
+    title,
+    grid: Array.from({ length: top / step + 1 }, (_, index) => ({
+      y: yOf(index * step),
+      label: index * step < 1000 ? `${index * step}` : `${(index * step) / 1000}k`,
+    })),
+    lines: lines.map((name) => ({ name, d: pathOf(valuesOf(name), xOf, yOf) })),
+    bands: bands.map(([name, low, high]) => ({ name, d: areaOf(valuesOf(low), valuesOf(high), xOf, yOf) })),
+    labels: points.flatMap(({ label }, index) =>
+      (points.length - 1 - index) % every === 0 ? { label, x: `${round(xOf(index) / 10)}%` } : [],
+    ),
+    flags: points.flatMap(({ flag, said }, index) =>
+      flag === undefined
+        ? []
+        : {
+            flag,
+            said: said.join(', '),
+            x: round((index / points.length) * 1000),
+            width: round(1000 / points.length),
+          },
+    ),
+    marks: points.flatMap(({ isMarked }, index) => (isMarked ? { x: round(xOf(index)) } : [])),
+    said: JSON.stringify(points.map(({ said }) => said)),
+    height: HEIGHT,
+  };
+}
+
+/** A small line of some views, in a box of 100 by 24. */
+export function sparkline(values: readonly number[], highest: number): string {
+  return pathOf(
+    values,
+    (index) => (index / Math.max(1, values.length - 1)) * 96 + 2,
+    (value) => round(22 - (value / highest) * 20),
+  );
+}
+
+const round = (value: number): number => Math.round(value * 10) / 10;
+
+/** 1, 2, 2.5 or 5 times a power of ten, not below `least`. */
+function niceStep(least: number): number {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+  return Math.ceil(([1, 2, 2.5, 5, 10].find((factor) => factor * power >= least) ?? 10) * power);
+}
+
+type Place = (value: number) => number;
+
+/** A line with a gap where there is no value; a single value between gaps is a dot. */
+function pathOf(values: readonly (number | null)[], xOf: Place, yOf: Place): string {
+  return values
+    .map((value, index) => {
+      if (value === null) return '';
+      const isFirst = index === 0 || values[index - 1] === null;
+      const isAlone = isFirst && (values[index + 1] ?? null) === null;
+      return `${isFirst ? 'M' : 'L'}${round(xOf(index))},${yOf(value)}${isAlone ? 'h0' : ''}`;
+    })
+    .join('');
+}
+
+function areaOf(
+  low: readonly (number | null)[],
+  high: readonly (number | null)[],
+  xOf: Place,
+  yOf: Place,
+): string {
+  const runs: number[][] = [];
+  for (const [index, value] of high.entries())
+    if (value !== null && low[index] != null) {
+      if (runs.at(-1)?.at(-1) === index - 1) runs.at(-1)?.push(index);
+      else runs.push([index]);
+    }
+  return runs
+    .map((run) => {
+      const at = (values: readonly (number | null)[]) => (index: number) =>
+        `${round(xOf(index))},${yOf(values[index] ?? 0)}`;
+      return `M${run.map(at(high)).join('L')}L${run.toReversed().map(at(low)).join('L')}Z`;
+    })
+    .join('');
+}

@@ -1,0 +1,51 @@
+-- Grain: one row per day, week or month of a range, with the views of a page per loaded day; NULL where no day is
+-- loaded.
+WITH
+  restated AS (SELECT DISTINCT day FROM restatements WHERE project = $project),
+
+  viewed AS (
+    SELECT day, human, ai
+    FROM page_views
+    WHERE
+      project = $project
+      AND path = $path
+      AND day BETWEEN least($from::DATE, $from::DATE - $shift::INTEGER) AND $to::DATE
+  ),
+
+  days AS (
+    SELECT
+      calendar.day::DATE AS day,
+      if(now.day IS NULL, NULL, coalesce(views.human, 0)) AS human,
+      if(now.day IS NULL, NULL, coalesce(views.ai, 0)) AS ai,
+      now.state,
+      if(before.day IS NULL, NULL, coalesce(views_before.human, 0)) AS human_before,
+      if(before.day IS NULL, NULL, coalesce(views_before.ai, 0)) AS ai_before,
+      restated.day IS NOT NULL AS is_restated
+    FROM
+      generate_series($from::DATE, $to::DATE, INTERVAL 1 DAY) AS calendar (day)
+      LEFT JOIN site_days AS now ON now.project = $project AND now.day = calendar.day
+      LEFT JOIN viewed AS views ON views.day = calendar.day
+      LEFT JOIN site_days AS before
+        ON before.project = $project AND before.day = calendar.day::DATE - $shift::INTEGER AND $shift > 0
+      LEFT JOIN viewed AS views_before ON views_before.day = calendar.day::DATE - $shift::INTEGER
+      LEFT JOIN restated ON restated.day = calendar.day
+  )
+
+SELECT
+  min(day) AS first,
+  max(day) AS last,
+  coalesce(sum(human), 0)::BIGINT AS human_views,
+  coalesce(sum(ai), 0)::BIGINT AS ai_views,
+  avg(human) AS human,
+  avg(ai) AS ai,
+  sum(ai) / nullif(sum(human) + sum(ai), 0) AS share,
+  avg(human_before) AS human_before,
+  avg(ai_before) AS ai_before,
+  count(*) AS days,
+  count(human) AS loaded,
+  count(*) - count(human) AS missing,
+  count(*) FILTER (state <> 'final') AS provisional,
+  count(*) FILTER (is_restated) AS restated
+FROM days
+GROUP BY date_trunc($grain, day)
+ORDER BY first

@@ -1,0 +1,32 @@
+-- Grain: one row, the views of a range and how they differ from those before. Changes are of views
+-- a loaded day, so that missing days change nothing.
+WITH
+  now AS (
+    SELECT coalesce(sum(human), 0)::BIGINT AS human, coalesce(sum(ai), 0)::BIGINT AS ai, count(*) AS days_loaded
+    FROM site_days
+    WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
+  ),
+
+  before AS (
+    SELECT coalesce(sum(human), 0)::BIGINT AS human, coalesce(sum(ai), 0)::BIGINT AS ai, count(*) AS days_loaded
+    FROM site_days
+    WHERE project = $project AND $shift > 0 AND day BETWEEN $from::DATE - $shift::INTEGER AND $to::DATE - $shift::INTEGER
+  )
+
+SELECT
+  now.human,
+  now.ai,
+  now.days_loaded,
+  before.days_loaded AS days_before,
+  before.human AS human_before,
+  before.ai AS ai_before,
+  (now.human / nullif(now.days_loaded, 0)) / nullif(before.human / nullif(before.days_loaded, 0), 0) - 1 AS human_change,
+  (now.ai / nullif(now.days_loaded, 0)) / nullif(before.ai / nullif(before.days_loaded, 0), 0) - 1 AS ai_change,
+  now.ai / nullif(now.human + now.ai, 0) AS share,
+  now.ai / nullif(now.human + now.ai, 0) - before.ai / nullif(before.human + before.ai, 0) AS share_difference,
+  (
+    SELECT count(DISTINCT path)
+    FROM page_views
+    WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE AND human + ai > 0
+  ) AS pages_read
+FROM now CROSS JOIN before

@@ -1,0 +1,182 @@
+import { getRequestListener } from '@hono/node-server';
+import { Hono } from 'hono';
+import { HTTPException } from 'hono/http-exception';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { Readable } from 'node:stream';
+import type { Runtime, Workspace } from '../app/workspace.js';
+import type { ServeSettings } from '../config/serve.js';
+import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
+import { inUrl, openAccess, type Refuse, type WebContext, type WebEnv } from './access.js';
+import { parseAsked, rangeOf } from './asked.js';
+import { formatAnswer } from '../sql/formats.js';
+import { colorsOf } from '../terminal/output.js';
+import { openFrame } from './frame.js';
+import { WebHistory } from './history.js';
+import { askWith, type Asking, type Page, PAGES, type Row } from './pages.js';
+
+export interface WebOptions {
+  readonly workspace: Workspace;
+  readonly runtime: Pick<Runtime, 'now' | 'signal'>;
+  readonly settings: ServeSettings;
+  /** Called with errors that are bugs, or that only the owner can understand. */
+  readonly onError: (words: string) => void;
+}
+
+/** A running web app. `address` lets its reader in where that takes no password. */
+export interface Web {
+  readonly address: string;
+  readonly port: number;
+  readonly close: () => Promise<void>;
+}
+
+const HEADERS = {
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  // With none at all, browsers would not say where the forms of this site come from.
+  'Referrer-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+};
+
+const TITLES = { 400: 'Not understood', 404: 'Not found', 405: 'Not possible', 503: 'Not now' } as const;
+const MAX_BODY_BYTES = 256 * 1024;
+const MAX_CONNECTIONS = 256;
+
+/** Serves the web app until it is closed. Throws a `ConfigurationError` when the port is taken. */
+export async function serveWeb({ workspace, settings, onError }: WebOptions): Promise<Web> {
+  const { projects, directory, historyFile } = workspace;
+  const frame = await openFrame(directory);
+  const history = new WebHistory(historyFile, workspace.settings.sql.maxMemory);
+
+  const frameOf = (c: WebContext, title: string) => {
+    const { pathname, search, searchParams } = new URL(c.req.url);
+    const project = projects.find(({ id }) => id === searchParams.get('project')) ?? projects[0];
+    return {
+      ...{ title, address: pathname + search, project: project ?? null, projects },
+      navigation: PAGES.filter(({ isInNavigation }) => isInNavigation).map(({ path, title: name }) => ({
+        ...{ path, name, isCurrent: path === '/' ? pathname === path : pathname.startsWith(path) },
+      })),
+    };
+  };
+  const refuse: Refuse = (c, status, words, login = false) =>
+    c.html(frame.fill('web/refused', { title: 'Readership', words, login }), status);
+  const problem = (c: WebContext, status: keyof typeof TITLES, words: string) =>
+    c.html(frame.fill('web/problem', { ...frameOf(c, TITLES[status]), words }), status);
+
+  const access = openAccess(settings, refuse);
+  const app = new Hono<WebEnv>();
+  app.use(async (c, next) => {
+    for (const [name, value] of Object.entries(HEADERS)) c.header(name, value);
+    await next();
+  });
+  app.use(access.gate);
+  for (const [kind, type] of [
+    ['css', 'text/css'],
+    ['js', 'text/javascript'],
+  ] as const)
+    app.get(`/app.${kind}`, (c) =>
+      c.body(frame.assets[kind], 200, {
+        'Content-Type': `${type}; charset=utf-8`,
+        'Cache-Control': 'public, max-age=31536000, immutable',
+      }),
+    );
+  app.post('/login', async (c) => {
+    const form = await formOf(c);
+    return access.login(c, form.get('password') ?? '');
+  });
+
+  const answer = (page: Page) => async (c: WebContext) => {
+    const asked = parseAsked(c.req.query());
+    if ('problem' in asked) return problem(c, 400, asked.problem);
+    const project = asked.project === '' ? projects[0] : projects.find(({ id }) => id === asked.project);
+    if (project === undefined) return problem(c, 404, `There is no project ${asked.project}.`);
+    return history.with(async (reader) => {
+      const range = await rangeOf(reader, project.id, asked);
+      if (range === undefined)
+        return problem(c, 404, `Nothing is loaded for ${project.name} yet: readership export`);
+      const asking: Asking = { reader, asked, project, range, rows: askWith(reader, project, asked, range) };
+      if (c.req.path.endsWith('.csv') && page.csv !== undefined)
+        return c.body(await csvOf(await page.csv(asking)), 200, {
+          'Content-Type': 'text/csv; charset=utf-8',
+          'Content-Disposition': `attachment; filename="${page.path.slice(1)}-${range.first}-${range.last}.csv"`,
+        });
+      const model = await page.model(asking);
+      return c.html(frame.fill(page.template, { ...frameOf(c, page.title), asked, range, ...model }));
+    });
+  };
+  for (const page of PAGES) {
+    app.get(page.path, answer(page));
+    if (page.csv !== undefined) app.get(`${page.path}.csv`, answer(page));
+  }
+
+  app.notFound((c) =>
+    ['GET', 'HEAD'].includes(c.req.method)
+      ? problem(c, 404, 'There is no such page.')
+      : problem(c, 405, 'This address answers GET and HEAD only.'),
+  );
+  app.onError((error, c) => {
+    if (error instanceof HTTPException) return c.text(error.message, error.status);
+    if (error instanceof ReadershipError) return problem(c, 503, error.message);
+    onError(error.stack ?? messageOf(error));
+    return problem(c, 503, 'This page failed. What went wrong is in the log of readership serve.');
+  });
+
+  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false, hostname: settings.host });
+  const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, (incoming, outgoing) => {
+    void listener(incoming, outgoing);
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  try {
+    server.listen(settings.port, settings.host);
+    await once(server, 'listening');
+  } catch (cause) {
+    const where = `${settings.host}, port ${settings.port}`;
+    throw new ConfigurationError(`Cannot listen on ${where}: ${messageOf(cause)}. Choose another --port.`, {
+      cause,
+    });
+  }
+  const bound = server.address();
+  const port = typeof bound === 'object' && bound !== null ? bound.port : settings.port;
+  const base = settings.url ?? `http://${inUrl(settings.host)}:${port}`;
+  return {
+    address: access.linkToken === undefined ? `${base}/` : `${base}/?token=${access.linkToken}`,
+    port,
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+      history.close();
+    },
+  };
+}
+
+/** The fields of a form. Throws an `HTTPException` (413) if it is too large. */
+async function formOf({ env: { incoming } }: WebContext): Promise<URLSearchParams> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of incoming) {
+    chunks.push(Buffer.from(chunk as Uint8Array));
+    size += chunks.at(-1)?.length ?? 0;
+    if (size > MAX_BODY_BYTES) throw new HTTPException(413, { message: 'The form is too large.' });
+  }
+  return new URLSearchParams(Buffer.concat(chunks).toString());
+}
+
+/** Rows as CSV that no spreadsheet runs as formulas. */
+async function csvOf(rows: readonly Row[]): Promise<string> {
+  const columns = Object.keys(rows[0] ?? {}).map((name) => ({
+    name,
+    isNumeric: name !== 'path',
+    isText: true,
+  }));
+  const batches = Readable.from([rows.map((row) => columns.map(({ name }) => row[name] ?? null))]);
+  const style = { colors: colorsOf(), width: Infinity, maxRows: Infinity, isTerminal: false };
+  let text = '';
+  for await (const piece of formatAnswer({ columns, batches, unseen: 0 }, 'csv', style)) text += piece;
+  return text;
+}

@@ -1,0 +1,206 @@
+import { request } from 'undici';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { hashPassword } from '../../src/web/access.js';
+import { publishNow, publishedSite, serveSite } from './site.js';
+
+type Site = Awaited<ReturnType<typeof serveSite>>;
+let directory: string;
+let site: Site;
+
+beforeAll(async () => {
+  directory = await publishedSite();
+  site = await serveSite(directory);
+});
+
+/** A request as any client could send it, with the key of the link unless `headers` say otherwise. */
+async function ask(
+  path: string,
+  headers: Record<string, string> = { authorization: `Bearer ${site.token}` },
+  { method = 'GET', body = '', of = site } = {},
+) {
+  const answer = await request(of.origin + path, {
+    method,
+    headers,
+    ...(body === '' ? {} : { body }),
+  });
+  return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+}
+
+describe('access', () => {
+  it('lets in who opens the link, by a cookie that scripts and other sites cannot use', async () => {
+    const { status, headers } = await ask(`/pages?token=${site.token}&sort=ai`, {});
+    expect(status).toBe(303);
+    expect(headers['location']).toBe('/pages?sort=ai');
+    expect(headers['set-cookie']).toMatch(/^readership-\d+=[\w-]+; Path=\/; HttpOnly; SameSite=Strict$/);
+    const cookie = String(headers['set-cookie']).split(';', 1).join('');
+    expect((await ask('/pages', { cookie })).status).toBe(200);
+  });
+
+  it.each(['/', '/pages', '/pages.csv', '/page?path=/quickstart', '/nothing', '/?token=wrong'])(
+    'tells nothing on %s without it',
+    async (path) => {
+      const { status, text } = await ask(path, {});
+      expect(status).toBe(401);
+      expect(text).toContain('Open the link');
+      expect(text).not.toContain('quickstart');
+      expect(text).not.toContain('Acme');
+    },
+  );
+
+  it.each(['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1:1', ''])(
+    'refuses the host “%s”, whose name was made to point here',
+    async (host) => {
+      const { status, text } = await ask('/', { host, authorization: `Bearer ${site.token}` });
+      expect([400, 403]).toContain(status);
+      expect(text).not.toContain('quickstart');
+    },
+  );
+
+  it('serves localhost by name', async () => {
+    const { port } = new URL(site.origin);
+    const headers = { host: `localhost:${port}`, authorization: `Bearer ${site.token}` };
+    expect((await ask('/', headers)).status).toBe(200);
+  });
+
+  it.each([{ origin: 'https://evil.example' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }])(
+    'refuses a form from elsewhere: %o',
+    async (headers) => {
+      const { status, text } = await ask('/login', headers, {
+        method: 'POST',
+        body: 'password=x',
+      });
+      expect(status).toBe(403);
+      expect(text).toContain('another site');
+    },
+  );
+
+  it('answers only GET and HEAD where nothing can be done', async () => {
+    const headers = { origin: site.origin, authorization: `Bearer ${site.token}` };
+    for (const method of ['POST', 'DELETE'] as const)
+      expect((await ask('/pages', headers, { method })).status).toBe(405);
+  });
+
+  it('takes no form larger than a person writes', async () => {
+    const body = `password=${'x'.repeat(300_000)}`;
+    const { status } = await ask('/login', { origin: site.origin }, { method: 'POST', body });
+    expect(status).toBe(413);
+  });
+
+  it('asks for the password where one is set; a viewer has another', async () => {
+    const guarded = await serveSite(directory, {
+      auth: 'password',
+      password: await hashPassword('correct horse battery'),
+      viewerPassword: await hashPassword('just looking around'),
+    });
+    expect(guarded.token).toBe('');
+    expect((await ask('/', {}, { of: guarded })).text).toContain('type="password"');
+    const login = (password: string) =>
+      ask(
+        '/login',
+        { origin: guarded.origin },
+        { method: 'POST', body: new URLSearchParams({ password }).toString(), of: guarded },
+      );
+    expect((await login('wrong')).status).toBe(401);
+    expect((await login('')).headers['set-cookie']).toBeUndefined();
+    for (const password of ['correct horse battery', 'just looking around']) {
+      const { status, headers } = await login(password);
+      expect(status).toBe(303);
+      const cookie = String(headers['set-cookie']).split(';', 1).join('');
+      expect((await ask('/', { cookie }, { of: guarded })).status).toBe(200);
+    }
+    const many = await Promise.all(Array.from({ length: 7 }, () => login('guess')));
+    expect(many.map(({ status }) => status)).toContain(429);
+  });
+
+  it('trusts the header of the proxy that signs people in, and nobody without it', async () => {
+    const behind = await serveSite(directory, {
+      auth: 'proxy',
+      header: 'x-user',
+      url: 'https://readers.example.com',
+    });
+    const host = 'readers.example.com';
+    expect((await ask('/', { host }, { of: behind })).status).toBe(403);
+    expect((await ask('/', { host, 'x-user': 'ann@example.com' }, { of: behind })).status).toBe(200);
+  });
+
+  it('sends headers that keep pages to themselves, and no secret in any of them', async () => {
+    for (const path of ['/', '/pages', '/page?path=/quickstart', '/app.js', '/app.css']) {
+      const { headers, text } = await ask(path);
+      expect(headers['content-security-policy']).toMatch(
+        /^default-src 'none'; style-src 'self'; script-src 'self'/,
+      );
+      expect(headers['x-content-type-options']).toBe('nosniff');
+      expect(headers['x-frame-options']).toBe('DENY');
+      expect(text).not.toContain(site.token);
+      expect(text).not.toContain('adm_marked-key');
+      expect(text).not.toMatch(/ (?:style|on\w+)="/);
+    }
+  });
+});
+
+describe('what visitors made up', () => {
+  it('is shown as text, and linked to nothing but the site itself', async () => {
+    const paths = [
+      '/<script>alert(1)</script>',
+      `/"onmouseover="alert(1)'`,
+      'javascript:alert(1)',
+      '//evil.example/',
+    ];
+    const pages = [
+      '/',
+      '/pages?sort=ai',
+      `/pages?search=${encodeURIComponent('<script>alert(1)</script>')}&section=${encodeURIComponent('"><i id=x>')}`,
+      ...paths.map((path) => `/page?path=${encodeURIComponent(path)}`),
+    ];
+    for (const page of pages) {
+      const { status, text } = await ask(page);
+      expect(status, page).toBe(200);
+      const injected = /<script>|<i |<b>The|onmouseover="alert|href="(?:javascript:|\/\/|https:\/\/evil)/;
+      expect(injected.exec(text)?.[0], page).toBeUndefined();
+    }
+    expect(site.errors).toEqual([]);
+  });
+
+  it('is no formula in the CSV', async () => {
+    const { text, headers } = await ask('/pages.csv?range=all');
+    expect(headers['content-disposition']).toBe('attachment; filename="pages-2026-05-18-2026-11-15.csv"');
+    expect(text).toContain("\n'=cmd(),");
+    expect(text.split('\n').length).toBeGreaterThan(100);
+    expect(text).not.toMatch(/^[=+@]/m);
+  });
+
+  it.each([
+    '/../../../etc/passwd',
+    '/..%2f..%2fetc/passwd',
+    '/app.js/../../package.json',
+    '/%00',
+    '/data/history.duckdb',
+  ])('opens no file: %s', async (path) => {
+    const { status, text } = await ask(path);
+    expect([400, 404]).toContain(status);
+    expect(text).not.toMatch(/root:|"dependencies"|DUCK/);
+  });
+
+  it.each([
+    ['from=yesterday', 'from: write a day'],
+    ['range=forever', 'range:'],
+    ['page=-1', 'page:'],
+    ['page=1e99', 'page:'],
+    [`search=${'x'.repeat(3000)}`, 'search: too long'],
+  ])('an address that asks for “%s” is told what is wrong with it', async (query, words) => {
+    const { status, text } = await ask(`/pages?${query}`);
+    expect(status).toBe(400);
+    expect(text).toContain(words);
+  });
+});
+
+describe('the history', () => {
+  it('is followed when it is published again, while pages are being read', async () => {
+    const reading = Promise.all(
+      Array.from({ length: 30 }, (_, index) => ask(`/pages?page=1&search=p${index}`)),
+    );
+    await publishNow(directory, `UPDATE page_views SET path = '/renamed' WHERE path = '/quickstart'`);
+    expect((await reading).map(({ status }) => status)).toEqual(Array(30).fill(200));
+    expect((await ask('/pages')).text).toContain('/renamed');
+  });
+});

@@ -1,0 +1,82 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import { readWorkspace, type Workspace } from '../../src/app/workspace.js';
+import { DEFAULT_SERVE, type ServeSettings } from '../../src/config/serve.js';
+import { day } from '../../src/day.js';
+import { Output } from '../../src/terminal/output.js';
+import { openWarehouse } from '../../src/warehouse/open.js';
+import { publish } from '../../src/warehouse/publish.js';
+import { serveWeb, type Web } from '../../src/web/serve.js';
+import { addHostile, HOSTILE_PATHS } from '../reports/full-history.js';
+import { fillSite, type TestHistory } from '../reports/history.js';
+import { tempDir } from '../temp-dir.js';
+
+const NOW = new Date('2026-11-18T05:00:00Z');
+const OPTIONS = { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 };
+
+const open: Web[] = [];
+afterAll(async () => {
+  await Promise.all(open.splice(0).map((web) => web.close()));
+});
+
+/** A directory with a configuration and a published history in which anyone has visited made-up paths. */
+export async function publishedSite(settings = ''): Promise<string> {
+  const directory = await tempDir();
+  await mkdir(join(directory, 'data'));
+  await writeFile(
+    join(directory, 'readership.yaml'),
+    `baseUrl: https://platform.example.com\nprojects: [{ id: prj_1, name: Acme Docs, siteUrl: https://docs.example.com }]\n${settings}`,
+  );
+  const live = join(directory, 'data/warehouse.duckdb');
+  await (await openWarehouse(live, OPTIONS)).close();
+  const instance = await DuckDBInstance.create(live);
+  const connection = await instance.connect();
+  const history: TestHistory = {
+    reader: { query: () => Promise.reject(new Error('only written')) },
+    run: async (sql) => {
+      await connection.run(sql);
+    },
+    close: () => undefined,
+  };
+  await fillSite(history, { first: day('2026-05-18'), last: day('2026-11-15'), pages: 100 });
+  await addHostile(history, HOSTILE_PATHS, '<b>The connection was reset</b>');
+  connection.closeSync();
+  instance.closeSync();
+  await publishNow(directory);
+  return directory;
+}
+
+/** Publishes the history again. */
+export async function publishNow(directory: string, change?: string): Promise<void> {
+  const warehouse = await openWarehouse(join(directory, 'data/warehouse.duckdb'), OPTIONS);
+  if (change !== undefined) await warehouse.transaction((transaction) => transaction.execute(change, {}));
+  await publish(warehouse, join(directory, 'data/history.duckdb'));
+  await warehouse.close();
+}
+
+/** What the workspace in a directory is, without secrets. */
+const workspaceIn = (directory: string): Promise<Workspace> => readWorkspace({}, runtimeIn(directory), true);
+
+const runtimeIn = (workingDirectory: string) => ({
+  ...{ workingDirectory, environment: { READERSHIP_API_KEY: 'adm_marked-key-0123456789' }, now: () => NOW },
+  ...{ signal: new AbortController().signal, output: new Output(process.stdout, process.stderr, false) },
+});
+
+/** The web app of a workspace, served until the tests of the file are over. */
+export async function serveSite(
+  directory: string,
+  settings: Partial<ServeSettings> = {},
+): Promise<Web & { origin: string; token: string; errors: string[] }> {
+  const errors: string[] = [];
+  const web = await serveWeb({
+    workspace: await workspaceIn(directory),
+    runtime: runtimeIn(directory),
+    settings: { ...DEFAULT_SERVE, port: 0, ...settings },
+    onError: (words) => errors.push(words),
+  });
+  open.push(web);
+  const { searchParams } = new URL(web.address);
+  return { ...web, errors, origin: `http://127.0.0.1:${web.port}`, token: searchParams.get('token') ?? '' };
+}
