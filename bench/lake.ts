@@ -1,7 +1,8 @@
 /**
  * `npm run bench:lake -- [ROWS] [PROJECTS] [PAGES]`: sizes and times of the history and lake on one
  * machine, for docs/scale.md. Ten projects of 5,000 pages a day each, or as many as are given, for
- * as many days as it takes to get ROWS rows. The lake is kept where BENCH_LAKE says, if it does.
+ * as many days as it takes to get ROWS rows. The lake is kept where BENCH_LAKE says, if it does;
+ * then only the lake is measured.
  */
 import { DuckDBInstance } from '@duckdb/node-api';
 import { readdirSync, statSync } from 'node:fs';
@@ -39,7 +40,8 @@ async function timed(what: string, work: () => Promise<unknown>, unit: 's' | 'ms
 const directory = await mkdtemp(join(tmpdir(), 'readership-bench-'));
 const live = join(directory, 'warehouse.duckdb');
 const history = join(directory, 'history.duckdb');
-const lake = process.env['BENCH_LAKE'] ?? join(directory, 'lake');
+const keptLake = process.env['BENCH_LAKE'];
+const lake = keptLake ?? join(directory, 'lake');
 const warehouse = await openWarehouse(live, { command: 'bench', now: () => new Date(), maxWaitMs: 0 });
 
 const days = Math.round(ROWS / PROJECTS / PATHS);
@@ -61,39 +63,52 @@ const night = Array.from({ length: PATHS }, (_, index) => ({
   ai: 2,
   total: 5,
 }));
-const restate = () =>
-  storeDay(
-    warehouse,
-    { project: 'prj_3', day: addDays(FIRST, days - 2), now: new Date() },
-    {
-      rows: night,
-      totals: { human: 3 * PATHS, ai: 2 * PATHS, total: 5 * PATHS },
-      unattributed: { human: 0, ai: 0, total: 0 },
-      doubt: undefined,
-    },
-    'final',
-  );
+/** A night: the last days of all projects change. */
+async function restate(): Promise<void> {
+  for (let project = 0; project < PROJECTS; project++)
+    await storeDay(
+      warehouse,
+      { project: `prj_${project}`, day: addDays(FIRST, days - 2), now: new Date() },
+      {
+        rows: night,
+        totals: { human: 3 * PATHS, ai: 2 * PATHS, total: 5 * PATHS },
+        unattributed: { human: 0, ai: 0, total: 0 },
+        doubt: undefined,
+      },
+      'final',
+    );
+}
 
 process.stdout.write(`${cpus().length} × ${cpus()[0]?.model ?? 'unknown'}, Node ${process.version}\n\n`);
 print('what', `${ROWS.toLocaleString('en-US')} rows: ${PROJECTS} projects, ${PATHS} pages, ${days} days`);
 print('---', '---');
-await timed('publishing the history', () => publish(warehouse, history));
+if (keptLake === undefined) await timed('publishing the history', () => publish(warehouse, history));
 await timed('the lake, the first time', bringUp);
 await timed('the lake, when nothing changed', bringUp);
 await restate();
-await timed('the lake, when a day was restated', bringUp);
+await timed('the lake, after a night', bringUp);
 const files = readdirSync(lake, { recursive: true, withFileTypes: true }).filter((entry) =>
   entry.name.endsWith('.parquet'),
 );
 const lakeBytes = files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
 print('live file', megabytes(statSync(live).size));
-print('published history', megabytes(statSync(history).size));
-const sizes = files.map(({ parentPath, name }) => statSync(join(parentPath, name)).size);
-print('largest and smallest file', [Math.max(...sizes), Math.min(...sizes)].map(megabytes).join(', '));
+if (keptLake === undefined) print('published history', megabytes(statSync(history).size));
+const sizes = files
+  .filter(({ parentPath }) => parentPath.includes('/views/month='))
+  .map(({ parentPath, name }) => statSync(join(parentPath, name)).size);
+print(
+  'largest and smallest file of views',
+  [Math.max(...sizes), Math.min(...sizes)].map(megabytes).join(', '),
+);
+print('memory at its highest', megabytes(process.resourceUsage().maxRSS * 1024));
 print(`lake, ${files.length} files`, megabytes(lakeBytes));
 print('load of the machine', loadavg()[0]?.toFixed(1) ?? '');
 await warehouse.close();
 
+if (keptLake !== undefined) {
+  await rm(directory, { recursive: true });
+  process.exit();
+}
 const instance = await DuckDBInstance.create(':memory:');
 const connection = await instance.connect();
 await connection.run(`ATTACH '${history}' AS history (READ_ONLY)`);

@@ -1,7 +1,8 @@
 """Reads a lake with every engine that is installed. One JSON question a line on stdin, one JSON answer a line on stdout:
 {"ask": "read", "lake": PLACE} -> {ENGINE: [rows, human, total, days]}
 {"ask": "open", "lake": PLACE} opens readers; {"ask": "finish"} -> what they read, however long after
-{"ask": "files", "lake": PLACE, "day": DAY} -> {ENGINE: [files read, files]}"""
+{"ask": "files", "lake": PLACE, "day": DAY} -> {ENGINE: [files read, files]}
+{"ask": "sql", "sql": SQL} -> {"duckdb": [rows]}"""
 
 import glob
 import json
@@ -177,6 +178,7 @@ ASKED = {
     "read": lambda question: read(question["lake"]),
     "open": lambda question: open_readers(question["lake"]),
     "finish": lambda question: {name: finish() for name, finish in OPEN.items()},
+    "sql": lambda question: {"duckdb": [len(DUCK.execute(question["sql"]).fetchall())]},
     "files": lambda question: files(question["lake"], question["day"]),
 }
 
