@@ -79,18 +79,15 @@ async function send(
 
 export interface SettleOptions extends WorkspaceOptions {
   readonly period?: string;
-  readonly send?: boolean;
   readonly delivered?: string;
   readonly notDelivered?: string;
 }
 
 /** Settles emails of unknown outcome to one address, as a person found out. Sends nothing. */
 export function settleDelivery(name: string, options: SettleOptions, runtime: Runtime): Promise<ExitCode> {
-  const { delivered, notDelivered, period, project, send } = options;
+  const { delivered, notDelivered, period, project } = options;
   if (delivered !== undefined && notDelivered !== undefined)
     throw new ConfigurationError('Say either --delivered or --not-delivered.');
-  if (send === true)
-    throw new ConfigurationError('--delivered and --not-delivered send nothing, so leave out --send.');
   const recipient = (delivered ?? notDelivered ?? '').trim().toLowerCase();
   return makeChange(`report ${name} --delivered`, options, runtime, async (context) => {
     const all = (await readDeliveries(context.warehouse)).filter(

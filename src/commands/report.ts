@@ -79,10 +79,8 @@ Examples:
   readership report weekly --period 2026-W46 --delivered docs@example.com
 ${ENVIRONMENT_HELP}`,
     )
-    .action((name: string | undefined, { format, ...options }: GivenOptions) =>
-      act((runtime) => report(name, { ...options, format: format ?? formatOf(options.output) }, runtime), {
-        endsByInterruption: options.watch === true,
-      }),
+    .action((name: string | undefined, options: GivenOptions) =>
+      act((runtime) => report(name, options, runtime), { endsByInterruption: options.watch === true }),
     );
 }
 
@@ -95,17 +93,38 @@ function declareNew(command: Command, act: Act): void {
     .action((name: string, options: WorkspaceOptions) => act((runtime) => newReport(name, options, runtime)));
 }
 
-function report(name: string | undefined, options: Options, runtime: Runtime): Promise<ExitCode> {
-  if (name === undefined) return list(options, runtime);
-  const { send, force, to, output, format, delivered, notDelivered } = options;
-  if (delivered !== undefined || notDelivered !== undefined) return settleDelivery(name, options, runtime);
-  if (send === true && output !== undefined)
-    throw new ConfigurationError('--output does not go with --send, which writes no file.');
-  if (send === true) return sendReport(name, options, runtime);
-  if (force === true) throw new ConfigurationError('--force goes with --send: it sends a report again.');
-  if (to !== undefined && format !== 'eml')
-    throw new ConfigurationError('--to goes with --send or --format eml: it names one recipient.');
-  return options.watch === true ? watchReport(name, options, runtime) : renderReport(name, options, runtime);
+function report(name: string | undefined, given: GivenOptions, runtime: Runtime): Promise<ExitCode> {
+  const options = { ...given, format: given.format ?? formatOf(given.output) };
+  const { delivered, notDelivered, send, watch, format } = options;
+  if (name === undefined) {
+    refuse(given, 'without a report', [...RENDERING, ...SENDING, ...SETTLING]);
+    return list(options, runtime);
+  }
+  if (delivered !== undefined || notDelivered !== undefined) {
+    refuse(given, 'with --delivered or --not-delivered', [...RENDERING, ...SENDING]);
+    return settleDelivery(name, options, runtime);
+  }
+  if (send === true) {
+    refuse(given, 'with --send', RENDERING);
+    return sendReport(name, options, runtime);
+  }
+  refuse(given, 'without --send', format === 'eml' ? ['force'] : ['force', 'to']);
+  if (format !== 'html') refuse(given, `with --format ${format}`, ['open']);
+  return watch === true ? watchReport(name, options, runtime) : renderReport(name, options, runtime);
+}
+
+const RENDERING = ['format', 'output', 'open', 'watch'] as const;
+const SENDING = ['send', 'force', 'to'] as const;
+const SETTLING = ['delivered', 'notDelivered', 'period', 'project'] as const;
+
+/** An option without effect is a misunderstanding. */
+function refuse(given: GivenOptions, when: string, options: readonly (keyof GivenOptions)[]): void {
+  const found = options.find((option) => given[option] !== undefined);
+  if (found === undefined) return;
+  const flag = found.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  throw new ConfigurationError(
+    `--${flag} has no effect ${when}. Nothing was done: leave it out, or see --help.`,
+  );
 }
 
 /** Lists the reports that can be used, and says what is wrong with the others. */

@@ -266,11 +266,18 @@ describe('readership report weekly --output', () => {
     );
   });
 
-  it('is rejected where it would have no effect, as are --to and --force', async () => {
-    const refused = (...args: string[]) => expect(report('weekly', ...args)).rejects;
-    await refused('--send', '--output', 'weekly.html').toThrow('--output does not go with --send');
-    await refused('--format', 'text', '--to', 'docs@example.com').toThrow('--to goes with --send');
-    await refused('--force').toThrow('--force goes with --send');
+  it('is rejected where it would have no effect, as is any other option', async () => {
+    const refused = (...args: string[]) => expect(report(...args)).rejects;
+    await refused('weekly', '--send', '--output', 'a.html').toThrow('--output has no effect with --send');
+    await refused('weekly', '--format', 'text', '--to', 'a@example.com').toThrow(
+      '--to has no effect without',
+    );
+    await refused('weekly', '--force').toThrow('--force has no effect without --send');
+    await refused('weekly', '--format', 'text', '--open').toThrow('--open has no effect with --format text');
+    await refused('weekly', '--delivered', 'a@example.com', '--send').toThrow('--send has no effect with');
+    await refused('--not-delivered', 'a@example.com').toThrow(
+      '--not-delivered has no effect without a report',
+    );
   });
 });
 
