@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { addDays, day } from '../../src/day.js';
-import { compareWeeks, type Audience, type Comparison } from '../../src/reports/weekly/comparison.js';
+import { compareWeeks, type Audience } from '../../src/reports/weekly/comparison.js';
 import type { UsualRow } from '../../src/reports/weekly/rows.js';
-import { detailOf, headlineOf } from '../../src/reports/weekly/sentences.js';
+import { newsOf, type OtherNews } from '../../src/reports/weekly/sentences.js';
 
 const MONDAY = day('2026-11-09');
 
@@ -10,42 +10,49 @@ type Counts = readonly [human: number, ai: number, daysLoaded?: number] | null;
 
 type Usual = Partial<Record<Audience, Partial<UsualRow>>>;
 
-/** What the macro `usual_range` says of the reported week. */
+/** What the macro `usual_range` says of the reported week, and of the one before. */
 let usual: Usual = {};
+let usualBefore: Usual = {};
+let other: OtherNews = { moved: [], pullRequests: 0 };
 afterEach(() => {
-  usual = {};
+  [usual, usualBefore] = [{}, {}];
+  other = { moved: [], pullRequests: 0 };
 });
-const usualRows = (): UsualRow[] =>
+const usualRows = (of: Usual, weeksAgo: number): UsualRow[] =>
   (['human', 'ai'] as const).map((audience) => ({
-    ...{ audience, low: null, high: null, weeks_used: null, weeks: 26, is_record: false },
-    ...usual[audience],
+    ...{ week: addDays(MONDAY, -7 * weeksAgo), audience },
+    ...{ low: null, high: null, weeks_used: null, weeks: 26, is_record: false },
+    ...of[audience],
   }));
 const within = (low: number, high: number): Partial<UsualRow> => ({ low, high, weeks_used: 12 });
 
 /** Takes weeks newest first, starting with the reported one; null is a week without loaded days. */
-function weeks(...newestFirst: Counts[]): Comparison {
+function news(...newestFirst: Counts[]) {
   const rows = newestFirst.flatMap((counts, index) => {
     if (counts === null) return [];
     const [human, ai, days_loaded = 7] = counts;
-    return [
-      {
-        week: addDays(MONDAY, -7 * index),
-        human,
-        ai,
-        ai_share: ai / (human + ai),
-        days_loaded,
-      },
-    ];
+    const ai_share = human + ai === 0 ? null : ai / (human + ai);
+    return [{ week: addDays(MONDAY, -7 * index), human, ai, ai_share, days_loaded }];
   });
-  const week = compareWeeks(rows.toReversed(), MONDAY, usualRows());
-  return week;
+  const since = addDays(MONDAY, -7 * (newestFirst.length - 1));
+  const from = (weeksAgo: number) =>
+    compareWeeks(
+      rows.toReversed(),
+      addDays(MONDAY, -7 * weeksAgo),
+      [...usualRows(usual, 0), ...usualRows(usualBefore, 1)],
+      since,
+    );
+  const week = from(0);
+  if (week === null) throw new Error('the reported week is not loaded');
+  return newsOf(week, from(1), other);
 }
 
 const headline = (...given: Counts[]): string =>
-  headlineOf(weeks(...given))
-    .map(({ text }) => text)
+  news(...given)
+    .headline.map(({ text }) => text)
     .join('');
-const detail = (...given: Counts[]): string => detailOf(weeks(...given), given.length === 1);
+const detail = (...given: Counts[]): string => news(...given).detail;
+const subject = (...given: Counts[]): string => news(...given).subject;
 
 describe('the headline', () => {
   test('says who reads more if there is nothing to compare with', () => {
@@ -65,66 +72,100 @@ describe('the headline', () => {
       'The week is incomplete: five of its seven days are loaded.',
     );
   });
-  test('reports the larger of two notable changes', () => {
+  test('reports the larger of two notable changes, and the other below', () => {
     expect(headline([300, 150], [260, 100])).toBe('AI read your docs 50% more than last week.');
+    expect(detail([300, 150], [260, 100])).toBe('People read your docs 15% more than last week.');
     expect(headline([150, 100], [300, 99])).toBe('People read your docs 50% less than last week.');
   });
   test('plays down a change that returns to normal', () => {
     usual = { human: within(280, 320), ai: within(90, 110) };
-    expect(headline([300, 100], [200, 100])).toBe('A calm week: people read your docs more than AI does.');
+    expect(headline([300, 100], [200, 100])).toBe('A calm week: views by people and AI are as usual.');
   });
-  describe('for a record', () => {
-    test('reports it if nothing bigger happened', () => {
-      usual = { ai: { ...within(130, 149), is_record: true } };
-      expect(headline([300, 150], [300, 149])).toBe(
-        'AI reads your docs more than ever: the most in 26 weeks.',
-      );
-      expect(detail([300, 155], [300, 149])).toBe(
-        'Human views held steady. AI views rose 4%, to a record high.',
-      );
-      usual = { human: { ...within(290, 300), is_record: true } };
-      expect(headline([301, 149], [300, 149])).toBe(
-        'People read your docs more than ever: the most in 26 weeks.',
-      );
-    });
-    test('gives way to an overtaking or a notable change', () => {
-      usual = { ai: { ...within(130, 149), is_record: true } };
-      expect(headline([300, 400], [310, 149])).toMatch(/^AI now reads/);
-      expect(headline([300, 200], [300, 149])).toMatch(/^AI read your docs 34% more/);
-    });
+  test('for a record reports it if nothing bigger happened', () => {
+    usual = { ai: { ...within(130, 149), is_record: true } };
+    expect(headline([300, 150], [300, 149])).toBe('AI reads your docs more than ever: the most in 26 weeks.');
+    expect(headline([300, 400], [310, 149])).toMatch(/^AI now reads/);
+    expect(headline([300, 200], [300, 149])).toMatch(/^AI read your docs 34% more/);
+    expect(detail([300, 200], [300, 149])).toBe('AI reads your docs more than ever: the most in 26 weeks.');
+    usual = { human: { ...within(290, 300), is_record: true } };
+    expect(headline([301, 149], [300, 149])).toBe(
+      'People read your docs more than ever: the most in 26 weeks.',
+    );
   });
-  test('handles zero views', () => {
+  test('handles zero views, and few', () => {
     expect(headline([0, 0])).toBe('No views were recorded this week: counting may have stopped.');
     expect(headline([0, 0, 1])).toBe('The week is incomplete: one of its seven days is loaded.');
     expect(headline([1, 0])).toBe('Only people read your docs: no views by AI.');
     expect(headline([0, 12])).toBe('Only AI read your docs: no views by people.');
     expect(headline([12, 12])).toBe('People and AI read your docs equally.');
+    expect(headline([1000, 9])).toBe('AI hardly reads your docs.');
+    expect(headline([9, 1000])).toBe('People hardly read your docs.');
   });
 });
 
-describe('the sentences below', () => {
-  test('report the growth of each audience, and how usual it is', () => {
-    usual = { human: within(990, 1050), ai: within(900, 1100) };
-    expect(detail([1040, 1190], [1000, 1000])).toBe(
-      'AI views rose 19% from last week, more than usual. Human views rose 4%, about as usual.',
+describe('what was said last week rests', () => {
+  test('for a change that goes on, unless there is no other news', () => {
+    expect(headline([100, 144], [100, 120], [100, 99])).toBe('AI stays ahead of people for a second week.');
+    expect(headline([900, 144], [900, 120], [900, 100])).toBe(
+      'Again, AI read your docs 20% more than last week.',
     );
-    usual = { human: within(990, 1050), ai: within(640, 720) };
-    expect(detail([800, 700], [1000, 690])).toBe(
-      'Human views fell 20% from last week, less than usual. AI views rose 1%, about as usual.',
+    other = { moved: [], pullRequests: 2 };
+    expect(headline([900, 144], [900, 120], [900, 100])).toBe('Two pull requests wait for your review.');
+    // A fall after a rise is news.
+    expect(headline([900, 100], [900, 120], [900, 100])).toBe('AI read your docs 17% less than last week.');
+  });
+  test('for a record, a single audience, and a calm week', () => {
+    usual = { human: { ...within(90, 100), is_record: true } };
+    usualBefore = { human: { ...within(80, 90), is_record: true } };
+    expect(headline([105, 30], [101, 30])).toBe('Another record: people read your docs more than ever.');
+    [usual, usualBefore] = [{}, {}];
+    expect(headline([100, 0], [100, 0])).toBe('Still only people read your docs.');
+    expect(headline([1000, 3], [1000, 3])).toBe('AI still hardly reads your docs.');
+    usual = usualBefore = { human: within(90, 110), ai: within(40, 60) };
+    expect(headline([100, 50], [100, 50])).toBe('Another calm week: views by people and AI are as usual.');
+    usualBefore = { human: within(10, 20), ai: within(40, 60) };
+    expect(headline([100, 50], [100, 50])).toBe('A calm week: views by people and AI are as usual.');
+  });
+  test('as does the second week ahead in the third', () => {
+    expect(headline([100, 104], [100, 103], [100, 90])).toBe('AI stays ahead of people for a second week.');
+    expect(headline([100, 105], [100, 104], [100, 103], [100, 90])).toBe(
+      'AI still reads your docs more than people do.',
     );
   });
-  test('report how long one audience has led, unless it always did', () => {
-    expect(detail([100, 119], [100, 110], [100, 90])).toBe(
-      'AI views rose 8% from last week. Human views held steady. AI has been the larger audience for two weeks running.',
+});
+
+describe('pages that moved and pull requests', () => {
+  const page = { path: '/guides/webhooks', audience: 'ai' as const, views: 250, expected: 100 };
+
+  test('make the headline where the audiences bring no news, and are counted in the subject', () => {
+    other = { moved: [page, { ...page, path: '/b' }], pullRequests: 1 };
+    expect(headline([100, 50], [100, 50])).toBe('AI read /guides/webhooks 150% more than expected.');
+    expect(subject([100, 50], [100, 50])).toBe(
+      'AI read /guides/webhooks 150% more than expected; 1 page moved, 1 pull request to review',
     );
-    expect(detail([119, 100], [110, 100])).toBe('Human views rose 8% from last week. AI views held steady.');
+    expect(subject([100, 110], [100, 50])).toBe(
+      'AI now reads your docs more than people do; 2 pages moved, 1 pull request to review',
+    );
+    expect(detail([100, 50], [100, 50])).toBe('');
   });
-  test('have words for none', () => {
-    expect(detail([100, 12], [100, 0])).toBe('Human views held steady. AI views went from none to 12.');
-    expect(detail([100, 0], [100, 0])).toBe('Human views held steady. AI views stayed at zero.');
-    expect(detail([100, 0], [100, 9])).toBe('Human views held steady. AI views fell 100%.');
+  test('say which way, and cut a long path', () => {
+    other = { moved: [{ ...page, views: 20 }], pullRequests: 0 };
+    expect(headline([100, 50], [100, 50])).toBe('AI read /guides/webhooks 80% less than expected.');
+    other = { moved: [{ ...page, audience: 'human', expected: 0 }], pullRequests: 0 };
+    expect(headline([100, 50], [100, 50])).toBe(
+      'People found /guides/webhooks: 250 views where none were expected.',
+    );
+    other = { moved: [{ ...page, path: `/${'x'.repeat(80)}/end` }], pullRequests: 0 };
+    expect(headline([100, 50], [100, 50])).toMatch(/^AI read \/x{19}…x{23}\/end 150% more/);
   });
-  test('say why nothing is compared', () => {
+  test('are said once', () => {
+    other = { moved: [], pullRequests: 1 };
+    expect(subject([100, 50], [100, 50])).toBe('One pull request waits for your review');
+  });
+});
+
+describe('the sentence below', () => {
+  test('says why nothing is compared', () => {
     expect(detail([1, 2])).toBe(
       'This is the first week in the history, so there is nothing to compare it with yet.',
     );

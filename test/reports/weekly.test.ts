@@ -180,7 +180,7 @@ describe('the weekly report', () => {
 
   test('of a week without views, or without AI, is still a page', async () => {
     const history = await smallHistory('2026-11-02', '2026-11-15');
-    await history.run(`UPDATE page_views SET ai = 0, total = human`);
+    await history.run(`UPDATE page_views SET ai = 0, total = human WHERE day >= '2026-11-09'`);
     await loadDays(history);
     expect(textOf((await weekly(history)).html)).toMatch(
       /Only people read your docs: no views by AI ?\..*AI share 0\.0%/,

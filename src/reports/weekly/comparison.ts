@@ -1,7 +1,8 @@
 import { addDays, type Day } from '../../day.js';
 import type { UsualRow, WeekRow } from './rows.js';
 
-export type Audience = 'human' | 'ai';
+export const AUDIENCES = ['ai', 'human'] as const;
+export type Audience = (typeof AUDIENCES)[number];
 
 export const other = (audience: Audience): Audience => (audience === 'ai' ? 'human' : 'ai');
 
@@ -21,17 +22,20 @@ export interface Comparison {
   /** Those of them that reach back from this week without a gap. */
   readonly unbroken: readonly WeekRow[];
   readonly usual: readonly UsualRow[];
+  /** Whether the history starts with this week. */
+  readonly isFirst: boolean;
 }
 
-/** Compares the week that begins on `firstDay`, some days of which are loaded. */
+/** Compares the week that begins on `firstDay`; null if none of its days is loaded. */
 export function compareWeeks(
   weeks: readonly WeekRow[],
   firstDay: Day,
   usual: readonly UsualRow[],
-): Comparison {
+  historySince: Day,
+): Comparison | null {
   const isWhole = (week: WeekRow): boolean => week.days_loaded === 7;
   const thisWeek = weeks.find(({ week }) => week === firstDay);
-  if (thisWeek === undefined) throw new RangeError(`no row of the week that begins on ${firstDay}`);
+  if (thisWeek === undefined) return null;
   const weekBefore = weeks.find(({ week }) => week === addDays(firstDay, -7)) ?? null;
   const earlier = weeks.filter((week) => week.week < firstDay && isWhole(week)).toReversed();
   const gap = earlier.findIndex(({ week }, index) => week !== addDays(firstDay, -7 * (index + 1)));
@@ -41,7 +45,8 @@ export function compareWeeks(
     before: isWhole(thisWeek) && weekBefore !== null && isWhole(weekBefore) ? weekBefore : null,
     earlier,
     unbroken: gap < 0 ? earlier : earlier.slice(0, gap),
-    usual,
+    usual: usual.filter(({ week }) => week === firstDay),
+    isFirst: historySince >= firstDay,
   };
 }
 

@@ -1,11 +1,11 @@
-import { addDays, daysBetween } from '../../day.js';
-import { changeOf, counted, type Change } from '../../format/numbers.js';
+import { addDays, type Day, daysBetween } from '../../day.js';
+import { changeOf, type Change } from '../../format/numbers.js';
 import type { Coverage, ModelContext } from '../coverage.js';
 import { agentWorkOf } from '../jobs.js';
 import { periodOf, type Calendar } from '../period.js';
-import { compareWeeks, usualOf, type Audience, type Comparison } from './comparison.js';
+import { compareWeeks, placeIn, usualOf, type Audience, type Comparison } from './comparison.js';
 import { weeklyRows, type MostReadRow, type MovedRow, type WeekRow } from './rows.js';
-import { detailOf, headlineOf, type Phrase } from './sentences.js';
+import { newsOf } from './sentences.js';
 
 /**
  * The weekly report, before it is shown in any form, from the rows of its queries. Counts are views,
@@ -13,10 +13,15 @@ import { detailOf, headlineOf, type Phrase } from './sentences.js';
  */
 export function weeklyModel(answers: object, { period, calendar, coverage }: ModelContext) {
   const rows = weeklyRows.parse(answers);
-  const week = compareWeeks(rows.weeks, period.first, rows.usual);
-  const isFirstWeek = coverage.historySince >= period.first;
-  const headline = headlineOf(week);
+  const weekFrom = (day: Day) => compareWeeks(rows.weeks, day, rows.usual, coverage.historySince);
+  const week = weekFrom(period.first);
+  if (week === null) throw new RangeError(`no row of the week that begins on ${period.first}`);
+  const isFirstWeek = week.isFirst;
   const agentWork = agentWorkOf(rows.agent_work);
+  const moved = movedOf(rows.moved, week);
+  const news = newsOf(week, weekFrom(addDays(period.first, -7)), {
+    ...{ moved: moved?.pages ?? [], pullRequests: agentWork?.counts.ready ?? 0 },
+  });
   const days = rows.daily_views;
   const mostRead = rows.most_read.map((page) => mostReadOf(page, week, isFirstWeek));
   const readBy = (audience: Audience) =>
@@ -24,10 +29,10 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
       .filter(({ reader }) => reader === audience)
       .map(({ path, human, ai }) => ({ path, human, ai }));
   return {
-    headline,
-    /** For the subject: the headline, and what waits for somebody. */
-    news: newsOf(headline, agentWork?.counts.ready ?? 0),
-    detail: detailOf(week, isFirstWeek),
+    headline: news.headline,
+    /** For the subject: the headline, and how much else there is. */
+    news: news.subject,
+    detail: news.detail,
     /** The week before, when this one can be compared with it. */
     comparedWith: week.before && { first: week.before.week, last: addDays(week.before.week, 6) },
     human: figuresOf(week, 'human', coverage),
@@ -50,7 +55,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
       }),
     days,
     hasGaps: days.some(({ human }) => human === null),
-    moved: movedOf(rows.moved, week),
+    moved,
     /** Most viewed first. Those after the tenth are shown on request, or if they lead by one audience. */
     mostRead: mostRead.slice(0, MOST_READ_FIRST),
     alsoRead: mostRead.slice(MOST_READ_FIRST),
@@ -61,14 +66,6 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     newPages: isFirstWeek ? [] : rows.pages.new_pages,
     agentWork,
   };
-}
-
-function newsOf(headline: readonly Phrase[], pullRequests: number): string {
-  const sentence = headline
-    .map(({ text }) => text)
-    .join('')
-    .replace(/\.$/, '');
-  return pullRequests === 0 ? sentence : `${sentence}; ${counted(pullRequests, 'pull request')} to review`;
 }
 
 /** From this share of its views on, a restatement is said beside the number. */
@@ -86,6 +83,7 @@ function figuresOf(week: Comparison, audience: Audience, { restated, restatedBef
     views,
     change: changeSince(week, views, week.before?.[audience]),
     usual: usualOf(week, audience),
+    place: placeIn(usualOf(week, audience), views),
     restated: restatedOf(views, restated[audience]),
     restatedBefore: restatedOf(week.before?.[audience], restatedBefore[audience]),
   };

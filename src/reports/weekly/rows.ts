@@ -23,6 +23,7 @@ const moved = z.object({
   ),
 });
 const usual = z.object({
+  week: dayColumn,
   audience: z.enum(['human', 'ai']),
   /** Null with fewer than eight full weeks before. */
   low: count.nullable(),

@@ -1,7 +1,18 @@
 import { addDays } from '../../day.js';
-import { capitalised, changeOf, inWords, signedPercent, thousands } from '../../format/numbers.js';
 import { shortDayRange } from '../../format/days.js';
-import { leader, other, placeIn, recordOf, usualOf, type Audience, type Comparison } from './comparison.js';
+import { capitalised, changeOf, counted, inWords, signedPercent } from '../../format/numbers.js';
+import { shownPath } from '../../format/text.js';
+import {
+  type Audience,
+  AUDIENCES,
+  type Comparison,
+  leader,
+  other,
+  placeIn,
+  recordOf,
+  usualOf,
+} from './comparison.js';
+import type { MovedRow, WeekRow } from './rows.js';
 
 /** A piece of a sentence; one that names an audience is shown in its color. */
 export interface Phrase {
@@ -9,27 +20,82 @@ export interface Phrase {
   readonly audience: Audience | null;
 }
 
-/** From this change on, a week outside its usual range makes the headline. */
+/** From this change on, a week outside its usual range is news. */
 const NOTABLE_RATIO = 0.1;
 
-type Rule = (week: Comparison) => Phrase[] | undefined;
+/** Something true of a week. */
+interface Fact {
+  /** What it says, whatever the numbers are: a fact of last week as well is not news. */
+  readonly key: string;
+  readonly phrases: Phrase[];
+  /** How to say it the second time. */
+  readonly again?: Phrase[];
+}
 
-/** The first rule with something to say makes the headline. The last one always has. */
-const rules: readonly Rule[] = [
-  incomplete,
-  noViews,
-  oneAudience,
-  level,
-  crossing,
-  growth,
-  record,
-  calm,
-  whoReadsMore,
-];
+/** Most important first. */
+const factsOf = (week: Comparison): Fact[] =>
+  [crossing(week), ...growth(week), ...record(week), oneAudience(week), level(week), staysAhead(week)].filter(
+    (fact) => fact !== undefined,
+  );
 
-/** The week in a sentence. */
-export const headlineOf = (week: Comparison): Phrase[] =>
-  rules.map((rule) => rule(week)).find((phrases) => phrases !== undefined) ?? [];
+/** What else may make the headline: pages that moved, furthest first, and pull requests to review. */
+export interface OtherNews {
+  readonly moved: readonly Pick<MovedRow, 'path' | 'audience' | 'views' | 'expected'>[];
+  readonly pullRequests: number;
+}
+
+export interface News {
+  readonly headline: Phrase[];
+  /** More news, in sentences; or why the week is compared with none. May be empty. */
+  readonly detail: string;
+  /** For a subject: the headline, and how much else there is. */
+  readonly subject: string;
+}
+
+/**
+ * What is new this week, compared with what was true of the week before. Numbers that the report shows
+ * in any week are no news.
+ */
+export function newsOf(week: Comparison, weekBefore: Comparison | null, other: OtherNews): News {
+  const { thisWeek } = week;
+  const views = thisWeek.human + thisWeek.ai;
+  const only = thisWeek.days_loaded < 7 ? incomplete(thisWeek) : views === 0 ? NO_VIEWS : undefined;
+  if (only !== undefined)
+    return { headline: only, detail: '', subject: subjectOf(only, 0, other.pullRequests) };
+  const old = new Set(weekBefore === null ? [] : factsOf(weekBefore).map(({ key }) => key));
+  const facts = factsOf(week);
+  const fresh = facts.filter(({ key }) => !old.has(key)).map(({ phrases }) => phrases);
+  const [moved, ...moreMoved] = other.moved;
+  const notCompared = whyNotCompared(week);
+  const [headline, ...rest] =
+    fresh.length > 0
+      ? fresh
+      : moved !== undefined
+        ? [movedSentence(moved)]
+        : other.pullRequests > 0 && notCompared === ''
+          ? [waiting(other.pullRequests)]
+          : [quiet(week, weekBefore, facts)];
+  const isAbout = (news: Phrase[]) => fresh.length === 0 && textOf(headline ?? []) === textOf(news);
+  return {
+    headline: headline ?? [],
+    detail: [...rest.slice(0, 2).map(textOf), notCompared].filter((sentence) => sentence !== '').join(' '),
+    subject: subjectOf(
+      headline ?? [],
+      moved !== undefined && isAbout(movedSentence(moved)) ? moreMoved.length : other.moved.length,
+      isAbout(waiting(other.pullRequests)) ? 0 : other.pullRequests,
+    ),
+  };
+}
+
+const textOf = (phrases: readonly Phrase[]): string => phrases.map(({ text }) => text).join('');
+
+function subjectOf(headline: readonly Phrase[], moved: number, pullRequests: number): string {
+  const more = [
+    ...(moved === 0 ? [] : [`${counted(moved, 'page')} moved`]),
+    ...(pullRequests === 0 ? [] : [`${counted(pullRequests, 'pull request')} to review`]),
+  ];
+  return [textOf(headline).replace(/\.$/, ''), ...(more.length === 0 ? [] : [more.join(', ')])].join('; ');
+}
 
 const named = (audience: Audience): Phrase => ({ text: audience === 'ai' ? 'AI' : 'people', audience });
 const atStart = (audience: Audience): Phrase => ({ text: capitalised(named(audience).text), audience });
@@ -50,42 +116,69 @@ function say(texts: TemplateStringsArray, ...values: readonly (Phrase | string)[
 }
 
 /** Some weekdays have more views than others, so a part of a week says nothing about the whole. */
-function incomplete({ thisWeek }: Comparison): Phrase[] | undefined {
-  if (thisWeek.days_loaded === 7) return undefined;
-  return say`The week is incomplete: ${inWords(thisWeek.days_loaded)} of its seven days ${thisWeek.days_loaded === 1 ? 'is' : 'are'} loaded.`;
+const incomplete = ({ days_loaded: days }: WeekRow): Phrase[] =>
+  say`The week is incomplete: ${inWords(days)} of its seven days ${days === 1 ? 'is' : 'are'} loaded.`;
+
+const NO_VIEWS = say`No views were recorded this week: counting may have stopped.`;
+
+/** Below this share, an audience hardly reads. */
+const HARDLY = 0.01;
+
+function oneAudience({ thisWeek }: Comparison): Fact | undefined {
+  const most = leader(thisWeek);
+  if (most === undefined) return undefined;
+  const few = other(most);
+  if (thisWeek[few] === 0)
+    return {
+      key: `only-${most}`,
+      phrases: say`Only ${named(most)} read your docs: no views by ${named(few)}.`,
+      again: say`Still only ${named(most)} ${reads(most)} your docs.`,
+    };
+  if (thisWeek[few] / (thisWeek.human + thisWeek.ai) >= HARDLY) return undefined;
+  return {
+    key: `hardly-${few}`,
+    phrases: say`${atStart(few)} hardly ${reads(few)} your docs.`,
+    again: say`${atStart(few)} still hardly ${reads(few)} your docs.`,
+  };
 }
 
-function noViews({ thisWeek }: Comparison): Phrase[] | undefined {
-  if (thisWeek.human + thisWeek.ai > 0) return undefined;
-  return say`No views were recorded this week: counting may have stopped.`;
-}
-
-function oneAudience({ thisWeek }: Comparison): Phrase[] | undefined {
-  if (thisWeek.human > 0 && thisWeek.ai > 0) return undefined;
-  const only = thisWeek.ai > 0 ? 'ai' : 'human';
-  return say`Only ${named(only)} read your docs: no views by ${named(other(only))}.`;
-}
-
-function level({ thisWeek }: Comparison): Phrase[] | undefined {
+function level({ thisWeek }: Comparison): Fact | undefined {
   if (leader(thisWeek) !== undefined) return undefined;
-  return say`${atStart('human')} and ${named('ai')} read your docs equally.`;
+  const phrases = say`${atStart('human')} and ${named('ai')} read your docs equally.`;
+  return { key: 'level', phrases, again: phrases };
 }
 
-function crossing(week: Comparison): Phrase[] | undefined {
-  const { thisWeek, before, unbroken } = week;
+function crossing({ thisWeek, before, unbroken }: Comparison): Fact | undefined {
   const leads = leader(thisWeek);
   if (leads === undefined || before === null || leader(before) !== other(leads)) return undefined;
   const since = unbroken.some((week) => leader(week) === leads) ? 'again' : 'now';
-  return say`${atStart(leads)} ${since} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}.`;
+  const phrases = say`${atStart(leads)} ${since} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}.`;
+  return { key: `crossing-${leads}`, phrases };
 }
 
-function growth(week: Comparison): Phrase[] | undefined {
-  const [human, ai] = [notableChange(week, 'human'), notableChange(week, 'ai')];
-  const audience = Math.abs(ai) >= Math.abs(human) ? 'ai' : 'human';
-  const ratio = audience === 'ai' ? ai : human;
-  if (ratio === 0) return undefined;
-  const change = `${signedPercent(Math.abs(ratio)).slice(1)} ${ratio > 0 ? 'more' : 'less'}`;
-  return say`${atStart(audience)} read your docs ${change} than last week.`;
+/** The week after one audience overtook the other. */
+function staysAhead({ thisWeek, before, unbroken }: Comparison): Fact | undefined {
+  const leads = leader(thisWeek);
+  const [, earlier] = unbroken;
+  if (leads === undefined || before === null || leader(before) !== leads) return undefined;
+  if (earlier === undefined || leader(earlier) !== other(leads)) return undefined;
+  const phrases = say`${atStart(leads)} ${leads === 'ai' ? 'stays' : 'stay'} ahead of ${named(other(leads))} for a second week.`;
+  return { key: `ahead-${leads}`, phrases };
+}
+
+/** Notable changes, the larger first. */
+function growth(week: Comparison): Fact[] {
+  return AUDIENCES.map((audience) => ({ audience, ratio: notableChange(week, audience) }))
+    .filter(({ ratio }) => ratio !== 0)
+    .sort((one, two) => Math.abs(two.ratio) - Math.abs(one.ratio))
+    .map(({ audience, ratio }) => {
+      const change = `${signedPercent(Math.abs(ratio)).slice(1)} ${ratio > 0 ? 'more' : 'less'}`;
+      return {
+        key: `growth-${audience}-${ratio > 0}`,
+        phrases: say`${atStart(audience)} read your docs ${change} than last week.`,
+        again: say`Again, ${named(audience)} read your docs ${change} than last week.`,
+      };
+    });
 }
 
 /** The change of an audience, or 0 when it is small or leads to a usual week. */
@@ -97,73 +190,58 @@ function notableChange(week: Comparison, audience: Audience): number {
   return placeIn(usualOf(week, audience), views) === 'inside' ? 0 : change.ratio;
 }
 
-function record(week: Comparison): Phrase[] | undefined {
-  const audience = (['ai', 'human'] as const).find((of) => recordOf(week, of) !== undefined);
-  if (audience === undefined) return undefined;
-  const most = `the most in ${inWords(recordOf(week, audience) ?? 0)} weeks`;
-  return say`${atStart(audience)} ${reads(audience)} your docs more than ever: ${most}.`;
+const record = (week: Comparison): Fact[] =>
+  AUDIENCES.flatMap((audience) => {
+    const weeks = recordOf(week, audience);
+    if (weeks === undefined) return [];
+    const phrases = say`${atStart(audience)} ${reads(audience)} your docs more than ever: the most in ${inWords(weeks)} weeks.`;
+    return [
+      {
+        key: `record-${audience}`,
+        phrases,
+        again: say`Another record: ${named(audience)} ${reads(audience)} your docs more than ever.`,
+      },
+    ];
+  });
+
+const NOTHING_EXPECTED = 0.5;
+const PATH_LENGTH = 48;
+
+function movedSentence({ path, audience, views, expected }: OtherNews['moved'][number]): Phrase[] {
+  const characters = Array.from(shownPath(path));
+  const name =
+    characters.length <= PATH_LENGTH
+      ? characters.join('')
+      : `${characters.slice(0, 20).join('')}…${characters.slice(-(PATH_LENGTH - 21)).join('')}`;
+  if (expected < NOTHING_EXPECTED)
+    return say`${atStart(audience)} found ${name}: ${counted(views, 'view')} where none were expected.`;
+  const ratio = views / expected - 1;
+  return say`${atStart(audience)} read ${name} ${signedPercent(Math.abs(ratio)).slice(1)} ${ratio > 0 ? 'more' : 'less'} than expected.`;
 }
 
-function calm(week: Comparison): Phrase[] | undefined {
-  const leads = leader(week.thisWeek);
-  const isUsual = (audience: Audience): boolean =>
-    placeIn(usualOf(week, audience), week.thisWeek[audience]) === 'inside';
-  if (leads === undefined || !isUsual('human') || !isUsual('ai')) return undefined;
-  return say`A calm week: ${named(leads)} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}.`;
+const waiting = (pullRequests: number): Phrase[] =>
+  say`${capitalised(inWords(pullRequests))} pull ${pullRequests === 1 ? 'request waits' : 'requests wait'} for your review.`;
+
+/** A week without news: what goes on, or that all is as usual. */
+function quiet(week: Comparison, weekBefore: Comparison | null, facts: readonly Fact[]): Phrase[] {
+  const goesOn = facts.find(({ again }) => again !== undefined)?.again;
+  if (goesOn !== undefined) return goesOn;
+  if (isCalm(week))
+    return say`${weekBefore !== null && isCalm(weekBefore) ? 'Another' : 'A'} calm week: views by ${named('human')} and ${named('ai')} are as usual.`;
+  const leads = leader(week.thisWeek) ?? 'ai';
+  return say`${atStart(leads)} ${week.before === null ? '' : 'still '}${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}.`;
 }
 
-function whoReadsMore(week: Comparison): Phrase[] | undefined {
-  const leads = leader(week.thisWeek);
-  if (leads === undefined) return undefined;
-  return say`${atStart(leads)} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}.`;
-}
+const isCalm = (week: Comparison): boolean =>
+  AUDIENCES.every((audience) => placeIn(usualOf(week, audience), week.thisWeek[audience]) === 'inside');
 
-/**
- * The sentences below the headline: how each audience changed, the larger one first; or why that
- * cannot be said. Empty when days of the week are missing, which the cautions say.
- */
-export function detailOf(week: Comparison, isFirstWeek: boolean): string {
-  const { thisWeek, weekBefore, before } = week;
-  if (thisWeek.days_loaded < 7) return '';
-  if (before !== null) {
-    const first = leader(thisWeek) ?? 'ai';
-    const changes = [changeSentence(week, first, ' from last week'), changeSentence(week, other(first), '')];
-    return [...changes, ...streakSentence(week, first)].join(' ');
-  }
-  if (isFirstWeek)
-    return 'This is the first week in the history, so there is nothing to compare it with yet.';
+/** Why a whole week is not compared with the one before; empty when it is. */
+function whyNotCompared({ thisWeek, weekBefore, before, isFirst }: Comparison): string {
+  if (before !== null) return '';
+  if (isFirst) return 'This is the first week in the history, so there is nothing to compare it with yet.';
   const monday = addDays(thisWeek.week, -7);
   const days = shortDayRange({ first: monday, last: addDays(monday, 6) });
   return weekBefore === null
     ? `The week before, ${days}, is not loaded, so no change is shown.`
     : `Only ${inWords(weekBefore.days_loaded)} of the seven days of the week before, ${days}, ${weekBefore.days_loaded === 1 ? 'is' : 'are'} loaded, so no change is shown.`;
-}
-
-function changeSentence(week: Comparison, audience: Audience, since: string): string {
-  const name = audience === 'ai' ? 'AI views' : 'Human views';
-  const now = week.thisWeek[audience];
-  const change = changeOf(now, week.before?.[audience] ?? 0);
-  if (change.kind !== 'ratio') return `${name} went from none to ${thousands(now)}.`;
-  if (now === 0 && change.ratio === 0) return `${name} stayed at zero.`;
-  const size = signedPercent(change.ratio);
-  const isLevel = size === '0%';
-  const moved = isLevel ? 'held steady' : `${change.ratio > 0 ? 'rose' : 'fell'} ${size.slice(1)}${since}`;
-  return `${name} ${moved}${usualWords(week, audience, isLevel)}.`;
-}
-
-function usualWords(week: Comparison, audience: Audience, isLevel: boolean): string {
-  const place = placeIn(usualOf(week, audience), week.thisWeek[audience]);
-  if (place === 'unknown') return '';
-  if (place === 'inside' || isLevel) return ', about as usual';
-  if (recordOf(week, audience) !== undefined) return ', to a record high';
-  return place === 'above' ? ', more than usual' : ', less than usual';
-}
-
-/** For how long `first` has led; nothing for a single week, or when it has led for as long as is known. */
-function streakSentence({ unbroken }: Comparison, first: Audience): string[] {
-  const broken = unbroken.findIndex((week) => leader(week) !== first);
-  if (broken < 1) return [];
-  const { text } = atStart(first);
-  const have = first === 'ai' ? 'has' : 'have';
-  return [`${text} ${have} been the larger audience for ${inWords(broken + 1)} weeks running.`];
 }
