@@ -105,7 +105,7 @@ async function aPage(
 }
 
 const commandOf = (command: string, isSandbox: boolean, shard: Shard | undefined): string =>
-  `npx readership ${command}${isSandbox ? ' --sandbox' : ''}${shard === undefined ? '' : ` --shard ${formatShard(shard)}`}`;
+  `readership ${command}${isSandbox ? ' --sandbox' : ''}${shard === undefined ? '' : ` --shard ${formatShard(shard)}`}`;
 
 function examples(
   { isSandbox, shard }: { isSandbox: boolean; shard: Shard | undefined },

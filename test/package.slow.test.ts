@@ -1,0 +1,68 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { tempDir } from './temp-dir.js';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const run = promisify(execFile);
+const packed = z.tuple([z.object({ filename: z.string(), files: z.array(z.object({ path: z.string() })) })]);
+const manifest = z.object({ files: z.array(z.string()) });
+
+describe('the package', () => {
+  let files: Set<string>;
+  let home: string;
+  const readership = async (...args: string[]): Promise<string> => {
+    const env = { PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`, HOME: home };
+    return (await run('readership', args, { cwd: home, env })).stdout;
+  };
+
+  beforeAll(async () => {
+    const source = await tempDir();
+    home = await tempDir();
+    const { files: listed } = manifest.parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
+    const names = listed.filter((name) => !/^!|^dist$/.test(name)).map((name) => name.replace(/\/\*.*/, ''));
+    for (const name of ['package.json', 'README.md', 'LICENSE', ...names])
+      await cp(join(ROOT, name), join(source, name), { recursive: true });
+    await mkdir(join(source, 'dist'));
+    await run(process.execPath, ['esbuild.config.js', join(source, 'dist')], { cwd: ROOT });
+    const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json'], { cwd: source });
+    const [tarball] = packed.parse(JSON.parse(stdout));
+    files = new Set(tarball.files.map(({ path }) => path));
+    const options = ['--global', '--prefix', home, '--prefer-offline', '--no-audit', '--no-fund'];
+    await run('npm', ['install', ...options, join(source, tarball.filename)], { cwd: home });
+  }, 240_000);
+
+  it('holds what the help and the written files cite', async () => {
+    const names = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((name) =>
+      name.endsWith('.ts'),
+    );
+    const texts = await Promise.all([
+      ...names.map((name) => readFile(join(ROOT, 'src', name), 'utf8')),
+      ...['readership.yaml', 'env.example'].map((name) =>
+        readFile(join(ROOT, 'templates/workspace', name), 'utf8'),
+      ),
+    ]);
+    const cited = new Set(
+      texts.flatMap((text) => text.match(/\b(?:docs|deploy)\/[\w./-]+\.(?:md|yaml|yml|py)\b/g) ?? []),
+    );
+    expect(cited.size).toBeGreaterThan(3);
+    // In no public registry, that would run whatever somebody registered under the name.
+    expect(texts.filter((text) => text.includes('npx readership'))).toEqual([]);
+    expect([...cited].filter((name) => !files.has(name))).toEqual([]);
+  });
+
+  it('installed in an empty directory, runs the loop on the sandbox, reports, and answers SQL', async () => {
+    expect(await readership('init')).toContain('Wrote readership.yaml and .env.example.');
+    const said = await readership('run', '--sandbox');
+    const [, query = ''] = /^\s*readership sql --sandbox "(FROM site_weeks .*)"$/m.exec(said) ?? [];
+    expect(await readership('sql', '--sandbox', query)).toContain('prj_sandbox');
+    expect(await readership('report', 'weekly', '--sandbox', '--format', 'text')).toContain(
+      '7 of 7 days loaded',
+    );
+    expect(said).not.toContain('npx');
+  }, 120_000);
+});
