@@ -124,6 +124,9 @@ describe('the pictures in the email', () => {
       expect(bytes.length).toBeLessThan(40_000);
       expect(tag).toMatch(/alt="Views per week[^"]*\d[^"]*"/);
       expect(tag).toContain(index % 2 === 0 ? 'class="in-light"' : 'class="in-dark"');
+      // Where no style is read, the dark one stays hidden.
+      expect(/style="[^"]*display: none/.test(tag)).toBe(index % 2 === 1);
+      expect(/style="[^"]*display: block/.test(tag)).toBe(index === 0);
     }
     expect(shown[0]).toMatch(/alt="[^"]* Human: [\d,]+ .*AI: [\d,]+ .*width="552"/);
     // Light and dark differ, and every page that moved has its line.
