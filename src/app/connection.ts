@@ -6,6 +6,7 @@ import type { Pace } from '../api/retry.js';
 import { Transport } from '../api/transport.js';
 import { apiKeyOf, CODE_HOST_TOKEN_VARIABLE, SMTP_URL_VARIABLE } from '../config/load.js';
 import type { ProjectSettings } from '../config/schema.js';
+import { type Channel, openChannel } from '../mail/channel.js';
 import { type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
 import { SANDBOX } from '../sandbox/defaults.js';
 import { startSandbox } from '../sandbox/index.js';
@@ -77,3 +78,15 @@ export function transportOf({ configuration, outboxDir }: Workspace): MailTransp
   const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
   return url === '' ? outboxTransport(outboxDir) : smtpTransport(url);
 }
+
+/** The channels of the configuration, by name, with what the environment says of them. */
+export const channelsOf = ({
+  settings,
+  configuration,
+}: Pick<Workspace, 'settings' | 'configuration'>): Map<string, Channel> =>
+  new Map(
+    Object.entries(settings.channels).map(([name, channel]) => [
+      name,
+      openChannel(channel, configuration?.environment ?? {}),
+    ]),
+  );

@@ -14,7 +14,7 @@ import { openOwnHistory } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { openBudgets, sharedLimits } from './budgets.js';
-import { connect, transportOf } from './connection.js';
+import { channelsOf, connect, transportOf } from './connection.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
 
 /** How long a command waits for another process to let go of the live database. */
@@ -114,6 +114,7 @@ async function withConnection<Result>(
     return await work({
       limits: sharedLimits(workspace),
       ...{ settings, projects, shard, ...ledgers, clientOf, clock, codeHost, transport },
+      channels: channelsOf(workspace),
       ...{ ...places, now, signal, observer },
     });
   } finally {

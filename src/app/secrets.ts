@@ -8,11 +8,12 @@ import {
 } from '../config/load.js';
 import type { Settings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
+import { secretParts } from '../mail/channel.js';
 import { redactor, unmistakable } from '../redact.js';
 
 /**
- * The secrets: keys, the mail server's password and the URL that contains it, and the ping URL, with
- * which anyone could fake a successful night.
+ * The secrets: keys, the mail server's password and the URL that contains it, the addresses of
+ * channels, and the ping URL, with which anyone could fake a successful night.
  */
 export function secretsOf({ settings, environment }: Configuration): string[] {
   const inEnvironment = secretVariables({ settings, environment }).flatMap(([, values]) => values);
@@ -29,8 +30,14 @@ export const secretNames = (environment: Environment, settings?: Settings): stri
     (name) =>
       name.startsWith('READERSHIP_') ||
       STORE_SECRETS.includes(name) ||
-      settings?.projects.some(({ apiKeyEnv }) => apiKeyEnv === name),
+      (settings !== undefined && namedIn(settings).includes(name)),
   );
+
+/** The variables of keys and channels that the configuration names. */
+const namedIn = ({ projects, channels }: Settings): string[] => [
+  ...projects.map(({ apiKeyEnv }) => apiKeyEnv),
+  ...Object.values(channels).flatMap(({ urlEnv, secretEnv = [] }) => [urlEnv, secretEnv].flat()),
+];
 
 /** What may be a secret while the configuration that says so has not been read. */
 export const possibleSecrets = (environment: Environment): string[] =>
@@ -56,6 +63,10 @@ function secretVariables({
   return [
     ...[...keys].map((name): [string, string[]] => [name, [environment[name] ?? '']]),
     [SMTP_URL_VARIABLE, [smtpUrl, ...passwordIn(smtpUrl)]],
+    ...Object.values(settings.channels).map(({ urlEnv, secretEnv = '' }): [string, string[]] => [
+      urlEnv,
+      secretParts(environment[urlEnv] ?? '', environment[secretEnv] ?? ''),
+    ]),
     ...[CODE_HOST_TOKEN_VARIABLE, ...STORE_SECRETS].map((name): [string, string[]] => [
       name,
       [environment[name] ?? ''],

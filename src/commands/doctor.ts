@@ -6,7 +6,7 @@ import { askForDate, skewOf, skewWords } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import type { Pace } from '../api/retry.js';
 import { openBudgets } from '../app/budgets.js';
-import { connect, type Connection } from '../app/connection.js';
+import { channelsOf, connect, type Connection } from '../app/connection.js';
 import {
   readWorkspace,
   type Runtime,
@@ -15,6 +15,7 @@ import {
   type WorkspaceOptions,
 } from '../app/workspace.js';
 import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
+import { isAddress } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode, LockedError, messageOf } from '../errors.js';
@@ -97,6 +98,7 @@ async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[
     found('server', () => server(workspace, runtime)),
     ...workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
     found('email', () => email(workspace, runtime)),
+    ...channels(workspace),
     found('database', () => Promise.resolve(database.verdict)),
     found('disk', () => disk(workspace)),
     found('time zones', () => Promise.resolve(timeZones())),
@@ -176,10 +178,28 @@ async function email(
   const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
   if (url !== '') return pass(await tryMailServer(url, signal));
   const { reports, alerts } = settings;
-  const isMailed = alerts.to.length > 0 || Object.keys(reports.audiences).length > 0;
+  const all = [
+    ...alerts.to,
+    ...Object.values(reports.audiences)
+      .flat()
+      .flatMap(({ to }) => to),
+  ];
+  const isMailed = all.some(isAddress);
   if (configuration === undefined || !isMailed) return pass(`emails would be written to ${outboxDir}`);
   return warn(`Emails are only written to ${outboxDir}: to send them, set ${SMTP_URL_VARIABLE}.`);
 }
+
+/** Whether each channel has an address, and a secret where it needs one. Nothing is sent. */
+const channels = (workspace: Workspace): Promise<Finding>[] =>
+  [...channelsOf(workspace)].map(([name, channel]) =>
+    found('channel', () =>
+      Promise.resolve(
+        'problem' in channel
+          ? fail(`${name}: ${channel.problem}`)
+          : pass(`${name}: posts to ${channel.kind} at ${channel.url.host}; nothing was sent`),
+      ),
+    ),
+  );
 
 /** A database to count requests in, unless it is missing, in use, older or damaged. */
 interface Database {

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { DURATION_FORM, isLakeLocation, NOT_A_LAKE_LOCATION, parseDuration } from '../config/schema.js';
+import { DURATION_FORM, isLakeLocation, NOT_A_LAKE_LOCATION, parseDuration } from '../config/values.js';
 import { parseShard, type Shard } from '../config/shard.js';
 import type { Runtime } from '../app/workspace.js';
 import { type Day, parseDay } from '../day.js';

@@ -2,14 +2,16 @@ import { writeFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
-import { NOBODY, parseMailAddress } from '../config/mail-address.js';
+import { NOBODY } from '../config/mail-address.js';
+import { isAddress, parseRecipient } from '../config/recipients.js';
+import { compose } from '../mail/message.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/errors.js';
 import { writeIndex, writePage } from '../reports/pages.js';
 import { lastEnded, parsePeriod, type Period } from '../reports/period.js';
 import type { PreparedReport } from '../reports/render.js';
 import type { Reader } from '../warehouse/query.js';
-import { composeMails, type Mailing, mailingsOf, mailOf, reportOn } from '../steps/mailing.js';
+import { type Mailing, mailingsOf, noticeOf, reportOn } from '../steps/mailing.js';
 import type { Output } from '../terminal/output.js';
 import { openOwnHistory } from '../warehouse/published.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
@@ -53,9 +55,9 @@ export function chooseMailings(
       `${report} has no recipients: name them in the configuration, reports.${report}.to.`,
     );
   if (to === undefined) return [...mailings];
-  const wanted = parseMailAddress(to);
+  const wanted = parseRecipient(to);
   const chosen = mailings.flatMap((mailing) => {
-    const only = mailing.audience.to.filter((address) => address === wanted);
+    const only = mailing.audience.to.filter((one) => one === wanted);
     return only.length === 0 ? [] : { ...mailing, audience: { ...mailing.audience, to: only } };
   });
   const all = new Set(mailings.flatMap(({ audience }) => audience.to));
@@ -150,21 +152,26 @@ async function writtenMail(
 ): Promise<string> {
   const place = { settings, workspaceDir: directory };
   const mail = settings.mail ?? { from: NOBODY };
-  const mailings = mailingsOf({ settings, projects: [project], shard }, report);
+  if (to !== undefined && to in settings.channels)
+    throw new ConfigurationError(`${to} is a channel, which gets no email: leave out --format eml.`);
+  const mailings = mailingsOf({ settings, projects: [project], shard }, report).filter(({ audience }) =>
+    audience.to.some(isAddress),
+  );
   const isPreview = mailings.length === 0 && to === undefined;
   const preview: Mailing = {
     ...{ report, projects: [project], project: project.id },
-    audience: { to: [mail.from.address], digest: false },
+    audience: { to: [mail.from.address], digest: false, attach: [] },
   };
   const [mailing = preview] = isPreview ? [] : chooseMailings(mailings, report.name, to);
-  const recipients = mailing.audience.to.slice(0, 1);
-  const content = { mail: await mailOf(place, reader, mailing, period), recipients };
-  const messages = await composeMails({ mail }, mailing, period, content, now());
+  const recipient = mailing.audience.to.find(isAddress) ?? mail.from.address;
+  const content = await (await noticeOf(place, reader, mailing, period)).email();
+  const key = { report: report.name, project: mailing.project, period: period.name, recipient };
+  const { bytes } = await compose(key, content, mail, now());
   if (isPreview)
     output.note(
       `${report.name} has no recipients yet, so this email is addressed to ${mail.from.address}${settings.mail === undefined ? ', also its sender: mail.from is not set' : ''}.`,
     );
-  return messages.map(({ bytes }) => bytes.toString('latin1')).join('');
+  return bytes.toString('latin1');
 }
 
 /** Writes to the file that `--output` names. Throws a `StorageError` when it cannot be written. */

@@ -57,12 +57,12 @@ export function declareReport(program: Command, act: Act): void {
     .option('--output <file>', 'write to this file, in any format')
     .option('--send', 'email it now to the configured recipients who have not received it')
     .option('--force', 'with --send: also to those who received it, or may have')
-    .option('--to <address>', 'with --send or --format eml: only this configured recipient')
+    .option('--to <recipient>', 'with --send or --format eml: only this configured address or channel')
     .option(
-      '--delivered <address>',
-      'an email of unknown outcome arrived at this address: never send it again',
+      '--delivered <recipient>',
+      'an email or post of unknown outcome arrived there: never send it again',
     )
-    .option('--not-delivered <address>', 'it did not arrive: send it again when it is next due')
+    .option('--not-delivered <recipient>', 'it did not arrive: send it again when it is next due')
     .addHelpText(
       'after',
       `
@@ -77,6 +77,7 @@ Examples:
   readership report weekly --output weekly.eml
   readership report weekly --send
   readership report weekly --period 2026-W46 --delivered docs@example.com
+  readership report weekly --send --to docs-chat    a channel: docs/reports.md has examples for Slack, Teams, webhooks
 ${ENVIRONMENT_HELP}`,
     )
     .action((name: string | undefined, options: GivenOptions) =>

@@ -5,7 +5,8 @@ import { parseEnv } from 'node:util';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing } from '../files.js';
 import { parseYaml } from './problems.js';
-import { isLocal, type ProjectSettings, type Settings, settingsSchema } from './schema.js';
+import { type ProjectSettings, type Settings, settingsSchema } from './schema.js';
+import { isLocal } from './values.js';
 
 export const CONFIG_FILE = 'readership.yaml';
 /** Beside the configuration. */

@@ -11,10 +11,10 @@ interface Row {
 }
 
 /**
- * The one table of what a failed conversation says about the mail. The first row that fits decides; where none does, it
- * is unknown whether the mail arrived.
+ * The one table of what a failed conversation says about the email. The first row that fits decides; where none does, it
+ * is unknown whether the email arrived.
  *
- * Until the first byte of the mail leaves, nothing can have arrived. After that the server's refusal is believed; but
+ * Until the first byte of the email leaves, nothing can have arrived. After that the server's refusal is believed; but
  * silence, a lost connection, or 421, with which a server says that it is shutting down, leave it unknown.
  */
 export const CLASSIFICATION: readonly Row[] = [

@@ -3,13 +3,15 @@ import { ReadershipError } from '../errors.js';
 import { withGrace } from '../sleep.js';
 import type { Delivery, DeliveryAdmission } from './delivery.js';
 import { claim, type Ledgers, record } from './ledger.js';
-import type { Message } from './message.js';
+import type { Message } from './compose.js';
+import { post } from './post.js';
 import type { MailTransport } from './transport.js';
 
 /** So that one slow server does not hold up the other recipients, and none is stormed. */
 const MAX_AT_ONCE = 4;
 
 interface DeliveryTask extends Ledgers {
+  /** For emails; posts to channels need none. */
   readonly transport: MailTransport;
   readonly admission: DeliveryAdmission;
   readonly now: () => Date;
@@ -17,18 +19,18 @@ interface DeliveryTask extends Ledgers {
 }
 
 /**
- * Sends the mails that may be sent, each recorded before it leaves and after it arrived; the deliveries attempted.
+ * Sends the messages that may be sent, each recorded before it leaves and after it arrived; the deliveries attempted.
  * What becomes of one holds up no other. Interrupted, it finishes those under way and begins none.
  */
 export async function deliver(task: DeliveryTask, messages: readonly Message[]): Promise<Delivery[]> {
-  const faults: unknown[] = [];
+  const failures: unknown[] = [];
   const attempt = (message: Message) =>
     deliverOne(task, message).catch((error: unknown) => {
-      faults.push(error);
+      failures.push(error);
     });
   const attempted = await pMap(messages, attempt, { concurrency: MAX_AT_ONCE });
-  // Only the database can be at fault here, and only once every conversation under way has ended is it thrown.
-  if (faults.length > 0) throw faults[0];
+  // Only storage can fail here. That is thrown once every conversation under way has ended.
+  if (failures.length > 0) throw failures[0];
   return attempted.filter((delivery) => delivery !== undefined);
 }
 
@@ -37,13 +39,18 @@ async function deliverOne(
   message: Message,
 ): Promise<Delivery | undefined> {
   if (signal.aborted) return undefined;
-  const claimed = await claim(ledgers, message, { via: transport.via, admission, now: now() });
+  const isPost = 'channel' in message;
+  const via = isPost ? message.channel.kind : transport.via;
+  const claimed = await claim(ledgers, message, { via, admission, now: now() });
   if (claimed === undefined) return undefined;
-  const outcome = await transport.send(message, claimed.departure, withGrace(signal));
+  const { departure } = claimed;
+  const outcome = await (isPost
+    ? post(message, departure, now(), withGrace(signal))
+    : transport.send(message, departure, withGrace(signal)));
   return record(ledgers.warehouse, claimed, outcome, now());
 }
 
-/** Mails that did not arrive, or may not have. Try later when every one of them is tried again by itself. */
+/** Emails and posts that did not arrive, or may not have. Try later when every one of them is tried again by itself. */
 export class DeliveryError extends ReadershipError {
   readonly exitCode: 1 | 75;
 

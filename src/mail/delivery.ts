@@ -1,13 +1,23 @@
 import { addMilliseconds } from 'date-fns';
 import { z } from 'zod';
-import type { MailAddress } from '../config/mail-address.js';
+import type { Recipient } from '../config/recipients.js';
 import { timestampColumn } from '../warehouse/query.js';
 
 /**
  * `sending` is committed before anything leaves; then `sent`, `waiting` (known not to have arrived: tried again at
- * `next_attempt_at`), `failed` (refused for good, or given up) or `unknown` (it may have arrived, and nobody can tell).
+ * `next_attempt_at`), `failed` (refused permanently, or given up) or `unknown` (it may have arrived, and nobody can tell).
  */
 const DELIVERY_STATES = ['sending', 'sent', 'waiting', 'failed', 'unknown'] as const;
+
+/** How something is sent: by email, as a file, or to a channel of that kind. */
+const VIAS = ['smtp', 'outbox', 'slack', 'teams', 'webhook'] as const;
+
+/** The days of its period that a report rests on, and the views of the whole site on them. */
+export interface Figures {
+  readonly days: number;
+  readonly human: number;
+  readonly ai: number;
+}
 
 /** What a delivery is of, and to whom: there is never more than one row for it. */
 export interface DeliveryKey {
@@ -23,13 +33,16 @@ export const deliveryRow = z.object({
   period: z.string(),
   recipient: z.string(),
   state: z.enum(DELIVERY_STATES),
-  via: z.enum(['smtp', 'outbox']),
+  via: z.enum(VIAS),
   message_id: z.string(),
   attempts: z.int(),
   tried_at: timestampColumn,
   settled_at: timestampColumn.nullable(),
   next_attempt_at: timestampColumn.nullable(),
   note: z.string().nullable(),
+  days_covered: z.int().nullable(),
+  human: z.int().nullable(),
+  ai: z.int().nullable(),
 });
 /** A delivery as the ledger has it. */
 export type Delivery = z.infer<typeof deliveryRow>;
@@ -99,14 +112,14 @@ export interface PeriodState {
   readonly from: Date;
   /** When patience with missing days is over. */
   readonly until: Date;
-  readonly recipients: readonly MailAddress[];
+  readonly recipients: readonly Recipient[];
   /** Those of this report, project and period. */
   readonly deliveries: readonly Delivery[];
 }
 
 /** What is to be done about a report now. */
 export type Due =
-  | { readonly kind: 'due'; readonly recipients: readonly MailAddress[] }
+  | { readonly kind: 'due'; readonly recipients: readonly Recipient[] }
   /** For its missing days, until they are loaded or patience is over. */
   | { readonly kind: 'waits'; readonly missingDays: number; readonly until: Date }
   /** Its time has not come, or every recipient had it, is tried again later, or never. */

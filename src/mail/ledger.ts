@@ -14,11 +14,12 @@ import {
   type DeliveryAdmission,
   type Delivery,
   deliveryRow,
+  type Figures,
   mayBeTried,
   type Outcome,
   settled,
 } from './delivery.js';
-import { fingerprintOf, type Message } from './message.js';
+import { type Email, fingerprintOf } from './message.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const DELIVERIES = statement('deliveries');
@@ -42,7 +43,7 @@ export interface Claim {
  */
 export function claim(
   { warehouse, journal }: Ledgers,
-  { key, id }: Message,
+  { key, id, figures }: Pick<Email, 'key' | 'id' | 'figures'>,
   attempt: { readonly via: Delivery['via']; readonly admission: DeliveryAdmission; readonly now: Date },
 ): Promise<Claim | undefined> {
   const { via, admission, now } = attempt;
@@ -52,7 +53,7 @@ export function claim(
     const delivery: Delivery = {
       ...key,
       ...{ via, message_id: id, state: 'sending', attempts: (known?.attempts ?? 0) + 1, tried_at: now },
-      ...{ settled_at: null, next_attempt_at: null, note: null },
+      ...{ settled_at: null, next_attempt_at: null, note: null, ...columnsOf(figures) },
     };
     const departure = await journal.depart(intentOf(delivery), now, () => store(transaction, delivery));
     return { delivery, departure };
@@ -141,6 +142,9 @@ const intentOf = (delivery: Delivery) => ({
   ...{ report: delivery.report, project: delivery.project, period: delivery.period },
   ...{ recipient: delivery.recipient, via: delivery.via, messageId: delivery.message_id },
   attempts: delivery.attempts,
+  ...(delivery.days_covered === null
+    ? {}
+    : { figures: { days: delivery.days_covered, human: delivery.human ?? 0, ai: delivery.ai ?? 0 } }),
 });
 
 const endingOf = ({ state, note }: Delivery): Ending => ({
@@ -153,10 +157,15 @@ const entryAbout = (delivery: Delivery, now: Date): Entry => ({
   ...{ attempt: delivery.tried_at.toISOString(), at: now.toISOString() },
 });
 
+const columnsOf = (figures: Figures | null) => ({
+  ...{ days_covered: figures?.days ?? null, human: figures?.human ?? null, ai: figures?.ai ?? null },
+});
+
 const deliveryOf = ({ messageId, attempt, ...entry }: EntryOf<'email'>): Delivery => ({
   ...{ report: entry.report, project: entry.project, period: entry.period, recipient: entry.recipient },
   ...{ state: 'sending', via: entry.via, message_id: messageId, attempts: entry.attempts },
   ...{ tried_at: new Date(attempt), settled_at: null, next_attempt_at: null, note: null },
+  ...columnsOf(entry.figures ?? null),
 });
 
 function settledAs(

@@ -2,50 +2,74 @@ import MailComposer from 'nodemailer/lib/mail-composer';
 import { createHash } from 'node:crypto';
 import { domainToASCII } from 'node:url';
 import { domainOf, type MailAddress, type Sender } from '../config/mail-address.js';
-import type { DeliveryKey } from './delivery.js';
+import type { DeliveryKey, Figures } from './delivery.js';
 
-/** What a mail says. The HTML refers to the pictures as `cid:<cid>`. */
+/** What an email says. The HTML refers to the pictures as `cid:<cid>`. */
 export interface MailContent {
   readonly subject: string;
   readonly html: string;
   readonly text: string;
   readonly pictures: readonly { readonly cid: string; readonly png: Uint8Array }[];
+  readonly attachments?: readonly Attachment[];
+  readonly figures?: Figures | null;
 }
 
-/** On whose behalf mails are sent. */
+/** A file that comes with an email. */
+export interface Attachment {
+  readonly filename: string;
+  readonly csv: string;
+}
+
+/** What is said to recipients, in every form that they may get it in. */
+export interface Notice {
+  readonly kind: 'report' | 'correction' | 'alert';
+  readonly subject: string;
+  /** A few lines of plain text, for a chat. */
+  readonly brief: string;
+  /** Where the whole can be read; null when nobody serves it. */
+  readonly pageUrl: string | null;
+  /** What it says, for programs. */
+  readonly data: object;
+  /** The numbers it rests on, for a later correction; null when it is not about a period. */
+  readonly figures: Figures | null;
+  readonly email: () => Promise<MailContent>;
+}
+
+/** On whose behalf emails are sent. */
 export interface Letterhead {
   readonly from: Sender;
-  /** Where a mail asks its reader to write to for no more of them. */
+  /** Where a reader who wants no more of them is asked to write. */
   readonly unsubscribe?: MailAddress | undefined;
 }
 
-/** A mail to one recipient, ready to be handed over byte by byte. */
-export interface Message {
+/** An email to one recipient, ready to be handed over byte by byte. */
+export interface Email {
   readonly key: DeliveryKey;
   readonly id: string;
+  readonly figures: Figures | null;
   /** Addresses for SMTP, international domains in their ASCII form. */
   readonly envelope: { readonly from: string; readonly to: string };
   readonly bytes: Buffer;
 }
 
-/** The same for the same report, project, period and recipient, in every process and for ever. */
+/** The same for the same report, project, period and recipient, in every process, always. */
 export const fingerprintOf = ({ report, project, period, recipient }: DeliveryKey): string =>
   createHash('sha256')
     .update(JSON.stringify([report, project, period, recipient]))
     .digest('hex')
     .slice(0, 32);
 
-/** A mail that was sent again has the id of the first, so that mail readers show the two as one. */
+/** An email that is sent again has the id of the first, so that email clients show the two as one. */
 const messageIdOf = (key: DeliveryKey, from: Sender): string =>
   `<readership.${fingerprintOf(key)}@${asciiDomain(from)}>`;
 
-/** Composes the mail: text and HTML as alternatives, the pictures related to the HTML. */
+/** Composes the email: text and HTML as alternatives, the pictures related to the HTML. */
 export async function compose(
   key: DeliveryKey,
   content: MailContent,
   { from, unsubscribe }: Letterhead,
   now: Date,
-): Promise<Message> {
+): Promise<Email> {
   const id = messageIdOf(key, from);
   const composed = new MailComposer({
     from: { name: from.name, address: from.address },
@@ -55,13 +79,18 @@ export async function compose(
     messageId: id,
     text: content.text,
     html: content.html,
-    attachments: content.pictures.map(({ cid, png }) => ({
-      cid,
-      content: Buffer.from(png),
-      contentType: 'image/png',
-      contentDisposition: 'inline',
-      filename: `${cid.split('@')[0] ?? cid}.png`,
-    })),
+    attachments: [
+      ...content.pictures.map(({ cid, png }) => ({
+        cid,
+        content: Buffer.from(png),
+        contentType: 'image/png',
+        contentDisposition: 'inline' as const,
+        filename: `${cid.split('@')[0] ?? cid}.png`,
+      })),
+      ...(content.attachments ?? []).map(({ filename, csv }) => ({
+        ...{ filename, content: Buffer.from(csv), contentType: 'text/csv; charset=utf-8' },
+      })),
+    ],
     headers: {
       'Auto-Submitted': 'auto-generated',
       'List-Id': `<${listOf(key)}.readership.${asciiDomain(from)}>`,
@@ -79,7 +108,8 @@ export async function compose(
   const [recipient] = to;
   if (sender === false || recipient === undefined)
     throw new RangeError(`not addresses to send from and to: ${from.address}, ${key.recipient}`);
-  return { key, id, envelope: { from: sender, to: recipient }, bytes: await composed.build() };
+  const envelope = { from: sender, to: recipient };
+  return { key, id, figures: content.figures ?? null, envelope, bytes: await composed.build() };
 }
 
 /** By which readers can file a report's emails: the same for every period and recipient. */

@@ -2,9 +2,9 @@ import { Readable } from 'node:stream';
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { ConfigurationError } from '../errors.js';
-import type { Message } from './message.js';
+import type { Email } from './message.js';
 
-/** The mail server to hand mails to. */
+/** The mail server to hand emails to. */
 export interface SmtpServer {
   readonly host: string;
   readonly port: number;
@@ -58,7 +58,7 @@ const faulty = (what: string): ConfigurationError =>
     `${SMTP_URL_VARIABLE} ${what}. Characters such as @ : / % in a password are written as %40 %3A %2F %25.`,
   );
 
-/** How far a conversation had come: `message` once the first byte of the mail itself was on its way. */
+/** How far a conversation had come: `message` once the first byte of the email itself was on its way. */
 export type SmtpStage = 'connect' | 'login' | 'envelope' | 'message';
 
 /** A conversation that did not end with the server's acceptance. */
@@ -76,22 +76,22 @@ interface SmtpTimeouts {
   readonly totalMs: number;
 }
 
-/** Patient, because a timeout once the mail is on its way leaves it unknown whether it arrived. */
+/** Patient, because a timeout once the email is on its way leaves it unknown whether it arrived. */
 export const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 30_000, silenceMs: 120_000, totalMs: 300_000 };
 
-/** How long a server may take over QUIT: the mail is accepted, so nothing depends on it. */
+/** How long a server may take over QUIT: the email is accepted, so nothing depends on it. */
 const GOODBYE_MS = 1_000;
 
 /**
- * Hands one mail to the server over a connection of its own: the server's words of acceptance, or how far it came.
+ * Hands one email to the server over a connection of its own: the server's words of acceptance, or how far it came.
  *
- * nodemailer's pooled transport sends a mail again by itself when its connection closes, and the plain one does not
- * tell whether the mail had begun to leave. Both decide what must be decided here, so this speaks through the layer
+ * nodemailer's pooled transport sends an email again by itself when its connection closes, and the plain one does not
+ * tell whether the email had begun to leave. Both decide what must be decided here, so this speaks through the layer
  * below them.
  */
 export async function speakSmtp(
   server: SmtpServer,
-  { envelope, bytes }: Message,
+  { envelope, bytes }: Email,
   timeouts: SmtpTimeouts,
   interruption: AbortSignal,
 ): Promise<{ readonly reply: string } | SmtpFailure> {
@@ -170,12 +170,12 @@ const connectionOptions = (server: SmtpServer, { connectMs, silenceMs }: SmtpTim
 
 type Done<Value> = (error?: Error | null, value?: Value) => void;
 
-/** Turns the calls of a connection into promises that also end when the connection does, or when told to stop. */
+/** Turns the calls of a connection into promises that also end when the connection does, or at an abort. */
 function stepsOf(connection: SMTPConnection, signal: AbortSignal) {
   const lost = new Promise<never>((_, reject) => {
     connection.on('error', reject);
     connection.once('end', () => {
-      // The server's last words, if it had any, are told right after this.
+      // The server's last words, if it had any, come right after this.
       setImmediate(reject, new Error('the connection ended'));
     });
     const stop = () => {

@@ -5,7 +5,7 @@ import { redactor } from '../redact.js';
 import type { Departure } from '../warehouse/effects.js';
 import { type Delivery, type DeliveryKey, type Outcome } from './delivery.js';
 import { classify } from './classify.js';
-import { fingerprintOf, type Message } from './message.js';
+import { type Email, fingerprintOf } from './message.js';
 import {
   DEFAULT_TIMEOUTS,
   parseSmtpUrl,
@@ -16,10 +16,10 @@ import {
   trySmtp,
 } from './smtp.js';
 
-/** Where mails go. `send` never throws: whatever happens is an outcome. */
+/** Where emails go. `send` never throws: whatever happens is an outcome. */
 export interface MailTransport {
   readonly via: Delivery['via'];
-  readonly send: (message: Message, departure: Departure, interruption: AbortSignal) => Promise<Outcome>;
+  readonly send: (message: Email, departure: Departure, interruption: AbortSignal) => Promise<Outcome>;
 }
 
 /** A server's words end up in the ledger and on terminals. */
@@ -29,16 +29,16 @@ const DOING: Readonly<Record<SmtpStage, string>> = {
   connect: 'connecting',
   login: 'logging in',
   envelope: 'naming sender and recipient',
-  message: 'the mail was on its way',
+  message: 'the email was on its way',
 };
 
-/** Mails as `.eml` files in a folder. */
+/** Emails as `.eml` files in a folder. */
 export const outboxTransport = (directory: string): MailTransport => ({
   via: 'outbox',
   send: (message) => putIntoOutbox(directory, message),
 });
 
-/** Mails to the server that the URL names. Throws a `ConfigurationError` when it names none. */
+/** Emails to the server that the URL names. Throws a `ConfigurationError` when it names none. */
 export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTransport {
   const server = parseSmtpUrl(url);
   const redact = redactor(secretsOf(server));
@@ -94,7 +94,7 @@ const responseOf = (error: unknown): string | undefined =>
 const MAX_RECIPIENT_LENGTH = 80;
 
 /**
- * The name of a mail's file: readable, and with a fingerprint that keeps any two apart whatever a project or recipient
+ * The name of an email's file: readable, and with a fingerprint that keeps any two apart whatever a project or recipient
  * is called.
  */
 function outboxFileName(key: DeliveryKey): string {
@@ -103,8 +103,8 @@ function outboxFileName(key: DeliveryKey): string {
   return `${plain(key.report)}-${plain(key.period)}-${recipient}-${fingerprintOf(key).slice(0, 16)}.eml`;
 }
 
-/** Puts a mail into the outbox, whole or not at all. The words of the outcome are the path of the file. */
-async function putIntoOutbox(directory: string, message: Message): Promise<Outcome> {
+/** Puts an email into the outbox, whole or not at all. The words of the outcome are the path of the file. */
+async function putIntoOutbox(directory: string, message: Email): Promise<Outcome> {
   const path = join(directory, outboxFileName(message.key));
   try {
     await mkdir(directory, { recursive: true, mode: 0o700 });

@@ -85,12 +85,12 @@ export const settleCommands = (
   return `readership report ${report} --period ${quoted}${of}${ofShard} --delivered ${recipient}, or --not-delivered ${recipient}`;
 };
 
-/** Sends one report to one recipient again, and nothing else to anybody. */
+/** Sends one report to one recipient again, and nothing else to anybody. The report itself is right by then. */
 export const resendCommand = (
   { report, period, project, recipient }: DeliveryKey,
   shard: Shard | undefined,
 ): string =>
-  `readership report ${report} --period ${period}${isAboutAll(project) ? '' : ` --project ${project}`} --send --force --to ${recipient}${shard === undefined ? '' : ` --shard ${formatShard(shard)}`}`;
+  `readership report ${report} --period ${period.replace(/ correction$/, '')}${isAboutAll(project) ? '' : ` --project ${project}`} --send --force --to ${recipient}${shard === undefined ? '' : ` --shard ${formatShard(shard)}`}`;
 
 /** For a delivery that was made before. */
 export const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>

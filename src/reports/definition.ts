@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { parseYaml, problemOf } from '../config/problems.js';
-import { cronSchema } from '../config/schema.js';
+import { cron } from '../config/values.js';
 import { ConfigurationError } from '../errors.js';
 import { ignoreMissing, isBuiltIn, searchedDirs } from '../files.js';
 import { inTitle } from '../format/text.js';
@@ -35,8 +35,10 @@ const reportFile = z.strictObject({
   period: z.enum(['week', 'month', 'day']).default('week'),
   /** Whether it may be emailed to the recipients that the configuration names. */
   mail: z.boolean().default(true),
+  /** Whether it is corrected by email when its numbers turn out to be wrong. */
+  corrections: z.boolean().default(true),
   /** A cron expression: it is emailed at the first such time after its period has ended. */
-  schedule: cronSchema.optional(),
+  schedule: cron.optional(),
   /** The built-in model to make of the rows; without one, the template sees the rows as they are. */
   model: z.string().optional(),
   /** Whether a query always returns one row, or any number. Left out: every `.sql` file, of any number. */

@@ -1,5 +1,5 @@
 import type { Reader } from '../warehouse/query.js';
-import { ask, rowsOf } from './answers.js';
+import { type Answers, ask, rowsOf } from './answers.js';
 import { cautionsOf, readCoverage } from './coverage.js';
 import type { ReportDefinition } from './definition.js';
 import { draw, type Drawing } from './draw.js';
@@ -38,6 +38,9 @@ export interface PreparedReport {
   /** A whole page that needs nothing else. */
   readonly page: () => Promise<string>;
   readonly text: () => string;
+  /** A few lines of plain text, for a chat. */
+  readonly brief: () => string;
+  readonly answers: Answers;
   readonly json: () => string;
   readonly mail: () => Promise<ReportMail>;
 }
@@ -78,7 +81,8 @@ export async function prepareReport(request: ReportRequest): Promise<PreparedRep
   const templates = await findTemplates(workspaceDir);
   const text = (): string => fillTemplate(name, 'text', templates, shown);
   return {
-    ...{ name, period, subject, preheader, pageUrl, model, text },
+    ...{ name, period, subject, preheader, pageUrl, model, answers, text },
+    brief: () => fillTemplate(name, 'brief', templates, shown),
     page: async () => {
       const pictures: Record<string, Drawing[]> = {};
       for (const picture of report.pictures)

@@ -10,7 +10,12 @@ import { TemplateError } from './errors.js';
 import { templateFunctions } from './template-functions.js';
 
 /** The forms of a report that a template fills, and how its file name ends. Only HTML is escaped. */
-const ENDINGS = { page: '.html.hbs', text: '.text.hbs', mail: '.mail.html.hbs' } as const;
+const ENDINGS = {
+  page: '.html.hbs',
+  text: '.text.hbs',
+  brief: '.brief.hbs',
+  mail: '.mail.html.hbs',
+} as const;
 
 export type TemplateForm = keyof typeof ENDINGS;
 
@@ -26,7 +31,7 @@ export async function findTemplates(workspaceDir: string | undefined): Promise<T
   for (const dir of searchedDirs(workspaceDir).toReversed()) {
     const files = await readdir(join(dir, 'templates'), { recursive: true }).catch(ignoreMissing);
     for (const file of files ?? [])
-      if (file.endsWith(ENDINGS.page) || file.endsWith(ENDINGS.text))
+      if (Object.values(ENDINGS).some((ending) => file.endsWith(ending)))
         found.set(nameOf(file.replaceAll('\\', '/')), join(dir, 'templates', file));
   }
   return found;
@@ -49,7 +54,11 @@ export function fillTemplate(
   const path =
     templates.get(nameOf(report + ENDINGS[form])) ?? templates.get(nameOf(ANY_REPORT + ENDINGS[form]));
   if (path === undefined) throw new ConfigurationError('templates/ is incomplete: install Readership again');
-  return new Filling(report, templates, form === 'text').fill(path, () => readFileSync(path, 'utf8'), model);
+  return new Filling(report, templates, form === 'text' || form === 'brief').fill(
+    path,
+    () => readFileSync(path, 'utf8'),
+    model,
+  );
 }
 
 /** Fills templates of pages again and again: each is read once. `functions` are more that they can call. */

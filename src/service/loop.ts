@@ -1,6 +1,6 @@
 import type { ProjectSettings } from '../config/schema.js';
 import type { StepContext } from '../steps/context.js';
-import { mailAlerts, ping } from './alerts.js';
+import { sendAlerts, ping } from './alerts.js';
 import { isUnpublished } from './due.js';
 import { readLastRuns, type StepName } from '../steps/runs.js';
 import { StepRunner } from '../steps/runner.js';
@@ -37,10 +37,10 @@ export async function runLoop(context: StepContext, options: LoopOptions) {
   const polled = await run.step('poll', () => pollStep(context, { waitMs: options.waitMs, heldBack }));
   const reported = await run.step('report', () => reportStep(context));
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
-  await mailAlerts(context);
+  await sendAlerts(context);
   const changed = run.changed || isUnpublished(before);
   await run.step('publish', () => publishStep(context, { changed, outageChanged: run.outageChanged }));
-  await mailAlerts(context);
+  await sendAlerts(context);
   return {
     exported: exported ?? [],
     improved: improved ?? [],

@@ -6,7 +6,7 @@ import type { Settings } from '../config/schema.js';
 import type { StepContext } from '../steps/context.js';
 import { hasUnpublishedEffects, readLastRuns } from '../steps/runs.js';
 import { readSql } from '../warehouse/query.js';
-import { mailAlerts } from './alerts.js';
+import { sendAlerts } from './alerts.js';
 import { dueSteps } from './due.js';
 import { type LoopOutcome, runLoop } from './loop.js';
 
@@ -64,6 +64,6 @@ export async function tick(context: StepContext, serviceSince: Date): Promise<Lo
   };
   const due = dueSteps(settings.schedule, stored, at);
   if (due.size > 0) return runLoop(context, { apply, waitMs: 0, due });
-  await mailAlerts(context);
+  await sendAlerts(context);
   return undefined;
 }

@@ -1,4 +1,5 @@
 import type { Json } from '@duckdb/node-api';
+import { csvCell } from '../format/csv.js';
 import { escapeUnsafe } from '../format/text.js';
 import type { Colors } from '../terminal/output.js';
 import type { Answer, AnswerColumn } from './answer.js';
@@ -19,7 +20,7 @@ export interface AnswerStyle {
 /** An answer as pieces of text, to be written one after another. */
 export function formatAnswer(answer: Answer, format: TextFormat, style: AnswerStyle): AsyncIterable<string> {
   const shown = style.isTerminal ? escapeUnsafe : (text: string) => text;
-  const csv = (value: Json, column: AnswerColumn) => csvCell(shown(textOf(value)), column);
+  const csv = (value: Json, column: AnswerColumn) => csvCell(shown(textOf(value)), column.isNumeric);
   switch (format) {
     case 'table':
       return tableText(answer, style);
@@ -119,15 +120,6 @@ const textOf = (value: Json): string =>
 function shortText(value: Json, { isNumeric }: AnswerColumn): string {
   if (!isNumeric || typeof value !== 'number' || Number.isInteger(value)) return textOf(value);
   return String(Number(Math.abs(value) < 1000 ? value.toPrecision(4) : value.toFixed(1)));
-}
-
-/**
- * A cell of CSV (RFC 4180). An apostrophe guards text that a spreadsheet would run as a formula,
- * since a path is whatever a visitor typed.
- */
-function csvCell(text: string, { isNumeric }: AnswerColumn): string {
-  const guarded = !isNumeric && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }
 
 /** Decimals come as text: JSON numbers, where JavaScript holds them exactly. */

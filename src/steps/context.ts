@@ -7,6 +7,7 @@ import type { ProjectSettings, Settings } from '../config/schema.js';
 import type { Shard } from '../config/shard.js';
 import type { DayResult } from '../export/load.js';
 import type { ExportPlan } from '../export/plan.js';
+import type { Channel } from '../mail/channel.js';
 import type { MailTransport } from '../mail/transport.js';
 import type { Delivery } from '../mail/delivery.js';
 import type { EffectsJournal } from '../warehouse/effects.js';
@@ -42,6 +43,8 @@ export interface StepContext {
   readonly codeHost?: CodeHost | undefined;
   /** Where emails go. Throws a `ConfigurationError` when the mail server's address cannot be read. */
   readonly transport: () => MailTransport;
+  /** The channels that the configuration sets up, by name. */
+  readonly channels: ReadonlyMap<string, Channel>;
   /** Where the workspace's own reports and templates are looked for. */
   readonly workspaceDir: string | undefined;
   /** The published history. */

@@ -1,22 +1,25 @@
-import { type Audience, type ProjectSettings, type Settings } from '../config/schema.js';
+import { z } from 'zod';
+import type { Audience, Recipient } from '../config/recipients.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
 import { type Shard, shardName } from '../config/shard.js';
-import { lastEndedDay } from '../day.js';
+import { daysIn, lastEndedDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
-import type { MailAddress } from '../config/mail-address.js';
+import { composeAll } from '../mail/compose.js';
 import { deliver } from '../mail/deliver.js';
-import type { DeliveryAdmission, Delivery } from '../mail/delivery.js';
-import { compose, type Message } from '../mail/message.js';
+import type { Delivery, DeliveryAdmission, DeliveryKey, Figures } from '../mail/delivery.js';
+import type { Notice } from '../mail/message.js';
+import { attachmentsOf } from '../reports/attachments.js';
 import type { ReportDefinition } from '../reports/definition.js';
 import { digestOf } from '../reports/digest.js';
 import { NothingLoadedError } from '../reports/errors.js';
 import { pageUrl } from '../reports/pages.js';
 import type { Period } from '../reports/period.js';
-import { type PreparedReport, prepareReport, type ReportMail } from '../reports/render.js';
-import type { Reader } from '../warehouse/query.js';
+import { type PreparedReport, prepareReport } from '../reports/render.js';
+import { type Reader, readSql } from '../warehouse/query.js';
 import type { StepContext } from './context.js';
 
-/** One email that goes to every recipient of an audience: about one project, or a digest about all. */
+/** What goes to every recipient of an audience: about one project, or a digest about all. */
 export interface Mailing {
   readonly report: ReportDefinition;
   readonly audience: Audience;
@@ -47,7 +50,7 @@ export function mailingsOf(
   );
 }
 
-type Place = Pick<StepContext, 'settings' | 'workspaceDir'>;
+export type Place = Pick<StepContext, 'settings' | 'workspaceDir'>;
 
 /** A report about a project, with its questions answered by `reader`. */
 export const reportOn = (
@@ -63,39 +66,76 @@ export const reportOn = (
   });
 
 /** What a mailing says of a period. Throws a `NothingLoadedError` when nothing is loaded for any project. */
-export async function mailOf(
+export async function noticeOf(
   place: Place,
   reader: Reader,
-  { report, audience, projects }: Mailing,
+  mailing: Mailing,
   period: Period,
-): Promise<ReportMail> {
+): Promise<Notice> {
+  const { report, audience, projects } = mailing;
   const { where } = audience;
-  const prepared: PreparedReport[] = [];
+  const prepared: { project: string; edition: PreparedReport }[] = [];
   let empty: NothingLoadedError | undefined;
   for (const project of projects)
     try {
-      prepared.push(await reportOn(place, reader, project, { report, period, where }));
+      const edition = await reportOn(place, reader, project, { report, period, where });
+      prepared.push({ project: project.id, edition });
     } catch (error) {
       if (!(error instanceof NothingLoadedError)) throw error;
       empty ??= error;
     }
-  const [first] = prepared;
+  const editions = prepared.map(({ edition }) => edition);
+  const [first] = editions;
   if (first === undefined) throw empty ?? new NothingLoadedError(`${report.name} is about no project.`);
-  return audience.digest ? digestOf(report, period, prepared, place.workspaceDir) : first.mail();
+  const answers = prepared.map(({ project, edition }) => ({ project, answers: edition.answers }));
+  const attachments = attachmentsOf(report, audience.attach, answers);
+  const digest = audience.digest ? await digestOf(report, period, editions, place.workspaceDir) : undefined;
+  return {
+    kind: 'report',
+    subject: digest?.subject ?? first.subject,
+    brief: digest?.text ?? first.brief(),
+    pageUrl: digest === undefined ? first.pageUrl : null,
+    data: digest === undefined ? first.model : { projects: editions.map(({ model }) => model) },
+    figures: await storedOf(reader, projects, period),
+    email: async () => ({ ...(digest ?? (await first.mail())), attachments }),
+  };
 }
 
-/** The emails of a mailing, one per recipient. */
-export function composeMails(
-  { mail: letterhead }: Pick<Settings, 'mail'>,
-  { report, project }: Mailing,
-  period: Period,
-  { mail, recipients }: { readonly mail: ReportMail; readonly recipients: readonly MailAddress[] },
-  now: Date,
-): Promise<Message[]> {
-  if (letterhead === undefined)
-    throw new ConfigurationError('Emails need a sender: set mail.from in the configuration.');
-  const key = { report: report.name, project, period: period.name };
-  return Promise.all(recipients.map((recipient) => compose({ ...key, recipient }, mail, letterhead, now)));
+/** What is stored of a period, over all projects that have any of it. */
+export interface Stored extends Figures {
+  /** Days that can be loaded. */
+  readonly expected: number;
+  /** Days that no longer change. */
+  readonly final: number;
+}
+
+const PERIOD_FIGURES = readSql(import.meta.url, 'statements/period-figures.sql');
+const figuresRow = z.object({ days: z.int(), final: z.int(), human: z.int(), ai: z.int() });
+
+export async function storedOf(
+  reader: Reader,
+  projects: readonly ProjectSettings[],
+  { first, last }: Period,
+): Promise<Stored> {
+  const rows = await Promise.all(
+    projects.map(({ id }) => reader.query(PERIOD_FIGURES, figuresRow, { project: id, first, last })),
+  );
+  const stored = rows.flat().filter(({ days }) => days > 0);
+  const sum = (of: keyof z.infer<typeof figuresRow>) => stored.reduce((total, row) => total + row[of], 0);
+  const expected = daysIn({ first, last }).length * Math.max(1, stored.length);
+  return { expected, days: sum('days'), final: sum('final'), human: sum('human'), ai: sum('ai') };
+}
+
+/** Hands a notice to those of the recipients who may have it; returns the deliveries attempted. */
+export async function handOver(
+  { settings, warehouse, journal, transport, channels, now, signal }: StepContext,
+  notice: Notice,
+  key: Omit<DeliveryKey, 'recipient'>,
+  to: { readonly recipients: readonly Recipient[]; readonly admission: DeliveryAdmission },
+): Promise<Delivery[]> {
+  const messages = await composeAll(notice, key, to.recipients, { mail: settings.mail, channels }, now());
+  const task = { warehouse, journal, now, signal, transport: transport(), admission: to.admission };
+  return deliver(task, messages);
 }
 
 /** Sends a mailing to those of the recipients who may have it; returns the deliveries attempted. */
@@ -103,16 +143,15 @@ export async function sendMailing(
   context: StepContext,
   mailing: Mailing,
   period: Period,
-  to: { readonly recipients: readonly MailAddress[]; readonly admission: DeliveryAdmission },
+  to: { readonly recipients: readonly Recipient[]; readonly admission: DeliveryAdmission },
 ): Promise<Delivery[]> {
-  const { settings, warehouse, journal, transport, now, signal } = context;
+  const { warehouse, now } = context;
   if (period.last > lastEndedDay(now()))
     throw new ConfigurationError(
       `${mailing.report.name} ${period.name} was not emailed: its last day, ${longDay(period.last)}, has not ended ` +
         'by the clocks of this machine and the platform. An email of it would be the only one: send it after that day.',
     );
-  const mail = await mailOf(context, warehouse, mailing, period);
-  const messages = await composeMails(settings, mailing, period, { mail, recipients: to.recipients }, now());
-  const task = { warehouse, journal, now, signal, transport: transport(), admission: to.admission };
-  return deliver(task, messages);
+  const notice = await noticeOf(context, warehouse, mailing, period);
+  const key = { report: mailing.report.name, project: mailing.project, period: period.name };
+  return handOver(context, notice, key, to);
 }

@@ -1,8 +1,7 @@
 import { addHours, subMilliseconds } from 'date-fns';
-import { z } from 'zod';
 import { nextScheduled } from '../config/cron.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { addDays, daysIn, startOfDay } from '../day.js';
+import { addDays, startOfDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { DeliveryError } from '../mail/deliver.js';
@@ -12,9 +11,9 @@ import { findReport, listReports, type ReportDefinition } from '../reports/defin
 import { NothingLoadedError } from '../reports/errors.js';
 import { writeIndex, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
-import { readSql } from '../warehouse/query.js';
 import { byBothClocks, type StepContext, type StepResult } from './context.js';
-import { type Mailing, mailingsOf, reportOn, sendMailing } from './mailing.js';
+import { sendCorrections } from './corrections.js';
+import { type Mailing, mailingsOf, reportOn, sendMailing, storedOf } from './mailing.js';
 import { withOutage } from './runner.js';
 
 /** A page that was rendered, and where it is. */
@@ -105,23 +104,26 @@ function together(problems: readonly unknown[]): unknown[] {
   return [all, ...problems.filter((problem) => !(problem instanceof ConfigurationError))];
 }
 
-/** Sends a mailing of every period that is due. */
+/** Sends a mailing of every period that is due, and the corrections of what was sent before. */
 async function mailDue(
   context: StepContext,
   mailing: Mailing,
 ): Promise<{ deliveries: Delivery[]; held: HeldReport[] }> {
   const deliveries: Delivery[] = [];
   const held: HeldReport[] = [];
-  for (const { period, due } of await duePeriods(context, mailing)) {
+  const { report, project } = mailing;
+  const ofMailing = (await readDeliveries(context.warehouse)).filter(
+    (delivery) => delivery.report === report.name && delivery.project === project,
+  );
+  for (const { period, due } of await duePeriods(context, mailing, ofMailing)) {
     if (due.kind === 'waits') held.push({ report: mailing.report.name, period: period.name, due });
     if (due.kind !== 'due' || context.signal.aborted) continue;
     const to = { recipients: due.recipients, admission: 'due' as const };
     deliveries.push(...(await sendMailing(context, mailing, period, to)));
   }
+  deliveries.push(...(await sendCorrections(context, mailing, ofMailing)));
   return { deliveries, held };
 }
-
-const DAYS_LOADED = readSql(import.meta.url, 'statements/days-loaded.sql');
 
 /**
  * What is due of a mailing: the last period that has ended, to everyone; earlier ones only to those
@@ -129,12 +131,10 @@ const DAYS_LOADED = readSql(import.meta.url, 'statements/days-loaded.sql');
  */
 async function duePeriods(
   context: StepContext,
-  { report, audience, projects, project }: Mailing,
+  { report, audience, projects }: Mailing,
+  deliveries: readonly Delivery[],
 ): Promise<{ period: Period; due: Due }[]> {
   const { settings, warehouse, now } = context;
-  const deliveries = (await readDeliveries(warehouse)).filter(
-    (delivery) => delivery.report === report.name && delivery.project === project,
-  );
   const current = lastEnded(report.period, now(), settings.reports);
   const waiting = new Set(deliveries.flatMap(({ state, period }) => (state === 'waiting' ? period : [])));
   waiting.delete(current.name);
@@ -147,8 +147,9 @@ async function duePeriods(
       const ofPeriod = deliveries.filter((delivery) => delivery.period === period.name);
       const isOpen = (recipient: string) =>
         period === current || ofPeriod.some((delivery) => delivery.recipient === recipient);
+      const { expected, days } = await storedOf(warehouse, projects, period);
       const state = {
-        ...(await daysOf(context, projects, period)),
+        ...{ days: expected, daysLoaded: days },
         ...timesOf(report, period, settings),
         recipients: audience.to.filter(isOpen),
         deliveries: ofPeriod,
@@ -164,19 +165,4 @@ function timesOf(report: ReportDefinition, { last }: Period, { schedule, reports
   const next = (cron: string) => nextScheduled(cron, schedule.timezone, subMilliseconds(ended, 1));
   const until = addHours(next(schedule.export), reports.patienceHours);
   return { from: report.schedule === undefined ? ended : next(report.schedule), until };
-}
-
-/** The days of a period, and those loaded, of all projects that have any. */
-async function daysOf(
-  { warehouse }: StepContext,
-  projects: readonly ProjectSettings[],
-  { first, last }: Period,
-): Promise<{ days: number; daysLoaded: number }> {
-  const row = z.object({ days: z.int() });
-  const loaded = await Promise.all(
-    projects.map(({ id }) => warehouse.query(DAYS_LOADED, row, { project: id, first, last })),
-  );
-  const counts = loaded.flatMap(([row]) => (row === undefined || row.days === 0 ? [] : row.days));
-  const days = daysIn({ first, last }).length * Math.max(1, counts.length);
-  return { days, daysLoaded: counts.reduce((sum, count) => sum + count, 0) };
 }

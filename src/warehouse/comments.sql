@@ -101,14 +101,19 @@ COMMENT ON COLUMN verifications.verified_at IS 'When the range was compared (UTC
 COMMENT ON COLUMN verifications.last_day IS 'Last day of the range (UTC), inclusive';
 COMMENT ON COLUMN verifications.days_differing IS 'Number of days in the range whose totals differed from those of the platform';
 
-COMMENT ON TABLE deliveries IS 'Reports sent by email: recipients, periods and outcomes. One row per report, project, period and recipient.';
-COMMENT ON COLUMN deliveries.period IS 'Period the report covers, such as 2026-W46';
-COMMENT ON COLUMN deliveries.recipient IS 'Email address';
+COMMENT ON TABLE deliveries IS 'Reports, corrections and alerts that were sent: recipients, periods and outcomes. One row per report, project, period and recipient.';
+COMMENT ON COLUMN deliveries.report IS 'Name of the report, such as weekly, or alert';
+COMMENT ON COLUMN deliveries.project IS 'Project id on the platform; - or the name of a shard for all projects';
+COMMENT ON COLUMN deliveries.period IS 'Period the report covers, such as 2026-W46; 2026-W46 correction for its correction';
+COMMENT ON COLUMN deliveries.recipient IS 'Email address, or name of a channel';
 COMMENT ON COLUMN deliveries.state IS 'sending (recorded before anything is sent), sent, waiting (not delivered yet; it is tried again), failed (rejected permanently, or given up) or unknown (it may have arrived, so it is never sent again automatically)';
-COMMENT ON COLUMN deliveries.via IS 'smtp (handed to the mail server) or outbox (written to a file)';
-COMMENT ON COLUMN deliveries.message_id IS 'Message-ID of the email, for finding it in mail server logs';
+COMMENT ON COLUMN deliveries.via IS 'smtp (handed to the mail server), outbox (written to a file), or the kind of the channel: slack, teams or webhook';
+COMMENT ON COLUMN deliveries.message_id IS 'Message-ID of the email, or id of the webhook, for finding it in logs';
 COMMENT ON COLUMN deliveries.attempts IS 'Number of delivery attempts';
 COMMENT ON COLUMN deliveries.tried_at IS 'When the last attempt started (UTC)';
 COMMENT ON COLUMN deliveries.settled_at IS 'When it became sent, failed or unknown (UTC); NULL until then';
 COMMENT ON COLUMN deliveries.next_attempt_at IS 'When it will be tried again (UTC); NULL if it will not';
-COMMENT ON COLUMN deliveries.note IS 'What the mail server said, or where the file is';
+COMMENT ON COLUMN deliveries.note IS 'What the mail server or the channel said, or where the file is';
+COMMENT ON COLUMN deliveries.days_covered IS 'Loaded days of the period when it was sent; NULL for alerts, and for what 0.1.0 sent';
+COMMENT ON COLUMN deliveries.human IS 'Human views of the site in the period when it was sent, over all projects it is about';
+COMMENT ON COLUMN deliveries.ai IS 'AI views of the site in the period when it was sent, over all projects it is about';

@@ -59,9 +59,10 @@ const entrySchema = z.discriminatedUnion('effect', [
     project: z.string(),
     period: z.string(),
     recipient: z.string(),
-    via: z.enum(['smtp', 'outbox']),
+    via: z.enum(['smtp', 'outbox', 'slack', 'teams', 'webhook']),
     messageId: z.string(),
     attempts: z.int(),
+    figures: z.object({ days: z.int(), human: z.int(), ai: z.int() }).optional(),
   }),
 ]);
 export type Entry = z.infer<typeof entrySchema>;

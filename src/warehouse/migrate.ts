@@ -18,6 +18,7 @@ const MIGRATIONS = [
   '009_unfinished_days',
   '010_page_skips',
   '011_pull_requests',
+  '012_channels',
 ] as const;
 
 /** What analysts query, in an order in which each needs only those before it. */
@@ -35,6 +36,7 @@ const VIEWS = [
   'human_vs_ai',
   'movers',
   'usual_range',
+  'dropped_days',
   'people_leaving',
 ] as const;
 

@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, copyFile, cp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import ts from 'typescript';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { planJob, readJobs } from '../../src/agents/ledger.js';
 import { OPEN_STATES } from '../../src/agents/lifecycle.js';
@@ -18,6 +17,7 @@ import { EffectsJournal } from '../../src/warehouse/effects.js';
 import { publish } from '../../src/warehouse/publish.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { EVIDENCE } from '../agents/reading.js';
+import { compiled } from '../compiled.js';
 import { letter } from '../mail/letters.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -71,7 +71,7 @@ beforeAll(async () => {
   });
   mailServer = await startMailServer();
   base = await tempDir();
-  program = await compile(base);
+  program = await compiled(new URL('./sending-process.ts', import.meta.url), base);
   const file = join(base, 'warehouse.duckdb');
   await closeNow(await liveWarehouse(file));
   await copyFile(file, join(base, 'yesterday.duckdb'));
@@ -185,15 +185,3 @@ describe.each(KINDS)('a process killed while it sends a %s', (kind) => {
     },
   );
 });
-
-/** The process as JavaScript, over what `npm run build` has built. */
-async function compile(directory: string): Promise<string> {
-  const source = await readFile(new URL('./sending-process.ts', import.meta.url), 'utf8');
-  const dist = new URL('../../dist/', import.meta.url).href;
-  const { outputText } = ts.transpileModule(source.replaceAll('../../src/', dist), {
-    compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },
-  });
-  const file = join(directory, 'sending-process.mjs');
-  await writeFile(file, outputText);
-  return file;
-}

@@ -1,12 +1,13 @@
-// A process that sends one job, message or email, and kills itself at one of the moments between two writes: the one
-// that loss.slow.test.ts starts. Its imports of src are those of dist when it runs.
+// A process that sends one job, message, email or post to a channel, and kills itself at one of the moments between two
+// writes: the one that loss.slow.test.ts and channels.slow.test.ts start. Its imports of src are those of dist when it runs.
 import { dirname } from 'node:path';
 import { submitJobs } from '../../src/agents/submit.js';
 import { submitMessages } from '../../src/agents/submit-messages.js';
 import { Client } from '../../src/api/client.js';
+import { composePost, openChannel } from '../../src/mail/channel.js';
 import { deliver } from '../../src/mail/deliver.js';
 import { compose } from '../../src/mail/message.js';
-import { smtpTransport } from '../../src/mail/transport.js';
+import { outboxTransport, smtpTransport } from '../../src/mail/transport.js';
 import { parseMailAddress } from '../../src/config/mail-address.js';
 import { EffectsJournal } from '../../src/warehouse/effects.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
@@ -47,6 +48,20 @@ if (kind === 'email' && address !== undefined) {
   await deliver({ warehouse, journal, transport: smtpTransport(smtpUrl), admission: 'due', now, signal }, [
     letter,
   ]);
+}
+if (kind === 'slack' || kind === 'teams' || kind === 'webhook') {
+  const environment = { URL: baseUrl, SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}` };
+  const secretEnv = kind === 'webhook' ? 'SECRET' : undefined;
+  const channel = openChannel({ kind, urlEnv: 'URL', secretEnv }, environment);
+  const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: 'docs-channel' };
+  const notice = {
+    ...{ kind: 'report' as const, subject: 'Weekly', brief: 'Read.', pageUrl: null, data: {}, figures: null },
+    email: () => Promise.reject(new Error('nobody gets an email')),
+  };
+  const transport = outboxTransport('nowhere');
+  const { signal } = new AbortController();
+  const message = composePost(key, notice, channel, now());
+  await deliver({ warehouse, journal, transport, admission: 'due', now, signal }, [message]);
 }
 dieAt('ended');
 process.exit(1);

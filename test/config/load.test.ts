@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { apiKeyOf, type Configuration, type Environment, loadConfiguration } from '../../src/config/load.js';
-import { parseDuration, settingsSchema } from '../../src/config/schema.js';
+import { settingsSchema } from '../../src/config/schema.js';
+import { parseDuration } from '../../src/config/values.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { tempDir } from '../temp-dir.js';
 

@@ -44,11 +44,11 @@ describe('the email configuration', () => {
   it.each([
     [
       'reports: { weekly: { to: [docs] } }',
-      /reports\.weekly\.to\[0\]: not an email address: write one such as/,
+      /reports\.weekly\.to: docs is neither an email address nor one of the channels: add it under channels/,
     ],
     [
       'reports: { weekly: { too: [a@example.com] } }',
-      /yaml:3 {2}reports\.weekly\.too: no such setting; an audience has to, where and/,
+      /yaml:3 {2}reports\.weekly\.too: no such setting; an audience has to, where, digest and attach/,
     ],
     ['reports: { weekly: [{ where: sdks }] }', /reports\.weekly\[0\]\.where: not a pattern of paths/],
     [

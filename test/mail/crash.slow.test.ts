@@ -1,10 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pMap from 'p-map';
-import ts from 'typescript';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Delivery } from '../../src/mail/delivery.js';
 import { deliver } from '../../src/mail/deliver.js';
@@ -13,6 +12,7 @@ import { smtpTransport } from '../../src/mail/transport.js';
 import { EffectsJournal } from '../../src/warehouse/effects.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { compiled } from '../compiled.js';
 import { letter } from './letters.js';
 import { type Behaviour, type MailServer, type ServerEvent, startMailServer } from './mail-server.js';
 
@@ -34,7 +34,7 @@ beforeAll(async () => {
   server = await startMailServer();
   server.onEvent = (event, recipient) => listeners.get(recipient)?.(event);
   directory = await mkdtemp(join(tmpdir(), 'readership-crash-'));
-  program = await compile();
+  program = await compiled(new URL('./delivering-process.ts', import.meta.url), directory);
   empty = join(directory, 'empty.duckdb');
   await (await open(empty)).close();
   const began = performance.now();
@@ -161,16 +161,4 @@ function randomOf(seed: number): () => number {
     mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
-}
-
-/** The process as JavaScript, over what `npm run build` has built. */
-async function compile(): Promise<string> {
-  const source = await readFile(new URL('delivering-process.ts', import.meta.url), 'utf8');
-  const dist = new URL('../../dist/', import.meta.url).href;
-  const { outputText } = ts.transpileModule(source.replaceAll('../../src/', dist), {
-    compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },
-  });
-  const file = join(directory, 'delivering-process.mjs');
-  await writeFile(file, outputText);
-  return file;
 }

@@ -4,7 +4,7 @@ import {
   type MailAddress,
   type Sender,
 } from '../../src/config/mail-address.js';
-import { compose, type MailContent, type Message } from '../../src/mail/message.js';
+import { compose, type Email, type MailContent } from '../../src/mail/message.js';
 
 export function address(text: string): MailAddress {
   const parsed = parseMailAddress(text);
@@ -32,7 +32,7 @@ export const content: MailContent = {
 };
 
 /** The weekly of `period` for a recipient. */
-export const letter = (recipient: string, period = '2026-W46'): Promise<Message> =>
+export const letter = (recipient: string, period = '2026-W46'): Promise<Email> =>
   compose(
     { report: 'weekly', project: 'prj_1', period, recipient },
     content,

@@ -43,7 +43,7 @@ function report(time: string, reports: object, projects: object[] = [{ id: 'prj_
     ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: test.directory },
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'pages'),
-    ...{ lake: undefined, shard: undefined, limits: [] },
+    ...{ lake: undefined, shard: undefined, limits: [], channels: new Map() },
     clientOf: () => {
       throw new Error('reports do not ask the platform');
     },

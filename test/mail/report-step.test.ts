@@ -42,7 +42,7 @@ const report = async (time: string, more: Partial<StepContext> = {}) => {
     ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: undefined },
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'reports'),
-    ...{ lake: undefined, shard: undefined, limits: [] },
+    ...{ lake: undefined, shard: undefined, limits: [], channels: new Map() },
     clientOf: () => {
       throw new Error('reports do not ask the platform');
     },

@@ -7,14 +7,14 @@ import { tempDir } from '../temp-dir.js';
 import { APART, COMMANDS } from './commands.js';
 import { echoingMailServer } from './mail.js';
 import { expectNoTrace, markedSandbox, markedWorkspace, runToEnd } from './marked-workspace.js';
-import { dotEnv, inEveryWriting, KEY, PASSWORD, PING_ID, smtpUrl, tracesIn } from './marks.js';
+import { dotEnv, HOOK_ID, inEveryWriting, KEY, PASSWORD, PING_ID, smtpUrl, tracesIn } from './marks.js';
 import { tracesInMail } from './search.js';
 
 describe('a command that works', () => {
   it('sends the key and the password as they are, and leaves no trace of them', async () => {
     const { server, passwords } = await echoingMailServer();
     const pings = await serve((_, response) => {
-      reply(response, 200, PING_ID);
+      reply(response, 200, `${PING_ID} ${HOOK_ID}`);
     });
     const platform = await markedSandbox();
     const surroundings = { platform, smtp: smtpUrl(server.port), pings: pings.baseUrl };
@@ -39,7 +39,8 @@ describe('a command that works', () => {
     const { views, create, message } = platform.inspect().requests.counts;
     expect([views?.['200'], create?.['201'], message?.['200']].every((count = 0) => count > 0)).toBe(true);
     expect([...passwords]).toEqual([PASSWORD]);
-    expect(pings.seen.map(({ url }) => url.pathname)).toContain(`/${PING_ID}`);
+    const asked = pings.seen.map(({ url }) => url.pathname);
+    for (const path of [`/${PING_ID}`, `/services/T0/${HOOK_ID}`]) expect(asked).toContain(path);
     const mails = [...server.accepted.values()].flat();
     expect(mails.length).toBeGreaterThan(0);
     for (const mail of mails) expect(await tracesInMail('a mail received', mail)).toEqual([]);

@@ -22,7 +22,8 @@ history: { requestsPerHour: unlimited, maxWait: 1ms }
 improve: { mode: apply, minWeeklyViews: 1, readingShare: 1, maxJobsPerRun: 1, maxJobsPerWeek: 1000, cooldownDays: 0 }
 poll: { minDelay: 1ms, maxDelay: 1ms }
 mail: { from: docs@example.com }
-reports: { weekly: { to: [${recipients.join()}] }, improve: { to: [${RECIPIENT}] } }
+channels: { chat: { kind: slack, urlEnv: CHAT } }
+reports: { weekly: { to: [${[...recipients, 'chat'].join()}] }, improve: { to: [${RECIPIENT}] } }
 publish: { parquet: lake }
 alerts: { to: [ops@example.com], pingUrl: '${pings ?? 'http://127.0.0.1:1'}/${PING_ID}' }
 `;
@@ -30,7 +31,7 @@ alerts: { to: [ops@example.com], pingUrl: '${pings ?? 'http://127.0.0.1:1'}/${PI
 /** A workspace whose secrets are the marked ones, in its `.env`; with the data of another, if one is given. */
 export async function markedWorkspace(surroundings: Surroundings, like?: string): Promise<string> {
   const cwd = await workspaceOf(surroundings.platform, settingsOf(surroundings));
-  await writeFile(join(cwd, '.env'), dotEnv(surroundings.smtp ?? smtpUrl(1)));
+  await writeFile(join(cwd, '.env'), dotEnv(surroundings.smtp ?? smtpUrl(1), surroundings.pings));
   if (like !== undefined)
     for (const part of ['data', 'lake']) {
       await rm(join(cwd, part), { recursive: true, force: true });

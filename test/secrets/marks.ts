@@ -1,19 +1,28 @@
 /** What addresses, JSON and regular expressions write otherwise. */
 const OTHERWISE = String.raw`/+&"'<>=%#@:\$(.*`;
 
-const TRACES = ['Kq7markXw3A', 'Kz9markVy5B', 'Pw4markRt8C', 'Pn6markJs2D', 'Ui8markLb6E'] as const;
-const [KEY_BEGIN, KEY_END, PASSWORD_BEGIN, PASSWORD_END, PING_TRACE] = TRACES;
+const TRACES = [
+  'Kq7markXw3A',
+  'Kz9markVy5B',
+  'Pw4markRt8C',
+  'Pn6markJs2D',
+  'Ui8markLb6E',
+  'Hk5markTq4F',
+] as const;
+const [KEY_BEGIN, KEY_END, PASSWORD_BEGIN, PASSWORD_END, PING_TRACE, HOOK_TRACE] = TRACES;
 
 /** The marked secrets. Whatever is done to the rest of one, in any writing a trace of it stays as it is. */
 export const KEY = `${KEY_BEGIN}${OTHERWISE}${KEY_END}`;
 export const PASSWORD = `${PASSWORD_BEGIN} é𝄞${OTHERWISE}${PASSWORD_END}`;
 export const PING_ID = `${PING_TRACE}-4c1e-9d2b`;
+/** The last part of the address of a channel. */
+export const HOOK_ID = `${HOOK_TRACE}-8a7b`;
 
 const USER = 'docs@example.com';
 
 /** A `.env` as a user writes it; no quotation mark but the backtick is free. */
-export const dotEnv = (smtp: string): string =>
-  `READERSHIP_API_KEY=\`${KEY}\`\nREADERSHIP_SMTP_URL=${smtp}\n`;
+export const dotEnv = (smtp: string, hooks = 'http://127.0.0.1:1'): string =>
+  `READERSHIP_API_KEY=\`${KEY}\`\nREADERSHIP_SMTP_URL=${smtp}\nCHAT=${hooks}/services/T0/${HOOK_ID}\n`;
 
 export const smtpUrl = (port: number, scheme = 'smtp'): string =>
   `${scheme}://${encodeURIComponent(USER)}:${encodeURIComponent(PASSWORD)}@127.0.0.1:${port}`;

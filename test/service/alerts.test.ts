@@ -1,13 +1,17 @@
 import { addMinutes } from 'date-fns';
 import PostalMime from 'postal-mime';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { TryLaterError } from '../../src/api/errors.js';
 import { moment } from '../../src/format/days.js';
 import { smtpTransport } from '../../src/mail/transport.js';
-import { mailAlerts } from '../../src/service/alerts.js';
+import { sendAlerts } from '../../src/service/alerts.js';
 import { StepRunner } from '../../src/steps/runner.js';
+import { day } from '../../src/day.js';
 import { startMailServer } from '../mail/mail-server.js';
+import { isGenuine, postTo } from '../mail/posts.js';
+import { loadDays } from '../mail/site.js';
+import { serve } from '../serve.js';
 import { journalOf, liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 import { stepContext } from '../steps/step-context.js';
@@ -32,7 +36,7 @@ async function setUp() {
     });
     const runner = new StepRunner(context);
     await runner.step('export', work);
-    await mailAlerts(context);
+    await sendAlerts(context);
     now = addMinutes(now, hours * 60);
     const states = await warehouse.query('SELECT state FROM deliveries', z.object({ state: z.string() }));
     return { states: states.map(({ state }) => state), changed: runner.outageChanged };
@@ -82,4 +86,86 @@ it('a platform unreachable for more than a day is an outage: one email when it s
     `export has failed since ${moment(addMinutes(NOW, 60))}:\n\n0 days loaded; Could not list views: the certificate has expired`,
   );
   expect(over?.subject).toBe('Readership: export works again');
+});
+
+describe('a day on which views fall', () => {
+  const quiet = day('2026-08-03');
+
+  /** A quiet site to Sunday, 15 November, and alerts by a clock that the test sets; OPS gets email, and chat a post. */
+  async function setUpSite() {
+    const server = await startMailServer();
+    const chat = await serve((_, response) => {
+      response.end('ok');
+    });
+    onTestFinished(() => server.close());
+    const warehouse = await liveWarehouse();
+    const journal = await journalOf(warehouse);
+    await loadDays(warehouse, quiet, day('2026-11-15'));
+    const alertsAt = async (time: string) => {
+      const context = stepContext(warehouse, {
+        ...{ journal, now: () => new Date(time) },
+        settings: {
+          projects: [{ id: 'prj_1', name: 'Acme Docs' }],
+          mail: { from: 'docs@example.com' },
+          channels: { chat: { kind: 'webhook', urlEnv: 'HOOK', secretEnv: 'SECRET' } },
+          alerts: { to: [OPS, 'chat'] },
+        },
+        channels: new Map([['chat', postTo('webhook', chat.baseUrl).channel]]),
+        transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
+        observer: {
+          onAlertFailed: (words) => {
+            throw new Error(words);
+          },
+        },
+      });
+      await sendAlerts(context);
+      const sent = await Promise.all((server.accepted.get(OPS) ?? []).map((mail) => PostalMime.parse(mail)));
+      return sent.map(({ subject }) => subject);
+    };
+    const setViews = (date: string, views: string, state = 'final') =>
+      warehouse.transaction((transaction) =>
+        transaction.execute(`UPDATE day_loads SET ${views}, state = '${state}' WHERE day = DATE '${date}'`),
+      );
+    return { alertsAt, setViews, chat, server };
+  }
+
+  it('is reported once, by email and to the channel, however long it lasts', async () => {
+    const { alertsAt, setViews, chat, server } = await setUpSite();
+    expect(await alertsAt('2026-11-16T03:00:00Z')).toEqual([]);
+    await setViews('2026-11-14', 'human = 10');
+    const subject = 'Readership: Acme Docs, 14 Nov 2026: 10 human views, about 764 expected';
+    expect(await alertsAt('2026-11-16T04:00:00Z')).toEqual([subject]);
+    await setViews('2026-11-15', 'human = 12');
+    await setViews('2026-11-13', 'human = 9');
+    for (const time of ['2026-11-16T05:00:00Z', '2026-11-18T05:00:00Z', '2026-12-18T05:00:00Z'])
+      expect(await alertsAt(time)).toEqual([subject]);
+    const { text } = await PostalMime.parse(server.accepted.get(OPS)?.[0] ?? '');
+    expect(text).toMatch(/Acme Docs had 10 human views on Sat 14 Nov 2026\. About 764 were expected/);
+    const [post, ...more] = chat.seen;
+    expect(more).toEqual([]);
+    expect(isGenuine(post?.headers ?? {}, post?.body ?? '')).toBe(true);
+    expect(JSON.parse(post?.body ?? '')).toMatchObject({
+      type: 'alert',
+      data: { project: 'prj_1', period: 'drop human 2026-11-14', content: { views: 10, audience: 'human' } },
+    });
+  });
+
+  it('is not reported when it is old news, within chance, or when the day may still grow', async () => {
+    const { alertsAt, setViews } = await setUpSite();
+    await setViews('2026-11-07', 'human = 10');
+    await setViews('2026-11-14', 'human = 500');
+    await setViews('2026-11-15', 'ai = 150', 'provisional');
+    expect(await alertsAt('2026-11-16T03:00:00Z')).toEqual([]);
+    // The same count is a fall once it is final, and none at all is one at once.
+    await setViews('2026-11-15', 'ai = 150');
+    expect(await alertsAt('2026-11-18T03:00:00Z')).toEqual([
+      'Readership: Acme Docs, 15 Nov 2026: 150 AI views, about 364 expected',
+    ]);
+  });
+
+  it('without any view is reported while it is provisional', async () => {
+    const { alertsAt, setViews } = await setUpSite();
+    await setViews('2026-11-15', 'human = 0, ai = 0', 'provisional');
+    expect(await alertsAt('2026-11-16T03:00:00Z')).toHaveLength(2);
+  });
 });

@@ -27,7 +27,7 @@ export function stepContext(
     journal: new Proxy(Object.create(EffectsJournal.prototype) as EffectsJournal, { get: unused }),
     ...{ settings, projects: settings.projects, warehouse, workspaceDir: undefined },
     limits: sharedLimits({ settings, configuration: undefined }),
-    ...{ lake: undefined, shard: undefined, historyFile: '', reportsDir: '' },
+    ...{ lake: undefined, shard: undefined, channels: new Map(), historyFile: '', reportsDir: '' },
     ...{ unknownDeliveries: [], clientOf: unused, transport: unused, observer: {} },
     ...{ now: () => NOW, clock: silentClock(given.now ?? (() => NOW)), signal: new AbortController().signal },
     ...given,

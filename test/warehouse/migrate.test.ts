@@ -117,7 +117,7 @@ describe('a database', () => {
 
 describe('the comments of a database written by 0.1.0', () => {
   const WORDING =
-    "SELECT 1 FROM duckdb_tables() WHERE table_name = 'deliveries' AND comment LIKE '% email: %'";
+    "SELECT 1 FROM duckdb_tables() WHERE table_name = 'deliveries' AND comment LIKE '% were sent: %'";
 
   it('get the current wording when it is opened, and only once', async () => {
     const warehouse = await liveWarehouse();

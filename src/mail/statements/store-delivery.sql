@@ -11,4 +11,7 @@ SELECT
   $tried_at::TIMESTAMP AS tried_at,
   $settled_at::TIMESTAMP AS settled_at,
   $next_attempt_at::TIMESTAMP AS next_attempt_at,
-  $note AS note
+  $note AS note,
+  $days_covered::INTEGER AS days_covered,
+  $human::BIGINT AS human,
+  $ai::BIGINT AS ai

@@ -1,0 +1,157 @@
+import { z } from 'zod';
+import { isSafe } from '../format/text.js';
+import { type MailAddress, parseMailAddress } from './mail-address.js';
+import { ONE_LINE, variableName } from './values.js';
+
+declare const channelBrand: unique symbol;
+
+/** The name of a channel that the configuration sets up. */
+export type ChannelName = string & { readonly [channelBrand]: true };
+
+/** Who gets reports and alerts: an email address, or a channel by its name. */
+export type Recipient = MailAddress | ChannelName;
+
+/** A channel's name has no `@`. */
+export const isAddress = (recipient: Recipient): recipient is MailAddress => recipient.includes('@');
+
+const CHANNEL_NAME = /^[a-z][a-z0-9-]{0,39}$/;
+
+/** Reads an email address or the name of a channel; undefined for anything else. */
+export const parseRecipient = (text: string): Recipient | undefined =>
+  parseMailAddress(text) ?? (CHANNEL_NAME.test(text) ? (text as ChannelName) : undefined);
+
+const recipient = z.string().transform((text, context): Recipient => {
+  const parsed = parseRecipient(text);
+  if (parsed !== undefined) return parsed;
+  context.addIssue('not an email address: write one such as docs@example.com, or the name of a channel');
+  return z.NEVER;
+});
+
+/** Each once. */
+export const recipients = z
+  .array(recipient)
+  .max(500)
+  .transform((all) => [...new Set(all)])
+  .default([]);
+
+/** Where a channel posts to is a secret, so the configuration names the environment variable that has it. */
+const channel = z
+  .strictObject({
+    kind: z.enum(['slack', 'teams', 'webhook'], { error: 'write slack, teams or webhook' }),
+    urlEnv: variableName,
+    secretEnv: variableName.optional(),
+  })
+  .superRefine(({ kind, secretEnv }, context) => {
+    const message =
+      kind === 'webhook' && secretEnv === undefined
+        ? 'is missing: name the environment variable with the secret that signs the requests'
+        : kind !== 'webhook' && secretEnv !== undefined
+          ? `does not go with ${kind}, whose address is the secret: leave it out`
+          : undefined;
+    if (message !== undefined) context.addIssue({ code: 'custom', path: ['secretEnv'], message });
+  });
+export type ChannelSettings = z.infer<typeof channel>;
+
+export const channels = z
+  .record(
+    z.string().regex(CHANNEL_NAME, 'not a name for a channel: write lowercase letters, digits and hyphens'),
+    channel,
+  )
+  .default({});
+
+const NOT_AN_AUDIENCE =
+  'no such setting; the recipients of a report are written as { to: [docs@example.com] }';
+
+const NO_SUCH_KEY = 'no such setting; an audience has to, where, digest and attach';
+
+const audience = z.strictObject(
+  {
+    to: recipients,
+    /** Only the pages whose paths fit, such as `/sdks/**`. */
+    where: z
+      .string()
+      .regex(/^[/*]\S*$/, 'not a pattern of paths: write one such as /sdks/**')
+      .refine(isSafe, ONE_LINE)
+      .optional(),
+    /** One email about all projects instead of one for each. */
+    digest: z.boolean().default(false),
+    /** Queries of the report whose rows are attached to emails as CSV. */
+    attach: z.array(z.string()).max(10).default([]),
+  },
+  { error: ({ code }) => (code === 'invalid_type' ? NOT_AN_AUDIENCE : undefined) },
+);
+/** Who gets a report, and which part of it. */
+export type Audience = z.infer<typeof audience>;
+
+/** One audience, or a list of them. */
+export const audiences = z.unknown().transform((value, context): Audience[] => {
+  const parsed = Array.isArray(value)
+    ? z.array(audience).safeParse(value, { reportInput: true })
+    : audience.transform((one) => [one]).safeParse(value, { reportInput: true });
+  if (parsed.success) return parsed.data;
+  for (const issue of parsed.error.issues)
+    if (issue.code !== 'unrecognized_keys')
+      context.addIssue({ code: 'custom', path: issue.path, message: issue.message });
+    else
+      for (const key of issue.keys)
+        context.addIssue({ code: 'custom', path: [...issue.path, key], message: NO_SUCH_KEY });
+  return z.NEVER;
+});
+
+const isAudiences = (entry: [string, unknown]): entry is [string, Audience[]] => Array.isArray(entry[1]);
+
+/** The reports that the configuration has recipients for, each with its audiences. */
+export const audiencesIn = (reports: object): [string, Audience[]][] =>
+  Object.entries(reports)
+    .filter(isAudiences)
+    .map(([report, all]) => [report, all.filter(({ to }) => to.length > 0)]);
+
+/** What does not fit together in who is sent what: each problem with its place in the configuration. */
+export function recipientProblems({
+  reports,
+  alerts,
+  mail,
+  channels,
+}: {
+  readonly reports: object;
+  readonly alerts: { readonly to: readonly Recipient[] };
+  readonly mail?: object | undefined;
+  readonly channels: object;
+}): { path: string[]; message: string }[] {
+  const known = Object.keys(channels);
+  const ofReports = audiencesIn(reports).map(([name, all]) => ({
+    ...{ path: ['reports', name], all: all.flatMap(({ to }) => to) },
+    attaches: all.some(({ attach, to }) => attach.length > 0 && !to.some(isAddress)),
+  }));
+  return [...ofReports, { path: ['alerts'], all: alerts.to, attaches: false }].flatMap(
+    ({ path, all, attaches }) => {
+      const twice = all.find((one, index) => all.indexOf(one) !== index);
+      const stray = all.filter((one) => !isAddress(one) && !known.includes(one));
+      return [
+        ...(twice === undefined
+          ? []
+          : [{ path, message: `${twice} is in two audiences; a report goes to each once` }]),
+        ...stray.map((one) => ({
+          path: [...path, 'to'],
+          message: `${one} is neither an email address nor one of the channels${known.length === 0 ? ': add it under channels' : `, which are ${known.join(', ')}`}`,
+        })),
+        ...(mail === undefined && all.some(isAddress)
+          ? [
+              {
+                path: [...path, 'to'],
+                message: 'needs mail.from, the sender, such as Readership <docs@example.com>',
+              },
+            ]
+          : []),
+        ...(attaches
+          ? [
+              {
+                path: [...path, 'attach'],
+                message: 'only emails have attachments: name an email address in to',
+              },
+            ]
+          : []),
+      ];
+    },
+  );
+}

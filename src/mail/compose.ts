@@ -1,0 +1,35 @@
+import { isAddress, type Recipient } from '../config/recipients.js';
+import { ConfigurationError } from '../errors.js';
+import { type Channel, composePost, type Post } from './channel.js';
+import type { DeliveryKey } from './delivery.js';
+import { compose, type Email, type Letterhead, type Notice } from './message.js';
+
+/** A notice to one recipient, ready to be handed over byte by byte. */
+export type Message = Email | Post;
+
+/** On whose behalf emails are sent, and the channels that are set up, by name. */
+export interface Senders {
+  readonly mail: Letterhead | undefined;
+  readonly channels: ReadonlyMap<string, Channel>;
+}
+
+/** The messages of a notice, one for each recipient; an email is written only if somebody gets one. */
+export async function composeAll(
+  notice: Notice,
+  key: Omit<DeliveryKey, 'recipient'>,
+  recipients: readonly Recipient[],
+  { mail, channels }: Senders,
+  now: Date,
+): Promise<Message[]> {
+  const content = recipients.some(isAddress) ? await notice.email() : undefined;
+  return Promise.all(
+    recipients.map((recipient): Promise<Message> | Message => {
+      const to = { ...key, recipient };
+      const channel = channels.get(recipient);
+      if (channel !== undefined) return composePost(to, notice, channel, now);
+      if (mail === undefined || content === undefined)
+        throw new ConfigurationError('Emails need a sender: set mail.from in the configuration.');
+      return compose(to, { ...content, figures: notice.figures }, mail, now);
+    }),
+  );
+}

@@ -1,0 +1,59 @@
+-- Grain: one row per project, audience and day that fell, of the fifteen days up to `last_day`.
+CREATE OR REPLACE MACRO dropped_days(last_day) AS TABLE
+WITH
+  counted AS (
+    SELECT project, day, state, audience, n, ln(n + 0.5) AS size
+    FROM
+      (
+        UNPIVOT (
+          SELECT project, day, state, human, ai
+          FROM site_days
+          WHERE day BETWEEN last_day::DATE - 14 - 7 * 16 AND last_day::DATE
+        )
+        ON human, ai INTO NAME audience VALUE n
+      )
+  ),
+
+  -- A day and the last twelve of its weekday, out of the sixteen before it.
+  point AS (
+    SELECT judged.project, judged.audience, judged.day, (past.day - judged.day) // 7 AS x, past.size
+    FROM counted AS judged JOIN counted AS past USING (project, audience)
+    WHERE judged.day >= last_day::DATE - 14 AND (judged.day - past.day) % 7 = 0 AND x BETWEEN -16 AND -1
+    QUALIFY row_number() OVER (PARTITION BY judged.project, judged.audience, judged.day ORDER BY x DESC) <= 12
+  ),
+
+  -- The line of `usual_range`, through days instead of weeks.
+  slope AS (
+    SELECT project, audience, day, median((one.size - two.size) / (one.x - two.x)) AS slope
+    FROM point AS one JOIN point AS two USING (project, audience, day)
+    WHERE one.x > two.x
+    GROUP BY ALL
+  ),
+
+  line AS (
+    SELECT
+      project,
+      audience,
+      day,
+      median(size - slope * x) AS height,
+      -- Two and a half times the reach that holds nine of ten: a year has 730 days to judge, and
+      -- few of them may be called a fall by chance.
+      2.5 * greatest((10 - 0.475 * count(*)) * mad(size - slope * x), 1.65 * exp(-height / 2)) AS reach
+    FROM point JOIN slope USING (project, audience, day)
+    GROUP BY ALL
+    HAVING count(*) >= 8
+  )
+
+SELECT
+  project,
+  day,
+  audience,
+  n::BIGINT AS views,
+  exp(height) - 0.5 AS expected,
+  greatest(0, ceil(least(exp(height - reach), exp(height) / 2) - 0.5))::BIGINT AS low
+FROM line JOIN counted USING (project, audience, day)
+-- A provisional day may still grow, to twice its count at most.
+WHERE exp(height) >= 20 AND n < if(state = 'final', low, low / 2)
+ORDER BY project, day, audience DESC;
+
+COMMENT ON MACRO TABLE dropped_days IS 'Days on which the views of an audience fell below what a quiet week explains. One row per project, day and audience (human or ai) of the fifteen days up to the given one: FROM dropped_days(''2026-11-15''). views is the count of the day, expected is where the line through the last twelve days of its weekday (8 at least) puts it, and low is what it had to reach: less than half of expected, and two and a half times as far from the line as nine of ten such days. A day that is not final may still grow, so it is listed only below half of low. Days with fewer than 20 expected views are not judged.';

@@ -1,0 +1,15 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import ts from 'typescript';
+
+/** A program of the tests as JavaScript in a directory, over what `npm run build` has built. */
+export async function compiled(program: URL, directory: string): Promise<string> {
+  const source = await readFile(program, 'utf8');
+  const dist = new URL('../dist/', import.meta.url).href;
+  const { outputText } = ts.transpileModule(source.replaceAll('../../src/', dist), {
+    compilerOptions: { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2023 },
+  });
+  const file = join(directory, basename(program.pathname).replace(/ts$/, 'mjs'));
+  await writeFile(file, outputText);
+  return file;
+}

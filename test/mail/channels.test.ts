@@ -1,0 +1,214 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openChannel } from '../../src/mail/channel.js';
+import { deliver } from '../../src/mail/deliver.js';
+import { readDeliveries } from '../../src/mail/ledger.js';
+import { outboxTransport } from '../../src/mail/transport.js';
+import { databaseOf010 } from '../database-of-010.js';
+import { journalOf, liveWarehouse } from '../open-warehouse.js';
+import { reply, serve } from '../serve.js';
+import { isGenuine, postTo, SECRET } from './posts.js';
+
+const NOW = new Date('2026-11-16T03:00:00Z');
+
+async function setUp() {
+  const warehouse = await liveWarehouse();
+  const journal = await journalOf(warehouse);
+  const transport = outboxTransport(join(warehouse.path, 'nowhere'));
+  const { signal } = new AbortController();
+  return (...posts: Parameters<typeof deliver>[1]) =>
+    deliver({ warehouse, journal, transport, admission: 'due', now: () => NOW, signal }, posts).then(
+      async (attempted) => ({ attempted, stored: await readDeliveries(warehouse) }),
+    );
+}
+
+describe('a post to a channel', () => {
+  it('is sent once, with the numbers it rests on in the ledger', async () => {
+    const send = await setUp();
+    const standIn = await serve((_, response) => {
+      response.end('ok');
+    });
+    const first = await send(postTo('slack', `${standIn.baseUrl}/services/T0/B0/secret`));
+    expect(first.stored).toMatchObject([
+      { state: 'sent', via: 'slack', note: `slack at ${new URL(standIn.baseUrl).host} answered 200: ok` },
+    ]);
+    expect(first.stored).toMatchObject([{ days_covered: 7, human: 1620, ai: 40 }]);
+    expect((await send(postTo('slack', standIn.baseUrl))).attempted).toEqual([]);
+    expect(standIn.seen.map(({ method, headers }) => [method, headers['content-type']])).toEqual([
+      ['POST', 'application/json; charset=utf-8'],
+    ]);
+  });
+
+  it.each([
+    [204, 'sent'],
+    [302, 'waiting'],
+    [400, 'failed'],
+    [403, 'waiting'],
+    [404, 'waiting'],
+    [410, 'waiting'],
+    [413, 'failed'],
+    [429, 'waiting'],
+    [500, 'unknown'],
+    [503, 'waiting'],
+    [504, 'unknown'],
+  ])('answered %i is %s', async (status, state) => {
+    const send = await setUp();
+    const standIn = await serve((_, response) => {
+      response.writeHead(status, { location: '/elsewhere' }).end('why');
+    });
+    const { stored } = await send(postTo('teams', standIn.baseUrl));
+    expect(stored).toMatchObject([{ state }]);
+    expect(standIn.seen).toHaveLength(1);
+  });
+
+  it('waits when nobody listens, and is unknown when the connection is lost after it left', async () => {
+    const send = await setUp();
+    const server = createServer((socket) => socket.on('data', () => socket.resetAndDestroy()));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const url = `http://127.0.0.1:${typeof address === 'object' ? (address?.port ?? 0) : 0}/`;
+    const [lost] = (await send(postTo('teams', url))).stored;
+    expect(lost).toMatchObject({ state: 'unknown' });
+    expect(lost?.note).toMatch(/^teams at 127\.0\.0\.1:\d+ did not answer: .*(ECONNRESET|hang up)/);
+    server.close();
+    const other = await setUp();
+    expect((await other(postTo('teams', 'http://127.0.0.1:1/'))).stored).toMatchObject([
+      { state: 'waiting', note: expect.stringContaining('could not be reached: ') as string },
+    ]);
+  });
+
+  it('never repeats its address or secret, though the channel does', async () => {
+    const send = await setUp();
+    const standIn = await serve((request, response) => {
+      reply(response, 500, { url: request.url.href, id: 'B0CDEFGHIJKLMNOP', secret: SECRET });
+    });
+    const url = `${standIn.baseUrl}/services/T0/B0CDEFGHIJKLMNOP?sig=abcdefghijklmnop`;
+    const { stored } = await send(postTo('webhook', url));
+    expect(stored[0]?.note).toContain('[redacted]');
+    for (const secret of ['B0CDEFGHIJKLMNOP', 'abcdefghijklmnop', SECRET])
+      expect(JSON.stringify(stored)).not.toContain(secret);
+  });
+});
+
+describe('what a channel gets', () => {
+  it('is escaped for Slack, so that no path names a channel or forges a link', () => {
+    const { text, blocks } = JSON.parse(postTo('slack', 'https://hooks.example.com/x').body) as {
+      text: string;
+      blocks: { type: string; text: { type: string; text: string; verbatim?: boolean } }[];
+    };
+    expect(text).toBe('Acme Docs, 9 – 15 Nov 2026: people &amp; AI &lt;read&gt;');
+    const [head, body, link] = blocks;
+    expect(head).toMatchObject({ type: 'header', text: { type: 'plain_text' } });
+    expect(body?.text).toMatchObject({ type: 'mrkdwn', verbatim: true });
+    expect(body?.text.text).toContain('/a_b/&lt;!channel&gt;&amp;[x](https://evil.example): 20 human');
+    expect(link?.text.text).toBe('<https://reports.example.com/prj_1/weekly-2026-W46.html|Open the report>');
+  });
+
+  it('stays within what Slack takes, whatever its length', () => {
+    const brief = '&'.repeat(5_000);
+    const { blocks } = JSON.parse(
+      postTo('slack', 'https://hooks.example.com/x', { brief, subject: '𝄞'.repeat(300) }).body,
+    ) as { blocks: { text: { text: string } }[] };
+    expect(blocks[0]?.text.text.length).toBeLessThanOrEqual(150);
+    expect(blocks[0]?.text.text).toMatch(/^𝄞+…$/u);
+    expect(blocks[1]?.text.text.length).toBeLessThanOrEqual(3_000);
+    expect(blocks[1]?.text.text).toMatch(/^(&amp;)+…$/);
+  });
+
+  it('is an Adaptive Card of plain runs for Teams, with a button', () => {
+    const { type, attachments } = JSON.parse(postTo('teams', 'https://teams.example.com/x').body) as {
+      type: string;
+      attachments: { contentType: string; content: { body: object[]; actions: object[] } }[];
+    };
+    expect(type).toBe('message');
+    const [{ contentType, content } = { contentType: '', content: { body: [], actions: [] } }] = attachments;
+    expect(contentType).toBe('application/vnd.microsoft.card.adaptive');
+    expect(content.body.every((block) => 'type' in block && block.type === 'RichTextBlock')).toBe(true);
+    expect(JSON.stringify(content.body)).toContain('/a_b/<!channel>&[x](https://evil.example): 20 human');
+    expect(content.actions).toEqual([
+      expect.objectContaining({ type: 'Action.OpenUrl', url: expect.stringMatching(/^https:/) as string }),
+    ]);
+  });
+
+  it('is signed JSON for a webhook; a changed body, id or moment is found out', async () => {
+    const standIn = await serve((_, response) => {
+      response.writeHead(204).end();
+    });
+    await (
+      await setUp()
+    )(postTo('webhook', standIn.baseUrl));
+    const [request] = standIn.seen;
+    if (request === undefined) throw new Error('nothing was posted');
+    const { headers, body } = request;
+    expect(headers['webhook-id']).toMatch(/^msg_[0-9a-f]{32}$/);
+    expect(headers['webhook-timestamp']).toBe(String(NOW.getTime() / 1_000));
+    expect(isGenuine(headers, body)).toBe(true);
+    expect(isGenuine(headers, `${body} `)).toBe(false);
+    expect(isGenuine({ ...headers, 'webhook-id': 'msg_1' }, body)).toBe(false);
+    expect(isGenuine({ ...headers, 'webhook-timestamp': '1' }, body)).toBe(false);
+    expect(JSON.parse(body)).toMatchObject({
+      type: 'report',
+      timestamp: NOW.toISOString(),
+      data: { report: 'weekly', project: 'prj_1', period: '2026-W46', content: { human: { views: 1620 } } },
+    });
+  });
+
+  it('leaves out data that a receiver would refuse for its size, and says where it is', () => {
+    const { body } = postTo('webhook', 'https://example.com/x', { data: { rows: 'x'.repeat(600_000) } });
+    expect(body.length).toBeLessThan(2_000);
+    expect(JSON.parse(body)).toMatchObject({
+      data: { content: null, contentLeftOut: expect.stringContaining('--format json') as string },
+    });
+  });
+});
+
+describe('a channel', () => {
+  it.each([
+    [{}, /^URL is not set/],
+    [{ URL: 'hooks.example.com' }, /^URL does not hold an address that begins with https:/],
+    [{ URL: 'http://hooks.example.com/x' }, /^URL does not hold an address that begins with https:/],
+    [{ URL: 'https://example.com/x' }, /^SECRET is not set: write whsec_/],
+    [{ URL: 'https://example.com/x', SECRET: 'hunter2hunter2' }, /^SECRET does not hold a secret/],
+  ])('of %j has a problem that says what to do and repeats no value', (environment, problem) => {
+    const channel = openChannel({ kind: 'webhook', urlEnv: 'URL', secretEnv: 'SECRET' }, environment);
+    if (!('problem' in channel)) throw new Error('it has no problem');
+    expect(channel.problem).toMatch(problem);
+    for (const value of Object.values(environment)) expect(channel.problem).not.toContain(value);
+  });
+
+  it('with a problem gets nothing until it is fixed, and then the post', async () => {
+    const send = await setUp();
+    const standIn = await serve((_, response) => {
+      response.end('ok');
+    });
+    const { stored } = await send({
+      ...postTo('slack', standIn.baseUrl),
+      channel: openChannel({ kind: 'slack', urlEnv: 'URL' }, {}),
+    });
+    expect(stored).toMatchObject([
+      { state: 'waiting', note: expect.stringContaining('URL is not set') as string },
+    ]);
+    onTestFinished(() => standIn.close());
+    expect(standIn.seen).toEqual([]);
+  });
+});
+
+it('deliveries of 0.1.0 stay, and none of them is sent again', async () => {
+  const path = await databaseOf010(async (connection) => {
+    await connection.run(`
+      INSERT INTO deliveries VALUES
+        ('weekly', 'prj_1', '2026-W46', 'docs@example.com', 'sent', 'smtp', '<1@example.com>', 1,
+          TIMESTAMP '2026-11-16 03:00:00', TIMESTAMP '2026-11-16 03:00:01', NULL, '250 queued'),
+        ('weekly', 'prj_1', '2026-W46', 'lead@example.com', 'unknown', 'smtp', '<2@example.com>', 1,
+          TIMESTAMP '2026-11-16 03:00:00', TIMESTAMP '2026-11-16 03:00:01', NULL, 'lost')`);
+  });
+  const deliveries = await readDeliveries(await liveWarehouse(path));
+  expect(deliveries.map(({ recipient, state, note }) => [recipient, state, note])).toEqual([
+    ['docs@example.com', 'sent', '250 queued'],
+    ['lead@example.com', 'unknown', 'lost'],
+  ]);
+  expect(deliveries).toMatchObject([{ days_covered: null, human: null }, { days_covered: null }]);
+});

@@ -1,0 +1,33 @@
+import { createHmac } from 'node:crypto';
+import { composePost, openChannel, type Post } from '../../src/mail/channel.js';
+import type { Notice } from '../../src/mail/message.js';
+
+export const KEY = Buffer.alloc(32, 7);
+export const SECRET = `whsec_${KEY.toString('base64')}`;
+
+export const notice: Notice = {
+  kind: 'report',
+  subject: 'Acme Docs, 9 – 15 Nov 2026: people & AI <read>',
+  brief: 'Human views: 1,620 (+3%)\n\nMost read:\n/a_b/<!channel>&[x](https://evil.example): 20 human, 10 AI',
+  pageUrl: 'https://reports.example.com/prj_1/weekly-2026-W46.html',
+  data: { human: { views: 1620 } },
+  figures: { days: 7, human: 1620, ai: 40 },
+  email: () => Promise.reject(new Error('nobody gets an email')),
+};
+
+export const KINDS = ['slack', 'teams', 'webhook'] as const;
+
+/** The weekly of a week for a channel that posts to `url`. */
+export function postTo(kind: Post['channel']['kind'], url: string, said: Partial<Notice> = {}): Post {
+  const secretEnv = kind === 'webhook' ? 'SECRET' : undefined;
+  const channel = openChannel({ kind, urlEnv: 'URL', secretEnv }, { URL: url, SECRET });
+  const key = { report: 'weekly', project: 'prj_1', period: '2026-W46', recipient: 'docs-channel' };
+  return composePost(key, { ...notice, ...said }, channel, new Date('2026-11-16T03:00:00Z'));
+}
+
+/** As docs/reports.md tells receivers to verify a webhook. */
+export function isGenuine(headers: NodeJS.Dict<string | string[]>, body: string): boolean {
+  const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`;
+  const signature = `v1,${createHmac('sha256', KEY).update(signed).digest('base64')}`;
+  return String(headers['webhook-signature']).split(' ').includes(signature);
+}

@@ -1,0 +1,169 @@
+import PostalMime from 'postal-mime';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openChannel } from '../../src/mail/channel.js';
+import { readDeliveries } from '../../src/mail/ledger.js';
+import { smtpTransport } from '../../src/mail/transport.js';
+import { day } from '../../src/day.js';
+import { isOutdated } from '../../src/steps/corrections.js';
+import { reportStep } from '../../src/steps/report.js';
+import { startMailServer } from '../mail/mail-server.js';
+import { loadDays } from '../mail/site.js';
+import { journalOf, liveWarehouse } from '../open-warehouse.js';
+import { serve } from '../serve.js';
+import { tempDir } from '../temp-dir.js';
+import { stepContext } from './step-context.js';
+
+const LEAD = 'lead@example.com';
+
+/** Report steps over a history that the test changes between them; the weekly goes to an address and a channel. */
+async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }) {
+  const server = await startMailServer();
+  const chat = await serve((_, response) => {
+    response.end('ok');
+  });
+  onTestFinished(() => server.close());
+  const warehouse = await liveWarehouse();
+  const journal = await journalOf(warehouse);
+  const reportsDir = await tempDir();
+  const run = async (time: string) => {
+    const context = stepContext(warehouse, {
+      ...{ journal, reportsDir, now: () => new Date(time) },
+      settings: {
+        projects: [{ id: 'prj_1', name: 'Acme Docs' }],
+        mail: { from: 'docs@example.com' },
+        channels: { chat: { kind: 'slack', urlEnv: 'CHAT' } },
+        reports,
+      },
+      channels: new Map([['chat', openChannel({ kind: 'slack', urlEnv: 'CHAT' }, { CHAT: chat.baseUrl })]]),
+      transport: () => smtpTransport(`smtp://127.0.0.1:${server.port}`),
+    });
+    const { error, detail } = await reportStep(context);
+    if (error !== undefined) throw error as Error;
+    return detail.deliveries.map(({ period, recipient }) => `${period} to ${recipient}`).sort();
+  };
+  const mails = async (to = LEAD) =>
+    Promise.all((server.accepted.get(to) ?? []).map((mail) => PostalMime.parse(mail)));
+  const change = (sql: string) => warehouse.transaction((transaction) => transaction.execute(sql));
+  /** Changes the human views of a day, as a later load does. */
+  const restate = async (date: string, more: number, at: string) => {
+    await change(`
+      INSERT INTO restatements
+      SELECT project, day, TIMESTAMP '${at}', human, human + ${more}, ai, ai, total, total + ${more}, 1
+      FROM day_loads WHERE day = DATE '${date}'`);
+    await change(
+      `UPDATE day_loads SET human = human + ${more}, total = total + ${more} WHERE day = DATE '${date}'`,
+    );
+  };
+  return { warehouse, server, chat, run, mails, change, restate, reportsDir };
+}
+
+describe('a report that was sent incomplete', () => {
+  it('is followed by one marked correction for each recipient, once all days are final', async () => {
+    const { warehouse, run, mails, change, chat, reportsDir } = await setUp();
+    await loadDays(warehouse, day('2026-10-05'), day('2026-11-13'));
+    expect(await run('2026-11-17T04:00:00Z')).toEqual([`2026-W46 to chat`, `2026-W46 to ${LEAD}`]);
+    await loadDays(warehouse, day('2026-11-14'), day('2026-11-15'));
+    await change(`UPDATE day_loads SET state = 'provisional' WHERE day = DATE '2026-11-15'`);
+    expect(await run('2026-11-18T04:00:00Z')).toEqual([]);
+    await change(`UPDATE day_loads SET state = 'final'`);
+    const corrected = ['2026-W46 correction to chat', `2026-W46 correction to ${LEAD}`];
+    expect(await run('2026-11-19T04:00:00Z')).toEqual(corrected);
+    for (const later of ['2026-11-19T05:00:00Z', '2026-11-22T04:00:00Z'])
+      expect(await run(later)).toEqual([]);
+
+    const [first, correction, ...more] = await mails();
+    expect(more).toEqual([]);
+    // Eight pages with 99 to 92 views a day.
+    expect(first?.text).toContain('3,820');
+    expect(correction?.subject).toBe('Correction: Acme Docs, 9 – 15 Nov 2026: 5,348 human views, not 3,820');
+    expect(correction?.text).toContain('covered 5 of 7 days. All of them are loaded now.');
+    expect(correction?.text).toMatch(/Human views +5,348, not 3,820 \(\+40%\)/);
+    expect(correction?.html).toContain('not 3,820');
+    expect(correction?.messageId).not.toBe(first?.messageId);
+    expect(chat.seen).toHaveLength(2);
+    expect(chat.seen[1]?.body).toContain('Human views: 5,348, not 3,820');
+    expect(await readFile(join(reportsDir, 'prj_1/weekly-2026-W46.html'), 'utf8')).toContain('5,348');
+    const deliveries = await readDeliveries(warehouse);
+    expect(deliveries.map(({ period, days_covered: days, human }) => [period, days, human])).toEqual([
+      ['2026-W46', 5, 3820],
+      ['2026-W46', 5, 3820],
+      ['2026-W46 correction', 7, 5348],
+      ['2026-W46 correction', 7, 5348],
+    ]);
+  });
+
+  it('is not corrected months later, for those who did not get it, or where nobody knows what it said', async () => {
+    const others = ['refuses@example.com', 'of-010@example.com'];
+    const { warehouse, server, run, change } = await setUp({
+      weekly: { to: [LEAD, ...others] },
+      // The report on agents is not about views.
+      improve: { to: [LEAD] },
+    });
+    await loadDays(warehouse, day('2026-10-05'), day('2026-11-13'));
+    server.behaviours.set('refuses@example.com', [{ on: 'rcpt', do: 550 }]);
+    await expect(run('2026-11-17T04:00:00Z')).rejects.toThrow('refuses@example.com: failed');
+    await change(`UPDATE deliveries SET days_covered = NULL, human = NULL, ai = NULL WHERE recipient LIKE 'of-010%'`);
+    await loadDays(warehouse, day('2026-11-14'), day('2026-11-15'));
+    expect((await run('2027-01-18T04:00:00Z')).filter((one) => one.includes('correction'))).toEqual([]);
+    expect(await run('2026-11-19T04:00:00Z')).toEqual([`2026-W46 correction to ${LEAD}`]);
+  });
+});
+
+describe('a report whose numbers were restated', () => {
+  it('is corrected if they changed by more than they usually do', async () => {
+    const { warehouse, run, mails, restate } = await setUp({ weekly: { to: [LEAD] } });
+    await loadDays(warehouse, day('2026-08-03'), day('2026-11-15'));
+    await run('2026-11-16T03:00:00Z');
+    // One view in a hundred is too little, whatever is usual.
+    await restate('2026-11-15', 80, '2026-11-17 03:00:00');
+    expect(await run('2026-11-17T04:00:00Z')).toEqual([]);
+    await restate('2026-11-14', 400, '2026-11-18 03:00:00');
+    expect(await run('2026-11-18T04:00:00Z')).toEqual([`2026-W46 correction to ${LEAD}`]);
+    const [, correction] = await mails();
+    expect(correction?.subject).toBe('Correction: Acme Docs, 9 – 15 Nov 2026: 5,828 human views, not 5,348');
+    expect(correction?.text).toContain('The platform has changed its numbers since the report was sent');
+    // A second change is not worth a second email.
+    await restate('2026-11-14', 900, '2026-11-19 03:00:00');
+    expect(await run('2026-11-19T04:00:00Z')).toEqual([]);
+  });
+
+  it('is not corrected where every week changes as much', async () => {
+    const { warehouse, run, restate } = await setUp({ weekly: { to: [LEAD] } });
+    await loadDays(warehouse, day('2026-08-03'), day('2026-11-15'));
+    for (const sunday of [
+      '2026-08-30',
+      '2026-09-06',
+      '2026-09-13',
+      '2026-09-20',
+      '2026-09-27',
+      '2026-10-04',
+      '2026-10-11',
+      '2026-10-18',
+    ])
+      await restate(sunday, 400, `${sunday.slice(0, 8)}30 12:00:00`);
+    await run('2026-11-16T03:00:00Z');
+    await restate('2026-11-15', 480, '2026-11-18 03:00:00');
+    expect(await run('2026-11-18T04:00:00Z')).toEqual([]);
+  });
+
+  it.each([
+    ['one view of a small site', { days: 7, human: 100, ai: 0 }, { human: 101 }, 0, false],
+    ['three of a hundred', { days: 7, human: 100, ai: 0 }, { human: 103 }, 0, true],
+    ['three of a hundred, where one is usual', { days: 7, human: 100, ai: 0 }, { human: 103 }, 0.011, false],
+    ['one audience up, the other down', { days: 7, human: 100, ai: 100 }, { human: 103, ai: 97 }, 0, true],
+    [
+      'a change while a day may still change',
+      { days: 7, human: 100, ai: 0 },
+      { human: 200, final: 6 },
+      0,
+      false,
+    ],
+    ['a day more without views', { days: 6, human: 100, ai: 0 }, {}, 0, true],
+    ['none at first', { days: 7, human: 0, ai: 0 }, { human: 5 }, 0, true],
+  ])('%s', (_, said, change, usual, outdated) => {
+    const stored = { expected: 7, days: 7, final: 7, human: 100, ai: said.ai, ...change };
+    expect(isOutdated(said, stored, usual)).toBe(outdated);
+  });
+});
