@@ -1,0 +1,254 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { addDays, day, type Day, daysIn, type WEEKDAYS } from '../../src/day.js';
+import { percent, thousands } from '../../src/format/numbers.js';
+import { ISO_CALENDAR } from '../../src/reports/period.js';
+import { tempDir } from '../temp-dir.js';
+import { emptyHistory, loadDays } from './history.js';
+import { prepare } from './prepare.js';
+
+/** What the server counted: for each day, the views of people and of AI by path. */
+type Site = Map<Day, Map<string, readonly [human: number, ai: number]>>;
+
+interface Dataset {
+  /** The first day of the reported week. */
+  readonly week: Day;
+  readonly period: string;
+  readonly first?: Day;
+  readonly pages?: number;
+  readonly firstDayOfWeek?: (typeof WEEKDAYS)[number];
+  readonly noAi?: boolean;
+  /** Days of the week without any view, and days that were not loaded. */
+  readonly zero?: readonly Day[];
+  readonly missing?: readonly Day[];
+  /** Days whose views were counted lower at first, by this many human views. */
+  readonly restated?: ReadonlyMap<Day, number>;
+}
+
+const WEEK = day('2026-11-09');
+const week = (first: Day): Day[] => daysIn({ first, last: addDays(first, 6) });
+
+const DATASETS: Readonly<Record<string, Dataset>> = {
+  'a plain site': { week: WEEK, period: '2026-W46' },
+  'two missing days': { week: WEEK, period: '2026-W46', missing: [day('2026-11-10'), day('2026-11-14')] },
+  'a missing day in the week before': { week: WEEK, period: '2026-W46', missing: [day('2026-11-04')] },
+  'restated days': {
+    ...{ week: WEEK, period: '2026-W46' },
+    restated: new Map([
+      [day('2026-11-09'), 40],
+      [day('2026-11-15'), 333],
+    ]),
+  },
+  'a week of zeros': { week: WEEK, period: '2026-W46', zero: week(WEEK) },
+  'a week after one of zeros': { week: WEEK, period: '2026-W46', zero: week(addDays(WEEK, -7)) },
+  'no AI': { week: WEEK, period: '2026-W46', noAi: true },
+  'three pages': { week: WEEK, period: '2026-W46', pages: 3 },
+  '20,000 pages': { week: WEEK, period: '2026-W46', pages: 20_000, first: addDays(WEEK, -7) },
+  'week 53': { week: day('2026-12-28'), period: '2026-W53' },
+  'weeks from Sunday': { week: day('2026-11-08'), period: '2026-W46', firstDayOfWeek: 'sunday' },
+  'weeks from Thursday': { week: day('2026-11-12'), period: '2026-W46', firstDayOfWeek: 'thursday' },
+  'the first week of a history': { week: WEEK, period: '2026-W46', first: day('2026-11-11') },
+};
+
+/** Numbers from 0 to 1 that are the same for the same seed. */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 2 ** 32;
+}
+
+/** Days of views; page 0 appears on the third day of the reported week, and pages lean to one reader. */
+function generate({ week: first, pages = 40, noAi = false, zero = [], ...of }: Dataset): Site {
+  const random = randomOf(pages + Number(first.slice(-2)));
+  const site: Site = new Map();
+  for (const date of daysIn({ first: of.first ?? addDays(first, -27), last: addDays(first, 6) })) {
+    const views = new Map<string, readonly [number, number]>();
+    for (let page = 0; page < pages; page++) {
+      const isYetToCome = page === 0 && date < addDays(first, 2);
+      const scale = 400 / (1 + (page % 500)) ** 0.7;
+      const human = Math.round(scale * random() * (page % 7 === 1 ? 0.02 : 1));
+      const ai = noAi ? 0 : Math.round(scale * random() * (page % 7 === 2 ? 0.02 : 1));
+      if (!isYetToCome && !zero.includes(date) && human + ai > 0)
+        views.set(`/docs/page-${page}x`, [human, ai]);
+    }
+    site.set(date, views);
+  }
+  for (const date of of.missing ?? []) site.delete(date);
+  return site;
+}
+
+async function stored(site: Site, restated: ReadonlyMap<Day, number>) {
+  const history = await emptyHistory();
+  const file = join(await tempDir(), 'views.csv');
+  const rows = [...site].flatMap(([date, views]) =>
+    [...views].map(([path, [human, ai]]) => `prj_1,${date},${path},${human},${ai},${human + ai}`),
+  );
+  await writeFile(file, `${rows.join('\n')}\n`);
+  await history.run(`COPY page_views FROM '${file}' (FORMAT csv, HEADER false)`);
+  await loadDays(history);
+  for (const [date, views] of site)
+    if (views.size === 0)
+      await history.run(`
+        INSERT INTO day_loads BY NAME
+        SELECT
+          'prj_1' AS project, DATE '${date}' AS day, 'final' AS state, now()::TIMESTAMP AS attempted_at,
+          now()::TIMESTAMP AS loaded_at, 0 AS human, 0 AS ai, 0 AS total, 0 AS pages,
+          0 AS unattributed_human, 0 AS unattributed_ai, 0 AS unattributed_total`);
+  for (const [date, more] of restated)
+    await history.run(`
+      INSERT INTO restatements
+      SELECT 'prj_1', day, now()::TIMESTAMP, human - ${more}, human, ai, ai, total - ${more}, total, 1
+      FROM day_loads WHERE day = DATE '${date}'`);
+  return history;
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+/** The views of some days by path, those that are not loaded left out. */
+function viewsOn(site: Site, days: readonly Day[]) {
+  const pages = new Map<string, { path: string; human: number; ai: number }>();
+  for (const date of days)
+    for (const [path, [human, ai]] of site.get(date) ?? []) {
+      const known = pages.get(path) ?? { path, human: 0, ai: 0 };
+      pages.set(path, { path, human: known.human + human, ai: known.ai + ai });
+    }
+  return [...pages.values()].sort(
+    (one, two) => two.human + two.ai - one.human - one.ai || (one.path < two.path ? -1 : 1),
+  );
+}
+
+/** What the weekly must say, from what the server counted. */
+function expected(site: Site, { week: first, restated = new Map() }: Dataset) {
+  const days = week(first);
+  const before = week(addDays(first, -7));
+  const isWhole = (range: readonly Day[]) => range.every((date) => site.has(date));
+  const now = viewsOn(site, days);
+  const then = viewsOn(site, before);
+  const earlier = [...site.keys()].filter((date) => date < first);
+  const seen = new Set(viewsOn(site, earlier).map(({ path }) => path));
+  const [human, ai] = [sum(now.map((page) => page.human)), sum(now.map((page) => page.ai))];
+  const isFirst = earlier.length === 0;
+  const changeOf = (views: number, from: number) =>
+    !isWhole(days) || !isWhole(before)
+      ? { kind: 'unknown' }
+      : from === 0
+        ? views === 0
+          ? { kind: 'ratio', ratio: 0 }
+          : { kind: 'from zero' }
+        : { kind: 'ratio', ratio: views / from - 1 };
+  const leaning = (reader: 'human' | 'ai', other: 'human' | 'ai') =>
+    now
+      .filter((page) => page[reader] >= 50 && page[reader] >= 10 * page[other] && page[reader] > page[other])
+      .sort((one, two) => two[reader] - one[reader] || (one.path < two.path ? -1 : 1))
+      .slice(0, 5);
+  const fresh = now.filter(({ path }) => !seen.has(path));
+  return {
+    human: { views: human, change: changeOf(human, sum(then.map((page) => page.human))) },
+    ai: { views: ai, change: changeOf(ai, sum(then.map((page) => page.ai))) },
+    share: human + ai === 0 ? null : ai / (human + ai),
+    pages: {
+      read: now.length,
+      everSeen: new Set([...seen, ...now.map(({ path }) => path)]).size,
+      new: isFirst ? null : fresh.length,
+    },
+    mostRead: now.slice(0, 10),
+    newPages: isFirst ? [] : fresh.slice(0, 5),
+    oneSided: { human: leaning('human', 'ai'), ai: leaning('ai', 'human') },
+    daysLoaded: days.filter((date) => site.has(date)).length,
+    restated: sum(days.map((date) => restated.get(date) ?? 0)),
+    weeks: Array.from({ length: 13 }, (_, ago) => ago).flatMap((ago) => {
+      const range = week(addDays(first, -7 * ago)).filter((date) => site.has(date));
+      const views = viewsOn(site, range);
+      return range.length === 0
+        ? []
+        : {
+            human: sum(views.map((page) => page.human)),
+            ai: sum(views.map((page) => page.ai)),
+            daysLoaded: range.length,
+          };
+    }),
+  };
+}
+
+/** What a reader sees of HTML. */
+const wordsOf = (html: string): string =>
+  html
+    .replaceAll(/<(style|script|svg|title|head)\b[^]*?<\/\1>|<!--[^]*?-->/g, ' ')
+    .replaceAll('<wbr>', '')
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/&[#\w]+;/g, (entity) => (entity === '&amp;' ? '&' : ' '));
+
+/** The counts that follow a text, changes left out. */
+function countsAfter(words: string, text: string, count: number): number[] {
+  const at = words.indexOf(text);
+  const rest = at < 0 ? '' : words.slice(at + text.length, at + text.length + 160).replaceAll('from 0', '');
+  return [...rest.matchAll(/(?<![\d.,+−-])(\d{1,3}(?:,\d{3})*)(?![\d.,]*[\d%kM])/g)]
+    .slice(0, count)
+    .map(([, number = '']) => Number(number.replaceAll(',', '')));
+}
+
+/** The number that a label is followed by. */
+const figure = (words: string, label: string): string | undefined =>
+  new RegExp(`${label}:?\\s+(\\d[\\d,]*)`).exec(words)?.[1];
+
+/** Two ways to compute a ratio may differ in its last digits. */
+const close = (value: unknown) =>
+  JSON.parse(JSON.stringify(value), (_, one: unknown) =>
+    typeof one === 'number' && !Number.isInteger(one) ? Number(one.toFixed(9)) : one,
+  ) as unknown;
+
+describe('the weekly says what the server counted, in every form', () => {
+  it.each(Object.entries(DATASETS))('%s', async (_, dataset) => {
+    const site = generate(dataset);
+    const history = await stored(site, dataset.restated ?? new Map());
+    const truth = expected(site, dataset);
+    const report = await prepare({
+      ...{ reader: history.reader, name: 'weekly', period: dataset.period },
+      project: { id: 'prj_1', name: 'Acme Docs' },
+      calendar: { ...ISO_CALENDAR, firstDayOfWeek: dataset.firstDayOfWeek ?? 'monday' },
+      now: new Date('2027-01-20T05:00:00Z'),
+    });
+    expect(report.period).toMatchObject({ first: dataset.week, last: addDays(dataset.week, 6) });
+    const mail = await report.mail();
+    const json = JSON.parse(report.json()) as Omit<typeof truth, 'share' | 'mostRead' | 'weeks'> & {
+      coverage: { daysLoaded: number; restated: { human: number } };
+      share: { ai: number | null };
+      weeks: (typeof truth.weeks)[number][];
+      mostRead: { path: string; human: { views: number }; ai: { views: number } }[];
+    };
+    expect(
+      close({
+        human: { views: json.human.views, change: json.human.change },
+        ai: { views: json.ai.views, change: json.ai.change },
+        share: json.share.ai,
+        pages: json.pages,
+        mostRead: json.mostRead.map(({ path, human, ai }) => ({ path, human: human.views, ai: ai.views })),
+        newPages: json.newPages,
+        oneSided: json.oneSided,
+        daysLoaded: json.coverage.daysLoaded,
+        restated: json.coverage.restated.human,
+        weeks: json.weeks.map(({ human, ai, daysLoaded }) => ({ human, ai, daysLoaded })),
+      }),
+    ).toEqual(close(truth));
+
+    const forms = {
+      page: wordsOf(await report.page()),
+      'HTML email': wordsOf(mail.html),
+      'text email': mail.text,
+      chat: report.brief(),
+    };
+    for (const [form, words] of Object.entries(forms)) {
+      expect(figure(words, 'Human views'), form).toBe(thousands(truth.human.views));
+      expect(figure(words, 'AI views'), form).toBe(thousands(truth.ai.views));
+      if (truth.share !== null) expect(words, form).toContain(percent(truth.share));
+      expect(figure(words, 'Pages read'), form).toBe(thousands(truth.pages.read));
+      const list = words.slice(Math.max(0, words.search(/most read\W*\n| Most read /i)));
+      for (const { path, human, ai } of truth.mostRead)
+        expect(countsAfter(list, path, 2), `${form}, ${path}`).toEqual([human, ai]);
+    }
+    // The text beside the picture, and the first line of the email.
+    expect(mail.preheader).toContain(`${thousands(truth.human.views)} human`);
+    expect(mail.pictures[0]?.alt).toContain(`Human: ${thousands(truth.human.views)} this week`);
+    history.close();
+  });
+});
