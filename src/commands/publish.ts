@@ -3,7 +3,7 @@ import { relative } from 'node:path';
 import type { ExitCode } from '../errors.js';
 import { type Act, JSON_LOG, lakeArgument, withWorkspaceOptions } from './options.js';
 import { conclude, runSteps } from './steps.js';
-import { isLocal } from '../config/schema.js';
+import { isLocal } from '../config/values.js';
 import { lakeSummary } from '../steps/publish.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 

@@ -14,7 +14,7 @@ import { restore as restoreLive } from '../warehouse/restore.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { lakeLocation } from '../config/load.js';
 import { ignoreMissing } from '../files.js';
-import { isLocal } from '../config/schema.js';
+import { isLocal } from '../config/values.js';
 import { fillFromLake } from '../warehouse/lake/lake.js';
 import { type Act, lakeArgument, withWorkspaceOptions } from './options.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';

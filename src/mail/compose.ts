@@ -23,7 +23,7 @@ export async function composeAll(
 ): Promise<Message[]> {
   const content = recipients.some(isAddress) ? await notice.email() : undefined;
   return Promise.all(
-    recipients.map((recipient): Promise<Message> | Message => {
+    recipients.map(async (recipient): Promise<Message> => {
       const to = { ...key, recipient };
       const channel = channels.get(recipient);
       if (channel !== undefined) return composePost(to, notice, channel, now);

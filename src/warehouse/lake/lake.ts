@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { isLocal } from '../../config/schema.js';
+import { isLocal } from '../../config/values.js';
 import { isInShard, shardName } from '../../config/shard.js';
 import { ConfigurationError, ReadershipError } from '../../errors.js';
 import { recordLake, workspaceIdOf } from '../identity.js';
