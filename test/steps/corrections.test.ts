@@ -104,7 +104,9 @@ describe('a report that was sent incomplete', () => {
     await loadDays(warehouse, day('2026-10-05'), day('2026-11-13'));
     server.behaviours.set('refuses@example.com', [{ on: 'rcpt', do: 550 }]);
     await expect(run('2026-11-17T04:00:00Z')).rejects.toThrow('refuses@example.com: failed');
-    await change(`UPDATE deliveries SET days_covered = NULL, human = NULL, ai = NULL WHERE recipient LIKE 'of-010%'`);
+    await change(
+      `UPDATE deliveries SET days_covered = NULL, human = NULL, ai = NULL WHERE recipient LIKE 'of-010%'`,
+    );
     await loadDays(warehouse, day('2026-11-14'), day('2026-11-15'));
     expect((await run('2027-01-18T04:00:00Z')).filter((one) => one.includes('correction'))).toEqual([]);
     expect(await run('2026-11-19T04:00:00Z')).toEqual([`2026-W46 correction to ${LEAD}`]);
