@@ -90,6 +90,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, act: Ac
   serve: async () => (await import('./commands/serve.js')).declareServe,
   improve: async () => (await import('./commands/improve.js')).declareImprove,
   jobs: async () => (await import('./commands/jobs.js')).declareJobs,
+  mcp: async () => (await import('./commands/mcp.js')).declareMcp,
   publish: async () => (await import('./commands/publish.js')).declarePublish,
   restore: async () => (await import('./commands/restore.js')).declareRestore,
   init: async () => (await import('./commands/init.js')).declareInit,

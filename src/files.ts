@@ -30,6 +30,9 @@ export async function syncToDisk(path: string): Promise<void> {
 // Both src and dist lie right below the package.
 const packageDir = fileURLToPath(new URL('../', import.meta.url));
 
+/** A file of the package itself, such as one of its documentation. */
+export const packageFile = (name: string): string => packageDir + name;
+
 /** Where reports and templates are looked for: those of the workspace come before the built-in ones. */
 export const searchedDirs = (workspaceDir: string | undefined): string[] =>
   workspaceDir === undefined ? [packageDir] : [workspaceDir, packageDir];

@@ -24,8 +24,8 @@ export interface AgentDesk {
   task(): SubmitTask;
   /** Plans a job a page: `/page-1`, `/page-2`, … */
   plan(count: number): Promise<void>;
-  jobs(): Promise<Job[]>;
-  job(id: number): Promise<Job>;
+  readonly jobs: () => Promise<Job[]>;
+  readonly job: (id: number) => Promise<Job>;
   messages(): Promise<Message[]>;
   /** Closes the database and opens it again, as another process would. */
   restart(): Promise<Reconciled>;

@@ -16,6 +16,7 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
   restore: [[]],
   status: [['--json']],
   doctor: [[], ['--json']],
+  mcp: [[]],
   sql: [['FROM runs'], ['FROM page_views', '--format', 'parquet', '--output', 'views.parquet']],
   serve: [['--port', '0']],
   start: [[]],

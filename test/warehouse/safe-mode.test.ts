@@ -9,6 +9,7 @@ import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
+import { mcpClient } from '../web/mcp-client.js';
 
 /** What is within reach of a query that nothing holds back. */
 interface Surroundings {
@@ -195,6 +196,18 @@ describe('a query of the published history, in the mode of readership sql', () =
   it.each(REFUSED)('is refused before it runs where it is about %s', async (_, __, attempts) => {
     for (const [what, sql] of attempts) expect(await refusal(sql(at)), what).not.toBe('');
   });
+
+  it('is refused to an AI assistant as well', async () => {
+    const before = await hashes();
+    const assistant = await mcpClient(workspace);
+    // Each is a process of its own, so of every kind only some.
+    const attempts = REFUSED.flatMap(([, , ofKind]) => ofKind.filter((_, index) => index % 4 === 0));
+    for (const [what, sql] of attempts)
+      expect(await assistant.ask('query', { sql: sql(at) }), what).toMatch(/^error: The query failed/);
+    expect(await assistant.ask('query', { sql: 'SELECT path FROM page_views' })).toContain('{"path":"/a"}');
+    expect(await hashes()).toEqual(before);
+    expect(asked()).toBe(0);
+  }, 120_000);
 
   it.each([
     ['CREATE TEMP TABLE mine AS SELECT 1', /CREATE is not a statement that only reads/],

@@ -1,0 +1,30 @@
+import { Client, type Transport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+
+const CLI = join(import.meta.dirname, '../../dist/cli.js');
+const open: Client[] = [];
+afterAll(async () => {
+  await Promise.all(open.splice(0).map((client) => client.close()));
+});
+
+/** An assistant, by the SDK's own client: of `readership mcp` in a directory, or of another server. */
+export async function mcpClient(
+  cwd: string,
+  transport: Transport = new StdioClientTransport({
+    ...{ command: process.execPath, args: [CLI, 'mcp'], cwd, stderr: 'pipe' },
+    env: { PATH: process.env['PATH'] ?? '', READERSHIP_API_KEY: 'key_that_nobody_sees' },
+  }),
+) {
+  const client = new Client({ name: 'test', version: '1' });
+  open.push(client);
+  await client.connect(transport);
+  /** The text of an answer, marked if it is an error. */
+  const ask = async (name: string, args: Record<string, unknown> = {}): Promise<string> => {
+    const { content, isError } = await client.callTool({ name, arguments: args });
+    const text = content.map((part) => (part.type === 'text' ? part.text : part.type)).join('\n');
+    return isError === true ? `error: ${text}` : text;
+  };
+  return { client, ask };
+}
