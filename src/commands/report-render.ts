@@ -7,7 +7,7 @@ import { isAddress, parseRecipient } from '../config/recipients.js';
 import { compose } from '../mail/message.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/errors.js';
-import { writeIndex, writePage } from '../reports/pages.js';
+import { writePage } from '../reports/pages.js';
 import { lastEnded, parsePeriod, type Period } from '../reports/period.js';
 import type { PreparedReport } from '../reports/render.js';
 import type { Reader } from '../warehouse/query.js';
@@ -129,7 +129,6 @@ export async function renderReport(
   try {
     await forEachLoaded(projects, render, runtime.output);
     if (options.open === true) for (const file of shown) openInBrowser(file, runtime);
-    if (isStored) await writeIndex(reportsDir, { workspaceDir, calendar: settings.reports });
     return 0;
   } finally {
     history.close();

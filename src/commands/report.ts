@@ -39,7 +39,7 @@ export function declareReport(program: Command, act: Act): void {
   command
     .summary('render a report, or email it; without a name, list the reports')
     .description(
-      'Renders a report from the published history: as an HTML page in data/reports/, with an index of all pages, or as text, JSON or an email to stdout; with --output, to that file instead. With --send, emails it from the live database to the configured recipients who have not received it. Without a name, lists the reports.',
+      'Renders a report from the published history: as an HTML page in data/reports/, or as text, JSON or an email to stdout; with --output, to that file instead. With --send, emails it from the live database to the configured recipients who have not received it. Without a name, lists the reports.',
     )
     .argument('[name]', 'the report, such as weekly')
     .option(

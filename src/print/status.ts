@@ -9,11 +9,20 @@ import { settleCommands } from './emails.js';
 import { resolveJobCommand, resolveMessageCommand } from './jobs.js';
 
 /** The state of a project for people. */
-export function statusLines(status: ProjectStatus, { bold, red, yellow, green }: Colors): string[] {
+export function statusLines(status: ProjectStatus, colors: Colors): string[] {
+  const rows = statusRows(status, colors);
+  return [colors.bold(status.name), ...rows.map(([name, value]) => `  ${name.padEnd(14)}${value}`)];
+}
+
+/** What there is to say of a project, each with its name. */
+export function statusRows(
+  status: ProjectStatus,
+  { red, yellow, green }: Colors,
+): [name: string, value: string][] {
   const { firstDay, lastDay } = status;
   if (firstDay === null || lastDay === null)
-    return [bold(status.name), red('  nothing is loaded yet: readership export')];
-  const rows: [string, string][] = [
+    return [['history', red('nothing is loaded yet: readership export')]];
+  return [
     [
       'history',
       `${longDay(firstDay)} – ${longDay(lastDay)}, ${counted(status.daysStored, 'day')}, ${thousands(status.final)} final`,
@@ -27,7 +36,6 @@ export function statusLines(status: ProjectStatus, { bold, red, yellow, green }:
     ['verified', status.verifiedAt === null ? yellow('never') : moment(status.verifiedAt)],
     ['requests', requestsText(status)],
   ];
-  return [bold(status.name), ...rows.map(([name, value]) => `  ${name.padEnd(14)}${value}`)];
 }
 
 function daysOr(days: readonly Day[], none: string, paint: (text: string) => string): string {
@@ -100,11 +108,15 @@ export function needsOf(
 }
 
 /** Runs, jobs, emails and disk for people. */
-export function operationsLines(operations: OperationsStatus, now: Date): string[] {
+export const operationsLines = (operations: OperationsStatus, now: Date): string[] =>
+  operationsRows(operations, now).map(([name, value]) => `  ${name.padEnd(14)}${value}`);
+
+/** The same, each with its name. */
+export function operationsRows(operations: OperationsStatus, now: Date): [name: string, value: string][] {
   const { publishedAt, diskFreeBytes, runs, jobs } = operations;
   const { unconfirmedJobs, unconfirmedMessages, unknownDeliveries } = operations;
   const ofJobs = Object.entries(jobs).map(([state, count]) => `${count} ${state}`);
-  const rows: [string, string][] = [
+  return [
     ...runs.map(({ step, started_at: startedAt, outcome }): [string, string] => [
       `last ${step}`,
       `${outcome}, ${moment(startedAt)}`,
@@ -118,7 +130,6 @@ export function operationsLines(operations: OperationsStatus, now: Date): string
     ['disk', `${bytes(diskFreeBytes)} free`],
     ['published', sinceThen(publishedAt, now)],
   ];
-  return rows.map(([name, value]) => `  ${name.padEnd(14)}${value}`);
 }
 
 const sinceThen = (at: Date, now: Date): string =>

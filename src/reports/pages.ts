@@ -3,9 +3,8 @@ import { dirname, join } from 'node:path';
 import { ignoreMissing } from '../files.js';
 import { capitalised } from '../format/numbers.js';
 import { storageFailure } from '../warehouse/storage-failure.js';
-import { periodNamed, titleOf, type Calendar, type Period } from './period.js';
+import { periodNamed, type Calendar, type Period } from './period.js';
 import type { PreparedReport } from './render.js';
-import { fillTemplate, findTemplates, readPalette } from './templates.js';
 
 /** Writes a report's page to `<directory>/<project>/<report>-<period>.html`, and returns that path. */
 export async function writePage(
@@ -33,33 +32,28 @@ const folderOf = (project: string): string => encodeURIComponent(project).replac
 const fileOf = ({ name, period }: Pick<PreparedReport, 'name' | 'period'>): string =>
   `${name}-${period.name}.html`;
 
-/** Writes `<directory>/index.html`: all pages below it, newest period first. Returns its path. */
-export async function writeIndex(
-  directory: string,
-  { workspaceDir, calendar }: { workspaceDir: string | undefined; calendar: Calendar },
-): Promise<string> {
-  const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
+/** All pages below a directory, newest period first. */
+export async function storedPages(directory: string, calendar: Calendar): Promise<StoredPage[]> {
   const files = (await readdir(directory, { recursive: true }).catch(ignoreMissing)) ?? [];
-  const pages = (await Promise.all(files.map((file) => storedPage(directory, file, calendar))))
+  const pages = await Promise.all(files.map((file) => storedPage(directory, file, calendar)));
+  return pages
     .flatMap((page) => page ?? [])
     .sort((one, two) => compare(two.period.last, one.period.last) || compare(one.href, two.href));
-  const periods = [...new Set(pages.map(({ period }) => titleOf(period)))].map((title) => ({
-    title,
-    pages: pages.filter(({ period }) => titleOf(period) === title),
-  }));
-  const file = join(directory, 'index.html');
-  await writeWhole(file, fillTemplate('index', 'page', templates, { subject: 'Reports', palette, periods }));
-  return file;
 }
 
 const compare = (one: string, two: string): number => (one < two ? -1 : one > two ? 1 : 0);
 
-interface StoredPage {
+/** A rendered page that is kept. */
+export interface StoredPage {
   readonly period: Period;
   /** The name of the report in words, such as `Weekly`: the report itself may be gone. */
   readonly report: string;
   readonly subject: string;
+  /** Its address below that of the directory. */
   readonly href: string;
+  readonly file: string;
+  /** What its earlier and later pages share: the project and the report. */
+  readonly series: string;
 }
 
 /** The page in a file below `directory`; undefined for any other file. */
@@ -78,6 +72,8 @@ async function storedPage(
     subject: titleIn(await beginningOf(join(directory, file))) ?? name,
     // A folder's name is a project's id, encoded; in an address it is encoded once more.
     href: `${encodeURIComponent(project)}/${encodeURIComponent(name)}`,
+    file: join(directory, file),
+    series: `${project}/${report}`,
   };
 }
 

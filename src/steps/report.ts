@@ -9,7 +9,7 @@ import { type Delivery, type Due, whatIsDue } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { findReport, listReports, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/errors.js';
-import { writeIndex, writePage } from '../reports/pages.js';
+import { writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { byBothClocks, type StepContext, type StepResult } from './context.js';
 import { sendCorrections } from './corrections.js';
@@ -69,7 +69,6 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
         });
     });
   }
-  await attempt(() => writeIndex(reportsDir, { workspaceDir, calendar: settings.reports }));
   const undelivered = deliveries.filter(({ state }) => state !== 'sent');
   if (undelivered.length > 0) problems.push(new DeliveryError(undelivered));
   const sent = deliveries.length - undelivered.length;

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import type { Workspace } from '../app/workspace.js';
+import type { ProjectSettings } from '../config/schema.js';
 import { addDays, type Day, type DayRange, daysBetween, parseDay } from '../day.js';
-import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
+import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
 
 const EXTENT = readSql(import.meta.url, 'queries/extent.sql');
 const extentRow = z.object({ first: dayColumn.nullable(), last: dayColumn.nullable() });
@@ -38,7 +40,7 @@ const askedSchema = z.object({
   name: words,
   month: words,
 });
-export type Asked = z.infer<typeof askedSchema>;
+type Asked = z.infer<typeof askedSchema>;
 
 /** The parameters of an address, or what is wrong with them. */
 export function parseAsked(query: Readonly<Record<string, string>>): Asked | { readonly problem: string } {
@@ -79,4 +81,40 @@ export async function rangeOf(reader: Reader, project: string, asked: Asked): Pr
   const week = addDays(last, 1 - weekday - 7);
   const chosen = asked.from === undefined ? asked.range : '';
   return { first: from, last, days, chosen, grain, shift, week, extent: { first, last: end } };
+}
+
+const rowSchema = z.record(z.string(), z.json());
+export type Row = z.infer<typeof rowSchema>;
+
+/** A request for a page, with what most pages need to answer it. */
+export interface Asking {
+  readonly workspace: Workspace;
+  readonly now: Date;
+  readonly reader: Reader;
+  readonly asked: Asked;
+  readonly project: ProjectSettings;
+  readonly range: Range;
+  /** The rows of a query of `queries/`; it may name any parameter of the address and of the range. */
+  readonly rows: (query: string, parameters?: Parameters) => Promise<Row[]>;
+}
+
+/** Rows of a list on one screen. */
+export const PAGES_SHOWN = 50;
+
+const queryText = (name: string): string => readSql(import.meta.url, `queries/${name}.sql`);
+
+/** Asks queries with what the address of a page and its range say. */
+export function askWith(
+  reader: Reader,
+  project: ProjectSettings,
+  asked: Asked,
+  range: Range,
+): Asking['rows'] {
+  const { first: from, last: to, grain, shift, week } = range;
+  const { search, section, readers, sort, path } = asked;
+  const common = {
+    ...{ project: project.id, from, to, grain, shift, week },
+    ...{ search, section, readers, sort, path, limit: PAGES_SHOWN, offset: (asked.page - 1) * PAGES_SHOWN },
+  };
+  return (query, parameters = {}) => reader.query(queryText(query), rowSchema, { ...common, ...parameters });
 }

@@ -13,6 +13,8 @@ export interface Point {
 
 export interface LinesOptions {
   readonly title: string;
+  /** After each number of the axis. */
+  readonly unit?: string;
   /** The names of the lines, the last on top. `human` and `ai` have a color; others look as their class says. */
   readonly lines: readonly string[];
   /** Pairs of values with the area between them filled. */
@@ -24,7 +26,7 @@ const HEIGHT = 220;
 const MOST_LABELS = 7;
 
 /** A picture of lines, as the template `web/lines` shows it: one that fits every width. */
-export function drawLines(points: readonly Point[], { title, lines, bands = [] }: LinesOptions) {
+export function drawLines(points: readonly Point[], { title, lines, bands = [], unit = '' }: LinesOptions) {
   const names = [...lines, ...bands.flatMap(([, low, high]) => [low, high])];
   const highest = Math.max(1, ...points.flatMap(({ values }) => names.map((name) => values[name] ?? 0)));
   const step = niceStep(highest / 4);
@@ -37,7 +39,7 @@ export function drawLines(points: readonly Point[], { title, lines, bands = [] }
     title,
     grid: Array.from({ length: top / step + 1 }, (_, index) => ({
       y: yOf(index * step),
-      label: index * step < 1000 ? `${index * step}` : `${(index * step) / 1000}k`,
+      label: (index * step < 1000 ? `${index * step}` : `${(index * step) / 1000}k`) + unit,
     })),
     lines: lines.map((name) => ({ name, d: pathOf(valuesOf(name), xOf, yOf) })),
     bands: bands.map(([name, low, high]) => ({ name, d: areaOf(valuesOf(low), valuesOf(high), xOf, yOf) })),

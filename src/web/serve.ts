@@ -8,16 +8,17 @@ import type { Runtime, Workspace } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, openAccess, type Refuse, type WebContext, type WebEnv } from './access.js';
-import { parseAsked, rangeOf } from './asked.js';
+import { type Asking, askWith, parseAsked, rangeOf, type Row } from './asked.js';
 import { formatAnswer } from '../sql/formats.js';
 import { colorsOf } from '../terminal/output.js';
 import { openFrame } from './frame.js';
 import { WebHistory } from './history.js';
-import { askWith, type Asking, type Page, PAGES, type Row } from './pages.js';
+import { renderedReport } from './health.js';
+import { type Page, PAGES } from './pages.js';
 
 export interface WebOptions {
   readonly workspace: Workspace;
-  readonly runtime: Pick<Runtime, 'now' | 'signal'>;
+  readonly runtime: Pick<Runtime, 'now'>;
   readonly settings: ServeSettings;
   /** Called with errors that are bugs, or that only the owner can understand. */
   readonly onError: (words: string) => void;
@@ -47,7 +48,7 @@ const MAX_BODY_BYTES = 256 * 1024;
 const MAX_CONNECTIONS = 256;
 
 /** Serves the web app until it is closed. Throws a `ConfigurationError` when the port is taken. */
-export async function serveWeb({ workspace, settings, onError }: WebOptions): Promise<Web> {
+export async function serveWeb({ workspace, runtime, settings, onError }: WebOptions): Promise<Web> {
   const { projects, directory, historyFile } = workspace;
   const frame = await openFrame(directory);
   const history = new WebHistory(historyFile, workspace.settings.sql.maxMemory);
@@ -98,7 +99,8 @@ export async function serveWeb({ workspace, settings, onError }: WebOptions): Pr
       const range = await rangeOf(reader, project.id, asked);
       if (range === undefined)
         return problem(c, 404, `Nothing is loaded for ${project.name} yet: readership export`);
-      const asking: Asking = { reader, asked, project, range, rows: askWith(reader, project, asked, range) };
+      const rows = askWith(reader, project, asked, range);
+      const asking: Asking = { workspace, now: runtime.now(), reader, asked, project, range, rows };
       if (c.req.path.endsWith('.csv') && page.csv !== undefined)
         return c.body(await csvOf(await page.csv(asking)), 200, {
           'Content-Type': 'text/csv; charset=utf-8',
@@ -112,6 +114,15 @@ export async function serveWeb({ workspace, settings, onError }: WebOptions): Pr
     app.get(page.path, answer(page));
     if (page.csv !== undefined) app.get(`${page.path}.csv`, answer(page));
   }
+
+  app.get('/reports/:project/:file', async (c) => {
+    // As it is in the address, which is how the rendered pages are listed.
+    const href = new URL(c.req.url).pathname.slice('/reports/'.length);
+    const report = await renderedReport(workspace, href, (links) => frame.fill('web/report-bar', links));
+    if (report === undefined) return problem(c, 404, 'There is no such report.');
+    c.header('Content-Security-Policy', report.policy);
+    return c.html(report.html);
+  });
 
   app.notFound((c) =>
     ['GET', 'HEAD'].includes(c.req.method)

@@ -1,7 +1,12 @@
+import { createHash } from 'node:crypto';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../src/web/access.js';
 import { publishNow, publishedSite, serveSite } from './site.js';
+
+const EVERY_PAGE = ['/', '/pages', '/page?path=/quickstart', '/ai', '/reports', '/health'];
 
 type Site = Awaited<ReturnType<typeof serveSite>>;
 let directory: string;
@@ -36,7 +41,7 @@ describe('access', () => {
     expect((await ask('/pages', { cookie })).status).toBe(200);
   });
 
-  it.each(['/', '/pages', '/pages.csv', '/page?path=/quickstart', '/nothing', '/?token=wrong'])(
+  it.each([...EVERY_PAGE, '/pages.csv', '/reports/prj_1/weekly-2026-W46.html', '/nothing', '/?token=wrong'])(
     'tells nothing on %s without it',
     async (path) => {
       const { status, text } = await ask(path, {});
@@ -124,7 +129,7 @@ describe('access', () => {
   });
 
   it('sends headers that keep pages to themselves, and no secret in any of them', async () => {
-    for (const path of ['/', '/pages', '/page?path=/quickstart', '/app.js', '/app.css']) {
+    for (const path of [...EVERY_PAGE, '/app.js', '/app.css']) {
       const { headers, text } = await ask(path);
       expect(headers['content-security-policy']).toMatch(
         /^default-src 'none'; style-src 'self'; script-src 'self'/,
@@ -147,14 +152,14 @@ describe('what visitors made up', () => {
       '//evil.example/',
     ];
     const pages = [
-      '/',
+      ...EVERY_PAGE,
       '/pages?sort=ai',
       `/pages?search=${encodeURIComponent('<script>alert(1)</script>')}&section=${encodeURIComponent('"><i id=x>')}`,
       ...paths.map((path) => `/page?path=${encodeURIComponent(path)}`),
     ];
     for (const page of pages) {
       const { status, text } = await ask(page);
-      expect(status, page).toBe(200);
+      expect({ page, status, errors: site.errors }).toEqual({ page, status: 200, errors: [] });
       const injected = /<script>|<i |<b>The|onmouseover="alert|href="(?:javascript:|\/\/|https:\/\/evil)/;
       expect(injected.exec(text)?.[0], page).toBeUndefined();
     }
@@ -191,6 +196,30 @@ describe('what visitors made up', () => {
     const { status, text } = await ask(`/pages?${query}`);
     expect(status).toBe(400);
     expect(text).toContain(words);
+  });
+});
+
+describe('a rendered report', () => {
+  it('is shown with links to the ones around it, and runs no script but its own', async () => {
+    const folder = join(directory, 'data/reports/prj_1');
+    await mkdir(folder, { recursive: true });
+    const page = (week: string) =>
+      `<!doctype html><title>Week ${week}</title><body><p>${week}</p><script>own()</script>\n</body>`;
+    for (const week of ['44', '45', '46'])
+      await writeFile(join(folder, `weekly-2026-W${week}.html`), page(week));
+    await writeFile(join(folder, 'secret.html'), 'not a report');
+    expect((await ask('/reports')).text).toContain('href="/reports/prj_1/weekly-2026-W46.html"');
+    const { status, headers, text } = await ask('/reports/prj_1/weekly-2026-W45.html');
+    expect(status).toBe(200);
+    expect(text).toMatch(
+      /<body>\n<nav[^]+weekly-2026-W44\.html" rel="prev"[^]+weekly-2026-W46\.html" rel="next"/,
+    );
+    const hash = createHash('sha256').update('own()').digest('base64');
+    expect(headers['content-security-policy']).toContain(
+      `script-src 'sha256-${hash}'; img-src data:; form-action 'none'`,
+    );
+    for (const path of ['prj_1/secret.html', 'prj_1/..%2f..%2fhistory.duckdb', 'prj_1/weekly-2026-W43.html'])
+      expect((await ask(`/reports/${path}`)).status).toBe(404);
   });
 });
 

@@ -42,6 +42,9 @@ export async function publishedSite(settings = ''): Promise<string> {
   };
   await fillSite(history, { first: day('2026-05-18'), last: day('2026-11-15'), pages: 100 });
   await addHostile(history, HOSTILE_PATHS, '<b>The connection was reset</b>');
+  await history.run(
+    `UPDATE agent_jobs SET remote_id = 'job_' || id, weeks = [] WHERE state IN ('active', 'completed', 'failed', 'archived')`,
+  );
   connection.closeSync();
   instance.closeSync();
   await publishNow(directory);

@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { sharedLimits } from '../app/budgets.js';
+import type { Workspace } from '../app/workspace.js';
+import { forecastExport } from '../export/forecast.js';
+import { dayRange } from '../format/days.js';
+import { counted, thousands } from '../format/numbers.js';
+import { needsOf, operationsRows, statusRows } from '../print/status.js';
+import { storedPages } from '../reports/pages.js';
+import { titleOf } from '../reports/period.js';
+import { readOperations, readProjectStatus } from '../service/status.js';
+import { colorsOf } from '../terminal/output.js';
+import { dayColumn, timestampColumn } from '../warehouse/query.js';
+import type { Asking } from './asked.js';
+
+const calendarRow = z.object({
+  ...{ day: dayColumn, week: z.int(), weekday: z.int(), state: z.string(), change: z.int().nullable() },
+  ...{ failure: z.string().nullable(), human: z.int().nullable(), ai: z.int().nullable() },
+});
+type CalendarDay = z.infer<typeof calendarRow>;
+const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampColumn.nullable() });
+
+/** The days by state, the budget, the last runs, and what needs somebody, as `readership status` says it. */
+export async function health({ reader, rows, workspace, now, range }: Asking): Promise<object> {
+  const { settings } = workspace;
+  const forecasts = await forecastExport(reader, sharedLimits(workspace), settings, workspace, now);
+  const projects = await Promise.all(
+    forecasts.map((forecast) => readProjectStatus(reader, forecast, settings, now)),
+  );
+  const operations = await readOperations(reader, workspace, now);
+  const [calendar, findings, runs] = await Promise.all([
+    rows('calendar', { ...range.extent }),
+    rows('findings'),
+    rows('runs'),
+  ]);
+  const days = z.array(calendarRow).parse(calendar);
+  const named = (list: [string, string][]) => list.map(([name, value]) => ({ name, value }));
+  return {
+    needs: needsOf(projects, operations, workspace, now),
+    statuses: [
+      ...projects.map((status) => ({ name: status.name, rows: named(statusRows(status, colorsOf())) })),
+      { name: 'Operations', rows: named(operationsRows(operations, now)) },
+    ],
+    ...{ operations, findings, runs: z.array(runRow).parse(runs), timezone: settings.schedule.timezone },
+    ...{ days: days.map(squareOf), months: monthsOf(days), calendarSaid: saidOf(days) },
+  };
+}
+
+const squareOf = ({ day, week, weekday, state, change, failure, human, ai }: CalendarDay) => ({
+  ...{ x: 2 + week * 16, y: 17 + weekday * 16, state: state === 'inconsistent' ? 'failed' : state },
+  said: [
+    `${dayRange({ first: day, last: day })}: ${state === 'missing' ? 'not loaded' : state}`,
+    ...(change === null ? [] : [`changed by ${thousands(change)} views`]),
+    ...(human === null || ai === null ? [] : [`${thousands(human)} human and ${thousands(ai)} AI views`]),
+    ...(failure === null ? [] : [failure]),
+  ].join(', '),
+});
+
+/** The names of months, over the first whole week of each. */
+const monthsOf = (days: readonly CalendarDay[]) =>
+  days
+    .filter(({ day, weekday }) => weekday === 0 && Number(day.slice(8)) <= 7)
+    .map(({ day, week }) => ({
+      x: 2 + week * 16,
+      label: new Date(`${day}T00:00:00Z`).toLocaleString('en-US', { month: 'short', timeZone: 'UTC' }),
+    }));
+
+function saidOf(days: readonly CalendarDay[]): string {
+  const states = [...new Set(days.map(({ state }) => state))];
+  const said = states.map((state) => `${days.filter((day) => day.state === state).length} ${state}`);
+  return `${counted(days.length, 'day')}: ${said.join(', ')}`;
+}
+
+/** Every rendered report, by period. */
+export async function reports({
+  workspace: { reportsDir, settings },
+}: Pick<Asking, 'workspace'>): Promise<object> {
+  const pages = await storedPages(reportsDir, settings.reports);
+  const titles = [...new Set(pages.map(({ period }) => titleOf(period)))];
+  return {
+    periods: titles.map((title) => ({
+      title,
+      pages: pages.filter(({ period }) => titleOf(period) === title),
+    })),
+  };
+}
+
+/**
+ * A rendered report with links to the ones around it, and the policy under which it is shown: no script but its own. The
+ * address is looked up among the rendered pages, so it can name no other file. Undefined for one that is not there.
+ */
+export async function renderedReport(
+  { reportsDir, settings }: Workspace,
+  href: string,
+  bar: (links: object) => string,
+): Promise<{ html: string; policy: string } | undefined> {
+  const pages = await storedPages(reportsDir, settings.reports);
+  const found = pages.find((page) => page.href === href);
+  if (found === undefined) return undefined;
+  const series = pages.filter((page) => page.series === found.series);
+  const at = series.indexOf(found);
+  const links = { previous: series[at + 1]?.href ?? null, next: series[at - 1]?.href ?? null };
+  const text = await readFile(found.file, 'utf8');
+  const script = /<script>([^]*?)<\/script>\s*<\/body>/.exec(text)?.[1] ?? '';
+  const hash = createHash('sha256').update(script).digest('base64');
+  return {
+    html: text.replace(/<body>/, (body) => `${body}\n${bar({ ...links, kind: found.period.kind })}`),
+    policy: `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${hash}'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'`,
+  };
+}

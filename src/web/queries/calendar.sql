@@ -1,0 +1,27 @@
+-- Grain: one row per day of the last 53 weeks, from the first day of the history: where it is drawn, and its state.
+WITH
+  restated AS (
+    SELECT day, sum(total_after - total_before)::BIGINT AS change
+    FROM restatements
+    WHERE project = $project
+    GROUP BY day
+  )
+
+SELECT
+  calendar.day::DATE AS day,
+  datediff('week', date_trunc('week', $last::DATE)::DATE - 364, date_trunc('week', calendar.day)::DATE) AS week,
+  isodow(calendar.day) - 1 AS weekday,
+  CASE
+    WHEN loads.state IS NULL THEN 'missing'
+    WHEN loads.state = 'final' AND restated.day IS NOT NULL THEN 'restated'
+    ELSE loads.state
+  END AS state,
+  restated.change,
+  loads.failure,
+  loads.human,
+  loads.ai
+FROM
+  generate_series(greatest($first::DATE, date_trunc('week', $last::DATE)::DATE - 364), $last::DATE, INTERVAL 1 DAY) AS calendar (day)
+  LEFT JOIN day_loads AS loads ON loads.project = $project AND loads.day = calendar.day
+  LEFT JOIN restated ON restated.day = calendar.day
+ORDER BY calendar.day
