@@ -18,6 +18,20 @@ const RETURN_UNUSED = readSql(import.meta.url, 'statements/return-unused.sql');
 /** Of the hourly limit, the part that days under way may hold together: what a kill can lose at most. */
 const PART_UNDER_WAY = 0.1;
 
+/** The most requests that leases under way hold together, unless it is a single one. */
+const mostUnderWay = (limit: number | 'unlimited'): number =>
+  limit === 'unlimited' ? Infinity : Math.floor(limit * PART_UNDER_WAY);
+
+/** How many requests of a lease must be free before it begins. */
+const fewestOf = (requests: number, limit: number | 'unlimited'): number =>
+  Math.min(requests, Math.max(1, mostUnderWay(limit)));
+
+/** The requests of a lease in the parts in which they are sent: the first when all of it is free, the others one by one. */
+export const partsOf = (requests: number, limit: number | 'unlimited'): number[] => {
+  const first = fewestOf(requests, limit);
+  return [first, ...Array<number>(requests - first).fill(1)];
+};
+
 /** A server that asks for a wait up to this limits bursts; a longer one means that the hour is used up. */
 const BURST_WAIT_MS = 60_000;
 
@@ -100,7 +114,7 @@ export class RequestBudget implements Pace {
    */
   readonly lease = async (requests: number, priority: Priority, signal?: AbortSignal): Promise<Lease> => {
     const lease: OpenLease = { priority, total: 0, entry: undefined };
-    const fewest = Math.min(requests, Math.max(1, this.#mostUnderWay()));
+    const fewest = fewestOf(requests, this.#options.limit);
     try {
       const entry = await this.#inTurn(async () => {
         await this.#roomBeside(requests);
@@ -180,7 +194,7 @@ export class RequestBudget implements Pace {
   /** Waits until others have ended, where too much would be under way. */
   async #roomBeside(requests: number): Promise<void> {
     const underWay = () => [...this.#open].reduce((sum, { total }) => sum + total, 0);
-    while (this.#open.size > 0 && underWay() + requests > this.#mostUnderWay())
+    while (this.#open.size > 0 && underWay() + requests > mostUnderWay(this.#options.limit))
       await new Promise<void>((resolve) => (this.#tellEnd = resolve));
   }
 
@@ -219,11 +233,6 @@ export class RequestBudget implements Pace {
     if (waitMs > maxWaitMs) throw new PausedError(why, until);
     onWait?.(until, why);
     await sleep(waitMs, signal);
-  }
-
-  #mostUnderWay(): number {
-    const { limit } = this.#options;
-    return limit === 'unlimited' ? Infinity : Math.floor(limit * PART_UNDER_WAY);
   }
 
   #readHour(now: Date): Promise<RollingHour> {

@@ -72,8 +72,11 @@ export class RollingHour {
     return new Date(Math.max(atMs, this.#pausedUntilMs));
   }
 
-  /** When the last of `requests` can be sent, if `limit` an hour are sent as early as possible. */
-  finishingAt(limit: number, requests: number, now: Date): Date {
+  /**
+   * When the last of some requests can be sent, if `limit` an hour are sent as early as possible. Those of a part, such
+   * as a day, begin only when all of them are free.
+   */
+  finishingAt(limit: number, parts: readonly number[], now: Date): Date {
     let atMs = (this.pausedUntil(now) ?? now).getTime();
     // Of the uses beyond the limit, the first to end make no room.
     let excess = Math.max(0, this.used(now) - limit);
@@ -83,14 +86,18 @@ export class RollingHour {
       excess -= beyond;
       queue.push([freeMs, count - beyond]);
     }
-    let left = requests;
-    // Each request takes the place of an earlier one, so the queue stays in order.
-    for (const [freeMs, count] of queue) {
-      if (left <= 0) break;
-      if (count === 0) continue;
-      atMs = Math.max(atMs, freeMs);
-      left -= count;
-      queue.push([freeAt(new Date(atMs)).getTime(), count]);
+    let free = 0;
+    let next = 0;
+    for (const part of parts) {
+      const requests = Math.min(part, limit);
+      for (; free < requests; next++) {
+        const [freeMs, count] = queue[next] ?? [atMs, requests];
+        atMs = Math.max(atMs, freeMs);
+        free += count;
+      }
+      free -= requests;
+      // Each request takes the place of an earlier one, so the queue stays in order.
+      queue.push([freeAt(new Date(atMs)).getTime(), requests]);
     }
     return new Date(atMs);
   }

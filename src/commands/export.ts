@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { access } from 'node:fs/promises';
 import { sharedLimits } from '../app/budgets.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import type { Settings } from '../config/schema.js';
@@ -12,7 +11,7 @@ import { longDay, moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { loadedLines, waitingLine } from '../print/export.js';
 import { exportStep } from '../steps/export.js';
-import { openOwnHistory } from '../warehouse/published.js';
+import { openNewest } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
 import {
   type Act,
@@ -92,7 +91,10 @@ function checkBounds({ from, to, reload }: ExportOptions, now: Date): void {
 async function printExportPlan(options: ExportOptions, runtime: Runtime): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
   const { settings, projects } = workspace;
-  const reader = await openIfPublished(workspace.historyFile);
+  // Before the first export, nothing is loaded and nothing used.
+  const { liveFile, historyFile } = workspace;
+  const history = await openNewest(liveFile, historyFile);
+  const reader: Reader = history ?? { query: () => Promise.resolve([]) };
   const now = runtime.now();
   try {
     const request = { ...options, projects };
@@ -101,7 +103,7 @@ async function printExportPlan(options: ExportOptions, runtime: Runtime): Promis
     else for (const one of planned) runtime.output.data(planLines(one, settings, now).join('\n'));
     return 0;
   } finally {
-    reader.close();
+    history?.close();
   }
 }
 
@@ -162,13 +164,3 @@ const asJson = ({ project, plan, requests, hour, finishingAt }: ExportForecast, 
   requestsUsedThisHour: hour.used(now),
   finishingAt: finishingAt ?? null,
 });
-
-/** Before the first export there is no history: then nothing is loaded, and nothing used. */
-async function openIfPublished(historyFile: string): Promise<Reader & { close: () => void }> {
-  try {
-    await access(historyFile);
-  } catch {
-    return { query: () => Promise.resolve([]), close: () => undefined };
-  }
-  return openOwnHistory(historyFile);
-}

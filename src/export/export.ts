@@ -24,6 +24,8 @@ export interface ExportTask extends LoadTask {
   readonly range: ExportRange;
   /** Whether to read every day of the range again, and nothing else. */
   readonly reload?: boolean | undefined;
+  /** Whether a project that shares the limit has days that were never loaded. */
+  readonly isBackfilling?: boolean | undefined;
   /** The later of this machine's clock and the platform's; undefined while only one is known. */
   readonly latestTime?: (() => Date | undefined) | undefined;
   readonly onPlan?: ((plan: ExportPlan) => void) | undefined;
@@ -40,7 +42,7 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
   const removed = latest === undefined ? [] : await removeDaysFrom(warehouse, project, dayOf(latest));
   const ledger = await readDayLedger(warehouse, project);
   const { range, reload = false } = task;
-  const plan = reload ? planReload(ledger, range) : planExport(ledger, range, now());
+  const plan = reload ? planReload(ledger, range) : planExport(ledger, range, now(), task.isBackfilling);
   task.onPlan?.(plan);
   if (reload) return { plan, ...(await loadDays(task, plan.days)), removed };
   const urgent = await loadDays(

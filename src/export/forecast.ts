@@ -1,16 +1,19 @@
 import { z } from 'zod';
-import { readHour, type SharedLimit } from '../budget/budget.js';
+import type { Priority } from '../api/retry.js';
+import { partsOf, readHour, type SharedLimit } from '../budget/budget.js';
 import type { RollingHour } from '../budget/hour.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { type Day, dayOf, daysBetween, lastEndedDay } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import { readDayLedger } from './ledger.js';
 import { type ExportPlan, nightlyRequests, planExport, planReload, requestsFor } from './plan.js';
-import { readHistoryStart } from './range.js';
+import { readHistoryStart, requestsForRange } from './range.js';
 import { runsOfNeighbors } from './totals.js';
 import { readUnfinishedDays } from './unfinished.js';
 import { readLastVerification, recentTotals } from './verify.js';
 
+const KNOWN_DAYS = readSql(import.meta.url, 'statements/known-days.sql');
+const countRow = z.object({ days: z.int() });
 const NEWEST_PAGES = readSql(import.meta.url, 'statements/newest-pages.sql');
 const newestRow = z.object({ project: z.string(), pages: z.int() });
 
@@ -61,56 +64,91 @@ export async function forecastExport(
   for (const { bucket, projects } of limits) {
     const hour = await readHour(reader, bucket, now);
     const asked = request.projects.filter(({ id }) => projects.some((project) => project.id === id));
+    const isBackfilling = await hasHoles(reader, projects, history, now);
     const planned = [];
     for (const project of asked)
-      planned.push({ project, ...(await planProject(reader, project, history, request, now)) });
-    const requests = planned.reduce((sum, one) => sum + one.requests, 0);
+      planned.push({
+        project,
+        ...(await planProject(reader, project, history, request, now, isBackfilling)),
+      });
+    const parts = [
+      ...planned.flatMap(({ urgent }) => urgent),
+      ...planned.flatMap(({ backfill }) => backfill),
+    ];
     const nightly = await readNightlyNeed(reader, projects, history.settleDays);
-    const end = finishOf(hour, history.requestsPerHour, requests, nightly.requests, now);
+    const end = finishOf(hour, history.requestsPerHour, parts, nightly.requests, now);
     const finishingAt = planned.every(({ plan }) => plan !== undefined) ? end : undefined;
-    forecasts.push(...planned.map((one) => ({ ...one, hour, finishingAt })));
+    for (const { project, plan, urgent, backfill } of planned)
+      forecasts.push({ project, plan, requests: sumOf([...urgent, ...backfill]), hour, finishingAt });
   }
   return request.projects.flatMap(({ id }) => forecasts.filter(({ project }) => project.id === id));
+}
+
+/** Whether some of the projects have days that were never loaded. */
+export async function hasHoles(
+  reader: Reader,
+  projects: readonly ProjectSettings[],
+  { start }: Settings['history'],
+  now: Date,
+): Promise<boolean> {
+  const last = lastEndedDay(now);
+  for (const { id: project } of projects) {
+    const first = start === 'auto' ? await readHistoryStart(reader, project) : start;
+    if (first === undefined) return true;
+    const [known] = await reader.query(KNOWN_DAYS, countRow, { project, first, last });
+    if ((known?.days ?? 0) <= daysBetween(first, last)) return true;
+  }
+  return false;
 }
 
 async function planProject(
   reader: Reader,
   { id }: ProjectSettings,
-  { start }: Settings['history'],
+  { start, requestsPerHour: limit }: Settings['history'],
   { from, to, reload = false }: ForecastRequest,
   now: Date,
-): Promise<{ plan: ExportPlan | undefined; requests: number }> {
+  isBackfilling: boolean,
+): Promise<{ plan: ExportPlan | undefined; urgent: number[]; backfill: number[] }> {
   const first = from ?? (start === 'auto' ? await readHistoryStart(reader, id) : start);
-  if (first === undefined) return { plan: undefined, requests: 0 };
+  if (first === undefined) return { plan: undefined, urgent: [], backfill: [] };
   const range = { first, last: to ?? lastEndedDay(now) };
   const ledger = await readDayLedger(reader, id);
-  if (reload) {
-    const plan = planReload(ledger, range);
-    return { plan, requests: plan.requests };
-  }
-  const plan = planExport(ledger, range, now);
-  const verifiedAt = await readLastVerification(reader, id);
-  const isChecked = verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now);
   const unfinished = await readUnfinishedDays(reader, id);
-  const kept = plan.days.reduce((sum, { day }) => sum + (unfinished.get(day) ?? 0), 0);
-  const check = isChecked ? 0 : runsOfNeighbors(recentTotals(ledger, now)).length;
-  return { plan, requests: Math.max(1, plan.requests - kept) + check };
+  const plan = reload ? planReload(ledger, range) : planExport(ledger, range, now, isBackfilling);
+  const bounds = { project: id, start, from, to, now };
+  const probes = Array<number>(await requestsForRange(reader, bounds)).fill(1);
+  const partsOfDays = (priority: Priority) =>
+    plan.days
+      .filter((planned) => planned.priority === priority)
+      .flatMap(({ day, requests }) => partsOf(Math.max(1, requests - (unfinished.get(day) ?? 0)), limit));
+  const urgent = [...probes, ...partsOfDays('urgent')];
+  const backfill = partsOfDays('backfill');
+  const verifiedAt = await readLastVerification(reader, id);
+  if (reload || (verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now)))
+    return { plan, urgent, backfill };
+  const runs = runsOfNeighbors(recentTotals(ledger, now)).length;
+  // A first export that takes more than an hour has days to check by the next.
+  const check = runs > 0 || limit === 'unlimited' || sumOf(backfill) <= limit ? runs : 1;
+  return { plan, urgent: [...urgent, ...Array<number>(check).fill(1)], backfill };
 }
+
+const sumOf = (parts: readonly number[]): number => parts.reduce((sum, part) => sum + part, 0);
 
 /** No forecast looks further than this. */
 const MOST_NIGHTS = 3_650;
 
-/** When the last of `requests` can be sent, if each night on the way takes `nightly` more. */
+/** When the last request can be sent, if each night on the way takes `nightly` more. */
 function finishOf(
   hour: RollingHour,
   limit: number | 'unlimited',
-  requests: number,
+  parts: readonly number[],
   nightly: number,
   now: Date,
 ): Date {
   if (limit === 'unlimited') return hour.pausedUntil(now) ?? now;
   for (let nights = 0; ;) {
-    const at = hour.finishingAt(limit, requests + nights * nightly, now);
+    const ofNights = Array<number>(nights * nightly).fill(1);
+    const at = hour.finishingAt(limit, [...parts, ...ofNights], now);
     const onTheWay = Math.min(MOST_NIGHTS, daysBetween(dayOf(now), dayOf(at)));
     if (onTheWay <= nights) return at;
     nights = onTheWay;

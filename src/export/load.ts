@@ -35,7 +35,7 @@ export function faultsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
 }
 
 /** Begins work when its turn comes. */
-export type InTurn = (work: () => Promise<void>) => Promise<void>;
+type InTurn = (work: () => Promise<void>) => Promise<void>;
 
 export interface LoadTask {
   readonly warehouse: Warehouse;

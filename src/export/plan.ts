@@ -105,14 +105,19 @@ export const DUE_ORDER: readonly PlannedDay['due'][] = [
  * each newest first, so that a long backfill never keeps the latest days waiting. Days that failed today already come
  * last: a stretch of days that always fail would keep all others waiting.
  *
- * While there are holes to fill, days that may change, or moved while they were read, are read once a day (UTC): a
- * backfill that goes on every few minutes would spend its budget on them.
+ * While there are holes to fill, here or in another project of the same limit, days that may change, or moved while they
+ * were read, are read once a day (UTC): a backfill that goes on every few minutes would spend its budget on them.
  */
-export function planExport(ledger: DayLedger, range: ExportRange, now: Date): ExportPlan {
+export function planExport(
+  ledger: DayLedger,
+  range: ExportRange,
+  now: Date,
+  isBackfilling = false,
+): ExportPlan {
   const pages = expectedPages(ledger);
   const yesterday = lastEndedDay(now);
   const all = daysIn(range);
-  const hasHoles = all.some((day) => !ledger.has(day));
+  const hasHoles = isBackfilling || all.some((day) => !ledger.has(day));
   const days = all
     .flatMap((day) => planDay(day, ledger.get(day), { now, yesterday, hasHoles, expected: pages }))
     .sort(

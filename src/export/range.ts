@@ -57,6 +57,21 @@ async function readStart(reader: Reader, project: string) {
   return known;
 }
 
+/** How many requests `resolveRange` sends where the first day is known or given. */
+export async function requestsForRange(
+  reader: Reader,
+  { project, start, from, to, now }: Pick<RangeRequest, 'project' | 'start' | 'from' | 'to' | 'now'>,
+): Promise<number> {
+  if (start !== 'auto') return 0;
+  const known = await readStart(reader, project);
+  if (from === undefined) return known !== undefined && isDueForCheck(known, now) ? 1 : 0;
+  if (known !== undefined) return from < known.day ? 1 : 0;
+  return daysBetween(from, to ?? lastEndedDay(now)) < FEW_DAYS ? 0 : 1;
+}
+
+const isDueForCheck = ({ found_at: foundAt }: { readonly found_at: Date }, now: Date): boolean =>
+  now >= addDaysTo(foundAt, CHECK_EVERY_DAYS);
+
 /** Where the user says that the export begins, with one request at most. */
 async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<ExportRange | undefined> {
   const known = await readHistoryStart(request.warehouse, request.project);
@@ -80,7 +95,7 @@ const earlier = (one: Day, other: Day): Day => (one < other ? one : other);
 async function rememberedStart(request: RangeRequest): Promise<Day | undefined> {
   const { warehouse, client, project, now, signal } = request;
   const known = await readStart(warehouse, project);
-  if (known === undefined || now < addDaysTo(known.found_at, CHECK_EVERY_DAYS)) return known?.day;
+  if (known === undefined || !isDueForCheck(known, now)) return known?.day;
   const before = { first: addDays(known.day, -CHECK_EVERY_DAYS), last: addDays(known.day, -1) };
   const totals = await totalsIfAnswered(client, before, { signal });
   if (totals !== undefined && !equalCounts(totals, NO_VIEWS)) return undefined;

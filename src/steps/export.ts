@@ -3,10 +3,10 @@ import pLimit from 'p-limit';
 import { ClockError } from '../api/clock.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { exportInStages, type ExportOutcome } from '../export/export.js';
-import { faultsOfLoad, type InTurn } from '../export/load.js';
+import { exportInStages, type ExportOutcome, type ExportTask } from '../export/export.js';
+import { faultsOfLoad } from '../export/load.js';
 import { resolveRange } from '../export/range.js';
-import { type ExportForecast, forecastExport } from '../export/forecast.js';
+import { type ExportForecast, forecastExport, hasHoles } from '../export/forecast.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { byBothClocks, type StepContext, type StepResult } from './context.js';
@@ -86,12 +86,21 @@ function withheldDays({ clock, now }: StepContext): ClockError[] {
 
 /** All projects at once, which share the connections; a stage begins when all have done the one before. */
 async function exportInTurns(context: StepContext, bounds: ExportBounds) {
-  const inTurn = pLimit(context.settings.history.concurrency);
+  const { projects, limits, settings, warehouse, now } = context;
+  const backfilling = new Set<string>();
+  for (const limit of limits)
+    if (await hasHoles(warehouse, limit.projects, settings.history, now()))
+      for (const { id } of limit.projects) backfilling.add(id);
+  const inTurn = pLimit(settings.history.concurrency);
   const detail: ProjectExport[] = [];
   const thrown: unknown[] = [];
-  let underWay = context.projects.map((project) => ({
+  let underWay = projects.map((project) => ({
     project,
-    stages: exportProject(context, project, bounds, inTurn),
+    stages: exportProject(context, project, {
+      ...bounds,
+      inTurn,
+      isBackfilling: backfilling.has(project.id),
+    }),
   }));
   while (underWay.length > 0) {
     const stages = await Promise.allSettled(underWay.map((one) => one.stages.next()));
@@ -104,17 +113,14 @@ async function exportInTurns(context: StepContext, bounds: ExportBounds) {
     }
     underWay = withMore;
   }
-  detail.sort(
-    (one, other) => context.projects.indexOf(one.project) - context.projects.indexOf(other.project),
-  );
+  detail.sort((one, other) => projects.indexOf(one.project) - projects.indexOf(other.project));
   return { detail, thrown };
 }
 
 async function* exportProject(
   { settings, warehouse, clientOf, clock, now, signal, observer }: StepContext,
   project: ProjectSettings,
-  bounds: ExportBounds,
-  inTurn: InTurn,
+  bounds: ExportBounds & Pick<ExportTask, 'inTurn' | 'isBackfilling'>,
 ): AsyncGenerator<undefined, ExportOutcome | undefined> {
   signal.throwIfAborted();
   const client = clientOf(project);
@@ -124,7 +130,8 @@ async function* exportProject(
   if (range === undefined) return undefined;
   return yield* exportInStages({
     ...common,
-    ...{ range, settleDays, concurrency, inTurn, now, latestTime: clock.later, reload: bounds.reload },
+    ...{ range, settleDays, concurrency, now, latestTime: clock.later },
+    ...{ reload: bounds.reload, inTurn: bounds.inTurn, isBackfilling: bounds.isBackfilling },
     onPlan: (plan) => observer.onExportPlan?.(project, plan),
     onDay: (result) => observer.onDay?.(project, result),
   });

@@ -135,7 +135,7 @@ export const logOf = (path: string): string => `${path}.wal`;
 /** A copy that is still being written. */
 const newOf = (path: string): string => `${path}.new`;
 /** A whole copy: from the moment it has this name, it is the database, and the old file and its log are not. */
-const readyOf = (path: string): string => `${path}.ready`;
+export const readyOf = (path: string): string => `${path}.ready`;
 
 /** Opens the file so that DuckDB never writes to it by itself. */
 async function hold(path: string, { maxMemory }: DatabaseLimits): Promise<Held> {

@@ -2,7 +2,9 @@ import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { access } from 'node:fs/promises';
 import type { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
+import { exists } from '../files.js';
 import { openSafely } from './instance.js';
+import { readyOf } from './live-file.js';
 import { isDescribed } from './migrate.js';
 import { type Parameters, queryRows, type Reader } from './query.js';
 import { isOfDamage } from './storage-failure.js';
@@ -91,6 +93,16 @@ export async function openOwnHistory(
   throw new StorageError(
     `Another version of Readership published the history ${path}. Publish it again: readership publish`,
   );
+}
+
+/**
+ * Opens the live database, where no process holds it and this version wrote it, or else the published history; undefined
+ * before the first export. Not for a process that holds the live database: that would drop its lock.
+ */
+export async function openNewest(liveFile: string, historyFile: string): Promise<History | undefined> {
+  const isLive = (await exists(liveFile)) && !(await exists(readyOf(liveFile)));
+  const live = isLive ? await openOwnHistory(liveFile).catch(() => undefined) : undefined;
+  return live ?? ((await exists(historyFile)) ? openOwnHistory(historyFile) : undefined);
 }
 
 const unreadable = (doing: 'open' | 'read', path: string, cause: unknown): StorageError =>

@@ -119,8 +119,19 @@ test('the finishing time is that of sending each request as early as it may be, 
     if (random() < 0.3) rows.push(pause(addMinutes(NOW, below(90))));
     const limit = 1 + below(30);
     const requests = below(80);
-    expect(hourOf(...rows).finishingAt(limit, requests, NOW), `seed ${seed}`).toEqual(
+    expect(hourOf(...rows).finishingAt(limit, Array<number>(requests).fill(1), NOW), `seed ${seed}`).toEqual(
       simulate(rows, limit, requests),
     );
   }
+});
+
+test('a part of several requests begins when all of them are free', () => {
+  const finish = (...parts: number[]) => hourOf().finishingAt(10, parts, NOW);
+  const [first, second] = [freeAt(NOW), freeAt(freeAt(NOW))];
+  expect(finish(3, 3, 3)).toEqual(NOW);
+  expect(finish(3, 3, 3, 1)).toEqual(NOW);
+  expect(finish(3, 3, 3, 3)).toEqual(first);
+  expect(finish(3, 3, 3, 3, 3, 3, 3)).toEqual(second);
+  // One of more than the limit cannot wait for more than all of it.
+  expect(finish(1, 12)).toEqual(first);
 });

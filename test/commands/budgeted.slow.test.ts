@@ -50,7 +50,7 @@ const planSchema = z.array(
 
 describe('readership export --plan', () => {
   it('sends no requests, before the first export or after one stopped by the request limit', async () => {
-    const { platform, run } = await setUp({ requestsPerHour: 24 });
+    const { platform, run, inLedger } = await setUp({ requestsPerHour: 24 });
     const before = await run('export', '--plan');
     expect(before).toMatchObject({ code: 0 });
     expect(before.stdout).toMatch(/the first day is not known yet.+in \d+ requests at most/);
@@ -70,6 +70,16 @@ describe('readership export --plan', () => {
     expect(plan?.requestsUsedThisHour).toBeGreaterThanOrEqual(sent);
     expect(new Date(plan?.finishingAt ?? 0).getTime()).toBeGreaterThan(Date.now() + 55 * 60_000);
     expect(platform.views).toHaveLength(sent);
+
+    // As after a kill: the live database knows more than what was published.
+    const [published] = planSchema.parse(JSON.parse(json.stdout));
+    await inLedger((warehouse) =>
+      warehouse.transaction((transaction) =>
+        transaction.execute('DELETE FROM day_loads WHERE day = $day::DATE', { day: daysAgo(1) }),
+      ),
+    );
+    const [live] = planSchema.parse(JSON.parse((await run('export', '--plan', '--json')).stdout));
+    expect(live?.days.length).toBe((published?.days.length ?? NaN) + 1);
   });
 });
 
