@@ -1,10 +1,11 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { setMaxListeners } from 'node:events';
-import { closeSync, readFileSync } from 'node:fs';
+import { closeSync } from 'node:fs';
 import type { Runtime } from './app/workspace.js';
 import type { Act } from './commands/options.js';
 import { exitCodeOf, messageOf, ReadershipError } from './errors.js';
+import { version } from './files.js';
 import { Output } from './terminal/output.js';
 import { stackInSource } from './terminal/stack.js';
 
@@ -63,10 +64,6 @@ const runtime: Runtime = {
 const act: Act = async (work, { endsByInterruption = false } = {}) => {
   command.endsByInterruption = endsByInterruption;
   process.exitCode = await work(runtime);
-};
-
-const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-  version: string;
 };
 
 const program = new Command('readership')

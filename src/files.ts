@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { access, open, statfs } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 
@@ -32,6 +33,10 @@ const packageDir = fileURLToPath(new URL('../', import.meta.url));
 
 /** A file of the package itself, such as one of its documentation. */
 export const packageFile = (name: string): string => packageDir + name;
+
+export const { version } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as {
+  readonly version: string;
+};
 
 /** Where reports and templates are looked for: those of the workspace come before the built-in ones. */
 export const searchedDirs = (workspaceDir: string | undefined): string[] =>

@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { createGunzip } from 'node:zlib';
-import { Agent, request } from 'undici';
-import { messageOf, ReadershipError } from '../errors.js';
+import type { Dispatcher } from 'undici';
+import { ReadershipError } from '../errors.js';
+import { ask, connectionFailure, connections } from '../network.js';
 import { type ParsedSitemap, type ParseLimits, parseSitemap, tooManyPages } from './sitemap-xml.js';
 
 /** The sitemap that says which pages exist cannot be used, so no page can be chosen. */
@@ -83,7 +84,7 @@ export async function loadSitemap(
   signal: AbortSignal,
   limits: SitemapLimits = SITEMAP_LIMITS,
 ): Promise<URL[]> {
-  const agent = new Agent();
+  const agent = connections();
   const timeout = AbortSignal.timeout(limits.timeoutMs);
   const deadline = AbortSignal.any([signal, timeout]);
   const read = async (file: string): Promise<ParsedSitemap> => {
@@ -95,7 +96,7 @@ export async function loadSitemap(
       return await parseSitemap(await textOf(chunks, limits.maxBytes), deadline, limits);
     } catch (cause) {
       const late = `reading took longer than ${limits.timeoutMs / 1000} s; save it as a file and use that`;
-      throw new SitemapError(file, timeout.aborted ? late : messageOf(cause), { cause });
+      throw new SitemapError(file, timeout.aborted ? late : connectionFailure(cause), { cause });
     }
   };
   try {
@@ -123,11 +124,11 @@ const isWebAddress = (source: string): boolean => /^https?:\/\//i.test(source);
 /** Follows redirects within the site only, so that a site cannot send us to servers of a private network. */
 async function fetched(
   address: string,
-  dispatcher: Agent,
+  dispatcher: Dispatcher,
   signal: AbortSignal,
   redirectsLeft: number,
 ): Promise<AsyncIterable<Buffer>> {
-  const { statusCode, headers, body } = await request(address, { dispatcher, signal });
+  const { statusCode, headers, body } = await ask(address, { dispatcher, signal });
   if (statusCode === 200) return body;
   await body.dump();
   const { location } = headers;

@@ -1,7 +1,7 @@
-import { request } from 'undici';
 import { ReadershipError } from '../errors.js';
 import { duration, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
+import { ask } from '../network.js';
 import { httpDate } from './http-date.js';
 
 /** Clocks further apart than this are reported. */
@@ -44,7 +44,7 @@ export function skewWords(baseUrl: string, skewMs: number, now: Date): string {
 /** The headers of whatever the platform answers. It needs no key, and costs nothing of the hourly limit. */
 export async function askForDate(baseUrl: string, signal: AbortSignal): Promise<ResponseHeaders> {
   const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
-  const { headers, body } = await request(baseUrl, { signal: within });
+  const { headers, body } = await ask(baseUrl, { signal: within });
   await body.dump();
   return headers;
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Agent, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { messageOf } from '../errors.js';
+import { connectionFailure, connections, USER_AGENT } from '../network.js';
 import type { ResponseHeaders } from './clock.js';
 import { ConcurrencyLimit } from './concurrency.js';
 import { decodeBody, MAX_RESPONSE_BYTES } from './decode.js';
@@ -36,8 +37,8 @@ interface Answer {
 
 /** Sends a request once and says what became of it. What that means and whether to retry is for the caller. */
 export class Transport {
-  readonly #reads: Agent;
-  readonly #writes: Agent;
+  readonly #reads: Dispatcher;
+  readonly #writes: Dispatcher;
   readonly #limits: TransportLimits;
   readonly #concurrency: ConcurrencyLimit;
 
@@ -48,15 +49,15 @@ export class Transport {
     this.#limits = { ...DEFAULT_LIMITS, ...limits };
     this.#concurrency = new ConcurrencyLimit(this.#limits.concurrency);
     const options = {
-      connect: { timeout: this.#limits.connectTimeoutMs },
+      connectTimeoutMs: this.#limits.connectTimeoutMs,
       // One deadline for the whole answer replaces those for its parts.
       headersTimeout: 0,
       bodyTimeout: 0,
       maxResponseSize: MAX_RESPONSE_BYTES,
     };
-    this.#reads = new Agent(options);
+    this.#reads = connections(options);
     // A kept connection that the server is just closing would make the outcome of a POST unknown, so each has its own.
-    this.#writes = new Agent({ ...options, pipelining: 0 });
+    this.#writes = connections({ ...options, pipelining: 0 });
   }
 
   /** Throws a `TryLaterError`, or for a POST that may have arrived an `UnknownOutcomeError`; or the signal's reason. */
@@ -97,7 +98,7 @@ export class Transport {
       headers: {
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
         // GitHub refuses requests without one.
-        'user-agent': 'readership',
+        'user-agent': USER_AGENT,
         accept: 'application/json',
         'accept-encoding': 'gzip, br',
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
@@ -170,7 +171,7 @@ function textOf(operation: Operation, { status, headers, body }: Answer): string
 }
 
 function failureOf(operation: Operation, cause: Error, isSent: boolean): ApiError {
-  const detail = messageOf(cause) || codeOf(cause);
+  const detail = connectionFailure(cause);
   if (!isSent) {
     const what = `no connection (${detail}). Check baseUrl in readership.yaml, and the network.`;
     return new TryLaterError(operation, 'unreachable', what, undefined, { cause });

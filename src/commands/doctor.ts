@@ -22,6 +22,7 @@ import { ConfigurationError, type ExitCode, LockedError, messageOf } from '../er
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes, counted } from '../format/numbers.js';
 import { tryMailServer } from '../mail/transport.js';
+import { connectionFailure } from '../network.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
@@ -141,7 +142,7 @@ async function server({ configuration, settings }: Workspace, { now, signal }: R
   if (configuration === undefined) return pass('the embedded sandbox, with the clock of this machine');
   const { baseUrl } = settings;
   const headers = await askForDate(baseUrl, signal).catch((cause: unknown) => {
-    const words = `${baseUrl} does not answer (${messageOf(cause)}). Check baseUrl, and the network.`;
+    const words = `${baseUrl} does not answer (${connectionFailure(cause)}). Check baseUrl, and the network.`;
     throw new Error(words, { cause });
   });
   const skewMs = skewOf(headers, now());

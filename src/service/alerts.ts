@@ -1,5 +1,4 @@
 import Handlebars from 'handlebars';
-import { request } from 'undici';
 import type { Recipient } from '../config/recipients.js';
 import { formatShard, type Shard, shardName } from '../config/shard.js';
 import { messageOf } from '../errors.js';
@@ -7,6 +6,7 @@ import { moment } from '../format/days.js';
 import type { Delivery } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import type { Notice } from '../mail/message.js';
+import { ask, connectionFailure } from '../network.js';
 import type { StepContext } from '../steps/context.js';
 import { handOver } from '../steps/mailing.js';
 import { type Outage, readOutages } from '../steps/runs.js';
@@ -80,10 +80,10 @@ export async function ping(url: string, signal: AbortSignal): Promise<string | u
   const { origin } = new URL(url);
   try {
     const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-    const { statusCode, body } = await request(url, { signal: within });
+    const { statusCode, body } = await ask(url, { signal: within });
     await body.dump();
     return statusCode < 400 ? undefined : `The ping to ${origin} got status ${statusCode}.`;
   } catch (error) {
-    return `The ping to ${origin} failed: ${messageOf(error)}`;
+    return `The ping to ${origin} failed: ${connectionFailure(error)}`;
   }
 }

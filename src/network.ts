@@ -1,0 +1,59 @@
+import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
+import { ConfigurationError, messageOf } from './errors.js';
+import { version } from './files.js';
+
+/** Who every request says that it comes from. */
+export const USER_AGENT = `readership/${version}`;
+
+const PROXIES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
+/** A proxy elsewhere could not reach these. */
+const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
+
+/**
+ * Connections as the environment says: through HTTP_PROXY or HTTPS_PROXY, but not to this machine, nor to what NO_PROXY
+ * names. Throws a `ConfigurationError` when the address of a proxy is not one.
+ */
+export function connections(options: Agent.Options & { connectTimeoutMs?: number } = {}): Dispatcher {
+  const { connectTimeoutMs: timeout = 10_000, ...limits } = options;
+  const { env } = process;
+  const named = PROXIES.filter((name) => (env[name] ?? '') !== '');
+  if (named.length === 0) return new Agent({ ...limits, connect: { timeout } });
+  const noProxy = [env['no_proxy'] ?? env['NO_PROXY'] ?? '', ...THIS_MACHINE].join(',');
+  try {
+    return new EnvHttpProxyAgent({
+      ...{ ...limits, noProxy, connect: { timeout }, proxyTls: { timeout }, requestTls: { timeout } },
+    });
+  } catch (cause) {
+    // The cause quotes the address, which may hold a password.
+    if (!(cause instanceof Error)) throw cause;
+    throw new ConfigurationError(
+      `${named.join(' or ')} is not the address of a proxy, such as http://proxy.example.com:3128.`,
+    );
+  }
+}
+
+let shared: Dispatcher | undefined;
+
+/** Asks any address, not only the platform's. */
+export const ask = (url: string, options: { signal: AbortSignal; dispatcher?: Dispatcher }) =>
+  request(url, {
+    dispatcher: (shared ??= connections()),
+    headers: { 'user-agent': USER_AGENT },
+    ...options,
+  });
+
+const UNTRUSTED = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** Why a connection failed, in words that say what to do about the certificate of a private authority. */
+export function connectionFailure(cause: unknown): string {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const words = messageOf(cause) || code;
+  if (!UNTRUSTED.has(code)) return words;
+  return `${words}: Node.js does not know the authority that signed its certificate. If it is your company's, start Readership with NODE_EXTRA_CA_CERTS naming the authority's certificate, as docs/operations.md shows`;
+}

@@ -1,0 +1,103 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { type AddressInfo, connect } from 'node:net';
+import { join } from 'node:path';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { loadSitemap } from '../src/agents/sitemap.js';
+import { Client } from '../src/api/client.js';
+import { askForDate } from '../src/api/clock.js';
+import { day } from '../src/day.js';
+import { version } from '../src/files.js';
+import { connections } from '../src/network.js';
+import { reply, serve } from './serve.js';
+import { tempDir } from './temp-dir.js';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+/** A proxy that leads every address to the server on `port`, and says what it was asked for, and with which headers. */
+async function proxyTo(port: string) {
+  const asked: (string | undefined)[] = [];
+  const headers: IncomingHttpHeaders[] = [];
+  const proxy = createServer().on('connect', (request, socket) => {
+    asked.push(request.url);
+    headers.push(request.headers);
+    const target = connect(Number(port), '127.0.0.1', () => {
+      socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      target.pipe(socket).pipe(target);
+    });
+    for (const end of [socket, target]) end.on('error', () => socket.destroy());
+    onTestFinished(() => void target.destroy());
+  });
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void proxy.close());
+  return { address: `127.0.0.1:${(proxy.address() as AddressInfo).port}`, asked, headers };
+}
+
+const SITEMAP = '<urlset><url><loc>http://docs.test/a</loc></url></urlset>';
+const signal = new AbortController().signal;
+const clientAt = (baseUrl: string) =>
+  new Client({
+    ...{ baseUrl, projectId: 'prj_1', apiKey: 'key-of-the-test', keyName: 'KEY', now: () => new Date() },
+    retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
+  });
+const QUERY = { dateFrom: day('2026-11-01'), dateTo: day('2026-11-02'), limit: 1, offset: 0 };
+
+it('reaches the platform and a sitemap through the proxy of the environment, and says which version asks', async () => {
+  const server = await serve(({ url }, response) => {
+    if (url.pathname === '/sitemap.xml') response.end(SITEMAP);
+    else reply(response, 200, { totals: { human: 0, ai: 0, total: 0 }, views: [], hasMore: false });
+  });
+  const proxy = await proxyTo(new URL(server.baseUrl).port);
+  vi.stubEnv('HTTP_PROXY', `http://user:pass-word@${proxy.address}`);
+  const client = clientAt('http://platform.test:8080');
+  expect(await client.views(QUERY)).toMatchObject({ hasMore: false });
+  await client.close();
+  expect(await loadSitemap('http://docs.test/sitemap.xml', signal)).toHaveLength(1);
+  await askForDate('http://ping.test/', signal);
+  expect(proxy.asked).toEqual(['platform.test:8080', 'docs.test:80', 'ping.test:80']);
+  expect(proxy.headers[0]?.['proxy-authorization']).toBe(
+    `Basic ${Buffer.from('user:pass-word').toString('base64')}`,
+  );
+  expect(server.seen.map(({ headers }) => headers['user-agent'])).toEqual(
+    [1, 2, 3].map(() => `readership/${version}`),
+  );
+});
+
+it('goes past the proxy to this machine, and to what NO_PROXY names', async () => {
+  const server = await serve((_, response) => {
+    reply(response, 200, {});
+  });
+  const proxy = await proxyTo(new URL(server.baseUrl).port);
+  vi.stubEnv('HTTP_PROXY', `http://${proxy.address}`);
+  vi.stubEnv('NO_PROXY', '.invalid');
+  await (await connections().request({ origin: server.baseUrl, path: '/', method: 'GET' })).body.dump();
+  await expect(
+    connections().request({ origin: 'http://platform.invalid', path: '/', method: 'GET' }),
+  ).rejects.toThrow(/ENOTFOUND|EAI_AGAIN/);
+  expect(proxy.asked).toEqual([]);
+  expect(server.seen).toHaveLength(1);
+});
+
+it('says which variable is not the address of a proxy, and not what it holds', () => {
+  vi.stubEnv('HTTPS_PROXY', 'proxy:pass-word@');
+  expect(() => connections()).toThrow('HTTPS_PROXY is not the address of a proxy');
+  expect(() => connections()).not.toThrow('pass-word');
+});
+
+it('explains a certificate that Node.js does not trust', async () => {
+  const home = await tempDir();
+  const [key, cert] = [join(home, 'key.pem'), join(home, 'cert.pem')];
+  const subject = ['-subj', '/CN=localhost', '-days', '2', '-nodes', '-keyout', key, '-out', cert];
+  execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', ...subject], { stdio: 'ignore' });
+  const server = createSecureServer({ key: readFileSync(key), cert: readFileSync(cert) });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void server.close());
+  const client = clientAt(`https://localhost:${(server.address() as AddressInfo).port}`);
+  await expect(client.views(QUERY)).rejects.toThrow(/self-signed certificate.*NODE_EXTRA_CA_CERTS/);
+  await client.close();
+});
