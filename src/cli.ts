@@ -111,9 +111,13 @@ Start here: readership run --sandbox`,
   );
 }
 
+/** `help jobs message` is `jobs message --help`. */
+const [first, ...rest] = process.argv.slice(2);
+const typed = first === 'help' && rest.length > 0 ? [...rest, '--help'] : process.argv.slice(2);
+
 try {
-  await declareCommands(process.argv[2]);
-  await program.parseAsync();
+  await declareCommands(typed[0]);
+  await program.parseAsync(typed, { from: 'user' });
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
   else {

@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { type JsonOption, listJobs, pollNow, type PollOptions, showJob } from './jobs-read.js';
 import type { Day } from '../day.js';
 import { markJobMerged, messageJob, resolveJob, type ResolveOptions } from './jobs-write.js';
@@ -32,7 +32,11 @@ Examples:
     .description('List the jobs, from the published history.')
     .option('--json', 'write JSON')
     .addHelpText('after', '\nExamples:\n  readership jobs list\n  readership jobs list --json')
-    .action((options: JsonOption) => act((runtime) => listJobs(options, runtime)));
+    .allowExcessArguments()
+    .action((options: JsonOption, { args: [other] }: Command) => {
+      if (other !== undefined) refuseCommand(other, jobs);
+      return act((runtime) => listJobs(options, runtime));
+    });
   withWorkspaceOptions(jobs.command('show'))
     .description('Show a job with its reason, evidence, messages, history and prompt.')
     .argument('<id>', 'number of the job', jobNumber)
@@ -106,6 +110,13 @@ Examples:
 ${PLATFORM_ENVIRONMENT_HELP}`,
     )
     .action((id: number, options: ResolveOptions) => act((runtime) => resolveJob(id, options, runtime)));
+}
+
+/** The default command gets what is no command. Without a default, commander says which one is near. */
+function refuseCommand(word: string, jobs: Command): void {
+  const named = new Command().copyInheritedSettings(jobs);
+  for (const command of jobs.commands) named.command(command.name());
+  named.parse([word], { from: 'user' });
 }
 
 function jobNumber(text: string): number {

@@ -9,5 +9,14 @@ export function openInBrowser(what: string, { output }: Pick<Runtime, 'output'>)
   child.on('error', () => {
     output.note(`There is no ${opener} here to open the browser with; open it yourself: ${what}`);
   });
-  child.unref();
+  // It ends at once if it fails, and may go on as the browser if not.
+  const patience = setTimeout(() => {
+    child.unref();
+  }, 2_000);
+  child.on('exit', (code) => {
+    clearTimeout(patience);
+    // Explorer always says 1.
+    if (code !== 0 && opener !== 'explorer')
+      output.note(`${opener} could not open the browser; open it yourself: ${what}`);
+  });
 }

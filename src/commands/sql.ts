@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { extname, resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { secretNames } from '../app/secrets.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
@@ -25,6 +25,21 @@ interface SqlOptions extends WorkspaceOptions {
   readonly timeout?: number;
 }
 
+const FORMAT_OF: Readonly<Record<string, SqlOptions['format']>> = {
+  ...{ '': 'csv', '.csv': 'csv', '.json': 'json', '.ndjson': 'ndjson', '.jsonl': 'ndjson' },
+  ...{ '.md': 'markdown', '.txt': 'table', '.parquet': 'parquet' },
+};
+
+/** The format that a file's name stands for. */
+function formatOf(file: string): SqlOptions['format'] {
+  const format = FORMAT_OF[extname(file).toLowerCase()];
+  if (format === undefined)
+    throw new ConfigurationError(
+      `${file}: an answer can be written as .csv (which Excel opens), .json, .ndjson, .md, .txt or .parquet, or name its --format.`,
+    );
+  return format;
+}
+
 export function declareSql(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('sql'))
     .summary('run SQL over the whole history')
@@ -36,7 +51,7 @@ export function declareSql(program: Command, act: Act): void {
     .addOption(
       new Option(
         '--format <format>',
-        'how to write the answer (default: table on a terminal, else csv; parquet needs --output)',
+        'how to write the answer (default: as --output is named; without it, table on a terminal, else csv)',
       ).choices([...TEXT_FORMATS, 'parquet']),
     )
     .option('--output <file>', 'write the answer to a file')
@@ -57,7 +72,7 @@ Examples:
   readership sql "FROM site_weeks ORDER BY week DESC LIMIT 8"
   readership sql "FROM human_vs_ai('2026-01-01', '2026-12-31', 'month')" --format markdown
   readership sql --file questions/top.sql --output top.csv
-  readership sql "FROM page_views" --format parquet --output views.parquet
+  readership sql "FROM page_views" --output views.parquet
   echo "FROM data_quality" | readership sql --sandbox`,
     )
     .action((query: string | undefined, options: SqlOptions) =>
@@ -70,16 +85,17 @@ async function sql(query: string | undefined, options: SqlOptions, runtime: Runt
   const secrets = secretNames(runtime.environment, configuration?.settings);
   if (secrets.length > 0) return codeOf(await runWithout(secrets, runtime.signal));
   const target = options.output === undefined ? undefined : resolve(runtime.workingDirectory, options.output);
-  if (options.format === 'parquet' && target === undefined)
+  const format = options.format ?? (options.output === undefined ? undefined : formatOf(options.output));
+  if (format === 'parquet' && target === undefined)
     throw new ConfigurationError('Parquet cannot be written to the terminal: name a file with --output.');
   const statement = await readQuery(query, options.file, runtime);
   const limits = { ...settings.sql, timeoutMs: options.timeout ?? settings.sql.timeout };
   const duckdb = await settingsFor(limits);
   const file = target === undefined ? undefined : await OutputFile.create(target);
   try {
-    const writable = options.format === 'parquet' ? file?.unfinished : undefined;
+    const writable = format === 'parquet' ? file?.unfinished : undefined;
     const history = await openHistory(historyFile, writable, duckdb);
-    const session = { history, limits, file, format: options.format, output: runtime.output, duckdb };
+    const session = { history, limits, file, format, output: runtime.output, duckdb };
     try {
       await runQueries(statement, session, runtime.signal);
     } finally {

@@ -1,15 +1,16 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { ExitCode } from '../errors.js';
 import { escapeUnsafe } from '../format/text.js';
 import { sharedLimits } from '../app/budgets.js';
 import { withHistory } from '../app/open.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import { forecastExport } from '../export/forecast.js';
+import { metricsText } from '../print/metrics.js';
 import { needsOf, operationsLines, statusLines } from '../print/status.js';
 import { type ProjectStatus, readOperations, readProjectStatus } from '../service/status.js';
 import { type Act, withProjectOption, withWorkspaceOptions } from './options.js';
 
-type StatusOptions = WorkspaceOptions & { readonly json?: boolean };
+type StatusOptions = WorkspaceOptions & { readonly json?: boolean; readonly format?: 'json' | 'prometheus' };
 
 export function declareStatus(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('status')))
@@ -18,9 +19,14 @@ export function declareStatus(program: Command, act: Act): void {
       'Shows the coverage of the history: first and last day, gaps, provisional, failed, inconsistent and restated days, how long days take to settle, the requests of the last hour, and when the backfill ends; also the last runs, jobs, emails and disk. Exits 1 if something needs attention. Reads the published history, so no other command can block it.',
     )
     .option('--json', 'write JSON')
+    .addOption(
+      new Option('--format <format>', 'json, or prometheus: metrics for a textfile collector')
+        .choices(['json', 'prometheus'])
+        .conflicts('json'),
+    )
     .addHelpText(
       'after',
-      '\nExamples:\n  readership status\n  readership status || echo somebody is needed\n  readership status --json | jq .needs',
+      '\nExamples:\n  readership status\n  readership status || echo somebody is needed\n  readership status --json | jq .needs\n  readership status --format prometheus > /var/lib/node_exporter/readership.prom',
     )
     .action((options: StatusOptions) => act((runtime) => status(options, runtime)));
 }
@@ -35,7 +41,9 @@ const status = (options: StatusOptions, runtime: Runtime): Promise<ExitCode> =>
       projects.push(await readProjectStatus(history, forecast, settings, now));
     const operations = await readOperations(history, workspace, now);
     const needs = needsOf(projects, operations, workspace, now);
-    if (options.json === true) output.json({ ...operations, projects, needs });
+    if (options.format === 'prometheus') output.write(metricsText(projects, operations, needs));
+    else if (options.json === true || options.format === 'json')
+      output.json({ ...operations, projects, needs });
     else {
       const { bold, red } = output.colors;
       for (const project of projects) output.words(statusLines(project, output.colors).join('\n'));

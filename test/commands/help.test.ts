@@ -36,6 +36,15 @@ describe('--help', () => {
     expect(leaves.sort()).toEqual(Object.keys(COMMANDS).sort());
   }, 120_000);
 
+  it('is also what help shows of a command, and a misspelled one is answered with the nearest', async () => {
+    const cwd = await tempDir();
+    expect((await runCli(['help', 'jobs', 'message'], { cwd })).stdout).toBe(await help(['jobs', 'message']));
+    expect(await runCli(['jobs', 'shwo'], { cwd })).toMatchObject({
+      code: 2,
+      stderr: "error: unknown command 'shwo'\n(Did you mean show?)\nFor help, add --help.\n",
+    });
+  });
+
   it('names the exit codes and the environment', async () => {
     const text = await help([]);
     expect(text).toMatch(

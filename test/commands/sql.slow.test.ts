@@ -169,6 +169,27 @@ describe('readership sql', () => {
     expect(await readFile(output, 'utf8')).toBe('answer\n42\n');
   });
 
+  it('takes the format from the name of the file, and refuses one that it does not know', async () => {
+    const beginning = async (file: string) => {
+      await answer(['SELECT 1 AS a', '--output', file]);
+      return (await readFile(join(cwd, file), 'latin1')).slice(0, 9);
+    };
+    const files = ['a.csv', 'a.json', 'a.ndjson', 'a.md', 'A.PARQUET'];
+    expect(await Promise.all(files.map(beginning))).toEqual([
+      'a\n1\n',
+      '[\n  {"a":',
+      '{"a":1}\n',
+      '| a |\n| -',
+      expect.stringMatching(/^PAR1/),
+    ]);
+    const refused = await runCli(['sql', 'SELECT 1', '--output', 'a.xlsx'], { cwd });
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toMatch(
+      /^a\.xlsx: an answer can be written as \.csv \(which Excel opens\), \.json/,
+    );
+    expect(await readdir(cwd)).not.toContain('a.xlsx');
+  });
+
   it('exits cleanly when the reader of a long answer stops reading', async () => {
     const { child, result } = startCli(['sql', 'FROM range(200000)'], { cwd });
     child.stdout?.once('data', () => child.stdout?.destroy());

@@ -40,6 +40,22 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   };
   await cli(KEY, 'run');
   expect(await status()).toMatchObject({ code: 0, needs: [], unknownDeliveries: [] });
+  const metrics = await cli(KEY, 'status', '--format', 'prometheus');
+  expect(metrics.code).toBe(0);
+  expect(metrics.stdout).toMatch(
+    /^# HELP readership_needs .+\n# TYPE readership_needs gauge\nreadership_needs 0\n/,
+  );
+  expect(metrics.stdout).toMatch(/\nreadership_days\{project="prj_sandbox",state="final"\} \d+\n/);
+  expect(metrics.stdout).toMatch(/\nreadership_step_done\{step="export"\} 1\n/);
+  // Every line is a comment or a sample, and a name has its comments once.
+  expect(
+    metrics.stdout
+      .split('\n')
+      .filter(
+        (line) =>
+          !/^(# (HELP|TYPE) readership_\w+ .+|readership_\w+(\{(\w+="[^"]*",?)+\})? [\d.]+|)$/.test(line),
+      ),
+  ).toEqual([]);
   const text = await cli(KEY, 'status');
   expect(text.stdout).toMatch(/last export +done, .+ UTC/);
   expect(text.stdout).toMatch(/disk +\d+\.\d GB free/);

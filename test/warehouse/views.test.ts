@@ -104,6 +104,13 @@ describe('views and macros return the numbers of independent SQL', () => {
     expect(await rows(view)).toEqual(expected);
   });
 
+  it('page_history of a page that was never viewed fails, and names pages that are near', async () => {
+    await expect(rows("FROM page_history('/pgae-7')")).rejects.toThrow(
+      /page_history: no page \/pgae-7 was ever viewed; near it: \/page-7, \/page-/,
+    );
+    await expect(rows("FROM page_history('zzz')")).rejects.toThrow(/no page zzz was ever viewed$/);
+  });
+
   it('the AI share is AI views over human and AI views, and NULL without views', async () => {
     const shares = await rows(
       'SELECT human, ai, ai_share FROM site_days UNION ALL SELECT human, ai, ai_share FROM site_weeks',

@@ -1,0 +1,31 @@
+import { chmod, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { afterEach, expect, it, vi } from 'vitest';
+import { openInBrowser } from '../../src/commands/open.js';
+import { Output } from '../../src/terminal/output.js';
+import { tempDir } from '../temp-dir.js';
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+it.skipIf(process.platform !== 'linux').each([
+  ['cannot open it', 'exit 3', 'xdg-open could not open the browser; open it yourself: page.html\n'],
+  [
+    'is not there',
+    undefined,
+    'There is no xdg-open here to open the browser with; open it yourself: page.html\n',
+  ],
+])('--open says so when the opener %s', async (_, script, words) => {
+  const directory = await tempDir();
+  if (script !== undefined) {
+    await writeFile(join(directory, 'xdg-open'), `#!/bin/sh\n${script}\n`);
+    await chmod(join(directory, 'xdg-open'), 0o755);
+  }
+  vi.stubEnv('PATH', directory);
+  const notes = new PassThrough({ encoding: 'utf8' });
+  openInBrowser('page.html', { output: new Output(new PassThrough(), notes, false) });
+  const [said] = (await notes.take(1).toArray()) as string[];
+  expect(said).toBe(words);
+});
