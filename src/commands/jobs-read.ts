@@ -6,11 +6,12 @@ import { readMessages, readMessagesOf } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
 import { withHistory } from '../app/open.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
-import { ConfigurationError, type ExitCode } from '../errors.js';
+import type { ExitCode } from '../errors.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { describeJob, howToLook, jobLines, resolveJobCommand, resolveMessageCommand } from '../print/jobs.js';
 import { pollStep } from '../steps/poll.js';
+import { findJob } from '../steps/settle.js';
 import { conclude, runSteps } from './steps.js';
 
 export type JsonOption = WorkspaceOptions & { readonly json?: boolean };
@@ -97,12 +98,4 @@ async function watched(
   }
   output.clearLive();
   return !signal.aborted;
-}
-
-/** Throws a `ConfigurationError` when there is no job of that number. */
-export function findJob(jobs: readonly Job[], id: number): Job {
-  const job = jobs.find((candidate) => candidate.id === id);
-  if (job === undefined)
-    throw new ConfigurationError(`There is no job ${id}. To list all jobs: readership jobs list`);
-  return job;
 }

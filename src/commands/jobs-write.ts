@@ -1,27 +1,14 @@
-import { entryAbout, sentAs } from '../agents/journal.js';
-import {
-  changeJob,
-  isRemoteJob,
-  type Job,
-  markMerged,
-  readJobsOf,
-  type RemoteJob,
-} from '../agents/ledger.js';
+import { isRemoteJob, readJobsOf } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
-import { changeMessageWithin, type Message, planMessage, readMessages } from '../agents/messages.js';
-import { settleAsSent } from '../agents/submit-messages.js';
-import type { Client } from '../api/client.js';
-import { RefusedError } from '../api/errors.js';
-import type { ProjectSettings } from '../config/schema.js';
-import { type Day, dayOf } from '../day.js';
+import { planMessage } from '../agents/messages.js';
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { longDay } from '../format/days.js';
-import type { StepContext } from '../steps/context.js';
-import { submitWaiting } from '../steps/submit.js';
-import { findJob } from './jobs-read.js';
 import { jobLine } from '../print/jobs.js';
+import { findJob, type JobToChange, jobToChange, recordMerge, settleJob } from '../steps/settle.js';
+import { submitWaiting } from '../steps/submit.js';
 import { makeChange } from './steps.js';
-import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
 export interface ResolveOptions extends WorkspaceOptions {
   readonly created?: string;
@@ -29,18 +16,6 @@ export interface ResolveOptions extends WorkspaceOptions {
   readonly sent?: boolean;
   readonly notSent?: boolean;
   readonly gone?: boolean;
-}
-
-/** The journal's note about an answer by a person. */
-const RESOLVED = 'settled by a person';
-
-/** A job to change, with its messages and where it belongs. */
-interface JobToChange {
-  readonly context: StepContext;
-  readonly project: ProjectSettings;
-  readonly job: Job;
-  readonly jobs: readonly Job[];
-  readonly messages: readonly Message[];
 }
 
 export function resolveJob(id: number, options: ResolveOptions, runtime: Runtime): Promise<ExitCode> {
@@ -51,81 +26,11 @@ export function resolveJob(id: number, options: ResolveOptions, runtime: Runtime
       `Give one answer: --created REMOTE_ID, --not-created or --gone for a job, --sent or --not-sent for its message. To find out: readership jobs show ${id}`,
     );
   return changing('jobs resolve', id, options, runtime, async (found) => {
-    if (created !== undefined) await resolveAsCreated(found, created);
-    else if (notCreated === true) await resolveAsNotCreated(found);
-    else if (gone === true) await resolveAsGone(found);
-    else await resolveMessage(found, sent === true);
+    if (created !== undefined) await settleJob(found, { created });
+    else if (notCreated === true) await settleJob(found, 'not-created');
+    else if (gone === true) await settleJob(found, 'gone');
+    else await settleJob(found, sent === true ? 'sent' : 'not-sent');
   });
-}
-
-/** Looks the id up first: a mistyped one would be polled forever, or belong to another page. */
-async function resolveAsCreated(
-  { context, project, job, jobs }: JobToChange,
-  remoteId: string,
-): Promise<void> {
-  expectUnconfirmed(job);
-  const other = jobs.find(({ remote_id }) => remote_id === remoteId);
-  if (other !== undefined)
-    throw new ConfigurationError(`${remoteId} is already job ${other.id} here. Nothing was changed.`);
-  const remote = await context.clientOf(project).job(remoteId, context.signal);
-  const now = context.now();
-  await context.journal.append([entryAbout(job, { ...sentAs(remote), note: RESOLVED }, now)]);
-  await changeJob(context.warehouse, job, {
-    event: { kind: 'found-created' },
-    ...{ now, remote, nextPollAt: now, cause: `resolved: created as ${remoteId}` },
-  });
-}
-
-async function resolveAsNotCreated({ context, job }: JobToChange): Promise<void> {
-  expectUnconfirmed(job);
-  const event = { kind: 'found-not-created' } as const;
-  const now = context.now();
-  await context.journal.append([entryAbout(job, { event: 'not-sent', note: RESOLVED }, now)]);
-  await changeJob(context.warehouse, job, { event, now, cause: 'resolved: not created' });
-}
-
-/** Asks the platform first: a mistyped number would end a job that an agent is working on. */
-async function resolveAsGone({ context, project, job }: JobToChange): Promise<void> {
-  if (!isRemoteJob(job) || job.state !== 'active')
-    throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an active job can be ended as gone.`);
-  if (await isKnown(context.clientOf(project), job, context.signal))
-    throw new ConfigurationError(`The platform still knows job ${job.id}. Nothing was changed.`);
-  const now = context.now();
-  const note = `the platform no longer has it; ended by hand on ${longDay(dayOf(now))}`;
-  const cause = 'resolved: gone from the platform';
-  await changeJob(context.warehouse, job, { event: { kind: 'found-gone' }, now, cause, note });
-}
-
-/** Whether the platform answers with the job; false when it refuses to. */
-async function isKnown(client: Pick<Client, 'job'>, job: RemoteJob, signal: AbortSignal): Promise<boolean> {
-  try {
-    await client.job(job.remote_id, signal);
-    return true;
-  } catch (error) {
-    if (error instanceof RefusedError) return false;
-    throw error;
-  }
-}
-
-function expectUnconfirmed({ id, state }: Job): void {
-  if (state !== 'unconfirmed')
-    throw new ConfigurationError(`Job ${id} is ${state}: only an unconfirmed job needs resolving.`);
-}
-
-async function resolveMessage({ context, job, messages }: JobToChange, wasSent: boolean): Promise<void> {
-  const message = messages.find(({ state }) => state === 'unconfirmed');
-  if (message === undefined)
-    throw new ConfigurationError(`Job ${job.id} has no unconfirmed message: nothing needs resolving.`);
-  const now = context.now();
-  const outcome = { event: wasSent ? 'sent' : 'not-sent', note: RESOLVED } as const;
-  await context.journal.append([entryAbout(message, outcome, now)]);
-  if (wasSent) {
-    const change = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;
-    await settleAsSent(context.warehouse, message, job, change);
-  } else {
-    const change = { event: 'found-not-sent', now, cause: 'resolved: not sent' } as const;
-    await context.warehouse.transaction((transaction) => changeMessageWithin(transaction, message, change));
-  }
 }
 
 export function messageJob(
@@ -163,16 +68,8 @@ export function markJobMerged(
   options: WorkspaceOptions,
   runtime: Runtime,
 ): Promise<ExitCode> {
-  return changing('jobs merged', id, options, runtime, async ({ context, job }) => {
-    const today = dayOf(context.now());
-    const mergedOn = day ?? today;
-    if (job.pr_link === null)
-      throw new ConfigurationError(`Job ${id} is ${job.state} and has no pull request.`);
-    if (mergedOn > today || mergedOn < dayOf(job.planned_at))
-      throw new ConfigurationError(
-        `Job ${id} cannot have been merged on ${mergedOn}: it was planned on ${dayOf(job.planned_at)}, and today is ${today} (UTC).`,
-      );
-    await markMerged(context.warehouse, job, mergedOn);
+  return changing('jobs merged', id, options, runtime, async (found) => {
+    const mergedOn = await recordMerge(found, day);
     runtime.output.note(`Merged on ${longDay(mergedOn)}: its effect is measured from then.`);
   });
 }
@@ -186,11 +83,6 @@ const changing = (
   work: (found: JobToChange) => Promise<void>,
 ): Promise<ExitCode> =>
   makeChange(command, options, runtime, async (context) => {
-    const jobs = await readJobsOf(context.warehouse, context.projects);
-    const job = findJob(jobs, id);
-    const project = context.projects.find((candidate) => candidate.id === job.project);
-    if (project === undefined) throw new Error(`job ${id} belongs to no project`);
-    const messages = (await readMessages(context.warehouse, project.id)).filter(({ job }) => job === id);
-    await work({ context, project, job, jobs, messages });
+    await work(await jobToChange(context, id));
     runtime.output.data(jobLine(findJob(await readJobsOf(context.warehouse, context.projects), id)));
   });

@@ -8,7 +8,7 @@ import pLimit from 'p-limit';
 import type { ServeSettings } from '../config/serve.js';
 
 /** Who asks. A viewer may look and ask, but start nothing. */
-interface Visitor {
+export interface Visitor {
   readonly isEditor: boolean;
 }
 
@@ -32,6 +32,7 @@ export interface Access {
   readonly linkToken: string | undefined;
   /** A field of every form that acts, which no other site can know. */
   readonly actionToken: string;
+  readonly isActionToken: (given: string) => boolean;
   readonly gate: MiddlewareHandler<WebEnv>;
   /** Answers the form with the password. */
   readonly login: (c: WebContext, password: string) => Promise<Response>;
@@ -115,12 +116,9 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
     return c.redirect('/', 303);
   };
   // An address that others can reach is never opened by a link: see the command.
-  return {
-    linkToken: auth === 'link' && isLoopback(host) ? editorToken : undefined,
-    actionToken,
-    gate,
-    login,
-  };
+  const linkToken = auth === 'link' && isLoopback(host) ? editorToken : undefined;
+  const isActionToken = (given: string) => isSame(given, actionToken);
+  return { linkToken, actionToken, isActionToken, gate, login };
 }
 
 const WHY_NOT = {

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
+import type { Visitor } from './access.js';
+import type { Actions } from './actions.js';
 import { addDays, type Day, type DayRange, daysBetween, parseDay } from '../day.js';
 import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
 
@@ -90,6 +92,8 @@ export type Row = z.infer<typeof rowSchema>;
 export interface Asking {
   readonly workspace: Workspace;
   readonly now: Date;
+  readonly visitor: Visitor;
+  readonly actions: Pick<Actions, 'requests' | 'waiting'>;
   readonly reader: Reader;
   readonly asked: Asked;
   readonly project: ProjectSettings;

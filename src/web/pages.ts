@@ -1,3 +1,4 @@
+import { agents } from './agents.js';
 import type { Asking, Row } from './asked.js';
 import { health, reports } from './health.js';
 import { ai, allPages, overview, page, pages } from './views.js';
@@ -25,6 +26,7 @@ export const PAGES: readonly Page[] = [
   },
   { path: '/page', title: 'Page', isInNavigation: false, template: 'web/page', model: page },
   { path: '/ai', title: 'AI', isInNavigation: true, template: 'web/ai', model: ai },
+  { path: '/agents', title: 'Agents', isInNavigation: true, template: 'web/agents', model: agents },
   { path: '/reports', title: 'Reports', isInNavigation: true, template: 'web/reports', model: reports },
   { path: '/health', title: 'Health', isInNavigation: true, template: 'web/health', model: health },
 ];

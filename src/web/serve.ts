@@ -4,10 +4,12 @@ import { HTTPException } from 'hono/http-exception';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
+import pLimit from 'p-limit';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, openAccess, type Refuse, type WebContext, type WebEnv } from './access.js';
+import { Actions, type InTurn } from './actions.js';
 import { type Asking, askWith, parseAsked, rangeOf, type Row } from './asked.js';
 import { formatAnswer } from '../sql/formats.js';
 import { colorsOf } from '../terminal/output.js';
@@ -18,8 +20,10 @@ import { type Page, PAGES } from './pages.js';
 
 export interface WebOptions {
   readonly workspace: Workspace;
-  readonly runtime: Pick<Runtime, 'now'>;
+  readonly runtime: Runtime;
   readonly settings: ServeSettings;
+  /** Takes turns with whatever else in this process holds the live database. */
+  readonly inTurn?: InTurn;
   /** Called with errors that are bugs, or that only the owner can understand. */
   readonly onError: (words: string) => void;
 }
@@ -43,14 +47,29 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 };
 
-const TITLES = { 400: 'Not understood', 404: 'Not found', 405: 'Not possible', 503: 'Not now' } as const;
+const TITLES = {
+  400: 'Not understood',
+  403: 'Not allowed',
+  404: 'Not found',
+  405: 'Not possible',
+  503: 'Not now',
+} as const;
 const MAX_BODY_BYTES = 256 * 1024;
 const MAX_CONNECTIONS = 256;
 
 /** Serves the web app until it is closed. Throws a `ConfigurationError` when the port is taken. */
-export async function serveWeb({ workspace, runtime, settings, onError }: WebOptions): Promise<Web> {
+export async function serveWeb({
+  workspace,
+  runtime,
+  settings,
+  onError,
+  ...options
+}: WebOptions): Promise<Web> {
   const { projects, directory, historyFile } = workspace;
   const frame = await openFrame(directory);
+  const oneByOne = pLimit(1);
+  const inTurn: InTurn = options.inTurn ?? ((work) => oneByOne(work));
+  const actions = new Actions(workspace, runtime, inTurn);
   const history = new WebHistory(historyFile, workspace.settings.sql.maxMemory);
 
   const frameOf = (c: WebContext, title: string) => {
@@ -100,14 +119,24 @@ export async function serveWeb({ workspace, runtime, settings, onError }: WebOpt
       if (range === undefined)
         return problem(c, 404, `Nothing is loaded for ${project.name} yet: readership export`);
       const rows = askWith(reader, project, asked, range);
-      const asking: Asking = { workspace, now: runtime.now(), reader, asked, project, range, rows };
+      const visitor = c.get('visitor');
+      const about = { workspace, now: runtime.now(), visitor, actions };
+      const asking: Asking = { ...about, reader, asked, project, range, rows };
       if (c.req.path.endsWith('.csv') && page.csv !== undefined)
         return c.body(await csvOf(await page.csv(asking)), 200, {
           'Content-Type': 'text/csv; charset=utf-8',
           'Content-Disposition': `attachment; filename="${page.path.slice(1)}-${range.first}-${range.last}.csv"`,
         });
       const model = await page.model(asking);
-      return c.html(frame.fill(page.template, { ...frameOf(c, page.title), asked, range, ...model }));
+      return c.html(
+        frame.fill(page.template, {
+          ...frameOf(c, page.title),
+          actionToken: visitor.isEditor ? access.actionToken : '',
+          asked,
+          range,
+          ...model,
+        }),
+      );
     });
   };
   for (const page of PAGES) {
@@ -115,6 +144,19 @@ export async function serveWeb({ workspace, runtime, settings, onError }: WebOpt
     if (page.csv !== undefined) app.get(`${page.path}.csv`, answer(page));
   }
 
+  app.post('/agents', async (c) => {
+    const form = await formOf(c);
+    if (!c.get('visitor').isEditor) return problem(c, 403, 'You may look and ask, but change nothing here.');
+    if (!access.isActionToken(form.get('token') ?? ''))
+      return problem(
+        c,
+        403,
+        'This form is from before readership serve was started again. Nothing was done: load its page again.',
+      );
+    const project = form.get('project') ?? '';
+    actions.add(project, form);
+    return c.redirect(`/agents?${new URLSearchParams({ project }).toString()}`, 303);
+  });
   app.get('/reports/:project/:file', async (c) => {
     // As it is in the address, which is how the rendered pages are listed.
     const href = new URL(c.req.url).pathname.slice('/reports/'.length);
@@ -131,6 +173,7 @@ export async function serveWeb({ workspace, runtime, settings, onError }: WebOpt
   );
   app.onError((error, c) => {
     if (error instanceof HTTPException) return c.text(error.message, error.status);
+    if (error instanceof ConfigurationError) return problem(c, 400, error.message);
     if (error instanceof ReadershipError) return problem(c, 503, error.message);
     onError(error.stack ?? messageOf(error));
     return problem(c, 503, 'This page failed. What went wrong is in the log of readership serve.');

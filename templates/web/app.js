@@ -39,3 +39,9 @@ for (const figure of document.querySelectorAll('[data-points]')) {
 }
 for (const field of document.querySelectorAll('[data-submits]'))
   field.addEventListener('change', () => field.form.requestSubmit());
+// An action that waits for the database is looked at again, unless somebody is writing.
+const again = document.querySelector('[data-reloads]');
+if (again)
+  setInterval(() => {
+    if (!document.querySelector('textarea:focus, details[open] textarea')) location.replace(again.href);
+  }, 2500);

@@ -2,11 +2,12 @@ import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { hashPassword } from '../../src/web/access.js';
+import { holdElsewhere } from '../warehouse/other-process.js';
 import { publishNow, publishedSite, serveSite } from './site.js';
 
-const EVERY_PAGE = ['/', '/pages', '/page?path=/quickstart', '/ai', '/reports', '/health'];
+const EVERY_PAGE = ['/', '/pages', '/page?path=/quickstart', '/ai', '/agents', '/reports', '/health'];
 
 type Site = Awaited<ReturnType<typeof serveSite>>;
 let directory: string;
@@ -196,6 +197,65 @@ describe('what visitors made up', () => {
     const { status, text } = await ask(`/pages?${query}`);
     expect(status).toBe(400);
     expect(text).toContain(words);
+  });
+});
+
+describe('an action', () => {
+  const skip = { project: 'prj_1', action: 'skip', path: '/quickstart', days: '28' };
+  const tokenIn = (text: string) => /name="token" value="([\w-]+)"/.exec(text)?.[1] ?? '';
+
+  const act = (
+    fields: Record<string, string>,
+    headers: Record<string, string> = { origin: site.origin },
+    of = site,
+    cookie = `readership-${site.port}=${site.token}`,
+  ) => {
+    const body = new URLSearchParams(fields).toString();
+    return ask('/agents', { cookie, ...headers }, { method: 'POST', body, of });
+  };
+
+  it('is refused from elsewhere, without its token, from a viewer, and for a form that was not made here', async () => {
+    const token = tokenIn((await ask('/agents')).text);
+    expect(token).toHaveLength(43);
+    expect((await act({ ...skip, token }, { origin: 'https://evil.example' })).status).toBe(403);
+    expect((await act({ ...skip, token }, {})).status).toBe(403);
+    expect((await act(skip)).status).toBe(403);
+    expect((await act({ ...skip, token: site.token })).status).toBe(403);
+    expect((await act({ ...skip, token }, { origin: site.origin }, site, 'a=b')).status).toBe(401);
+    expect((await act({ ...skip, token, action: 'delete' })).status).toBe(400);
+    expect((await act({ ...skip, token, days: '-1' })).status).toBe(400);
+    const viewed = await serveSite(directory, { auth: 'proxy', header: 'x-user', editors: ['ann'] });
+    const asViewer = { 'x-user': 'bob', origin: viewed.origin };
+    const seen = (await ask('/agents', asViewer, { of: viewed })).text;
+    expect(tokenIn(seen)).toBe('');
+    expect((await act({ ...skip, token }, asViewer, viewed)).status).toBe(403);
+    for (const page of [(await ask('/agents')).text, seen]) expect(page).not.toContain('Asked for here');
+  });
+
+  it('waits while another process holds the database, says so, and is then carried out', async () => {
+    const look = (until: RegExp): Promise<string> =>
+      vi.waitFor(
+        async () => {
+          const { text } = await ask('/agents');
+          if (!until.test(text)) throw new Error(`not yet: ${until.source}`);
+          return text;
+        },
+        { interval: 100, timeout: 30_000 },
+      );
+    const holder = await holdElsewhere(join(directory, 'data/warehouse.duckdb'), 'readership export');
+    const token = tokenIn((await ask('/agents')).text);
+    const { status, headers } = await act({ ...skip, token });
+    expect([status, headers['location']]).toEqual([303, '/agents?project=prj_1']);
+    expect(await look(/Waits for/)).toMatch(/Skip \/quickstart[^]+waiting[^]+Waits for[^]+readership export/);
+    await holder.letGo();
+    expect(await look(/Skipped until/)).toMatch(
+      /done[^]+Skipped until 16 Dec 2026[^]+id="skips"[^]+\/<wbr>quickstart|\/quickstart/,
+    );
+    await act({ ...skip, token, action: 'unskip' });
+    expect(await look(/next choice considers/)).not.toContain('id="skips"');
+    await act({ project: 'prj_1', token, action: 'settle', job: '5', finding: 'not-created', remote: '' });
+    expect(await look(/Settle job 5[^]+Settled/)).toContain('Settled');
+    expect(site.errors).toEqual([]);
   });
 });
 
