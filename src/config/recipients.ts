@@ -52,11 +52,12 @@ const channel = z
   });
 export type ChannelSettings = z.infer<typeof channel>;
 
+const NOT_A_NAME = 'not a name for a channel: write lowercase letters, digits and hyphens';
+
 export const channels = z
-  .record(
-    z.string().regex(CHANNEL_NAME, 'not a name for a channel: write lowercase letters, digits and hyphens'),
-    channel,
-  )
+  .record(z.string().regex(CHANNEL_NAME), channel, {
+    error: ({ code }) => (code === 'invalid_key' ? NOT_A_NAME : undefined),
+  })
   .default({});
 
 const NOT_AN_AUDIENCE =

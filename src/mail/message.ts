@@ -15,7 +15,7 @@ export interface MailContent {
 }
 
 /** A file that comes with an email. */
-export interface Attachment {
+interface Attachment {
   readonly filename: string;
   readonly csv: string;
 }

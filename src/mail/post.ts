@@ -53,7 +53,7 @@ function signatureOf({ id, body, key }: { id: string; body: string; key: Buffer 
 const ABOUT_THE_CHANNEL = new Set([401, 403, 404, 408, 410, 425, 429, 503]);
 
 /** What a status says of the notice. An error of the server does not tell whether it took it before. */
-export function classifyStatus(status: number): Outcome['kind'] {
+function classifyStatus(status: number): Outcome['kind'] {
   if (status >= 200 && status < 300) return 'sent';
   if (status < 400 || ABOUT_THE_CHANNEL.has(status)) return 'later';
   return status < 500 ? 'refused' : 'unknown';

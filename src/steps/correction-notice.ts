@@ -45,7 +45,7 @@ export async function correctionOf(correction: Correction): Promise<Notice> {
   const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
   const model = {
     ...{ subject, preheader: why, why, rows, period, palette, pageUrl: url ?? null },
-    ...{ name: project?.name ?? report.title, report: { name: report.name, title: report.title } },
+    ...{ news, name: project?.name ?? report.title, report: { name: report.name, title: report.title } },
   };
   const text = fillTemplate('correction', 'text', templates, model);
   return {

@@ -11,7 +11,7 @@ import { correctionOf } from './correction-notice.js';
 import { handOver, type Mailing, reportOn, type Stored, storedOf } from './mailing.js';
 
 /** What the ledger of deliveries calls the correction of a period. */
-export const correctionName = (period: string): string => `${period} correction`;
+const correctionName = (period: string): string => `${period} correction`;
 
 /** Later, nobody reads on from what was said. */
 const CORRECTED_DAYS = 56;
@@ -27,9 +27,12 @@ const UNUSUAL = 3;
  */
 export function isOutdated(said: Figures, stored: Stored, usualShare: number): boolean {
   if (stored.final < stored.expected) return false;
+  const daysMore = stored.days - said.days;
+  // A digest that was sent before a project was added, or removed, was right.
+  if (daysMore < 0 || (daysMore > 0 && daysMore % stored.length === 0)) return false;
   const change = Math.abs(stored.human - said.human) + Math.abs(stored.ai - said.ai);
   const share = change / Math.max(1, said.human + said.ai);
-  return said.days < stored.days || share > Math.max(LEAST_SHARE, UNUSUAL * usualShare);
+  return daysMore > 0 || share > Math.max(LEAST_SHARE, UNUSUAL * usualShare);
 }
 
 /** Sends the corrections of a mailing that are due, each once; returns the deliveries attempted. */
@@ -42,6 +45,7 @@ export async function sendCorrections(
   for (const { period, said, sentAt, recipients } of sentBefore(context, mailing, deliveries)) {
     if (context.signal.aborted) break;
     const stored = await storedOf(context.warehouse, mailing.projects, period);
+    if (!isOutdated(said, stored, 0)) continue;
     const usual = await usualShareOf(context, mailing, period, sentAt);
     if (!isOutdated(said, stored, usual)) continue;
     attempted.push(...(await sendCorrection(context, mailing, { period, said, sentAt, stored }, recipients)));

@@ -103,7 +103,8 @@ export async function noticeOf(
 
 /** What is stored of a period, over all projects that have any of it. */
 export interface Stored extends Figures {
-  /** Days that can be loaded. */
+  /** Days of the period, and those of all the projects that have any of it. */
+  readonly length: number;
   readonly expected: number;
   /** Days that no longer change. */
   readonly final: number;
@@ -122,8 +123,9 @@ export async function storedOf(
   );
   const stored = rows.flat().filter(({ days }) => days > 0);
   const sum = (of: keyof z.infer<typeof figuresRow>) => stored.reduce((total, row) => total + row[of], 0);
-  const expected = daysIn({ first, last }).length * Math.max(1, stored.length);
-  return { expected, days: sum('days'), final: sum('final'), human: sum('human'), ai: sum('ai') };
+  const { length } = daysIn({ first, last });
+  const expected = length * Math.max(1, stored.length);
+  return { length, expected, days: sum('days'), final: sum('final'), human: sum('human'), ai: sum('ai') };
 }
 
 /** Hands a notice to those of the recipients who may have it; returns the deliveries attempted. */

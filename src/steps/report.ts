@@ -72,7 +72,8 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   const undelivered = deliveries.filter(({ state }) => state !== 'sent');
   if (undelivered.length > 0) problems.push(new DeliveryError(undelivered));
   const sent = deliveries.length - undelivered.length;
-  const summary = `${counted(pages.length, 'page')} rendered, ${counted(sent, 'email')} sent, ${undelivered.length} unconfirmed`;
+  const noun = deliveries.every(({ via }) => via === 'smtp' || via === 'outbox') ? 'email' : 'report';
+  const summary = `${counted(pages.length, 'page')} rendered, ${counted(sent, noun)} sent, ${undelivered.length} unconfirmed`;
   return withOutage(
     { detail: { pages, held, deliveries }, summary, changed: deliveries.length > 0 },
     together(problems),

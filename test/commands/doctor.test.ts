@@ -75,14 +75,33 @@ describe('readership doctor', () => {
     expect(sandbox.inspect().requests.counts.views).toEqual({ 200: 1 });
   });
 
-  it('fails for a wrong key and an unresponsive mail server, says what to do, and checks the rest', async () => {
-    const cwd = await workspaceOf(await serveSandbox());
-    const env = { READERSHIP_API_KEY: 'wrong-key', READERSHIP_SMTP_URL: 'smtp://u:s3cret-word@127.0.0.1:1' };
+  it('fails for a wrong key, mail server and channel, says what to do, and checks the rest', async () => {
+    const hooks = await serve((_, response) => {
+      response.end('ok');
+    });
+    const channels =
+      'channels: { chat: { kind: slack, urlEnv: CHAT }, team: { kind: teams, urlEnv: TEAM } }\nalerts: { to: [chat, team] }\n';
+    const cwd = await workspaceOf(await serveSandbox(), channels);
+    const env = {
+      ...{ READERSHIP_API_KEY: 'wrong-key', READERSHIP_SMTP_URL: 'smtp://u:s3cret-word@127.0.0.1:1' },
+      CHAT: `${hooks.baseUrl}/services/s3cret-word`,
+    };
     const { code, of, found } = await doctor(cwd, env);
     expect(code).toBe(1);
     expect(of('key')).toMatchObject({ verdict: 'fail' });
     expect(of('key')?.words).toMatch(/expired/);
     expect(of('email')).toMatchObject({ verdict: 'fail' });
+    expect(found.filter(({ check }) => check === 'channel')).toEqual([
+      {
+        ...{ check: 'channel', verdict: 'pass' },
+        words: `chat: posts to slack at ${new URL(hooks.baseUrl).host}; nothing was sent`,
+      },
+      {
+        ...{ check: 'channel', verdict: 'fail' },
+        words: 'team: TEAM is not set: put the address into it, or into .env',
+      },
+    ]);
+    expect(hooks.seen).toEqual([]);
     expect(of('database')).toMatchObject({ verdict: 'warn' });
     expect(of('disk')).toMatchObject({ verdict: 'pass' });
     expect(JSON.stringify(found)).not.toMatch(/wrong-key|s3cret-word/);

@@ -17,6 +17,7 @@ import { openWarehouse } from '../../src/warehouse/open.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { loadDays } from '../mail/site.js';
+import { serve } from '../serve.js';
 
 const CONFIGURATION = `
 baseUrl: https://platform.example.com
@@ -147,6 +148,35 @@ describe('readership report weekly --send', () => {
         .flatMap((entry) => (entry.recipient === recipient ? entry.event : []));
     expect(eventsTo('docs@example.com')).toEqual(['sending', 'unknown', 'sent']);
     expect(eventsTo('lead@example.com')).toEqual(['sending', 'unknown', 'not-sent', 'sending', 'sent']);
+  });
+
+  it('posts it to a channel by the same rules, and attaches rows to emails', async () => {
+    const chat = await serve((_, response, count) => (count === 1 ? response.destroy() : response.end('ok')));
+    const environment = { CHAT: chat.baseUrl, READERSHIP_SMTP_URL: `smtp://127.0.0.1:${server.port}` };
+    const to = 'to: [docs@example.com, chat], attach: [most_read]';
+    await writeFile(
+      join(directory, 'readership.yaml'),
+      `${CONFIGURATION.replace(/to: \[.+\]/, to)}channels: { chat: { kind: slack, urlEnv: CHAT } }\n`,
+    );
+    const { out, runtime: its } = runtime(environment);
+    expect(await sendReport('weekly', {}, its)).toBe(1);
+    const lines = String(out.read());
+    expect(lines).toMatch(/weekly 2026-W46 to chat: UNKNOWN whether it arrived \(slack at .+ did not answer/);
+    expect(lines).toContain('--delivered chat, or --not-delivered chat');
+    const mail = await PostalMime.parse(server.accepted.get('docs@example.com')?.[0] ?? '');
+    const [csv] = mail.attachments.filter(({ filename }) => filename === 'most_read.csv');
+    expect(csv).toMatchObject({ mimeType: 'text/csv', disposition: 'attachment' });
+    expect(Buffer.from(csv?.content as ArrayBuffer).toString()).toMatch(
+      /^path,human,ai,.+\n\/page-1,693,343,/,
+    );
+    await report('weekly', '--not-delivered', 'chat');
+    expect(await sendReport('weekly', { to: 'chat' }, runtime(environment).runtime)).toBe(0);
+    expect(chat.seen).toHaveLength(2);
+    expect(chat.seen[1]?.body).toContain('Human views: 5,348');
+    expect(copies('docs@example.com')).toBe(1);
+    await expect(report('weekly', '--format', 'eml', '--to', 'chat')).rejects.toThrow(
+      'chat is a channel, which gets no email',
+    );
   });
 
   it('is settled only where it is unknown; anything else says what there is', async () => {

@@ -35,6 +35,14 @@ describe('the email configuration', () => {
     });
   });
 
+  it('needs no sender where only channels are recipients', async () => {
+    const { channels, alerts } = await load(
+      'channels: { chat: { kind: slack, urlEnv: CHAT } }\nalerts: { to: [chat, chat] }',
+    );
+    expect(channels).toEqual({ chat: { kind: 'slack', urlEnv: 'CHAT' } });
+    expect(alerts.to).toEqual(['chat']);
+  });
+
   it('requires a sender as soon as there is a recipient', async () => {
     await expect(load('reports: { weekly: { to: [docs@example.com] } }')).rejects.toThrow(
       /yaml:3 {2}reports\.weekly\.to: needs mail\.from/,
@@ -58,6 +66,34 @@ describe('the email configuration', () => {
     [
       'reports: { weekly: [{ to: [a@example.com] }, { to: [a@example.com], where: /sdks/** }] }',
       /reports\.weekly: a@example\.com is in two audiences/,
+    ],
+    [
+      'channels: { chat: { kind: slack, urlEnv: A } }\nalerts: { to: [caht] }',
+      /yaml:4 {2}alerts\.to: caht is neither an email address nor one of the channels, which are chat/,
+    ],
+    ['alerts: { to: [Docs Team] }', /alerts\.to\[0\]: not an email address: write one such as/],
+    ['channels: { Chat: { kind: slack, urlEnv: A } }', /channels\.Chat: not a name for a channel/],
+    ['channels: { chat: { kind: irc, urlEnv: A } }', /channels\.chat\.kind: write slack, teams or webhook/],
+    [
+      "channels: { chat: { kind: slack, urlEnv: 'https://hooks.slack.com/x' } }",
+      /channels\.chat\.urlEnv: not the name of an environment variable/,
+    ],
+    ['channels: { chat: { kind: slack } }', /channels\.chat\.urlEnv: is missing/],
+    [
+      'channels: { hook: { kind: webhook, urlEnv: A } }',
+      /channels\.hook\.secretEnv: is missing: name the environment variable/,
+    ],
+    [
+      'channels: { chat: { kind: teams, urlEnv: A, secretEnv: B } }',
+      /channels\.chat\.secretEnv: does not go with teams/,
+    ],
+    [
+      'channels: { chat: { kind: slack, urlEnv: A } }\nreports: { weekly: { to: [chat], attach: [most_read] } }',
+      /reports\.weekly\.attach: only emails have attachments: name an email address in to/,
+    ],
+    [
+      'channels: { chat: { kind: slack, urlEnv: A } }\nreports: { weekly: { to: [docs@example.com, chat] } }',
+      /reports\.weekly\.to: needs mail\.from/,
     ],
     ['mail: { from: nobody }', /mail\.from: not a sender/],
     ['mail: {}', /mail\.from: is missing/],

@@ -2,10 +2,10 @@ import { createHmac } from 'node:crypto';
 import { composePost, openChannel, type Post } from '../../src/mail/channel.js';
 import type { Notice } from '../../src/mail/message.js';
 
-export const KEY = Buffer.alloc(32, 7);
+const KEY = Buffer.alloc(32, 7);
 export const SECRET = `whsec_${KEY.toString('base64')}`;
 
-export const notice: Notice = {
+const notice: Notice = {
   kind: 'report',
   subject: 'Acme Docs, 9 – 15 Nov 2026: people & AI <read>',
   brief: 'Human views: 1,620 (+3%)\n\nMost read:\n/a_b/<!channel>&[x](https://evil.example): 20 human, 10 AI',

@@ -164,8 +164,16 @@ describe('a report whose numbers were restated', () => {
     ],
     ['a day more without views', { days: 6, human: 100, ai: 0 }, {}, 0, true],
     ['none at first', { days: 7, human: 0, ai: 0 }, { human: 5 }, 0, true],
+    [
+      'a digest to which a project was added',
+      { days: 7, human: 100, ai: 0 },
+      { expected: 14, days: 14, final: 14, human: 300 },
+      0,
+      false,
+    ],
+    ['a digest from which one was removed', { days: 14, human: 300, ai: 0 }, {}, 0, false],
   ])('%s', (_, said, change, usual, outdated) => {
-    const stored = { expected: 7, days: 7, final: 7, human: 100, ai: said.ai, ...change };
+    const stored = { length: 7, expected: 7, days: 7, final: 7, human: 100, ai: said.ai, ...change };
     expect(isOutdated(said, stored, usual)).toBe(outdated);
   });
 });
