@@ -2,7 +2,6 @@ import { tzOffset } from '@date-fns/tz';
 import type { Command } from 'commander';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { askForDate, skewOf, skewWords } from '../api/clock.js';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import type { Pace } from '../api/retry.js';
 import { openBudgets } from '../app/budgets.js';
@@ -22,13 +21,22 @@ import { ConfigurationError, type ExitCode, LockedError, messageOf } from '../er
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes, counted } from '../format/numbers.js';
 import { tryMailServer } from '../mail/transport.js';
-import { connectionFailure } from '../network.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
+import {
+  fail,
+  type Finding,
+  found,
+  pass,
+  server,
+  tryPlatform,
+  type Verdict,
+  warn,
+} from './doctor-platform.js';
 import { type Act, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 
-type DoctorOptions = WorkspaceOptions & { readonly json?: boolean };
+type DoctorOptions = WorkspaceOptions & { readonly json?: boolean; readonly url?: string };
 
 export function declareDoctor(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('doctor'))
@@ -36,12 +44,15 @@ export function declareDoctor(program: Command, act: Act): void {
     .description(
       'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends one request for views per project, counted in the hourly limit if the database can be opened. It changes nothing else: an older database is not migrated, and permission to create agent jobs is not checked.',
     )
+    .option('--url <address>', 'before any configuration: try the platform at this address; needs --project')
+    .option('--project <id>', 'only this project')
     .option('--json', 'write JSON')
     .addHelpText(
       'after',
       `
 Examples:
   readership doctor                 after installing it, or when something seems wrong
+  readership doctor --url https://platform.example.com --project prj_123   does it work with my platform?
   readership doctor --json | jq '.[] | select(.verdict != "pass")'
 ${ENVIRONMENT_HELP}`,
     )
@@ -61,6 +72,14 @@ async function doctor(options: DoctorOptions, runtime: Runtime): Promise<ExitCod
 }
 
 async function findingsOf(options: DoctorOptions, runtime: Runtime): Promise<Finding[]> {
+  const { url, project, config, sandbox, shard } = options;
+  if (url !== undefined) {
+    if (project === undefined || config !== undefined || sandbox === true || shard !== undefined)
+      throw new ConfigurationError(
+        '--url goes with --project, and without --config, --sandbox and --shard: readership doctor --url https://platform.example.com --project prj_123',
+      );
+    return tryPlatform(url, project, runtime);
+  }
   try {
     return await examine(await readWorkspace(options, runtime), runtime);
   } catch (error) {
@@ -69,22 +88,7 @@ async function findingsOf(options: DoctorOptions, runtime: Runtime): Promise<Fin
   }
 }
 
-/** The result of one check; unless it is `pass`, its words say what to do. */
-interface Finding {
-  readonly check: string;
-  readonly verdict: 'pass' | 'warn' | 'fail';
-  readonly words: string;
-}
-
-type Verdict = Omit<Finding, 'check'>;
-
-const pass = (words: string): Verdict => ({ verdict: 'pass', words });
-const warn = (words: string): Verdict => ({ verdict: 'warn', words });
-const fail = (words: string): Verdict => ({ verdict: 'fail', words });
-
 const ANSWER_TIMEOUT_MS = 10_000;
-/** Clocks closer than this agree. */
-const MAX_SKEW_MS = 60_000;
 const SCARCE_BYTES = 2 ** 30;
 /** Publishing writes a copy of the history beside it. */
 const COPIES = 2;
@@ -96,7 +100,7 @@ async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[
   const findings = await Promise.all([
     found('configuration', () => Promise.resolve(configuration(workspace))),
     found('secrets', () => secrets(workspace)),
-    found('server', () => server(workspace, runtime)),
+    found('server', () => server(workspace.configuration?.settings.baseUrl, runtime)),
     ...workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
     found('email', () => email(workspace, runtime)),
     ...channels(workspace),
@@ -110,14 +114,6 @@ async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[
   } catch (error) {
     const database = { check: 'database', ...fail(messageOf(error)) };
     return findings.map((finding) => (finding.check === 'database' ? database : finding));
-  }
-}
-
-async function found(check: string, examined: () => Promise<Verdict>): Promise<Finding> {
-  try {
-    return { check, ...(await examined()) };
-  } catch (error) {
-    return { check, ...fail(messageOf(error)) };
   }
 }
 
@@ -135,22 +131,6 @@ async function secrets({ configuration }: Workspace): Promise<Verdict> {
   const others = found.uid === process.getuid?.() ? 0o077 : 0o007;
   if ((found.mode & others) === 0) return pass(`${file} cannot be read by others on this machine`);
   return warn(`Others on this machine may be able to read ${file}: chmod 600 '${file}'`);
-}
-
-/** Any answer will do, since it has a Date header. */
-async function server({ configuration, settings }: Workspace, { now, signal }: Runtime): Promise<Verdict> {
-  if (configuration === undefined) return pass('the embedded sandbox, with the clock of this machine');
-  const { baseUrl } = settings;
-  const headers = await askForDate(baseUrl, signal).catch((cause: unknown) => {
-    const words = `${baseUrl} does not answer (${connectionFailure(cause)}). Check baseUrl, and the network.`;
-    throw new Error(words, { cause });
-  });
-  const skewMs = skewOf(headers, now());
-  if (skewMs === undefined)
-    return warn(`${baseUrl} answers without a readable Date: the clock was not checked.`);
-  const apart = Math.abs(skewMs);
-  if (apart < MAX_SKEW_MS) return pass(`${baseUrl} answers, and its clock agrees`);
-  return (apart < 60 * MAX_SKEW_MS ? warn : fail)(skewWords(baseUrl, skewMs, now()));
 }
 
 async function key(

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { readHour } from '../../src/budget/budget.js';
@@ -46,6 +46,33 @@ describe('readership doctor', () => {
     const bucket = { name: bucketNameOf(project, { READERSHIP_API_KEY: KEY }), variables: [] };
     expect((await readHour(again, bucket, new Date())).used(new Date())).toBe(1);
     await closeNow(again);
+  });
+
+  it('tries a platform before anything is configured, with requests that change nothing, and writes no file', async () => {
+    const sandbox = await serveSandbox();
+    const cwd = await tempDir();
+    const args = ['doctor', '--url', sandbox.baseUrl, '--project', sandbox.projectId];
+    const { code, stdout } = await runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^pass {2}server +.+answers, and its clock agrees$/m);
+    expect(stdout).toMatch(
+      /^pass {2}page views +[\d-]+ has \d+ views by people and \d+ by AI, of \d+ pages\. Such a day costs 1 request, a night 5, a year 365: 3 h 39 min at 100 requests an hour$/m,
+    );
+    expect(stdout).toMatch(/^pass {2}agent jobs +answers 404/m);
+    expect(sandbox.inspect().jobs).toEqual([]);
+    expect(await readdir(cwd)).toEqual([]);
+    const wrong = await runCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } });
+    expect(wrong.code).toBe(1);
+    expect(wrong.stdout).toMatch(/^fail {2}page views +.+401.+is wrong or has expired/m);
+    for (const [words, more] of [
+      ['No API key for project', args],
+      ['not an address', ['doctor', '--url', 'platform', '--project', 'p']],
+      ['--url goes with --project', ['doctor', '--url', sandbox.baseUrl]],
+    ] as const) {
+      const refused = await runCli(more, { cwd });
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toContain(words);
+    }
   });
 
   it('leaves a database of an older version unchanged, and says that the next run will migrate it', async () => {
