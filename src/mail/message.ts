@@ -94,9 +94,7 @@ export async function compose(
     headers: {
       'Auto-Submitted': 'auto-generated',
       'List-Id': `<${listOf(key)}.readership.${asciiDomain(from)}>`,
-      ...(unsubscribe === undefined
-        ? {}
-        : { 'List-Unsubscribe': `<mailto:${unsubscribe}?subject=unsubscribe>` }),
+      'List-Unsubscribe': `<mailto:${unsubscribe ?? from.address}?subject=unsubscribe>`,
     },
     // Not random, so that composing twice gives the same bytes.
     baseBoundary: fingerprintOf(key),

@@ -14,12 +14,16 @@ export async function digestOf(
 ): Promise<ReportMail> {
   const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
   const parts = reports.map(({ subject, preheader, pageUrl }) => ({ subject, preheader, pageUrl }));
+  const sentBy = reports[0]?.sentBy ?? null;
   const subject = `${title}, ${plainDayRange(period)}: ${counted(parts.length, 'project')}`;
   const preheader = parts[0]?.subject ?? '';
-  const model = { subject, preheader, period, parts, palette, report: { title }, pageUrl: null };
+  const model = { subject, preheader, period, parts, palette, report: { title }, pageUrl: null, sentBy };
   return {
     ...{ subject, preheader, pictures: [] },
     html: await inlined(fillTemplate('digest', 'mail', templates, model)),
-    text: fillTemplate('digest', 'text', templates, model),
+    text: [
+      fillTemplate('digest', 'text', templates, model),
+      ...(sentBy === null ? [] : [`${sentBy}\n`]),
+    ].join('\n'),
   };
 }

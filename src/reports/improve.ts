@@ -7,17 +7,17 @@ import {
   togetherWords,
 } from '../agents/effect.js';
 import { reasonOf, wordsOf } from '../agents/reasons.js';
-import { addDays } from '../day.js';
+import { addDays, dayOf, daysBetween } from '../day.js';
 import { counted } from '../format/numbers.js';
-import { dayColumn } from '../warehouse/query.js';
-import { byGroup, jobRow, reportedJob, type JobGroup, type ReportedJob } from './jobs.js';
+import { dayColumn, timestampColumn } from '../warehouse/query.js';
+import { byGroup, type JobGroup, type JobRow, jobRow, reportedJob, type ReportedJob } from './jobs.js';
 import { ISO_CALENDAR, periodOf } from './period.js';
 
 const count = z.number().int().nonnegative();
 
 const choiceRow = z.object({
   ...{ path: z.string(), is_flagged: z.boolean(), code: z.string(), facts: z.string() },
-  ...{ weekly_human: z.number(), weekly_ai: z.number() },
+  ...{ chosen_at: timestampColumn, human: count, ai: count },
 });
 
 const improveRows = z.object({
@@ -33,44 +33,51 @@ const improveRows = z.object({
   effects: jobEffects,
   effects_together: z.array(projectEffectRow),
   choices: z.array(choiceRow),
+  as_of: z.object({ day: dayColumn }),
 });
-
-/** Skipped pages beyond these are only counted. */
-const SKIPPED_LISTED = 10;
 
 /** The improve report, before it is shown in any form: the jobs by what they mean to the reader. */
 export function improveModel(answers: object) {
-  const { jobs: rows, effects, effects_together, choices } = improveRows.parse(answers);
+  const { jobs: rows, effects, effects_together, choices, as_of } = improveRows.parse(answers);
+  const ageOf = (since: Date): string => ageWords(daysBetween(dayOf(since), as_of.day));
   const jobs = rows.map((row) => ({
     ...reportedJob(row),
     ...{ reason: row.reason, human: row.human, ai: row.ai },
     ...{ plannedAt: row.planned_at, endedAt: row.ended_at },
+    ...{ isNew: row.newly_flagged, isMerged: row.merged_on !== null },
+    flaggedAge: ageOf(row.planned_at),
+    endedAge: row.ended_at && ageOf(row.ended_at),
+    nextStep: NEXT_STEPS[row.state]?.(row.id) ?? null,
   }));
-  const isMerged = (index: number) => rows[index]?.merged_on != null;
-  const groups = byGroup(jobs.filter((_, index) => !isMerged(index)));
-  const flagged = jobs.filter((_, index) => rows[index]?.newly_flagged === true);
-  /** Pages without a job, and why each deserves one or was skipped; views are of a median week. */
-  const pages = (isFlagged: boolean) =>
-    choices
-      .filter(({ is_flagged }) => is_flagged === isFlagged)
-      .map(({ path, weekly_human, weekly_ai, ...reason }) => ({
-        ...{
-          path,
-          why: wordsOf(reasonOf(reason)),
-          human: Math.round(weekly_human),
-          ai: Math.round(weekly_ai),
-        },
-      }));
-  const skipped = pages(false);
+  const groups = byGroup(jobs.filter(({ isMerged }) => !isMerged));
+  const flagged = jobs.filter(({ isNew }) => isNew);
+  /** Flagged in `mode: plan`: no job was created for them. */
+  const proposed = choices
+    .filter(({ is_flagged }) => is_flagged)
+    .map(({ path, human, ai, chosen_at, ...reason }) => ({
+      ...{ path, human, ai, why: wordsOf(reasonOf(reason)), age: ageOf(chosen_at) },
+    }));
   return {
-    summary: summaryOf(groups, flagged.length),
+    ...summaryOf(groups, flagged.length + proposed.length),
     ...groups,
     /** Their pull requests need no attention any more. */
-    merged: jobs.flatMap((job, index) => (isMerged(index) ? { ...job, isTask: false } : [])),
+    merged: jobs.filter(({ isMerged }) => isMerged).map((job) => ({ ...job, isTask: false })),
     /** Planned in the week or since, whatever happened to them. */
     flagged,
-    /** Flagged in `mode: plan`: no job was created for them. */
-    proposed: pages(true),
+    proposed,
+    newlyFlagged: flagged.length + proposed.length,
+    /** Every page with a job of the week or still open, and those that are proposed. */
+    pages: [
+      ...jobs.map((job) => ({
+        ...{ path: job.path, why: job.reason, human: job.human, ai: job.ai, age: job.flaggedAge },
+        state: job.isMerged
+          ? 'Merged'
+          : job.group === 'ready'
+            ? (job.number ?? 'Pull request')
+            : STATES[job.group],
+      })),
+      ...proposed.map((page) => ({ ...page, state: 'Suggested' })),
+    ],
     /** Null when the last twelve weeks have no pull request. */
     earlierWork:
       effects.length === 0
@@ -79,11 +86,39 @@ export function improveModel(answers: object) {
             together: togetherWords(effects_together) ?? null,
             ...earlierWorkOf(effects),
           },
-    skipped: skipped.slice(0, SKIPPED_LISTED),
-    /** Pages skipped beyond those that are listed. */
-    moreSkipped: Math.max(0, skipped.length - SKIPPED_LISTED),
+    skipped: skippedOf(choices),
   };
 }
+
+const STATES = {
+  ...{ ready: 'Pull request', running: 'Running', unchanged: 'No change' },
+  ...{ failed: 'Failed', unconfirmed: 'Unconfirmed' },
+} as const;
+
+/** What to do about a job that came to nothing. */
+const NEXT_STEPS: Readonly<Partial<Record<JobRow['state'], (id: number) => string>>> = {
+  failed: (id) => `Once the cause is fixed, tell the agent to go on: readership jobs message ${id}`,
+  refused: () => 'Once the cause is fixed, the page can be selected again.',
+};
+
+const ageWords = (days: number): string => (days <= 0 ? 'today' : `${counted(days, 'day')} ago`);
+
+/** How many popular pages were skipped, by reason, most first; the reasons without numbers of one page. */
+function skippedOf(choices: readonly z.infer<typeof choiceRow>[]) {
+  const pages = new Map<string, number>();
+  for (const { is_flagged, ...reason } of choices) {
+    if (is_flagged) continue;
+    const why = SKIPPED[reason.code] ?? wordsOf(reasonOf(reason));
+    pages.set(why, (pages.get(why) ?? 0) + 1);
+  }
+  return [...pages].map(([why, pages]) => ({ why, pages })).sort((one, two) => two.pages - one.pages);
+}
+
+const SKIPPED: Readonly<Partial<Record<string, string>>> = {
+  'few-days': 'viewed on too few days',
+  'few-days-by-people': 'viewed by people on too few days',
+  other: 'for other reasons',
+};
 
 /** What happened to the views of pages after earlier pull requests, where enough time has passed. */
 function earlierWorkOf(all: readonly JobEffect[]) {
@@ -103,11 +138,11 @@ function earlierWorkOf(all: readonly JobEffect[]) {
   };
 }
 
-/** What there is to do, in a sentence or two. */
+/** What there is to do, and what goes on. */
 function summaryOf(
   { ready, unconfirmed, running }: Readonly<Record<JobGroup, readonly ReportedJob[]>>,
   flagged: number,
-): string {
+): { summary: string; detail: string } {
   const review =
     ready.length === 0
       ? 'No pull requests to review'
@@ -115,5 +150,5 @@ function summaryOf(
   const settle = unconfirmed.length > 0 ? `, and ${counted(unconfirmed.length, 'job')} to settle` : '';
   const pages = flagged === 0 ? 'No pages newly flagged' : `${counted(flagged, 'page')} newly flagged`;
   const busy = running.length === 0 ? '' : `; ${counted(running.length, 'job')} running`;
-  return `${review}${settle}. ${pages}${busy}.`;
+  return { summary: `${review}${settle}.`, detail: `${pages}${busy}.` };
 }

@@ -28,14 +28,23 @@ export interface ReportedJob {
   readonly isTask: boolean;
   /** The pull request, if its address is a web address. */
   readonly pullRequest: string | null;
+  /** Of the pull request, such as `#214`. */
+  readonly number: string | null;
   readonly note: string | null;
 }
 
 export function reportedJob({ id, path, state, pr_link, note }: JobRow): ReportedJob {
   const group = groupOf(state, pr_link !== null);
   const isTask = group === 'ready' || group === 'unconfirmed';
-  return { id, path, group, isTask, pullRequest: webLink(pr_link) ?? null, note };
+  const pullRequest = webLink(pr_link) ?? null;
+  return { id, path, group, isTask, pullRequest, number: numberOf(pullRequest), note };
 }
+
+/** `#214`, as code hosts end the address of a pull request; null for any other address. */
+const numberOf = (link: string | null): string | null => {
+  const number = /\/(?:pull|pulls|pull-requests|pullrequest|merge_requests)\/(\d+)\/?$/.exec(link ?? '')?.[1];
+  return number === undefined ? null : `#${number}`;
+};
 
 function groupOf(state: JobRow['state'], hasPullRequest: boolean): JobGroup {
   switch (state) {

@@ -23,6 +23,13 @@ interface ReportRequest {
   readonly where?: string | undefined;
   /** Where the page can be read; undefined when nobody serves it. */
   readonly pageUrl?: string | undefined;
+  /** Who emails it. */
+  readonly letterhead?: Letterhead | undefined;
+}
+
+interface Letterhead {
+  readonly from: { readonly address: string };
+  readonly unsubscribe?: string | undefined;
 }
 
 /** A report of one period with its questions answered. Each form is rendered when it is asked for. */
@@ -33,6 +40,7 @@ export interface PreparedReport {
   /** What email clients show beside the subject. */
   readonly preheader: string;
   readonly pageUrl: string | null;
+  readonly sentBy: string | null;
   /** What every form shows, as data. */
   readonly model: object;
   /** A whole page that needs nothing else. */
@@ -71,6 +79,7 @@ export async function prepareReport(request: ReportRequest): Promise<PreparedRep
   const pageUrl = request.pageUrl ?? null;
   const general = {
     ...{ report: { name, title, audience }, timezone: calendar.timezone, pageUrl },
+    sentBy: sentByWords(request.letterhead),
     tables: tablesOf(report, answers),
   };
   const line = (key: string, text: string) =>
@@ -81,7 +90,7 @@ export async function prepareReport(request: ReportRequest): Promise<PreparedRep
   const templates = await findTemplates(workspaceDir);
   const text = (): string => fillTemplate(name, 'text', templates, shown);
   return {
-    ...{ name, period, subject, preheader, pageUrl, model, answers, text },
+    ...{ name, period, subject, preheader, pageUrl, sentBy: general.sentBy, model, answers, text },
     brief: () => fillTemplate(name, 'brief', templates, shown),
     page: async () => {
       const pictures: Record<string, Drawing[]> = {};
@@ -105,10 +114,21 @@ export async function prepareReport(request: ReportRequest): Promise<PreparedRep
       }
       const filled = fillTemplate(name, 'mail', templates, { ...shown, palette, pictures });
       const mail = await withImages(filled, name, palette);
-      return { subject, preheader, html: await inlined(mail.html), text: text(), pictures: mail.pictures };
+      return {
+        ...{ subject, preheader, html: await inlined(mail.html), pictures: mail.pictures },
+        text: [text(), ...(general.sentBy === null ? [] : [`${general.sentBy}\n`])].join('\n'),
+      };
     },
   };
 }
+
+/** Who sends an email, and how to get no more. */
+const sentByWords = (letterhead: Letterhead | undefined): string | null =>
+  letterhead === undefined
+    ? null
+    : `Sent by Readership on behalf of ${letterhead.from.address}. To get no more of these, ${
+        letterhead.unsubscribe === undefined ? 'reply and say so' : `write to ${letterhead.unsubscribe}`
+      }.`;
 
 /** The project as the report names it: with the part that it is about, if that is not all of it. */
 function partOf({ project, report, where }: ReportRequest) {

@@ -62,6 +62,7 @@ export const reportOn = (
   prepareReport({
     ...{ reader, report, period, workspaceDir, where, calendar: settings.reports },
     project: { id: project.id, name: project.name, siteUrl: project.siteUrl },
+    letterhead: settings.mail,
     pageUrl: pageUrl(settings.reports.baseUrl, project.id, { name: report.name, period }),
   });
 

@@ -56,15 +56,38 @@ test('a pull request that nobody said was merged is counted, and nothing is clai
   );
 });
 
-test('pages that have or had a job are not listed again as skipped', async () => {
-  const [, skipped = ''] = (await textOf()).split('SKIPPED\n');
-  expect(skipped.match(/^\/.*$/gm)).toEqual(['/sdks/python']);
+test('skipped pages are counted by reason in one line, without those that have or had a job', async () => {
+  await history.run(`
+    INSERT INTO page_choices BY NAME
+    SELECT
+      'prj_1' AS project, TIMESTAMP '2026-11-17' AS chosen_at, FALSE AS is_flagged, 1 AS weekly_human,
+      1 AS weekly_ai, format('/few-{}', days) AS path, 'few-days' AS code, format('{{"days": {}}}', days) AS facts
+    FROM range(2, 5) AS few (days)`);
+  expect(await textOf()).toContain(
+    '\nSkipped popular pages: 3 viewed on too few days, 1 excluded by improve.exclude. All of them: readership improve\n',
+  );
 });
 
-test('a failed job is listed with its reason, and as failed once', async () => {
+test('a pull request to review has its number and age, a failed job its reason and the next step', async () => {
   const text = await textOf();
-  expect(text).toContain('The repository is read-only');
-  expect(text.match(/failed/gi)).toHaveLength(1);
+  expect(text).toContain(`/quickstart
+  Review #1: https://github.com/acme/docs/pull/1
+  Job 1, flagged 6 days ago, ended 2 days ago
+`);
+  expect(text).toContain(`/guides/webhooks
+  Job 3, flagged 6 days ago, ended 6 days ago
+  The repository is read-only
+  Once the cause is fixed, tell the agent to go on: readership jobs message 3
+`);
+});
+
+test('each flagged page is listed once, with why, its age and what became of it', async () => {
+  const [, flagged = ''] = (await textOf()).split('FLAGGED PAGES\n');
+  expect(flagged.match(/^(?:\/| {2}\S+, flagged).*?(?=\. |$)/gm)).toEqual([
+    ...['/quickstart', '  #1, flagged 6 days ago', '/changelog', '  #2, flagged 6 days ago'],
+    ...['/guides/webhooks', '  Failed, flagged 6 days ago'],
+  ]);
+  expect(flagged).toContain('  Much read.\n');
 });
 
 test('an older period lists its own jobs only, and a merged one stays in the week of its merge', async () => {

@@ -19,7 +19,7 @@ test.each(['weekly', 'improve'])(
     const json: unknown = JSON.parse(report.json());
     expect(json).toMatchObject({ report: name, project: { siteUrl: null }, period: { name: '2026-W46' } });
     const keys = keysIn(json);
-    expect(keys).toContain(name === 'weekly' ? 'daysLoaded' : 'moreSkipped');
+    expect(keys).toContain(name === 'weekly' ? 'daysLoaded' : 'newlyFlagged');
     expect(keys.filter((key) => !/^[a-z][a-zA-Z0-9]*$/.test(key))).toEqual([]);
   },
 );

@@ -28,8 +28,13 @@ async function mailOf(name: string): Promise<ReportMail> {
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
   weekly: ['What moved', 'Most read', 'AI reads it', 'People read it', 'New this week', 'Agent work'],
   improve: [
-    ...['Waiting for', 'Newly flagged', 'Suggested', 'Unconfirmed', 'Running', 'Failed', 'without a change'],
-    ...['After earlier work', 'Skipped'],
+    'Waiting for',
+    'Unconfirmed',
+    'Failed',
+    'Flagged pages',
+    'Suggested',
+    'After earlier work',
+    'Skipped',
   ],
 };
 
