@@ -27,7 +27,7 @@ interface ReportRequest {
   readonly letterhead?: Letterhead | undefined;
 }
 
-interface Letterhead {
+export interface Letterhead {
   readonly from: { readonly address: string };
   readonly unsubscribe?: string | undefined;
 }
@@ -116,19 +116,23 @@ export async function prepareReport(request: ReportRequest): Promise<PreparedRep
       const mail = await withImages(filled, name, palette);
       return {
         ...{ subject, preheader, html: await inlined(mail.html), pictures: mail.pictures },
-        text: [text(), ...(general.sentBy === null ? [] : [`${general.sentBy}\n`])].join('\n'),
+        text: signed(text(), general.sentBy),
       };
     },
   };
 }
 
 /** Who sends an email, and how to get no more. */
-const sentByWords = (letterhead: Letterhead | undefined): string | null =>
+export const sentByWords = (letterhead: Letterhead | undefined): string | null =>
   letterhead === undefined
     ? null
     : `Sent by Readership on behalf of ${letterhead.from.address}. To get no more of these, ${
         letterhead.unsubscribe === undefined ? 'reply and say so' : `write to ${letterhead.unsubscribe}`
       }.`;
+
+/** The text of an email, with who sends it. */
+export const signed = (text: string, sentBy: string | null): string =>
+  sentBy === null ? text : `${text}\n${sentBy}\n`;
 
 /** The project as the report names it: with the part that it is about, if that is not all of it. */
 function partOf({ project, report, where }: ReportRequest) {

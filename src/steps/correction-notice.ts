@@ -6,7 +6,7 @@ import type { Notice } from '../mail/message.js';
 import type { ReportDefinition } from '../reports/definition.js';
 import { pageUrl } from '../reports/pages.js';
 import type { Period } from '../reports/period.js';
-import { inlined } from '../reports/render.js';
+import { inlined, type Letterhead, sentByWords, signed } from '../reports/render.js';
 import { fillTemplate, findTemplates, readPalette } from '../reports/templates.js';
 
 interface Correction {
@@ -21,11 +21,12 @@ interface Correction {
   readonly workspaceDir: string | undefined;
   /** Where the pages can be read. */
   readonly baseUrl: string | undefined;
+  readonly letterhead: Letterhead | undefined;
 }
 
 /** What is said once about a report that was sent incomplete, or whose numbers changed since. */
 export async function correctionOf(correction: Correction): Promise<Notice> {
-  const { report, period, project, said, sentAt, now, workspaceDir, baseUrl } = correction;
+  const { report, period, project, said, sentAt, now, workspaceDir, baseUrl, letterhead } = correction;
   const rows = (['human', 'ai'] as const).map((audience) => ({
     name: audience === 'ai' ? 'AI views' : 'Human views',
     ...{ said: said[audience], now: now[audience], change: changeOf(now[audience], said[audience]) },
@@ -45,9 +46,10 @@ export async function correctionOf(correction: Correction): Promise<Notice> {
   const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
   const model = {
     ...{ subject, preheader: why, why, rows, period, palette, pageUrl: url ?? null },
+    sentBy: sentByWords(letterhead),
     ...{ news, name: project?.name ?? report.title, report: { name: report.name, title: report.title } },
   };
-  const text = fillTemplate('correction', 'text', templates, model);
+  const text = signed(fillTemplate('correction', 'text', templates, model), model.sentBy);
   return {
     ...{ kind: 'correction', subject, pageUrl: model.pageUrl, figures: now },
     brief: fillTemplate('correction', 'brief', templates, model),

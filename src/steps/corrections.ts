@@ -122,6 +122,7 @@ async function sendCorrection(
     ...{ report, period, ...sent, now: stored, workspaceDir },
     project: only !== undefined && others.length === 0 ? only : undefined,
     baseUrl: settings.reports.baseUrl,
+    letterhead: settings.mail,
   });
   const key = { report: report.name, project, period: correctionName(period.name) };
   return handOver(context, notice, key, { recipients, admission: 'due' });

@@ -94,7 +94,7 @@ export async function noticeOf(
   return {
     kind: 'report',
     subject: digest?.subject ?? first.subject,
-    brief: digest?.text ?? first.brief(),
+    brief: digest?.brief ?? first.brief(),
     pageUrl: digest === undefined ? first.pageUrl : null,
     data: digest === undefined ? first.model : { projects: editions.map(({ model }) => model) },
     figures: await storedOf(reader, projects, period),

@@ -55,12 +55,12 @@ describe('a mail', () => {
     expect(parsed.headers.filter(({ key }) => key.startsWith('x-'))).toEqual([]);
   });
 
-  it('can be unsubscribed from by mail when an address for that is configured, and only then', async () => {
+  it('can be unsubscribed from by email, at the configured address or at the sender’s', async () => {
     expect((await composed()).header('list-unsubscribe')).toBe(
       '<mailto:leave@example.com?subject=unsubscribe>',
     );
     const bytes = (await letter('docs@example.com')).bytes.toString();
-    expect(bytes).not.toContain('List-Unsubscribe');
+    expect(bytes).toContain('List-Unsubscribe: <mailto:readership@example.com?subject=unsubscribe>');
     expect(bytes).toContain('\r\nList-ID: <weekly.prj-1.readership.example.com>\r\n');
   });
 

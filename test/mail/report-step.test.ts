@@ -76,6 +76,10 @@ describe('the report step', () => {
     expect(mail.subject).toContain('Acme Docs, 9 – 15 Nov 2026: ');
     expect(mail.text).toContain('5,348');
     expect(mail.html).toContain('5,348');
+    for (const part of [mail.text, mail.html])
+      expect(part).toContain(
+        'Sent by Readership on behalf of readership@example.com. To get no more of these, reply and say so.',
+      );
   });
 
   it('waits for a missing day until it is loaded', async () => {
