@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { promisify } from 'node:util';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -9,9 +12,11 @@ import { outboxTransport } from '../../src/mail/transport.js';
 import { databaseOf010 } from '../database-of-010.js';
 import { journalOf, liveWarehouse } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
+import { tempDir } from '../temp-dir.js';
 import { isGenuine, postTo, SECRET } from './posts.js';
 
 const NOW = new Date('2026-11-16T03:00:00Z');
+const run = promisify(execFile);
 
 async function setUp() {
   const warehouse = await liveWarehouse();
@@ -154,6 +159,34 @@ describe('what a channel gets', () => {
       timestamp: NOW.toISOString(),
       data: { report: 'weekly', project: 'prj_1', period: '2026-W46', content: { human: { views: 1620 } } },
     });
+  });
+
+  it('passes the verification that docs/reports.md shows, and a forged one does not', async () => {
+    const standIn = await serve((_, response) => {
+      response.writeHead(204).end();
+    });
+    await (
+      await setUp()
+    )(postTo('webhook', standIn.baseUrl));
+    const [{ headers, body } = { headers: {}, body: '' }] = standIn.seen;
+    const docs = await readFile(new URL('../../docs/reports.md', import.meta.url), 'utf8');
+    const [, code = ''] = /```js\n([^]+?)```/.exec(docs) ?? [];
+    const file = join(await tempDir(), 'verify.mjs');
+    const read = `const [headers, body, at] = JSON.parse(process.argv[2]); Date.now = () => at;`;
+    await writeFile(file, `${code}\n${read}\nprocess.stdout.write(String(isGenuine(headers, body)));\n`);
+    const verdict = async (...given: unknown[]) => {
+      const env = { ...process.env, PIPELINE_SECRET: SECRET };
+      const { stdout } = await run(process.execPath, [file, JSON.stringify(given)], { env });
+      return stdout;
+    };
+    const at = NOW.getTime();
+    const all = [
+      verdict(headers, body, at + 60_000),
+      verdict(headers, `${body} `, at),
+      verdict({ ...headers, 'webhook-id': 'msg_1' }, body, at),
+      verdict(headers, body, at + 600_000),
+    ];
+    expect(await Promise.all(all)).toEqual(['true', 'false', 'false', 'false']);
   });
 
   it('leaves out data that a receiver would refuse for its size, and says where it is', () => {

@@ -9,17 +9,21 @@ import { smtpTransport } from '../../src/mail/transport.js';
 import { reportStep } from '../../src/steps/report.js';
 import { silentClock } from '../steps/step-context.js';
 import { type MailServer, startMailServer } from './mail-server.js';
+import { serve, type TestServer } from '../serve.js';
+import { postTo } from './posts.js';
 import { loadDays } from './site.js';
 import { testWarehouse, type TestWarehouse } from './warehouse.js';
 
 const EXAMPLE = /`(reports\/sections\/(?:report\.yaml|sections\.sql))`\n\n```\w+\n([^]*?)```/g;
 const MONDAY = '2026-11-16T03:00:00Z';
 
+let chat: TestServer;
 let server: MailServer;
 let test: TestWarehouse;
 
 beforeEach(async () => {
   [server, test] = await Promise.all([startMailServer(), testWarehouse()]);
+  chat = await serve((_, response) => response.writeHead(202).end());
   for (const [, file = '', text = ''] of (await readFile('docs/reports.md', 'utf8')).matchAll(EXAMPLE))
     await write(file, text);
 });
@@ -37,13 +41,15 @@ function report(time: string, reports: object, projects: object[] = [{ id: 'prj_
   const settings = settingsSchema.parse({
     ...{ baseUrl: 'http://127.0.0.1', projects, reports },
     mail: { from: 'Readership <readership@example.com>' },
+    channels: { chat: { kind: 'teams', urlEnv: 'CHAT' } },
   });
   return reportStep({
     ...{ journal: test.journal, unknownDeliveries: [] },
     ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: test.directory },
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'pages'),
-    ...{ lake: undefined, shard: undefined, limits: [], channels: new Map() },
+    ...{ lake: undefined, shard: undefined, limits: [] },
+    channels: new Map([['chat', postTo('teams', chat.baseUrl).channel]]),
     clientOf: () => {
       throw new Error('reports do not ask the platform');
     },
@@ -68,7 +74,7 @@ describe('a report of the workspace', () => {
       await write(`reports/by_${period}/sections.sql`, sql);
     }
     const to = ['docs@example.com'];
-    const reports = { sections: { to }, by_week: { to }, by_day: { to } };
+    const reports = { sections: { to: [...to, 'chat'] }, by_week: { to }, by_day: { to } };
     const { detail, error } = await report(MONDAY, reports);
     expect(error).toBeUndefined();
     expect(detail.pages).toHaveLength(5);
@@ -84,7 +90,12 @@ describe('a report of the workspace', () => {
       ['by_day', '2026-11-15', 'sent'],
       ['by_week', '2026-W46', 'sent'],
       ['sections', '2026-10', 'sent'],
+      ['sections', '2026-10', 'sent'],
     ]);
+    const [post, ...more] = chat.seen;
+    expect(more).toEqual([]);
+    expect(post?.body).toContain('Acme Docs, 1 – 31 Oct 2026: Sections');
+    expect(post?.body).toMatch(/"Sections:".+\/page-1: Human 3,069 · AI 1,519/);
     expect((await report(MONDAY, reports)).detail.deliveries).toEqual([]);
     expect(server.accepted.get('docs@example.com')).toHaveLength(3);
   });
