@@ -92,12 +92,13 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, act: Ac
   restore: async () => (await import('./commands/restore.js')).declareRestore,
   init: async () => (await import('./commands/init.js')).declareInit,
   sandbox: async () => (await import('./commands/sandbox.js')).declareSandbox,
+  completion: async () => (await import('./commands/completion.js')).declareCompletion,
 };
 
-/** Declares the command that the arguments begin with; where they begin with none, all of them, for help and suggestions. */
+/** Declares the command that the arguments begin with; all of them for help, suggestions and completion. */
 async function declareCommands(first = ''): Promise<void> {
   if (first === '--version' || first === '-V') return;
-  const named = Object.hasOwn(COMMANDS, first) ? COMMANDS[first] : undefined;
+  const named = Object.hasOwn(COMMANDS, first) && first !== 'completion' ? COMMANDS[first] : undefined;
   for (const load of named === undefined ? Object.values(COMMANDS) : [named]) (await load())(program, act);
   if (named !== undefined) return;
   const { ENVIRONMENT_HELP } = await import('./commands/options.js');

@@ -20,6 +20,7 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
   sql: [['FROM runs'], ['FROM page_views', '--format', 'parquet', '--output', 'views.parquet']],
   serve: [['--port', '0']],
   start: [[]],
+  completion: [['bash']],
   init: [[]],
   sandbox: [['--port', '0']],
 };

@@ -1,0 +1,115 @@
+import { Argument, type Command, type Option } from 'commander';
+import { type Act } from './options.js';
+
+const SHELLS = { bash, zsh, fish } as const;
+
+export function declareCompletion(program: Command, act: Act): void {
+  program
+    .command('completion')
+    .summary('complete commands and options in bash, zsh or fish')
+    .description('Writes a script that completes commands, options and their values.')
+    .addArgument(new Argument('<shell>', 'bash, zsh or fish').choices(Object.keys(SHELLS)))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  readership completion bash > ~/.local/share/bash-completion/completions/readership
+  readership completion zsh >> ~/.zshrc
+  readership completion fish > ~/.config/fish/completions/readership.fish`,
+    )
+    .action((shell: keyof typeof SHELLS) =>
+      act(({ output }) => {
+        output.data(SHELLS[shell](placesIn(program)));
+        return Promise.resolve(0);
+      }),
+    );
+}
+
+/** A command, by the words that lead to it, such as ` jobs show`. */
+interface Place {
+  readonly path: string;
+  readonly commands: readonly Command[];
+  readonly options: readonly Option[];
+}
+
+const placesIn = (command: Command, path = ''): Place[] => {
+  const help = command.createHelp();
+  const commands = help.visibleCommands(command);
+  return [
+    { path, commands, options: help.visibleOptions(command) },
+    ...command.commands.flatMap((child) => placesIn(child, `${path} ${child.name()}`)),
+  ];
+};
+
+const flagOf = ({ long, flags }: Option): string => long ?? flags;
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
+
+/** Where nothing fits, such as a file or a day, the shell completes files. */
+function bash(places: readonly Place[]): string {
+  const words = places.map(
+    ({ path, commands, options }) =>
+      `    ${quoted(path)}) words=${quoted([...commands.map((command) => command.name()), ...options.map(flagOf)].join(' '))} ;;`,
+  );
+  const values = places.flatMap(({ path, options }) =>
+    options
+      .filter(({ required }) => required)
+      .map(
+        (option) =>
+          `    ${quoted(`${path} ${flagOf(option)}`)}) words=${quoted(option.argChoices?.join(' ') ?? '')} ;;`,
+      ),
+  );
+  return `_readership() {
+  local place= word words=
+  for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do
+    case "$place $word" in
+    ${places
+      .slice(1)
+      .map(({ path }) => quoted(path))
+      .join('|')}) place="$place $word" ;;
+    esac
+  done
+  case "$place" in
+${words.join('\n')}
+  esac
+  case "$place \${COMP_WORDS[COMP_CWORD-1]}" in
+${values.join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _readership readership`;
+}
+
+function zsh(places: readonly Place[]): string {
+  return `autoload -Uz compinit bashcompinit && compinit && bashcompinit\n${bash(places)}`;
+}
+
+function fish(places: readonly Place[]): string {
+  const lines = places.flatMap(({ path, commands, options }) => {
+    const seen = path
+      .trim()
+      .split(' ')
+      .filter((word) => word !== '');
+    const inside = [...seen.map((word) => `__fish_seen_subcommand_from ${word}`)];
+    const names = commands.map((command) => command.name()).join(' ');
+    const atCommand = [...inside, ...(names === '' ? [] : [`not __fish_seen_subcommand_from ${names}`])].join(
+      '; and ',
+    );
+    return [
+      ...commands.map(
+        (command) =>
+          `-f -n ${quoted(atCommand)} -a ${command.name()} -d ${quoted(command.summary() || command.description())}`,
+      ),
+      ...options.map((option) => {
+        const kind =
+          option.argChoices === undefined
+            ? option.required
+              ? ' -r'
+              : ''
+            : ` -x -a ${quoted(option.argChoices.join(' '))}`;
+        const condition = inside.length === 0 ? '' : `-n ${quoted(atCommand)} `;
+        return `${condition}-l ${flagOf(option).replace('--', '')} -d ${quoted(option.description)}${kind}`;
+      }),
+    ];
+  });
+  return lines.map((line) => `complete -c readership ${line}`).join('\n');
+}

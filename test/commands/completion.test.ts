@@ -1,0 +1,39 @@
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it } from 'vitest';
+import { runCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+
+/** As bash calls a completion: the words before the cursor, the last of them begun. */
+const COMPLETE =
+  'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _readership; printf "%s " "${COMPREPLY[@]}"';
+
+it('bash completes commands, options and their values, each where it can stand', async () => {
+  const cwd = await tempDir();
+  const { stdout: script } = await runCli(['completion', 'bash'], { cwd });
+  await writeFile(join(cwd, 'script'), script);
+  const completed = async (...words: string[]) =>
+    (
+      await promisify(execFile)('bash', ['-c', COMPLETE, 'bash', join(cwd, 'script'), 'readership', ...words])
+    ).stdout.trim();
+  expect(await completed('jo')).toBe('jobs');
+  expect(await completed('jobs', 's')).toBe('show');
+  expect(await completed('--sandbox', 'jobs', 'show', '--j')).toBe('--json');
+  expect(await completed('improve', '--jso')).toBe('--json');
+  expect(await completed('sql', '--format', 'p')).toBe('parquet');
+  expect(await completed('sql', '--output', '')).toBe('');
+  expect(await completed('export', '--unskip')).toBe('');
+});
+
+it('fish and zsh get scripts of their own; another shell is refused', async () => {
+  const cwd = await tempDir();
+  expect((await runCli(['completion', 'fish'], { cwd })).stdout).toMatch(
+    /\ncomplete -c readership -f -n '__fish_seen_subcommand_from jobs; and not .+' -a show -d 'Show a job/,
+  );
+  expect((await runCli(['completion', 'zsh'], { cwd })).stdout).toMatch(
+    /^autoload -Uz compinit bashcompinit/,
+  );
+  expect((await runCli(['completion', 'tcsh'], { cwd })).code).toBe(2);
+});
