@@ -1,5 +1,6 @@
 import type { Pace } from '../api/retry.js';
-import { RequestBudget, type SharedLimit } from '../budget/budget.js';
+import { RequestBudget } from '../budget/budget.js';
+import type { SharedLimit } from '../budget/ledger.js';
 import { bucketNameOf } from '../config/load.js';
 import { nextScheduled } from '../config/cron.js';
 import type { ProjectSettings } from '../config/schema.js';

@@ -1,19 +1,12 @@
-import { INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
-import { addMilliseconds, subHours } from 'date-fns';
+import { addMilliseconds } from 'date-fns';
 import { randomUUID } from 'node:crypto';
 import pLimit from 'p-limit';
-import { z } from 'zod';
 import { PausedError } from '../api/errors.js';
 import { type Lease, type Pace, type Priority, SERVER_PAUSE } from '../api/retry.js';
-import type { ProjectSettings } from '../config/schema.js';
 import { type Sleep, sleepFor } from '../sleep.js';
-import { type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
-import type { Column, Warehouse } from '../warehouse/warehouse.js';
-import { LEASE_LIFE_MS, RollingHour } from './hour.js';
-
-const RECENT_USES = readSql(import.meta.url, 'statements/recent-uses.sql');
-const COUNT_FROM_NOW = readSql(import.meta.url, 'statements/count-from-now.sql');
-const RETURN_UNUSED = readSql(import.meta.url, 'statements/return-unused.sql');
+import type { Warehouse } from '../warehouse/warehouse.js';
+import { LEASE_LIFE_MS, type RollingHour } from './hour.js';
+import { type Bucket, type Entry, openHour, recordEntry, returnUnused } from './ledger.js';
 
 /** Of the hourly limit, the part that days under way may hold together: what a kill can lose at most. */
 const PART_UNDER_WAY = 0.1;
@@ -38,31 +31,6 @@ const BURST_WAIT_MS = 60_000;
 /** The pause after a refusal that names no wait, where no hourly limit tells when the next request is free. */
 const DEFAULT_PAUSE_MS = 60_000;
 
-/** What an hourly limit is kept for. */
-export interface Bucket {
-  readonly name: string;
-  /** The environment variables of its keys: Readership 0.1.0 named buckets after them. */
-  readonly variables: readonly string[];
-}
-
-/** Projects that share an hourly limit. */
-export interface SharedLimit {
-  readonly bucket: Bucket;
-  readonly projects: readonly ProjectSettings[];
-}
-
-const useRow = z.object({
-  used_at: timestampColumn,
-  requests: z.int(),
-  paused_until: timestampColumn.nullable(),
-});
-
-/** What the ledger says of a bucket as of `now`. */
-export async function readHour(reader: Reader, { name, variables }: Bucket, now: Date): Promise<RollingHour> {
-  const parameters = { bucket: name, variables: variables.join(','), now, since: subHours(now, 2) };
-  return new RollingHour(await reader.query(RECENT_USES, useRow, parameters), now);
-}
-
 export interface BudgetOptions {
   readonly warehouse: Warehouse;
   readonly bucket: Bucket;
@@ -76,13 +44,6 @@ export interface BudgetOptions {
   readonly sleep?: Sleep;
   /** Called when requests wait: until when, and why. */
   readonly onWait?: (until: Date, why: string) => void;
-}
-
-/** Requests recorded in the ledger with one row, and how many of them were not sent yet. */
-interface Entry {
-  readonly id: string;
-  readonly at: Date;
-  left: number;
 }
 
 /** A lease under way, and the requests it has had so far. */
@@ -122,7 +83,7 @@ export class RequestBudget implements Pace {
         return this.#reserve(lease, requests, fewest, signal);
       });
       // Out of turn, so that leases share a commit.
-      await this.#record(entry, 'reserved', null);
+      await this.#record(entry);
     } catch (error) {
       await this.#end(lease);
       throw error;
@@ -148,7 +109,7 @@ export class RequestBudget implements Pace {
     hour.pause(until);
     hour.add(unknownUses, now);
     if (!isBurst) for (const { entry } of this.#open) if (entry !== undefined) entry.left = 0;
-    await this.#record({ id: randomUUID(), at: now, left: unknownUses }, 'refused', until);
+    await this.#record({ id: randomUUID(), at: now, left: unknownUses, pausedUntil: until });
   };
 
   /** Takes one request of a lease; one that took longer than expected, or too long, gets more. */
@@ -166,7 +127,7 @@ export class RequestBudget implements Pace {
       } else {
         const unsent = await this.#giveBack(lease);
         const wanted = unsent === 0 ? Math.max(1, lease.total) : unsent;
-        await this.#record(await this.#reserve(lease, wanted, 1, signal), 'reserved', null);
+        await this.#record(await this.#reserve(lease, wanted, 1, signal));
       }
     }
   }
@@ -185,9 +146,7 @@ export class RequestBudget implements Pace {
     entry.left = 0;
     lease.total -= unused;
     (await this.#readHour(entry.at)).add(-unused, entry.at);
-    await this.#options.warehouse.groupCommit((transaction) =>
-      transaction.execute(RETURN_UNUSED, { id: entry.id, unused }),
-    );
+    await returnUnused(this.#options.warehouse, entry, unused);
     return unused;
   }
 
@@ -236,40 +195,13 @@ export class RequestBudget implements Pace {
   }
 
   #readHour(now: Date): Promise<RollingHour> {
-    return (this.#hour ??= this.#openLedger(now));
+    const { warehouse, bucket } = this.#options;
+    return (this.#hour ??= openHour(warehouse, bucket, now));
   }
 
-  async #openLedger(now: Date): Promise<RollingHour> {
+  async #record(entry: Entry | undefined): Promise<void> {
     const { warehouse, bucket } = this.#options;
-    await warehouse.transaction(async (transaction) => {
-      await transaction.execute('DELETE FROM request_uses WHERE used_at < $now::TIMESTAMP - INTERVAL 2 DAY', {
-        now,
-      });
-      await transaction.execute(COUNT_FROM_NOW, { now });
-    });
-    return readHour(warehouse, bucket, now);
-  }
-
-  async #record(
-    entry: Entry | undefined,
-    cause: 'reserved' | 'refused',
-    pausedUntil: Date | null,
-  ): Promise<void> {
-    if (entry === undefined) return;
-    const { warehouse, bucket } = this.#options;
-    const columns: Column<Entry>[] = [
-      { type: VARCHAR, value: ({ id }) => id },
-      { type: VARCHAR, value: () => bucket.name },
-      { type: TIMESTAMP, value: ({ at }) => timestampOf(at) },
-      { type: INTEGER, value: ({ left }) => left },
-      { type: VARCHAR, value: () => cause },
-      { type: TIMESTAMP, value: () => pausedUntil && timestampOf(pausedUntil) },
-    ];
-    const row = { ...entry };
-    await warehouse.groupCommit((transaction) => {
-      transaction.append('request_uses', columns, [row]);
-      return Promise.resolve();
-    });
+    if (entry !== undefined) await recordEntry(warehouse, bucket, entry);
   }
 }
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { Priority } from '../api/retry.js';
-import { partsOf, readHour, type SharedLimit } from '../budget/budget.js';
+import { partsOf } from '../budget/budget.js';
 import type { RollingHour } from '../budget/hour.js';
+import { readHour, type SharedLimit } from '../budget/ledger.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { type Day, dayOf, daysBetween, lastEndedDay } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';

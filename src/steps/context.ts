@@ -2,7 +2,7 @@ import type { CodeHost } from '../agents/code-host.js';
 import type { Job } from '../agents/ledger.js';
 import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';
-import type { SharedLimit } from '../budget/budget.js';
+import type { SharedLimit } from '../budget/ledger.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import type { Shard } from '../config/shard.js';
 import type { DayResult } from '../export/load.js';

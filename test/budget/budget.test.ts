@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { PausedError } from '../../src/api/errors.js';
-import { readHour } from '../../src/budget/budget.js';
+import { readHour } from '../../src/budget/ledger.js';
 import { freeAt, LEASE_LIFE_MS } from '../../src/budget/hour.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { clientOf, faultOf, NO_ROWS, PAGE } from '../api/open-client.js';

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { readHour } from '../../src/budget/budget.js';
+import { readHour } from '../../src/budget/ledger.js';
 import { bucketNameOf } from '../../src/config/load.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';

@@ -48,7 +48,7 @@ export function ledgerFaults(books: Books): string[] {
 }
 
 export const repeated = (names: readonly string[]): string[] =>
-  names.filter((name, index) => names.indexOf(name) !== index).map((name) => `${name} stands there twice`);
+  names.filter((name, index) => names.indexOf(name) !== index).map((name) => `${name} is listed twice`);
 
 function dayFaults(day: Books['days'][number]): string[] {
   if (day.state === null) return [`${day.day} has rows and no entry in day_loads`];

@@ -1,0 +1,76 @@
+import { INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
+import { subHours } from 'date-fns';
+import { z } from 'zod';
+import type { ProjectSettings } from '../config/schema.js';
+import { type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
+import type { Column, Warehouse } from '../warehouse/warehouse.js';
+import { RollingHour } from './hour.js';
+
+const RECENT_USES = readSql(import.meta.url, 'statements/recent-uses.sql');
+const COUNT_FROM_NOW = readSql(import.meta.url, 'statements/count-from-now.sql');
+const RETURN_UNUSED = readSql(import.meta.url, 'statements/return-unused.sql');
+const FORGET_OLD = 'DELETE FROM request_uses WHERE used_at < $now::TIMESTAMP - INTERVAL 2 DAY';
+
+/** What an hourly limit is kept for. */
+export interface Bucket {
+  readonly name: string;
+  /** The environment variables of its keys: Readership 0.1.0 named buckets after them. */
+  readonly variables: readonly string[];
+}
+
+/** Projects that share an hourly limit. */
+export interface SharedLimit {
+  readonly bucket: Bucket;
+  readonly projects: readonly ProjectSettings[];
+}
+
+/** Requests recorded with one row, and how many of them were not sent yet. */
+export interface Entry {
+  readonly id: string;
+  readonly at: Date;
+  left: number;
+  /** Until when the server wants a pause, where it refused a request. */
+  readonly pausedUntil?: Date;
+}
+
+const useRow = z.object({
+  used_at: timestampColumn,
+  requests: z.int(),
+  paused_until: timestampColumn.nullable(),
+});
+
+/** What the ledger says of a bucket as of `now`. */
+export async function readHour(reader: Reader, { name, variables }: Bucket, now: Date): Promise<RollingHour> {
+  const parameters = { bucket: name, variables: variables.join(','), now, since: subHours(now, 2) };
+  return new RollingHour(await reader.query(RECENT_USES, useRow, parameters), now);
+}
+
+/** As `readHour`, for whoever goes on writing: forgets what is old, and corrects what a wrong clock dated. */
+export async function openHour(warehouse: Warehouse, bucket: Bucket, now: Date): Promise<RollingHour> {
+  await warehouse.transaction(async (transaction) => {
+    await transaction.execute(FORGET_OLD, { now });
+    await transaction.execute(COUNT_FROM_NOW, { now });
+  });
+  return readHour(warehouse, bucket, now);
+}
+
+/** Counts the requests of an entry as used, from before the first of them is sent. */
+export function recordEntry(warehouse: Warehouse, bucket: Bucket, entry: Entry): Promise<void> {
+  const { id, at, left, pausedUntil } = entry;
+  const columns: Column<undefined>[] = [
+    { type: VARCHAR, value: () => id },
+    { type: VARCHAR, value: () => bucket.name },
+    { type: TIMESTAMP, value: () => timestampOf(at) },
+    { type: INTEGER, value: () => left },
+    { type: VARCHAR, value: () => (pausedUntil === undefined ? 'reserved' : 'refused') },
+    { type: TIMESTAMP, value: () => (pausedUntil === undefined ? null : timestampOf(pausedUntil)) },
+  ];
+  return warehouse.groupCommit((transaction) => {
+    transaction.append('request_uses', columns, [undefined]);
+    return Promise.resolve();
+  });
+}
+
+/** Takes back requests of an entry that were not sent. */
+export const returnUnused = (warehouse: Warehouse, { id }: Entry, unused: number): Promise<void> =>
+  warehouse.groupCommit((transaction) => transaction.execute(RETURN_UNUSED, { id, unused }));
