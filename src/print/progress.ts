@@ -1,3 +1,4 @@
+import type { Day } from '../day.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { messageOf } from '../errors.js';
 import type { DayResult } from '../export/load.js';
@@ -25,6 +26,9 @@ export class ExportProgress {
   #planned = 0;
   #rows = 0;
   readonly #names: string[] = [];
+  /** How the last failed day failed, days left out, and those since then that failed alike. */
+  #failure: string | undefined;
+  readonly #alike: Day[] = [];
 
   constructor(private readonly output: Output) {}
 
@@ -54,7 +58,7 @@ export class ExportProgress {
   advance(result: DayResult): void {
     this.#days++;
     this.#elapsedMs = performance.now() - this.#startedMs;
-    if (result.outcome === 'failed') this.output.note(`${result.day} failed: ${messageOf(result.error)}`);
+    if (result.outcome === 'failed') this.#noteFailure(result.day, messageOf(result.error));
     else this.#rows += result.rows;
     if (this.output.isLive) this.output.live(this.#line());
     else if (performance.now() - this.#lastLineMs > PLAIN_LINE_EVERY_MS) {
@@ -65,6 +69,26 @@ export class ExportProgress {
 
   end(): void {
     this.output.clearLive();
+    this.#noteAlike();
+  }
+
+  /** Says how a day failed, unless the one before failed in the same way. */
+  #noteFailure(day: Day, words: string): void {
+    const failure = words.replace(/\d{4}-\d\d-\d\d/g, '');
+    if (failure === this.#failure) this.#alike.push(day);
+    else {
+      this.#noteAlike();
+      this.#failure = failure;
+      this.output.note(`${day} failed: ${words}`);
+    }
+  }
+
+  #noteAlike(): void {
+    const days = this.#alike.splice(0).sort();
+    const [first = '', last = first] = [days[0], days.at(-1)];
+    if (first !== '')
+      this.output.note(`${counted(days.length, 'more day')}, ${first} to ${last}, failed in the same way`);
+    this.#failure = undefined;
   }
 
   #line(): string {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { openWarehouse } from '../../src/warehouse/open.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
@@ -242,6 +243,24 @@ describe('a log that has grown large', () => {
     expect(await daysIn(warehouse)).toBe(2 * DAYS);
     await closeNow(warehouse);
     expect(await daysIn(await liveWarehouse(warehouse.path))).toBe(2 * DAYS);
+  });
+
+  it('keeps the limit of its memory, database.maxMemory, over a fold', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const warehouse = await openWarehouse(path, {
+      ...{ command: 'test', maxWaitMs: 0, maxMemory: 300e6 },
+      now: () => new Date(),
+    });
+    const limit = async () => {
+      const row = z.object({ memory: z.string() });
+      return (await warehouse.query("SELECT current_setting('memory_limit') AS memory", row))[0]?.memory;
+    };
+    expect(await limit()).toBe('286.1 MiB');
+    const { ino } = await stat(path);
+    for (let day = 0; day < DAYS; day++) await addDay(warehouse, day, ROWS);
+    expect((await stat(path)).ino).not.toBe(ino);
+    expect(await limit()).toBe('286.1 MiB');
+    await warehouse.close();
   });
 
   it('keeps its settings of threads over a fold', async () => {

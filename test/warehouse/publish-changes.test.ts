@@ -1,7 +1,7 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import fc from 'fast-check';
-import { chmod, stat, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, day, type Day } from '../../src/day.js';
@@ -150,6 +150,37 @@ describe('publishing what changed', () => {
     await store(warehouse, day('2026-10-01'), 1, 1, AT);
     await publishChanges(warehouse, targetOf(warehouse));
     expect((await orderOf()).slice(-2)).toEqual(['/8', '/0']);
+  });
+
+  it('is done over after a kill between any two of its steps, and readers see the one before until then', async () => {
+    const warehouse = await liveWarehouse();
+    for (let ago = 0; ago < 30; ago++) await store(warehouse, addDays(FIRST, ago), 9, 1, AT);
+    const target = targetOf(warehouse);
+    await publish(warehouse, target);
+    let minutes = 0;
+    const change = () => store(warehouse, FIRST, 9, 2 + minutes, new Date(AT.getTime() + ++minutes * 60_000));
+    const published = await readFile(target);
+    const unfinished = `${target}.publishing`;
+    /** What a kill leaves behind after each step. */
+    const left: Record<string, () => Promise<unknown>> = {
+      'while it was copied': () => writeFile(unfinished, published.subarray(0, published.length / 3)),
+      'once it was copied': () => writeFile(unfinished, published),
+      'while the days were replaced': async () => {
+        await writeFile(unfinished, published);
+        await writeFile(`${unfinished}.wal`, published.subarray(0, 999));
+      },
+      'once it could only be read': () => writeFile(unfinished, published, { mode: 0o444 }),
+    };
+    for (const [when, leave] of Object.entries(left)) {
+      await change();
+      const before = await contentOf(target);
+      await leave();
+      expect(await contentOf(target), when).toEqual(before);
+      expect(await publishChanges(warehouse, target), when).toBeGreaterThan(0);
+      await publish(warehouse, targetOf(warehouse, 'whole.duckdb'));
+      expect(await contentOf(target), when).toEqual(await contentOf(targetOf(warehouse, 'whole.duckdb')));
+      expect(await readdir(dirname(target)), when).not.toContain(basename(unfinished));
+    }
   });
 
   it('replaces what another version published, which only its own queries can read until then', async () => {

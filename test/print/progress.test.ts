@@ -1,0 +1,27 @@
+import { PassThrough } from 'node:stream';
+import { expect, it } from 'vitest';
+import { addDays, day } from '../../src/day.js';
+import { ExportProgress } from '../../src/print/progress.js';
+import { Output } from '../../src/terminal/output.js';
+
+const FIRST = day('2026-11-02');
+
+it('days that fail in the same way take two lines, others a line each', () => {
+  const [out, err] = [new PassThrough(), new PassThrough()];
+  const progress = new ExportProgress(new Output(out, err, false));
+  const fail = (at: number, words: (on: string) => string) => {
+    const on = addDays(FIRST, at);
+    progress.advance({ day: on, outcome: 'failed', error: new Error(words(on)) });
+  };
+  for (const at of [9, 8, 7, 4]) fail(at, (on) => `400 for dateFrom=${on}`);
+  fail(3, () => 'no page at all');
+  fail(2, (on) => `400 for dateFrom=${on}`);
+  progress.end();
+  progress.end();
+  expect(String(err.read()).trim().split('\n')).toEqual([
+    '2026-11-11 failed: 400 for dateFrom=2026-11-11',
+    '3 more days, 2026-11-06 to 2026-11-10, failed in the same way',
+    '2026-11-05 failed: no page at all',
+    '2026-11-04 failed: 400 for dateFrom=2026-11-04',
+  ]);
+});
