@@ -29,3 +29,5 @@ SELECT
     0
   )::DOUBLE AS share
 FROM past LEFT JOIN change USING (ago)
+-- Periods that were loaded long after they ended do not tell how much changes.
+WHERE ago <= (SELECT max(ago) FROM change)
