@@ -68,6 +68,25 @@ test('skipped pages are counted by reason in one line, without those that have o
   );
 });
 
+test('pages that somebody skipped are counted together, whatever their day', async () => {
+  await history.run(`
+    UPDATE page_choices SET code = 'skipped', facts = '{"until": "2026-12-01"}' WHERE path = '/sdks/python';
+    INSERT INTO page_choices BY NAME
+    SELECT * REPLACE ('/sdks/go' AS path, '{"until": null}' AS facts) FROM page_choices WHERE code = 'skipped'`);
+  expect(await textOf()).toContain('\nSkipped popular pages: 2 by hand. All of them: readership improve\n');
+});
+
+test('a pull request closed without being merged is no longer to be reviewed, nor is its effect counted', async () => {
+  expect(await textOf()).toContain('Review #1: https://github.com/acme/docs/pull/1');
+  await history.run(`
+    INSERT INTO pull_requests BY NAME
+    SELECT unnest([1, 2]) AS job, TIMESTAMP '2026-11-17' AS checked_at, checked_at AS next_check_at, DATE '2026-11-17' AS closed_on`);
+  const text = await textOf();
+  expect(text).not.toContain('https://github.com/acme/docs/pull/1');
+  expect(text).toContain('/quickstart\n  No change, flagged');
+  expect(text).not.toContain('AFTER EARLIER WORK');
+});
+
 test('a pull request to review has its number and age, a failed job its reason and the next step', async () => {
   const text = await textOf();
   expect(text).toContain(`/quickstart
