@@ -10,6 +10,9 @@ import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 
 const EXAMPLES = fileURLToPath(new URL('../../templates/workspace/', import.meta.url));
 
+/** By which editors complete and check the configuration: that of the installed version. */
+const SCHEMA = new URL('../../templates/workspace/readership.schema.json', import.meta.url).href;
+
 export function declareInit(program: Command, act: Act): void {
   program
     .command('init')
@@ -49,7 +52,7 @@ async function init({ workingDirectory, output }: Runtime): Promise<ExitCode> {
 }
 
 async function write({ name, target, mode }: Example): Promise<void> {
-  const text = await readFile(join(EXAMPLES, name));
+  const text = (await readFile(join(EXAMPLES, name), 'utf8')).replace('$SCHEMA', SCHEMA);
   try {
     await writeFile(target, text, { flag: 'wx', mode });
   } catch (cause) {

@@ -1,6 +1,7 @@
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
 import { messageOf } from '../errors.js';
+import { nearest } from '../format/text.js';
 
 /** What is wrong with a YAML file, and where. */
 export interface Problem {
@@ -33,7 +34,7 @@ export function parseYaml<Value>(
   }
   const parsed = schema.safeParse(values ?? {}, { reportInput: true });
   if (parsed.success) return { value: parsed.data };
-  return { problems: schemaProblems(parsed.error.issues, document, lines, unknownKey) };
+  return { problems: schemaProblems(parsed.error.issues, document, lines, { schema, unknownKey }) };
 }
 
 const TOO_MANY_ALIASES = 'YAML aliases repeat too many values; write the values out instead';
@@ -93,22 +94,49 @@ const schemaProblems = (
   issues: readonly Issue[],
   document: Document,
   lines: LineCounter,
-  unknownKey: string,
+  known: { readonly schema: z.ZodType; readonly unknownKey: string },
 ): Problem[] =>
   issues
-    .flatMap((issue) => describe(issue, unknownKey))
+    .flatMap((issue) => describe(issue, known))
     .map(({ path, text }) => ({
       line: lineOf(path, document, lines),
       message: path.length === 0 ? text : `${nameOf(path)}: ${text}`,
     }))
     .sort((left, right) => left.line - right.line);
 
-function describe(issue: Issue, unknownKey: string): { path: PropertyKey[]; text: string }[] {
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ path: [...issue.path, key], text: unknownKey }));
+function describe(
+  issue: Issue,
+  { schema, unknownKey }: { readonly schema: z.ZodType; readonly unknownKey: string },
+): { path: PropertyKey[]; text: string }[] {
+  if (issue.code === 'unrecognized_keys') {
+    const names = namesAt(schema, issue.path);
+    return issue.keys.map((key) => {
+      const near = nearest(key, names);
+      const text = near === undefined ? unknownKey : `unknown setting; did you mean ${near}?`;
+      return { path: [...issue.path, key], text };
+    });
+  }
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
   return [{ path: issue.path, text: isMissing ? 'is missing' : issue.message }];
 }
+
+/** The names of the settings that a schema knows at a path. */
+function namesAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
+  let at: z.core.JSONSchema._JSONSchema[] = [jsonSchemaOf(schema)];
+  for (const key of path)
+    at = at.flatMap(variants).flatMap(({ items, properties, additionalProperties }) => {
+      const next = typeof key === 'number' ? items : (properties?.[String(key)] ?? additionalProperties);
+      return next === undefined || next instanceof Array ? [] : [next];
+    });
+  return at.flatMap(variants).flatMap(({ properties = {} }) => Object.keys(properties));
+}
+
+const variants = (schema: z.core.JSONSchema._JSONSchema): z.core.JSONSchema.BaseSchema[] =>
+  typeof schema === 'boolean' ? [] : [schema, ...(schema.anyOf ?? []).flatMap(variants)];
+
+/** What editors complete and check a file by, as far as JSON Schema can say it. */
+export const jsonSchemaOf = (schema: z.ZodType) =>
+  z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
 
 /** `projects[0].id` */
 const nameOf = (path: readonly PropertyKey[]): string =>

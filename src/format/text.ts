@@ -86,3 +86,26 @@ function webAddress(text: string): URL | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url : undefined;
 }
+
+/** Of some words, the one that is the least typing mistakes away; undefined when each is more than two away. */
+export function nearest(word: string, words: readonly string[]): string | undefined {
+  const [near] = words
+    .map((other) => ({ other, mistakes: mistakesBetween(word.toLowerCase(), other.toLowerCase()) }))
+    .filter(({ other, mistakes }) => mistakes <= 2 && mistakes < other.length / 2)
+    .sort((left, right) => left.mistakes - right.mistakes);
+  return near?.other;
+}
+
+/** Letters to add, remove or replace. */
+function mistakesBetween(left: string, right: string): number {
+  let row = Array.from({ length: right.length + 1 }, (_, at) => at);
+  for (const [at, letter] of [...left].entries()) {
+    const next = [at + 1];
+    for (const [to, other] of [...right].entries())
+      next.push(
+        Math.min((row[to] ?? 0) + (letter === other ? 0 : 1), (row[to + 1] ?? 0) + 1, (next[to] ?? 0) + 1),
+      );
+    row = next;
+  }
+  return row.at(-1) ?? 0;
+}

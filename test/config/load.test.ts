@@ -88,6 +88,8 @@ describe('readership.yaml', () => {
       '11 colour',
     ]);
     expect(message).toContain('has 9 problems');
+    expect(message).toContain('history.concurency: unknown setting; did you mean concurrency?');
+    expect(message).toContain('colour: unknown setting; `readership init` writes a file with all of them');
   });
 
   it.each(['"Acme\\nBcc: eve@example.com"', '"Acme\\e[2J"', '"Acme\\L"', '""'])(
