@@ -8,15 +8,18 @@ import process from 'node:process';
 
 let calls = 0;
 if (process.env.BENCH_CALLS) {
-  const duckdb = createRequire(import.meta.url)('@duckdb/node-bindings');
-  for (const name of ['query', 'execute_prepared', 'execute_prepared_streaming', 'start_prepared']) {
-    const call = duckdb[name];
-    if (call)
-      duckdb[name] = (...values) => {
-        calls++;
-        return call(...values);
-      };
-  }
+  const require = createRequire(import.meta.url);
+  const path = require.resolve('@duckdb/node-bindings');
+  const duckdb = require(path);
+  const counted = (name) => ({
+    value: (...values) => {
+      calls++;
+      return duckdb[name](...values);
+    },
+  });
+  const names = ['query', 'execute_prepared', 'execute_prepared_streaming'];
+  const properties = Object.fromEntries(names.map((name) => [name, counted(name)]));
+  require.cache[path].exports = Object.create(duckdb, properties);
 }
 process.on('exit', () => {
   const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
