@@ -72,7 +72,7 @@ async function serve(options: ServeOptions, runtime: Runtime): Promise<ExitCode>
   const onError = (words: string) => {
     output.note(words);
   };
-  const web = await serveWeb({ workspace, runtime, settings, onError });
+  const web = await serveWeb({ workspace, options, runtime, settings, onError });
   try {
     output.data(web.address);
     output.note('Press Ctrl-C to stop.');

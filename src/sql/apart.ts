@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { StorageError } from '../errors.js';
+import { packageFile } from '../files.js';
 
-const CLI = fileURLToPath(new URL('../cli.js', import.meta.url));
+/** The command line of this package. */
+export const CLI = packageFile('dist/cli.js');
 
 interface Apart {
   /** Options of `readership sql`, such as `--config FILE`. */

@@ -3,6 +3,7 @@ import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { Visitor } from './access.js';
 import type { Actions } from './actions.js';
+import type { Questions } from './ask.js';
 import { addDays, type Day, type DayRange, daysBetween, parseDay } from '../day.js';
 import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
 
@@ -39,6 +40,7 @@ const askedSchema = z.object({
   sort: sortSchema.default('total'),
   page: z.coerce.number().int().min(1).max(100_000).default(1),
   path: words,
+  sql: z.string().max(8_000, 'too long').default(''),
   name: words,
   month: words,
 });
@@ -93,6 +95,9 @@ export interface Asking {
   readonly workspace: Workspace;
   readonly now: Date;
   readonly visitor: Visitor;
+  /** Aborts when the browser no longer waits. */
+  readonly signal: AbortSignal;
+  readonly questions: Questions;
   readonly actions: Pick<Actions, 'requests' | 'waiting'>;
   readonly reader: Reader;
   readonly asked: Asked;

@@ -57,6 +57,8 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
   changeOf: (ratio: unknown) => (typeof ratio === 'number' ? signedPercent(ratio) : '–'),
   rangeName: (choice: unknown) => RANGE_NAMES[z.enum(['4w', '13w', '26w', '1y', 'all']).parse(choice)],
   sortName: (choice: unknown) => SORT_NAMES[sortSchema.parse(choice)],
+  answerFile: (format: unknown, options: HelperOptions) =>
+    `/ask.${z.string().parse(format)}${currentOf(options).search}`,
   pagesCsv: (options: HelperOptions) => `/pages.csv${currentOf(options).search}`,
   againstName: (choice: unknown) => AGAINST_NAMES[z.enum(['before', 'year', 'none']).parse(choice)],
   share: (value: unknown, longest: unknown) =>

@@ -210,7 +210,7 @@ async function answered(work: () => Promise<unknown>) {
 }
 
 /** As they were typed. */
-const optionsOf = ({ config, sandbox, shard }: WorkspaceOptions): string[] => [
+export const optionsOf = ({ config, sandbox, shard }: WorkspaceOptions): string[] => [
   ...(config === undefined ? [] : ['--config', config]),
   ...(sandbox === true ? ['--sandbox'] : []),
   ...(shard === undefined ? [] : ['--shard', formatShard(shard)]),

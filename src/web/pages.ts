@@ -1,4 +1,5 @@
 import { agents } from './agents.js';
+import { ask } from './ask.js';
 import type { Asking, Row } from './asked.js';
 import { health, reports } from './health.js';
 import { ai, allPages, overview, page, pages } from './views.js';
@@ -27,6 +28,7 @@ export const PAGES: readonly Page[] = [
   { path: '/page', title: 'Page', isInNavigation: false, template: 'web/page', model: page },
   { path: '/ai', title: 'AI', isInNavigation: true, template: 'web/ai', model: ai },
   { path: '/agents', title: 'Agents', isInNavigation: true, template: 'web/agents', model: agents },
+  { path: '/ask', title: 'Ask', isInNavigation: true, template: 'web/ask', model: ask },
   { path: '/reports', title: 'Reports', isInNavigation: true, template: 'web/reports', model: reports },
   { path: '/health', title: 'Health', isInNavigation: true, template: 'web/health', model: health },
 ];

@@ -5,11 +5,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
 import pLimit from 'p-limit';
-import type { Runtime, Workspace } from '../app/workspace.js';
+import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, openAccess, type Refuse, type WebContext, type WebEnv } from './access.js';
 import { Actions, type InTurn } from './actions.js';
+import { type Format, FORMATS, completions, Questions } from './ask.js';
 import { type Asking, askWith, parseAsked, rangeOf, type Row } from './asked.js';
 import { formatAnswer } from '../sql/formats.js';
 import { colorsOf } from '../terminal/output.js';
@@ -20,6 +21,8 @@ import { type Page, PAGES } from './pages.js';
 
 export interface WebOptions {
   readonly workspace: Workspace;
+  /** Those that the workspace was found with. */
+  readonly options: WorkspaceOptions;
   readonly runtime: Runtime;
   readonly settings: ServeSettings;
   /** Takes turns with whatever else in this process holds the live database. */
@@ -70,6 +73,7 @@ export async function serveWeb({
   const oneByOne = pLimit(1);
   const inTurn: InTurn = options.inTurn ?? ((work) => oneByOne(work));
   const actions = new Actions(workspace, runtime, inTurn);
+  const questions = new Questions(workspace, runtime, options.options);
   const history = new WebHistory(historyFile, workspace.settings.sql.maxMemory);
 
   const frameOf = (c: WebContext, title: string) => {
@@ -120,7 +124,7 @@ export async function serveWeb({
         return problem(c, 404, `Nothing is loaded for ${project.name} yet: readership export`);
       const rows = askWith(reader, project, asked, range);
       const visitor = c.get('visitor');
-      const about = { workspace, now: runtime.now(), visitor, actions };
+      const about = { workspace, now: runtime.now(), visitor, actions, questions, signal: leaving(c) };
       const asking: Asking = { ...about, reader, asked, project, range, rows };
       if (c.req.path.endsWith('.csv') && page.csv !== undefined)
         return c.body(await csvOf(await page.csv(asking)), 200, {
@@ -144,6 +148,20 @@ export async function serveWeb({
     if (page.csv !== undefined) app.get(`${page.path}.csv`, answer(page));
   }
 
+  for (const format of Object.keys(FORMATS) as Format[])
+    app.get(`/ask.${format}`, async (c) => {
+      const asked = parseAsked(c.req.query());
+      if ('problem' in asked) return problem(c, 400, asked.problem);
+      const answered = await questions.file(asked.sql, format, leaving(c));
+      c.header('Content-Type', FORMATS[format]);
+      c.header('Content-Disposition', `attachment; filename="answer.${format}"`);
+      return c.body(Readable.toWeb(answered) as ReadableStream);
+    });
+  app.get('/complete', (c) =>
+    history.with(async (reader) =>
+      c.json(await completions(reader, c.req.query('sql')?.slice(-8_000) ?? '')),
+    ),
+  );
   app.post('/agents', async (c) => {
     const form = await formOf(c);
     if (!c.get('visitor').isEditor) return problem(c, 403, 'You may look and ask, but change nothing here.');
@@ -207,6 +225,15 @@ export async function serveWeb({
       history.close();
     },
   };
+}
+
+/** Aborts when the browser no longer waits for the answer. */
+function leaving({ env: { outgoing } }: WebContext): AbortSignal {
+  const left = new AbortController();
+  outgoing.once('close', () => {
+    left.abort();
+  });
+  return left.signal;
 }
 
 /** The fields of a form. Throws an `HTTPException` (413) if it is too large. */

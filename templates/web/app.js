@@ -45,3 +45,64 @@ if (again)
   setInterval(() => {
     if (!document.querySelector('textarea:focus, details[open] textarea')) location.replace(again.href);
   }, 2500);
+// Suggestions of DuckDB at the cursor.
+const editor = document.querySelector('[data-completes]');
+if (editor) {
+  const list = document.querySelector('.suggestions');
+  const close = () => {
+    list.hidden = true;
+  };
+  const take = (start, text) => {
+    const end = editor.selectionStart;
+    editor.setRangeText(text, start, end, 'end');
+    close();
+    editor.focus();
+  };
+  const suggest = async () => {
+    const before = editor.value.slice(0, editor.selectionStart);
+    const answer = await fetch(`/complete?sql=${encodeURIComponent(before)}`);
+    const found = answer.ok ? await answer.json() : [];
+    if (before !== editor.value.slice(0, editor.selectionStart)) return;
+    list.replaceChildren(
+      ...found.map(({ suggestion, suggestion_start: start }) => {
+        const button = document.createElement('button');
+        button.type = 'button';
+        button.textContent = suggestion;
+        button.onclick = () => take(start, suggestion);
+        const item = document.createElement('li');
+        item.append(button);
+        return item;
+      }),
+    );
+    list.hidden = found.length === 0;
+  };
+  let soon;
+  editor.addEventListener('input', () => {
+    clearTimeout(soon);
+    if (/[\w.]$/.test(editor.value.slice(0, editor.selectionStart))) soon = setTimeout(suggest, 150);
+    else close();
+  });
+  editor.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape') close();
+    if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) editor.form.requestSubmit();
+    if (event.key === ' ' && event.ctrlKey) {
+      event.preventDefault();
+      suggest();
+    }
+    if (event.key === 'ArrowDown' && !list.hidden) {
+      event.preventDefault();
+      list.querySelector('button').focus();
+    }
+  });
+  list.addEventListener('keydown', (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === 'Escape') {
+      close();
+      editor.focus();
+    }
+    if (step === undefined) return;
+    event.preventDefault();
+    const all = [...list.querySelectorAll('button')];
+    (all[all.indexOf(document.activeElement) + step] ?? editor).focus();
+  });
+}

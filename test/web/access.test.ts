@@ -7,7 +7,7 @@ import { hashPassword } from '../../src/web/access.js';
 import { holdElsewhere } from '../warehouse/other-process.js';
 import { publishNow, publishedSite, serveSite } from './site.js';
 
-const EVERY_PAGE = ['/', '/pages', '/page?path=/quickstart', '/ai', '/agents', '/reports', '/health'];
+const EVERY_PAGE = ['/', '/pages', '/page?path=/quickstart', '/ai', '/agents', '/ask', '/reports', '/health'];
 
 type Site = Awaited<ReturnType<typeof serveSite>>;
 let directory: string;

@@ -13,6 +13,7 @@ import { addHostile, HOSTILE_PATHS } from '../reports/full-history.js';
 import { fillSite, type TestHistory } from '../reports/history.js';
 import { tempDir } from '../temp-dir.js';
 
+export const WEB_KEY = 'adm_marked-key-0123456789';
 const NOW = new Date('2026-11-18T05:00:00Z');
 const OPTIONS = { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 };
 
@@ -22,12 +23,12 @@ afterAll(async () => {
 });
 
 /** A directory with a configuration and a published history in which anyone has visited made-up paths. */
-export async function publishedSite(settings = ''): Promise<string> {
+export async function publishedSite(baseUrl = 'https://platform.example.com'): Promise<string> {
   const directory = await tempDir();
   await mkdir(join(directory, 'data'));
   await writeFile(
     join(directory, 'readership.yaml'),
-    `baseUrl: https://platform.example.com\nprojects: [{ id: prj_1, name: Acme Docs, siteUrl: https://docs.example.com }]\n${settings}`,
+    `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1, name: Acme Docs, siteUrl: https://docs.example.com }]\n`,
   );
   const live = join(directory, 'data/warehouse.duckdb');
   await (await openWarehouse(live, OPTIONS)).close();
@@ -63,7 +64,11 @@ export async function publishNow(directory: string, change?: string): Promise<vo
 const workspaceIn = (directory: string): Promise<Workspace> => readWorkspace({}, runtimeIn(directory), true);
 
 const runtimeIn = (workingDirectory: string) => ({
-  ...{ workingDirectory, environment: { READERSHIP_API_KEY: 'adm_marked-key-0123456789' }, now: () => NOW },
+  ...{
+    workingDirectory,
+    environment: { PATH: process.env['PATH'], READERSHIP_API_KEY: WEB_KEY },
+    now: () => NOW,
+  },
   ...{ signal: new AbortController().signal, output: new Output(process.stdout, process.stderr, false) },
 });
 
@@ -75,6 +80,7 @@ export async function serveSite(
   const errors: string[] = [];
   const web = await serveWeb({
     workspace: await workspaceIn(directory),
+    options: {},
     runtime: runtimeIn(directory),
     settings: { ...DEFAULT_SERVE, port: 0, ...settings },
     onError: (words) => errors.push(words),

@@ -1,0 +1,22 @@
+-- Grain: one row per table, view and macro, with its columns, those most asked for first.
+WITH
+  columns AS (
+    SELECT table_name AS name, list({name: column_name, comment: coalesce(comment, '')} ORDER BY column_index) AS columns
+    FROM duckdb_columns()
+    WHERE NOT internal
+    GROUP BY table_name
+  ),
+
+  described AS (
+    SELECT view_name AS name, 1 AS kind, comment FROM duckdb_views() WHERE NOT internal AND view_name <> 'this_file'
+    UNION ALL
+    SELECT function_name || '(' || array_to_string(parameters, ', ') || ')', 2, comment
+    FROM duckdb_functions()
+    WHERE NOT internal
+    UNION ALL
+    SELECT table_name, 3, comment FROM duckdb_tables() WHERE table_name NOT IN ('schema_version', 'workspace')
+  )
+
+SELECT name, coalesce(comment, '') AS comment, coalesce(columns, []) AS columns
+FROM described LEFT JOIN columns USING (name)
+ORDER BY kind, name

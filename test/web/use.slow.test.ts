@@ -1,0 +1,135 @@
+import axe from 'axe-core';
+import type { Browser, Page } from 'playwright-core';
+import { request } from 'undici';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { launchChromium, skipWithoutChromium } from '../chromium.js';
+import { serveSandbox } from '../commands/workspace.js';
+import { publishedSite, serveSite, WEB_KEY } from './site.js';
+
+let site: Awaited<ReturnType<typeof serveSite>>;
+let sandbox: Awaited<ReturnType<typeof serveSandbox>>;
+
+beforeAll(async () => {
+  sandbox = await serveSandbox({ projectId: 'prj_1', apiKey: WEB_KEY });
+  site = await serveSite(await publishedSite(sandbox.baseUrl));
+});
+
+const ask = async (sql: string, ending = '') => {
+  const { statusCode, body } = await request(`${site.origin}/ask${ending}?sql=${encodeURIComponent(sql)}`, {
+    headers: { authorization: `Bearer ${site.token}` },
+  });
+  return { status: statusCode, text: await body.text() };
+};
+
+describe('SQL in the browser', () => {
+  it('can do no more than readership sql, and says why', async () => {
+    for (const sql of [
+      "SELECT * FROM read_text('/etc/passwd')",
+      'CREATE TABLE x (a INTEGER)',
+      "COPY page_views TO '/tmp/x.csv'",
+      'SET enable_external_access = true',
+    ]) {
+      const { text } = await ask(sql);
+      expect(text, sql).toMatch(/role="alert">The query failed\./);
+    }
+    const formula = await ask("SELECT '=cmd()' AS path, 3 AS n", '.csv');
+    expect(formula.text).toBe("path,n\n'=cmd(),3\n");
+    expect(JSON.parse((await ask('SELECT 1 AS one', '.json')).text)).toEqual([{ one: 1 }]);
+    expect((await ask('SELECT 1 AS one', '.parquet')).text).toMatch(/^PAR1/);
+    expect((await ask('SELEC 1', '.csv')).status).toBe(503);
+  });
+
+  it('asked a hundred times at once, is answered a few times and otherwise refused, and pages go on', async () => {
+    const rss = process.memoryUsage.rss();
+    const costly = 'SELECT count(*) FROM range(100000) AS a (x), range(200) AS b (y) WHERE hash(x * y) = 1';
+    const asked = Array.from({ length: 100 }, () => ask(costly));
+    const page = await request(`${site.origin}/pages`, {
+      headers: { authorization: `Bearer ${site.token}` },
+    });
+    expect(page.statusCode).toBe(200);
+    await page.body.dump();
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 503).length).toBeGreaterThanOrEqual(85);
+    expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(8);
+    expect(process.memoryUsage.rss() - rss).toBeLessThan(300e6);
+    expect(site.errors).toEqual([]);
+  });
+});
+
+describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chromium is installed)', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(() => browser.close());
+
+  const open = async (width: number, colorScheme: 'light' | 'dark'): Promise<Page> => {
+    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+    page.on('pageerror', ({ message }) => site.errors.push(message));
+    page.on('console', (message) => message.type() === 'error' && site.errors.push(message.text()));
+    await page.goto(site.address);
+    return page;
+  };
+  const findings = z.array(z.object({ id: z.string(), nodes: z.array(z.object({ html: z.string() })) }));
+
+  it.each([
+    { width: 1280, scheme: 'light' as const },
+    { width: 390, scheme: 'dark' as const },
+  ])(
+    'at $width pixels, $scheme, axe finds nothing on any page, and none is wider than the screen',
+    async ({ width, scheme }) => {
+      const page = await open(width, scheme);
+      const sql = encodeURIComponent('FROM site_weeks ORDER BY week DESC LIMIT 9');
+      for (const path of [
+        '/',
+        '/pages',
+        '/page?path=/quickstart',
+        '/ai',
+        '/agents',
+        `/ask?sql=${sql}`,
+        '/reports',
+        '/health',
+      ]) {
+        await page.goto(site.origin + path);
+        await page.evaluate(axe.source);
+        const found = findings.parse(await page.evaluate('axe.run().then(({ violations }) => violations)'));
+        expect({ path, found: found.map(({ id, nodes }) => [id, nodes[0]?.html]) }).toEqual({
+          path,
+          found: [],
+        });
+        expect(await page.evaluate('document.documentElement.scrollWidth'), path).toBe(width);
+      }
+      expect(site.errors).toEqual([]);
+      await page.close();
+    },
+  );
+
+  it('a page is found, read and approved by keyboard, and gets one job', async () => {
+    const page = await open(1280, 'light');
+    await page.getByRole('link', { name: 'Pages', exact: true }).press('Enter');
+    await page.getByLabel('Search').fill('quickst');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: '/quickstart' }).press('Enter');
+    await page.getByRole('link', { name: '26 weeks' }).press('Enter');
+    expect(new URL(page.url()).search).toBe('?path=%2Fquickstart&range=26w');
+    await page.getByRole('group', { name: /per week/ }).focus();
+    await page.keyboard.press('End');
+    expect(await page.locator('.said:not([hidden])').textContent()).toMatch(
+      /Mon 9 – Sun 15 Nov 2026\nHuman [\d,]+, [\d,]+ to [\d,]+ expected/,
+    );
+    await page.getByRole('link', { name: 'Agents' }).press('Enter');
+    await page.getByRole('button', { name: 'Approve /quickstart' }).press('Enter');
+    await page.getByText(/Job \d+ was created/).waitFor();
+    expect(sandbox.inspect().jobs).toHaveLength(1);
+    await page.getByRole('link', { name: 'Ask' }).press('Enter');
+    await page.getByLabel('SQL').pressSequentially('SELECT count(*) AS jobs FROM jo');
+    await page.locator('.suggestions button').first().waitFor();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Control+Enter');
+    await page.getByRole('heading', { name: '1 row' }).waitFor();
+    expect(site.errors).toEqual([]);
+    await page.close();
+  });
+});
