@@ -141,7 +141,7 @@ describe('pages that moved and pull requests', () => {
     other = { moved: [page, { ...page, path: '/b' }], pullRequests: 1 };
     expect(headline([100, 50], [100, 50])).toBe('AI read /guides/webhooks 150% more than expected.');
     expect(subject([100, 50], [100, 50])).toBe(
-      'AI read /guides/webhooks 150% more than expected; 1 page moved, 1 pull request to review',
+      'AI read /guides/webhooks 150% more than expected; 1 more page moved, 1 pull request to review',
     );
     expect(subject([100, 110], [100, 50])).toBe(
       'AI now reads your docs more than people do; 2 pages moved, 1 pull request to review',

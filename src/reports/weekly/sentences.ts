@@ -61,7 +61,7 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   const views = thisWeek.human + thisWeek.ai;
   const only = thisWeek.days_loaded < 7 ? incomplete(thisWeek) : views === 0 ? NO_VIEWS : undefined;
   if (only !== undefined)
-    return { headline: only, detail: '', subject: subjectOf(only, 0, other.pullRequests) };
+    return { headline: only, detail: '', subject: subjectOf(only, false, other.pullRequests) };
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore).map(({ key }) => key));
   const facts = factsOf(week);
   const fresh = facts.filter(({ key }) => !old.has(key)).map(({ phrases }) => phrases);
@@ -81,7 +81,9 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
     detail: [...rest.slice(0, 2).map(textOf), notCompared].filter((sentence) => sentence !== '').join(' '),
     subject: subjectOf(
       headline ?? [],
-      moved !== undefined && isAbout(movedSentence(moved)) ? moreMoved.length : other.moved.length,
+      moved !== undefined && isAbout(movedSentence(moved))
+        ? moreMoved.length > 0 && counted(moreMoved.length, 'more page')
+        : other.moved.length > 0 && counted(other.moved.length, 'page'),
       isAbout(waiting(other.pullRequests)) ? 0 : other.pullRequests,
     ),
   };
@@ -89,9 +91,9 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
 
 const textOf = (phrases: readonly Phrase[]): string => phrases.map(({ text }) => text).join('');
 
-function subjectOf(headline: readonly Phrase[], moved: number, pullRequests: number): string {
+function subjectOf(headline: readonly Phrase[], moved: string | false, pullRequests: number): string {
   const more = [
-    ...(moved === 0 ? [] : [`${counted(moved, 'page')} moved`]),
+    ...(moved === false ? [] : [`${moved} moved`]),
     ...(pullRequests === 0 ? [] : [`${counted(pullRequests, 'pull request')} to review`]),
   ];
   return [textOf(headline).replace(/\.$/, ''), ...(more.length === 0 ? [] : [more.join(', ')])].join('; ');
