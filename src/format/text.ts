@@ -99,9 +99,9 @@ export function nearest(word: string, words: readonly string[]): string | undefi
 /** Letters to add, remove or replace. */
 function mistakesBetween(left: string, right: string): number {
   let row = Array.from({ length: right.length + 1 }, (_, at) => at);
-  for (const [at, letter] of [...left].entries()) {
+  for (const [at, letter] of Array.from(left).entries()) {
     const next = [at + 1];
-    for (const [to, other] of [...right].entries())
+    for (const [to, other] of Array.from(right).entries())
       next.push(
         Math.min((row[to] ?? 0) + (letter === other ? 0 : 1), (row[to + 1] ?? 0) + 1, (next[to] ?? 0) + 1),
       );
