@@ -1,11 +1,14 @@
 import type { Command } from 'commander';
 import { apiKeyOf } from '../config/load.js';
-import { type ExitCode, LockedError, messageOf } from '../errors.js';
+import pLimit from 'p-limit';
+import { ConfigurationError, type ExitCode, LockedError, messageOf } from '../errors.js';
 import { serveTicks, tick } from '../service/service.js';
 import { type Log, logging, openLog } from '../print/log.js';
 import { type Act, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 import { transportOf } from '../app/connection.js';
 import { withLiveDatabase } from '../app/open.js';
+import type { InTurn } from '../web/actions.js';
+import type { Web } from '../web/serve.js';
 import {
   readWorkspace,
   type Runtime,
@@ -18,7 +21,7 @@ export function declareStart(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('start'))
     .summary('keep running, and do each step on its schedule')
     .description(
-      'Runs in the foreground and does the steps of `run` on the schedules of the configuration. What is due follows from stored state, so it catches up on what it missed while it was down, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port, holds the database only while a step runs, and logs to standard output: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
+      'Runs in the foreground and does the steps of `run` on the schedules of the configuration. What is due follows from stored state, so it catches up on what it missed while it was down, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration lets it serve the web app), holds the database only while a step runs, and logs to standard output: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
     )
     .addHelpText(
       'after',
@@ -43,14 +46,39 @@ async function start(options: WorkspaceOptions, runtime: Runtime): Promise<ExitC
   };
   const logger = { info: warn, warn, error: warn, debug: () => undefined };
   log.info({ schedule, dataDir: workspace.dataDir }, 'started');
-  await serveTicks({
-    schedule,
-    logger,
-    signal: runtime.signal,
-    tick: () => loggedTick(service, runtime),
-  });
+  // The web app's actions and the steps take turns with the live database.
+  const oneByOne = pLimit(1);
+  const web = await openWeb(service, options, runtime, (work) => oneByOne(work));
+  try {
+    const tick = () => oneByOne(() => loggedTick(service, runtime));
+    await serveTicks({ schedule, logger, signal: runtime.signal, tick });
+  } finally {
+    await web?.close();
+  }
   log.info('stopped; what was stored is complete');
   return 0;
+}
+
+/** Serves the web app as well, where the configuration says so. */
+async function openWeb(
+  { workspace, log }: Service,
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  inTurn: InTurn,
+): Promise<Web | undefined> {
+  const settings = workspace.settings.serve;
+  if (settings === undefined) return undefined;
+  if (settings.auth === 'link')
+    throw new ConfigurationError(
+      'To serve the web app with readership start, which shows its link to nobody, set serve.password (its hash: readership serve --hash-password), or serve.auth: proxy. See docs/serve.md.',
+    );
+  const { serveWeb } = await import('../web/serve.js');
+  const onError = (words: string) => {
+    log.error({ error: words }, 'a page failed');
+  };
+  const web = await serveWeb({ workspace, options, runtime, settings, inTurn, onError });
+  log.info({ address: web.address }, 'serving the web app');
+  return web;
 }
 
 interface Service {

@@ -94,7 +94,7 @@ export class Questions {
 }
 
 /** More is asked at once than this machine should answer. */
-export class BusyError extends StorageError {}
+class BusyError extends StorageError {}
 
 const columnsSchema = z.array(z.record(z.string(), z.json()));
 type Answer = z.infer<typeof columnsSchema>;

@@ -1,6 +1,7 @@
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
@@ -12,11 +13,13 @@ import { inUrl, openAccess, type Refuse, type WebContext, type WebEnv } from './
 import { Actions, type InTurn } from './actions.js';
 import { type Format, FORMATS, completions, Questions } from './ask.js';
 import { type Asking, askWith, parseAsked, rangeOf, type Row } from './asked.js';
+import { version } from '../files.js';
 import { formatAnswer } from '../sql/formats.js';
 import { colorsOf } from '../terminal/output.js';
 import { openFrame } from './frame.js';
 import { WebHistory } from './history.js';
 import { renderedReport } from './health.js';
+import { mcpHandler } from './mcp.js';
 import { type Page, PAGES } from './pages.js';
 
 export interface WebOptions {
@@ -73,6 +76,7 @@ export async function serveWeb({
   const oneByOne = pLimit(1);
   const inTurn: InTurn = options.inTurn ?? ((work) => oneByOne(work));
   const actions = new Actions(workspace, runtime, inTurn);
+  const mcp = mcpHandler({ workspace, options: options.options, runtime }, version);
   const questions = new Questions(workspace, runtime, options.options);
   const history = new WebHistory(historyFile, workspace.settings.sql.maxMemory);
 
@@ -162,6 +166,13 @@ export async function serveWeb({
       c.json(await completions(reader, c.req.query('sql')?.slice(-8_000) ?? '')),
     ),
   );
+  app.post('/mcp', async (c) => {
+    const { method, url } = c.req;
+    const asked = new Request(url, { method, headers: c.req.header(), body: await bodyOf(c) });
+    const answered = await mcp(asked);
+    c.header('Content-Type', answered.headers.get('content-type') ?? 'application/json');
+    return c.body(await answered.text(), answered.status as ContentfulStatusCode);
+  });
   app.post('/agents', async (c) => {
     const form = await formOf(c);
     if (!c.get('visitor').isEditor) return problem(c, 403, 'You may look and ask, but change nothing here.');
@@ -236,8 +247,10 @@ function leaving({ env: { outgoing } }: WebContext): AbortSignal {
   return left.signal;
 }
 
-/** The fields of a form. Throws an `HTTPException` (413) if it is too large. */
-async function formOf({ env: { incoming } }: WebContext): Promise<URLSearchParams> {
+const formOf = async (c: WebContext): Promise<URLSearchParams> => new URLSearchParams(await bodyOf(c));
+
+/** The body of a request. Throws an `HTTPException` (413) if it is too large. */
+async function bodyOf({ env: { incoming } }: WebContext): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of incoming) {
@@ -245,7 +258,7 @@ async function formOf({ env: { incoming } }: WebContext): Promise<URLSearchParam
     size += chunks.at(-1)?.length ?? 0;
     if (size > MAX_BODY_BYTES) throw new HTTPException(413, { message: 'The form is too large.' });
   }
-  return new URLSearchParams(Buffer.concat(chunks).toString());
+  return Buffer.concat(chunks).toString();
 }
 
 /** Rows as CSV that no spreadsheet runs as formulas. */

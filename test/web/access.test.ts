@@ -144,6 +144,28 @@ describe('access', () => {
   });
 });
 
+describe('an AI assistant', () => {
+  it('gets the tools of readership mcp at /mcp, with the key of the link', async () => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    const refused = await ask('/mcp', { ...headers, origin: site.origin }, { method: 'POST', body });
+    expect(refused.status).toBe(401);
+    const authorization = `Bearer ${site.token}`;
+    const { status, text } = await ask('/mcp', { ...headers, authorization }, { method: 'POST', body });
+    expect(status).toBe(200);
+    expect(text).toContain('weekly_report');
+    expect(
+      (
+        await ask(
+          '/mcp',
+          { ...headers, authorization, origin: 'https://evil.example' },
+          { method: 'POST', body },
+        )
+      ).status,
+    ).toBe(403);
+  });
+});
+
 describe('what visitors made up', () => {
   it('is shown as text, and linked to nothing but the site itself', async () => {
     const paths = [

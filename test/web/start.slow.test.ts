@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { request } from 'undici';
+import { expect, it } from 'vitest';
+import { hashPassword } from '../../src/web/access.js';
+import { KEY, serveSandbox, workspaceOf } from '../commands/workspace.js';
+import { runCli, startCli } from '../run-cli.js';
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+it('start serves the web app in its own process, and shows the link of none', async () => {
+  const port = await freePort();
+  const sandbox = await serveSandbox();
+  const env = { READERSHIP_API_KEY: KEY };
+  const guarded = `history: { requestsPerHour: unlimited }
+serve: { port: ${port}, password: '${await hashPassword('correct horse battery')}' }`;
+  const service = startCli(['start'], { cwd: await workspaceOf(sandbox, guarded), env });
+  await service.until(/"step":"publish"[^\n]*|publish[^\n]*done/);
+  const origin = `http://127.0.0.1:${port}`;
+  const body = 'password=correct+horse+battery';
+  const login = await request(`${origin}/login`, { method: 'POST', headers: { origin }, body });
+  const cookie = String(login.headers['set-cookie']).split(';', 1).join('');
+  await expect
+    .poll(
+      async () => {
+        const { statusCode, body } = await request(`${origin}/pages`, { headers: { cookie } });
+        await body.dump();
+        return statusCode;
+      },
+      { timeout: 20_000 },
+    )
+    .toBe(200);
+  service.child.kill('SIGTERM');
+  const { code, stdout } = await service.result;
+  expect(code).toBe(0);
+  expect(stdout).toContain('serving the web app');
+
+  const unguarded = await workspaceOf(sandbox, `serve: { port: ${port} }`);
+  const refused = await runCli(['start'], { cwd: unguarded, env });
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('set serve.password')]);
+  const elsewhere = await runCli(['serve', '--host', '0.0.0.0'], { cwd: unguarded, env });
+  expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining('serve.password')]);
+  const hashed = await runCli(['serve', '--hash-password'], {
+    cwd: unguarded,
+    stdin: 'correct horse battery\n',
+  });
+  expect(hashed.stdout).toMatch(/^password: scrypt:[\w-]{22}:[\w-]{43}\n$/);
+});
