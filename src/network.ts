@@ -34,12 +34,17 @@ export function connections(options: Agent.Options & { connectTimeoutMs?: number
 
 let shared: Dispatcher | undefined;
 
+type Asked = { signal: AbortSignal } & Partial<Pick<Dispatcher.RequestOptions, 'method' | 'body'>> & {
+    headers?: Record<string, string>;
+    dispatcher?: Dispatcher;
+  };
+
 /** Asks any address, not only the platform's. */
-export const ask = (url: string, options: { signal: AbortSignal; dispatcher?: Dispatcher }) =>
+export const ask = (url: string, { headers, dispatcher, ...options }: Asked) =>
   request(url, {
-    dispatcher: (shared ??= connections()),
-    headers: { 'user-agent': USER_AGENT },
     ...options,
+    dispatcher: dispatcher ?? (shared ??= connections()),
+    headers: { 'user-agent': USER_AGENT, ...headers },
   });
 
 const UNTRUSTED = new Set([

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
-import http from 'node:http';
-import https from 'node:https';
-import { messageOf } from '../errors.js';
+import { Readable } from 'node:stream';
+import { ask, connectionFailure, connections } from '../network.js';
 import { redactor } from '../redact.js';
 import type { Departure } from '../warehouse/effects.js';
 import type { Post } from './channel.js';
@@ -25,8 +24,7 @@ export async function post(
   const { kind, url, key, secrets } = channel;
   const headers = {
     'content-type': 'application/json; charset=utf-8',
-    'content-length': Buffer.byteLength(body),
-    'user-agent': 'Readership',
+    'content-length': String(Buffer.byteLength(body)),
     ...(key === undefined ? {} : signatureOf({ id, body, key }, now)),
   };
   const signal = AbortSignal.any([interruption, AbortSignal.timeout(timeoutMs)]);
@@ -38,8 +36,8 @@ export async function post(
       kind: classifyStatus(answer.status),
       words: said(`answered ${answer.status}${answer.text === '' ? '' : `: ${answer.text}`}`),
     };
-  const words = `${answer.isConnected ? 'did not answer' : 'could not be reached'}: ${messageOf(answer.error)}`;
-  return { kind: answer.isConnected ? 'unknown' : 'later', words: said(words) };
+  const words = `${answer.isSent ? 'did not answer' : 'could not be reached'}: ${connectionFailure(answer.error)}`;
+  return { kind: answer.isSent ? 'unknown' : 'later', words: said(words) };
 }
 
 /** The headers of Standard Webhooks: HMAC-SHA256 over id, moment in seconds, and body. */
@@ -60,41 +58,44 @@ function classifyStatus(status: number): Outcome['kind'] {
 }
 
 type Answer =
-  | { readonly status: number; readonly text: string }
-  | { readonly error: unknown; readonly isConnected: boolean };
+  { readonly status: number; readonly text: string } | { readonly error: unknown; readonly isSent: boolean };
 
-/** One request over a connection of its own. Until that stands, nothing can have arrived. */
-function exchange(
+/** One request over a connection of its own. Until its body is taken, nothing can have arrived. */
+async function exchange(
   url: URL,
-  headers: http.OutgoingHttpHeaders,
+  headers: Record<string, string>,
   body: string,
   signal: AbortSignal,
 ): Promise<Answer> {
-  const isSecure = url.protocol === 'https:';
-  const { request } = isSecure ? https : http;
-  return new Promise((resolve) => {
-    let isConnected = false;
-    const sent = request(url, { method: 'POST', headers, agent: false, signal }, (response) => {
-      let text = '';
-      const end = () => {
-        resolve({ status: response.statusCode ?? 0, text: text.replaceAll(/\s+/g, ' ').trim() });
-        sent.destroy();
-      };
-      response.setEncoding('utf8').on('data', (piece: string) => {
-        text += piece;
-        if (text.length > MAX_WORDS) end();
-      });
-      // The status was the answer, so it does not matter whether the rest of it comes.
-      response.on('end', end).on('error', end);
-    });
-    sent.on('socket', (socket) =>
-      socket.once(isSecure ? 'secureConnect' : 'connect', () => {
-        isConnected = true;
-      }),
-    );
-    sent.on('error', (error) => {
-      resolve({ error, isConnected });
-    });
-    sent.end(body);
-  });
+  let isSent = false;
+  const sent = Readable.from(
+    (function* () {
+      isSent = true;
+      yield body;
+    })(),
+  );
+  const dispatcher = connections({ pipelining: 0 });
+  try {
+    const response = await ask(url.href, { method: 'POST', headers, body: sent, signal, dispatcher });
+    const text = await firstWords(response.body);
+    return { status: response.statusCode, text: text.replaceAll(/\s+/g, ' ').trim() };
+  } catch (error) {
+    return { error, isSent };
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+/** The status was the answer, so it does not matter whether the rest of it comes. */
+async function firstWords(body: Readable): Promise<string> {
+  let text = '';
+  try {
+    for await (const piece of body.setEncoding('utf8')) {
+      text += String(piece);
+      if (text.length > MAX_WORDS) break;
+    }
+  } catch {
+    // What came of it is enough.
+  }
+  return text;
 }
