@@ -12,6 +12,8 @@ import { tempDir } from './temp-dir.js';
 const ROOT = join(import.meta.dirname, '..');
 const workflow = z.object({
   concurrency: z.object({ 'cancel-in-progress': z.literal(false) }),
+  // Without a name, Actions runs `bash -e`, and a failed `tar | split` would save half a state.
+  defaults: z.object({ run: z.object({ shell: z.literal('bash') }) }),
   jobs: z.object({
     readership: z.object({
       steps: z.array(
@@ -51,10 +53,10 @@ beforeAll(async () => {
   );
 });
 
-/** Runs a script as Actions does: `bash -e`. */
+/** Runs a script as Actions does where the shell is named. */
 async function shell(cwd: string, script: string, env: NodeJS.ProcessEnv = {}): Promise<Ending> {
   try {
-    const { stdout, stderr } = await promisify(execFile)('bash', ['-e', '-c', script], {
+    const { stdout, stderr } = await promisify(execFile)('bash', ['-eo', 'pipefail', '-c', script], {
       cwd,
       env: { PATH: process.env['PATH'], HOME: cwd, ...env },
     });
@@ -72,11 +74,14 @@ async function play({
   begin = false,
   command = 'run --paused-ok',
   dies = false,
+  before = '',
 }: {
   readonly begin?: boolean;
   readonly command?: string;
   /** Whether the runner is lost before it saves. */
   readonly dies?: boolean;
+  /** Said in each shell before its script. */
+  readonly before?: string;
 } = {}): Promise<Ending> {
   const [clone, temp, bin] = [await tempDir(), await tempDir(), await tempDir()];
   await shell(clone, `git clone --quiet --depth 1 file://${remote} .`);
@@ -91,7 +96,8 @@ async function play({
     PATH: `${bin}:${process.env['PATH'] ?? ''}`,
     ...{ RUNNER_TEMP: temp, BEGIN: String(begin), COMMAND: command, READERSHIP_API_KEY: KEY },
   };
-  const step = (name: string) => shell(clone, scripts.get(name) ?? expect.fail(`no step ${name}`), env);
+  const step = (name: string) =>
+    shell(clone, `${before}\n${scripts.get(name) ?? expect.fail(`no step ${name}`)}`, env);
   const taken = await step('Take the state');
   if (taken.code !== 0) return taken;
   const ran = await step('Run');
@@ -101,6 +107,8 @@ async function play({
 }
 
 const says = (words: string): string => expect.stringContaining(words) as string;
+const stateIn = async (): Promise<string> =>
+  (await shell(remote, 'git rev-parse readership-state')).output.trim();
 const created = (): number => platform.inspect().requests.counts.create?.['201'] ?? 0;
 
 describe('deploy/github-actions.yml', () => {
@@ -119,6 +127,13 @@ describe('deploy/github-actions.yml', () => {
     expect(await play()).toMatchObject({ code: 1, output: says('without saving its state') });
     await shell(remote, 'git branch -D readership-running');
     expect(await play({ command: 'jobs' })).toMatchObject({ code: 0, output: says('active') });
+
+    // It cannot be packed whole: what was saved before stays.
+    const before = await stateIn();
+    const tar = 'tar() { [ "$1" = --extract ] || return 1; command tar "$@"; }';
+    expect(await play({ command: 'jobs', before: tar })).toMatchObject({ code: 1 });
+    expect(await stateIn()).toBe(before);
+    await shell(remote, 'git branch -D readership-running');
 
     // The state is lost.
     await shell(remote, 'git branch -D readership-state');
