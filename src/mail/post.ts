@@ -48,13 +48,16 @@ function signatureOf({ id, body, key }: { id: string; body: string; key: Buffer 
 }
 
 /** Refusals that are about the address or the moment, not about what was posted. */
-const ABOUT_THE_CHANNEL = new Set([401, 403, 404, 408, 410, 425, 429, 503]);
+const ABOUT_THE_CHANNEL = new Set([301, 307, 308, 401, 403, 404, 408, 410, 425, 429, 503]);
 
-/** What a status says of the notice. An error of the server does not tell whether it took it before. */
+/**
+ * What a status says of the notice. An error of the server does not tell whether it took it before, nor does a redirect
+ * that some (Google Apps Script, for one) give as the answer to what they took.
+ */
 function classifyStatus(status: number): Outcome['kind'] {
   if (status >= 200 && status < 300) return 'sent';
-  if (status < 400 || ABOUT_THE_CHANNEL.has(status)) return 'later';
-  return status < 500 ? 'refused' : 'unknown';
+  if (ABOUT_THE_CHANNEL.has(status)) return 'later';
+  return status >= 400 && status < 500 ? 'refused' : 'unknown';
 }
 
 type Answer =

@@ -48,7 +48,10 @@ describe('a post to a channel', () => {
 
   it.each([
     [204, 'sent'],
-    [302, 'waiting'],
+    [301, 'waiting'],
+    [302, 'unknown'],
+    [303, 'unknown'],
+    [307, 'waiting'],
     [400, 'failed'],
     [403, 'waiting'],
     [404, 'waiting'],
@@ -66,6 +69,19 @@ describe('a post to a channel', () => {
     const { stored } = await send(postTo('teams', standIn.baseUrl));
     expect(stored).toMatchObject([{ state }]);
     expect(standIn.seen).toHaveLength(1);
+  });
+
+  it('is unknown when the server switches protocols and says no more', async () => {
+    const send = await setUp();
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.write('HTTP/1.1 101 x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n'));
+    }).listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const address = server.address();
+    const url = `http://127.0.0.1:${typeof address === 'object' ? (address?.port ?? 0) : 0}/`;
+    expect((await send(postTo('webhook', url))).stored).toMatchObject([{ state: 'unknown' }]);
   });
 
   it('waits when nobody listens, and is unknown when the connection is lost after it left', async () => {
