@@ -42,8 +42,11 @@ const token = (): string => randomBytes(32).toString('base64url');
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
 
-/** What every visitor may fetch: it holds no data, and the page to sign in needs it. */
-const OPEN_PATHS = /^\/(?:app\.(?:css|js)|login)$/;
+/** What every visitor may ask for: it holds no data, and the page to sign in needs it. */
+const isOpen = (method: string, path: string): boolean =>
+  method === 'POST' ? path === '/login' : isReading(method) && /^\/app\.(?:css|js)$/.test(path);
+
+const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(method);
 
 export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
   const { auth, header, editors, host, url } = settings;
@@ -81,9 +84,9 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
         403,
         'This address is not served here. Behind a proxy, set serve.url to the address that browsers use.',
       );
-    if (!['GET', 'HEAD'].includes(c.req.method) && !isOwnOrigin(c))
+    if (!isReading(c.req.method) && !isOwnOrigin(c))
       return refuse(c, 403, 'The request came from another site. Nothing was done.');
-    if (OPEN_PATHS.test(asked.pathname)) {
+    if (isOpen(c.req.method, asked.pathname)) {
       await next();
       return undefined;
     }
@@ -91,7 +94,7 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
     if (given !== null && auth === 'link' && isSame(given, editorToken)) {
       letIn(c, editorToken);
       asked.searchParams.delete('token');
-      return c.redirect(asked.pathname + asked.search, 303);
+      return c.redirect(pathOf(asked) + asked.search, 303);
     }
     const visitor = visitorOf(c);
     if (visitor !== undefined) {
@@ -120,6 +123,9 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
   const isActionToken = (given: string) => isSame(given, actionToken);
   return { linkToken, actionToken, isActionToken, gate, login };
 }
+
+/** With one slash: after two, a browser would read the name of another host. */
+export const pathOf = ({ pathname }: URL): string => pathname.replace(/^\/+/, '/');
 
 const WHY_NOT = {
   link: 'Open the link that readership serve printed when it started: it lets this browser in.',

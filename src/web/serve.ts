@@ -9,7 +9,7 @@ import pLimit from 'p-limit';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
-import { inUrl, openAccess, type Refuse, type WebContext, type WebEnv } from './access.js';
+import { inUrl, openAccess, pathOf, type Refuse, type WebContext, type WebEnv } from './access.js';
 import { Actions, type InTurn } from './actions.js';
 import { type Format, FORMATS, completions, Questions } from './ask.js';
 import { type Asking, askWith, parseAsked, rangeOf, type Row } from './asked.js';
@@ -81,7 +81,9 @@ export async function serveWeb({
   const history = new WebHistory(historyFile, workspace.settings.sql.maxMemory);
 
   const frameOf = (c: WebContext, title: string) => {
-    const { pathname, search, searchParams } = new URL(c.req.url);
+    const asked = new URL(c.req.url);
+    const { search, searchParams } = asked;
+    const pathname = pathOf(asked);
     const project = projects.find(({ id }) => id === searchParams.get('project')) ?? projects[0];
     return {
       ...{ title, address: pathname + search, project: project ?? null, projects },
@@ -112,6 +114,7 @@ export async function serveWeb({
         'Cache-Control': 'public, max-age=31536000, immutable',
       }),
     );
+  app.get('/login', (c) => c.redirect('/', 303));
   app.post('/login', async (c) => {
     const form = await formOf(c);
     return access.login(c, form.get('password') ?? '');

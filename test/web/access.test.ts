@@ -42,16 +42,29 @@ describe('access', () => {
     expect((await ask('/pages', { cookie })).status).toBe(200);
   });
 
-  it.each([...EVERY_PAGE, '/pages.csv', '/reports/prj_1/weekly-2026-W46.html', '/nothing', '/?token=wrong'])(
-    'tells nothing on %s without it',
-    async (path) => {
-      const { status, text } = await ask(path, {});
-      expect(status).toBe(401);
-      expect(text).toContain('Open the link');
-      expect(text).not.toContain('quickstart');
-      expect(text).not.toContain('Acme');
-    },
-  );
+  it('leads to no other site, and fails on no address', async () => {
+    expect((await ask(`//evil.example/?token=${site.token}`, {})).headers['location']).toBe('/evil.example/');
+    expect((await ask('//[')).status).toBe(404);
+    expect((await ask('/login')).headers['location']).toBe('/');
+    const posted = await ask('/app.css', { origin: site.origin }, { method: 'POST' });
+    expect(posted.status).toBe(401);
+    expect(posted.text).not.toContain('Acme');
+  });
+
+  it.each([
+    ...EVERY_PAGE,
+    '/pages.csv',
+    '/reports/prj_1/weekly-2026-W46.html',
+    '/nothing',
+    '/login',
+    '/?token=wrong',
+  ])('tells nothing on %s without it', async (path) => {
+    const { status, text } = await ask(path, {});
+    expect(status).toBe(401);
+    expect(text).toContain('Open the link');
+    expect(text).not.toContain('quickstart');
+    expect(text).not.toContain('Acme');
+  });
 
   it.each(['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1:1', ''])(
     'refuses the host “%s”, whose name was made to point here',
