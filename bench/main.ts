@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- [PART…] [--dlt] [--large]`: what exports, nights and commands take, as whole processes on one
- * machine. The parts are export, nights, start and queries; all of them when none is named. `--dlt` installs dlt from
+ * machine. The parts are export, nights, start, queries and web; all of them when none is named. `--dlt` installs dlt from
  * its package and compares with it; `--large` adds a history of 100 million rows. Compare ratios between machines.
  */
 import { spawnSync } from 'node:child_process';
@@ -19,11 +19,18 @@ import {
   withServer,
 } from './processes.js';
 import { askHistory } from './questions.js';
+import { askWeb } from './web.js';
 import { configure, firstOf, withNights } from './workspace.js';
 
 const ROUNDS = 5;
 const PATHS = 5_000;
-const PARTS = { export: measureExports, nights: measureNights, start: measureStart, queries: measureQueries };
+const PARTS = {
+  export: measureExports,
+  nights: measureNights,
+  start: measureStart,
+  queries: measureQueries,
+  web: measureWeb,
+};
 
 const values = process.argv.slice(2);
 const [withDlt, isLarge] = ['--dlt', '--large'].map((flag) => values.includes(flag));
@@ -218,6 +225,18 @@ async function measureQueries(): Promise<void> {
     for (const [question, { first, again }] of Object.entries(ms))
       print(history, `\`${question}\``, `${first.toFixed(0)} ms`, `${again.toFixed(0)} ms`);
   }
+}
+
+async function measureWeb(): Promise<void> {
+  print('history', 'page', 'first', 'then');
+  print('---', '---', '--:', '--:');
+  const shapes = {
+    'like the sandbox: 188 days, 450 pages': { days: 188, paths: 450, daily: 300 },
+    ...SHAPES,
+  };
+  for (const [what, shape] of Object.entries(shapes))
+    for (const [page, { first, again }] of Object.entries(await askWeb(shape)))
+      print(what, `\`${page}\``, `${first.toFixed(0)} ms`, `${again.toFixed(0)} ms`);
 }
 
 process.stdout.write(

@@ -69,7 +69,9 @@ export async function agents({ reader, workspace, project, now, actions, visitor
   async function proposals() {
     try {
       const isListed = (await recentSitemap(settings.improve.sitemap, now))(project.siteUrl);
-      const plan = await planImprovement(reader, project.id, settings.improve, { now, isListed });
+      // Answers of the same minute are remembered.
+      const minute = new Date(Math.floor(now.getTime() / 60_000) * 60_000);
+      const plan = await planImprovement(reader, project.id, settings.improve, { now: minute, isListed });
       return {
         proposals: plan.flagged.map((page) => {
           const { path, why, digest, instruction, prompt } = proposalOf(project.id, page, rules);

@@ -15,6 +15,7 @@ import { type Format, FORMATS, completions, Questions } from './ask.js';
 import { type Asking, askWith, parseAsked, rangeOf, type Row } from './asked.js';
 import { version } from '../files.js';
 import { formatAnswer } from '../sql/formats.js';
+import type { Reader } from '../warehouse/query.js';
 import { colorsOf } from '../terminal/output.js';
 import { openFrame } from './frame.js';
 import { WebHistory } from './history.js';
@@ -86,7 +87,12 @@ export async function serveWeb({
     const pathname = pathOf(asked);
     const project = projects.find(({ id }) => id === searchParams.get('project')) ?? projects[0];
     return {
-      ...{ title, address: pathname + search, project: project ?? null, projects },
+      ...{
+        title,
+        address: pathname + search,
+        project: project === undefined ? null : { ...project, siteUrl: project.siteUrl ?? null },
+        projects,
+      },
       navigation: PAGES.filter(({ isInNavigation }) => isInNavigation).map(({ path, title: name }) => ({
         ...{ path, name, isCurrent: path === '/' ? pathname === path : pathname.startsWith(path) },
       })),
@@ -225,6 +231,15 @@ export async function serveWeb({
       cause,
     });
   }
+  // The first visitor does not wait until the largest query of the overview has been answered.
+  const [project] = projects;
+  const warm = async (reader: Reader) => {
+    const asked = parseAsked({});
+    const range = project && !('problem' in asked) && (await rangeOf(reader, project.id, asked));
+    if (range) await askWith(reader, project, asked, range)('moved');
+  };
+  // What is wrong with the history is said on its pages.
+  void history.with(warm).catch(() => undefined);
   const bound = server.address();
   const port = typeof bound === 'object' && bound !== null ? bound.port : settings.port;
   const base = settings.url ?? `http://${inUrl(settings.host)}:${port}`;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
@@ -291,6 +291,23 @@ describe('an action', () => {
     await act({ project: 'prj_1', token, action: 'settle', job: '5', finding: 'not-created', remote: '' });
     expect(await look(/Settle job 5[^]+Settled/)).toContain('Settled');
     expect(site.errors).toEqual([]);
+  });
+});
+
+describe('a site without an address', () => {
+  it('has its pages, and no links to them', async () => {
+    const file = join(directory, 'readership.yaml');
+    const settings = await readFile(file, 'utf8');
+    await writeFile(file, settings.replace(', siteUrl: https://docs.example.com', ''));
+    const bare = await serveSite(directory);
+    const { status, text } = await ask(
+      '/page?path=/quickstart',
+      { authorization: `Bearer ${bare.token}` },
+      { of: bare },
+    );
+    expect(status).toBe(200);
+    expect(text).not.toContain('Open it on the site');
+    await writeFile(file, settings);
   });
 });
 

@@ -1,0 +1,75 @@
+import { join } from 'node:path';
+import { request } from 'undici';
+import { readWorkspace } from '../src/app/workspace.js';
+import { DEFAULT_SERVE } from '../src/config/serve.js';
+import { Output } from '../src/terminal/output.js';
+import { publish } from '../src/warehouse/publish.js';
+import { serveWeb } from '../src/web/serve.js';
+import { inTemporaryDirectory, median } from './processes.js';
+import { configure, firstOf, type Shape, withHistory } from './workspace.js';
+
+const PAGES = [
+  '/',
+  '/?range=all',
+  '/pages',
+  '/pages?search=page-1&sort=ai',
+  '/page?path=%2Fdocs%2Fguides%2Fpage-1234',
+];
+const OTHERS = ['/ai', '/agents', '/ask', '/reports', '/health'];
+const ROUNDS = 5;
+
+/**
+ * What pages of the web app take, in milliseconds: `first` for a server that has just been started and has answered one
+ * page, `again` for those that follow. The server is that of a published history of the given shape.
+ */
+export const askWeb = (shape: Shape): Promise<Record<string, { first: number; again: number }>> =>
+  inTemporaryDirectory(async (directory) => {
+    await configure(directory, 'https://platform.example.com', firstOf(shape.days));
+    await withHistory(directory, shape, (warehouse) =>
+      publish(warehouse, join(directory, 'data/history.duckdb')),
+    );
+    const ms: Record<string, { first: number[]; again: number[] }> = {};
+    for (let round = 0; round < ROUNDS; round++)
+      for (const path of [...PAGES, ...OTHERS]) {
+        const kept = (ms[path] ??= { first: [], again: [] });
+        await withWeb(directory, async (ask) => {
+          // Templates are compiled, and the file opened, by the first page of a server.
+          await ask(path === '/reports' ? '/health' : '/reports');
+          kept.first.push(await ask(path));
+          kept.again.push(await ask(path), await ask(path));
+        });
+      }
+    return Object.fromEntries(
+      Object.entries(ms).map(([path, { first, again }]) => [
+        path,
+        { first: median(first), again: median(again) },
+      ]),
+    );
+  });
+
+async function withWeb(
+  workingDirectory: string,
+  work: (ask: (path: string) => Promise<number>) => Promise<void>,
+): Promise<void> {
+  const runtime = {
+    ...{ workingDirectory, environment: {}, now: () => new Date(), signal: new AbortController().signal },
+    output: new Output(process.stdout, process.stderr, false),
+  };
+  const workspace = await readWorkspace({}, runtime);
+  const onError = (words: string) => process.stderr.write(`${words}\n`);
+  const settings = { ...DEFAULT_SERVE, port: 0 };
+  const web = await serveWeb({ workspace, options: {}, runtime, settings, onError });
+  const { origin, searchParams } = new URL(web.address);
+  const headers = { authorization: `Bearer ${searchParams.get('token') ?? ''}` };
+  try {
+    await work(async (path) => {
+      const startedMs = performance.now();
+      const { statusCode, body } = await request(origin + path, { headers });
+      await body.dump();
+      if (statusCode !== 200) throw new Error(`${path}: ${statusCode}`);
+      return performance.now() - startedMs;
+    });
+  } finally {
+    await web.close();
+  }
+}
