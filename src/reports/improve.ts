@@ -117,6 +117,7 @@ function skippedOf(choices: readonly z.infer<typeof choiceRow>[]) {
 const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days': 'viewed on too few days',
   'few-days-by-people': 'viewed by people on too few days',
+  limit: 'over the limit on new jobs',
   skipped: 'by hand',
   other: 'for other reasons',
 };
