@@ -103,9 +103,9 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   return paused === undefined ? { results } : { results, stopped: paused };
 }
 
-/** A day never read is likely to be as long as its neighbour, which was read just before. */
-const expectedRequests = ({ due, requests }: PlannedDay, ofNeighbour: number | undefined): number =>
-  due === 'missing' ? (ofNeighbour ?? requests) : requests;
+/** A day never read is likely to be as long as its neighbor, which was read just before. */
+const expectedRequests = ({ due, requests }: PlannedDay, ofNeighbor: number | undefined): number =>
+  due === 'missing' ? (ofNeighbor ?? requests) : requests;
 
 /** Loads a day that has ended, or records why it could not be loaded. Throws what every other day would meet as well. */
 async function attemptDay(

@@ -78,7 +78,7 @@ describe('whatever is lost, nothing irreversible happens twice', () => {
     await cp(data, before, { recursive: true });
     await configure(ACTIVE);
     site.sandbox.setFaults([{ on: 'create', kind: 'lost-reply', after: 1, times: 1 }]);
-    site.mailServer.behaviours.set('unknown@example.com', [{ on: 'data', do: 'drop-accepted' }]);
+    site.mailServer.behaviors.set('unknown@example.com', [{ on: 'data', do: 'drop-accepted' }]);
     expect(await site.run('run')).toMatchObject({ code: 1 });
     site.sandbox.setFaults([{ on: 'message', kind: 'lost-reply', times: 1 }]);
     expect(await site.run('jobs', 'message', '1', 'Mention the rate limits.')).toMatchObject({ code: 1 });

@@ -114,7 +114,7 @@ describe('readership report weekly --send', () => {
   });
 
   it('says who may have received it and how to settle it; --force sends it again to that recipient only', async () => {
-    server.behaviours.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
+    server.behaviors.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
     const first = await send({});
     expect(first.exitCode).toBe(1);
     const settle =
@@ -131,7 +131,7 @@ describe('readership report weekly --send', () => {
 
   it('is settled by a person, either way: once delivered it stays so, and else it is sent again', async () => {
     for (const recipient of ['docs@example.com', 'lead@example.com'])
-      server.behaviours.set(recipient, [{ on: 'data', do: 'drop-lost' }]);
+      server.behaviors.set(recipient, [{ on: 'data', do: 'drop-lost' }]);
     await send({});
     const settled = await report('weekly', '--period', '2026-W46', '--delivered', 'docs@example.com');
     expect(settled.lines).toContain('sent (delivered, as a person found)');
@@ -183,7 +183,7 @@ describe('readership report weekly --send', () => {
     await expect(report('weekly', '--delivered', 'docs@example.com')).rejects.toThrow(
       'No email of weekly was ever sent',
     );
-    server.behaviours.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
+    server.behaviors.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
     await send({});
     const refused = (...args: string[]) => expect(report('weekly', ...args)).rejects;
     await refused('--delivered', 'lead@example.com').toThrow(
@@ -198,7 +198,7 @@ describe('readership report weekly --send', () => {
   });
 
   it('exits to be tried again later after a temporary refusal, and tries at once when run again', async () => {
-    server.behaviours.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
+    server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const first = await send({});
     expect(first.exitCode).toBe(75);
     expect(first.lines[0]).toMatch(/not delivered yet .*451.*; tried again from 16 Nov 2026 at 09:05 UTC/);

@@ -53,7 +53,7 @@ describe('verifying a year', () => {
     expect(requests).toBeLessThanOrEqual(1 + indexes.length * Math.ceil(Math.log2(365)));
   });
 
-  test('asks once for each run of neighbours: a gap is not counted as a difference', async () => {
+  test('asks once for each run of neighbors: a gap is not counted as a difference', async () => {
     const withGaps = stored.filter((_, index) => index !== 100 && index !== 101 && index !== 200);
     expect(await verify(changedDays(101), withGaps)).toMatchObject({ found: [], requests: 3 });
   });

@@ -17,7 +17,7 @@ describe('lines for people on a narrow terminal', () => {
     expect(wrapped(`short\n\n${address}`, 60)).toBe(`short\n\n${address}`);
   });
 
-  it('lose no word and no colour', () => {
+  it('keep every word and color', () => {
     const painted = '  state  \u001B[32mcompleted without any change at all\u001B[39m';
     const plain = stripVTControlCharacters(wrapped(painted, 30)).split(/\s+/).join(' ').trim();
     expect(plain).toBe('state completed without any change at all');

@@ -14,7 +14,7 @@ import { openWarehouse } from '../../src/warehouse/open.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { compiled } from '../compiled.js';
 import { letter } from './letters.js';
-import { type Behaviour, type MailServer, type ServerEvent, startMailServer } from './mail-server.js';
+import { type Behavior, type MailServer, type ServerEvent, startMailServer } from './mail-server.js';
 
 /** Each is a process killed at a moment that its seed chooses. */
 const RUNS = Number(process.env['CRASH_RUNS'] ?? 12);
@@ -73,7 +73,7 @@ it(
 async function crashAndRecover(seed: number) {
   const random = randomOf(seed);
   const recipients = ['a', 'b', 'c'].map((name) => `${name}-${seed}@example.com`);
-  for (const recipient of recipients) server.behaviours.set(recipient, behavioursOf(random));
+  for (const recipient of recipients) server.behaviors.set(recipient, behaviorsOf(random));
   const file = join(directory, String(seed), 'warehouse.duckdb');
   await mkdir(dirname(file));
   await copyFile(empty, file);
@@ -139,8 +139,8 @@ const open = (file: string): Promise<Warehouse> =>
   openWarehouse(file, { command: 'test', now: () => new Date(), maxWaitMs: 5_000 });
 
 /** Most mails are taken, some slowly; the others meet every kind of fault, once. */
-function behavioursOf(random: () => number): Behaviour[] {
-  const faults: Behaviour[] = [
+function behaviorsOf(random: () => number): Behavior[] {
+  const faults: Behavior[] = [
     { on: 'rcpt', do: 451 },
     { on: 'rcpt', do: 550 },
     { on: 'rcpt', do: 'drop' },

@@ -6,7 +6,7 @@ import type { DeliveryAdmission, Delivery } from '../../src/mail/delivery.js';
 import { readDeliveries, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { outboxTransport, smtpTransport, type MailTransport } from '../../src/mail/transport.js';
 import { letter } from './letters.js';
-import { type Behaviour, type MailServer, startMailServer } from './mail-server.js';
+import { type Behavior, type MailServer, startMailServer } from './mail-server.js';
 import { testWarehouse, type TestWarehouse } from './warehouse.js';
 
 /** Long enough for a busy machine, short enough for the tests of a server that says nothing. */
@@ -47,7 +47,7 @@ async function send(
   );
 }
 
-const take = (recipient: string, ...behaviours: Behaviour[]) => server.behaviours.set(recipient, behaviours);
+const take = (recipient: string, ...behaviors: Behavior[]) => server.behaviors.set(recipient, behaviors);
 const received = (recipient: string): number => server.accepted.get(recipient)?.length ?? 0;
 
 describe('a mail handed to a mail server', () => {
@@ -71,7 +71,7 @@ describe('a mail handed to a mail server', () => {
     expect(await readDeliveries(test.warehouse)).toHaveLength(1);
   });
 
-  it.each<[string, Behaviour, Delivery['state'], RegExp, number]>([
+  it.each<[string, Behavior, Delivery['state'], RegExp, number]>([
     ['refused for good at RCPT', { on: 'rcpt', do: 550 }, 'failed', /said: 550 says 550/, 0],
     ['refused for now at RCPT, as by a greylist', { on: 'rcpt', do: 451 }, 'waiting', /said: 451/, 0],
     ['told at RCPT that the server is shutting down', { on: 'rcpt', do: 421 }, 'waiting', /421/, 0],
@@ -84,8 +84,8 @@ describe('a mail handed to a mail server', () => {
     ['not answered after DATA, yet taken', { on: 'data', do: 'silence' }, 'unknown', /Timeout/, 1],
     ['told after DATA that the server is shutting down', { on: 'data', do: 421 }, 'unknown', /421/, 0],
     ['answered slowly', { on: 'data', do: 'delay', ms: 200 }, 'sent', /250 queued/, 1],
-  ])('that is %s', async (_, behaviour, state, words, copies) => {
-    take('docs@example.com', behaviour);
+  ])('that is %s', async (_, behavior, state, words, copies) => {
+    take('docs@example.com', behavior);
     const [delivery] = await send(['docs@example.com']);
     expect(delivery?.state).toBe(state);
     expect(delivery?.note).toMatch(words);
@@ -104,7 +104,7 @@ describe('a mail handed to a mail server', () => {
   });
 
   it('is given up after eight attempts, with the last reason', async () => {
-    take('docs@example.com', ...Array<Behaviour>(9).fill({ on: 'rcpt', do: 451 }));
+    take('docs@example.com', ...Array<Behavior>(9).fill({ on: 'rcpt', do: 451 }));
     const states: string[] = [];
     for (let day = 0; day < 9; day++)
       for (const { state } of await send(['docs@example.com'], { now: hoursLater(24 * day) }))

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server';
 
 /** What the server does with mail for a recipient. Numbers are reply codes. */
-export type Behaviour =
+export type Behavior =
   | { readonly on: 'rcpt'; readonly do: number | 'drop' | 'silence' }
   /** `drop-accepted` and `silence` take the mail and say nothing of it; `drop-lost` loses it. */
   | { readonly on: 'data'; readonly do: number | 'drop-accepted' | 'drop-lost' | 'silence' }
@@ -18,7 +18,7 @@ export interface MailServer {
   /** Mails taken for good, whether or not the sender was told, by recipient. */
   readonly accepted: Map<string, Buffer[]>;
   /** By recipient; everything else is accepted. A list is used up, one a conversation. */
-  readonly behaviours: Map<string, Behaviour[]>;
+  readonly behaviors: Map<string, Behavior[]>;
   onEvent: (event: ServerEvent, recipient: string) => void;
   /** What it adds to its replies about mails. */
   words: string;
@@ -27,8 +27,8 @@ export interface MailServer {
 
 export async function startMailServer(options: SMTPServerOptions = {}): Promise<MailServer> {
   const accepted = new Map<string, Buffer[]>();
-  const behaviours = new Map<string, Behaviour[]>();
-  const planned = new Map<string, Behaviour>();
+  const behaviors = new Map<string, Behavior[]>();
+  const planned = new Map<string, Behavior>();
   const drop = ({ id }: SMTPServerSession) => {
     for (const connection of server.connections) if (connection.id === id) connection._socket.destroy();
   };
@@ -43,16 +43,16 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
     },
     onRcptTo: ({ address }, session, done) => {
       mailServer.onEvent('rcpt', address);
-      const behaviour = behaviours.get(address)?.shift();
-      if (behaviour !== undefined) planned.set(session.id, behaviour);
-      if (behaviour?.on !== 'rcpt') done();
-      else if (behaviour.do === 'drop') drop(session);
-      else if (behaviour.do !== 'silence') done(reply(behaviour.do, mailServer.words));
+      const behavior = behaviors.get(address)?.shift();
+      if (behavior !== undefined) planned.set(session.id, behavior);
+      if (behavior?.on !== 'rcpt') done();
+      else if (behavior.do === 'drop') drop(session);
+      else if (behavior.do !== 'silence') done(reply(behavior.do, mailServer.words));
     },
     onData: (stream, session, done) => {
       const recipient = session.envelope.rcptTo[0]?.address ?? '';
       mailServer.onEvent('data', recipient);
-      const behaviour = planned.get(session.id);
+      const behavior = planned.get(session.id);
       const parts: Buffer[] = [];
       stream.on('data', (part: Buffer) => parts.push(part));
       stream.on('end', () => {
@@ -60,18 +60,18 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
           accepted.set(recipient, [...(accepted.get(recipient) ?? []), Buffer.concat(parts)]);
           mailServer.onEvent('accepted', recipient);
         };
-        if (behaviour?.on !== 'data') {
+        if (behavior?.on !== 'data') {
           take();
           done(null, `queued${mailServer.words}`);
-        } else if (behaviour.do === 'delay') {
+        } else if (behavior.do === 'delay') {
           setTimeout(() => {
             take();
             done(null, `queued${mailServer.words}`);
-          }, behaviour.ms);
-        } else if (typeof behaviour.do === 'number') done(reply(behaviour.do, mailServer.words));
+          }, behavior.ms);
+        } else if (typeof behavior.do === 'number') done(reply(behavior.do, mailServer.words));
         else {
-          if (behaviour.do !== 'drop-lost') take();
-          if (behaviour.do !== 'silence') drop(session);
+          if (behavior.do !== 'drop-lost') take();
+          if (behavior.do !== 'silence') drop(session);
         }
       });
     },
@@ -82,7 +82,7 @@ export async function startMailServer(options: SMTPServerOptions = {}): Promise<
   const mailServer: MailServer = {
     port: 0,
     accepted,
-    behaviours,
+    behaviors,
     onEvent: () => undefined,
     words: '',
     close: () =>

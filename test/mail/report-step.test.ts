@@ -125,7 +125,7 @@ describe('the report step', () => {
 
   it('is to be tried later when all that failed will be, and keeps trying when the next week has begun', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
-    server.behaviours.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
+    server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const { error } = await report('2026-11-22T23:58:00Z');
     expect(error).toMatchObject({ exitCode: 75 });
     const { detail } = await report('2026-11-23T00:04:00Z');

@@ -7,7 +7,7 @@ import type { Fault, FaultInput, Operation } from '../../src/sandbox/faults/sche
 import { SANDBOX } from '../../src/sandbox/defaults.js';
 import type { Sandbox } from '../../src/sandbox/index.js';
 import { liveFile } from '../commands/workspace.js';
-import type { Behaviour, MailServer } from '../mail/mail-server.js';
+import type { Behavior, MailServer } from '../mail/mail-server.js';
 import { type CliResult, runCli, startCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { BELIEVED, ECHOES, serveEcho } from './echoing-platform.js';
@@ -154,7 +154,7 @@ describe('a fault of the platform', () => {
   });
 });
 
-const RECIPIENTS: Readonly<Record<string, Behaviour>> = {
+const RECIPIENTS: Readonly<Record<string, Behavior>> = {
   'unknown@example.com': { on: 'rcpt', do: 550 },
   'greylisted@example.com': { on: 'rcpt', do: 450 },
   'gone@example.com': { on: 'rcpt', do: 'drop' },
@@ -182,12 +182,12 @@ describe('a mail server that tells the password back', () => {
 
   it('in whatever reply leaves no trace of it', async () => {
     const { server, passwords } = await echoingMailServer();
-    for (const [recipient, behaviour] of Object.entries(RECIPIENTS))
-      server.behaviours.set(recipient, [behaviour]);
+    for (const [recipient, behavior] of Object.entries(RECIPIENTS))
+      server.behaviors.set(recipient, [behavior]);
     const { cwd, end } = await sending(server, send, [RECIPIENT, ...Object.keys(RECIPIENTS)]);
-    await expectNoTrace(cwd, await end(), 'behaviours');
+    await expectNoTrace(cwd, await end(), 'behaviors');
     expect([...passwords]).toEqual([PASSWORD]);
-    expect([...server.behaviours.values()].flat()).toEqual([]);
+    expect([...server.behaviors.values()].flat()).toEqual([]);
   });
 
   it.each([
@@ -208,7 +208,7 @@ describe('a mail server that tells the password back', () => {
     'that says nothing after %s leaves none when that is interrupted',
     async (on) => {
       const { server } = await echoingMailServer();
-      server.behaviours.set(RECIPIENT, [{ on, do: 'silence' }]);
+      server.behaviors.set(RECIPIENT, [{ on, do: 'silence' }]);
       const { happened: silent, happens } = oneEvent();
       server.onEvent = (event) => {
         if (event === (on === 'rcpt' ? 'rcpt' : 'accepted')) happens();

@@ -52,7 +52,7 @@ it('an outage whose email never arrived gets no email when it is over', async ()
   const statesAfter = async (work: Work) => (await run(work)).states;
   const failing = () => statesAfter(() => Promise.reject(new Error('the server is down')));
 
-  server.behaviours.set(OPS, [{ on: 'rcpt', do: 451 }]);
+  server.behaviors.set(OPS, [{ on: 'rcpt', do: 451 }]);
   expect(await failing()).toEqual(['waiting']);
   expect(await statesAfter(working)).toEqual(['waiting']);
   expect(await statesAfter(working)).toEqual(['waiting']);

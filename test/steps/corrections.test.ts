@@ -102,7 +102,7 @@ describe('a report that was sent incomplete', () => {
       improve: { to: [LEAD] },
     });
     await loadDays(warehouse, day('2026-10-05'), day('2026-11-13'));
-    server.behaviours.set('refuses@example.com', [{ on: 'rcpt', do: 550 }]);
+    server.behaviors.set('refuses@example.com', [{ on: 'rcpt', do: 550 }]);
     await expect(run('2026-11-17T04:00:00Z')).rejects.toThrow('refuses@example.com: failed');
     await change(
       `UPDATE deliveries SET days_covered = NULL, human = NULL, ai = NULL WHERE recipient LIKE 'of-010%'`,

@@ -28,7 +28,7 @@ const DUE_MAILS = [
  */
 export async function calmDown(world: World): Promise<number> {
   world.sandbox.setFaults([]);
-  for (const recipient of RECIPIENTS) world.mailServer.behaviours.set(recipient, []);
+  for (const recipient of RECIPIENTS) world.mailServer.behaviors.set(recipient, []);
   world.clock.advance(5 * DAY_MS);
   let hasRun = false;
   for (let commands = 0; commands < MOST_COMMANDS; commands += 1) {

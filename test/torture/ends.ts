@@ -8,7 +8,7 @@ export const mayHang = ({ command, beside, faults, mail }: Step): boolean =>
   ([command[0], beside?.[0]].some((name) => MAILING.includes(name ?? '')) &&
     Object.values(mail)
       .flat()
-      .some((behaviour) => behaviour.do === 'silence'));
+      .some((behavior) => behavior.do === 'silence'));
 
 /** What a command may end with by itself: the documented codes, but for what only people can get wrong. */
 const CODES = [0, 1, 75];

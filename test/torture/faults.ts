@@ -1,5 +1,5 @@
 import type { FaultInput } from '../../src/sandbox/faults/schema.js';
-import type { Behaviour } from '../mail/mail-server.js';
+import type { Behavior } from '../mail/mail-server.js';
 import type { Choice } from './choice.js';
 
 /** What a fault is, without whom it strikes and how often. */
@@ -69,10 +69,10 @@ export function platformFaults(choice: Choice): FaultInput[] {
 }
 
 /** What a mail server does with the next mails for one recipient, one a conversation. */
-export function mailBehaviours(choice: Choice): Behaviour[] {
+export function mailBehaviors(choice: Choice): Behavior[] {
   if (choice.chance(0.4)) return [];
   return Array.from({ length: choice.whole(1, 2) }, () =>
-    choice.pick<Behaviour>([
+    choice.pick<Behavior>([
       { on: 'rcpt', do: 451 },
       { on: 'rcpt', do: 550 },
       { on: 'rcpt', do: 'drop' },

@@ -1,7 +1,7 @@
 import type { FaultInput, Operation } from '../../src/sandbox/faults/schema.js';
-import type { Behaviour, ServerEvent } from '../mail/mail-server.js';
+import type { Behavior, ServerEvent } from '../mail/mail-server.js';
 import { Choice } from './choice.js';
-import { mailBehaviours, platformFaults } from './faults.js';
+import { mailBehaviors, platformFaults } from './faults.js';
 import type { KillPoint } from './preload.js';
 
 /** Where a command is struck by a signal: see `KillPoint`, or so long after something arrived at a server. */
@@ -26,7 +26,7 @@ export interface Step {
   /** A second command on the same data directory, at the same time. */
   readonly beside: readonly string[] | null;
   readonly faults: readonly FaultInput[];
-  readonly mail: Readonly<Record<string, readonly Behaviour[]>>;
+  readonly mail: Readonly<Record<string, readonly Behavior[]>>;
   readonly strike: Strike | null;
   readonly litter: Litter | null;
   /** Bytes that may still be written, where the disk can be made so small. */
@@ -114,7 +114,7 @@ export function planTrial(seed: number): Plan {
 function planStep(choice: Choice, site: Plan['site'], number: number): Step {
   const command = planCommand(choice, number);
   const faults = platformFaults(choice);
-  const mail = Object.fromEntries(RECIPIENTS.map((recipient) => [recipient, mailBehaviours(choice)]));
+  const mail = Object.fromEntries(RECIPIENTS.map((recipient) => [recipient, mailBehaviors(choice)]));
   return {
     advanceMs: choice.weighted([
       [4, choice.between(0, 5 * MINUTE_MS)],

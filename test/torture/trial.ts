@@ -36,7 +36,7 @@ async function takeStep(world: World, step: Step): Promise<Ended[]> {
   if (step.litter !== null) await world.leave(step.litter);
   if (step.diskLeft !== null) await world.disk?.leaveRoom(step.diskLeft);
   sandbox.setFaults(step.faults);
-  for (const recipient of RECIPIENTS) mailServer.behaviours.set(recipient, [...(step.mail[recipient] ?? [])]);
+  for (const recipient of RECIPIENTS) mailServer.behaviors.set(recipient, [...(step.mail[recipient] ?? [])]);
   world.behindMs = Math.max(world.behindMs, step.behindMs);
   world.note(`$ ${step.command.join(' ')}  ${JSON.stringify({ ...step, command: undefined })}`);
 
