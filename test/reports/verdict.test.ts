@@ -138,7 +138,7 @@ describe('pages that moved and pull requests', () => {
   const page = { path: '/guides/webhooks', audience: 'ai' as const, views: 250, expected: 100 };
 
   test('make the headline where the audiences bring no news, and are counted in the subject', () => {
-    other = { moved: [page, { ...page, path: '/b' }], pullRequests: 1 };
+    other = { moved: [page, { ...page, audience: 'human' }, { ...page, path: '/b' }], pullRequests: 1 };
     expect(headline([100, 50], [100, 50])).toBe('AI read /guides/webhooks 150% more than expected.');
     expect(subject([100, 50], [100, 50])).toBe(
       'AI read /guides/webhooks 150% more than expected; 1 more page moved, 1 pull request to review',

@@ -15,7 +15,7 @@ import {
 import type { MovedRow, WeekRow } from './rows.js';
 
 /** A piece of a sentence; one that names an audience is shown in its color. */
-export interface Phrase {
+interface Phrase {
   readonly text: string;
   readonly audience: Audience | null;
 }
@@ -65,7 +65,9 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   const old = new Set(weekBefore === null ? [] : factsOf(weekBefore).map(({ key }) => key));
   const facts = factsOf(week);
   const fresh = facts.filter(({ key }) => !old.has(key)).map(({ phrases }) => phrases);
-  const [moved, ...moreMoved] = other.moved;
+  const [moved] = other.moved;
+  // A page may have moved for both audiences.
+  const movedPages = new Set(other.moved.map(({ path }) => path)).size;
   const notCompared = whyNotCompared(week);
   const [headline, ...rest] =
     fresh.length > 0
@@ -82,8 +84,8 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
     subject: subjectOf(
       headline ?? [],
       moved !== undefined && isAbout(movedSentence(moved))
-        ? moreMoved.length > 0 && counted(moreMoved.length, 'more page')
-        : other.moved.length > 0 && counted(other.moved.length, 'page'),
+        ? movedPages > 1 && counted(movedPages - 1, 'more page')
+        : movedPages > 0 && counted(movedPages, 'page'),
       isAbout(waiting(other.pullRequests)) ? 0 : other.pullRequests,
     ),
   };
