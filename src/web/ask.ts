@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -23,6 +23,9 @@ const WAITING_AT_MOST = 8;
 const LONGEST_MS = 60_000;
 const MAX_ROWS = 1_000;
 const MAX_CHARACTERS = 1_000_000;
+/** Of an answer to download. */
+const MAX_FILE_BYTES = 500_000_000;
+const LOOK_EVERY_MS = 250;
 export const FORMATS = {
   csv: 'text/csv',
   json: 'application/json',
@@ -51,12 +54,13 @@ export class Questions {
     return this.#turn(signal, () => askApart(sql, { ...this.#apart, ...limits, signal }));
   }
 
-  /** The whole answer as a file that is gone once it has been read. */
+  /** The whole answer as a file that is gone once it has been read, or `signal` aborts. */
   async file(sql: string, format: Format, signal: AbortSignal): Promise<Readable> {
     const { cwd, environment: env, options, timeoutMs } = this.#apart;
     const directory = await mkdtemp(join(tmpdir(), 'readership-answer-'));
     const remove = () => rm(directory, { recursive: true, force: true });
     const file = join(directory, `answer.${format}`);
+    let isTooLarge = false;
     try {
       await this.#turn(signal, async () => {
         const args = ['sql', '--format', format, '--output', file, '--timeout', `${timeoutMs}ms`, ...options];
@@ -72,15 +76,33 @@ export class Questions {
           .setEncoding('utf8')
           .on('data', (piece: string) => (said = (said + piece).slice(0, 4_000)));
         child.stdin.on('error', () => undefined).end(sql);
-        const [code] = (await once(child, 'close')) as [number | null];
-        signal.removeEventListener('abort', stop);
+        const look = setInterval(() => {
+          void sizeOf(directory).then((size) => {
+            if (size <= MAX_FILE_BYTES) return;
+            isTooLarge = true;
+            stop();
+          });
+        }, LOOK_EVERY_MS);
+        const [code] = (await once(child, 'close').finally(() => {
+          clearInterval(look);
+          signal.removeEventListener('abort', stop);
+        })) as [number | null];
+        if (isTooLarge)
+          throw new StorageError(
+            `The answer is larger than ${MAX_FILE_BYTES / 1e6} MB. Ask for less, or use readership sql --output.`,
+          );
         if (code !== 0) throw new StorageError(said.trim() || 'The query was stopped.');
       });
     } catch (error) {
       await remove();
       throw error;
     }
-    return createReadStream(file).on('close', () => void remove());
+    const answer = createReadStream(file).on('close', () => void remove());
+    // After HEAD, nobody reads it.
+    const leave = () => answer.destroy();
+    if (signal.aborted) leave();
+    else signal.addEventListener('abort', leave);
+    return answer;
   }
 
   #turn<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
@@ -91,6 +113,18 @@ export class Questions {
       return work();
     });
   }
+}
+
+/** Bytes in the files below a directory, which come and go. */
+async function sizeOf(directory: string): Promise<number> {
+  const names = await readdir(directory, { recursive: true }).catch(() => []);
+  const sizes = names.map((name) =>
+    stat(join(directory, name)).then(
+      ({ size }) => size,
+      () => 0,
+    ),
+  );
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
 /** More is asked at once than this machine should answer. */

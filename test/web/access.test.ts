@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { hashPassword } from '../../src/web/access.js';
+import { tempDir } from '../temp-dir.js';
 import { holdElsewhere } from '../warehouse/other-process.js';
 import { publishNow, publishedSite, serveSite } from './site.js';
 
@@ -208,6 +209,18 @@ describe('what visitors made up', () => {
     expect(text).toContain("\n'=cmd(),");
     expect(text.split('\n').length).toBeGreaterThan(100);
     expect(text).not.toMatch(/^[=+@]/m);
+  });
+
+  it('leaves no file behind when an answer is asked for and not read', async () => {
+    const temporary = await tempDir();
+    vi.stubEnv('TMPDIR', temporary);
+    const sql = encodeURIComponent('SELECT range FROM range(100000)');
+    const headers = { authorization: `Bearer ${site.token}` };
+    expect((await ask(`/ask.csv?sql=${sql}`, headers, { method: 'HEAD' })).status).toBe(200);
+    await vi.waitFor(async () => {
+      expect(await readdir(temporary)).toEqual([]);
+    });
+    vi.unstubAllEnvs();
   });
 
   it.each([
