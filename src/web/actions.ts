@@ -1,10 +1,13 @@
 import { z } from 'zod';
+import type { Job } from '../agents/ledger.js';
+import type { Message } from '../agents/messages.js';
 import { type Listener, withLiveDatabase } from '../app/open.js';
 import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
+import type { ProjectSettings } from '../config/schema.js';
 import { addDays, dayOf, parseDay } from '../day.js';
 import { ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
-import { approvePages, skipPages, unskipPages } from '../steps/approve.js';
+import { type Approval, approvePages, skipPages, unskipPages } from '../steps/approve.js';
 import type { StepContext } from '../steps/context.js';
 import { publishStep } from '../steps/publish.js';
 import { StepRunner } from '../steps/runner.js';
@@ -29,6 +32,8 @@ const actionSchema = z.discriminatedUnion('action', [
     action: z.literal('settle'),
     ...{
       job,
+      /** When what is settled was sent, as the form was made: it may have been sent again since. */
+      attempt: z.string().max(40),
       finding: z.enum(['created', 'not-created', 'sent', 'not-sent']),
       remote: z.string().trim().max(200),
     },
@@ -38,6 +43,8 @@ type Action = z.infer<typeof actionSchema>;
 
 /** An action that was asked for, and what became of it. */
 export interface Request {
+  /** The same for the same action. */
+  readonly key: string;
   readonly words: string;
   readonly at: Date;
   state: 'waiting' | 'done' | 'failed';
@@ -73,7 +80,11 @@ export class Actions {
     const parsed = actionSchema.safeParse(Object.fromEntries(form));
     if (!parsed.success) throw new ConfigurationError('This form is incomplete. Nothing was changed.');
     if (this.waiting >= MOST_WAITING) throw new ConfigurationError('Too many actions wait already.');
+    const key = JSON.stringify([projectId, parsed.data]);
+    // A second click.
+    if (this.requests.some((one) => one.state === 'waiting' && one.key === key)) return;
     const request: Request = {
+      key,
       words: wordsOf(parsed.data),
       at: this.runtime.now(),
       state: 'waiting',
@@ -135,42 +146,68 @@ function wordsOf(action: Action): string {
 async function carryOut(context: StepContext, projectId: string, action: Action): Promise<string> {
   const project = context.projects.find(({ id }) => id === projectId);
   if (project === undefined) throw new ConfigurationError(`There is no project ${projectId}.`);
-  const runner = new StepRunner(context);
-  try {
-    switch (action.action) {
-      case 'approve': {
-        const done = await runner.step('improve', () => approvePages(context, project, [action]));
-        const [answer] = done?.answers ?? [];
-        const [outage] = runner.outages;
-        if (answer?.job === undefined)
-          throw new ConfigurationError(answer?.refusal ?? messageOf(outage?.error ?? 'it was interrupted'));
-        const sent = done?.submitted.find(({ id }) => id === answer.job);
-        return `job ${answer.job} ${sent?.remote_id == null ? `is ${sent?.state ?? 'planned'}, and goes on with the next run` : 'was created'}`;
-      }
-      case 'skip': {
-        const until = action.days === 'ever' ? null : addDays(dayOf(context.now()), Number(action.days));
-        await skipPages(context, project, [action.path], until);
-        return until === null ? 'skipped until that is undone' : `skipped until ${longDay(until)}`;
-      }
-      case 'unskip':
-        await unskipPages(context, project, [action.path]);
-        return 'the next choice considers it again';
-      case 'merged': {
-        const found = await jobToChange(context, action.job);
-        return `its effect is measured from ${longDay(await recordMerge(found, parseDay(action.day)))}`;
-      }
-      case 'settle': {
-        const { finding, remote } = action;
-        if (finding === 'created' && remote === '')
-          throw new ConfigurationError('Give the id of the job on the platform.');
-        await settleJob(
-          await jobToChange(context, action.job),
-          finding === 'created' ? { created: remote } : finding,
-        );
-        return 'settled';
-      }
+  // It was done, whatever becomes of that.
+  const publish = () =>
+    publishStep(context, { changed: true }).then(
+      () => '',
+      (error: unknown) => `, but could not be published: ${messageOf(error)}`,
+    );
+  const done = await doAction(context, project, action).catch(async (error: unknown) => {
+    await publish();
+    throw error;
+  });
+  return done + (await publish());
+}
+
+async function doAction(context: StepContext, project: ProjectSettings, action: Action): Promise<string> {
+  switch (action.action) {
+    case 'approve':
+      return approve(context, project, action);
+    case 'skip': {
+      const until = action.days === 'ever' ? null : addDays(dayOf(context.now()), Number(action.days));
+      await skipPages(context, project, [action.path], until);
+      return until === null ? 'skipped until that is undone' : `skipped until ${longDay(until)}`;
     }
-  } finally {
-    await publishStep(context, { changed: true });
+    case 'unskip':
+      await unskipPages(context, project, [action.path]);
+      return 'the next choice considers it again';
+    case 'merged': {
+      const found = await jobToChange(context, action.job);
+      return `its effect is measured from ${longDay(await recordMerge(found, parseDay(action.day)))}`;
+    }
+    case 'settle': {
+      const { finding, remote, attempt } = action;
+      if (finding === 'created' && remote === '')
+        throw new ConfigurationError('Give the id of the job on the platform.');
+      const found = await jobToChange(context, action.job);
+      const lost = ['created', 'not-created'].includes(finding) ? found.job : lostMessage(found.messages);
+      if (lost === undefined || attemptOf(lost) !== attempt)
+        throw new ConfigurationError('It was settled already, or sent again since. Look at it again.');
+      await settleJob(found, finding === 'created' ? { created: remote } : finding);
+      return 'settled';
+    }
   }
+}
+
+export const lostMessage = (messages: readonly Message[]): Message | undefined =>
+  messages.find(({ state }) => state === 'unconfirmed');
+
+/** Tells the last sending of a job or message from one before or after it. */
+export const attemptOf = ({ submitted_at }: Pick<Job | Message, 'submitted_at'>): string =>
+  submitted_at?.toISOString() ?? '';
+
+async function approve(context: StepContext, project: ProjectSettings, approval: Approval): Promise<string> {
+  const runner = new StepRunner(context);
+  const done = await runner.step('improve', () => approvePages(context, project, [approval]));
+  const [answer] = done?.answers ?? [];
+  const [outage] = runner.outages;
+  const why = outage === undefined ? 'it was interrupted' : messageOf(outage.error);
+  if (answer?.job === undefined) throw new ConfigurationError(answer?.refusal ?? why);
+  const sent = done?.submitted.find(({ id }) => id === answer.job);
+  if (sent === undefined || sent.state === 'planned')
+    return `job ${answer.job} is planned and not sent yet: ${why}`;
+  if (sent.state === 'unconfirmed')
+    return `whether job ${answer.job} was created is not known: settle it below`;
+  if (sent.state === 'refused') return `the platform refused job ${answer.job}: ${sent.note ?? why}`;
+  return `job ${answer.job} was created`;
 }

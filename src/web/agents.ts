@@ -9,6 +9,7 @@ import { readSkips } from '../agents/skips.js';
 import { dayOf } from '../day.js';
 import { messageOf } from '../errors.js';
 import { howToLook } from '../print/jobs.js';
+import { attemptOf, lostMessage } from './actions.js';
 import type { Asking } from './asked.js';
 
 /** A site's list of pages does not change from click to click. */
@@ -59,7 +60,11 @@ export async function agents({ reader, workspace, project, now, actions, visitor
     skips: await readSkips(reader, project.id, now),
     unconfirmed: shown
       .filter(({ state, id }) => state === 'unconfirmed' || lost.includes(id))
-      .map((job) => ({ ...job, isMessage: job.state !== 'unconfirmed' })),
+      .map((job) => {
+        const isMessage = job.state !== 'unconfirmed';
+        const message = lostMessage(messages.filter((one) => one.job === job.id));
+        return { ...job, isMessage, attempt: attemptOf((isMessage ? message : undefined) ?? job) };
+      }),
     groups: groups.filter((one) => one.jobs.length > 0),
     requests: actions.requests,
     waits: actions.waiting,

@@ -301,7 +301,20 @@ describe('an action', () => {
     );
     await act({ ...skip, token, action: 'unskip' });
     expect(await look(/next choice considers/)).not.toContain('id="skips"');
-    await act({ project: 'prj_1', token, action: 'settle', job: '5', finding: 'not-created', remote: '' });
+    const attempt = /name="job" value="5"><input type="hidden" name="attempt" value="(.+?)"/.exec(
+      (await ask('/agents')).text,
+    )?.[1];
+    const settle = {
+      project: 'prj_1',
+      token,
+      action: 'settle',
+      job: '5',
+      finding: 'not-created',
+      remote: '',
+    };
+    await act({ ...settle, attempt: '2026-01-01T00:00:00.000Z' });
+    expect(await look(/Settle job 5[^]+not done/)).toContain('sent again since');
+    await act({ ...settle, attempt: attempt ?? '' });
     expect(await look(/Settle job 5[^]+Settled/)).toContain('Settled');
     expect(site.errors).toEqual([]);
   });
