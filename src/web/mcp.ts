@@ -41,8 +41,9 @@ const INSTRUCTIONS = `Who reads a documentation site, people and AI, by page and
 const MAX_ROWS = 1_000;
 const MAX_CHARACTERS = 100_000;
 const MAX_QUERY_MS = 60_000;
-/** Queries at the same time: each is a process that may take `sql.maxMemory`. */
+/** Answers worked out at the same time: a query is a process that may take `sql.maxMemory`. Others wait, or are refused. */
 const inTurn = pLimit(2);
+const WAITING_AT_MOST = 16;
 
 const project = z.string().optional().describe('project id; needed if there are several');
 const week = z.string().optional().describe('a week such as 2026-W46; the last that has ended if left out');
@@ -63,7 +64,7 @@ export function mcpServer({ workspace, options, runtime }: Asked, version: strin
   const weekOf = (name: string | undefined) =>
     name === undefined ? lastEnded('week', runtime.now(), calendar) : parsePeriod('week', name, calendar);
   const withHistory = async <Answer>(work: (reader: Reader) => Promise<Answer>): Promise<Answer> => {
-    const history = await openOwnHistory(historyFile);
+    const history = await openOwnHistory(historyFile, { memory_limit: `${settings.sql.maxMemory}B` });
     try {
       return await work(history);
     } finally {
@@ -89,15 +90,13 @@ export function mcpServer({ workspace, options, runtime }: Asked, version: strin
     async ({ sql, maxRows }) => {
       const { environment, workingDirectory: cwd, signal } = runtime;
       const secrets = secretNames(environment, settings);
-      const { rows, isCut, note } = await inTurn(() =>
-        askApart(sql, {
-          ...{ cwd, signal, maxRows, maxCharacters: MAX_CHARACTERS, options: optionsOf(options) },
-          environment: Object.fromEntries(
-            Object.entries(environment).filter(([name]) => !secrets.includes(name)),
-          ),
-          timeoutMs: Math.min(settings.sql.timeout, MAX_QUERY_MS),
-        }),
-      );
+      const { rows, isCut, note } = await askApart(sql, {
+        ...{ cwd, signal, maxRows, maxCharacters: MAX_CHARACTERS, options: optionsOf(options) },
+        environment: Object.fromEntries(
+          Object.entries(environment).filter(([name]) => !secrets.includes(name)),
+        ),
+        timeoutMs: Math.min(settings.sql.timeout, MAX_QUERY_MS),
+      });
       const cut = `Cut after ${rows.length} rows, of at most ${maxRows} rows and ${MAX_CHARACTERS} characters. Aggregate or filter.`;
       return { rows, note: isCut ? cut : note };
     },
@@ -201,7 +200,9 @@ export const mcpHandler = (asked: Asked, version: string): ((request: Request) =
 
 async function answered(work: () => Promise<unknown>) {
   try {
-    const answer = await work();
+    if (inTurn.pendingCount >= WAITING_AT_MOST)
+      throw new StorageError('Too much is asked at once. Ask again in a minute.');
+    const answer = await inTurn(work);
     const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
     return { content: [{ type: 'text' as const, text: `${NOTICE}\n\n${escapeLines(text)}` }] };
   } catch (error) {
