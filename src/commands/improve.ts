@@ -142,7 +142,7 @@ async function applySome(
   });
   const { result, outages } = await runSteps('improve', options, runtime, (runner, context) => {
     const project = onlyProject(context);
-    return runner.step('improve', () => approvePages(context, project, approvals));
+    return runner.aside('improve', () => approvePages(context, project, approvals));
   });
   const { answers = [], submitted = [] } = result ?? {};
   for (const { path, job, refusal } of answers) {

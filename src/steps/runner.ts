@@ -62,6 +62,19 @@ export class StepRunner {
     return result?.detail;
   }
 
+  /**
+   * As `step`, for work that somebody asked for beside the schedule. It is not recorded as a run, so the step itself
+   * stays due.
+   */
+  async aside<Detail>(name: StepName, work: () => Promise<StepResult<Detail>>): Promise<Detail | undefined> {
+    const { signal } = this.context;
+    const { result, error: thrown } = await attempt(work);
+    const error: unknown = signal.aborted ? signal.reason : thrown;
+    this.changed ||= result?.changed ?? true;
+    if (error !== undefined) this.outages.push({ step: name, outcome: outcomeOf(error, signal), error });
+    return result?.detail;
+  }
+
   async #isOut(name: StepName): Promise<boolean> {
     const outages = await readOutages(this.context.warehouse, this.context.now());
     return outages.some((outage) => outage.step === name && isGoingOn(outage));

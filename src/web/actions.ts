@@ -198,7 +198,7 @@ export const attemptOf = ({ submitted_at }: Pick<Job | Message, 'submitted_at'>)
 
 async function approve(context: StepContext, project: ProjectSettings, approval: Approval): Promise<string> {
   const runner = new StepRunner(context);
-  const done = await runner.step('improve', () => approvePages(context, project, [approval]));
+  const done = await runner.aside('improve', () => approvePages(context, project, [approval]));
   const [answer] = done?.answers ?? [];
   const [outage] = runner.outages;
   const why = outage === undefined ? 'it was interrupted' : messageOf(outage.error);

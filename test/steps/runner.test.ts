@@ -21,3 +21,18 @@ it('a step that threw may have stored something first, so it is published', asyn
   await runner.step('report', () => Promise.reject(new Error('the disk is full')));
   expect(runner.changed).toBe(true);
 });
+
+it('work beside the schedule is published and leaves the step due', async () => {
+  const warehouse = await liveWarehouse();
+  const runner = new StepRunner(stepContext(warehouse));
+  const result = {
+    detail: 1,
+    summary: '1 page approved',
+    changed: true,
+    error: new Error('the reply was lost'),
+  };
+  expect(await runner.aside('improve', () => Promise.resolve(result))).toBe(1);
+  expect(runner.changed).toBe(true);
+  expect(runner.outages).toMatchObject([{ step: 'improve', outcome: 'failed' }]);
+  expect(await warehouse.query('SELECT outcome FROM runs', z.looseObject({}))).toEqual([]);
+});
