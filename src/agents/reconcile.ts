@@ -143,7 +143,8 @@ async function storeJobFate(
     note: noteOf(last, store),
   });
   const cause = known === undefined ? ENTERED : (noteOf(last, store) ?? ENTERED);
-  await recordTransition(transaction, { job: job.id, now, from: job.state, to: state, cause });
+  const from = attempts.length > 0 ? 'submitting' : job.state;
+  await recordTransition(transaction, { job: job.id, now, from, to: state, cause });
 }
 
 async function storeMessageFate(
@@ -163,7 +164,8 @@ async function storeMessageFate(
   const submitted_at = last === undefined ? (row?.submitted_at ?? null) : new Date(last.attempt);
   const note = noteOf(last, store);
   await storeMessage(transaction, { id, state, submitted_at, note });
-  const change = { job: job.id, message: id, now, from: row?.state ?? 'planned', to: state } as const;
+  const from = attempts.length > 0 ? 'submitting' : (row?.state ?? 'planned');
+  const change = { job: job.id, message: id, now, from, to: state } as const;
   await recordTransition(transaction, { ...change, cause: note ?? ENTERED });
   if (state !== 'sent' || !isRemoteJob(job)) return;
   const reopened = { ...job, state: 'active', polls: 0, next_poll_at: now, ended_at: null } as const;
