@@ -24,7 +24,7 @@ export function declareAudit(program: Command, act: Act): void {
     .description(
       'Compares the final days with the totals of the platform, in one request for a history without gaps, and a few more to find a day that differs. It compares totals, so it misses a change that leaves the totals of its day the same; `export --reload` reads whole days. Exits 1 if something differs and was not repaired.',
     )
-    .option('--repair', 'load again what differs')
+    .option('--repair', 'reload the days that differ')
     .option('--json', JSON_LOG)
     .addHelpText(
       'after',

@@ -10,7 +10,7 @@ import { addDays, lastEndedDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
 import { duration } from '../format/days.js';
-import { counted } from '../format/numbers.js';
+import { counted, thousands } from '../format/numbers.js';
 import { connectionFailure } from '../network.js';
 
 /** The result of one check; unless it is `pass`, its words say what to do. */
@@ -60,8 +60,8 @@ export async function tryPlatform(url: string, id: string, runtime: Runtime): Pr
     const hours = requestsPerHour === 'unlimited' ? 0 : ofYear / requestsPerHour;
     const more = hasMore ? 'at least ' : '';
     return pass(
-      `${day} has ${totals.human} views by people and ${totals.ai} by AI, of ${more}${counted(least, 'page')}. ` +
-        `Such a day costs ${more}${counted(ofDay, 'request')}, a night ${ofNight}, a year ${ofYear}: ${duration(hours * HOUR_MS)} at ${requestsPerHour} requests an hour`,
+      `${day} has ${thousands(totals.human)} views by people and ${thousands(totals.ai)} by AI, of ${more}${counted(least, 'page')}. ` +
+        `Such a day takes ${more}${counted(ofDay, 'request')}, a nightly export ${ofNight}, a year ${ofYear}: ${duration(hours * HOUR_MS)} at ${requestsPerHour} an hour`,
     );
   };
   const jobs = async (): Promise<Verdict> => {
@@ -71,7 +71,7 @@ export async function tryPlatform(url: string, id: string, runtime: Runtime): Pr
       const status = error instanceof RefusedError ? error.status : undefined;
       if (status === 404)
         return pass(
-          'answers 404 for a job that does not exist, as it should; whether the key may create jobs is not tried',
+          'answers 404 for a job that does not exist, as it should; permission to create jobs not checked',
         );
       return warn(`${messageOf(error)} Exports and reports work without agents.`);
     }
@@ -97,7 +97,7 @@ export async function found(check: string, examined: () => Promise<Verdict>): Pr
 export async function server(baseUrl: string | undefined, { now, signal }: Runtime): Promise<Verdict> {
   if (baseUrl === undefined) return pass('the embedded sandbox, with the clock of this machine');
   const headers = await askForDate(baseUrl, signal).catch((cause: unknown) => {
-    const words = `${baseUrl} does not answer (${connectionFailure(cause)}). Check baseUrl, and the network.`;
+    const words = `${baseUrl} does not answer (${connectionFailure(cause)}). Check the address and the network.`;
     throw new Error(words, { cause });
   });
   const skewMs = skewOf(headers, now());

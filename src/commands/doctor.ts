@@ -44,7 +44,10 @@ export function declareDoctor(program: Command, act: Act): void {
     .description(
       'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends one request for views per project, counted in the hourly limit if the database can be opened. It changes nothing else: an older database is not migrated, and permission to create agent jobs is not checked.',
     )
-    .option('--url <address>', 'before any configuration: try the platform at this address; needs --project')
+    .option(
+      '--url <address>',
+      'try the platform at this address before configuring anything; needs --project',
+    )
     .option('--project <id>', 'only this project')
     .option('--json', 'write JSON')
     .addHelpText(
@@ -76,7 +79,7 @@ async function findingsOf(options: DoctorOptions, runtime: Runtime): Promise<Fin
   if (url !== undefined) {
     if (project === undefined || config !== undefined || sandbox === true || shard !== undefined)
       throw new ConfigurationError(
-        '--url goes with --project, and without --config, --sandbox and --shard: readership doctor --url https://platform.example.com --project prj_123',
+        '--url goes with --project, not with --config, --sandbox or --shard: readership doctor --url https://platform.example.com --project prj_123',
       );
     return tryPlatform(url, project, runtime);
   }

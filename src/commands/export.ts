@@ -43,7 +43,7 @@ export function declareExport(program: Command, act: Act): void {
       '--reload',
       'read every day from --from to --to again, final ones too, waiting for the hourly limit as long as that takes',
     )
-    .option('--plan', 'print which days, in how many requests and until when; send nothing')
+    .option('--plan', 'print which days would be loaded, in how many requests and by when; send nothing')
     .option('--json', `${JSON_LOG}; with --plan, the plan`)
     .addHelpText(
       'after',
@@ -52,8 +52,8 @@ Examples:
   readership export                                       all that is due
   readership export --plan                                what that would cost
   readership export --from 2026-01-01 --to 2026-01-31     what is due of January
-  readership export --reload --from 2026-01-05 --to 2026-01-05   that day again
-  readership export --shard 2/8                           of the second of eight parts of the projects
+  readership export --reload --from 2026-01-05 --to 2026-01-05   reload one day
+  readership export --shard 2/8                           only the second of eight parts of the projects
 ${PLATFORM_ENVIRONMENT_HELP}`,
     )
     .action((options: ExportOptions) => act((runtime) => runExport(options, runtime)));
@@ -132,7 +132,7 @@ function planLines(
       ? 'more where a day has more than 250 pages, as the first days will show'
       : finishingAt === undefined || finishingAt <= now
         ? 'can all be sent now'
-        : `done at about ${moment(finishingAt)}`;
+        : `done around ${moment(finishingAt)}`;
   return [
     `${name}: ${counted(plan.days.length, 'day')} to load of ${plainDayRange(plan.range)}; ${counted(plan.alreadyFinal, 'day')} already final`,
     ...(plan.readToday === 0

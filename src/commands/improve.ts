@@ -45,10 +45,10 @@ export function declareImprove(program: Command, act: Act): void {
     )
     .option(
       '--apply [pages...]',
-      'create the jobs, or those of these pages alone; /page#digest only with the prompt shown by --verbose',
+      'create the jobs, or only those of these pages; with /page#digest, only if the prompt is the one --verbose showed',
     )
     .addOption(
-      new Option('--skip <pages...>', 'flag these pages no more, until it is undone').conflicts([
+      new Option('--skip <pages...>', 'stop flagging these pages, until --unskip or --until').conflicts([
         'apply',
         'unskip',
         'json',
@@ -64,16 +64,18 @@ export function declareImprove(program: Command, act: Act): void {
 Examples:
   readership improve --verbose      look at the plan and the prompts
   readership improve --apply        create the jobs
-  readership improve --apply /quickstart /api/errors        only of these pages
-  readership improve --skip /legal --until 2027-01-01
-  readership improve --unskip /legal
+  readership improve --apply /quickstart /api/errors        only for these pages
+  readership improve --skip /changelog --until 2027-01-01
+  readership improve --unskip /changelog
 ${PLATFORM_ENVIRONMENT_HELP}`,
     )
     .action((options: ImproveOptions) =>
       act((runtime) => {
         const { apply: applied, skip, unskip, until } = options;
         if (until !== undefined && skip === undefined)
-          throw new ConfigurationError('--until goes with --skip: it says from which day on.');
+          throw new ConfigurationError(
+            '--until goes with --skip: it sets the day from which the pages are flagged again.',
+          );
         if (skip !== undefined) return changeSkips(options, runtime, skip, until ?? null);
         if (unskip !== undefined) return changeSkips(options, runtime, unskip);
         if (applied === undefined) return showPlan(options, runtime);

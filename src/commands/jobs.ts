@@ -81,7 +81,7 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
     );
   withWorkspaceOptions(jobs.command('merged'))
     .description(
-      'Set when the pull request of a job was merged, so that its effect is measured from then. With pullRequests in readership.yaml, GitHub or GitLab is asked instead.',
+      'Set when the pull request of a job was merged, so that its effect is measured from then. With pullRequests in readership.yaml, the date is looked up on GitHub or GitLab instead.',
     )
     .argument('<id>', 'number of the job', jobNumber)
     .argument('[day]', 'day of the merge, YYYY-MM-DD (default: today, UTC)', dayArgument)

@@ -8,7 +8,7 @@ export function declareMcp(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('mcp')))
     .summary('answer the questions of an AI assistant (Model Context Protocol)')
     .description(
-      'Serves the published history to an AI assistant over standard input and output, until it leaves: SQL in the safe mode of readership sql, the weekly report, pages, movers and proposals. Read only; it reads no secrets. How to add it to an assistant: docs/mcp.md.',
+      'Serves the published history to an AI assistant over standard input and output, until the assistant disconnects: SQL in the safe mode of readership sql, the weekly report, pages, movers and proposals. Read only; it reads no secrets. How to add it to an assistant: docs/mcp.md.',
     )
     .addHelpText(
       'after',

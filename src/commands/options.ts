@@ -32,7 +32,7 @@ export const withProjectOption = (command: Command): Command =>
   command.option('--project <id>', 'only this project of the configuration');
 
 /** What commands that run steps write with `--json`. */
-export const JSON_LOG = 'write a JSON object a line, as the log of start does';
+export const JSON_LOG = 'write one JSON object per line, like the log of start';
 
 export function dayArgument(text: string): Day {
   const day = parseDay(text);

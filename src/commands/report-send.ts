@@ -87,7 +87,7 @@ export interface SettleOptions extends WorkspaceOptions {
 export function settleDelivery(name: string, options: SettleOptions, runtime: Runtime): Promise<ExitCode> {
   const { delivered, notDelivered, period, project } = options;
   if (delivered !== undefined && notDelivered !== undefined)
-    throw new ConfigurationError('Say either --delivered or --not-delivered.');
+    throw new ConfigurationError('Give either --delivered or --not-delivered.');
   const recipient = (delivered ?? notDelivered ?? '').trim().toLowerCase();
   return makeChange(`report ${name} --delivered`, options, runtime, async (context) => {
     const all = (await readDeliveries(context.warehouse)).filter(
@@ -118,7 +118,7 @@ function ambiguous(name: string, unknown: readonly Delivery[], all: readonly Del
       .join('');
   if (unknown.length > 0)
     return new ConfigurationError(
-      `Say which email, by --period, --project and its address. Nothing was changed. Emails of ${name} of unknown outcome:${list(unknown)}`,
+      `Specify which email, with --period, --project and its address. Nothing was changed. Emails of ${name} of unknown outcome:${list(unknown)}`,
     );
   return new ConfigurationError(
     all.length === 0

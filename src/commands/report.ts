@@ -49,7 +49,7 @@ export function declareReport(program: Command, act: Act): void {
     .addOption(
       new Option(
         '--format <format>',
-        'html writes a page; text, json and eml (the email as it would be sent) go to stdout (default: as --output is named, else html)',
+        'html writes a page; text, json and eml (the email as it would be sent) go to stdout (default: from the name of --output, else html)',
       ).choices(FORMATS),
     )
     .option('--open', 'open the page in the browser')
@@ -58,10 +58,7 @@ export function declareReport(program: Command, act: Act): void {
     .option('--send', 'email it now to the configured recipients who have not received it')
     .option('--force', 'with --send: also to those who received it, or may have')
     .option('--to <recipient>', 'with --send or --format eml: only this configured address or channel')
-    .option(
-      '--delivered <recipient>',
-      'an email or post of unknown outcome arrived there: never send it again',
-    )
+    .option('--delivered <recipient>', 'an email or post of unknown outcome arrived: never send it again')
     .option('--not-delivered <recipient>', 'it did not arrive: send it again when it is next due')
     .addHelpText(
       'after',
@@ -135,7 +132,7 @@ async function list(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCo
   const { reports, broken } = await listReports(directory);
   const rows = reports.map(({ name, title, period, audience, isBuiltIn, folder }) => {
     const origin = isBuiltIn ? 'built in' : relative(workingDirectory, folder);
-    return [name, title, `a ${period}`, audience, origin];
+    return [name, title, period === 'day' ? 'daily' : `${period}ly`, audience, origin];
   });
   const widthOf = (column: number): number => Math.max(...rows.map((row) => row[column]?.length ?? 0));
   for (const row of rows)

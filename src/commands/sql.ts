@@ -51,7 +51,7 @@ export function declareSql(program: Command, act: Act): void {
     .addOption(
       new Option(
         '--format <format>',
-        'how to write the answer (default: as --output is named; without it, table on a terminal, else csv)',
+        'output format (default: from the name of --output; without it, table on a terminal, else csv)',
       ).choices([...TEXT_FORMATS, 'parquet']),
     )
     .option('--output <file>', 'write the answer to a file')
@@ -65,7 +65,7 @@ export function declareSql(program: Command, act: Act): void {
       'after',
       `
 Tables and views: page_views, day_loads, restatements, site_days, site_weeks, page_weeks, jobs, job_effects, project_effects, deliveries, data_quality
-Macros: top_pages(first_day, last_day), page_history(path), human_vs_ai(first_day, last_day, grain), movers(week_start), usual_range(week_start), people_leaving(before_day)
+Macros: top_pages(first_day, last_day), page_history(page), human_vs_ai(first_day, last_day, grain), movers(week_start), usual_range(week_start), people_leaving(before_day), dropped_days(last_day)
 What a column means: FROM duckdb_columns() SELECT table_name, column_name, comment (docs/data.md; questions: docs/questions.md)
 
 Examples:

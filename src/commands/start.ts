@@ -21,7 +21,7 @@ export function declareStart(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('start'))
     .summary('keep running, and do each step on its schedule')
     .description(
-      'Runs in the foreground and does the steps of `run` on the schedules of the configuration. What is due follows from stored state, so it catches up on what it missed while it was down, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration lets it serve the web app), holds the database only while a step runs, and logs to standard output: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
+      'Runs in the foreground and does the steps of `run` on the schedules of the configuration. What is due follows from stored state, so it catches up on what it missed while it was down, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app), holds the database only while a step runs, and logs to standard output: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
     )
     .addHelpText(
       'after',
@@ -70,7 +70,7 @@ async function openWeb(
   if (settings === undefined) return undefined;
   if (settings.auth === 'link')
     throw new ConfigurationError(
-      'To serve the web app with readership start, which shows its link to nobody, set serve.password (its hash: readership serve --hash-password), or serve.auth: proxy. See docs/serve.md.',
+      'With readership start, the web app needs serve.password (write its hash with readership serve --hash-password) or serve.auth: proxy, since no one would see a sign-in link. See docs/serve.md.',
     );
   const { serveWeb } = await import('../web/serve.js');
   const onError = (words: string) => {

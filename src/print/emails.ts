@@ -60,7 +60,7 @@ export function deliveryLine(
       return `${what}: being sent`;
     case 'waiting':
       return yellow(
-        `${what}: not delivered yet (${words}); tried again ${next_attempt_at === null ? 'by the next run' : `from ${moment(next_attempt_at)}`}`,
+        `${what}: not delivered yet (${words}); retried ${next_attempt_at === null ? 'by the next run' : `from ${moment(next_attempt_at)}`}`,
       );
     case 'failed':
       return red(`${what}: not delivered (${words}). When that is fixed: ${again}`);

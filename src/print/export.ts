@@ -23,7 +23,7 @@ export function loadedLines(exported: ProjectExport, cost: ExportCost): string[]
   const added = loaded.filter((result) => result.outcome === 'added').length;
   const first =
     loaded.length === 0
-      ? `${name}: no day loaded of ${plainDayRange(plan.range)}`
+      ? `${name}: no days loaded of ${plainDayRange(plan.range)}`
       : `${name}: ${counted(added, 'new day')} of ${plainDayRange(plan.range)}, ${counted(rows, 'row')}, ` +
         `${counted(cost.requests, 'request')}, ${duration(cost.elapsedMs)}`;
   return [
@@ -92,7 +92,7 @@ function leftLines({ outcome, left }: ProjectExport): string[] {
   if (plan === undefined || plan.days.length === 0) return [];
   const { stopped } = outcome ?? {};
   const resumeAt = stopped instanceof ReadershipError ? stopped.resumeAt : undefined;
-  const next = resumeAt === undefined ? '' : `; continue at ${nextMinute(resumeAt)}`;
-  const end = finishingAt === undefined ? '' : `, done at about ${moment(finishingAt)}`;
+  const next = resumeAt === undefined ? '' : `; resumes at ${nextMinute(resumeAt)}`;
+  const end = finishingAt === undefined ? '' : `, done around ${moment(finishingAt)}`;
   return [`  ${counted(plan.days.length, 'day')} left, about ${counted(requests, 'request')}${next}${end}`];
 }

@@ -4,7 +4,7 @@ import { wordsOf } from '../agents/reasons.js';
 import { type FlaggedPage, MIN_WEEKS } from '../agents/select.js';
 import { skippedPages } from '../agents/skips.js';
 import type { Settings } from '../config/schema.js';
-import { counted, percent, signedPercent, thousands } from '../format/numbers.js';
+import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from '../terminal/table.js';
 import { escapeUnsafe } from '../format/text.js';
 
@@ -36,7 +36,9 @@ interface PlanView {
 /** The plan of a project for people: a table no wider than the terminal. */
 export function planLines({ name, plan, rules, width, proposals }: PlanView): string[] {
   const { flagged, waiting } = plan;
-  const lines = [`${name}: ${counted(flagged.length, 'page')} would get a job now`];
+  const lines = [
+    `${name}: ${flagged.length === 0 ? 'no page' : counted(flagged.length, 'page')} would get a job now`,
+  ];
   if (plan.weeks < MIN_WEEKS)
     lines.push(
       `  There are ${plan.weeks} full weeks of history; ${MIN_WEEKS} are needed to distinguish sustained reading from a burst.`,
@@ -50,7 +52,7 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
     lines.push('', 'Nothing was created. To create the jobs: readership improve --apply');
   const [first] = flagged;
   if (first !== undefined)
-    lines.push(`Only some of them: readership improve --apply ${first.path}, or --skip ${first.path}`);
+    lines.push(`To choose pages: readership improve --apply ${first.path}, or --skip ${first.path}`);
   return lines;
 }
 
@@ -95,7 +97,9 @@ function leftOutLines(
   const uncounted = [
     ...(more > 0 ? [`${counted(more, 'more page')} left out: --verbose lists them`] : []),
     ...(beyondShare > 0
-      ? [`${counted(beyondShare, 'page')} beyond those with ${percent(readingShare)} of all reading`]
+      ? [
+          `${counted(beyondShare, 'page')} beyond those that make up ${Math.round(readingShare * 100)}% of all views`,
+        ]
       : []),
     ...(belowFloor > 0
       ? [`${counted(belowFloor, 'page')} read fewer than ${minWeeklyViews} times a week`]

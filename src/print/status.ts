@@ -64,7 +64,7 @@ function requestsText({ requests }: ProjectStatus): string {
   const end =
     requests.finishingAt === null || requests.left === 0 || requests.perHour === 'unlimited'
       ? ''
-      : `, done at about ${moment(requests.finishingAt)}`;
+      : `, done around ${moment(requests.finishingAt)}`;
   return used + paused + left + end;
 }
 
@@ -87,7 +87,7 @@ export function needsOf(
       ...(failed.length === 0 ? [] : [`${name}: ${counted(failed.length, 'day')} failed: readership export`]),
       ...(isYesterdayStored || !isExportOver || !isExpected(historyFrom)
         ? []
-        : [`${name}: yesterday is missing since ${moment(exportAt)}: readership export`]),
+        : [`${name}: yesterday has been missing since ${moment(exportAt)}: readership export`]),
     ]),
     ...outages.map(
       ({ step, since, words }) =>

@@ -67,7 +67,7 @@ function leftWords(detail: readonly ProjectExport[]): string {
   const requests = left.reduce((sum, one) => sum + one.requests, 0);
   if (requests === 0) return '';
   const ends = left.flatMap(({ finishingAt }) => finishingAt ?? []);
-  const end = ends.length < left.length ? '' : `, done at about ${moment(max(ends))}`;
+  const end = ends.length < left.length ? '' : `, done around ${moment(max(ends))}`;
   return `; about ${counted(requests, 'request')} left${end}`;
 }
 

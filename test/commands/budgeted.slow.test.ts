@@ -61,7 +61,7 @@ describe('readership export --plan', () => {
     const text = await run('export', '--plan');
     expect(text.stdout).toMatch(/Acme Docs: \d+ days? to load of /);
     expect(text.stdout).toMatch(/missing +\d+ days?, /);
-    expect(text.stdout).toMatch(/of 24 an hour, \d+ of them used in the last hour: done at about /);
+    expect(text.stdout).toMatch(/of 24 an hour, \d+ of them used in the last hour: done around /);
     const json = await run('export', '--plan', '--json');
     const [plan] = planSchema.parse(JSON.parse(json.stdout));
     expect(plan?.range).toEqual({ first: daysAgo(DAYS), last: daysAgo(1) });
@@ -103,7 +103,7 @@ describe('a request limit that is used up', () => {
     const { platform, run, inLedger } = await setUp({ requestsPerHour: 24 });
     const first = await run('export');
     expect(first.code).toBe(75);
-    expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; continue at .+ UTC/);
+    expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; resumes at .+ UTC/);
     expect(first.stderr).toMatch(/Hourly limit reached: \d+ of 24 used.+can be sent at \d+ \w+ \d{4} at/);
     expect(platform.views.length).toBeLessThanOrEqual(24);
     const loaded = await inLedger((warehouse) => readDayLedger(warehouse, 'prj_1'));
@@ -202,7 +202,7 @@ describe('readership status', () => {
     expect(text.stdout).toMatch(/yesterday +loaded/);
     expect(text.stdout).toMatch(/gaps +\d+ days?: /);
     expect(text.stdout).toMatch(/provisional +\d days?: /);
-    expect(text.stdout).toMatch(/requests +\d+ of 24 used in the last hour.+done at about /);
+    expect(text.stdout).toMatch(/requests +\d+ of 24 used in the last hour.+done around /);
 
     const json = await run('status', '--json');
     const [status] = statusSchema.parse(JSON.parse(json.stdout)).projects;

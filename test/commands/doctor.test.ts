@@ -56,7 +56,7 @@ describe('readership doctor', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/^pass {2}server +.+answers, and its clock agrees$/m);
     expect(stdout).toMatch(
-      /^pass {2}page views +[\d-]+ has \d+ views by people and \d+ by AI, of \d+ pages\. Such a day costs 1 request, a night 5, a year 365: 3 h 39 min at 100 requests an hour$/m,
+      /^pass {2}page views +[\d-]+ has [\d,]+ views by people and [\d,]+ by AI, of \d+ pages\. Such a day takes 1 request, a nightly export 5, a year 365: 3 h 39 min at 100 an hour$/m,
     );
     expect(stdout).toMatch(/^pass {2}agent jobs +answers 404/m);
     expect(sandbox.inspect().jobs).toEqual([]);

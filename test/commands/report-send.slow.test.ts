@@ -137,7 +137,7 @@ describe('readership report weekly --send', () => {
     expect(settled.lines).toContain('sent (delivered, as a person found)');
     const missing = await report('weekly', '--not-delivered', 'lead@example.com');
     expect(missing.lines).toContain(
-      'not delivered yet (not delivered, as a person found); tried again by the next run',
+      'not delivered yet (not delivered, as a person found); retried by the next run',
     );
     await send({});
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([0, 1]);
@@ -189,8 +189,8 @@ describe('readership report weekly --send', () => {
     await refused('--delivered', 'lead@example.com').toThrow(
       "--period '2026-W46' --project prj_1: docs@example.com, unknown",
     );
-    await refused('--delivered', 'docs@example.com', '--period', '2026-W45').toThrow('Say which email');
-    await refused('--delivered', 'a@example.com', '--not-delivered', 'a@example.com').toThrow('Say either');
+    await refused('--delivered', 'docs@example.com', '--period', '2026-W45').toThrow('Specify which email');
+    await refused('--delivered', 'a@example.com', '--not-delivered', 'a@example.com').toThrow('Give either');
     await report('weekly', '--delivered', 'docs@example.com');
     await refused('--delivered', 'docs@example.com').toThrow(
       'has an unknown outcome, so nothing needs settling',
@@ -201,7 +201,7 @@ describe('readership report weekly --send', () => {
     server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const first = await send({});
     expect(first.exitCode).toBe(75);
-    expect(first.lines[0]).toMatch(/not delivered yet .*451.*; tried again from 16 Nov 2026 at 09:05 UTC/);
+    expect(first.lines[0]).toMatch(/not delivered yet .*451.*; retried from 16 Nov 2026 at 09:05 UTC/);
     expect((await send({})).lines[0]).toContain('sent (250 queued)');
   });
 

@@ -104,7 +104,7 @@ it('status does not report yesterday as missing for a site that an export found 
   await cli('publish');
   const before = await cli('status');
   expect(before.code).toBe(1);
-  expect(before.stdout).toMatch(/yesterday is missing since/);
+  expect(before.stdout).toMatch(/yesterday has been missing since/);
   expect(await cli('export')).toMatchObject({ code: 0 });
   // In production, the new day of another project triggers this publish every night.
   await cli('publish');
