@@ -102,6 +102,8 @@ describe('deploy/Dockerfile', () => {
       from.split(' '),
     );
     for (const path of copied) expect(existsSync(join(ROOT, path)), path).toBe(true);
+    // The web app and assistants answer with these.
+    expect(copied).toEqual(expect.arrayContaining(['docs/data.md', 'docs/questions.md']));
     const shipped = dockerfile.slice(dockerfile.lastIndexOf('FROM '));
     for (const path of [
       'node_modules',
