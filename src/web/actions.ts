@@ -88,7 +88,7 @@ export class Actions {
       words: wordsOf(parsed.data),
       at: this.runtime.now(),
       state: 'waiting',
-      answer: '',
+      answer: 'its turn comes once what is under way here has ended',
     };
     this.requests.unshift(request);
     while (this.requests.length > KEPT && this.requests.at(-1)?.state !== 'waiting') this.requests.pop();
