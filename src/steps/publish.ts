@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { bytes } from '../format/numbers.js';
 import { publishedLake } from '../warehouse/identity.js';
 import { type LakeChange, publishLake } from '../warehouse/lake/lake.js';
 import { publish, publishChanges } from '../warehouse/publish.js';
@@ -36,16 +37,21 @@ export async function publishStep(context: StepContext, occasion: Occasion): Pro
   const published = whole
     ? await publish(warehouse, historyFile)
     : await publishChanges(warehouse, historyFile, outageChanged);
-  const bytes = published ?? before ?? 0;
+  const size = published ?? before ?? 0;
   const summary =
-    published === undefined ? 'nothing changed since the last time' : `${published} bytes published`;
+    published === undefined ? 'nothing changed since the last time' : `${bytes(published)} published`;
   const hasLake = place === undefined || (await publishedLake(warehouse)) === place.location;
-  if (place === undefined || (hasLake && !changed)) return { detail: { bytes }, summary, changed: false };
+  if (place === undefined || (hasLake && !changed))
+    return { detail: { bytes: size }, summary, changed: false };
   try {
     const lake = await publishLake(warehouse, { place, shard, source: settings.baseUrl, now: now(), signal });
-    return { detail: { bytes, lake }, summary: `${summary}; the lake: ${lakeSummary(lake)}`, changed: false };
+    return {
+      detail: { bytes: size, lake },
+      summary: `${summary}; the lake: ${lakeSummary(lake)}`,
+      changed: false,
+    };
   } catch (error) {
-    return { detail: { bytes }, summary, changed: false, error };
+    return { detail: { bytes: size }, summary, changed: false, error };
   }
 }
 

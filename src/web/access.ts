@@ -110,11 +110,11 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
 
   const login = async (c: WebContext, password: string): Promise<Response> => {
     if (checking.pendingCount > 3)
-      return refuse(c, 429, 'Too many people sign in at once. Try again in a minute.', true);
+      return refuse(c, 429, 'Too many sign-in attempts at once. Try again in a minute.', true);
     const isRight = (hash: string | undefined) => checking(() => isPassword(password, hash));
     const isEditor = auth === 'password' && (await isRight(settings.password));
     if (!isEditor && !(auth === 'password' && (await isRight(settings.viewerPassword))))
-      return refuse(c, 401, 'This is not the password.', true);
+      return refuse(c, 401, 'Wrong password.', true);
     letIn(c, isEditor ? editorToken : viewerToken);
     return c.redirect('/', 303);
   };
@@ -130,7 +130,7 @@ export const pathOf = ({ pathname }: URL): string => pathname.replace(/^\/+/, '/
 const WHY_NOT = {
   link: 'Open the link that readership serve printed when it started: it lets this browser in.',
   password: 'Sign in to see who reads the docs.',
-  proxy: 'The proxy did not say who you are. Sign in there, and check serve.header in readership.yaml.',
+  proxy: 'The proxy did not say who you are. Sign in to it, and check serve.header in readership.yaml.',
 } as const;
 
 const isBearer = (c: WebContext): boolean => c.req.header('Authorization')?.startsWith('Bearer ') === true;

@@ -79,7 +79,8 @@ export class Actions {
   add(projectId: string, form: URLSearchParams): void {
     const parsed = actionSchema.safeParse(Object.fromEntries(form));
     if (!parsed.success) throw new ConfigurationError('This form is incomplete. Nothing was changed.');
-    if (this.waiting >= MOST_WAITING) throw new ConfigurationError('Too many actions wait already.');
+    if (this.waiting >= MOST_WAITING)
+      throw new ConfigurationError('Too many actions are waiting already. Try again later.');
     const key = JSON.stringify([projectId, parsed.data]);
     // A second click.
     if (this.requests.some((one) => one.state === 'waiting' && one.key === key)) return;
@@ -134,7 +135,7 @@ function wordsOf(action: Action): string {
     case 'skip':
       return `Skip ${action.path}`;
     case 'unskip':
-      return `Consider ${action.path} again`;
+      return `Stop skipping ${action.path}`;
     case 'merged':
       return `Record that job ${action.job} was merged`;
     case 'settle':
@@ -182,7 +183,7 @@ async function doAction(context: StepContext, project: ProjectSettings, action: 
       const found = await jobToChange(context, action.job);
       const lost = ['created', 'not-created'].includes(finding) ? found.job : lostMessage(found.messages);
       if (lost === undefined || attemptOf(lost) !== attempt)
-        throw new ConfigurationError('It was settled already, or sent again since. Look at it again.');
+        throw new ConfigurationError('It has been settled or sent again in the meantime. Reload the page.');
       await settleJob(found, finding === 'created' ? { created: remote } : finding);
       return 'settled';
     }

@@ -107,7 +107,7 @@ export class Questions {
 
   #turn<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     if (this.#inTurn.pendingCount >= WAITING_AT_MOST)
-      throw new BusyError('Too many queries are asked at once. Try again in a minute.');
+      throw new BusyError('Too many queries are running. Try again in a minute.');
     return this.#inTurn(() => {
       signal.throwIfAborted();
       return work();

@@ -277,7 +277,7 @@ describe('an action', () => {
     const seen = (await ask('/agents', asViewer, { of: viewed })).text;
     expect(tokenIn(seen)).toBe('');
     expect((await act({ ...skip, token }, asViewer, viewed)).status).toBe(403);
-    for (const page of [(await ask('/agents')).text, seen]) expect(page).not.toContain('Asked for here');
+    for (const page of [(await ask('/agents')).text, seen]) expect(page).not.toContain('Requested here');
   });
 
   it('waits while another process holds the database, says so, and is then carried out', async () => {
@@ -313,7 +313,7 @@ describe('an action', () => {
       remote: '',
     };
     await act({ ...settle, attempt: '2026-01-01T00:00:00.000Z' });
-    expect(await look(/Settle job 5[^]+not done/)).toContain('sent again since');
+    expect(await look(/Settle job 5[^]+not done/)).toContain('sent again in the meantime');
     await act({ ...settle, attempt: attempt ?? '' });
     expect(await look(/Settle job 5[^]+Settled/)).toContain('Settled');
     expect(site.errors).toEqual([]);
