@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { chmod, copyFile, cp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
 import { planJob, readJobs } from '../../src/agents/ledger.js';
 import { OPEN_STATES } from '../../src/agents/lifecycle.js';
 import { planMessage, readMessages } from '../../src/agents/messages.js';
@@ -145,6 +146,11 @@ async function nextRun(directory: string, kind: Kind) {
   const again = await withTask(warehouse, directory, DAY_LATER, ({ journal }) =>
     reconcileEffects(journal, warehouse, DAY_LATER),
   );
+  const chains = await warehouse.query(
+    'SELECT from_state, lag(to_state) OVER (PARTITION BY job, message ORDER BY number) AS before FROM job_transitions',
+    z.object({ from_state: z.string().nullable(), before: z.string().nullable() }),
+  );
+  for (const { from_state, before } of chains) expect(from_state).toBe(before);
   await closeNow(warehouse);
   return { ...states, again: again.words };
 }
