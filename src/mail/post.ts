@@ -33,7 +33,7 @@ export async function post(
   const said = (words: string) => redact(`${kind} at ${url.host} ${words}`).slice(0, MAX_WORDS);
   if ('status' in answer)
     return {
-      kind: classifyStatus(answer.status),
+      kind: classifyStatus(answer.status, answer.saysWhen),
       words: said(`answered ${answer.status}${answer.text === '' ? '' : `: ${answer.text}`}`),
     };
   const words = `${answer.isSent ? 'did not answer' : 'could not be reached'}: ${connectionFailure(answer.error)}`;
@@ -48,20 +48,24 @@ function signatureOf({ id, body, key }: { id: string; body: string; key: Buffer 
 }
 
 /** Refusals that are about the address or the moment, not about what was posted. */
-const ABOUT_THE_CHANNEL = new Set([301, 307, 308, 401, 403, 404, 408, 410, 425, 429, 503]);
+const ABOUT_THE_CHANNEL = new Set([301, 307, 308, 401, 403, 404, 410, 425, 429]);
+/** A gateway may answer these after it passed the notice on, unless it says when to come back. */
+const OF_GATEWAYS = new Set([408, 503]);
 
 /**
  * What a status says of the notice. An error of the server does not tell whether it took it before, nor does a redirect
  * that some (Google Apps Script, for one) give as the answer to what they took.
  */
-function classifyStatus(status: number): Outcome['kind'] {
+function classifyStatus(status: number, saysWhen: boolean): Outcome['kind'] {
   if (status >= 200 && status < 300) return 'sent';
   if (ABOUT_THE_CHANNEL.has(status)) return 'later';
+  if (OF_GATEWAYS.has(status)) return saysWhen ? 'later' : 'unknown';
   return status >= 400 && status < 500 ? 'refused' : 'unknown';
 }
 
 type Answer =
-  { readonly status: number; readonly text: string } | { readonly error: unknown; readonly isSent: boolean };
+  | { readonly status: number; readonly saysWhen: boolean; readonly text: string }
+  | { readonly error: unknown; readonly isSent: boolean };
 
 /** One request over a connection of its own. Until its body is taken, nothing can have arrived. */
 async function exchange(
@@ -81,7 +85,8 @@ async function exchange(
   try {
     const response = await ask(url.href, { method: 'POST', headers, body: sent, signal, dispatcher });
     const text = await firstWords(response.body);
-    return { status: response.statusCode, text: text.replaceAll(/\s+/g, ' ').trim() };
+    const saysWhen = response.headers['retry-after'] !== undefined;
+    return { status: response.statusCode, saysWhen, text: text.replaceAll(/\s+/g, ' ').trim() };
   } catch (error) {
     return { error, isSent };
   } finally {

@@ -59,7 +59,8 @@ describe('a post to a channel', () => {
     [413, 'failed'],
     [429, 'waiting'],
     [500, 'unknown'],
-    [503, 'waiting'],
+    [408, 'unknown'],
+    [503, 'unknown'],
     [504, 'unknown'],
   ])('answered %i is %s', async (status, state) => {
     const send = await setUp();
@@ -69,6 +70,14 @@ describe('a post to a channel', () => {
     const { stored } = await send(postTo('teams', standIn.baseUrl));
     expect(stored).toMatchObject([{ state }]);
     expect(standIn.seen).toHaveLength(1);
+  });
+
+  it('answered 503 with a Retry-After is waiting', async () => {
+    const send = await setUp();
+    const standIn = await serve((_, response) => {
+      response.writeHead(503, { 'retry-after': '60' }).end();
+    });
+    expect((await send(postTo('slack', standIn.baseUrl))).stored).toMatchObject([{ state: 'waiting' }]);
   });
 
   it('is unknown when the server switches protocols and says no more', async () => {
