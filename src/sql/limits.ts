@@ -55,8 +55,9 @@ export async function watched(
       const reason = overLimit(limits, ms - startMs);
       if (reason === undefined) return;
       stopped = { reason, ms };
-      interrupt();
     } else if (ms - stopped.ms > GRACE_MS) onStuck(stopped.reason);
+    // DuckDB forgets an interruption that comes before the query begins, so once is not enough.
+    interrupt();
   }, LOOK_EVERY_MS);
   try {
     await work();
