@@ -110,11 +110,12 @@ describe('the whole life of jobs, through the command line', () => {
     );
     expect(Object.fromEntries(pages)).toMatchObject({
       'WAITING FOR YOUR REVIEW': ['/guides/page-2', '/guides/page-5'],
-      'COMPLETED WITHOUT A CHANGE': ['/guides/page-3'],
       FAILED: ['/guides/page-4'],
       UNCONFIRMED: ['/guides/page-6'],
-      SKIPPED: ['/guides/page-1'],
+      'FLAGGED PAGES': [2, 3, 4, 5, 6].map((number) => `/guides/page-${number}`),
     });
+    expect(stdout).toMatch(/^\/guides\/page-3\n {2}No change, flagged today/m);
+    expect(stdout).toMatch(/^Skipped popular pages: 1 /m);
   });
 
   it('follows up: reopened, then completed', async () => {
