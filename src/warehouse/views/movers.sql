@@ -140,8 +140,11 @@ WITH
   ),
 
   courses AS (
-    SELECT project, audience, list({weeks_ago: weeks_ago, course: course} ORDER BY weeks_ago DESC) AS courses
-    FROM course
+    SELECT
+      project,
+      audience,
+      list({week: this_week - 7 * weeks_ago::INTEGER, course: course} ORDER BY weeks_ago DESC) AS courses
+    FROM course, (SELECT week_start::DATE AS this_week)
     GROUP BY ALL
   )
 
@@ -159,7 +162,7 @@ SELECT
   list_transform(
     courses,
     lambda past: {
-      week: week_start::DATE - 7 * past.weeks_ago::INTEGER,
+      week: past.week,
       low: greatest(0, exp(usual + past.course - 2 * spread) - 0.5),
       high: exp(usual + past.course + 2 * spread) - 0.5
     }
