@@ -8,7 +8,6 @@ import { modelOf } from './models.js';
 import type { Calendar, Period } from './period.js';
 import { withImages } from './raster.js';
 import { tablesOf } from './tables.js';
-import { wrapped } from '../format/wrapped.js';
 import { fillLine, fillTemplate, findTemplates, readPalette } from './templates.js';
 
 interface ReportRequest {
@@ -89,7 +88,7 @@ export async function prepareReport(request: ReportRequest): Promise<PreparedRep
   const preheader = line('preheader', report.preheader);
   const shown = { ...model, ...general, subject, preheader };
   const templates = await findTemplates(workspaceDir);
-  const text = (): string => wrapped(fillTemplate(name, 'text', templates, shown), TEXT_WIDTH);
+  const text = (): string => fillTemplate(name, 'text', templates, shown);
   return {
     ...{ name, period, subject, preheader, pageUrl, sentBy: general.sentBy, model, answers, text },
     brief: () => fillTemplate(name, 'brief', templates, shown),
@@ -133,7 +132,7 @@ export const sentByWords = (letterhead: Letterhead | undefined): string | null =
 
 /** The text of an email, with who sends it. */
 export const signed = (text: string, sentBy: string | null): string =>
-  sentBy === null ? text : `${text}\n${wrapped(sentBy, TEXT_WIDTH)}\n`;
+  sentBy === null ? text : `${text}\n${sentBy}\n`;
 
 /** The project as the report names it: with the part that it is about, if that is not all of it. */
 function partOf({ project, report, where }: ReportRequest) {
@@ -146,9 +145,6 @@ function partOf({ project, report, where }: ReportRequest) {
     );
   return { id, name: `${name} ${where}`, siteUrl };
 }
-
-/** Columns of an email's text. */
-const TEXT_WIDTH = 80;
 
 /** Pictures are drawn smaller and enlarged, since phones show them at two thirds and the text must stay readable. */
 const ENLARGED = 1.25;

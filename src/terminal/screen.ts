@@ -1,8 +1,26 @@
 import { randomInt } from 'node:crypto';
+import wrapAnsi from 'wrap-ansi';
 
 export { createLogUpdate } from 'log-update';
-export { wrapped } from '../format/wrapped.js';
 
 /** Marks our own colors, so that a sequence in the text of a stranger, who cannot guess it, is none. */
 export const MARK = Array.from({ length: 4 }, () => randomInt(1000, 10_000)).join(';');
 export const MARKED = new RegExp(String.raw`(\u001b\[\d+);${MARK}m`);
+
+/** The space before a line's last column: what is left of the first gap of two spaces, or the indentation. */
+const BEFORE_TEXT = /^ *(?:\S+(?: \S+)* {2,})?/;
+
+/** Breaks lines wider than `width` between words; what follows is aligned with the start of the text. */
+export const wrapped = (text: string, width: number): string =>
+  text
+    .split('\n')
+    .map((line) => wrappedLine(line, width))
+    .join('\n');
+
+function wrappedLine(line: string, width: number): string {
+  const before = BEFORE_TEXT.exec(line)?.[0] ?? '';
+  const indent = ' '.repeat(before.length);
+  const room = width - before.length;
+  if (room < width / 2) return line;
+  return before + wrapAnsi(line.slice(before.length), room, { hard: false }).replaceAll('\n', `\n${indent}`);
+}

@@ -1,5 +1,4 @@
 import { caniemail } from 'caniemail';
-import stringWidth from 'string-width';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compose } from '../../src/mail/message.js';
 import type { ReportMail } from '../../src/reports/render.js';
@@ -78,12 +77,6 @@ describe.each(['weekly', 'improve'])('the email of %s', (name) => {
     // Every number in the plain text is also in the HTML, outside the image.
     for (const number of numbers(text.replace(/https?:\S+/g, '')))
       expect([...numbers(seen)]).toContain(number);
-  });
-
-  test('has a text of 80 columns, but for addresses and paths', async () => {
-    const { text } = await mailOf(name);
-    const long = text.split('\n').filter((line) => stringWidth(line) > 80);
-    expect(long.filter((line) => !/\S{40}/.test(line))).toEqual([]);
   });
 
   /** Uses the caniemail.com support data in the package `caniemail` 1.0.5. */

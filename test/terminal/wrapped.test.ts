@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { wrapped } from '../../src/format/wrapped.js';
+import { wrapped } from '../../src/terminal/screen.js';
 
 describe('lines for people on a narrow terminal', () => {
   it('are broken between words, under where their text began', () => {
