@@ -12,7 +12,7 @@ export function declareMcp(program: Command, act: Act): void {
     )
     .addHelpText(
       'after',
-      '\nExamples:\n  readership mcp --sandbox\n  readership mcp --config /srv/docs/readership.yaml',
+      '\nExamples:\n  readership mcp --sandbox\n  readership mcp --config /srv/readership/readership.yaml',
     )
     .action((options: WorkspaceOptions) =>
       act((runtime) => mcp(options, runtime, program.version() ?? ''), { endsByInterruption: true }),

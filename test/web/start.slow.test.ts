@@ -44,7 +44,7 @@ serve: { port: ${port}, password: '${await hashPassword('correct horse battery')
 
   const unguarded = await workspaceOf(sandbox, `serve: { port: ${port} }`);
   const refused = await runCli(['start'], { cwd: unguarded, env });
-  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('set serve.password')]);
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('needs serve.password')]);
   const elsewhere = await runCli(['serve', '--host', '0.0.0.0'], { cwd: unguarded, env });
   expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining('serve.password')]);
   const hashed = await runCli(['serve', '--hash-password'], {
