@@ -17,7 +17,9 @@ import { clockAt } from '../sandbox/open-sandbox.js';
 
 const FIRST_DAY = day('2025-11-03');
 const START = new Date('2025-11-11T12:00:00Z');
-const END = new Date('2026-11-10T12:00:00Z');
+/** A year, unless fewer are asked for: 21 reach into daylight saving time. */
+const WEEKS = Number(process.env['WEEKS'] ?? 52);
+const END = new Date(START.getTime() + WEEKS * 7 * 86_400_000);
 const HOUR_S = 3600;
 
 // A year of commits is faster on an in-memory directory, if there is one.
@@ -45,7 +47,7 @@ const logLine = z.object({ step: z.string().optional(), outcome: z.string().opti
 type LogLine = z.infer<typeof logLine>;
 
 /**
- * A year of a service that is stopped, stays down and restarts at random, on a machine whose clock
+ * A service that is stopped, stays down and restarts at random, on a machine whose clock
  * is sometimes wrong.
  */
 async function setUp() {
@@ -81,7 +83,7 @@ async function setUp() {
   };
 }
 
-it('a year with random downtime: each day final once, each week emailed once, no overlapping steps', async () => {
+it(`${WEEKS} weeks with random downtime: each day final once, each week emailed once, no overlapping steps`, async () => {
   const { clock, cwd, lines, start, setWrong, stopAfter } = await setUp();
   const random = randomFrom(20_251_103);
   const finalSince = new Map<string, string>();
@@ -122,11 +124,15 @@ it('a year with random downtime: each day final once, each week emailed once, no
   expect(final.map(({ day }) => day)).toEqual(daysIn(settled));
 
   const mails = (await readdir(join(cwd, 'data', 'outbox'))).map((name) => /\d{4}-W\d\d/.exec(name)?.[0]);
-  const weeks = Array.from({ length: 53 }, (_, week) => addDays(FIRST_DAY, 7 * week));
+  const weeks = Array.from({ length: WEEKS + 1 }, (_, week) => addDays(FIRST_DAY, 7 * week));
   expect(mails.sort()).toEqual(weeks.map((week) => periodOf('week', week, ISO_CALENDAR).name));
 
   const outcomes = new Set(lines.map(({ step, outcome }) => `${step} ${outcome ?? 'begins'}`));
-  expect([...outcomes]).toEqual(expect.arrayContaining(['export interrupted', 'publish interrupted']));
+  expect([...outcomes]).toEqual(
+    expect.arrayContaining(
+      WEEKS < 52 ? ['export interrupted'] : ['export interrupted', 'publish interrupted'],
+    ),
+  );
   for (let index = 0; index < lines.length; index += 2) {
     expect(lines[index]?.outcome).toBeUndefined();
     expect(lines[index + 1]?.step).toBe(lines[index]?.step);
