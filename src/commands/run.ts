@@ -51,7 +51,7 @@ function run(options: RunOptions, runtime: Runtime): Promise<ExitCode> {
       waitMs: options.wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0),
     });
     progress.end();
-    if (!runtime.signal.aborted)
+    if (!runtime.signal.aborted && options.json !== true)
       runtime.output.words(await summarize(outcome, context, workspace, runtime, progress.cost));
     const exitCode = conclude(outcome.outages, runtime);
     return exitCode === 75 && options.pausedOk === true ? 0 : exitCode;
