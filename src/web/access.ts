@@ -26,7 +26,7 @@ export type Refuse = (
   login?: boolean,
 ) => Response;
 
-/** What lets browsers in. Made anew with each process, so stopping it ends all sessions. */
+/** What lets browsers in. Its keys are new in each process, so stopping it ends all sessions. */
 export interface Access {
   /** Of the link that is printed; undefined where people sign in otherwise. */
   readonly linkToken: string | undefined;
