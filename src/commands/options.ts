@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { extname } from 'node:path';
 import { DURATION_FORM, isLakeLocation, NOT_A_LAKE_LOCATION, parseDuration } from '../config/values.js';
 import { parseShard, type Shard } from '../config/shard.js';
 import type { Runtime } from '../app/workspace.js';
 import { type Day, parseDay } from '../day.js';
-import type { ExitCode } from '../errors.js';
+import { ConfigurationError, type ExitCode } from '../errors.js';
 
 /**
  * Runs the work of a command, and makes its exit code that of the process: also after an interruption, when that is how
@@ -33,6 +34,17 @@ export const withProjectOption = (command: Command): Command =>
 
 /** What commands that run steps write with `--json`. */
 export const JSON_LOG = 'write one JSON object per line, like the log of start';
+
+/** The format that the name of `--output` stands for; `hint` says which names do. */
+export function formatOf<Format>(
+  file: string,
+  formats: Readonly<Record<string, Format>>,
+  hint: string,
+): Format {
+  const format = formats[extname(file).toLowerCase()];
+  if (format === undefined) throw new ConfigurationError(`${file}: ${hint}`);
+  return format;
+}
 
 export function dayArgument(text: string): Day {
   const day = parseDay(text);

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
-import { extname, relative } from 'node:path';
+import { relative } from 'node:path';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { listReports } from '../reports/definition.js';
-import { type Act, ENVIRONMENT_HELP, withProjectOption, withWorkspaceOptions } from './options.js';
+import { type Act, ENVIRONMENT_HELP, formatOf, withProjectOption, withWorkspaceOptions } from './options.js';
 import { newReport } from './report-new.js';
 import { FORMATS, renderReport, type ReportOptions } from './report-render.js';
 import { sendReport, settleDelivery, type SettleOptions } from './report-send.js';
@@ -23,15 +23,8 @@ const FORMAT_OF: Readonly<Record<string, Options['format']>> = {
   '.eml': 'eml',
 };
 
-/** The format that a file's name stands for. */
-function formatOf(file = ''): Options['format'] {
-  const format = FORMAT_OF[extname(file).toLowerCase()];
-  if (format === undefined)
-    throw new ConfigurationError(
-      `${file}: a report can be written as .html, .txt, .json or .eml, or name its --format. For a PDF, print the page from a browser.`,
-    );
-  return format;
-}
+const NAMES =
+  'a report can be written as .html, .txt, .json or .eml, or name its --format. For a PDF, print the page from a browser.';
 
 export function declareReport(program: Command, act: Act): void {
   const command = withProjectOption(withWorkspaceOptions(program.command('report')));
@@ -92,7 +85,7 @@ function declareNew(command: Command, act: Act): void {
 }
 
 function report(name: string | undefined, given: GivenOptions, runtime: Runtime): Promise<ExitCode> {
-  const options = { ...given, format: given.format ?? formatOf(given.output) };
+  const options = { ...given, format: given.format ?? formatOf(given.output ?? '', FORMAT_OF, NAMES) };
   const { delivered, notDelivered, send, watch, format } = options;
   if (name === undefined) {
     refuse(given, 'without a report', [...RENDERING, ...SENDING, ...SETTLING]);

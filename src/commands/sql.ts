@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { readFile } from 'node:fs/promises';
-import { extname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { secretNames } from '../app/secrets.js';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
@@ -13,7 +13,7 @@ import { runPrompt } from '../sql/prompt.js';
 import { OutputFile, writeParquet, writeText } from '../sql/write.js';
 import type { Output } from '../terminal/output.js';
 import { type History, openHistory } from '../warehouse/published.js';
-import { type Act, durationArgument, withWorkspaceOptions } from './options.js';
+import { type Act, durationArgument, formatOf, withWorkspaceOptions } from './options.js';
 
 /** Rows of a table for people, on a terminal. */
 const MAX_TABLE_ROWS = 200;
@@ -25,20 +25,13 @@ interface SqlOptions extends WorkspaceOptions {
   readonly timeout?: number;
 }
 
-const FORMAT_OF: Readonly<Record<string, SqlOptions['format']>> = {
+const FORMAT_OF: Readonly<Record<string, NonNullable<SqlOptions['format']>>> = {
   ...{ '': 'csv', '.csv': 'csv', '.json': 'json', '.ndjson': 'ndjson', '.jsonl': 'ndjson' },
   ...{ '.md': 'markdown', '.txt': 'table', '.parquet': 'parquet' },
 };
 
-/** The format that a file's name stands for. */
-function formatOf(file: string): SqlOptions['format'] {
-  const format = FORMAT_OF[extname(file).toLowerCase()];
-  if (format === undefined)
-    throw new ConfigurationError(
-      `${file}: an answer can be written as .csv (which Excel opens), .json, .ndjson, .md, .txt or .parquet, or name its --format.`,
-    );
-  return format;
-}
+const NAMES =
+  'an answer can be written as .csv (which Excel opens), .json, .ndjson, .md, .txt or .parquet, or name its --format.';
 
 export function declareSql(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('sql'))
@@ -85,7 +78,8 @@ async function sql(query: string | undefined, options: SqlOptions, runtime: Runt
   const secrets = secretNames(runtime.environment, configuration?.settings);
   if (secrets.length > 0) return codeOf(await runWithout(secrets, runtime.signal));
   const target = options.output === undefined ? undefined : resolve(runtime.workingDirectory, options.output);
-  const format = options.format ?? (options.output === undefined ? undefined : formatOf(options.output));
+  const format =
+    options.format ?? (options.output === undefined ? undefined : formatOf(options.output, FORMAT_OF, NAMES));
   if (format === 'parquet' && target === undefined)
     throw new ConfigurationError('Parquet cannot be written to the terminal: name a file with --output.');
   const statement = await readQuery(query, options.file, runtime);
