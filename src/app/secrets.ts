@@ -33,6 +33,12 @@ export const secretNames = (environment: Environment, settings?: Settings): stri
       (settings !== undefined && namedIn(settings).includes(name)),
   );
 
+/** The environment for a process that needs no secret. */
+export function withoutSecrets(environment: Environment, settings: Settings): NodeJS.ProcessEnv {
+  const secrets = secretNames(environment, settings);
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !secrets.includes(name)));
+}
+
 /** The variables of keys and channels that the configuration names. */
 const namedIn = ({ projects, channels }: Settings): string[] => [
   ...projects.map(({ apiKeyEnv }) => apiKeyEnv),

@@ -36,6 +36,13 @@ export interface WorkspaceOptions {
   readonly parquet?: string;
 }
 
+/** The options as they were typed. */
+export const optionsOf = ({ config, sandbox, shard }: WorkspaceOptions): string[] => [
+  ...(config === undefined ? [] : ['--config', config]),
+  ...(sandbox === true ? ['--sandbox'] : []),
+  ...(shard === undefined ? [] : ['--shard', formatShard(shard)]),
+];
+
 /** The settings in force, and where things lie. */
 export interface Workspace {
   readonly settings: Settings;

@@ -3,8 +3,9 @@ import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
 
 /** The command line of this package. */
-export const CLI = packageFile('dist/cli.js');
+const CLI = packageFile('dist/cli.js');
 
+/** How `readership sql` is run. */
 interface Apart {
   /** Options of `readership sql`, such as `--config FILE`. */
   readonly options: readonly string[];
@@ -12,10 +13,14 @@ interface Apart {
   /** Without secrets. */
   readonly environment: NodeJS.ProcessEnv;
   readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** What an answer may have, the rest being cut off. */
+interface Cut {
   readonly maxRows: number;
   /** Of the answer as JSON. */
   readonly maxCharacters: number;
-  readonly signal: AbortSignal;
 }
 
 /** How long a process may take to end by itself, and to remove its temporary files. */
@@ -27,20 +32,49 @@ const GRACE_MS = 6_000;
  */
 export async function askApart(
   sql: string,
-  { options, cwd, environment: env, timeoutMs, maxRows, maxCharacters, signal }: Apart,
+  { maxRows, maxCharacters, ...apart }: Apart & Cut,
 ): Promise<{ readonly rows: readonly unknown[]; readonly isCut: boolean; readonly note?: string }> {
-  const args = [CLI, 'sql', '--format', 'ndjson', '--timeout', `${timeoutMs}ms`, ...options];
-  const child = spawn(process.execPath, args, { cwd, env });
+  const cut = new AbortController();
+  let text = '';
+  const onText = (piece: string) => {
+    if (cut.signal.aborted) return;
+    text += piece;
+    if (text.length > maxCharacters || text.split('\n', maxRows + 2).length > maxRows + 1) cut.abort();
+  };
+  const signal = AbortSignal.any([apart.signal, cut.signal]);
+  const { code, said } = await runApart(sql, ['--format', 'ndjson'], { ...apart, signal }, onText);
+  const isCut = cut.signal.aborted;
+  if (!isCut && code !== 0) throw new StorageError(said || STOPPED);
+  const rows = text
+    .split('\n')
+    .slice(0, -1)
+    .slice(0, maxRows)
+    .map((line): unknown => JSON.parse(line));
+  return { rows, isCut, ...(said === '' || isCut ? {} : { note: said }) };
+}
+
+/** Writes the answer to SQL to a file in the same way. */
+export async function writeApart(sql: string, file: string, format: string, apart: Apart): Promise<void> {
+  const { code, said } = await runApart(sql, ['--format', format, '--output', file], apart);
+  if (code !== 0) throw new StorageError(said || STOPPED);
+}
+
+const STOPPED = 'The query was stopped.';
+
+/** The exit code of `readership sql`, and what it said on standard error. */
+async function runApart(
+  sql: string,
+  args: readonly string[],
+  { options, cwd, environment: env, timeoutMs, signal }: Apart,
+  onText: (piece: string) => void = () => undefined,
+): Promise<{ readonly code: number | null; readonly said: string }> {
+  const all = [CLI, 'sql', ...args, '--timeout', `${timeoutMs}ms`, ...options];
+  const child = spawn(process.execPath, all, { cwd, env });
   const stop = () => child.kill();
   const kill = setTimeout(() => child.kill('SIGKILL'), timeoutMs + GRACE_MS);
   signal.addEventListener('abort', stop);
-  let [text, said, isCut] = ['', '', false];
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => {
-    if (isCut) return;
-    text += piece;
-    isCut = text.length > maxCharacters || text.split('\n', maxRows + 2).length > maxRows + 1;
-    if (isCut) stop();
-  });
+  let said = '';
+  child.stdout.setEncoding('utf8').on('data', onText);
   child.stderr.setEncoding('utf8').on('data', (piece: string) => {
     said = (said + piece).slice(0, 4_000);
   });
@@ -52,11 +86,5 @@ export async function askApart(
     clearTimeout(kill);
     signal.removeEventListener('abort', stop);
   });
-  if (!isCut && code !== 0) throw new StorageError(said.trim() || 'The query was stopped.');
-  const rows = text
-    .split('\n')
-    .slice(0, -1)
-    .slice(0, maxRows)
-    .map((line): unknown => JSON.parse(line));
-  return { rows, isCut, ...(said === '' || isCut ? {} : { note: said.trim() }) };
+  return { code, said: said.trim() };
 }

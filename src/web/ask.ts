@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,15 +5,14 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import pLimit from 'p-limit';
 import { z } from 'zod';
-import { secretNames } from '../app/secrets.js';
-import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
+import { withoutSecrets } from '../app/secrets.js';
+import { optionsOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
-import { askApart, CLI } from '../sql/apart.js';
+import { askApart, writeApart } from '../sql/apart.js';
 import type { Reader } from '../warehouse/query.js';
 import type { Asking } from './asked.js';
 import { drawLines } from './lines.js';
-import { optionsOf } from './mcp.js';
 
 /** Queries at the same time: each is a process that may take `sql.maxMemory`. Others wait, or are refused. */
 const AT_ONCE = 2;
@@ -43,10 +40,10 @@ export class Questions {
     { workingDirectory: cwd, environment }: Runtime,
     options: WorkspaceOptions,
   ) {
-    const secrets = secretNames(environment, settings);
-    const kept = Object.entries(environment).filter(([name]) => !secrets.includes(name));
-    const timeoutMs = Math.min(settings.sql.timeout, LONGEST_MS);
-    this.#apart = { cwd, environment: Object.fromEntries(kept), options: optionsOf(options), timeoutMs };
+    this.#apart = {
+      ...{ cwd, environment: withoutSecrets(environment, settings), options: optionsOf(options) },
+      timeoutMs: Math.min(settings.sql.timeout, LONGEST_MS),
+    };
   }
 
   answer(sql: string, signal: AbortSignal) {
@@ -56,46 +53,27 @@ export class Questions {
 
   /** The whole answer as a file that is gone once it has been read, or `signal` aborts. */
   async file(sql: string, format: Format, signal: AbortSignal): Promise<Readable> {
-    const { cwd, environment: env, options, timeoutMs } = this.#apart;
     const directory = await mkdtemp(join(tmpdir(), 'readership-answer-'));
     const remove = () => rm(directory, { recursive: true, force: true });
     const file = join(directory, `answer.${format}`);
-    let isTooLarge = false;
-    try {
-      await this.#turn(signal, async () => {
-        const args = ['sql', '--format', format, '--output', file, '--timeout', `${timeoutMs}ms`, ...options];
-        const child = spawn(process.execPath, [CLI, ...args], {
-          cwd,
-          env,
-          stdio: ['pipe', 'ignore', 'pipe'],
-        });
-        const stop = () => child.kill();
-        signal.addEventListener('abort', stop);
-        let said = '';
-        child.stderr
-          .setEncoding('utf8')
-          .on('data', (piece: string) => (said = (said + piece).slice(0, 4_000)));
-        child.stdin.on('error', () => undefined).end(sql);
-        const look = setInterval(() => {
-          void sizeOf(directory).then((size) => {
-            if (size <= MAX_FILE_BYTES) return;
-            isTooLarge = true;
-            stop();
-          });
-        }, LOOK_EVERY_MS);
-        const [code] = (await once(child, 'close').finally(() => {
-          clearInterval(look);
-          signal.removeEventListener('abort', stop);
-        })) as [number | null];
-        if (isTooLarge)
-          throw new StorageError(
-            `The answer is larger than ${MAX_FILE_BYTES / 1e6} MB. Ask for less, or use readership sql --output.`,
-          );
-        if (code !== 0) throw new StorageError(said.trim() || 'The query was stopped.');
+    const tooLarge = new AbortController();
+    const look = setInterval(() => {
+      void sizeOf(directory).then((size) => {
+        if (size > MAX_FILE_BYTES) tooLarge.abort();
       });
+    }, LOOK_EVERY_MS);
+    try {
+      const apart = { ...this.#apart, signal: AbortSignal.any([signal, tooLarge.signal]) };
+      await this.#turn(signal, () => writeApart(sql, file, format, apart));
+      tooLarge.signal.throwIfAborted();
     } catch (error) {
       await remove();
-      throw error;
+      if (!tooLarge.signal.aborted) throw error;
+      throw new StorageError(
+        `The answer is larger than ${MAX_FILE_BYTES / 1e6} MB. Ask for less, or use readership sql --output.`,
+      );
+    } finally {
+      clearInterval(look);
     }
     const answer = createReadStream(file).on('close', () => void remove());
     // After HEAD, nobody reads it.

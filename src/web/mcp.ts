@@ -9,9 +9,8 @@ import { proposalOf } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
 import { readSitemap } from '../agents/sitemap.js';
 import { unknownPage } from '../agents/skips.js';
-import { secretNames } from '../app/secrets.js';
-import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
-import { formatShard } from '../config/shard.js';
+import { withoutSecrets } from '../app/secrets.js';
+import { optionsOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, messageOf, StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
 import { escapeLines } from '../format/text.js';
@@ -89,12 +88,9 @@ export function mcpServer({ workspace, options, runtime }: Asked, version: strin
     z.object({ sql: z.string().max(20_000), maxRows: z.int().min(1).max(MAX_ROWS).default(100) }),
     async ({ sql, maxRows }) => {
       const { environment, workingDirectory: cwd, signal } = runtime;
-      const secrets = secretNames(environment, settings);
       const { rows, isCut, note } = await askApart(sql, {
         ...{ cwd, signal, maxRows, maxCharacters: MAX_CHARACTERS, options: optionsOf(options) },
-        environment: Object.fromEntries(
-          Object.entries(environment).filter(([name]) => !secrets.includes(name)),
-        ),
+        environment: withoutSecrets(environment, settings),
         timeoutMs: Math.min(settings.sql.timeout, MAX_QUERY_MS),
       });
       const cut = `Cut after ${rows.length} rows, of at most ${maxRows} rows and ${MAX_CHARACTERS} characters. Aggregate or filter.`;
@@ -209,10 +205,3 @@ async function answered(work: () => Promise<unknown>) {
     return { content: [{ type: 'text' as const, text: escapeLines(messageOf(error)) }], isError: true };
   }
 }
-
-/** As they were typed. */
-export const optionsOf = ({ config, sandbox, shard }: WorkspaceOptions): string[] => [
-  ...(config === undefined ? [] : ['--config', config]),
-  ...(sandbox === true ? ['--sandbox'] : []),
-  ...(shard === undefined ? [] : ['--shard', formatShard(shard)]),
-];
