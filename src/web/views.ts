@@ -66,7 +66,7 @@ export async function overview({ rows, range }: Asking): Promise<object> {
   const mostRead = { limit: 10, offset: 0, sort: 'total', search: '', section: '', readers: '' };
   const [[totals], series, moved, pages] = await Promise.all([
     rows('totals'),
-    rows('series'),
+    rows('series', { path: null }),
     rows('moved'),
     rows('pages', mostRead),
   ]);
@@ -112,7 +112,7 @@ const weekRow = z.object({
 export async function page({ reader, rows, asked, range, project }: Asking): Promise<object> {
   const [[facts], series, weekRows, jobRows] = await Promise.all([
     rows('page'),
-    rows('page-series'),
+    rows('series'),
     rows('page-weeks'),
     rows('page-jobs'),
   ]);
@@ -177,7 +177,7 @@ function drawWeeks(weeks: readonly z.infer<typeof weekRow>[], marks: readonly Ma
 export async function ai({ rows, range }: Asking): Promise<object> {
   const [[totals], series, oneSided, overtaken, leaving] = await Promise.all([
     rows('totals'),
-    rows('series'),
+    rows('series', { path: null }),
     rows('one-sided'),
     rows('overtaken'),
     rows('leaving'),

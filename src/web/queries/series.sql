@@ -1,21 +1,37 @@
--- Grain: one row per day, week or month of a range, with views per loaded day; NULL where no day is loaded.
+-- Grain: one row per day, week or month of a range, with the views of a page, or of the site without a path, per
+-- loaded day; NULL where no day is loaded.
 WITH
   restated AS (SELECT DISTINCT day FROM restatements WHERE project = $project),
+
+  viewed AS (
+    SELECT day, human, ai
+    FROM page_views
+    WHERE
+      project = $project
+      AND path = $path
+      AND day BETWEEN least($from::DATE, $from::DATE - $shift::INTEGER) AND $to::DATE
+    UNION ALL
+    SELECT day, human, ai
+    FROM site_days
+    WHERE project = $project AND $path IS NULL
+  ),
 
   days AS (
     SELECT
       calendar.day::DATE AS day,
-      now.human,
-      now.ai,
+      if(now.day IS NULL, NULL, coalesce(views.human, 0)) AS human,
+      if(now.day IS NULL, NULL, coalesce(views.ai, 0)) AS ai,
       now.state,
-      before.human AS human_before,
-      before.ai AS ai_before,
+      if(before.day IS NULL, NULL, coalesce(views_before.human, 0)) AS human_before,
+      if(before.day IS NULL, NULL, coalesce(views_before.ai, 0)) AS ai_before,
       restated.day IS NOT NULL AS is_restated
     FROM
       generate_series($from::DATE, $to::DATE, INTERVAL 1 DAY) AS calendar (day)
       LEFT JOIN site_days AS now ON now.project = $project AND now.day = calendar.day
+      LEFT JOIN viewed AS views ON views.day = calendar.day
       LEFT JOIN site_days AS before
         ON before.project = $project AND before.day = calendar.day::DATE - $shift::INTEGER AND $shift > 0
+      LEFT JOIN viewed AS views_before ON views_before.day = calendar.day::DATE - $shift::INTEGER
       LEFT JOIN restated ON restated.day = calendar.day
   )
 
