@@ -4,6 +4,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import type { Visitor } from './access.js';
 import type { Actions } from './actions.js';
 import type { Questions } from './ask.js';
+import { ISO_CALENDAR, periodOf } from '../reports/period.js';
 import { addDays, type Day, type DayRange, daysBetween, parseDay } from '../day.js';
 import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
 
@@ -81,8 +82,7 @@ export async function rangeOf(reader: Reader, project: string, asked: Asked): Pr
   const days = daysBetween(from, last) + 1;
   const grain = asked.grain === '' ? (days <= 100 ? 'day' : days <= 800 ? 'week' : 'month') : asked.grain;
   const shift = { before: days, year: 364, none: 0 }[asked.against];
-  const weekday = (new Date(`${addDays(last, 1)}T00:00:00Z`).getUTCDay() + 6) % 7;
-  const week = addDays(last, 1 - weekday - 7);
+  const week = addDays(periodOf('week', addDays(last, 1), ISO_CALENDAR).first, -7);
   const chosen = asked.from === undefined ? asked.range : '';
   return { first: from, last, days, chosen, grain, shift, week, extent: { first, last: end } };
 }
