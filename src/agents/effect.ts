@@ -47,6 +47,19 @@ const EFFECTS_OF_PROJECT = readSql(import.meta.url, 'statements/effects-of-proje
 export const readEffects = async (reader: Reader, project: string): Promise<JobEffect[]> =>
   jobEffects.parse(await reader.query(EFFECTS_OF_PROJECT, z.record(z.string(), z.unknown()), { project }));
 
+/** What followed the merged pull requests of some jobs, in words, by job. */
+export async function mergedEffects(
+  reader: Reader,
+  project: string,
+  jobs: readonly Pick<JobEffect, 'merged_on'>[],
+): Promise<Map<number, string>> {
+  const isNone = jobs.every(({ merged_on }) => merged_on === null);
+  const effects = isNone ? [] : await readEffects(reader, project);
+  return new Map(
+    effects.flatMap((effect) => (effect.merged_on === null ? [] : [[effect.job, effectWords(effect)]])),
+  );
+}
+
 /** An effect in a sentence; it says what went along with the change, never what was caused by it. */
 export function effectWords({ job, merged_on, audiences }: JobEffect): string {
   if (merged_on === null) return `cannot tell yet: when was it merged? (readership jobs merged ${job})`;

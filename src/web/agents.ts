@@ -1,4 +1,4 @@
-import { effectWords, readEffects } from '../agents/effect.js';
+import { mergedEffects } from '../agents/effect.js';
 import { type Job, readJobs } from '../agents/ledger.js';
 import { readMessages } from '../agents/messages.js';
 import { planImprovement } from '../agents/plan.js';
@@ -30,14 +30,9 @@ export async function agents({ reader, workspace, project, now, actions, visitor
   const rules = { workspaceDir, maxPromptLength: settings.improve.maxPromptLength };
   const jobs = (await readJobs(reader, project.id)).toReversed();
   const messages = await readMessages(reader, project.id);
-  const effects = jobs.some(({ merged_on }) => merged_on !== null)
-    ? await readEffects(reader, project.id)
-    : [];
+  const effects = await mergedEffects(reader, project.id, jobs);
   const lost = messages.filter(({ state }) => state === 'unconfirmed').map(({ job }) => job);
-  const shown = jobs.map((job) => {
-    const effect = effects.find((one) => one.job === job.id && one.merged_on !== null);
-    return { ...job, effect: effect === undefined ? null : effectWords(effect), look: howToLook(job) };
-  });
+  const shown = jobs.map((job) => ({ ...job, effect: effects.get(job.id) ?? null, look: howToLook(job) }));
   const group = (title: string, fits: (job: Job) => boolean) => ({
     title,
     jobs: shown.filter((job) => fits(job)),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { effectWords, readEffects } from '../agents/effect.js';
+import { mergedEffects } from '../agents/effect.js';
 import { addDays, type Day } from '../day.js';
 import { dayRange, longDay, shortDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
@@ -117,9 +117,7 @@ export async function page({ reader, rows, asked, range, project }: Asking): Pro
     rows('page-jobs'),
   ]);
   const jobs = z.array(jobRow).parse(jobRows);
-  const effects = jobs.some(({ merged_on }) => merged_on !== null)
-    ? await readEffects(reader, project.id)
-    : [];
+  const effects = await mergedEffects(reader, project.id, jobs);
   const marks = jobs.map(({ id, state, day, merged_on }) => ({
     day,
     words: `Job ${id} ${merged_on === null ? state : 'merged'}`,
@@ -129,10 +127,7 @@ export async function page({ reader, rows, asked, range, project }: Asking): Pro
     ...{ facts, path: asked.path, ...seriesOf(series, range, marks) },
     weekPicture: drawWeeks(weeks, marks),
     far: weeks.filter(({ is_far }) => is_far).toReversed(),
-    jobs: jobs.map((job) => {
-      const effect = effects.find(({ job: id, merged_on }) => id === job.id && merged_on !== null);
-      return { ...job, effect: effect === undefined ? null : effectWords(effect) };
-    }),
+    jobs: jobs.map((job) => ({ ...job, effect: effects.get(job.id) ?? null })),
   };
 }
 
