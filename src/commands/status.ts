@@ -1,13 +1,11 @@
 import { type Command, Option } from 'commander';
 import type { ExitCode } from '../errors.js';
 import { escapeUnsafe } from '../format/text.js';
-import { sharedLimits } from '../app/budgets.js';
 import { withHistory } from '../app/open.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
-import { forecastExport } from '../export/forecast.js';
 import { metricsText } from '../print/metrics.js';
 import { needsOf, operationsLines, statusLines } from '../print/status.js';
-import { type ProjectStatus, readOperations, readProjectStatus } from '../service/status.js';
+import { readStatus } from '../service/status.js';
 import { type Act, withProjectOption, withWorkspaceOptions } from './options.js';
 
 type StatusOptions = WorkspaceOptions & { readonly json?: boolean; readonly format?: 'json' | 'prometheus' };
@@ -35,11 +33,7 @@ const status = (options: StatusOptions, runtime: Runtime): Promise<ExitCode> =>
   withHistory<ExitCode>(options, runtime, async (history, workspace) => {
     const { output } = runtime;
     const now = runtime.now();
-    const { settings } = workspace;
-    const projects: ProjectStatus[] = [];
-    for (const forecast of await forecastExport(history, sharedLimits(workspace), settings, workspace, now))
-      projects.push(await readProjectStatus(history, forecast, settings, now));
-    const operations = await readOperations(history, workspace, now);
+    const { projects, operations } = await readStatus(history, workspace, now);
     const needs = needsOf(projects, operations, workspace, now);
     if (options.format === 'prometheus') output.write(metricsText(projects, operations, needs));
     else if (options.json === true || options.format === 'json')

@@ -3,11 +3,12 @@ import { stat } from 'node:fs/promises';
 import { readJobsOf } from '../agents/ledger.js';
 import type { JobState } from '../agents/lifecycle.js';
 import { readMessagesOf } from '../agents/messages.js';
+import { sharedLimits } from '../app/budgets.js';
 import type { Workspace } from '../app/workspace.js';
 import type { Settings } from '../config/schema.js';
 import { lastEndedDay } from '../day.js';
 import { coverageOf, readSettling, recommendedSettleDays } from '../export/coverage.js';
-import type { ExportForecast } from '../export/forecast.js';
+import { type ExportForecast, forecastExport } from '../export/forecast.js';
 import { readDayLedger } from '../export/ledger.js';
 import { readHistoryStart } from '../export/range.js';
 import { readLastVerification } from '../export/verify.js';
@@ -16,10 +17,20 @@ import { readDeliveries } from '../mail/ledger.js';
 import { isGoingOn, readLastRuns, readOutages } from '../steps/runs.js';
 import type { Reader } from '../warehouse/query.js';
 
+/** What `readership status` shows, in every format. */
+export async function readStatus(reader: Reader, workspace: Workspace, now: Date) {
+  const { settings } = workspace;
+  const forecasts = await forecastExport(reader, sharedLimits(workspace), settings, workspace, now);
+  return {
+    projects: await Promise.all(forecasts.map((one) => readProjectStatus(reader, one, settings, now))),
+    operations: await readOperations(reader, workspace, now),
+  };
+}
+
 /** The state of a project's history, as `status --json` writes it. */
 export type ProjectStatus = Awaited<ReturnType<typeof readProjectStatus>>;
 
-export async function readProjectStatus(
+async function readProjectStatus(
   reader: Reader,
   { project, plan, requests, hour, finishingAt }: ExportForecast,
   { history }: Settings,
@@ -60,11 +71,7 @@ const ASKED_ABOUT_DAYS = 14;
 /** What does not belong to one project's history, as `status --json` writes it. */
 export type OperationsStatus = Awaited<ReturnType<typeof readOperations>>;
 
-export async function readOperations(
-  reader: Reader,
-  { projects, historyFile, dataDir }: Workspace,
-  now: Date,
-) {
+async function readOperations(reader: Reader, { projects, historyFile, dataDir }: Workspace, now: Date) {
   const jobs = await readJobsOf(reader, projects);
   /** How many jobs are in each state. */
   const states: Partial<Record<JobState, number>> = {};

@@ -48,6 +48,9 @@ const isOpen = (method: string, path: string): boolean =>
 
 const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(method);
 
+/** Sign-in attempts that wait for their turn, at most: more could be guesses. */
+const MAX_WAITING = 3;
+
 export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
   const { auth, header, editors, host, url } = settings;
   const [editorToken, viewerToken, actionToken] = [token(), token(), token()];
@@ -59,12 +62,24 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
     setCookie(c, cookieOf(c), value, { httpOnly: true, sameSite: 'Strict', path: '/', secure });
   };
 
-  function visitorOf(c: WebContext): Visitor | undefined {
+  /** Whoever has this password. */
+  async function ownerOf(password: string): Promise<Visitor | undefined> {
+    if (auth !== 'password') return undefined;
+    const isRight = (hash: string | undefined) => checking(() => isPassword(password, hash));
+    if (await isRight(settings.password)) return { isEditor: true };
+    return (await isRight(settings.viewerPassword)) ? { isEditor: false } : undefined;
+  }
+
+  async function visitorOf(c: WebContext): Promise<Visitor | undefined> {
     if (auth === 'proxy') {
       const name = c.req.header(header ?? '') ?? '';
       return name === '' ? undefined : { isEditor: editors === undefined || editors.includes(name) };
     }
-    const bearer = /^Bearer (.+)$/.exec(c.req.header('Authorization') ?? '')?.[1];
+    const [, scheme, credentials = ''] =
+      /^(Bearer|Basic) (.+)$/.exec(c.req.header('Authorization') ?? '') ?? [];
+    const bearer = scheme === 'Bearer' ? credentials : undefined;
+    if (scheme === 'Basic' && checking.pendingCount <= MAX_WAITING)
+      return ownerOf(Buffer.from(credentials, 'base64').toString().replace(/^.*?:/, ''));
     const given = bearer ?? getCookie(c, cookieOf(c)) ?? '';
     if (isSame(given, editorToken)) return { isEditor: true };
     return isSame(given, viewerToken) ? { isEditor: false } : undefined;
@@ -96,7 +111,7 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
       asked.searchParams.delete('token');
       return c.redirect(pathOf(asked) + asked.search, 303);
     }
-    const visitor = visitorOf(c);
+    const visitor = await visitorOf(c);
     if (visitor !== undefined) {
       c.set('visitor', visitor);
       await next();
@@ -109,13 +124,11 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
   };
 
   const login = async (c: WebContext, password: string): Promise<Response> => {
-    if (checking.pendingCount > 3)
+    if (checking.pendingCount > MAX_WAITING)
       return refuse(c, 429, 'Too many sign-in attempts at once. Try again in a minute.', true);
-    const isRight = (hash: string | undefined) => checking(() => isPassword(password, hash));
-    const isEditor = auth === 'password' && (await isRight(settings.password));
-    if (!isEditor && !(auth === 'password' && (await isRight(settings.viewerPassword))))
-      return refuse(c, 401, 'Wrong password.', true);
-    letIn(c, isEditor ? editorToken : viewerToken);
+    const owner = await ownerOf(password);
+    if (owner === undefined) return refuse(c, 401, 'Wrong password.', true);
+    letIn(c, owner.isEditor ? editorToken : viewerToken);
     return c.redirect('/', 303);
   };
   // An address that others can reach is never opened by a link: see the command.

@@ -15,7 +15,7 @@ import { formatAnswer } from '../sql/formats.js';
 import { colorsOf } from '../terminal/output.js';
 import { openFrame } from './frame.js';
 import type { WebHistory } from './history.js';
-import { renderedReport } from './health.js';
+import { metrics, renderedReport } from './health.js';
 import { mcpHandler } from './mcp.js';
 import { type Page, PAGES } from './pages.js';
 
@@ -94,6 +94,8 @@ export async function openApp(
     for (const [name, value] of Object.entries(HEADERS)) c.header(name, value);
     await next();
   });
+  // Before the gate: a probe names the server by its address, and has no key.
+  app.get('/healthz', (c) => c.text('ok\n'));
   app.use(access.gate);
   for (const [kind, type] of [
     ['css', 'text/css'],
@@ -159,6 +161,11 @@ export async function openApp(
     history.with(async (reader) =>
       c.json(await completions(reader, c.req.query('sql')?.slice(-8_000) ?? '')),
     ),
+  );
+  app.get('/metrics', async (c) =>
+    c.body(await history.with((reader) => metrics(reader, workspace, runtime.now())), 200, {
+      'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
+    }),
   );
   app.post('/mcp', async (c) => {
     const { method, url } = c.req;

@@ -1,17 +1,16 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { sharedLimits } from '../app/budgets.js';
 import type { Workspace } from '../app/workspace.js';
-import { forecastExport } from '../export/forecast.js';
 import { dayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
+import { metricsText } from '../print/metrics.js';
 import { needsOf, operationsRows, statusRows } from '../print/status.js';
 import { storedPages } from '../reports/pages.js';
 import { titleOf } from '../reports/period.js';
-import { readOperations, readProjectStatus } from '../service/status.js';
+import { readStatus } from '../service/status.js';
 import { colorsOf } from '../terminal/output.js';
-import { dayColumn, timestampColumn } from '../warehouse/query.js';
+import { dayColumn, type Reader, timestampColumn } from '../warehouse/query.js';
 import type { Asking } from './asked.js';
 
 const calendarRow = z.object({
@@ -23,12 +22,7 @@ const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampC
 
 /** The days by state, the budget, the last runs, and what needs somebody, as `readership status` says it. */
 export async function health({ reader, rows, workspace, now, range }: Asking): Promise<object> {
-  const { settings } = workspace;
-  const forecasts = await forecastExport(reader, sharedLimits(workspace), settings, workspace, now);
-  const projects = await Promise.all(
-    forecasts.map((forecast) => readProjectStatus(reader, forecast, settings, now)),
-  );
-  const operations = await readOperations(reader, workspace, now);
+  const { projects, operations } = await readStatus(reader, workspace, now);
   const [calendar, findings, runs] = await Promise.all([
     rows('calendar', { ...range.extent }),
     rows('findings'),
@@ -42,9 +36,20 @@ export async function health({ reader, rows, workspace, now, range }: Asking): P
       ...projects.map((status) => ({ name: status.name, rows: named(statusRows(status, colorsOf())) })),
       { name: 'Operations', rows: named(operationsRows(operations, now)) },
     ],
-    ...{ operations, findings, runs: z.array(runRow).parse(runs), timezone: settings.schedule.timezone },
+    ...{
+      operations,
+      findings,
+      runs: z.array(runRow).parse(runs),
+      timezone: workspace.settings.schedule.timezone,
+    },
     ...{ days: days.map(squareOf), months: monthsOf(days), calendarSaid: saidOf(days) },
   };
+}
+
+/** The same as metrics for Prometheus. */
+export async function metrics(reader: Reader, workspace: Workspace, now: Date): Promise<string> {
+  const { projects, operations } = await readStatus(reader, workspace, now);
+  return metricsText(projects, operations, needsOf(projects, operations, workspace, now));
 }
 
 const squareOf = ({ day, week, weekday, state, change, failure, human, ai }: CalendarDay) => ({

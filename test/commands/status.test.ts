@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -56,6 +57,15 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
           !/^(# (HELP|TYPE) readership_\w+ .+|readership_\w+(\{(\w+="[^"]*",?)+\})? [\d.]+|)$/.test(line),
       ),
   ).toEqual([]);
+  // The dashboard for Grafana asks for metrics and labels that are there.
+  const dashboard = await readFile(new URL('../../deploy/grafana.json', import.meta.url), 'utf8');
+  const asked = [...dashboard.matchAll(/(readership_\w+)(?:\{(.*?)\})?/g)];
+  expect(new Set(asked.map(([, name]) => name)).size).toBeGreaterThan(8);
+  for (const [, name = '', matchers = ''] of asked)
+    for (const label of [...matchers.matchAll(/(\w+)[=!]/g)].map(([, label = '']) => label)) {
+      expect(metrics.stdout).toContain(`# TYPE ${name} gauge\n`);
+      if (label !== 'job') expect(metrics.stdout).toMatch(new RegExp(`^${name}\\{(.+,)?${label}="`, 'm'));
+    }
   const text = await cli(KEY, 'status');
   expect(text.stdout).toMatch(/last export +done, .+ UTC/);
   expect(text.stdout).toMatch(/disk +\d+\.\d GB free/);

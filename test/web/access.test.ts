@@ -55,6 +55,7 @@ describe('access', () => {
   it.each([
     ...EVERY_PAGE,
     '/pages.csv',
+    '/metrics',
     '/reports/prj_1/weekly-2026-W46.html',
     '/nothing',
     '/login',
@@ -65,6 +66,10 @@ describe('access', () => {
     expect(text).toContain('Open the link');
     expect(text).not.toContain('quickstart');
     expect(text).not.toContain('Acme');
+  });
+
+  it('answers a probe of any host, with nothing but that it runs', async () => {
+    expect(await ask('/healthz', { host: '10.0.0.7:8420' })).toMatchObject({ status: 200, text: 'ok\n' });
   });
 
   it.each(['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1:1', ''])(
@@ -128,6 +133,14 @@ describe('access', () => {
       const cookie = String(headers['set-cookie']).split(';', 1).join('');
       expect((await ask('/', { cookie }, { of: guarded })).status).toBe(200);
     }
+    // Prometheus knows no form.
+    const basic = (password: string) => ({
+      authorization: `Basic ${Buffer.from(`prometheus:${password}`).toString('base64')}`,
+    });
+    const metrics = await ask('/metrics', basic('just looking around'), { of: guarded });
+    expect(metrics.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(metrics.text).toMatch(/^readership_days\{project="prj_1",state="missing"\} \d+$/m);
+    expect((await ask('/metrics', basic('guess'), { of: guarded })).status).toBe(401);
     const many = await Promise.all(Array.from({ length: 7 }, () => login('guess')));
     expect(many.map(({ status }) => status)).toContain(429);
   });

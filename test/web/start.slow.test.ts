@@ -24,6 +24,8 @@ serve: { port: ${port}, password: '${await hashPassword('correct horse battery')
   const service = startCli(['start'], { cwd: await workspaceOf(sandbox, guarded), env });
   await service.until(/"step":"publish"[^\n]*|publish[^\n]*done/);
   const origin = `http://127.0.0.1:${port}`;
+  const probe = await request(`${origin}/healthz`);
+  expect([probe.statusCode, await probe.body.text()]).toEqual([200, 'ok\n']);
   const body = 'password=correct+horse+battery';
   const login = await request(`${origin}/login`, { method: 'POST', headers: { origin }, body });
   const cookie = String(login.headers['set-cookie']).split(';', 1).join('');
@@ -37,6 +39,9 @@ serve: { port: ${port}, password: '${await hashPassword('correct horse battery')
       { timeout: 20_000 },
     )
     .toBe(200);
+  const authorization = `Basic ${Buffer.from('prometheus:correct horse battery').toString('base64')}`;
+  const metrics = await request(`${origin}/metrics`, { headers: { authorization } });
+  expect(await metrics.body.text()).toMatch(/^readership_step_done\{step="export"\} 1$/m);
   service.child.kill('SIGTERM');
   const { code, stdout } = await service.result;
   expect(code).toBe(0);
