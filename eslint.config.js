@@ -19,7 +19,7 @@ export default defineConfig(
     },
   },
   {
-    files: ['*.config.js', '*.config.ts', 'bench/*.js'],
+    files: ['*.config.js', '*.config.ts', 'bench/*.js', 'test/**/*.js'],
     extends: [tseslint.configs.disableTypeChecked],
   },
 );

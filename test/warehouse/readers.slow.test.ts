@@ -11,16 +11,15 @@ import { rowsOf, servePlatform } from '../platform.js';
 import { runCli } from '../run-cli.js';
 
 const READERS = 20;
-const EXPORTS = 30;
+const EXPORTS = Number(process.env['EXPORTS'] ?? 30);
 const FIRST_DAYS = 5;
-const READER = fileURLToPath(new URL('reading-process.ts', import.meta.url));
+const READER = fileURLToPath(new URL('reading-process.js', import.meta.url));
 
 const found = z.object({ questions: z.int(), days: z.array(z.int()), faults: z.array(z.string()) });
 
 /** Starts a reader of a file, and waits until it has read. It takes what processor time the exports leave. */
-async function startReader(file: string, how: 'once' | 'anew') {
-  const args = ['--import', 'tsx', READER, file, how];
-  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+async function startReader(file: string, how: 'once' | 'again') {
+  const child = spawn(process.execPath, [READER, file, how], { stdio: ['pipe', 'pipe', 'inherit'] });
   if (child.pid !== undefined) setPriority(child.pid, 19);
   const written = text(child.stdout);
   await once(child.stdout, 'data');
@@ -48,7 +47,7 @@ it(`${EXPORTS} exports and publishes, with ${READERS} readers at work and one th
 
   const file = join(cwd, 'data', 'history.duckdb');
   const keeping = await startReader(file, 'once');
-  const readers = await Promise.all(Array.from({ length: READERS }, () => startReader(file, 'anew')));
+  const readers = await Promise.all(Array.from({ length: READERS }, () => startReader(file, 'again')));
   for (let ago = FIRST_DAYS + 1; ago <= FIRST_DAYS + EXPORTS; ago++) await load(ago, ago);
 
   const kept = await keeping.end();
@@ -56,6 +55,6 @@ it(`${EXPORTS} exports and publishes, with ${READERS} readers at work and one th
   for (const { days, faults } of await Promise.all(readers.map((reader) => reader.end()))) {
     expect(faults).toEqual([]);
     expect(days.at(-1)).toBe(FIRST_DAYS + EXPORTS);
-    expect(days.length).toBeGreaterThan(10);
+    expect(days.length).toBeGreaterThan(EXPORTS / 3);
   }
 }, 300_000);

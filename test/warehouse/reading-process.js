@@ -1,6 +1,7 @@
-// A reader of the published history, as any program may be: it asks one question after another without a break, until its
-// standard input ends, and then one more. With `once` it opens the file once and keeps it open, otherwise anew for every question. What it
-// found it then writes as JSON.
+// Reads the published history as any program may: one question after another until standard input
+// ends, and one more. With `once` it keeps the file open; otherwise it opens it for each question.
+// At its end it writes what it found as JSON. JavaScript, since twenty of them start at once.
+import process from 'node:process';
 import { DuckDBInstance } from '@duckdb/node-api';
 
 /** Of one snapshot: days that are loaded, and whether rows and ledger say the same. */
@@ -12,17 +13,20 @@ const QUESTION = `
     (SELECT sum(total) FROM page_views)::DOUBLE AS viewed`;
 
 const [file = '', how = ''] = process.argv.slice(2);
-const faults: string[] = [];
-const days: number[] = [];
+/** @type {string[]} */
+const faults = [];
+/** @type {number[]} */
+const days = [];
 let questions = 0;
-const end = new AbortController();
+let hasEnded = false;
 process.stdin.resume().on('end', () => {
-  end.abort();
+  hasEnded = true;
 });
 
 const open = () => DuckDBInstance.create(file, { access_mode: 'READ_ONLY', threads: '1' });
 
-async function ask(instance: DuckDBInstance): Promise<void> {
+/** @param {DuckDBInstance} instance */
+async function ask(instance) {
   const connection = await instance.connect();
   const [row = {}] = (await connection.runAndReadAll(QUESTION)).getRowObjects();
   connection.closeSync();
@@ -36,7 +40,7 @@ async function ask(instance: DuckDBInstance): Promise<void> {
 
 const kept = how === 'once' ? await open() : undefined;
 for (let isLast = false; !isLast && faults.length < 10;) {
-  isLast = end.signal.aborted;
+  isLast = hasEnded;
   try {
     const instance = kept ?? (await open());
     await ask(instance);
