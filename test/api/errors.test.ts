@@ -230,7 +230,9 @@ describe('a request that is sent again', () => {
     ['a reset', (response: ServerResponse) => response.socket?.resetAndDestroy()],
     ['silence', () => undefined],
   ])('is never a POST: %s', async (_, handle) => {
-    const { client, server } = await clientOf(handle);
+    const { client, server } = await clientOf(handle, {
+      limits: { connectTimeoutMs: 500, responseTimeoutMs: 1_000 },
+    });
     await Promise.all([
       faultOf(client.createJob('Improve /a', DEPARTURE)),
       faultOf(client.sendMessage('job_1', 'Shorter', DEPARTURE)),
