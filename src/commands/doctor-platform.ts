@@ -12,6 +12,7 @@ import { nightlyRequests, requestsFor } from '../export/plan.js';
 import { duration } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import { connectionFailure } from '../network.js';
+import type { Output } from '../terminal/output.js';
 
 /** The result of one check; unless it is `pass`, its words say what to do. */
 export interface Finding {
@@ -25,6 +26,13 @@ export type Verdict = Omit<Finding, 'check'>;
 export const pass = (words: string): Verdict => ({ verdict: 'pass', words });
 export const warn = (words: string): Verdict => ({ verdict: 'warn', words });
 export const fail = (words: string): Verdict => ({ verdict: 'fail', words });
+
+export function printFindings(findings: readonly Finding[], output: Output): void {
+  const { green, yellow, red } = output.colors;
+  const paint = { pass: green, warn: yellow, fail: red };
+  for (const { verdict, check, words } of findings)
+    output.words(`${paint[verdict](verdict)}  ${check.padEnd(15)}${words}`);
+}
 
 /** Clocks closer than this agree. */
 const MAX_SKEW_MS = 60_000;
@@ -77,11 +85,16 @@ export async function tryPlatform(url: string, id: string, runtime: Runtime): Pr
     }
     return warn('answers for a job that does not exist: this may not be the documented API');
   };
-  return Promise.all([
-    found('server', () => server(settings.baseUrl, runtime)),
-    found('page views', views),
-    found('agent jobs', jobs),
-  ]).finally(() => client.close());
+  try {
+    const verdict = await server(settings.baseUrl, runtime);
+    const operations = [found('page views', views), found('agent jobs', jobs)];
+    return [{ check: 'server', ...verdict }, ...(await Promise.all(operations))];
+  } catch (error) {
+    // Without an answer, there is nothing else to try.
+    return [{ check: 'server', ...fail(messageOf(error)) }];
+  } finally {
+    await client.close();
+  }
 }
 
 /** The result of one check, which fails with the message of what it throws. */

@@ -29,6 +29,7 @@ import {
   type Finding,
   found,
   pass,
+  printFindings,
   server,
   tryPlatform,
   type Verdict,
@@ -64,13 +65,8 @@ ${ENVIRONMENT_HELP}`,
 
 async function doctor(options: DoctorOptions, runtime: Runtime): Promise<ExitCode> {
   const findings = await findingsOf(options, runtime);
-  const { output } = runtime;
-  const { green, yellow, red } = output.colors;
-  const paint = { pass: green, warn: yellow, fail: red };
-  if (options.json === true) output.json(findings);
-  else
-    for (const { verdict, check, words } of findings)
-      output.data(`${paint[verdict](verdict)}  ${check.padEnd(15)}${words}`);
+  if (options.json === true) runtime.output.json(findings);
+  else printFindings(findings, runtime.output);
   return findings.some(({ verdict }) => verdict === 'fail') ? 1 : 0;
 }
 

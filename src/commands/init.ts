@@ -1,65 +1,215 @@
 import type { Command } from 'commander';
 import { existsSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { CONFIG_FILE } from '../config/load.js';
-import type { Act } from './options.js';
+import { parseEnv } from 'node:util';
+import { stringify } from 'yaml';
 import type { Runtime } from '../app/workspace.js';
+import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../config/load.js';
+import { problemOf } from '../config/problems.js';
+import { settingsSchema } from '../config/schema.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
+import { askLine } from '../terminal/ask.js';
+import { printFindings, tryPlatform } from './doctor-platform.js';
+import type { Act } from './options.js';
 
 const EXAMPLES = fileURLToPath(new URL('../../templates/workspace/', import.meta.url));
 
 /** By which editors complete and check the configuration: that of the installed version. */
 const SCHEMA = new URL('../../templates/workspace/readership.schema.json', import.meta.url).href;
 
+/** What somebody has said of the platform and the reports. */
+interface Answers {
+  readonly url?: string;
+  readonly project?: string;
+  readonly timezone?: string;
+  readonly email?: string;
+}
+
+type InitOptions = Answers & { readonly check: boolean };
+
+const KEY = 'READERSHIP_API_KEY';
+const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123' };
+
 export function declareInit(program: Command, act: Act): void {
   program
     .command('init')
-    .summary('write a commented readership.yaml and .env.example')
+    .summary('write readership.yaml and .env, asking what belongs in them')
     .description(
-      `Writes a commented ${CONFIG_FILE} and .env.example into this directory. Never overwrites a file.`,
+      `Writes a commented ${CONFIG_FILE} and .env.example into this directory, and never overwrites a file. On a terminal, unless --url and --project are given, it asks for the platform's address, the project, the API key (not shown, and stored in ${DOT_ENV} for your eyes only), a time zone and an email address. With a key, it first tries the platform as readership doctor --url does, with three requests that change nothing.`,
     )
-    .addHelpText('after', '\nExample:\n  mkdir acme-readership && cd acme-readership && readership init')
-    .action(() => act(init));
+    .option('--url <address>', "the address of the platform's API")
+    .option('--project <id>', 'the id of the project')
+    .option('--timezone <name>', 'the time zone of reports, such as Europe/Zurich')
+    .option('--email <address>', 'who gets the weekly report and alerts')
+    .option('--no-check', 'do not try the platform')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  mkdir acme-readership && cd acme-readership && readership init
+  readership init --url ${EXAMPLE.url} --project ${EXAMPLE.project}   asks nothing
+
+Environment (or .env in this directory):
+  ${KEY}     the admin API key; when set, it is not asked for`,
+    )
+    .action((options: InitOptions) => act((runtime) => init(options, runtime)));
 }
 
-interface Example {
-  readonly name: string;
-  readonly target: string;
-  readonly mode: number;
-}
+async function init({ check, ...given }: InitOptions, runtime: Runtime): Promise<ExitCode> {
+  const { workingDirectory, output, signal } = runtime;
+  const pathOf = (name: string) => join(workingDirectory, name);
+  for (const name of [CONFIG_FILE, '.env.example']) refuseIfThere(pathOf(name));
+  const wrong = problemIn(given);
+  if (wrong !== undefined) throw new ConfigurationError(wrong);
+  const environment = await readEnvironment(undefined, workingDirectory, runtime.environment);
+  const known = environment[KEY] ?? '';
+  const asks =
+    process.stdin.isTTY && process.stderr.isTTY && (given.url === undefined || given.project === undefined);
+  if (asks && known === '') refuseIfThere(pathOf(DOT_ENV), ` without ${KEY}`);
 
-async function init({ workingDirectory, output }: Runtime): Promise<ExitCode> {
-  const examples = [
-    { name: 'readership.yaml', target: join(workingDirectory, CONFIG_FILE), mode: 0o666 },
+  const platform = asks ? await askFor(['url', 'project'], given, runtime) : given;
+  const typed = asks && known === '' ? await asked(`${KEY}, which is not shown: `, runtime, true) : '';
+  const key = known === '' ? typed : known;
+  const { url, project } = platform;
+  if (check && url !== undefined && project !== undefined && key !== '') {
+    const findings = await tryPlatform(url, project, {
+      ...runtime,
+      environment: { ...environment, [KEY]: key },
+    });
+    printFindings(findings, output);
+    if (findings.some(({ verdict }) => verdict === 'fail')) {
+      const anyway = asks ? await asked('Write the files anyway? [y/N] ', runtime) : 'no';
+      if (!/^y/i.test(anyway))
+        throw new ConfigurationError('Nothing was written. --no-check writes the files anyway.');
+    }
+  }
+  const answers = asks ? await askFor(['timezone', 'email'], platform, runtime) : platform;
+
+  const settings = filled(await readFile(join(EXAMPLES, CONFIG_FILE), 'utf8'), answers);
+  const secrets = await readFile(join(EXAMPLES, 'env.example'), 'utf8');
+  const files = [
+    { name: CONFIG_FILE, text: settings, mode: 0o666 },
     // So that a copy of it, which will hold the key, is readable by its owner only.
-    { name: 'env.example', target: join(workingDirectory, '.env.example'), mode: 0o600 },
+    { name: '.env.example', text: secrets, mode: 0o600 },
+    ...(typed === '' ? [] : [{ name: DOT_ENV, text: withKey(secrets, typed), mode: 0o600 }]),
   ];
-  // All or nothing: if one file exists, none is written.
-  for (const { target } of examples) if (existsSync(target)) throw inTheWay(target);
-  for (const example of examples) await write(example);
-  output.data(
-    [
-      `Wrote ${CONFIG_FILE} and .env.example. Next:`,
-      `  1. Set baseUrl and the project's id in ${CONFIG_FILE}.`,
-      '  2. Copy .env.example to .env, and add your API key.',
-      '  3. readership export --plan   (shows what it will request; sends nothing)',
-      '  4. readership export',
-    ].join('\n'),
-  );
+  signal.throwIfAborted();
+  await writeAll(files.map(({ name, ...file }) => ({ path: pathOf(name), ...file })));
+  const names = files
+    .map(({ name }) => name)
+    .join(', ')
+    .replace(/, ([^,]+)$/, ' and $1');
+  const steps = [
+    ...(url === undefined || project === undefined
+      ? [`Set baseUrl and the project's id in ${CONFIG_FILE}.`]
+      : []),
+    ...(key === '' ? [`Copy .env.example to ${DOT_ENV}, and add your API key.`] : []),
+    ...(answers.email === undefined
+      ? []
+      : [`Set ${SMTP_URL_VARIABLE} in ${DOT_ENV}; until then, emails are only written to data/outbox/.`]),
+    'readership export --plan   (shows what it will request; sends nothing)',
+    'readership run             (loads the history, and writes the first report)',
+  ];
+  output.data([`Wrote ${names}. Next:`, ...steps.map((step, index) => `  ${index + 1}. ${step}`)].join('\n'));
   return 0;
 }
 
-async function write({ name, target, mode }: Example): Promise<void> {
-  const text = (await readFile(join(EXAMPLES, name), 'utf8')).replace('$SCHEMA', SCHEMA);
-  try {
-    await writeFile(target, text, { flag: 'wx', mode });
-  } catch (cause) {
-    if (cause instanceof Error && 'code' in cause && cause.code === 'EEXIST') throw inTheWay(target);
-    throw new ConfigurationError(`Cannot write ${target}: ${messageOf(cause)}`, { cause });
-  }
+function refuseIfThere(path: string, how = ''): void {
+  if (existsSync(path))
+    throw new ConfigurationError(`${path} already exists${how}; nothing was written. Move it away first.`);
 }
 
-const inTheWay = (target: string): ConfigurationError =>
-  new ConfigurationError(`${target} already exists; nothing was written. Move it away first.`);
+/** What is wrong with some answers; undefined if nothing is. */
+function problemIn({
+  url = EXAMPLE.url,
+  project = EXAMPLE.project,
+  timezone,
+  email,
+}: Answers): string | undefined {
+  const { error } = settingsSchema.safeParse({
+    ...{ baseUrl: url, projects: [{ id: project }], reports: { timezone } },
+    ...(email !== undefined && { alerts: { to: [email] }, mail: { from: email } }),
+  });
+  return error === undefined ? undefined : problemOf(error);
+}
+
+const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+const QUESTIONS = {
+  url: "Address of the platform's API, such as https://platform.example.com: ",
+  project: 'Project id, from the API keys page of its dashboard: ',
+  timezone: `Time zone of the reports [${HERE}]: `,
+  email: 'Email address for the weekly report and alerts [none]: ',
+};
+const DEFAULTS: Answers = { timezone: HERE };
+const OPTIONAL: readonly string[] = ['email'];
+
+/** Asks for what is not known yet, until each answer is valid. */
+async function askFor(keys: readonly (keyof Answers)[], known: Answers, runtime: Runtime): Promise<Answers> {
+  let answers = known;
+  for (const key of keys)
+    while (answers[key] === undefined) {
+      const answer = (await asked(QUESTIONS[key], runtime)) || DEFAULTS[key];
+      if (answer === undefined && OPTIONAL.includes(key)) break;
+      const next = { ...answers, [key]: answer ?? '' };
+      const problem = problemIn(next);
+      if (problem === undefined) answers = next;
+      else runtime.output.note(problem);
+    }
+  return answers;
+}
+
+async function asked(question: string, { signal }: Runtime, isHidden = false): Promise<string> {
+  const line = await askLine(question, signal, { isHidden });
+  if (line === undefined) throw new ConfigurationError('The input ended. Nothing was written.');
+  return line.trim();
+}
+
+/** The example with the answers in it. */
+function filled(example: string, { url, project, timezone, email }: Answers): string {
+  const flow = (value: unknown) => stringify(value, { collectionStyle: 'flow', lineWidth: 0 }).trim();
+  const changes: [before: string, after: string | undefined][] = [
+    ['$SCHEMA', SCHEMA],
+    [`baseUrl: ${EXAMPLE.url}`, url && `baseUrl: ${flow(url)}`],
+    [`- id: ${EXAMPLE.project}`, project && `- id: ${flow(project)}`],
+    ['timezone: UTC # for the end', timezone && `timezone: ${flow(timezone)} # for the end`],
+    ['weekly:\n    to: []', email && `weekly:\n    to: ${flow([email])}`],
+    ['alerts:\n  to: []', email && `alerts:\n  to: ${flow([email])}`],
+    [
+      '# mail:\n#   from: Readership <docs@example.com>',
+      email && `mail:\n  from: ${flow(`Readership <${email}>`)}`,
+    ],
+  ];
+  return changes.reduce((text, [before, after]) => text.replace(before, () => after ?? before), example);
+}
+
+/** The example with the key, quoted where `.env` would read it as something else. */
+function withKey(example: string, key: string): string {
+  const lines = ['', "'", '"', '`'].map((quote) => `${KEY}=${quote}${key}${quote}`);
+  const line = lines.find((line) => parseEnv(line)[KEY] === key);
+  if (line === undefined)
+    throw new ConfigurationError(
+      `No .env file can hold this key. Set ${KEY} in the environment, and run init again.`,
+    );
+  return example.replace(`${KEY}=`, () => line);
+}
+
+interface NewFile {
+  readonly path: string;
+  readonly text: string;
+  readonly mode: number;
+}
+
+/** All or nothing. */
+async function writeAll(files: readonly NewFile[]): Promise<void> {
+  for (const [index, { path, text, mode }] of files.entries())
+    try {
+      await writeFile(path, text, { flag: 'wx', mode });
+    } catch (cause) {
+      for (const file of files.slice(0, index)) await rm(file.path, { force: true });
+      throw new ConfigurationError(`Cannot write ${path}: ${messageOf(cause)}. Nothing was written.`, {
+        cause,
+      });
+    }
+}

@@ -1,10 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { once } from 'node:events';
-import { createInterface } from 'node:readline/promises';
-import { Writable } from 'node:stream';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { DEFAULT_SERVE, type ServeSettings } from '../config/serve.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
+import { askLine } from '../terminal/ask.js';
 import { hashPassword, isLoopback } from '../web/access.js';
 import { serveWeb } from '../web/serve.js';
 import { openInBrowser } from './open.js';
@@ -85,16 +84,9 @@ async function serve(options: ServeOptions, runtime: Runtime): Promise<ExitCode>
 }
 
 /** Reads a password that a terminal does not show. */
-async function writeHash({ output }: Runtime): Promise<ExitCode> {
-  if (process.stdin.isTTY) output.note('Type the password, which is not shown, and Enter:');
-  const hidden = new Writable({
-    write: (_, __, done) => {
-      done();
-    },
-  });
-  const lines = createInterface({ input: process.stdin, output: hidden, terminal: process.stdin.isTTY });
-  const password = await Promise.race([lines.question(''), once(lines, 'close').then(() => '')]);
-  lines.close();
+async function writeHash({ output, signal }: Runtime): Promise<ExitCode> {
+  const question = process.stdin.isTTY ? 'Type the password, which is not shown, and Enter: ' : '';
+  const password = (await askLine(question, signal, { isHidden: true })) ?? '';
   if (password.length < 12) throw new ConfigurationError('Choose a password of at least 12 characters.');
   output.data(`password: ${await hashPassword(password)}`);
   return 0;

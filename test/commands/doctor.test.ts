@@ -64,6 +64,10 @@ describe('readership doctor', () => {
     const wrong = await runCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } });
     expect(wrong.code).toBe(1);
     expect(wrong.stdout).toMatch(/^fail {2}page views +.+401.+is wrong or has expired/m);
+    const dead = ['doctor', '--url', 'http://127.0.0.1:1', '--project', 'p'];
+    const unanswered = await runCli(dead, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    expect(unanswered.code).toBe(1);
+    expect(unanswered.stdout).toMatch(/^fail {2}server +http:\/\/127\.0\.0\.1:1 does not answer .+\n$/);
     for (const [words, more] of [
       ['No API key for project', args],
       ['not an address', ['doctor', '--url', 'platform', '--project', 'p']],

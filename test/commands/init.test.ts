@@ -1,11 +1,19 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { loadConfiguration } from '../../src/config/load.js';
 import { jsonSchemaOf } from '../../src/config/problems.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
+import { KEY, serveSandbox } from './workspace.js';
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const SCRIPT = '/usr/bin/script';
 
 it('the JSON Schema for editors is that of the settings: npx vitest run init -u', async () => {
   const file = '../../templates/workspace/readership.schema.json';
@@ -35,4 +43,105 @@ describe('readership init', () => {
     expect(await readFile(join(cwd, name), 'utf8')).toBe('mine');
     expect(await readdir(cwd)).toEqual([name]);
   });
+
+  it('asks nothing when given the answers, and writes nothing when the platform refuses the key', async () => {
+    const { baseUrl, projectId } = await serveSandbox();
+    const cwd = await tempDir();
+    const args = ['init', '--url', baseUrl, '--project', projectId, '--timezone', 'Asia/Tokyo'];
+    const refused = await runCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } });
+    expect(refused.code).toBe(2);
+    expect(refused.stdout).toMatch(/^fail {2}page views .+401/m);
+    expect(refused.stderr).toContain('Nothing was written');
+    for (const [wrong, words] of [
+      ['--timezone=Mars', 'timezone: not a time zone'],
+      ['--email=docs', 'docs'],
+      ['--url=platform', 'baseUrl: not an address'],
+    ] as const) {
+      const invalid = await runCli([...args, wrong], { cwd });
+      expect([invalid.code, invalid.stderr]).toEqual([2, expect.stringContaining(words)]);
+    }
+    expect(await readdir(cwd)).toEqual([]);
+    const env = { READERSHIP_API_KEY: KEY };
+    const { code, stdout } = await runCli([...args, '--email', 'docs@example.com'], { cwd, env });
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^pass {2}page views /m)]);
+    expect((await readdir(cwd)).sort()).toEqual(['.env.example', 'readership.yaml']);
+    const { settings } = await loadConfiguration(undefined, cwd, {});
+    expect(settings).toMatchObject({
+      ...{ baseUrl, projects: [{ id: projectId }], alerts: { to: ['docs@example.com'] } },
+      reports: { timezone: 'Asia/Tokyo', audiences: { weekly: [{ to: ['docs@example.com'] }] } },
+      mail: { from: { name: 'Readership', address: 'docs@example.com' } },
+    });
+  });
 });
+
+describe.skipIf(!existsSync(SCRIPT))(
+  'readership init on a terminal (skipped where script(1) is missing)',
+  () => {
+    /** Answers each question once it is shown, and returns all that the terminal showed. */
+    async function onTerminal(
+      cwd: string,
+      answers: readonly (readonly [question: string, answer: string])[],
+    ) {
+      const { PATH = '' } = process.env;
+      const command = `'${process.execPath}' '${CLI}' init`;
+      const terminal = spawn(SCRIPT, ['-qec', command, '/dev/null'], {
+        cwd,
+        env: { PATH, TZ: 'Europe/Zurich', NO_COLOR: '1' },
+      });
+      const ended = once(terminal, 'exit');
+      let [shown, seen] = ['', 0];
+      const waiting = [...answers];
+      for await (const text of terminal.stdout.setEncoding('utf8')) {
+        shown += String(text);
+        for (const [question, answer] of [...waiting]) {
+          const at = shown.indexOf(question, seen);
+          if (at < 0) break;
+          seen = at + question.length;
+          waiting.shift();
+          terminal.stdin.write(answer);
+        }
+      }
+      expect(waiting).toEqual([]);
+      return { code: Number((await ended)[0]), shown };
+    }
+
+    it('asks until it has valid answers, tries the platform, and shows the key to nobody', async () => {
+      const { baseUrl, projectId } = await serveSandbox({ apiKey: `${KEY}#'` });
+      const cwd = await tempDir();
+      const { code, shown } = await onTerminal(cwd, [
+        ['API, such as', 'platform\r'],
+        ['not an address', ''],
+        ['API, such as', `${baseUrl}\r`],
+        ['Project id', `${projectId}\r`],
+        ['not shown: ', `${KEY}#'\r`],
+        ['[Europe/Zurich]: ', '\r'],
+        ['[none]: ', 'docs@example.com\r'],
+      ]);
+      expect(code).toBe(0);
+      expect(shown).toMatch(/pass {2}page views[^]+Wrote readership.yaml, .env.example and .env\./);
+      expect(shown).not.toContain('secret-Key');
+      expect((await stat(join(cwd, '.env'))).mode & 0o777).toBe(0o600);
+      const { settings, environment } = await loadConfiguration(undefined, cwd, {});
+      expect(environment['READERSHIP_API_KEY']).toBe(`${KEY}#'`);
+      expect(settings).toMatchObject({ baseUrl, reports: { timezone: 'Europe/Zurich' } });
+      expect(await readFile(join(cwd, '.env.example'), 'utf8')).toMatch(/^READERSHIP_API_KEY=$/m);
+    });
+
+    it('leaves nothing behind after Ctrl-C, or when the platform fails', async () => {
+      const cwd = await tempDir();
+      const questions = [
+        ['API, such as', 'http://127.0.0.1:1\r'],
+        ['Project id', 'p\r'],
+      ] as const;
+      expect((await onTerminal(cwd, [...questions, ['not shown: ', 'half a ke\x03']])).code).toBe(130);
+      const { code, shown } = await onTerminal(cwd, [
+        ...questions,
+        ['not shown: ', 'key\r'],
+        ['anyway? [y/N] ', '\r'],
+      ]);
+      expect(code).toBe(2);
+      expect(shown).toMatch(/fail {2}server[^]+Nothing was written/);
+      expect(await readdir(cwd)).toEqual([]);
+    });
+  },
+);
