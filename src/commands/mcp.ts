@@ -15,21 +15,24 @@ export function declareMcp(program: Command, act: Act): void {
       '\nExamples:\n  readership mcp --sandbox\n  readership mcp --config /srv/readership/readership.yaml',
     )
     .action((options: WorkspaceOptions) =>
-      act((runtime) => mcp(options, runtime, program.version() ?? ''), { endsByInterruption: true }),
+      act((runtime) => mcp(options, runtime), { endsByInterruption: true }),
     );
 }
 
-async function mcp(options: WorkspaceOptions, runtime: Runtime, version: string): Promise<ExitCode> {
+async function mcp(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime, false);
   const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
   const { mcpServer } = await import('../web/mcp.js');
+  const { openSources } = await import('../web/sources.js');
+  const sources = openSources(workspace, options, runtime);
   const left = once(process.stdin, 'end', { signal: runtime.signal }).catch(() => undefined);
-  const handle = serveStdio(() => mcpServer({ workspace, options, runtime }, version), {
+  const handle = serveStdio(() => mcpServer(sources), {
     onerror: ({ message }) => {
       runtime.output.note(message);
     },
   });
   await left;
   await handle.close();
+  sources.history.close();
   return 0;
 }

@@ -17,7 +17,7 @@ interface Apart {
 }
 
 /** What an answer may have, the rest being cut off. */
-interface Cut {
+export interface Cut {
   readonly maxRows: number;
   /** Of the answer as JSON. */
   readonly maxCharacters: number;

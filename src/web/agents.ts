@@ -1,10 +1,6 @@
 import { mergedEffects } from '../agents/effect.js';
 import { type Job, readJobs } from '../agents/ledger.js';
 import { readMessages } from '../agents/messages.js';
-import { planImprovement } from '../agents/plan.js';
-import { proposalOf } from '../agents/prompt.js';
-import { wordsOf } from '../agents/reasons.js';
-import { readSitemap } from '../agents/sitemap.js';
 import { readSkips } from '../agents/skips.js';
 import { dayOf } from '../day.js';
 import { messageOf } from '../errors.js';
@@ -12,22 +8,10 @@ import { howToLook } from '../print/jobs.js';
 import { attemptOf, lostMessage } from './actions.js';
 import type { Asking } from './asked.js';
 
-/** A site's list of pages does not change from click to click. */
-const SITEMAP_KEPT_MS = 5 * 60_000;
-let sitemap:
-  { readonly at: number; readonly of: string; readonly pages: ReturnType<typeof readSitemap> } | undefined;
-
-function recentSitemap(of = '', now: Date): ReturnType<typeof readSitemap> {
-  const at = now.getTime();
-  if (sitemap?.of !== of || at - sitemap.at > SITEMAP_KEPT_MS)
-    sitemap = { at, of, pages: readSitemap(of === '' ? undefined : of, AbortSignal.timeout(10_000)) };
-  return sitemap.pages;
-}
-
 /** The pages that deserve an agent, with the exact prompt; the jobs by what they need; and what was asked for here. */
-export async function agents({ reader, workspace, project, now, actions, visitor }: Asking): Promise<object> {
-  const { settings, directory: workspaceDir } = workspace;
-  const rules = { workspaceDir, maxPromptLength: settings.improve.maxPromptLength };
+export async function agents(asking: Asking): Promise<object> {
+  const { reader, workspace, project, proposals, now, actions, visitor } = asking;
+  const { settings } = workspace;
   const jobs = (await readJobs(reader, project.id)).toReversed();
   const messages = await readMessages(reader, project.id);
   const effects = await mergedEffects(reader, project.id, jobs);
@@ -51,7 +35,7 @@ export async function agents({ reader, workspace, project, now, actions, visitor
     ),
   ];
   return {
-    ...(await proposals()),
+    ...(await proposed()),
     skips: await readSkips(reader, project.id, now),
     unconfirmed: shown
       .filter(({ state, id }) => state === 'unconfirmed' || lost.includes(id))
@@ -66,26 +50,10 @@ export async function agents({ reader, workspace, project, now, actions, visitor
     ...{ visitor, today: dayOf(now), mode: settings.improve.mode, timezone: settings.schedule.timezone },
   };
 
-  async function proposals() {
+  async function proposed() {
     try {
-      const isListed = (await recentSitemap(settings.improve.sitemap, now))(project.siteUrl);
-      // Answers of the same minute are remembered.
-      const minute = new Date(Math.floor(now.getTime() / 60_000) * 60_000);
-      const plan = await planImprovement(reader, project.id, settings.improve, { now: minute, isListed });
-      return {
-        proposals: plan.flagged.map((page) => {
-          const { path, why, digest, instruction, prompt } = proposalOf(project.id, page, rules);
-          return {
-            path,
-            reason: wordsOf(why),
-            digest,
-            instruction,
-            ending: prompt.slice(instruction.length).trim(),
-          };
-        }),
-        leftOut: plan.leftOut.slice(0, 20).map(({ path, why }) => ({ path, reason: wordsOf(why) })),
-        proposalProblem: null,
-      };
+      const { proposed, leftOut } = await proposals.of(reader, project, now);
+      return { proposals: proposed, leftOut: leftOut.slice(0, 20), proposalProblem: null };
     } catch (error) {
       return { proposals: [], leftOut: [], proposalProblem: messageOf(error) };
     }

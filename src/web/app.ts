@@ -6,18 +6,18 @@ import pLimit from 'p-limit';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
-import { type Access, openAccess, pathOf, type Refuse, type WebContext, type WebEnv } from './access.js';
-import { Actions, type InTurn } from './actions.js';
-import { type Format, FORMATS, completions, Questions } from './ask.js';
-import { type Asking, askWith, parseAsked, rangeOf, type Row } from './asked.js';
-import { version } from '../files.js';
 import { formatAnswer } from '../sql/formats.js';
 import { colorsOf } from '../terminal/output.js';
+import { openAccess, pathOf, type Refuse, type WebContext, type WebEnv } from './access.js';
+import { Actions, type InTurn } from './actions.js';
+import { completions, FORMATS } from './ask.js';
+import { type Asker, type Asking, askWith, parseAsked, rangeOf, type Row } from './asked.js';
 import { openFrame } from './frame.js';
-import type { WebHistory } from './history.js';
 import { metrics, renderedReport } from './health.js';
+import type { PublishedReader } from './history.js';
 import { mcpHandler } from './mcp.js';
-import { type Page, PAGES } from './pages.js';
+import { NAVIGATION, type Page, PAGES } from './pages.js';
+import { openSources } from './sources.js';
 
 export interface WebOptions {
   readonly workspace: Workspace;
@@ -43,56 +43,70 @@ const HEADERS = {
   'Cache-Control': 'no-store',
 };
 
-const TITLES = {
-  400: 'Not understood',
-  403: 'Not allowed',
-  404: 'Not found',
-  405: 'Not possible',
-  503: 'Not now',
-} as const;
-const MAX_BODY_BYTES = 256 * 1024;
+const TITLES: Readonly<Record<number, string>> = {
+  ...{ 400: 'Not understood', 403: 'Not allowed', 404: 'Not found', 405: 'Not possible', 413: 'Too large' },
+};
+const MAX_FORM_BYTES = 256 * 1024;
 
-/** What each address answers, and who is let in. */
-export async function openApp(
-  given: WebOptions,
-  history: WebHistory,
-): Promise<{ readonly app: Hono<WebEnv>; readonly access: Access }> {
-  const { workspace, options, runtime, settings, onError } = given;
-  const { projects, directory } = workspace;
-  const frame = await openFrame(directory);
+/** What each address answers, and who is let in. `warm` works out every page once, for nobody. */
+export async function openApp(given: WebOptions) {
+  const { workspace, runtime, settings, onError } = given;
+  const { projects } = workspace;
+  const sources = openSources(workspace, given.options, runtime);
+  const { history, questions } = sources;
+  const frame = await openFrame(workspace.directory);
   const oneByOne = pLimit(1);
-  const inTurn: InTurn = given.inTurn ?? ((work) => oneByOne(work));
-  const actions = new Actions(workspace, runtime, inTurn);
-  const mcp = mcpHandler({ workspace, options, runtime }, version);
-  const questions = new Questions(workspace, runtime, options);
+  const actions = new Actions(workspace, runtime, given.inTurn ?? ((work) => oneByOne(work)));
+  const mcp = mcpHandler(sources);
 
-  const frameOf = (c: WebContext, title: string) => {
-    const asked = new URL(c.req.url);
-    const { search, searchParams } = asked;
-    const pathname = pathOf(asked);
-    const project = projects.find(({ id }) => id === searchParams.get('project')) ?? projects[0];
+  const frameOf = (address: URL, title: string) => {
+    const path = pathOf(address);
+    const project = projects.find(({ id }) => id === address.searchParams.get('project')) ?? projects[0];
     return {
-      ...{
-        title,
-        address: pathname + search,
-        project: project === undefined ? null : { ...project, siteUrl: project.siteUrl ?? null },
-        projects,
-      },
-      navigation: PAGES.filter(({ isInNavigation }) => isInNavigation).map(({ path, title: name }) => ({
-        ...{ path, name, isCurrent: path === '/' ? pathname === path : pathname.startsWith(path) },
+      ...{ title, address: path + address.search, projects },
+      project: project === undefined ? null : { ...project, siteUrl: project.siteUrl ?? null },
+      navigation: NAVIGATION.map((page) => ({
+        ...{ path: page.path, name: page.title },
+        isCurrent: page.path === '/' ? path === '/' : path.startsWith(page.path),
       })),
     };
   };
   const refuse: Refuse = (c, status, words, login = false) =>
     c.html(frame.fill('web/refused', { title: 'Readership', words, login }), status);
-  const problem = (c: WebContext, status: keyof typeof TITLES, words: string) =>
-    c.html(frame.fill('web/problem', { ...frameOf(c, TITLES[status]), words }), status);
+  const problem = (c: WebContext, status: ContentfulStatusCode, words: string) =>
+    c.html(
+      frame.fill('web/problem', { ...frameOf(new URL(c.req.url), TITLES[status] ?? 'Not now'), words }),
+      status,
+    );
+
+  /** What a page is asked for. Throws a `ConfigurationError` or an `HTTPException` for what there is not. */
+  const askingOf = async (reader: PublishedReader, { searchParams }: URL, by: Asker): Promise<Asking> => {
+    const asked = parseAsked(searchParams);
+    const project = projects.find(({ id }) => asked.project === '' || id === asked.project);
+    if (project === undefined)
+      throw new HTTPException(404, { message: `There is no project ${asked.project}.` });
+    const range = await rangeOf(reader, project.id, asked);
+    if (range === undefined)
+      throw new HTTPException(404, {
+        message: `Nothing is loaded for ${project.name} yet: readership export`,
+      });
+    const rows = askWith(reader, project, asked, range);
+    return { ...sources, ...by, now: runtime.now(), actions, reader, asked, project, range, rows };
+  };
+  const render = async (page: Page, address: URL, asking: Asking): Promise<string> => {
+    const { asked, range, visitor } = asking;
+    return frame.fill(`web/${page.title.toLowerCase()}`, {
+      ...frameOf(address, page.title),
+      ...{ asked, range, actionToken: visitor.isEditor ? access.actionToken : '' },
+      ...(await page.model(asking)),
+    });
+  };
 
   const access = openAccess(settings, refuse);
   const app = new Hono<WebEnv>();
   app.use(async (c, next) => {
-    for (const [name, value] of Object.entries(HEADERS)) c.header(name, value);
     await next();
+    for (const [name, value] of Object.entries(HEADERS)) if (!c.res.headers.has(name)) c.header(name, value);
   });
   // Before the gate: a probe names the server by its address, and has no key.
   app.get('/healthz', (c) => c.text('ok\n'));
@@ -108,53 +122,32 @@ export async function openApp(
       }),
     );
   app.get('/login', (c) => c.redirect('/', 303));
-  app.post('/login', async (c) => {
-    const form = await formOf(c);
-    return access.login(c, form.get('password') ?? '');
-  });
+  app.post('/login', async (c) => access.login(c, (await formOf(c)).get('password') ?? ''));
 
-  const answer = (page: Page) => async (c: WebContext) => {
-    const asked = parseAsked(c.req.query());
-    if ('problem' in asked) return problem(c, 400, asked.problem);
-    const project = asked.project === '' ? projects[0] : projects.find(({ id }) => id === asked.project);
-    if (project === undefined) return problem(c, 404, `There is no project ${asked.project}.`);
-    return history.with(async (reader) => {
-      const range = await rangeOf(reader, project.id, asked);
-      if (range === undefined)
-        return problem(c, 404, `Nothing is loaded for ${project.name} yet: readership export`);
-      const rows = askWith(reader, project, asked, range);
-      const visitor = c.get('visitor');
-      const about = { workspace, now: runtime.now(), visitor, actions, questions, signal: leaving(c) };
-      const asking: Asking = { ...about, reader, asked, project, range, rows };
-      if (c.req.path.endsWith('.csv') && page.csv !== undefined)
-        return c.body(await csvOf(await page.csv(asking)), 200, {
-          'Content-Type': 'text/csv; charset=utf-8',
-          'Content-Disposition': `attachment; filename="${page.path.slice(1)}-${range.first}-${range.last}.csv"`,
-        });
-      const model = await page.model(asking);
-      return c.html(
-        frame.fill(page.template, {
-          ...frameOf(c, page.title),
-          actionToken: visitor.isEditor ? access.actionToken : '',
-          asked,
-          range,
-          ...model,
+  for (const page of PAGES) {
+    const { path, csv } = page;
+    app.get(path, (c) =>
+      history.with(async (reader) => {
+        const address = new URL(c.req.url);
+        return c.html(await render(page, address, await askingOf(reader, address, askerOf(c))));
+      }),
+    );
+    if (csv !== undefined)
+      app.get(`${path}.csv`, (c) =>
+        history.with(async (reader) => {
+          const asking = await askingOf(reader, new URL(c.req.url), askerOf(c));
+          const { first, last } = asking.range;
+          attach(c, 'text/csv; charset=utf-8', `${path.slice(1)}-${first}-${last}.csv`);
+          return c.body(await csvOf(await csv(asking)));
         }),
       );
-    });
-  };
-  for (const page of PAGES) {
-    app.get(page.path, answer(page));
-    if (page.csv !== undefined) app.get(`${page.path}.csv`, answer(page));
   }
 
-  for (const format of Object.keys(FORMATS) as Format[])
-    app.get(`/ask.${format}`, async (c) => {
-      const asked = parseAsked(c.req.query());
-      if ('problem' in asked) return problem(c, 400, asked.problem);
-      const answered = await questions.file(asked.sql, format, leaving(c));
-      c.header('Content-Type', FORMATS[format]);
-      c.header('Content-Disposition', `attachment; filename="answer.${format}"`);
+  for (const format of FORMATS)
+    app.get(`/ask.${format.name}`, async (c) => {
+      const { sql } = parseAsked(new URL(c.req.url).searchParams);
+      const answered = await questions.file(sql, format.name, askerOf(c).signal);
+      attach(c, format.type, `answer.${format.name}`);
       return c.body(Readable.toWeb(answered) as ReadableStream);
     });
   app.get('/complete', (c) =>
@@ -167,22 +160,16 @@ export async function openApp(
       'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
     }),
   );
-  app.post('/mcp', async (c) => {
-    const { method, url } = c.req;
-    const asked = new Request(url, { method, headers: c.req.header(), body: await bodyOf(c) });
-    const answered = await mcp(asked);
-    c.header('Content-Type', answered.headers.get('content-type') ?? 'application/json');
-    return c.body(await answered.text(), answered.status as ContentfulStatusCode);
-  });
+  app.post('/mcp', (c) => mcp(c.req.raw));
   app.post('/agents', async (c) => {
     const form = await formOf(c);
-    if (!c.get('visitor').isEditor) return problem(c, 403, 'You may look and ask, but change nothing here.');
+    if (!c.get('visitor').isEditor)
+      throw new HTTPException(403, { message: 'You may look and ask, but change nothing here.' });
     if (!access.isActionToken(form.get('token') ?? ''))
-      return problem(
-        c,
-        403,
-        'This form is from before readership serve was started again. Nothing was done: load its page again.',
-      );
+      throw new HTTPException(403, {
+        message:
+          'This form is from before readership serve was started again. Nothing was done: load its page again.',
+      });
     const project = form.get('project') ?? '';
     actions.add(project, form);
     return c.redirect(`/agents?${new URLSearchParams({ project }).toString()}`, 303);
@@ -202,36 +189,49 @@ export async function openApp(
       : problem(c, 405, 'This address answers GET and HEAD only.'),
   );
   app.onError((error, c) => {
-    if (error instanceof HTTPException) return c.text(error.message, error.status);
+    if (error instanceof HTTPException) return problem(c, error.status, error.message);
     if (error instanceof ConfigurationError) return problem(c, 400, error.message);
     if (error instanceof ReadershipError) return problem(c, 503, error.message);
-    onError(error.stack ?? messageOf(error));
+    // Whoever asked has left, and nobody sees the answer.
+    if (!c.env.outgoing.destroyed) onError(error.stack ?? messageOf(error));
     return problem(c, 503, 'This page failed. What went wrong is in the log of readership serve.');
   });
-  return { app, access };
+
+  const warm = () =>
+    history.with(async (reader) => {
+      const nobody = { visitor: { isEditor: false }, signal: runtime.signal };
+      for (const page of PAGES) {
+        const address = new URL(page.path, 'http://page');
+        await render(page, address, await askingOf(reader, address, nobody));
+      }
+    });
+  return { app, access, history, warm };
 }
 
-/** Aborts when the browser no longer waits for the answer. */
-function leaving({ env: { outgoing } }: WebContext): AbortSignal {
+/** Who asks, with a signal that aborts when the browser no longer waits for the answer. */
+function askerOf(c: WebContext): Asker {
   const left = new AbortController();
-  outgoing.once('close', () => {
+  c.env.outgoing.once('close', () => {
     left.abort();
   });
-  return left.signal;
+  return { visitor: c.get('visitor'), signal: left.signal };
 }
 
-const formOf = async (c: WebContext): Promise<URLSearchParams> => new URLSearchParams(await bodyOf(c));
+function attach(c: WebContext, type: string, name: string): void {
+  c.header('Content-Type', type);
+  c.header('Content-Disposition', `attachment; filename="${name}"`);
+}
 
-/** The body of a request. Throws an `HTTPException` (413) if it is too large. */
-async function bodyOf({ env: { incoming } }: WebContext): Promise<string> {
+/** The fields of a form. Throws an `HTTPException` (413) if it is too large. */
+async function formOf({ env: { incoming } }: WebContext): Promise<URLSearchParams> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of incoming) {
     chunks.push(Buffer.from(chunk as Uint8Array));
     size += chunks.at(-1)?.length ?? 0;
-    if (size > MAX_BODY_BYTES) throw new HTTPException(413, { message: 'The form is too large.' });
+    if (size > MAX_FORM_BYTES) throw new HTTPException(413, { message: 'The form is too large.' });
   }
-  return Buffer.concat(chunks).toString();
+  return new URLSearchParams(Buffer.concat(chunks).toString());
 }
 
 /** Rows as CSV that no spreadsheet runs as formulas. */

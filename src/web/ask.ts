@@ -9,7 +9,7 @@ import { withoutSecrets } from '../app/secrets.js';
 import { optionsOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
-import { askApart, writeApart } from '../sql/apart.js';
+import { askApart, type Cut, writeApart } from '../sql/apart.js';
 import type { Reader } from '../warehouse/query.js';
 import type { Asking } from './asked.js';
 import { drawLines } from './lines.js';
@@ -18,17 +18,16 @@ import { drawLines } from './lines.js';
 const AT_ONCE = 2;
 const WAITING_AT_MOST = 8;
 const LONGEST_MS = 60_000;
-const MAX_ROWS = 1_000;
-const MAX_CHARACTERS = 1_000_000;
+const CUT: Cut = { maxRows: 1_000, maxCharacters: 1_000_000 };
 /** Of an answer to download. */
 const MAX_FILE_BYTES = 500_000_000;
 const LOOK_EVERY_MS = 250;
-export const FORMATS = {
-  csv: 'text/csv',
-  json: 'application/json',
-  parquet: 'application/vnd.apache.parquet',
-} as const;
-export type Format = keyof typeof FORMATS;
+/** What an answer can be taken away as. */
+export const FORMATS = [
+  { name: 'csv', type: 'text/csv' },
+  { name: 'json', type: 'application/json' },
+  { name: 'parquet', type: 'application/vnd.apache.parquet' },
+] as const;
 
 /** Answers the SQL of visitors, each query in a process of its own, as `readership sql` does. */
 export class Questions {
@@ -37,8 +36,8 @@ export class Questions {
 
   constructor(
     { settings }: Workspace,
-    { workingDirectory: cwd, environment }: Runtime,
     options: WorkspaceOptions,
+    { workingDirectory: cwd, environment }: Runtime,
   ) {
     this.#apart = {
       ...{ cwd, environment: withoutSecrets(environment, settings), options: optionsOf(options) },
@@ -46,13 +45,13 @@ export class Questions {
     };
   }
 
-  answer(sql: string, signal: AbortSignal) {
-    const limits = { maxRows: MAX_ROWS, maxCharacters: MAX_CHARACTERS };
+  /** The first rows of an answer. */
+  answer(sql: string, signal: AbortSignal, limits: Cut) {
     return this.#turn(signal, () => askApart(sql, { ...this.#apart, ...limits, signal }));
   }
 
   /** The whole answer as a file that is gone once it has been read, or `signal` aborts. */
-  async file(sql: string, format: Format, signal: AbortSignal): Promise<Readable> {
+  async file(sql: string, format: (typeof FORMATS)[number]['name'], signal: AbortSignal): Promise<Readable> {
     const directory = await mkdtemp(join(tmpdir(), 'readership-answer-'));
     const remove = () => rm(directory, { recursive: true, force: true });
     const file = join(directory, `answer.${format}`);
@@ -117,7 +116,7 @@ export async function ask({ asked: { sql }, rows, questions, signal }: Asking): 
   const shown = { sql, dictionary, examples, longestSeconds: LONGEST_MS / 1000 };
   if (sql.trim() === '') return { ...shown, answer: null, failure: null };
   try {
-    const { rows: answered, isCut, note = null } = await questions.answer(sql, signal);
+    const { rows: answered, isCut, note = null } = await questions.answer(sql, signal, CUT);
     const answer = columnsSchema.parse(answered);
     const columns = Object.keys(answer[0] ?? {}).map((name) => ({
       name,

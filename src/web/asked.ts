@@ -1,12 +1,13 @@
 import { z } from 'zod';
-import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
+import { addDays, type Day, type DayRange, daysBetween, parseDay } from '../day.js';
+import { ConfigurationError } from '../errors.js';
+import { ISO_CALENDAR, periodOf } from '../reports/period.js';
+import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
 import type { Actions } from './actions.js';
-import type { Questions } from './ask.js';
-import { ISO_CALENDAR, periodOf } from '../reports/period.js';
-import { addDays, type Day, type DayRange, daysBetween, parseDay } from '../day.js';
-import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
+import type { PublishedReader } from './history.js';
+import type { Sources } from './sources.js';
 
 const EXTENT = readSql(import.meta.url, 'queries/extent.sql');
 const extentRow = z.object({ first: dayColumn.nullable(), last: dayColumn.nullable() });
@@ -43,17 +44,15 @@ const askedSchema = z.object({
   path: words,
   sql: z.string().max(8_000, 'too long').default(''),
   name: words,
-  month: words,
 });
 type Asked = z.infer<typeof askedSchema>;
 
-/** The parameters of an address, or what is wrong with them. */
-export function parseAsked(query: Readonly<Record<string, string>>): Asked | { readonly problem: string } {
-  const parsed = askedSchema.safeParse(query);
+/** The parameters of an address. Throws a `ConfigurationError` that says what is wrong with them. */
+export function parseAsked(query: URLSearchParams): Asked {
+  const parsed = askedSchema.safeParse(Object.fromEntries(query));
   if (parsed.success) return parsed.data;
-  return {
-    problem: parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; '),
-  };
+  const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
+  throw new ConfigurationError(problems.join('; '));
 }
 
 /** The days that a page is about. */
@@ -90,16 +89,18 @@ export async function rangeOf(reader: Reader, project: string, asked: Asked): Pr
 const rowSchema = z.record(z.string(), z.json());
 export type Row = z.infer<typeof rowSchema>;
 
-/** A request for a page, with what most pages need to answer it. */
-export interface Asking {
-  readonly workspace: Workspace;
-  readonly now: Date;
+/** Who asks for a page. */
+export interface Asker {
   readonly visitor: Visitor;
-  /** Aborts when the browser no longer waits. */
+  /** Aborts when nobody waits for the answer. */
   readonly signal: AbortSignal;
-  readonly questions: Questions;
+}
+
+/** A request for a page, with what most pages need to answer it. */
+export interface Asking extends Asker, Pick<Sources, 'workspace' | 'questions' | 'proposals'> {
+  readonly now: Date;
   readonly actions: Pick<Actions, 'requests' | 'waiting'>;
-  readonly reader: Reader;
+  readonly reader: PublishedReader;
   readonly asked: Asked;
   readonly project: ProjectSettings;
   readonly range: Range;

@@ -7,12 +7,17 @@ import type { Parameters, Reader } from '../warehouse/query.js';
 
 /** The published history as it is now: opened again when another one takes its place. */
 interface Opened {
-  /** Tells this file from the one that replaces it. */
   readonly version: string;
   readonly history: History;
-  /** Answers by their questions: a published file never changes. */
-  readonly answers: Map<string, Promise<unknown>>;
+  /** A published file never changes. */
+  readonly answers: Remembering<unknown[]>;
   users: number;
+}
+
+/** One version of the published history. */
+export interface PublishedReader extends Reader {
+  /** Tells this file from the one that replaces it. */
+  readonly version: string;
 }
 
 const ANSWERS_KEPT = 300;
@@ -34,12 +39,13 @@ export class WebHistory {
   ) {}
 
   /** Does some work with one version of the history, which stays open until it is done. */
-  async with<Result>(work: (reader: Reader) => Promise<Result>): Promise<Result> {
+  async with<Result>(work: (reader: PublishedReader) => Promise<Result>): Promise<Result> {
     const opened = await this.#opening(() => this.#current());
     opened.users += 1;
     try {
       return await work({
-        query: (sql, row, parameters) => this.#remembered(opened, sql, row, parameters),
+        version: opened.version,
+        query: (sql, row, parameters) => this.#ask(opened, sql, row, parameters),
       });
     } finally {
       opened.users -= 1;
@@ -58,34 +64,54 @@ export class WebHistory {
     if (this.#opened?.version === version) return this.#opened;
     const history = await openOwnHistory(this.file, { memory_limit: `${this.maxMemory}B` });
     const before = this.#opened;
-    this.#opened = { version, history, answers: new Map(), users: 0 };
+    this.#opened = { version, history, answers: new Remembering(ANSWERS_KEPT), users: 0 };
     if (before?.users === 0) before.history.close();
     return this.#opened;
   }
 
-  async #remembered<Row>(
+  async #ask<Row>(
     { history, answers }: Opened,
     sql: string,
     row: z.ZodType<Row>,
     parameters: Parameters = {},
   ): Promise<Row[]> {
-    const key = JSON.stringify([
-      sql,
-      Object.entries(parameters).filter(([name]) => sql.includes(`$${name}`)),
-    ]);
-    const known = answers.get(key);
-    if (known !== undefined) return z.array(row).parse(await known);
-    if (this.#asking.pendingCount >= WAITING_AT_MOST)
-      throw new StorageError('Too much is asked at once. Try again in a moment.');
-    const answer = this.#asking(() => askWithin(history, sql, parameters));
-    answers.set(key, answer);
+    const named = Object.entries(parameters).filter(([name]) => sql.includes(`$${name}`));
+    const rows = await answers.get(
+      JSON.stringify([sql, named]),
+      () => {
+        if (this.#asking.pendingCount >= WAITING_AT_MOST)
+          throw new StorageError('Too much is asked at once. Try again in a moment.');
+        return this.#asking(() => askWithin(history, sql, parameters));
+      },
+      ({ length }) => length <= LARGEST_KEPT,
+    );
+    return z.array(row).parse(rows);
+  }
+}
+
+/** Answers by their questions. Failures are forgotten, and so are the oldest answers beyond `most`. */
+export class Remembering<Answer> {
+  readonly #answers = new Map<string, Promise<Answer>>();
+
+  constructor(private readonly most: number) {}
+
+  /** The answer that is known, or else what `work` finds out; kept unless it is not `worthKeeping`. */
+  get(
+    question: string,
+    work: () => Promise<Answer>,
+    worthKeeping: (answer: Answer) => boolean = () => true,
+  ): Promise<Answer> {
+    const known = this.#answers.get(question);
+    if (known !== undefined) return known;
+    const answer = work();
+    this.#answers.set(question, answer);
     void answer
-      .then((rows) => rows.length <= LARGEST_KEPT)
+      .then(worthKeeping)
       .catch(() => false)
-      .then((isKept) => isKept || answers.delete(key));
-    const [oldest] = answers.size > ANSWERS_KEPT ? answers.keys() : [];
-    if (oldest !== undefined) answers.delete(oldest);
-    return z.array(row).parse(await answer);
+      .then((isKept) => isKept || this.#answers.delete(question));
+    const [oldest] = this.#answers.size > this.most ? this.#answers.keys() : [];
+    if (oldest !== undefined) this.#answers.delete(oldest);
+    return answer;
   }
 }
 

@@ -1,12 +1,10 @@
 import { getRequestListener } from '@hono/node-server';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
 import { ConfigurationError, messageOf } from '../errors.js';
-import type { Reader } from '../warehouse/query.js';
 import { inUrl } from './access.js';
 import { openApp, type WebOptions } from './app.js';
-import { askWith, parseAsked, rangeOf } from './asked.js';
-import { WebHistory } from './history.js';
 
 /** A running web app. `address` lets its reader in where that takes no password. */
 export interface Web {
@@ -16,13 +14,13 @@ export interface Web {
 }
 
 const MAX_CONNECTIONS = 256;
+/** A server says that it listens once its first visitors wait for no template or query, or after this. */
+const LONGEST_WARMING_MS = 3_000;
 
 /** Serves the web app until it is closed. Throws a `ConfigurationError` when the port is taken. */
 export async function serveWeb(options: WebOptions): Promise<Web> {
-  const { workspace, settings } = options;
-  const { projects, historyFile } = workspace;
-  const history = new WebHistory(historyFile, workspace.settings.sql.maxMemory);
-  const { app, access } = await openApp(options, history);
+  const { settings } = options;
+  const { app, access, history, warm } = await openApp(options);
 
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false, hostname: settings.host });
   const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, (incoming, outgoing) => {
@@ -38,15 +36,9 @@ export async function serveWeb(options: WebOptions): Promise<Web> {
       cause,
     });
   }
-  // The first visitor does not wait until the largest query of the overview has been answered.
-  const [project] = projects;
-  const warm = async (reader: Reader) => {
-    const asked = parseAsked({});
-    const range = project && !('problem' in asked) && (await rangeOf(reader, project.id, asked));
-    if (range) await askWith(reader, project, asked, range)('moved');
-  };
   // What is wrong with the history is said on its pages.
-  void history.with(warm).catch(() => undefined);
+  const warmed = warm().catch(() => undefined);
+  await Promise.race([warmed, setTimeout(LONGEST_WARMING_MS, undefined, { ref: false })]);
   const bound = server.address();
   const port = typeof bound === 'object' && bound !== null ? bound.port : settings.port;
   const base = settings.url ?? `http://${inUrl(settings.host)}:${port}`;

@@ -71,12 +71,15 @@ export async function overview({ rows, range }: Asking): Promise<object> {
     rows('pages', mostRead),
   ]);
   const week = { first: range.week, last: addDays(range.week, 6) };
-  return { totals, moved, pages, week, ...seriesOf(series, range) };
+  return { totals, moved, pages, count: countOf(pages), week, ...seriesOf(series, range) };
 }
+
+/** How many pages there are, of which some are shown. */
+const countOf = ([first]: readonly Row[]): number => z.int().catch(0).parse(first?.['found']);
 
 export async function pages({ rows, asked }: Asking): Promise<object> {
   const [found, sections] = await Promise.all([rows('pages'), rows('sections')]);
-  const count = z.int().catch(0).parse(found[0]?.['found']);
+  const count = countOf(found);
   const first = (asked.page - 1) * PAGES_SHOWN;
   return {
     ...{ pages: found, sections, count, first: first + 1, last: first + found.length },

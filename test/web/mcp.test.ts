@@ -6,6 +6,7 @@ import { readWorkspace } from '../../src/app/workspace.js';
 import { Output } from '../../src/terminal/output.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { mcpHandler } from '../../src/web/mcp.js';
+import { openSources } from '../../src/web/sources.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { startCli } from '../run-cli.js';
@@ -124,7 +125,7 @@ describe('an AI assistant', () => {
       output: new Output(process.stdout, process.stderr, false),
     };
     const workspace = await readWorkspace({}, runtime, false);
-    const handler = mcpHandler({ workspace, options: {}, runtime }, '0.0.0');
+    const handler = mcpHandler(openSources(workspace, {}, runtime));
     const { client, ask: asked } = await mcpClient(
       cwd,
       new StreamableHTTPClientTransport(new URL('http://127.0.0.1/mcp'), {

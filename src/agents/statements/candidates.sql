@@ -1,38 +1,42 @@
 -- Grain: one row per page viewed in the last eight full weeks. Weeks without views count as 0.
 WITH
   weeks AS (
-    SELECT week, row_number() OVER (ORDER BY week DESC) AS age, count(*) OVER () AS known
+    SELECT week, row_number() OVER (ORDER BY week DESC) AS age, least(8, count(*) OVER ()) AS known
     FROM site_weeks
     WHERE project = $project AND days_loaded = 7 AND week < date_trunc('week', $now::TIMESTAMP)
     ORDER BY week DESC
     LIMIT 8
   ),
-  days AS (
-    SELECT path, day, date_trunc('week', day)::DATE AS week, human, ai
-    FROM page_views
-    WHERE project = $project AND date_trunc('week', day)::DATE IN (SELECT week FROM weeks)
+  -- The days, and not their weeks, say which part of the file is read.
+  days AS (SELECT week, week + weekday::INTEGER AS day FROM weeks CROSS JOIN range(7) AS of_week (weekday)),
+  page_week AS (
+    SELECT
+      path,
+      week,
+      sum(human)::BIGINT AS human,
+      sum(ai)::BIGINT AS ai,
+      count(*) AS days,
+      count(*) FILTER (human > 0) AS human_days
+    FROM page_views JOIN days USING (day)
+    WHERE project = $project
+    GROUP BY path, week
   ),
   pages AS (
-    SELECT path, count(*) AS days_viewed, count(*) FILTER (human > 0) AS days_viewed_by_people
-    FROM days
+    SELECT path, sum(days)::BIGINT AS days_viewed, sum(human_days)::BIGINT AS days_viewed_by_people
+    FROM page_week
     GROUP BY path
-  ),
-  page_totals AS (
-    SELECT path, week, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
-    FROM days
-    GROUP BY path, week
   ),
   cells AS (
     SELECT
       pages.*,
       weeks.week,
-      coalesce(page_totals.human, 0) AS human,
-      coalesce(page_totals.ai, 0) AS ai,
-      weeks.age <= least(known, 8) // 2 AS is_newer_half,
-      weeks.age > least(known, 8) - least(known, 8) // 2 AS is_older_half
+      coalesce(page_week.human, 0) AS human,
+      coalesce(page_week.ai, 0) AS ai,
+      weeks.age <= known // 2 AS is_newer_half,
+      weeks.age > known - known // 2 AS is_older_half
     FROM pages
     CROSS JOIN weeks
-    LEFT JOIN page_totals USING (path, week)
+    LEFT JOIN page_week USING (path, week)
   )
 SELECT
   path,

@@ -31,15 +31,23 @@ WITH
     GROUP BY job
   ),
 
+  -- The days, and not their weeks, say which part of the file is read.
+  needed_day AS (
+    SELECT DISTINCT project, week, week + weekday::INTEGER AS day
+    FROM job_week CROSS JOIN range(7) AS days (weekday)
+  ),
+
+  page_week AS (
+    SELECT project, week, path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
+    FROM page_views JOIN needed_day USING (project, day)
+    GROUP BY ALL
+  ),
+
   cell AS (
     SELECT job, audience, path, number, views.n, ln(n + 0.5) AS size
     FROM
       job_week
-      JOIN (
-        SELECT project, week, path, audience, n
-        FROM (UNPIVOT (FROM page_weeks SEMI JOIN changed USING (project)) ON human, ai INTO NAME audience VALUE n)
-        WHERE n > 0
-      ) AS views USING (project, week)
+      JOIN (FROM (UNPIVOT page_week ON human, ai INTO NAME audience VALUE n) WHERE n > 0) AS views USING (project, week)
   ),
 
   page AS (

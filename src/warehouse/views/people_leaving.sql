@@ -11,6 +11,12 @@ WITH
       AND row_number() OVER (PARTITION BY project ORDER BY week DESC) <= 16
   ),
 
+  -- The days, and not their weeks, say which part of the file is read.
+  site_day AS (
+    SELECT project, week + weekday::INTEGER AS day, is_newer
+    FROM site_week CROSS JOIN range(7) AS days (weekday)
+  ),
+
   page AS (
     SELECT
       project,
@@ -19,7 +25,7 @@ WITH
       coalesce(sum(human) FILTER (NOT is_newer), 0)::DOUBLE AS human_before,
       coalesce(sum(ai) FILTER (is_newer), 0)::DOUBLE AS ai,
       coalesce(sum(ai) FILTER (NOT is_newer), 0)::DOUBLE AS ai_before
-    FROM page_weeks JOIN site_week USING (project, week)
+    FROM page_views JOIN site_day USING (project, day)
     GROUP BY ALL
     HAVING human_before >= 8 * 50 AND ai_before >= 8 * 10 AND human > 0 AND ai > 0
   ),

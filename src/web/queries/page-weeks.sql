@@ -3,7 +3,7 @@
 -- pages as the site. NULL with fewer than three weeks before.
 WITH
   whole_week AS (
-    SELECT week
+    SELECT week, row_number() OVER (ORDER BY week) AS number
     FROM site_weeks
     WHERE project = $project AND days_loaded = 7 AND week BETWEEN date_trunc('week', $from::DATE)::DATE - 84 AND $to::DATE - 6
   ),
@@ -32,6 +32,7 @@ WITH
       audience,
       path,
       week,
+      number,
       coalesce(if(audience = 'human', human, ai), 0) AS n,
       ln(n + 0.5) AS size,
       path = $path AS is_own
@@ -76,10 +77,10 @@ WITH
     FROM
       cell AS judged
       JOIN course USING (audience, week)
-      JOIN cell ON cell.is_own AND cell.audience = judged.audience AND cell.week BETWEEN judged.week - 84 AND judged.week - 7
+      CROSS JOIN range(1, 9) AS back (weeks)
+      JOIN cell ON cell.is_own AND cell.audience = judged.audience AND cell.number = judged.number - back.weeks
       JOIN course AS before ON before.audience = cell.audience AND before.week = cell.week
-    WHERE judged.is_own
-      AND (SELECT count(*) FROM whole_week AS w WHERE w.week >= cell.week AND w.week < judged.week) <= 8
+    WHERE judged.is_own AND cell.week >= judged.week - 84
     GROUP BY audience, judged.week, judged.n
     HAVING k >= 3
   ),

@@ -4,11 +4,11 @@ WITH
   restated AS (SELECT DISTINCT day FROM restatements WHERE project = $project),
 
   viewed AS (
+    -- A join with nothing reads nothing.
     SELECT day, human, ai
-    FROM page_views
+    FROM page_views SEMI JOIN (SELECT $path AS path WHERE $path IS NOT NULL) USING (path)
     WHERE
       project = $project
-      AND path = $path
       AND day BETWEEN least($from::DATE, $from::DATE - $shift::INTEGER) AND $to::DATE
     UNION ALL
     SELECT day, human, ai

@@ -23,10 +23,5 @@ SELECT
   (now.human / nullif(now.days_loaded, 0)) / nullif(before.human / nullif(before.days_loaded, 0), 0) - 1 AS human_change,
   (now.ai / nullif(now.days_loaded, 0)) / nullif(before.ai / nullif(before.days_loaded, 0), 0) - 1 AS ai_change,
   now.ai / nullif(now.human + now.ai, 0) AS share,
-  now.ai / nullif(now.human + now.ai, 0) - before.ai / nullif(before.human + before.ai, 0) AS share_difference,
-  (
-    SELECT count(DISTINCT path)
-    FROM page_views
-    WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE AND human + ai > 0
-  ) AS pages_read
+  now.ai / nullif(now.human + now.ai, 0) - before.ai / nullif(before.human + before.ai, 0) AS share_difference
 FROM now CROSS JOIN before
