@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-import { Command, CommanderError } from 'commander';
+import { CommanderError } from 'commander';
 import { setMaxListeners } from 'node:events';
 import { closeSync } from 'node:fs';
 import type { Runtime } from './app/workspace.js';
 import type { Act } from './commands/options.js';
 import { exitCodeOf, messageOf, ReadershipError } from './errors.js';
-import { version } from './files.js';
+import { commandLine } from './program.js';
 import { Output } from './terminal/output.js';
 import { stackInSource } from './terminal/stack.js';
 
@@ -66,58 +66,12 @@ const act: Act = async (work, { endsByInterruption = false } = {}) => {
   process.exitCode = await work(runtime);
 };
 
-const program = new Command('readership')
-  .description(
-    'Keeps the history of who reads your docs, people and AI, in your own DuckDB file; reports on it, and puts agents to work on the pages that matter.',
-  )
-  .version(version)
-  .showHelpAfterError('For help, add --help.')
-  .exitOverride();
-
-/** The commands in the order of the help, each loaded only when it is needed: loading all of them takes longest. */
-const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, act: Act) => void>>> = {
-  run: async () => (await import('./commands/run.js')).declareRun,
-  start: async () => (await import('./commands/start.js')).declareStart,
-  export: async () => (await import('./commands/export.js')).declareExport,
-  audit: async () => (await import('./commands/audit.js')).declareAudit,
-  sql: async () => (await import('./commands/sql.js')).declareSql,
-  status: async () => (await import('./commands/status.js')).declareStatus,
-  doctor: async () => (await import('./commands/doctor.js')).declareDoctor,
-  report: async () => (await import('./commands/report.js')).declareReport,
-  serve: async () => (await import('./commands/serve.js')).declareServe,
-  improve: async () => (await import('./commands/improve.js')).declareImprove,
-  jobs: async () => (await import('./commands/jobs.js')).declareJobs,
-  mcp: async () => (await import('./commands/mcp.js')).declareMcp,
-  publish: async () => (await import('./commands/publish.js')).declarePublish,
-  restore: async () => (await import('./commands/restore.js')).declareRestore,
-  init: async () => (await import('./commands/init.js')).declareInit,
-  sandbox: async () => (await import('./commands/sandbox.js')).declareSandbox,
-  completion: async () => (await import('./commands/completion.js')).declareCompletion,
-};
-
-/** Declares the command that the arguments begin with; all of them for help, suggestions and completion. */
-async function declareCommands(first = ''): Promise<void> {
-  if (first === '--version' || first === '-V') return;
-  const named = Object.hasOwn(COMMANDS, first) && first !== 'completion' ? COMMANDS[first] : undefined;
-  for (const load of named === undefined ? Object.values(COMMANDS) : [named]) (await load())(program, act);
-  if (named !== undefined) return;
-  const { ENVIRONMENT_HELP } = await import('./commands/options.js');
-  program.addHelpText(
-    'after',
-    `
-Exit codes: 0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted (143 by SIGTERM, 129 by SIGHUP)
-${ENVIRONMENT_HELP}
-
-Start here: readership run --sandbox`,
-  );
-}
-
 /** `help jobs message` is `jobs message --help`. */
 const [first, ...rest] = process.argv.slice(2);
 const typed = first === 'help' && rest.length > 0 ? [...rest, '--help'] : process.argv.slice(2);
 
 try {
-  await declareCommands(typed[0]);
+  const program = await commandLine(act, typed[0]);
   await program.parseAsync(typed, { from: 'user' });
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;

@@ -108,7 +108,7 @@ describe('deploy/Dockerfile', () => {
     for (const path of [
       'node_modules',
       'package.json',
-      ...files.filter((name) => !/^!|\.md$|^(docs|deploy)$/.test(name)),
+      ...files.filter((name) => !/^!|\.md$|^(docs|deploy|man)$/.test(name)),
     ])
       expect(shipped).toMatch(new RegExp(`^COPY .*\\b${path.replace('.', '\\.')} `, 'm'));
   });

@@ -64,5 +64,6 @@ describe('the package', () => {
       '7 of 7 days loaded',
     );
     expect(said).not.toContain('npx');
+    expect(await readdir(join(home, 'share/man/man1'))).toEqual(['readership.1']);
   }, 120_000);
 });

@@ -17,6 +17,7 @@ export function declareJobs(program: Command, act: Act): void {
   const jobs = program
     .command('jobs')
     .summary('list, poll, message and settle the agent jobs')
+    .description('Lists the agent jobs, polls them, messages them, and settles the unconfirmed ones.')
     .addHelpText(
       'after',
       `

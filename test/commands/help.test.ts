@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { runCli } from '../run-cli.js';
 import { COMMANDS } from '../secrets/commands.js';
 import { tempDir } from '../temp-dir.js';
+import { manPage } from './man-page.js';
 
 const help = async (command: readonly string[]): Promise<string> => {
   const { code, stdout, stderr } = await runCli([...command, '--help'], { cwd: await tempDir() });
@@ -35,6 +36,10 @@ describe('--help', () => {
     // Add a new command to the tests with marked secrets, too.
     expect(leaves.sort()).toEqual(Object.keys(COMMANDS).sort());
   }, 120_000);
+
+  it('is also the manual page: npx vitest run help -u', async () => {
+    await expect(await manPage()).toMatchFileSnapshot('../../man/readership.1');
+  });
 
   it('is also what help shows of a command, and a misspelled one is answered with the nearest', async () => {
     const cwd = await tempDir();
