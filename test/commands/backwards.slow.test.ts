@@ -49,18 +49,8 @@ describe('a live database that has gone backwards', () => {
   const OLDER =
     /older than the history published from it: it lacks \d+ loaded days? \(.+\) and \d+ recorded steps? since \d+ \w+ \d+ at/;
 
+  // Other losses are in loss.slow.test.ts.
   it.each([
-    [
-      "is yesterday's copy",
-      OLDER,
-      async () => {
-        await rm(`${liveFile(site.cwd)}.wal`);
-        for (const name of ['warehouse.duckdb', 'warehouse.duckdb.wal'])
-          await copyFile(join(yesterday, name), join(data, name));
-      },
-    ],
-    ['has lost its log', OLDER, () => rm(`${liveFile(site.cwd)}.wal`)],
-    ['is gone', /The live database .+ is gone/, () => rm(liveFile(site.cwd))],
     ['is torn', /It is damaged/, () => tear(liveFile(site.cwd))],
     [
       'was restored from a backup, log and all',

@@ -1,8 +1,7 @@
-import { cp, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import type { CliResult } from '../run-cli.js';
 import { openSite, type Site } from './site.js';
 import { daysAgo, liveFile } from './workspace.js';
 
@@ -21,27 +20,53 @@ const statusSchema = z.object({
   unknownDeliveries: z.array(z.object({ recipient: z.string() })),
 });
 
-/** What may be lost of the data directory `now`, given a copy of it from `before` any effect. */
-const LOSSES: Readonly<Record<string, (now: string, before: string) => Promise<void>>> = {
-  'the live database is yesterday’s copy': async (now, before) => {
-    await rm(join(now, 'warehouse.duckdb.wal'), { force: true });
-    await cp(join(before, 'warehouse.duckdb'), join(now, 'warehouse.duckdb'));
-    await cp(join(before, 'warehouse.duckdb.wal'), join(now, 'warehouse.duckdb.wal')).catch(() => undefined);
+const OLDER =
+  /older than the history published from it: it lacks \d+ loaded days? \(.+\) and \d+ recorded steps? since \d+ \w+ \d+ at/;
+
+interface Loss {
+  readonly what: string;
+  /** Loses it from the data directory `now`, given a copy from `before` any effect. */
+  readonly lose: (now: string, before: string) => Promise<void>;
+  /** How commands refuse to go on; without it, the journal puts it right unasked. */
+  readonly refusal?: RegExp;
+}
+
+async function loseDay(now: string, before: string): Promise<void> {
+  await rm(join(now, 'warehouse.duckdb.wal'), { force: true });
+  await cp(join(before, 'warehouse.duckdb'), join(now, 'warehouse.duckdb'));
+  await cp(join(before, 'warehouse.duckdb.wal'), join(now, 'warehouse.duckdb.wal')).catch(() => undefined);
+}
+
+const LOSSES: readonly Loss[] = [
+  { what: 'the live database is yesterday’s copy', lose: loseDay, refusal: OLDER },
+  {
+    what: 'the live database and its log are yesterday’s, and nothing was published since',
+    lose: async (now, before) => {
+      await loseDay(now, before);
+      await cp(join(before, 'history.duckdb'), join(now, 'history.duckdb'), { force: true });
+    },
   },
-  'the live database and its log are yesterday’s, and nothing was published since': async (now, before) => {
-    await LOSSES['the live database is yesterday’s copy']?.(now, before);
-    await cp(join(before, 'history.duckdb'), join(now, 'history.duckdb'), { force: true });
+  { what: 'the log is deleted', lose: (now) => rm(join(now, 'warehouse.duckdb.wal')), refusal: OLDER },
+  {
+    what: 'the live database is deleted',
+    lose: (now) => rm(join(now, 'warehouse.duckdb')),
+    refusal: /The live database .+ is gone/,
   },
-  'the log is deleted': (now) => rm(join(now, 'warehouse.duckdb.wal'), { force: true }),
-  'the live database is deleted': (now) => rm(join(now, 'warehouse.duckdb')),
-  'the live database is damaged': (now) => writeFile(join(now, 'warehouse.duckdb'), Buffer.alloc(8192, 7)),
-  'the data directory comes from a backup, except for the journal': async (now, before) => {
-    await cp(join(now, 'effects.log'), `${now}.log`);
-    await rm(now, { recursive: true });
-    await cp(before, now, { recursive: true });
-    await cp(`${now}.log`, join(now, 'effects.log'));
+  {
+    what: 'the live database is damaged',
+    lose: (now) => writeFile(join(now, 'warehouse.duckdb'), Buffer.alloc(8192, 7)),
+    refusal: /not a database|damaged/,
   },
-};
+  {
+    what: 'the data directory comes from a backup, except for the journal',
+    lose: async (now, before) => {
+      await cp(join(now, 'effects.log'), `${now}.log`);
+      await rm(now, { recursive: true });
+      await cp(before, now, { recursive: true });
+      await cp(`${now}.log`, join(now, 'effects.log'));
+    },
+  },
+];
 
 describe('whatever is lost, nothing irreversible happens twice', () => {
   let site: Site;
@@ -61,13 +86,22 @@ describe('whatever is lost, nothing irreversible happens twice', () => {
     emails: [...site.mailServer.accepted].map(([recipient, emails]) => [recipient, emails.length]).sort(),
   });
 
-  /** Runs, and where the run asks for it, restores first. */
-  async function runAgain(): Promise<CliResult> {
-    const first = await site.run('run');
-    if (!first.stderr.includes('readership restore')) return first;
-    expect(first.code).toBe(1);
-    expect(await site.run('restore')).toMatchObject({ code: 0 });
-    return site.run('run');
+  /** Sees that commands refuse to go on and change nothing, and restores. */
+  async function restore(refusal: RegExp): Promise<void> {
+    const published = () => readFile(join(data, 'history.duckdb'));
+    const [history, names] = [await published(), await readdir(data)];
+    const refused = await site.run('run');
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toMatch(refusal);
+    expect(refused.stderr).toContain('readership restore');
+    expect((await published()).equals(history)).toBe(true);
+    expect((await readdir(data)).sort()).toEqual(names.sort());
+
+    const restored = await site.run('restore');
+    expect(restored, restored.stderr).toMatchObject({ code: 0 });
+    expect(restored.stdout).toMatch(/Restored data\/warehouse.duckdb from data\/history.duckdb/);
+    if (names.includes('warehouse.duckdb'))
+      expect(restored.stdout).toMatch(/Kept the previous file: data\/warehouse.duckdb.replaced-/);
   }
 
   beforeAll(async () => {
@@ -93,13 +127,14 @@ describe('whatever is lost, nothing irreversible happens twice', () => {
     await cp(data, after, { recursive: true });
   });
 
-  it.each(Object.keys(LOSSES))('%s', async (name) => {
+  it.each(LOSSES)('$what', async ({ lose, refusal }) => {
     await rm(data, { recursive: true });
     await cp(after, data, { recursive: true });
-    await LOSSES[name]?.(data, before);
+    await lose(data, before);
     const sent = effects();
 
-    const resumed = await runAgain();
+    if (refusal !== undefined) await restore(refusal);
+    const resumed = await site.run('run');
     // An email that is found to be of unknown outcome is a failure once, so that somebody looks.
     const isNews = resumed.stderr.includes('may or may not have been sent');
     expect(resumed, resumed.stderr).toMatchObject({ code: isNews ? 1 : 0 });
