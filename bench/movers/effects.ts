@@ -72,12 +72,12 @@ export async function measuredEffects(
     const [found] = await queryRows(
       connection,
       `SELECT
-         coalesce(avg((verdict IN ('more read', 'less read'))::INTEGER) FILTER (low IS NOT NULL), 0) AS clear,
+         coalesce(avg((verdict IN ('more views', 'fewer views'))::INTEGER) FILTER (low IS NOT NULL), 0) AS clear,
          avg((low IS NULL)::INTEGER) AS untold,
          coalesce(avg(($trueRatio BETWEEN low AND high)::INTEGER), 0) AS holds,
          coalesce(median(high / low), 0) AS width,
          coalesce(max(high / low), 0) AS widest,
-         (SELECT avg((verdict IN ('more read', 'less read'))::INTEGER) FROM project_effects WHERE audience = 'human') AS togetherClear
+         (SELECT avg((verdict IN ('more views', 'fewer views'))::INTEGER) FROM project_effects WHERE audience = 'human') AS togetherClear
        FROM job_effects WHERE audience = 'human'`,
       score,
       { trueRatio: site.trueRatio },

@@ -5,15 +5,15 @@ import { queryRows } from '../../src/warehouse/query.js';
 import { LAST_WEEK, withHistory } from './history.js';
 import { type SimulatedPage, simulateSite } from './simulate.js';
 
-/** Pages that people leave while AI stays, and as many that both leave. */
+/** Pages losing people but not AI, and as many losing both. */
 const PLANTED = 5;
 const WEEKS = 16;
 const LEFT_FOR_WEEKS = 8;
-/** As many as the macro asks for, with something to spare. */
+/** The macro's minimum, with a margin. */
 const HUMAN_VIEWS_LEAST = 60;
 
 export interface LeavingScore {
-  /** Share of the listed pages that people really leave while AI stays. */
+  /** Share of the listed pages that are really losing people but not AI. */
   readonly precision: number;
   readonly recall: number;
   /** The same of the plain rule “people view it 20% less, AI does not”. */

@@ -13,7 +13,7 @@ export type PullRequest =
   { readonly state: 'open' } | { readonly state: 'merged' | 'closed'; readonly on: Day };
 
 const moment = z.iso.datetime({ offset: true }).transform((text) => dayOf(new Date(text)));
-/** The part of GitHub's and GitLab's answers that is the same. */
+/** The fields that GitHub and GitLab have in common. */
 const answerSchema = z
   .object({ state: z.string(), merged_at: moment.nullish(), closed_at: moment.nullish() })
   .transform(({ state, merged_at, closed_at }): PullRequest => {
@@ -21,7 +21,7 @@ const answerSchema = z
     return state === 'closed' && closed_at != null ? { state: 'closed', on: closed_at } : { state: 'open' };
   });
 
-/** Where each kind of host keeps the state of the pull request that a link names, below the address of its API. */
+/** Link patterns and API paths of pull requests, by kind of code host. */
 const PATHS = {
   github: {
     link: /^\/([\w.-]+\/[\w.-]+)\/pull\/(\d+)/,
@@ -33,10 +33,10 @@ const PATHS = {
   },
 } as const;
 
-/** The pause when the host does not say how long. */
+/** The pause if the host does not specify one. */
 const DEFAULT_PAUSE_MS = 10 * 60_000;
 
-/** A code host's public API, as far as it tells whether a pull request was merged. */
+/** The part of a code host's API that reports whether a pull request was merged. */
 export class CodeHost {
   #headers: ResponseHeaders = {};
   readonly #transport = new Transport({ responseTimeoutMs: 30_000, concurrency: 1 }, (headers) => {
@@ -49,18 +49,18 @@ export class CodeHost {
     private readonly now: () => Date,
   ) {}
 
-  /** The address in the API for a link; undefined when it is no pull request of this host. */
+  /** The API address for a link; undefined if it is not a pull request on this host. */
   addressOf(link: string): string | undefined {
     const { host, url, apiUrl } = this.settings;
     if (!link.startsWith(`${url}/`)) return undefined;
     const [, repository, number] = PATHS[host].link.exec(link.slice(url.length)) ?? [];
-    // The dots of `..` would leave the folder of the repositories.
+    // `..` would escape the repositories path.
     if (repository === undefined || number === undefined || /(^|\/)\.+(\/|$)/.test(repository))
       return undefined;
     return apiUrl + PATHS[host].path(repository) + number;
   }
 
-  /** Throws a `RefusedError`, a `ContractError`, or a `TryLaterError` with how long the host wants no requests. */
+  /** Throws a `RefusedError`, a `ContractError`, or a `TryLaterError` with the wait the host requests. */
   async pullRequest(address: string, signal: AbortSignal): Promise<PullRequest> {
     const operation: Operation = { name: 'look up the pull request', method: 'GET', url: address };
     const { status, retryAfter, body } = await this.#transport.send(operation, this.token, undefined, signal);
@@ -79,7 +79,7 @@ export class CodeHost {
     } catch {
       throw new ContractError(
         operation,
-        'the answer is not a pull request. Check pullRequests in readership.yaml.',
+        'the response is not a pull request. Check pullRequests in readership.yaml.',
       );
     }
   }
@@ -88,7 +88,7 @@ export class CodeHost {
     return this.#transport.close();
   }
 
-  /** GitHub says with each answer how many requests are left, and when there are more; GitLab says it by other names. */
+  /** Both hosts report remaining requests and the reset time in headers, under different names. */
   #untilReset(): number | undefined {
     const { 'x-ratelimit-remaining': left = this.#headers['ratelimit-remaining'] } = this.#headers;
     const { 'x-ratelimit-reset': reset = this.#headers['ratelimit-reset'] } = this.#headers;
@@ -100,7 +100,7 @@ export class CodeHost {
   #advice(status: number): string {
     const token = this.token === undefined ? 'set one in' : 'check the one in';
     return status === 401 || status === 403 || status === 404
-      ? `the code host answered ${status}. The repository may be private: it takes a token that can read it; ${token} ${CODE_HOST_TOKEN_VARIABLE}.`
+      ? `the code host answered ${status}. If the repository is private, a token that can read it is required; ${token} ${CODE_HOST_TOKEN_VARIABLE}.`
       : `the code host answered ${status}. Check pullRequests in readership.yaml.`;
   }
 }

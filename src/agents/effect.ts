@@ -5,8 +5,8 @@ import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 
 const measured = {
   audience: z.enum(['human', 'ai']),
-  verdict: z.enum(['more read', 'less read', 'no clear change', 'too early', 'cannot tell']),
-  /** 1.2 is 20% more than pages that nobody changed; `low` and `high` are null where it cannot be told. */
+  verdict: z.enum(['more views', 'fewer views', 'no clear change', 'too early', 'cannot tell']),
+  /** 1.2 is 20% more growth than unchanged pages had; `low` and `high` are null without a verdict. */
   ratio: z.number().nullable(),
   low: z.number().nullable(),
   high: z.number().nullable(),
@@ -23,13 +23,13 @@ const effectRow = z.object({
 });
 type EffectRow = z.infer<typeof effectRow>;
 
-/** What followed a job's pull request: its rows of the view `job_effects`, people first. */
+/** The effect of a job's pull request: its rows of the view `job_effects`, people first. */
 export interface JobEffect extends Pick<EffectRow, 'job' | 'path' | 'merged_on'> {
   readonly isTooEarly: boolean;
   readonly audiences: readonly EffectRow[];
 }
 
-/** Rows of `job_effects`, as the effects of jobs in the same order. */
+/** Groups rows of `job_effects` by job, in the same order. */
 export const jobEffects = z.array(effectRow).transform((rows): JobEffect[] =>
   rows.flatMap(({ job, path, merged_on, verdict }, index) => {
     if (rows[index - 1]?.job === job) return [];
@@ -47,7 +47,7 @@ const EFFECTS_OF_PROJECT = readSql(import.meta.url, 'statements/effects-of-proje
 export const readEffects = async (reader: Reader, project: string): Promise<JobEffect[]> =>
   jobEffects.parse(await reader.query(EFFECTS_OF_PROJECT, z.record(z.string(), z.unknown()), { project }));
 
-/** What followed the merged pull requests of some jobs, in words, by job. */
+/** The effects of merged pull requests as sentences, by job. */
 export async function mergedEffects(
   reader: Reader,
   project: string,
@@ -60,35 +60,35 @@ export async function mergedEffects(
   );
 }
 
-/** An effect in a sentence; it says what went along with the change, never what was caused by it. */
+/** An effect as a sentence. It reports correlation and never claims a cause. */
 export function effectWords({ job, merged_on, audiences }: JobEffect): string {
-  if (merged_on === null) return `cannot tell yet: when was it merged? (readership jobs merged ${job})`;
+  if (merged_on === null) return `cannot tell: merge date unknown (record it: readership jobs merged ${job})`;
   const said = audiences.map((row) => ({ name: nameOf(row), words: verdictWords(row) }));
   const isSame = new Set(said.map(({ words }) => words)).size === 1;
   const both = isSame ? said[0]?.words : said.map(({ name, words }) => `${name}: ${words}`).join('; ');
-  return `${both}; counted from ${longDay(merged_on)}, when it was merged`;
+  return `${both}; merged on ${longDay(merged_on)}`;
 }
 
 function verdictWords(row: EffectRow): string {
   if (row.verdict === 'too early')
-    return `too early: ${counted(4 - row.weeks_after, 'more full week')} to come`;
+    return `too early: ${counted(4 - row.weeks_after, 'more full week')} needed`;
   return row.low === null
     ? `cannot tell: ${row.why}`
-    : `${row.verdict}, ${interval(row, `beside ${counted(row.comparison_pages, 'similar page')} `)}`;
+    : `${row.verdict}, ${interval(row, `compared with ${counted(row.comparison_pages, 'similar page')} `)}`;
 }
 
-/** All changes of a project in a sentence; undefined with too few of them. */
+/** The combined effect of a project's changes as a sentence; undefined with too few of them. */
 export function togetherWords(rows: readonly z.infer<typeof projectEffectRow>[]): string | undefined {
   const told = rows.filter(({ low }) => low !== null);
   if (told.length === 0) return undefined;
   const said = told.map(
-    (row) => `${nameOf(row)}: ${row.verdict}, ${interval(row, `over ${counted(row.changes, 'page')} `)}`,
+    (row) => `${nameOf(row)}: ${row.verdict}, ${interval(row, `for ${counted(row.changes, 'page')} `)}`,
   );
-  return `All changed pages together, beside similar ones. ${said.join('; ')}.`;
+  return `All changed pages combined, compared with similar ones: ${said.join('; ')}.`;
 }
 
 const nameOf = ({ audience }: Pick<EffectRow, 'audience'>): string =>
   audience === 'human' ? 'people' : 'AI';
 
-const interval = ({ ratio, low, high }: Pick<EffectRow, 'ratio' | 'low' | 'high'>, beside: string): string =>
-  `${signedPercent((ratio ?? 1) - 1)} ${beside}(${signedPercent((low ?? 1) - 1)} to ${signedPercent((high ?? 1) - 1)})`;
+const interval = ({ ratio, low, high }: Pick<EffectRow, 'ratio' | 'low' | 'high'>, basis: string): string =>
+  `${signedPercent((ratio ?? 1) - 1)} ${basis}(${signedPercent((low ?? 1) - 1)} to ${signedPercent((high ?? 1) - 1)})`;

@@ -5,7 +5,7 @@ import type { FailedOutcome } from './lifecycle.js';
 import type { Job } from './ledger.js';
 import type { Message } from './messages.js';
 
-/** A job as the effects journal has it, before it is sent. */
+/** The effects journal's record of a job, written before it is sent. */
 export const jobIntent = (job: Job) => ({
   effect: 'job' as const,
   ...{ ref: job.reference, project: job.project, path: job.path },
@@ -14,14 +14,14 @@ export const jobIntent = (job: Job) => ({
   prompt: job.prompt,
 });
 
-/** A follow-up message as the effects journal has it, before it is sent. */
+/** The effects journal's record of a follow-up message, written before it is sent. */
 export const messageIntent = (message: Message) => ({
   effect: 'message' as const,
   ...{ ref: message.reference, project: message.project, path: message.path, job: message.jobReference },
   ...{ plannedAt: message.planned_at.toISOString(), origin: message.origin, prompt: message.prompt },
 });
 
-/** What the platform took, as the journal has it. */
+/** The journal's record of what the platform accepted. */
 export const sentAs = ({ id, status, prLink }: AgentJob): Outcome => ({
   ...{ event: 'sent', remoteId: id, remoteStatus: status },
   ...(prLink == null ? {} : { prLink }),
@@ -33,7 +33,7 @@ export const EVENT_OF: Readonly<Record<FailedOutcome, Outcome['event']>> = {
   'outcome-unknown': 'unknown',
 };
 
-/** An entry about the last attempt of a job or a message. */
+/** A journal entry for the last attempt at a job or message. */
 export const entryAbout = (effect: Job | Message, outcome: Outcome, now: Date): Entry => ({
   ...('jobReference' in effect
     ? messageIntent(effect)

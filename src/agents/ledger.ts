@@ -24,8 +24,8 @@ const UPDATE_JOB = statement('update-job');
 const MARK_MERGED = statement('mark-merged');
 
 /**
- * What names a job or a message wherever its number does not: in the effects journal, in the prompt, in the pull
- * request. It is made from what never changes, so every copy of the database agrees on it.
+ * Identifies a job or message in the effects journal, the prompt and the pull request. It is derived from values that
+ * never change, so every copy of the database agrees on it.
  */
 export const referenceOf = (...parts: readonly (string | Date)[]): string =>
   createHash('sha256')
@@ -48,7 +48,7 @@ const jobColumns = z.object({
   ended_at: timestampColumn.nullable(),
   note: z.string().nullable(),
   merged_on: dayColumn.nullable(),
-  /** When its pull request was closed without being merged, as far as the code host was asked. */
+  /** When its pull request was closed without being merged; null if it was not, or was not looked up. */
   closed_on: dayColumn.nullable(),
   pull_request_problem: z.string().nullable(),
   ...evidenceColumns,
@@ -59,14 +59,14 @@ const jobRow = z.discriminatedUnion('state', [localJob, remoteJob]).transform((r
   ...row,
   reference: referenceOf(row.project, row.path, row.planned_at),
 }));
-/** A job as the ledger has it. `id` is its number here, `remote_id` its id on the platform. */
+/** `id` is the job's number in Readership, `remote_id` its id on the platform. */
 export type Job = z.infer<typeof jobRow>;
-/** A job that the platform is known to have. */
+/** A job known to exist on the platform. */
 export type RemoteJob = Extract<Job, { state: RemoteState }>;
 
 export const isRemoteJob = (job: Job): job is RemoteJob => isRemote(job.state);
 
-/** A job in another state. Throws when the platform should have it, but its id there is unknown. */
+/** The job in another state. Throws if that state requires an unknown id on the platform. */
 export function jobInState(job: Job, state: JobState, remote_id: string | null): Job {
   if (!isRemote(state)) return { ...job, state, remote_id };
   if (remote_id === null) throw new Error(`job ${job.id} cannot be ${state} without its id on the platform`);
@@ -94,7 +94,7 @@ interface PlannedJob {
 export const planJob = (warehouse: Warehouse, plan: PlannedJob): Promise<number> =>
   warehouse.transaction((transaction) => planJobWithin(transaction, plan, 'flagged'));
 
-/** As `planJob`, in a transaction that does more. Returns the number of the job. */
+/** As `planJob`, within a larger transaction. Returns the number of the job. */
 export async function planJobWithin(
   transaction: Transaction,
   { project, page, prompt, now }: PlannedJob,
@@ -112,7 +112,7 @@ export async function planJobWithin(
 interface JobChange {
   readonly event: JobEvent;
   readonly now: Date;
-  /** In words, for the list of transitions. */
+  /** A phrase for the list of transitions. */
   readonly cause: string;
   readonly remote?: AgentJob;
   readonly nextPollAt?: Date;
@@ -123,7 +123,7 @@ interface JobChange {
 export const changeJob = (warehouse: Warehouse, job: Job, change: JobChange): Promise<Job> =>
   warehouse.transaction((transaction) => changeJobWithin(transaction, job, change));
 
-/** As `changeJob`, in a transaction that does more. */
+/** As `changeJob`, within a larger transaction. */
 export async function changeJobWithin(transaction: Transaction, job: Job, change: JobChange): Promise<Job> {
   const changed = applyChange(job, change);
   const { remote, now, cause } = change;
@@ -133,7 +133,7 @@ export async function changeJobWithin(transaction: Transaction, job: Job, change
   return changed;
 }
 
-/** Stores what can change of a job, whatever its state was before. */
+/** Stores the mutable columns of a job, whatever its previous state. */
 export const storeJob = (transaction: Transaction, job: Job, remote?: AgentJob): Promise<void> =>
   transaction.execute(UPDATE_JOB, {
     ...{ id: job.id, state: job.state, submitted_at: job.submitted_at, polls: job.polls },
@@ -144,13 +144,13 @@ export const storeJob = (transaction: Transaction, job: Job, remote?: AgentJob):
     ref: remote?.source?.ref ?? null,
   });
 
-/** Records the day on which a job's pull request was merged: from then on its effect is counted. */
+/** Records the day on which a job's pull request was merged; its effect is measured from then on. */
 export const markMerged = (warehouse: Warehouse, job: Job, mergedOn: Day): Promise<void> =>
   warehouse.transaction((transaction) =>
     transaction.execute(MARK_MERGED, { id: job.id, merged_on: mergedOn }),
   );
 
-/** The job after a change: pure. */
+/** The job after a change. Pure. */
 function applyChange(job: Job, { event, now, remote, nextPollAt, note }: JobChange): Job {
   const state = nextState(job.state, event);
   if (state === undefined)
@@ -177,10 +177,10 @@ const transitionRow = z.object({
   to_state: z.string(),
   cause: z.string(),
 });
-/** A change of state of a job, or of the message of that number. */
+/** A state change of a job, or of one of its messages if `message` is set. */
 export type Transition = z.infer<typeof transitionRow>;
 
-/** How a job and its messages got to their states, oldest first. */
+/** The state changes of a job and its messages, oldest first. */
 export const readTransitions = (reader: Reader, job: number): Promise<Transition[]> =>
   reader.query(TRANSITIONS_OF_JOB, transitionRow, { job });
 
@@ -189,11 +189,11 @@ interface Change<State> {
   readonly now: Date;
   readonly from: State | null;
   readonly to: State;
-  /** In words. */
+  /** A phrase for the list of transitions. */
   readonly cause: string;
 }
 
-/** Records a change of state, in the transaction that makes it. */
+/** Records a state change, in the transaction that makes it. */
 export const recordTransition = (
   transaction: Transaction,
   change: Change<JobState> | (Change<MessageState> & { readonly message: number }),

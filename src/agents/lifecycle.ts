@@ -6,16 +6,16 @@ import { ENDED_STATUSES } from '../api/schema.js';
  * reply was lost, so the job may exist on the platform) or `refused` (the platform rejected it).
  */
 export const LOCAL_STATES = ['planned', 'submitting', 'unconfirmed', 'refused'] as const;
-/** States of a job that the platform has, and whose id there is known. */
+/** States of a job that exists on the platform under a known id. */
 export const REMOTE_STATES = ['active', ...ENDED_STATUSES] as const;
 export const JOB_STATES = [...LOCAL_STATES, ...REMOTE_STATES] as const;
 export type JobState = (typeof JOB_STATES)[number];
 export type RemoteState = (typeof REMOTE_STATES)[number];
 
-/** A page with a job in one of these gets no other. */
+/** A page with a job in one of these states gets no other job. */
 export const OPEN_STATES: ReadonlySet<JobState> = new Set(['planned', 'submitting', 'active', 'unconfirmed']);
 
-/** What can happen to a job. A status is the server's own word. */
+/** What can happen to a job. `status` is as reported by the server. */
 export type JobEvent =
   | { readonly kind: 'submit' }
   | { readonly kind: 'accepted'; readonly status: string }
@@ -54,11 +54,11 @@ export function nextState(state: JobState, event: JobEvent): JobState | undefine
   }
 }
 
-/** Whether the platform is known to have the job, so that it can be polled and sent messages. */
+/** Whether the job is known to exist on the platform, which polling and messages require. */
 export const isRemote = (state: JobState): state is RemoteState =>
   (REMOTE_STATES as readonly JobState[]).includes(state);
 
-/** Servers may use statuses that the API does not document: unless it is an end, the job is still active. */
+/** A server may use undocumented statuses; any that is not an end means the job is active. */
 const stateOfStatus = (status: string): JobState =>
   ENDED_STATUSES.find((ended) => ended === status) ?? 'active';
 
@@ -66,7 +66,7 @@ const stateOfStatus = (status: string): JobState =>
 export const MESSAGE_STATES = ['planned', 'submitting', 'sent', 'unconfirmed', 'refused'] as const;
 export type MessageState = (typeof MESSAGE_STATES)[number];
 
-/** A job with a message in one of these gets no other. */
+/** A job with a message in one of these states gets no other message. */
 export const OPEN_MESSAGE_STATES: ReadonlySet<MessageState> = new Set([
   'planned',
   'submitting',
@@ -107,8 +107,8 @@ const DEFAULT_PAUSE_MS = 10 * 60_000;
 export type FailedOutcome = 'not-done' | 'refused' | 'outcome-unknown';
 
 /**
- * The one table of what a failure says about the outcome of a POST. Only what is known to come before the server acted
- * may be sent again. Anything ambiguous, including a bug of ours, is unknown and never sent again by itself.
+ * What a failure says about the outcome of a POST. A prompt may be sent again only if the server is known not to have
+ * acted. Anything ambiguous, including a bug of ours, is unknown and is never sent again automatically.
  */
 export function outcomeOf(error: unknown): FailedOutcome {
   if (error instanceof TryLaterError && error.isKnownNotDone) return 'not-done';
@@ -116,7 +116,7 @@ export function outcomeOf(error: unknown): FailedOutcome {
   return 'outcome-unknown';
 }
 
-/** How long the platform wants no prompts; undefined when it did not say. */
+/** How long the platform wants no prompts; undefined if it did not say. */
 export function pauseAfter(error: unknown): number | undefined {
   if (!(error instanceof TryLaterError)) return undefined;
   return error.reason === 'rate-limited' ? (error.retryAfterMs ?? DEFAULT_PAUSE_MS) : error.retryAfterMs;

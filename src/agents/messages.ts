@@ -26,10 +26,10 @@ const messageRow = messageColumns.transform(({ job_planned_at, ...row }) => {
   const jobReference = referenceOf(row.project, row.path, job_planned_at);
   return { ...row, jobReference, reference: referenceOf(jobReference, row.prompt, row.planned_at) };
 });
-/** A follow-up message as the ledger has it. `id` is its number, `job` that of its job here. */
+/** `id` is the message's number in Readership, `job` that of its job. */
 export type Message = z.infer<typeof messageRow>;
 
-/** Every message to the jobs of a project, or of all for null, oldest first. */
+/** Every message to the jobs of a project (null for all projects), oldest first. */
 export const readMessages = (reader: Reader, project: string | null): Promise<Message[]> =>
   reader.query(MESSAGES_OF_PROJECT, messageRow, { project });
 
@@ -47,7 +47,7 @@ export function planMessage(
   return warehouse.transaction((transaction) => planMessageWithin(transaction, job.id, message, 'typed'));
 }
 
-/** As `planMessage`, in a transaction that does more. */
+/** As `planMessage`, within a larger transaction. */
 export async function planMessageWithin(
   transaction: Transaction,
   job: number,
@@ -66,7 +66,7 @@ export async function planMessageWithin(
 export interface MessageChange {
   readonly event: MessageEvent;
   readonly now: Date;
-  /** In words, for the list of transitions. */
+  /** A phrase for the list of transitions. */
   readonly cause: string;
   readonly note?: string;
 }
@@ -87,7 +87,7 @@ export async function changeMessageWithin(
   return changed;
 }
 
-/** Stores what can change of a message, whatever its state was before. */
+/** Stores the mutable columns of a message, whatever its previous state. */
 export const storeMessage = (
   transaction: Transaction,
   { id, state, submitted_at, note }: Pick<Message, 'id' | 'state' | 'submitted_at' | 'note'>,

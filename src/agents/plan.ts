@@ -38,20 +38,20 @@ const choiceRow = z.object({
   weekly_ai: z.number(),
 });
 
-/** The `improve` section of the configuration, as far as planning reads it. */
+/** The settings of the `improve` section that planning needs. */
 export interface PlanRules extends SelectionRules {
   readonly cooldownDays: number;
   readonly maxJobsPerRun: number;
   readonly maxJobsPerWeek: number;
 }
 
-/** What improving a project would do now. `waiting` are jobs planned earlier that were not sent yet; they go first. */
+/** What improving a project would do now. `waiting` are jobs planned earlier and not sent yet; they go first. */
 export interface ImprovePlan extends Selection {
   readonly waiting: readonly Job[];
   readonly skips: readonly Skip[];
-  /** Whole weeks of history that the choice rests on, 8 at most. */
+  /** Full weeks of history behind the selection, at most 8. */
   readonly weeks: number;
-  /** Jobs planned since Monday (UTC), those of earlier runs: they use up `maxJobsPerWeek`. */
+  /** Jobs planned by earlier runs since Monday (UTC); they count toward `maxJobsPerWeek`. */
   readonly plannedThisWeek: number;
 }
 
@@ -76,7 +76,7 @@ export async function planImprovement(
   return { ...selection, waiting, skips, weeks: candidates[0]?.weeks.length ?? 0, plannedThisWeek };
 }
 
-/** How many new jobs there is room for, and the limit that decides it. */
+/** How many new jobs are allowed, and which limit decides it. */
 export function roomLeft(
   { maxJobsPerRun, maxJobsPerWeek }: PlanRules,
   waiting: number,
@@ -99,7 +99,7 @@ function countPlannedThisWeek(jobs: readonly Job[], now: Date): number {
 
 /**
  * Pages that get no job now: they have one, or had one that ended less than `cooldownDays` ago. A refused job does not
- * count: either the cause of the refusal is fixed, or the platform refuses again.
+ * count: if its cause is not fixed, the platform will refuse again.
  */
 export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date): Map<string, Reason> {
   const busy = new Map<string, Reason>();
@@ -111,7 +111,7 @@ export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date)
   return busy;
 }
 
-/** Stores which pages were flagged or left out, for reports. Returns whether that differs from the choice before. */
+/** Stores which pages were flagged or left out, for reports. Returns whether that has changed. */
 export async function recordChoices(
   warehouse: Warehouse,
   project: string,

@@ -15,7 +15,7 @@ export interface PollTask {
   readonly now: () => Date;
   readonly minDelayMs: number;
   readonly maxDelayMs: number;
-  /** How long to keep asking while jobs are active; 0 asks once for what is due. */
+  /** How long to keep polling while jobs are active; 0 polls each due job once. */
   readonly waitMs: number;
   readonly signal?: AbortSignal;
   /** Called with every job whose state or status changed. */
@@ -71,7 +71,7 @@ async function poll(task: PollTask, job: RemoteJob): Promise<{ job: Job; error?:
   const nextPollAt = addMilliseconds(now(), pollDelayMs(job.polls, minDelayMs, maxDelayMs));
   const answer = await ask(task, job);
   if (answer instanceof ReadershipError) {
-    // Without an answer nothing has ended, whatever the last one said: a message may have reopened the job since.
+    // Without a response the job has not ended, even if its last status says so: a message may have reopened it.
     const event = { kind: 'polled', status: 'active' } as const;
     const note = messageOf(answer);
     const after = await changeJob(warehouse, job, { event, now: now(), cause: note, note, nextPollAt });
@@ -81,7 +81,7 @@ async function poll(task: PollTask, job: RemoteJob): Promise<{ job: Job; error?:
   const after = await changeJob(warehouse, job, {
     event: { kind: 'polled', status: answer.status },
     now: now(),
-    cause: `the platform says ${answer.status}`,
+    cause: `status on the platform: ${answer.status}`,
     remote: answer,
     nextPollAt,
   });
@@ -99,7 +99,7 @@ async function ask({ client, signal }: PollTask, job: RemoteJob): Promise<AgentJ
   }
 }
 
-/** When the platform is worth asking again after an error. */
+/** When to poll again after an error. */
 function answersAgainAt(task: PollTask, error: ReadershipError | undefined): Date | undefined {
   if (!(error instanceof TryLaterError)) return undefined;
   return addMilliseconds(task.now(), Math.max(error.retryAfterMs ?? 0, task.minDelayMs));
@@ -110,17 +110,17 @@ function earliestPoll(jobs: readonly Job[]): Date | undefined {
   return times.length === 0 ? undefined : new Date(Math.min(...times));
 }
 
-/** The later of the two, if there is anything to wait for at all. */
+/** The later of the two; undefined if there is nothing to wait for. */
 const latest = (due: Date | undefined, notBefore: Date | undefined): Date | undefined =>
   due !== undefined && notBefore !== undefined && notBefore > due ? notBefore : due;
 
-/** The platform says that there is no such job. That alone does not end the job, since the error may be temporary. */
+/** The platform does not know the job. That alone does not end it, since the error may be temporary. */
 class UnknownJobError extends ReadershipError {
   readonly exitCode = 1;
 
   constructor(job: number, cause: RefusedError) {
     super(
-      `${cause.message} If job ${job} was deleted on the platform, end it here with: readership jobs resolve ${job} --gone`,
+      `${cause.message} If job ${job} was deleted on the platform, run: readership jobs resolve ${job} --gone`,
       { cause },
     );
   }

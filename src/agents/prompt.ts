@@ -9,7 +9,7 @@ import type { FlaggedPage } from './select.js';
 
 /** Where prompts come from, and how long one may be. */
 export interface PromptRules {
-  /** The workspace's own `templates/prompts/` comes before the built-in one. */
+  /** The workspace's `templates/prompts/` overrides the built-in prompts. */
   readonly workspaceDir: string | undefined;
   readonly maxPromptLength: number;
 }
@@ -22,15 +22,15 @@ export interface PromptPage {
   readonly reference: string;
 }
 
-/** Shown instead of the reference of a job that is not planned yet. */
-export const REFERENCE_TO_COME = '(given when the job is planned)';
+/** Shown in place of the reference of a job that is not planned yet. */
+export const REFERENCE_TO_COME = '(assigned when the job is planned)';
 
-/** A flagged page as somebody is shown it, before there is a job. */
+/** A flagged page as presented for approval, before it has a job. */
 export interface Proposal extends FlaggedPage {
   /** The part of the prompt that may be edited: all but the reference. */
   readonly instruction: string;
   readonly prompt: string;
-  /** Names the exact prompt, so that nobody approves another than they were shown. */
+  /** Identifies the exact prompt, so that what is sent is what was approved. */
   readonly digest: string;
 }
 
@@ -72,8 +72,8 @@ const valuesOf = ({ path, project, reason, reference }: PromptPage) => ({
 });
 
 /**
- * A text as a JSON string of printable ASCII: it cannot end its quotes, nor its line, nor turn the direction of the
- * text, whatever is in it.
+ * A text as a JSON string of printable ASCII, which cannot close its quotes, break its line or change the text
+ * direction.
  */
 export const quoted = (path: string): string =>
   JSON.stringify(path).replaceAll(
@@ -84,7 +84,7 @@ export const quoted = (path: string): string =>
 function templateFile(name: string, workspaceDir: string | undefined): string {
   const files = searchedDirs(workspaceDir).map((dir) => join(dir, 'templates', 'prompts', `${name}.hbs`));
   const file = files.find((candidate) => existsSync(candidate));
-  if (file === undefined) throw new ConfigurationError(`There is no prompt template ${files.join(', nor ')}`);
+  if (file === undefined) throw new ConfigurationError(`Found no prompt template at ${files.join(' or ')}`);
   return file;
 }
 

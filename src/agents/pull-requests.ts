@@ -37,7 +37,7 @@ export async function noticeMerges(task: Task): Promise<Job[]> {
   for (const [index, job] of due.entries()) {
     const address = codeHost.addressOf(job.pr_link ?? '');
     if (address === undefined) {
-      await record(task, job, { problem: 'it is not a pull request of the host in pullRequests' });
+      await record(task, job, { problem: 'the link is not a pull request on the host in pullRequests' });
       continue;
     }
     if (signal.aborted || ++requests > MAX_REQUESTS) break;
@@ -48,7 +48,7 @@ export async function noticeMerges(task: Task): Promise<Job[]> {
       const problem = messageOf(error);
       const next =
         error instanceof TryLaterError ? addMilliseconds(now(), error.retryAfterMs ?? 600_000) : undefined;
-      // What the host says of a limit or a token is true of the others as well.
+      // A limit or a rejected token applies to the remaining pull requests too.
       const isOfAll = next !== undefined || (error instanceof RefusedError && error.status !== 404);
       for (const other of isOfAll ? due.slice(index) : [job])
         await record(task, other, {
@@ -62,7 +62,7 @@ export async function noticeMerges(task: Task): Promise<Job[]> {
   return (await readJobs(warehouse, project)).filter(({ id }) => changed.includes(id));
 }
 
-/** Returns whether it is news. */
+/** Returns whether the job changed. */
 async function store(task: Task, job: Job, pullRequest: PullRequest): Promise<boolean> {
   if (pullRequest.state !== 'merged') {
     const closed_on = pullRequest.state === 'closed' ? pullRequest.on : null;
@@ -71,7 +71,11 @@ async function store(task: Task, job: Job, pullRequest: PullRequest): Promise<bo
   }
   const { on } = pullRequest;
   const isPossible = on >= dayOf(job.planned_at) && on <= dayOf(task.now());
-  await record(task, job, isPossible ? {} : { problem: `the code host says it was merged on ${on}` });
+  await record(
+    task,
+    job,
+    isPossible ? {} : { problem: `the code host reports ${on} as the merge date, which cannot be right` },
+  );
   if (isPossible) await markMerged(task.warehouse, job, on);
   return isPossible;
 }

@@ -4,7 +4,7 @@ import { signedPercent, thousands } from '../format/numbers.js';
 
 export const leavingColumn = z.object({ human_change: z.number(), ai_change: z.number() }).nullable();
 
-/** The numbers behind a flagged page; those of reading are medians of a week. */
+/** The numbers behind a flagged page; views are weekly medians. */
 const flagged = z.object({
   code: z.literal('flagged'),
   rank: z.int(),
@@ -15,7 +15,7 @@ const flagged = z.object({
   ai_per_human: z.number().nullable(),
   trend: z.number().nullable(),
   weeks: z.int(),
-  /** Changes beside the middle page, if people leave the page while AI stays; null otherwise. */
+  /** Changes relative to the median page, if the page is losing people but not AI; null otherwise. */
   leaving: leavingColumn.default(null),
 });
 const days = z.int();
@@ -32,11 +32,11 @@ const reasonSchema = z.discriminatedUnion('code', [
     limit: z.int(),
   }),
   z.object({ code: z.literal('skipped'), until: dayColumn.nullable() }),
-  /** `not-considered`: too little read for a page that somebody named. `other`: words of 0.1.0. */
+  /** `not-considered`: a page given by name has too few views. `other`: a sentence stored by 0.1.0. */
   z.object({ code: z.enum(['not-considered', 'other']), words: z.string() }),
 ]);
 
-/** Why a page is flagged for a job, or left out: a code, and what its sentence says beyond it. */
+/** Why a page is flagged for a job, or left out: a code and its details. */
 export type Reason = z.infer<typeof reasonSchema>;
 export type FlagReason = z.infer<typeof flagged>;
 
@@ -46,7 +46,7 @@ export const storedReason = ({ code, ...facts }: Reason) => ({ code, facts: JSON
 export const reasonOf = ({ code, facts }: { readonly code: string; readonly facts: string }): Reason =>
   reasonSchema.parse({ ...z.looseObject({}).parse(JSON.parse(facts)), code });
 
-/** A reason in words. They hold no text of the page, since they go into its prompt. */
+/** A reason as a phrase. It contains no text from the page, since it goes into the prompt. */
 export function wordsOf(reason: Reason): string {
   switch (reason.code) {
     case 'flagged':
@@ -66,16 +66,16 @@ export function wordsOf(reason: Reason): string {
     case 'had-job':
       return `had job ${reason.job}, which ended on ${reason.ended}, less than ${reason.cooldown_days} days ago`;
     case 'limit':
-      return `waits for a later run: improve.${reason.setting} is ${reason.limit}`;
+      return `left for a later run: improve.${reason.setting} is ${reason.limit}`;
     case 'skipped':
-      return reason.until === null ? 'skipped by hand' : `skipped by hand until ${reason.until}`;
+      return reason.until === null ? 'skipped manually' : `skipped manually until ${reason.until}`;
     case 'not-considered':
     case 'other':
       return reason.words;
   }
 }
 
-/** Changes of weekly reading smaller than this are called steady. */
+/** Smaller changes in weekly views are called steady. */
 const STEADY = 0.05;
 
 function flagWords(reason: FlagReason): string {
@@ -83,21 +83,21 @@ function flagWords(reason: FlagReason): string {
   const signal =
     leaving === null
       ? ''
-      : `people leave, AI stays: human views ${signedPercent(leaving.human_change)} and AI views ${signedPercent(leaving.ai_change)} ` +
-        'over eight weeks, beside the middle page; ';
+      : `losing people but not AI: human views ${signedPercent(leaving.human_change)} and AI views ${signedPercent(leaving.ai_change)} ` +
+        'over eight weeks, relative to the median page; ';
   const views = (median: number): string => thousands(Math.round(median));
   const before = `${Math.floor(weeks / 2)} weeks before`;
-  const course =
+  const change =
     trend === null
-      ? 'read only lately'
+      ? 'viewed only recently'
       : Math.abs(trend) < STEADY
         ? 'steady'
-        : `${signedPercent(trend)} over the ${before}`;
+        : `${signedPercent(trend)} compared with the ${before}`;
   const ratio =
-    ai_per_human === null ? 'read by AI alone' : `${ai_per_human.toFixed(1)} AI views for each human one`;
+    ai_per_human === null ? 'viewed only by AI' : `${ai_per_human.toFixed(1)} AI views per human view`;
   return (
     signal +
-    `number ${rank} in sustained reading, with ${views(weekly_human)} human views (number ${human_rank}) and ` +
-    `${views(weekly_ai)} AI views (number ${ai_rank}) in a median week of the last ${weeks}; ${course}, ${ratio}`
+    `#${rank} in sustained traffic, with ${views(weekly_human)} human views (#${human_rank}) and ` +
+    `${views(weekly_ai)} AI views (#${ai_rank}) in a median week of the last ${weeks}; ${change}, ${ratio}`
   );
 }

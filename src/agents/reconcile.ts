@@ -28,7 +28,7 @@ import { JOB_STATES, type JobState, type MessageState, OPEN_STATES } from './lif
 import { type Message, planMessageWithin, readMessages, storeMessage } from './messages.js';
 
 const STORED_JOBS = readSql(import.meta.url, 'statements/job-fates.sql');
-const ENTERED = 'entered from the effects journal';
+const ENTERED = 'restored from the effects journal';
 const INTERRUPTED = 'the process ended before the reply was recorded';
 
 const FATE_OF_JOB: Readonly<Record<JobState, Fate>> = {
@@ -51,7 +51,7 @@ const storedJobRow = z
     attempt: (submitted_at ?? planned_at).toISOString(),
   }));
 
-/** Makes journal and database say the same about jobs. */
+/** Brings jobs in the journal and the database into agreement. */
 export async function reconcileJobs(
   journal: EffectsJournal,
   warehouse: Warehouse,
@@ -71,7 +71,7 @@ export async function reconcileJobs(
   return countedDifferences(found);
 }
 
-/** Makes journal and database say the same about follow-up messages, once they do about jobs. */
+/** Brings follow-up messages in the journal and the database into agreement, after their jobs. */
 export async function reconcileMessages(
   journal: EffectsJournal,
   warehouse: Warehouse,
@@ -104,7 +104,7 @@ async function jobsOf(warehouse: Warehouse, projects: readonly string[]): Promis
   return jobs;
 }
 
-/** The entry that the journal lacks, made from whichever of the two knows more. */
+/** The entry missing from the journal, based on whichever of the two has more information. */
 function missingEntry(
   { effect, knows, write }: Difference<EntryOf<'job' | 'message'>, StoredEffect>,
   row: Job | Message | undefined,
@@ -193,7 +193,7 @@ const MESSAGE_STATE_OF = {
   ...{ unsent: 'planned', sent: 'sent', refused: 'refused', unknown: 'unconfirmed' },
 } as const satisfies Record<Exclude<Fate, 'sending'>, MessageState>;
 
-/** A job whose id was lost cannot be polled: a person must find it. */
+/** A job whose id was lost cannot be polled; a person must find it. */
 function jobStateOf(fate: Exclude<Fate, 'sending'>, remoteId: string | null): JobState {
   if (fate === 'sent') return remoteId === null ? 'unconfirmed' : 'active';
   return MESSAGE_STATE_OF[fate];
@@ -202,7 +202,7 @@ function jobStateOf(fate: Exclude<Fate, 'sending'>, remoteId: string | null): Jo
 const noteOf = (last: Entry | undefined, fate: Fate): string | null =>
   fate === 'sent' ? null : (last?.note ?? (fate === 'unknown' ? INTERRUPTED : null));
 
-/** The attempts that the database does not have: they count towards the prompts of an hour. */
+/** Attempts missing from the database; they count toward the hourly prompts. */
 const attemptsAfter = (attempts: ReadonlySet<string> = new Set(), last: Date | null | undefined): Date[] =>
   [...attempts].map((at) => new Date(at)).filter((at) => last == null || at > last);
 

@@ -5,16 +5,16 @@ import { dayColumn } from '../warehouse/query.js';
 import type { FlagReason, Reason } from './reasons.js';
 import type { IsListed } from './sitemap.js';
 
-/** What is known of a page over the last whole weeks: see `statements/candidates.sql`. */
+/** A page's views over the last full weeks; see `statements/candidates.sql`. */
 export interface Candidate extends Evidence {
   readonly path: string;
   readonly days_viewed: number;
   readonly days_viewed_by_people: number;
-  /** Changes beside the middle page, if people leave the page while AI stays; null otherwise. */
+  /** Changes relative to the median page, if the page is losing people but not AI; null otherwise. */
   readonly leaving: FlagReason['leaving'];
 }
 
-/** Rules by which pages are chosen: the `improve` section of the configuration. */
+/** The selection rules in the `improve` section of the configuration. */
 export interface SelectionRules {
   readonly minWeeklyViews: number;
   readonly readingShare: number;
@@ -23,15 +23,15 @@ export interface SelectionRules {
   readonly exclude: readonly string[];
 }
 
-/** What decides about a page, besides how it is read. */
+/** What affects the selection besides views. */
 export interface SelectionState {
   /** Pages that have a job, recently had one, or are skipped. */
   readonly busy: ReadonlyMap<string, Reason>;
   /** Whether the site's sitemap lists a page; undefined without a sitemap. */
   readonly isListed: IsListed | undefined;
-  /** The only pages to flag or leave out; undefined for all that are read enough. */
+  /** The only pages to flag or leave out; undefined for all pages with enough views. */
   readonly only?: readonly string[] | undefined;
-  /** How many pages may be flagged, and by which limit. */
+  /** How many pages may be flagged, and which limit decides it. */
   readonly room: { readonly count: number; readonly limit: Reason };
 }
 
@@ -42,7 +42,7 @@ export interface FlaggedPage {
   readonly evidence: Evidence;
 }
 
-/** A page that is read enough but was left out. */
+/** A page that has enough views but was left out. */
 export interface LeftOutPage {
   readonly path: string;
   readonly why: Reason;
@@ -52,22 +52,22 @@ export interface LeftOutPage {
 export interface Selection {
   readonly flagged: readonly FlaggedPage[];
   readonly leftOut: readonly LeftOutPage[];
-  /** Pages read enough, but beyond those that carry `readingShare` of all reading. */
+  /** Pages with enough views, but beyond those that make up `readingShare` of all views. */
   readonly beyondShare: number;
   /** Pages below `minWeeklyViews`. */
   readonly belowFloor: number;
 }
 
-/** Fewer whole weeks than this say nothing about sustained reading. */
+/** Sustained traffic cannot be judged from fewer full weeks. */
 export const MIN_WEEKS = 4;
 
-/** A page nobody but a script visits, or that was hit in one burst, is not a page that people rely on. */
+/** A page visited only by a script, or in one burst, is not one that people rely on. */
 const MIN_DAYS_VIEWED = 14;
 const MIN_DAYS_VIEWED_BY_PEOPLE = 7;
 
 /**
- * Chooses as many pages as there is room for, none below the floor: first those that people leave while AI stays, then
- * those with the most sustained reading, which together carry `readingShare` of it.
+ * Chooses as many pages as allowed, none below the minimum: first those losing people but not AI, then those with the
+ * most sustained traffic, which together make up `readingShare` of it.
  */
 export function selectPages(
   candidates: readonly Candidate[],
@@ -123,11 +123,11 @@ function whyNotConsidered(
   if (page === undefined) return notConsidered('not viewed in the last eight full weeks');
   const weeks = page.weeks.length;
   if (weeks < MIN_WEEKS)
-    return notConsidered(`there are ${weeks} full weeks of history, and ${MIN_WEEKS} are needed`);
+    return notConsidered(`there are only ${weeks} full weeks of history; ${MIN_WEEKS} are needed`);
   return notConsidered(
     aboveFloor.includes(page)
-      ? `beyond the pages with ${percent(share)} of all reading (improve.readingShare)`
-      : `read fewer than ${views} times a week (improve.minWeeklyViews)`,
+      ? `not among the pages that make up ${percent(share)} of all views (improve.readingShare)`
+      : `fewer than ${views} views a week (improve.minWeeklyViews)`,
   );
 }
 
@@ -136,7 +136,7 @@ function evidenceOf(page: Candidate): Evidence {
   return { weekly_human, weekly_ai, human_rank, ai_rank, ai_per_human, trend, weeks };
 }
 
-/** The first pages, up to and including the one with which they carry `target`. */
+/** The first pages, up to and including the one that reaches `target`. */
 function firstCarrying<Page>(
   pages: readonly Page[],
   reading: (page: Page) => number,
@@ -147,7 +147,7 @@ function firstCarrying<Page>(
   return end === -1 ? pages : pages.slice(0, end + 1);
 }
 
-/** A page that the site itself lists needs no further proof that it exists; any other must be seen to be relied on. */
+/** A page in the sitemap needs no further proof that it exists; any other must be viewed regularly. */
 function objection(
   page: Candidate,
   isExcluded: boolean,
@@ -167,17 +167,17 @@ function objection(
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-/** What speaks for a page, as stored with its job. Views are people's and AI's, over the last whole weeks, 8 at most. */
+/** The evidence stored with a job: views by people and AI over the last full weeks, at most 8. */
 export const evidenceColumns = {
-  /** Medians of a week. */
+  /** Weekly medians. */
   weekly_human: z.number(),
   weekly_ai: z.number(),
-  /** 1 is the most read page. */
+  /** 1 is the most viewed page. */
   human_rank: z.int(),
   ai_rank: z.int(),
   /** Null without human views. */
   ai_per_human: z.number().nullable(),
-  /** The newer half of the weeks against the older, as a ratio of change; null without views before. */
+  /** Relative change from the older to the newer half of the weeks; null if the older half has no views. */
   trend: z.number().nullable(),
   /** Oldest first. */
   weeks: z.array(z.object({ week: dayColumn, human: z.int(), ai: z.int() })),
@@ -185,7 +185,7 @@ export const evidenceColumns = {
 export const evidenceRow = z.object(evidenceColumns);
 export type Evidence = z.infer<typeof evidenceRow>;
 
-/** Of a job whose evidence was not kept. */
+/** For a job stored without evidence. */
 export const NO_EVIDENCE: Evidence = {
   ...{ weekly_human: 0, weekly_ai: 0, human_rank: 0, ai_rank: 0 },
   ...{ ai_per_human: null, trend: null, weeks: [] },
@@ -197,7 +197,7 @@ const MAX_LENGTH = 200;
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9][A-Za-z0-9._~-]*)*\/?$/;
 
 /**
- * Whether a path is a plain URL path of sane length. Anyone can visit a made-up address often enough to have it
+ * Whether a path is a plain URL path of reasonable length. Anyone can visit a made-up address often enough to have it
  * counted, so a path is untrusted text: only a plain one may become part of a prompt.
  */
 export const isPlainPath = (path: string): boolean =>

@@ -18,10 +18,10 @@ export interface ParseLimits {
 /** The element that holds an address, by the root element. */
 const ENTRY = { urlset: 'url/loc', sitemapindex: 'sitemap/loc' } as const;
 
-/** Of one element: the parser handles them in one go, however many they are. */
+/** Per element: the parser handles all attributes of one at once. */
 const MAX_ATTRIBUTES = 100;
 
-/** Characters parsed between two looks at the signal. */
+/** Characters parsed between checks of the signal. */
 const SLICE = 65_536;
 
 /**
@@ -50,7 +50,7 @@ function parserInto(found: { kind?: ParsedSitemap['kind']; addresses: URL[] }, l
   const open: string[] = [];
   let attributes = 0;
   let text = '';
-  // It is strict and knows no entities of a document's own, so nothing expands.
+  // It is strict and ignores entity declarations, so nothing expands.
   const parser = new SaxesParser({ xmlns: true });
   parser.on('error', (error) => {
     throw error;
@@ -88,11 +88,11 @@ function parserInto(found: { kind?: ParsedSitemap['kind']; addresses: URL[] }, l
 function checkCount(kind: ParsedSitemap['kind'], count: number, { maxFiles, maxPages }: ParseLimits): void {
   if (kind === 'urlset' && count > maxPages) throw new Error(tooManyPages(maxPages));
   if (kind === 'sitemapindex' && count > maxFiles)
-    throw new Error(`it refers to more than ${maxFiles} sitemaps; use one of them, or an index of fewer`);
+    throw new Error(`it refers to more than ${maxFiles} sitemaps; use one of them, or a smaller index`);
 }
 
 export const tooManyPages = (maxPages: number): string =>
-  `it lists more than ${maxPages} pages; use the sitemap of a part of the site`;
+  `it lists more than ${maxPages} pages; use a sitemap of part of the site`;
 
 function rootKind(local: string): ParsedSitemap['kind'] {
   if (local === 'urlset' || local === 'sitemapindex') return local;

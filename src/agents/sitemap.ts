@@ -6,20 +6,20 @@ import { ReadershipError } from '../errors.js';
 import { ask, connectionFailure, connections } from '../network.js';
 import { type ParsedSitemap, type ParseLimits, parseSitemap, tooManyPages } from './sitemap-xml.js';
 
-/** The sitemap that says which pages exist cannot be used, so no page can be chosen. */
+/** The configured sitemap cannot be used, so no page can be chosen. */
 export class SitemapError extends ReadershipError {
   readonly exitCode = 1;
 
   constructor(source: string, what: string, options?: ErrorOptions) {
     super(
-      `Cannot use the sitemap ${source} (improve.sitemap): ${what}. No page was chosen, and no job created.`,
+      `Cannot use the sitemap ${source} (improve.sitemap): ${what}. No page was chosen and no job was created.`,
       options,
     );
   }
 }
 
 export interface SitemapLimits extends ParseLimits {
-  /** Of one file, both packed and unpacked. */
+  /** Per file, both compressed and decompressed. */
   readonly maxBytes: number;
   readonly maxRedirects: number;
   /** For all files together, parsing included. */
@@ -104,7 +104,7 @@ export async function loadSitemap(
     const pages = first.kind === 'urlset' ? [...first.addresses] : [];
     for (const child of first.kind === 'urlset' ? [] : first.addresses) {
       if (isWebAddress(source) && child.origin !== new URL(source).origin)
-        throw new SitemapError(source, `it refers to a sitemap of another site, ${child.href}`);
+        throw new SitemapError(source, `it refers to a sitemap on another site, ${child.href}`);
       const { kind, addresses } = await read(child.href);
       if (kind !== 'urlset')
         throw new SitemapError(child.href, 'it is an index that another index refers to; use it instead');
@@ -121,7 +121,7 @@ export async function loadSitemap(
 
 const isWebAddress = (source: string): boolean => /^https?:\/\//i.test(source);
 
-/** Follows redirects within the site only, so that a site cannot send us to servers of a private network. */
+/** Follows redirects only within the site, so a site cannot redirect us to a private network. */
 async function fetched(
   address: string,
   dispatcher: Dispatcher,
@@ -136,8 +136,10 @@ async function fetched(
     throw new Error(`the server answered ${statusCode}; check the address in a browser`);
   const target = new URL(location, address);
   if (target.origin !== new URL(address).origin)
-    throw new Error(`it redirects to another site, ${target.href}; if you trust that one, use its address`);
-  if (redirectsLeft === 0) throw new Error('it redirects too often; use the address where it ends');
+    throw new Error(
+      `it redirects to another site, ${target.href}; if you trust that site, use this address instead`,
+    );
+  if (redirectsLeft === 0) throw new Error('it redirects too many times; use the final address');
   return fetched(target.href, dispatcher, signal, redirectsLeft - 1);
 }
 
@@ -146,7 +148,7 @@ async function fileChunks(file: string, signal: AbortSignal): Promise<AsyncItera
   return createReadStream(file, { signal });
 }
 
-/** Sitemaps are often served as `.xml.gz`: it is the file that is packed, not the transport. */
+/** Sitemaps are often `.xml.gz` files, compressed without a Content-Encoding. */
 async function textOf(chunks: AsyncIterable<Buffer>, maxBytes: number): Promise<string> {
   const bytes = await collected(chunks, maxBytes);
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes.toString('utf8');

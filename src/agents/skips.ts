@@ -18,7 +18,7 @@ const skipRow = z.object({
   skipped_at: timestampColumn,
   skipped_until: dayColumn.nullable(),
 });
-/** A page that somebody chose to skip, until a day or until it is undone. */
+/** A page to skip until a day, or until the skip is undone. */
 export type Skip = z.infer<typeof skipRow>;
 
 /** The pages of a project that are skipped now. */
@@ -30,7 +30,7 @@ const reasonOfSkip = (until: Day | null): Reason => ({ code: 'skipped', until })
 export const skippedPages = (skips: readonly Skip[]): [path: string, why: Reason][] =>
   skips.map(({ path, skipped_until }) => [path, reasonOfSkip(skipped_until)]);
 
-/** Skips a page from now on, in place of an earlier skip; the page is no longer proposed. */
+/** Skips a page from now on, replacing an earlier skip; the page is no longer proposed. */
 export const skipPage = (
   warehouse: Warehouse,
   { project, path, now, until }: { project: string; path: string; now: Date; until: Day | null },
@@ -41,7 +41,7 @@ export const skipPage = (
     await transaction.execute(SKIP_CHOICE, { project, path, ...storedReason(reasonOfSkip(until)) });
   });
 
-/** Ends a skip: the next choice considers the page again. */
+/** Ends a skip; the next selection considers the page again. */
 export const unskipPage = (
   warehouse: Warehouse,
   { project, path }: { project: string; path: string },
@@ -51,7 +51,7 @@ export const unskipPage = (
     await transaction.execute(FORGET_SKIPPED_CHOICE, { project, path });
   });
 
-/** Says that the history has no page of this path, and which resemble it; undefined when it has one. */
+/** An error message with similar paths if the history has no such page; undefined if it has one. */
 export async function unknownPage(
   reader: Reader,
   project: string,

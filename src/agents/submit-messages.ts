@@ -33,7 +33,7 @@ function sendingOf(
     post: (departure, signal) => client.sendMessage(job.remote_id, message.prompt, departure, signal),
     accepted: (remote, now) =>
       settleAsSent(warehouse, message, job, {
-        ...{ event: 'accepted', now, remote, cause: 'taken by the platform' },
+        ...{ event: 'accepted', now, remote, cause: 'accepted by the platform' },
         nextPollAt: addMilliseconds(now, pollDelayMs),
       }),
     failed: async (outcome, words, now) => {
@@ -43,7 +43,7 @@ function sendingOf(
   };
 }
 
-/** A message that arrived reopens its job, in one transaction: it is polled again until it ends again. */
+/** A message that arrived reopens its job in the same transaction, and the job is polled until it ends again. */
 export const settleAsSent = (
   warehouse: Warehouse,
   message: Message,

@@ -5,6 +5,7 @@ import { type AgentJob, LIMITS } from '../api/schema.js';
 import { RollingHour } from '../budget/hour.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { moment } from '../format/days.js';
+import { counted } from '../format/numbers.js';
 import { withGrace } from '../sleep.js';
 import type { Departure, EffectsJournal } from '../warehouse/effects.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
@@ -21,11 +22,11 @@ export interface SubmitTask {
   readonly now: () => Date;
   readonly pollDelayMs: number;
   readonly signal?: AbortSignal;
-  /** Called with each job that was sent, or got a message, whatever the outcome. */
+  /** Called with each job after its prompt or message was sent, whatever the outcome. */
   readonly onJob?: (job: Job) => void;
 }
 
-/** A planned prompt, and how its outcome is committed. `accepted` and `failed` return the job after it. */
+/** A planned prompt and how to commit its outcome. `accepted` and `failed` return the updated job. */
 export interface Intent {
   readonly begin: (now: Date) => Promise<Departure>;
   readonly post: (departure: Departure, signal: AbortSignal | undefined) => Promise<AgentJob>;
@@ -130,15 +131,16 @@ const RECORD_PAUSE = readSql(import.meta.url, 'statements/record-pause.sql');
 const useRow = z.object({ changed_at: timestampColumn });
 const pauseRow = z.object({ paused_until: timestampColumn.nullable() });
 
-/** When the next prompt may be sent, and why not sooner. */
+/** When the next prompt may be sent, and why not before. */
 export interface Turn {
   readonly at: Date;
   readonly why: string;
 }
 
 /**
- * When a project's next prompt may be sent; undefined for now. This needs no ledger of its own: each intent is committed
- * before its prompt is sent, so the intents of the last hour are the uses, even those of killed processes.
+ * When a project's next prompt may be sent; undefined for now. Each intent is committed
+ * before its prompt is sent, so the intents of the last hour are the prompts to count, including those of killed
+ * processes.
  */
 export async function nextTurn(reader: Reader, project: string, now: Date): Promise<Turn | undefined> {
   const uses = await reader.query(USES_SINCE, useRow, { project, since: subHours(now, 2) });
@@ -151,11 +153,11 @@ export async function nextTurn(reader: Reader, project: string, now: Date): Prom
   const at = hour.nextFreeAt(LIMITS.usesPerHour, 1, now);
   if (at <= now) return undefined;
   const isPaused = at.getTime() === hour.pausedUntil(now)?.getTime();
-  const limit = `the limit of ${LIMITS.usesPerHour} prompts an hour is reached`;
+  const limit = `the limit of ${LIMITS.usesPerHour} prompts an hour has been reached`;
   return { at, why: isPaused ? 'the platform requested a pause' : limit };
 }
 
-/** Stores that no process may send the platform prompts for a while. */
+/** Stores a pause during which no process may send prompts to the platform. */
 const pause = (
   warehouse: Warehouse,
   project: string,
@@ -163,23 +165,23 @@ const pause = (
 ): Promise<void> =>
   warehouse.transaction((transaction) => transaction.execute(RECORD_PAUSE, { project, now, until, cause }));
 
-/** Which prompts wait, since different commands send them. */
+/** Jobs and messages are sent by different commands. */
 type PromptKind = 'jobs' | 'messages';
 
 const SENT_BY: Readonly<Record<PromptKind, string>> = {
-  jobs: 'readership improve --apply sends them, and so does the schedule if improve.mode is apply',
-  messages: 'readership jobs poll sends them, and so does the schedule',
+  jobs: 'Send them then with readership improve --apply, or let the schedule do it if improve.mode is apply.',
+  messages: 'Send them then with readership jobs poll, or let the schedule do it.',
 };
 
-/** Prompts wait: the hourly limit is reached, or the platform requested a pause. */
+/** Prompts are left to send later: the hourly limit was reached, or the platform requested a pause. */
 export class TurnError extends ReadershipError {
   readonly exitCode = 75;
   override readonly resumeAt: Date;
 
   constructor(waiting: number, turn: Turn, kind: PromptKind) {
     super(
-      `${waiting === 1 ? '1 prompt waits' : `${waiting} prompts wait`}: ${turn.why}. The next can be sent from ${moment(addMilliseconds(turn.at, 59_999))}. ` +
-        `From then on, ${SENT_BY[kind]}.`,
+      `${counted(waiting, 'prompt')} not sent yet: ${turn.why}. The next can be sent from ${moment(addMilliseconds(turn.at, 59_999))}. ` +
+        SENT_BY[kind],
     );
     this.resumeAt = turn.at;
   }

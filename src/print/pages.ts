@@ -41,7 +41,7 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
   ];
   if (plan.weeks < MIN_WEEKS)
     lines.push(
-      `  There are ${plan.weeks} full weeks of history; ${MIN_WEEKS} are needed to distinguish sustained reading from a burst.`,
+      `  There are only ${plan.weeks} full weeks of history; ${MIN_WEEKS} are needed to distinguish sustained traffic from a burst.`,
     );
   for (const job of waiting)
     lines.push(`  ${escapeUnsafe(job.path)}  planned earlier as job ${job.id}, not sent yet`);
@@ -102,7 +102,7 @@ function leftOutLines(
         ]
       : []),
     ...(belowFloor > 0
-      ? [`${counted(belowFloor, 'page')} read fewer than ${minWeeklyViews} times a week`]
+      ? [`${counted(belowFloor, 'page')} with fewer than ${minWeeklyViews} views a week`]
       : []),
     ...skips
       .slice(0, 1)

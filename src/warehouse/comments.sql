@@ -1,4 +1,4 @@
--- Current wording of table comments where it differs from the migrations, which are never edited.
+-- Current wording of comments that differ from the migrations, which are never edited.
 COMMENT ON COLUMN page_views.total IS 'Total views as reported by the platform; normally human + ai';
 
 COMMENT ON TABLE day_loads IS 'Status of each day: whether it is stored, whether it may still change, and its totals. One row per project and day.';

@@ -15,12 +15,26 @@ const withChoice = (why: string, isFlagged: boolean) =>
 
 const FLAGGED =
   'number 2 in sustained reading, with 1,204 human views (number 5) and 870 AI views (number 1) in a median week of the last 8; ';
+const NOW =
+  '#2 in sustained traffic, with 1,204 human views (#5) and 870 AI views (#1) in a median week of the last 8; ';
 
 it.each([
-  ['flagged', `${FLAGGED}+12% over the 4 weeks before, 0.7 AI views for each human one`],
-  ['flagged', `${FLAGGED}−1,234% over the 4 weeks before, 0.7 AI views for each human one`],
-  ['flagged', `${FLAGGED}steady, read by AI alone`],
-  ['flagged', `${FLAGGED}read only lately, 0.7 AI views for each human one`],
+  [
+    'flagged',
+    `${FLAGGED}+12% over the 4 weeks before, 0.7 AI views for each human one`,
+    `${NOW}+12% compared with the 4 weeks before, 0.7 AI views per human view`,
+  ],
+  [
+    'flagged',
+    `${FLAGGED}−1,234% over the 4 weeks before, 0.7 AI views for each human one`,
+    `${NOW}−1,234% compared with the 4 weeks before, 0.7 AI views per human view`,
+  ],
+  ['flagged', `${FLAGGED}steady, read by AI alone`, `${NOW}steady, viewed only by AI`],
+  [
+    'flagged',
+    `${FLAGGED}read only lately, 0.7 AI views for each human one`,
+    `${NOW}viewed only recently, 0.7 AI views per human view`,
+  ],
   [
     'not-plain',
     'not a plain path, so it cannot be put into a prompt',
@@ -36,7 +50,11 @@ it.each([
     'had job 12, ended 2026-11-16: less than 56 days ago',
     'had job 12, which ended on 2026-11-16, less than 56 days ago',
   ],
-  ['limit', 'waits for a later run: improve.maxJobsPerWeek is 5'],
+  [
+    'limit',
+    'waits for a later run: improve.maxJobsPerWeek is 5',
+    'left for a later run: improve.maxJobsPerWeek is 5',
+  ],
   ['other', 'some other sentence'],
 ])('a choice that 0.1.0 stored becomes %s: %s', async (code, why, words = why) => {
   const warehouse = await liveWarehouse(await withChoice(why, code === 'flagged'));

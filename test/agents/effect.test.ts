@@ -46,49 +46,52 @@ async function onlyEffect() {
 }
 
 describe('the effect of a change', () => {
-  it('is measured for people and AI apart, beside similar pages, over four full weeks on each side', async () => {
+  it('is measured separately for people and AI, against similar pages, over four full weeks on each side', async () => {
     await store();
     const { people, ai, words } = await onlyEffect();
     expect(people).toMatchObject({
       audience: 'human',
-      verdict: 'more read',
+      verdict: 'more views',
       comparison_pages: 39,
       why: null,
     });
     expect(people?.ratio).toBeCloseTo(2, 0);
     expect(ai).toMatchObject({ audience: 'ai', verdict: 'no clear change' });
     expect(words).toMatch(
-      /^people: more read, \+\d+% beside 39 similar pages \(\+\d+% to \+\d+%\); AI: no clear change, .* \(−\d+% to \+\d+%\); counted from 7 Oct 2026, when it was merged$/,
+      /^people: more views, \+\d+% compared with 39 similar pages \(\+\d+% to \+\d+%\); AI: no clear change, .* \(−\d+% to \+\d+%\); merged on 7 Oct 2026$/,
     );
   });
 
-  it('is not claimed before anyone says when it was merged', async () => {
+  it('is not claimed without a merge date', async () => {
     await store('NULL::DATE AS merged_on');
     const { people, words } = await onlyEffect();
     expect(people).toMatchObject({ verdict: 'cannot tell', ratio: null, low: null, high: null });
-    expect(words).toBe('cannot tell yet: when was it merged? (readership jobs merged 1)');
+    expect(words).toBe('cannot tell: merge date unknown (record it: readership jobs merged 1)');
   });
 
   it('is too early to tell before four full weeks', async () => {
     await store("DATE '2026-10-21' AS merged_on");
     const { effect, words } = await onlyEffect();
     expect(effect).toMatchObject({ isTooEarly: true, merged_on: day('2026-10-21') });
-    expect(words).toBe('too early: 1 more full week to come; counted from 21 Oct 2026, when it was merged');
+    expect(words).toBe('too early: 1 more full week needed; merged on 21 Oct 2026');
   });
 
   it.each<[string, () => Promise<void>]>([
-    ['only 3 of the 4 weeks before are fully loaded', () => store(MERGED, { first: '2026-09-14' })],
-    ['it was viewed too little before', () => store(MERGED, { changed: { human: 0, ai: 0 } })],
-    ['there are 7 pages to compare with, and it takes 8', () => store(MERGED, { pages: 7 })],
     [
-      'it was not viewed in each of the eight weeks',
+      'only 3 of the 4 weeks before the change are fully loaded',
+      () => store(MERGED, { first: '2026-09-14' }),
+    ],
+    ['too few views before the change', () => store(MERGED, { changed: { human: 0, ai: 0 } })],
+    ['only 7 comparable pages; at least 8 are needed', () => store(MERGED, { pages: 7 })],
+    [
+      'not viewed in every one of the eight weeks',
       async () => {
         await store();
         await history.run(`DELETE FROM page_views WHERE path = '/changed' AND day >= '2026-10-26'`);
       },
     ],
     [
-      'views of such a page vary too much',
+      'its views vary too much',
       async () => {
         await store();
         await history.run(
@@ -96,14 +99,14 @@ describe('the effect of a change', () => {
         );
       },
     ],
-  ])('cannot be told: %s', async (why, prepare) => {
+  ])('is cannot tell if %s', async (why, prepare) => {
     await prepare();
     const { people, words } = await onlyEffect();
     expect(people).toMatchObject({ verdict: 'cannot tell', why, low: null, high: null });
     expect(words).toContain(`cannot tell: ${why}`);
   });
 
-  it('compares only with pages viewed throughout, which no agent touched in those weeks', async () => {
+  it('compares only with pages viewed in every week and not changed by an agent in those weeks', async () => {
     await store();
     await history.run(`
       DELETE FROM page_views WHERE path LIKE '/guides/page-_' AND day >= '2026-10-12';
@@ -115,7 +118,7 @@ describe('the effect of a change', () => {
     expect(effects.find(({ job }) => job === 1)?.audiences[0]).toMatchObject({ comparison_pages: 21 });
   });
 
-  it('of all changes together is said from six on', async () => {
+  it('of all changes combined is given for six or more', async () => {
     await store();
     const together = () =>
       history.reader.query(`FROM project_effects ORDER BY audience DESC`, projectEffectRow);
@@ -130,11 +133,11 @@ describe('the effect of a change', () => {
       FROM agent_jobs AS job, range(1, 8) AS numbers (number) WHERE job.id = 1;
       UPDATE page_views SET human = round(1.3 * human) WHERE day >= '2026-10-07' AND path IN (SELECT path FROM agent_jobs WHERE id > 1)`);
     const [people, ai] = await together();
-    expect(people).toMatchObject({ changes: 8, verdict: 'more read' });
+    expect(people).toMatchObject({ changes: 8, verdict: 'more views' });
     expect(people?.ratio).toBeCloseTo(1.3, 1);
     expect(ai).toMatchObject({ changes: 8, verdict: 'no clear change' });
     expect(togetherWords(await together())).toMatch(
-      /^All changed pages together, beside similar ones\. people: more read, \+\d+% over 8 pages \(.*\); AI: no clear change, /,
+      /^All changed pages combined, compared with similar ones: people: more views, \+\d+% for 8 pages \(.*\); AI: no clear change, /,
     );
   });
 });
@@ -149,7 +152,7 @@ it.each(CHANGED_SITES.filter(({ name, trueRatio }) => name !== 'lively' && trueR
   },
 );
 
-describe('people leave, AI stays', () => {
+describe('pages losing people but not AI', () => {
   const leaving = () =>
     history.reader.query(
       `FROM people_leaving('2026-11-18')`,

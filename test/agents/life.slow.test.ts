@@ -57,11 +57,11 @@ describe('the whole life of jobs, through the command line', () => {
     const skipped = await run('improve', '--skip', '/guides/page-6', '--until', '2999-01-01');
     expect([skipped.code, skipped.stdout]).toEqual([0, '/guides/page-6: skipped until 1 Jan 2999\n']);
     const plan = await run('improve');
-    expect(plan.stdout).toMatch(/\/guides\/page-6 +skipped by hand until 2999-01-01/);
+    expect(plan.stdout).toMatch(/\/guides\/page-6 +skipped manually until 2999-01-01/);
     expect(plan.stdout).toContain('To undo a skip: readership improve --unskip /guides/page-6');
     const refused = await run('improve', '--apply', '/guides/page-6', '/guides/page-1#0123abcd');
     expect(refused.stdout).toBe(
-      '/guides/page-6: no job: skipped by hand until 2999-01-01\n/guides/page-1: no job: excluded by improve.exclude\n',
+      '/guides/page-6: no job: skipped manually until 2999-01-01\n/guides/page-1: no job: excluded by improve.exclude\n',
     );
     expect(refused.code).toBe(1);
     expect((await run('improve', '--unskip', '/guides/page-6')).stdout).toBe(
@@ -162,7 +162,7 @@ describe('the whole life of jobs, through the command line', () => {
   it('counts the effect from the day a pull request was merged', async () => {
     expect((await run('jobs', 'merged', '1', '2020-01-01')).code).toBe(2);
     expect((await run('jobs', 'merged', '1')).code).toBe(0);
-    expect((await run('jobs', 'show', '1')).stdout).toMatch(/effect +too early: .* when it was merged/);
+    expect((await run('jobs', 'show', '1')).stdout).toMatch(/effect +too early: .* merged on /);
   });
 
   it('never planned a second job for a page', async () => {

@@ -87,7 +87,7 @@ describe('a merged pull request', () => {
     const { merged_on, pull_request_problem } = await job(1);
     expect([merged_on, pull_request_problem]).toEqual([
       null,
-      'the code host says it was merged on 2026-11-17',
+      'the code host reports 2026-11-17 as the merge date, which cannot be right',
     ]);
   });
 });
@@ -148,7 +148,7 @@ describe('a code host', () => {
     const { poll, job } = await reviewed([{ status: 404, body: { message: 'Not Found' } }, MERGED], 2);
     await poll(80 * HOUR);
     expect((await job(1)).pull_request_problem).toMatch(
-      /The repository may be private: it takes a token that can read it; set one in READERSHIP_CODE_HOST_TOKEN\. \[GET/,
+      /If the repository is private, a token that can read it is required; set one in READERSHIP_CODE_HOST_TOKEN\. \[GET/,
     );
     expect((await job(2)).merged_on).toBe('2026-11-21');
   });
@@ -170,7 +170,7 @@ describe('a code host', () => {
     );
     await poll();
     for (const { pull_request_problem } of await jobs())
-      expect(pull_request_problem).toMatch('the answer is not a pull request');
+      expect(pull_request_problem).toMatch('the response is not a pull request');
   });
 });
 

@@ -34,7 +34,7 @@ const whyNot = (candidate: Candidate, rules: Partial<SelectionRules> = {}, aroun
   );
 
 describe('which pages deserve an agent', () => {
-  it('those with the most sustained reading, best first, in an order that never changes', () => {
+  it('those with the most sustained traffic, best first, in a stable order', () => {
     expect(flaggedBy([page('/c', 200), page('/b', 300, 50), page('/a', 350), page('/d', 99)])).toEqual([
       ...['/a', '/b', '/c'],
     ]);
@@ -53,17 +53,17 @@ describe('which pages deserve an agent', () => {
     expect({ beyondShare, belowFloor }).toEqual({ beyondShare: 1, belowFloor: 1 });
   });
 
-  it('with the reason in words, and the numbers it rests on', () => {
+  it('with a reason and the numbers behind it', () => {
     const changes = { human_rank: 2, ai_rank: 7, ai_per_human: 0.25, trend: 0.12 };
     const [flagged] = selectPages([page('/a', 1200, 300, changes)], RULES, FREE).flagged;
     expect(flagged && wordsOf(flagged.why)).toBe(
-      'number 1 in sustained reading, with 1,200 human views (number 2) and 300 AI views (number 7) in a median week of the last 8; +12% over the 4 weeks before, 0.3 AI views for each human one',
+      '#1 in sustained traffic, with 1,200 human views (#2) and 300 AI views (#7) in a median week of the last 8; +12% compared with the 4 weeks before, 0.3 AI views per human view',
     );
     expect(flagged?.evidence).toMatchObject({ weekly_human: 1200, ...changes });
     expect(flagged?.evidence.weeks).toHaveLength(8);
   });
 
-  it('first those that people leave while AI stays, also beyond that share, and the reason says so', () => {
+  it('first those losing people but not AI, even beyond that share, and the reason says so', () => {
     const leaving = { human_change: -0.35, ai_change: 0.03 };
     const pages = [
       page('/a', 500),
@@ -74,7 +74,7 @@ describe('which pages deserve an agent', () => {
     const { flagged, beyondShare } = selectPages(pages, { ...RULES, readingShare: 0.5 }, FREE);
     expect(flagged.map(({ path }) => path)).toEqual(['/c', '/a']);
     expect(flagged[0] && wordsOf(flagged[0].why)).toMatch(
-      /^people leave, AI stays: human views −35% and AI views \+3% over eight weeks, beside the middle page; number 3 in/,
+      /^losing people but not AI: human views −35% and AI views \+3% over eight weeks, relative to the median page; #3 in/,
     );
     expect(beyondShare).toBe(1);
   });
@@ -94,7 +94,7 @@ describe('which are left out, and why', () => {
     ['not a plain path', whyNot(page('/a b', 500), {}, { isListed: () => true })],
     ['has job 4, active', whyNot(page('/a', 500), {}, { busy: new Map([['/a', HAS_JOB]]) })],
     [
-      'waits for a later run: improve.maxJobsPerRun is 5',
+      'left for a later run: improve.maxJobsPerRun is 5',
       whyNot(page('/a', 500), {}, { room: { count: 0, limit: LIMIT } }),
     ],
   ])('%s', (words, why) => {
@@ -147,6 +147,6 @@ describe('how many', () => {
     [7, 7, 0, 'improve.maxJobsPerRun is 5'],
   ])('%s waiting, %s planned this week: %s more, as %s', (waiting, thisWeek, count, bound) => {
     const { count: left, limit } = roomLeft(rules, waiting, thisWeek);
-    expect([left, wordsOf(limit)]).toEqual([count, `waits for a later run: ${bound}`]);
+    expect([left, wordsOf(limit)]).toEqual([count, `left for a later run: ${bound}`]);
   });
 });

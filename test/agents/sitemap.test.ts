@@ -116,12 +116,14 @@ describe('loading a sitemap', () => {
       else response.writeHead(302, { location: `/?left=${left - 1}` }).end();
     });
     expect(await loadSitemap(`${server.baseUrl}/?left=3`, signal)).toHaveLength(1);
-    await expect(loadSitemap(`${server.baseUrl}/?left=9`, signal)).rejects.toThrow('redirects too often');
+    await expect(loadSitemap(`${server.baseUrl}/?left=9`, signal)).rejects.toThrow(
+      'redirects too many times',
+    );
   });
 
   it.each<[string, string | Buffer, string]>([
     ['an index of an index', index('{base}/self.xml'), 'it is an index that another index refers to'],
-    ['a sitemap of another site', index('http://169.254.169.254/latest'), 'a sitemap of another site'],
+    ['a sitemap on another site', index('http://169.254.169.254/latest'), 'a sitemap on another site'],
     ['too many sitemaps', index(...Array.from({ length: 6 }, () => '{base}/a.xml')), 'more than 5'],
     ['too many pages', urlset(...Array.from({ length: 21 }, (_, page) => `${SITE}/${page}`)), 'more than 20'],
     ['no page', urlset(), 'it lists no pages; check'],
@@ -159,7 +161,7 @@ describe('loading a sitemap', () => {
     });
     for (const path of ['/sitemap.xml', '/index.xml'])
       await expect(loadSitemap(server.baseUrl + path, signal)).rejects.toThrow(
-        `${server.baseUrl}/sitemap.xml (improve.sitemap): it redirects to another site, ${other.baseUrl}/sitemap.xml; if you trust that one, use its address.`,
+        `${server.baseUrl}/sitemap.xml (improve.sitemap): it redirects to another site, ${other.baseUrl}/sitemap.xml; if you trust that site, use this address instead.`,
       );
     expect(other.seen).toEqual([]);
   });

@@ -91,8 +91,8 @@ describe('the hourly limit', () => {
     const { stopped } = await submitMessages(desk.task());
     expect(stopped).toBeInstanceOf(TurnError);
     expect((stopped as Error).message).toBe(
-      '1 prompt waits: the limit of 100 prompts an hour is reached. The next can be sent from 18 Nov 2026 at 06:01 UTC. ' +
-        'From then on, readership jobs poll sends them, and so does the schedule.',
+      '1 prompt not sent yet: the limit of 100 prompts an hour has been reached. The next can be sent from 18 Nov 2026 at 06:01 UTC. ' +
+        'Send them then with readership jobs poll, or let the schedule do it.',
     );
   });
 
@@ -103,7 +103,7 @@ describe('the hourly limit', () => {
     await submitJobs(desk.task());
     const { stopped } = await submitJobs(desk.task());
     expect((stopped as Error).message).toMatch(
-      /^2 prompts wait: .+ readership improve --apply sends them, and so does the schedule if improve.mode is apply\.$/,
+      /^2 prompts not sent yet: .+ Send them then with readership improve --apply, or let the schedule do it if improve.mode is apply\.$/,
     );
   });
 

@@ -69,7 +69,7 @@ describe('pages approved one by one', () => {
     expect(answers.map(({ refusal }) => refusal)).toEqual([
       'has job 1, active',
       'excluded by improve.exclude',
-      'read fewer than 200 times a week (improve.minWeeklyViews)',
+      'fewer than 200 views a week (improve.minWeeklyViews)',
       expect.stringMatching(/^the history has no such page; did you mean \/guides\/page-3, .+ or .+\?$/),
       'the history has no such page',
       undefined,
@@ -81,7 +81,7 @@ describe('pages approved one by one', () => {
     const { approve, sent } = await desk({ maxJobsPerRun: 1 });
     const { answers } = await approve({ path: '/guides/page-5' }, { path: '/guides/page-1' });
     expect(answers).toEqual([
-      { path: '/guides/page-5', refusal: 'waits for a later run: improve.maxJobsPerRun is 1' },
+      { path: '/guides/page-5', refusal: 'left for a later run: improve.maxJobsPerRun is 1' },
       { path: '/guides/page-1', job: 1 },
     ]);
     expect(sent()).toHaveLength(1);
@@ -151,7 +151,7 @@ describe('a skipped page', () => {
     const all = await skipped('2026-12-01');
     expect(pathsOf((await all.plan()).flagged)).not.toContain('/guides/page-1');
     expect((await all.approve({ path: '/guides/page-1' })).answers[0]?.refusal).toBe(
-      'skipped by hand until 2026-12-01',
+      'skipped manually until 2026-12-01',
     );
     await improveStep(all.context, true);
     expect(pathsOf(await all.jobs())).not.toContain('/guides/page-1');

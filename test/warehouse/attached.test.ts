@@ -54,7 +54,7 @@ describe('a macro of an attached history', () => {
     for (const other of ['a', 'empty']) {
       await attached.use(other);
       await expect(attached.rows(`FROM b.${macro}`)).rejects.toThrow(
-        /reads the database in use.*USE the attached/,
+        /reads the current database.*run USE with the attached/,
       );
     }
     await attached.use('memory');
@@ -90,7 +90,7 @@ it('answers for one publication only, also when the next one copies it', async (
   await connection.run('USE new');
   const pages = "top_pages('2026-11-02', '2026-11-02')";
   expect((await connection.runAndReadAll(`FROM new.${pages}`)).getRows()).toHaveLength(1);
-  await expect(connection.runAndReadAll(`FROM old.${pages}`)).rejects.toThrow(/reads the database in use/);
+  await expect(connection.runAndReadAll(`FROM old.${pages}`)).rejects.toThrow(/reads the current database/);
   connection.closeSync();
   instance.closeSync();
 });

@@ -1,5 +1,4 @@
--- Grain: one row per page whose path is the given one or resembles it, the most similar first, 3 at
--- most.
+-- Grain: one row per page whose path is the given one or similar to it, most similar first, at most 3.
 SELECT path
 FROM (SELECT DISTINCT path FROM page_views WHERE project = $project)
 WHERE jaro_winkler_similarity(path, $path) > 0.8

@@ -1,4 +1,4 @@
--- Grain: one row per project, audience and day that fell, of the fifteen days up to `last_day`.
+-- Grain: one row per project, audience and day with a drop, in the fifteen days up to `last_day`.
 CREATE OR REPLACE MACRO dropped_days(last_day) AS TABLE
 WITH
   counted AS (
@@ -14,7 +14,7 @@ WITH
       )
   ),
 
-  -- A day and the last twelve of its weekday, out of the sixteen before it.
+  -- Each day, with the latest twelve loaded days of its weekday out of the sixteen before it.
   point AS (
     SELECT judged.project, judged.audience, judged.day, (past.day - judged.day) // 7 AS x, past.size
     FROM counted AS judged JOIN counted AS past USING (project, audience)
@@ -22,7 +22,7 @@ WITH
     QUALIFY row_number() OVER (PARTITION BY judged.project, judged.audience, judged.day ORDER BY x DESC) <= 12
   ),
 
-  -- The line of `usual_range`, through days instead of weeks.
+  -- The same line as in `usual_range`, fitted to days instead of weeks.
   slope AS (
     SELECT project, audience, day, median((one.size - two.size) / (one.x - two.x)) AS slope
     FROM point AS one JOIN point AS two USING (project, audience, day)
@@ -36,8 +36,8 @@ WITH
       audience,
       day,
       median(size - slope * x) AS height,
-      -- Two and a half times the reach that holds nine of ten: a year has 730 days to judge, and
-      -- few of them may be called a fall by chance.
+      -- 2.5 times the distance that covers nine in ten days: two audiences make 730 days a year,
+      -- and few of them may be reported by chance.
       2.5 * greatest((10 - 0.475 * count(*)) * mad(size - slope * x), 1.65 * exp(-height / 2)) AS reach
     FROM point JOIN slope USING (project, audience, day)
     GROUP BY ALL
@@ -52,8 +52,8 @@ SELECT
   exp(height) - 0.5 AS expected,
   greatest(0, ceil(least(exp(height - reach), exp(height) / 2) - 0.5))::BIGINT AS low
 FROM line JOIN counted USING (project, audience, day)
--- A provisional day may still grow, to twice its count at most.
+  -- A provisional day may still grow, to twice its count at most.
 WHERE exp(height) >= 20 AND n < if(state = 'final', low, low / 2)
 ORDER BY project, day, audience DESC;
 
-COMMENT ON MACRO TABLE dropped_days IS 'Days on which the views of an audience fell below what a quiet week explains. One row per project, day and audience (human or ai) of the fifteen days up to the given one: FROM dropped_days(''2026-11-15''). views is the count of the day, expected is where the line through the last twelve days of its weekday (8 at least) puts it, and low is what it had to reach: less than half of expected, and two and a half times as far from the line as nine of ten such days. A day that is not final may still grow, so it is listed only below half of low. Days with fewer than 20 expected views are not judged.';
+COMMENT ON MACRO TABLE dropped_days IS 'Days on which the views of an audience dropped further than normal variation explains. One row per project, audience (human or ai) and day with a drop, in the fifteen days up to the given one: FROM dropped_days(''2026-11-15''). views is the count of the day. expected is the value of a line fitted to the last twelve days of the same weekday (at least 8). low is the fewest views that are not a drop: at most half of expected, and 2.5 times as far below the line as nine in ten such days lie. A day that is not final may still grow, so it is listed only below half of low. Days with fewer than 20 expected views are not judged.';

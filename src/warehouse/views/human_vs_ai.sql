@@ -15,11 +15,11 @@ WHERE
     SELECT
       CASE id
         WHEN '{file}' THEN true
-        ELSE error('human_vs_ai reads the database in use, which is another: USE the attached one first, then FROM human_vs_ai(…)')
+        ELSE error('human_vs_ai reads the current database, which is not the one it belongs to: run USE with the attached database first, then FROM human_vs_ai(…)')
       END
     FROM this_file
   )
 GROUP BY ALL
 ORDER BY project, period;
 
-COMMENT ON MACRO TABLE human_vs_ai IS 'Human and AI views by period (day, week, month, quarter or year) between two days, inclusive. One row per project and period; period is its first day, and days_loaded is how many of its days are loaded. FROM human_vs_ai(''2026-01-01'', ''2026-12-31'', ''month'')';
+COMMENT ON MACRO TABLE human_vs_ai IS 'Human and AI views by period (day, week, month, quarter or year) between two days, inclusive. One row per project and period; period is its first day, and days_loaded is the number of its days that are loaded. FROM human_vs_ai(''2026-01-01'', ''2026-12-31'', ''month'')';

@@ -1,7 +1,7 @@
 -- Grain: one row per agent job with a pull request that has ended or been merged, and audience.
--- Four full weeks before the week of the merge are compared with the four after, beside pages with
--- similar traffic. On a log scale, how far those stray from their median shows how far a page
--- strays by chance.
+-- The four full weeks before the week of the merge are compared with the four after it, and with
+-- pages of similar traffic. On a log scale, how far those pages deviate from their median shows how
+-- far a page deviates by chance.
 CREATE OR REPLACE VIEW job_effects AS
 WITH
   changed AS (
@@ -15,7 +15,7 @@ WITH
       )
   ),
 
-  -- Weeks from eight before the change (-8) to four after it (4), as far as they are fully loaded.
+  -- Fully loaded weeks, from eight before the change (-8) to four after it (4).
   job_week AS (
     SELECT job, changed.project, week, datediff('week', change_week, week) AS number
     FROM changed JOIN site_weeks ON site_weeks.project = changed.project AND days_loaded = 7
@@ -76,7 +76,7 @@ WITH
   own AS (SELECT page.* FROM page JOIN changed USING (job, path)),
 
   -- Pages with similar traffic were as likely to be selected, and as likely to fall back from a
-  -- peak. One that vanished or is new would say nothing of how far a page strays.
+  -- peak. A page that vanished or is new does not show how far a page deviates by chance.
   comparison AS (
     SELECT page.*
     FROM page JOIN own USING (job, audience)
@@ -86,17 +86,17 @@ WITH
       row_number() OVER (PARTITION BY job, audience ORDER BY abs(ln(page.views_before / own.views_before)), page.path) <= 39
   ),
 
-  course AS (
-    SELECT job, audience, number, median(size - level) AS course
+  trend AS (
+    SELECT job, audience, number, median(size - level) AS trend
     FROM cell JOIN comparison USING (job, audience, path)
     WHERE number < 0
     GROUP BY ALL
   ),
 
-  -- The variance of a page's weeks around the course, beyond that of chance.
+  -- The variance of a page's weeks around the trend, beyond chance.
   variance AS (
-    SELECT job, audience, path, count(*) - 1 AS freedom, coalesce(var_samp(size - course), 0) - exp(-any_value(level)) AS psi
-    FROM cell JOIN course USING (job, audience, number) JOIN (FROM comparison UNION ALL FROM own) USING (job, audience, path)
+    SELECT job, audience, path, count(*) - 1 AS freedom, coalesce(var_samp(size - trend), 0) - exp(-any_value(level)) AS psi
+    FROM cell JOIN trend USING (job, audience, number) JOIN (FROM comparison UNION ALL FROM own) USING (job, audience, path)
     GROUP BY ALL
   ),
 
@@ -111,13 +111,13 @@ WITH
     GROUP BY ALL
   ),
 
-  -- How far each page strays from the common change, and how far its views let it.
-  stray AS (
+  -- How far each page deviates from the common change, and the standard deviation for its views.
+  deviation AS (
     SELECT
       job,
       audience,
       path,
-      ln((views_after + 0.5) / (views_before + 0.5)) - common AS stray,
+      ln((views_after + 0.5) / (views_before + 0.5)) - common AS deviation,
       sqrt(2 / views_before + greatest(middle.psi, (8 * middle.psi + freedom * variance.psi) / (8 + freedom))) AS sigma
     FROM
       (FROM comparison UNION ALL FROM own) AS page
@@ -126,8 +126,8 @@ WITH
     WHERE views_before > 0
   ),
 
-  -- Only one of twenty unchanged pages strays further than the margin, in units of its sigma: the
-  -- 38th of 39. With fewer than 19 pages that takes the t distribution, here from 7 degrees on.
+  -- Only one in twenty unchanged pages deviates by more than the margin, in units of its sigma: the
+  -- 38th of 39. Fewer than 19 pages need the t distribution, here from 7 degrees of freedom.
   margin AS (
     SELECT
       job,
@@ -135,12 +135,12 @@ WITH
       pages,
       if(
         pages >= 19,
-        list(abs(stray) / sigma ORDER BY abs(stray) / sigma)[ceil(0.95 * (pages + 1))::INTEGER],
+        list(abs(deviation) / sigma ORDER BY abs(deviation) / sigma)[ceil(0.95 * (pages + 1))::INTEGER],
         [2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110][pages::INTEGER - 7]
-        * stddev_samp(stray / sigma)
+        * stddev_samp(deviation / sigma)
         * sqrt(1 + 1 / pages)
       ) AS margin
-    FROM stray JOIN comparison USING (job, audience, path) JOIN middle USING (job, audience)
+    FROM deviation JOIN comparison USING (job, audience, path) JOIN middle USING (job, audience)
     GROUP BY job, audience, pages
   ),
 
@@ -153,23 +153,23 @@ WITH
       coalesce(own.views_before, 0) AS views_before,
       coalesce(own.views_after, 0) AS views_after,
       coalesce(pages, 0)::BIGINT AS pages,
-      stray,
+      deviation,
       margin * sigma AS reach,
       CASE
-        WHEN merged_on IS NULL THEN 'when was it merged?'
-        WHEN coalesce(weeks_before, 0) < 4 THEN format('only {} of the 4 weeks before are fully loaded', coalesce(weeks_before, 0))
+        WHEN merged_on IS NULL THEN 'merge date unknown'
+        WHEN coalesce(weeks_before, 0) < 4 THEN format('only {} of the 4 weeks before the change are fully loaded', coalesce(weeks_before, 0))
         WHEN coalesce(weeks_after, 0) < 4 THEN NULL
-        WHEN coalesce(own.views_before, 0) < 28 THEN 'it was viewed too little before'
-        WHEN weeks_viewed < 8 THEN 'it was not viewed in each of the eight weeks'
-        WHEN coalesce(pages, 0) < 8 THEN format('there are {} pages to compare with, and it takes 8', coalesce(pages, 0)::BIGINT)
-        WHEN reach > ln(2) THEN 'views of such a page vary too much'
+        WHEN coalesce(own.views_before, 0) < 28 THEN 'too few views before the change'
+        WHEN weeks_viewed < 8 THEN 'not viewed in every one of the eight weeks'
+        WHEN coalesce(pages, 0) < 8 THEN format('only {} comparable pages; at least 8 are needed', coalesce(pages, 0)::BIGINT)
+        WHEN reach > ln(2) THEN 'its views vary too much'
       END AS why
     FROM
       changed
       CROSS JOIN (VALUES ('human'), ('ai')) AS audiences (audience)
       LEFT JOIN weeks USING (job)
       LEFT JOIN own USING (job, audience, path)
-      LEFT JOIN stray USING (job, audience, path)
+      LEFT JOIN deviation USING (job, audience, path)
       LEFT JOIN margin USING (job, audience)
   )
 
@@ -189,31 +189,31 @@ SELECT
   CASE
     WHEN why IS NOT NULL THEN 'cannot tell'
     WHEN weeks_after < 4 THEN 'too early'
-    WHEN stray > reach THEN 'more read'
-    WHEN stray < -reach THEN 'less read'
+    WHEN deviation > reach THEN 'more views'
+    WHEN deviation < -reach THEN 'fewer views'
     ELSE 'no clear change'
   END AS verdict,
   why,
-  exp(if(weeks_after = 4 AND (why IS NULL OR reach > ln(2)) AND pages >= 8, stray, NULL)) AS ratio,
-  exp(if(verdict IN ('cannot tell', 'too early'), NULL, stray - reach)) AS low,
-  exp(if(verdict IN ('cannot tell', 'too early'), NULL, stray + reach)) AS high
+  exp(if(weeks_after = 4 AND (why IS NULL OR reach > ln(2)) AND pages >= 8, deviation, NULL)) AS ratio,
+  exp(if(verdict IN ('cannot tell', 'too early'), NULL, deviation - reach)) AS low,
+  exp(if(verdict IN ('cannot tell', 'too early'), NULL, deviation + reach)) AS high
 FROM measured;
 
-COMMENT ON VIEW job_effects IS 'What followed a pull request: views of the page in the four full weeks after the week of its merge, beside the four before and up to 39 pages with similar traffic that no agent changed. One row per job with a pull request that has ended or been merged, and audience (human or ai). It says what went along with the change, never that the change was the cause.';
+COMMENT ON VIEW job_effects IS 'Views of a page before and after a pull request: the four full weeks after the week of the merge are compared with the four before, and with up to 39 pages of similar traffic that no agent changed. One row per audience (human or ai) of each job with a pull request that has been merged, or whose job has ended without the pull request being closed. It shows correlation, not that the change was the cause.';
 COMMENT ON COLUMN job_effects.job IS 'Job number in Readership';
 COMMENT ON COLUMN job_effects.project IS 'Project id on the platform';
 COMMENT ON COLUMN job_effects.path IS 'Page that was changed';
-COMMENT ON COLUMN job_effects.audience IS 'human or ai: each is measured apart, since a change may reach only one of them';
-COMMENT ON COLUMN job_effects.merged_on IS 'Day (UTC) the change counts from, as recorded with readership jobs merged or noticed at the code host; its week is neither before nor after. NULL if not recorded: then nothing is claimed';
+COMMENT ON COLUMN job_effects.audience IS 'human or ai, measured separately because a change may affect only one of them';
+COMMENT ON COLUMN job_effects.merged_on IS 'Day (UTC) of the merge, recorded with readership jobs merged or found at the code host. Its week counts as neither before nor after. NULL if unknown; the verdict is then cannot tell';
 COMMENT ON COLUMN job_effects.before_from IS 'Monday of the first of the four weeks before the change';
 COMMENT ON COLUMN job_effects.after_from IS 'Monday of the first of the four weeks after the change';
-COMMENT ON COLUMN job_effects.weeks_before IS 'Number of fully loaded weeks before, 0 to 4';
-COMMENT ON COLUMN job_effects.weeks_after IS 'Number of fully loaded weeks after, 0 to 4; with fewer than 4 it is too early to tell';
-COMMENT ON COLUMN job_effects.views_before IS 'Views by this audience in the weeks before';
-COMMENT ON COLUMN job_effects.views_after IS 'Views by this audience in the weeks after';
-COMMENT ON COLUMN job_effects.comparison_pages IS 'Number of pages it is compared with: those with the most similar views before, viewed in each of the eight weeks, 39 at most; it takes 8';
-COMMENT ON COLUMN job_effects.verdict IS 'more read, less read, no clear change, too early or cannot tell. Only one of twenty unchanged pages is said to be read more or less';
-COMMENT ON COLUMN job_effects.why IS 'Why it cannot be told; NULL otherwise';
-COMMENT ON COLUMN job_effects.ratio IS 'Change of the page over the middle change of the comparison pages: 1.2 is 20% more than they; NULL if not measured';
-COMMENT ON COLUMN job_effects.low IS 'Lowest true ratio that fits: nineteen of twenty unchanged pages stray from the middle by less than ratio over low, for a page as restless as this one. NULL if it cannot be told, as when ratio could be twice or half the truth';
-COMMENT ON COLUMN job_effects.high IS 'Highest true ratio that fits; see low';
+COMMENT ON COLUMN job_effects.weeks_before IS 'Number of fully loaded weeks before the change, 0 to 4';
+COMMENT ON COLUMN job_effects.weeks_after IS 'Number of fully loaded weeks after the change, 0 to 4; below 4, the verdict is too early';
+COMMENT ON COLUMN job_effects.views_before IS 'Views by this audience in the weeks before the change';
+COMMENT ON COLUMN job_effects.views_after IS 'Views by this audience in the weeks after the change';
+COMMENT ON COLUMN job_effects.comparison_pages IS 'Number of comparison pages: those whose views before the change were closest, among pages viewed in all eight weeks. At least 8 are needed, and at most 39 are used';
+COMMENT ON COLUMN job_effects.verdict IS 'more views, fewer views, no clear change, too early or cannot tell. By chance, about one in twenty unchanged pages gets more views or fewer views';
+COMMENT ON COLUMN job_effects.why IS 'Why the verdict is cannot tell; NULL otherwise';
+COMMENT ON COLUMN job_effects.ratio IS 'Views after divided by views before, relative to the median of the comparison pages: 1.2 means 20% more growth than they had. NULL if not measured';
+COMMENT ON COLUMN job_effects.low IS 'Lower bound of the 95% confidence interval of ratio. It is wider for a page whose views vary more. NULL if the verdict is too early or cannot tell, such as when the interval would reach from half to twice the ratio';
+COMMENT ON COLUMN job_effects.high IS 'Upper bound of the 95% confidence interval of ratio';

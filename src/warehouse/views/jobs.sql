@@ -47,14 +47,14 @@ COMMENT ON COLUMN jobs.submitted_at IS 'When the intent to submit it was committ
 COMMENT ON COLUMN jobs.ended_at IS 'When it was first seen as completed, failed or archived, or was refused (UTC)';
 COMMENT ON COLUMN jobs.remote_id IS 'Job id on the platform';
 COMMENT ON COLUMN jobs.note IS 'Error from the platform or the network, if something went wrong';
-COMMENT ON COLUMN jobs.merged_on IS 'Day (UTC) its pull request was merged, as recorded with readership jobs merged or noticed at the code host; NULL if not recorded';
-COMMENT ON COLUMN jobs.closed_on IS 'Day (UTC) its pull request was closed without being merged; NULL if it was not, or if nobody looked (pullRequests)';
+COMMENT ON COLUMN jobs.merged_on IS 'Day (UTC) its pull request was merged, recorded with readership jobs merged or found at the code host; NULL if unknown';
+COMMENT ON COLUMN jobs.closed_on IS 'Day (UTC) its pull request was closed without being merged; NULL if it was not, or if pullRequests is off';
 COMMENT ON COLUMN jobs.weekly_human IS 'Median weekly human views over the weeks used to select the page';
 COMMENT ON COLUMN jobs.weekly_ai IS 'Median weekly AI views over the weeks used to select the page';
 COMMENT ON COLUMN jobs.human_rank IS 'Rank among all pages by median weekly human views; 1 is the most viewed';
 COMMENT ON COLUMN jobs.ai_rank IS 'Rank among all pages by median weekly AI views; 1 is the most viewed';
 COMMENT ON COLUMN jobs.ai_per_human IS 'AI views per human view over those weeks; NULL if there were no human views';
 COMMENT ON COLUMN jobs.trend IS 'Relative change from the older half of those weeks to the newer half; NULL if the older half had no views';
-COMMENT ON COLUMN jobs.messages IS 'Number of follow-up messages ever planned for it';
+COMMENT ON COLUMN jobs.messages IS 'Number of follow-up messages planned for it';
 COMMENT ON COLUMN jobs.unconfirmed_messages IS 'Number of messages whose reply was lost: the agent may have received them';
-COMMENT ON COLUMN jobs.reference IS 'Names the job in its prompt, its pull request and effects.log; the same in every copy of the database';
+COMMENT ON COLUMN jobs.reference IS 'Identifies the job in its prompt, its pull request and effects.log; the same in every copy of the database';

@@ -1,6 +1,6 @@
 -- Grain: one row per project, audience and page that moved in the seven days from `week_start`,
--- largest change first. Only fully loaded weeks are used. On a log scale, a page's views are taken
--- to be its usual level plus the course of the site, which the middle page sets, plus noise.
+-- largest change first. Only fully loaded weeks are used. The model, on a log scale: a page's views
+-- are its usual level, plus the trend of the site's median page, plus noise.
 CREATE OR REPLACE MACRO movers(week_start) AS TABLE
 WITH
   -- This week (0) and up to eight full weeks out of the twelve before it. Empty if this week is not
@@ -14,7 +14,7 @@ WITH
         SELECT
           CASE id
             WHEN '{file}' THEN true
-            ELSE error('movers reads the database in use, which is another: USE the attached one first, then FROM movers(…)')
+            ELSE error('movers reads the current database, which is not the one it belongs to: run USE with the attached database first, then FROM movers(…)')
           END
         FROM this_file
       )
@@ -39,8 +39,8 @@ WITH
     GROUP BY ALL
   ),
 
-  -- A page counts from the week it was first seen. Smaller pages cannot be listed, and most pages
-  -- are smaller.
+  -- A page counts from the week it was first seen. Smaller pages, which are most of them, cannot be
+  -- listed.
   page AS (
     SELECT project, path, max(weeks_ago) AS first_seen
     FROM page_week
@@ -66,7 +66,7 @@ WITH
     WHERE weeks_ago <= first_seen
   ),
 
-  -- The middle page: one that was viewed in every week, so that pages that vanish do not set it.
+  -- Only pages viewed in every week set the trend, so pages that vanish do not affect it.
   level AS (
     SELECT
       project,
@@ -78,16 +78,15 @@ WITH
     GROUP BY ALL
   ),
 
-  -- Half of the pages may do anything without changing the course, so one page that is spammed
-  -- does not make all others fall.
-  course AS MATERIALIZED (
-    SELECT project, audience, weeks_ago, median(size - middle) AS course
+  -- A median, so that spam on one page does not make all others appear to fall.
+  trend AS MATERIALIZED (
+    SELECT project, audience, weeks_ago, median(size - middle) AS trend
     FROM cell JOIN level USING (project, audience, path)
     WHERE is_steady
     GROUP BY ALL
   ),
 
-  -- The page's usual size beside the course, and the variance around it beyond that of chance.
+  -- The page's usual level relative to the trend, and the variance around it beyond chance.
   usual AS (
     SELECT
       project,
@@ -97,37 +96,37 @@ WITH
       max(n) FILTER (weeks_ago = 0) AS n,
       max(days) FILTER (weeks_ago = 0) AS days_active,
       count(*) FILTER (weeks_ago > 0) AS k,
-      median(size - course) FILTER (weeks_ago > 0) AS usual,
-      max(size - course) FILTER (weeks_ago = 0) - usual AS stray,
-      arg_min(size - course, weeks_ago) FILTER (weeks_ago > 0) - usual AS stray_before,
-      exp(usual + max(course) FILTER (weeks_ago = 0)) AS mu,
-      (sum((size - course) ^ 2) FILTER (weeks_ago > 0)
-      - 2 * usual * sum(size - course) FILTER (weeks_ago > 0)
+      median(size - trend) FILTER (weeks_ago > 0) AS usual,
+      max(size - trend) FILTER (weeks_ago = 0) - usual AS deviation,
+      arg_min(size - trend, weeks_ago) FILTER (weeks_ago > 0) - usual AS deviation_before,
+      exp(usual + max(trend) FILTER (weeks_ago = 0)) AS mu,
+      (sum((size - trend) ^ 2) FILTER (weeks_ago > 0)
+      - 2 * usual * sum(size - trend) FILTER (weeks_ago > 0)
       + k * usual ^ 2) / (k - 1)
       - exp(-usual) AS psi
-    FROM cell JOIN course USING (project, audience, weeks_ago) JOIN level USING (project, audience, path)
+    FROM cell JOIN trend USING (project, audience, weeks_ago) JOIN level USING (project, audience, path)
     GROUP BY project, audience, path, is_steady
     HAVING k >= 3
   ),
 
-  -- The few weeks of one page say little about its variance, so the middle page's counts as eight
-  -- more, and is the least.
+  -- A few weeks say little about a page's variance, so the median variance counts as eight more
+  -- weeks, and is also the minimum.
   measured AS (
     SELECT
       *,
-      greatest(0, median(psi) FILTER (is_steady) OVER (PARTITION BY project, audience)) / 0.9 AS middle_psi,
-      sqrt((1 / mu + greatest(middle_psi, (8 * middle_psi + (k - 1) * psi) / (7 + k))) * (1 + 1.57 / k)) AS sigma
+      greatest(0, median(psi) FILTER (is_steady) OVER (PARTITION BY project, audience)) / 0.9 AS median_psi,
+      sqrt((1 / mu + greatest(median_psi, (8 * median_psi + (k - 1) * psi) / (7 + k))) * (1 + 1.57 / k)) AS sigma
     FROM usual
     WHERE greatest(n, mu) >= 20
   ),
 
-  -- In a restless week, all pages stray further than their earlier weeks say. `z` is normal if
-  -- nothing moved.
+  -- In a volatile week, all pages deviate more than their earlier weeks suggest. `z` follows a
+  -- normal distribution if nothing moved.
   judged AS (
     SELECT
       *,
-      sigma * greatest(1, median(abs(stray) / sigma) FILTER (is_steady) OVER (PARTITION BY project, audience) / 0.69) AS spread,
-      sign(stray) * sqrt((7 + k) * ln(1 + (stray / spread) ^ 2 / (7 + k))) AS z
+      sigma * greatest(1, median(abs(deviation) / sigma) FILTER (is_steady) OVER (PARTITION BY project, audience) / 0.69) AS spread,
+      sign(deviation) * sqrt((7 + k) * ln(1 + (deviation / spread) ^ 2 / (7 + k))) AS z
     FROM measured
   ),
 
@@ -139,12 +138,12 @@ WITH
     FROM judged
   ),
 
-  courses AS (
+  trends AS (
     SELECT
       project,
       audience,
-      list({week: this_week - 7 * weeks_ago::INTEGER, course: course} ORDER BY weeks_ago DESC) AS courses
-    FROM course, (SELECT week_start::DATE AS this_week)
+      list({week: this_week - 7 * weeks_ago::INTEGER, trend: trend} ORDER BY weeks_ago DESC) AS trends
+    FROM trend, (SELECT week_start::DATE AS this_week)
     GROUP BY ALL
   )
 
@@ -160,22 +159,22 @@ SELECT
   k AS weeks_seen,
   days_active,
   list_transform(
-    courses,
+    trends,
     lambda past: {
       week: past.week,
-      low: greatest(0, exp(usual + past.course - 2 * spread) - 0.5),
-      high: exp(usual + past.course + 2 * spread) - 0.5
+      low: greatest(0, exp(usual + past.trend - 2 * spread) - 0.5),
+      high: exp(usual + past.trend + 2 * spread) - 0.5
     }
   ) AS expected_weeks
-FROM ranked JOIN courses USING (project, audience)
--- Down the list while a page is further off than chance takes the furthest of so many.
+FROM ranked JOIN trends USING (project, audience)
+-- Pages are listed for as long as they deviate more than chance explains in so many pages.
 QUALIFY
   bool_and(z ^ 2 >= 2 * ln(1.5 * pages / least(place, 10))) OVER (PARTITION BY project ORDER BY place)
-  AND abs(stray) >= ln(1.25)
+  AND abs(deviation) >= ln(1.25)
   -- A page that had already moved the week before is not listed again.
-  AND sign(stray) * stray_before <= abs(stray) / 2
+  AND sign(deviation) * deviation_before <= abs(deviation) / 2
   -- A rise must span several days; a page that disappears has no active days.
-  AND (stray < 0 OR days_active >= 3)
+  AND (deviation < 0 OR days_active >= 3)
 ORDER BY project, abs(views - expected) DESC, path, audience;
 
-COMMENT ON MACRO TABLE movers IS 'Pages that moved: beside their last eight full weeks and the course of the middle page, they are further off in the seven days from the given one than chance takes the furthest of so many pages. One row per project, audience (human or ai) and page that moved, largest change in views first: FROM movers(''2026-11-09''). Only fully loaded weeks are used, and a page needs three before; it is listed for the week in which it moves, not again for those after. views is the count for the seven days. expected is the page''s usual size, from the weeks_seen full weeks before (8 at most), times what the middle page of the site did that week; nineteen of twenty weeks of such a page lie between expected_low and expected_high, and expected_weeks has that range for each full week used, oldest first. z is the distance in standard deviations: the noise of the page''s own weeks, that of the middle page, and chance. Changes under 25%, pages under 20 views and rises on fewer than three days (days_active) are left out.';
+COMMENT ON MACRO TABLE movers IS 'Pages whose views in the seven days from the given one differ from the expected number by more than chance explains, given how many pages are compared. One row per project, audience (human or ai) and page that moved, largest change in views first: FROM movers(''2026-11-09''). Only fully loaded weeks are used, and a page needs at least three earlier ones. A page is listed for the week in which it moves, not for the weeks after. views is the count for the seven days. expected is the page''s usual number of views over the weeks_seen full weeks before (at most 8), adjusted by the trend of the site''s median page. 95% of the weeks of such a page lie between expected_low and expected_high; expected_weeks has that range for each full week used, oldest first. z is the difference in standard deviations, estimated from the page''s own weeks, those of the median page, and chance. Changes under 25%, pages under 20 views and increases seen on fewer than three days (days_active) are left out.';

@@ -12,7 +12,7 @@ WHERE (
   SELECT
     CASE
       WHEN id <> '{file}'
-        THEN error('page_history reads the database in use, which is another: USE the attached one first, then FROM page_history(…)')
+        THEN error('page_history reads the current database, which is not the one it belongs to: run USE with the attached database first, then FROM page_history(…)')
       WHEN EXISTS (FROM page_views WHERE path = page) THEN true
       ELSE error('page_history: no page ' || page || ' was ever viewed' || coalesce('; near it: ' || (
         SELECT string_agg(path, ', ')
@@ -29,4 +29,4 @@ WHERE (
 )
 ORDER BY project, day;
 
-COMMENT ON MACRO TABLE page_history IS 'Views of one page on every loaded day, zero if it had none. Fails for a page that was never viewed, and names pages of the last 90 days whose paths are near. One row per project and loaded day: FROM page_history(''/quickstart'')';
+COMMENT ON MACRO TABLE page_history IS 'Views of one page on every loaded day, zero if it had none. Fails for a page that was never viewed, and suggests pages of the last 90 days with similar paths. One row per project and loaded day: FROM page_history(''/quickstart'')';

@@ -1,4 +1,4 @@
--- Grain: one row per project and page that people leave while AI stays.
+-- Grain: one row per project and page that is losing people but not AI.
 CREATE OR REPLACE MACRO people_leaving(before_day) AS TABLE
 WITH
   -- The last eight full weeks before the day, and the eight before them.
@@ -35,8 +35,8 @@ WITH
       *,
       ln(human / human_before) AS human_log,
       ln(ai / ai_before) AS ai_log,
-      human_log - median(human_log) OVER (PARTITION BY project) AS human_stray,
-      ai_log - median(ai_log) OVER (PARTITION BY project) AS ai_stray,
+      human_log - median(human_log) OVER (PARTITION BY project) AS human_deviation,
+      ai_log - median(ai_log) OVER (PARTITION BY project) AS ai_deviation,
       1.4826 * mad(human_log) OVER (PARTITION BY project) AS spread
     FROM page
   )
@@ -44,15 +44,15 @@ WITH
 SELECT
   project,
   path,
-  exp(human_stray) - 1 AS human_change,
-  exp(ai_stray) - 1 AS ai_change,
-  human_stray / sqrt(spread ^ 2 + 1 / human) AS z,
+  exp(human_deviation) - 1 AS human_change,
+  exp(ai_deviation) - 1 AS ai_change,
+  human_deviation / sqrt(spread ^ 2 + 1 / human) AS z,
   human / 8 AS weekly_human,
   human_before / 8 AS weekly_human_before,
   ai / 8 AS weekly_ai,
   ai_before / 8 AS weekly_ai_before
 FROM beside
-WHERE human_stray <= -ln(1.25) AND z <= -3 AND ai_stray >= human_stray / 2
+WHERE human_deviation <= -ln(1.25) AND z <= -3 AND ai_deviation >= human_deviation / 2
 ORDER BY project, z, path;
 
-COMMENT ON MACRO TABLE people_leaving IS 'Pages that people leave while AI stays: answers are perhaps read elsewhere, or the page no longer serves people. One row per project and page, surest first: FROM people_leaving(''2026-11-09''). The last eight full weeks before the week of the given day are compared with the eight before them; nothing is claimed without all sixteen (out of eighteen). human_change and ai_change are relative to the middle page: -0.3 is 30% less than that page. A page is listed if its human views fell by at least a fifth beside the middle page, at least three times further (z) than pages usually stray, and its AI views by less than half as much on a log scale. Pages with fewer than 50 human or 10 AI views a week before are left out. weekly_human, weekly_human_before, weekly_ai and weekly_ai_before are averages.';
+COMMENT ON MACRO TABLE people_leaving IS 'Pages that are losing human views but not AI views: people may get their answers elsewhere, or the page may no longer meet their needs. One row per project and page, most certain first: FROM people_leaving(''2026-11-09''). The last eight full weeks before the week of the given day are compared with the eight before them. The result is empty unless sixteen of the last eighteen weeks are fully loaded. human_change and ai_change are relative to the median page: -0.3 is 30% less than that page. A page is listed if its human views fell by at least a fifth relative to the median page and by at least three times the usual deviation (z), while its AI views fell by less than half as much on a log scale. Pages with fewer than 50 human or 10 AI views a week before are left out. weekly_human, weekly_human_before, weekly_ai and weekly_ai_before are averages.';

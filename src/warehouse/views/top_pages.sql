@@ -13,7 +13,7 @@ WHERE
     SELECT
       CASE id
         WHEN '{file}' THEN true
-        ELSE error('top_pages reads the database in use, which is another: USE the attached one first, then FROM top_pages(…)')
+        ELSE error('top_pages reads the current database, which is not the one it belongs to: run USE with the attached database first, then FROM top_pages(…)')
       END
     FROM this_file
   )

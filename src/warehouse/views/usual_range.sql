@@ -14,7 +14,7 @@ WITH
     FROM (UNPIVOT site_week ON human, ai INTO NAME audience VALUE n)
   ),
 
-  -- The week itself, and the same week of last year, each with the last twelve full weeks out of
+  -- The week itself and the same week of last year, each with the latest twelve full weeks out of
   -- the sixteen before it.
   point AS (
     SELECT judged.project, judged.audience, judged.weeks_ago AS of_week, judged.weeks_ago - week.weeks_ago AS x, week.size
@@ -23,8 +23,8 @@ WITH
     QUALIFY row_number() OVER (PARTITION BY judged.project, judged.audience, of_week ORDER BY x DESC) <= 12
   ),
 
-  -- A Theil-Sen line: the median slope between any two weeks, at the median height. Neither asks
-  -- what a holiday among the weeks was like.
+  -- A Theil-Sen line: the median slope between any two weeks, at the median height. Medians ignore
+  -- an unusual week, such as a holiday.
   slope AS (
     SELECT project, audience, of_week, median((one.size - two.size) / (one.x - two.x)) AS slope
     FROM point AS one JOIN point AS two USING (project, audience, of_week)
@@ -39,14 +39,15 @@ WITH
       of_week AS weeks_ago,
       count(*) AS k,
       median(size - slope * x) AS height,
-      -- Few weeks lie closer to their own line than the next one will. The second is chance alone.
+      -- Weeks lie closer to the line fitted to them than the next week will, so fewer weeks need a
+      -- larger factor. The second term is chance alone.
       greatest((10 - 0.475 * k) * mad(size - slope * x), 1.65 * exp(-height / 2)) AS reach
     FROM point JOIN slope USING (project, audience, of_week)
     GROUP BY ALL
     HAVING k >= 8
   ),
 
-  -- If the same week of last year was unusual, as at a holiday, this one may be too.
+  -- If the same week of last year was unusual, such as a holiday, this one may be too.
   last_year AS (
     SELECT project, audience, size - height AS shift
     FROM line JOIN week USING (project, audience, weeks_ago)
@@ -89,4 +90,4 @@ SELECT
 FROM placed
 ORDER BY project, audience DESC;
 
-COMMENT ON MACRO TABLE usual_range IS 'Where the views of a week usually lie. One row per project and audience (human or ai) whose seven days from the given one are all loaded: FROM usual_range(''2026-11-09''). views is the count for the seven days. low and high are where nine of ten weeks fall that keep to the line of the weeks_used full weeks before (12 at most), and expected is that line; they are NULL with fewer than 8. The line is the median slope between any two of those weeks; low and high are a multiple of their median distance from it. If the same week of last year left its own range, as at a holiday, the range moves by as much and widens. weeks is the number of full weeks known, this one included. is_record says that no full week before had as many views, of 12 at least, and that the week lies above its range, since in a growing site most weeks are the highest ever.';
+COMMENT ON MACRO TABLE usual_range IS 'The range in which the views of a week usually lie. One row per project and audience (human or ai) whose seven days from the given one are all loaded: FROM usual_range(''2026-11-09''). views is the count for the seven days. expected is the value of a line fitted to the weeks_used full weeks before (at most 12), with the median slope between any two of them. Nine in ten weeks that follow the line lie between low and high, which are a multiple of the median distance from the line. All three are NULL with fewer than 8 weeks. If the same week of last year was outside its own range, such as for a holiday, this range shifts by as much and widens. weeks is the number of full weeks known, including this one. is_record means that no earlier full week, of at least 12, had as many views, and that the week is above its range: on a growing site, most weeks are the highest yet.';
