@@ -10,7 +10,7 @@ import { ask } from '../sql/answer.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
 import { removeTempFiles, runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/limits.js';
 import { runPrompt } from '../sql/prompt.js';
-import { OutputFile, writeParquet, writeText } from '../sql/write.js';
+import { OutputFile, writeParquet, writePieces, writeText } from '../sql/write.js';
 import type { Output } from '../terminal/output.js';
 import { type History, openHistory } from '../warehouse/published.js';
 import { type Act, durationArgument, formatOf, withWorkspaceOptions } from './options.js';
@@ -18,20 +18,23 @@ import { type Act, durationArgument, formatOf, withWorkspaceOptions } from './op
 /** Rows of a table for people, on a terminal. */
 const MAX_TABLE_ROWS = 200;
 
+/** Those that no terminal shows. */
+const FILE_FORMATS = ['parquet', 'xlsx'] as const;
+
 interface SqlOptions extends WorkspaceOptions {
   readonly file?: string;
-  readonly format?: TextFormat | 'parquet';
+  readonly format?: TextFormat | (typeof FILE_FORMATS)[number];
   readonly output?: string;
   readonly timeout?: number;
 }
 
 const FORMAT_OF: Readonly<Record<string, NonNullable<SqlOptions['format']>>> = {
   ...{ '': 'csv', '.csv': 'csv', '.json': 'json', '.ndjson': 'ndjson', '.jsonl': 'ndjson' },
-  ...{ '.md': 'markdown', '.txt': 'table', '.parquet': 'parquet' },
+  ...{ '.md': 'markdown', '.txt': 'table', '.parquet': 'parquet', '.xlsx': 'xlsx' },
 };
 
 const NAMES =
-  'an answer can be written as .csv (which Excel opens), .json, .ndjson, .md, .txt or .parquet, or name its --format.';
+  'an answer can be written as .csv, .json, .ndjson, .md, .txt, .parquet or .xlsx, or name its --format.';
 
 export function declareSql(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('sql'))
@@ -45,7 +48,7 @@ export function declareSql(program: Command, act: Act): void {
       new Option(
         '--format <format>',
         'output format (default: from the name of --output; without it, table on a terminal, else csv)',
-      ).choices([...TEXT_FORMATS, 'parquet']),
+      ).choices([...TEXT_FORMATS, ...FILE_FORMATS]),
     )
     .option('--output <file>', 'write the answer to a file')
     .addOption(
@@ -66,6 +69,7 @@ Examples:
   readership sql "FROM human_vs_ai('2026-01-01', '2026-12-31', 'month')" --format markdown
   readership sql --file questions/top.sql --output top.csv
   readership sql "FROM page_views" --output views.parquet
+  readership sql "FROM site_weeks" --output weeks.xlsx      for Excel
   echo "FROM data_quality" | readership sql --sandbox`,
     )
     .action((query: string | undefined, options: SqlOptions) =>
@@ -80,8 +84,8 @@ async function sql(query: string | undefined, options: SqlOptions, runtime: Runt
   const target = options.output === undefined ? undefined : resolve(runtime.workingDirectory, options.output);
   const format =
     options.format ?? (options.output === undefined ? undefined : formatOf(options.output, FORMAT_OF, NAMES));
-  if (format === 'parquet' && target === undefined)
-    throw new ConfigurationError('Parquet cannot be written to the terminal: name a file with --output.');
+  if (isOfFiles(format) && target === undefined)
+    throw new ConfigurationError(`The format ${format} is only for files: name one with --output.`);
   const statement = await readQuery(query, options.file, runtime);
   const limits = { ...settings.sql, timeoutMs: options.timeout ?? settings.sql.timeout };
   const duckdb = await settingsFor(limits);
@@ -101,6 +105,9 @@ async function sql(query: string | undefined, options: SqlOptions, runtime: Runt
   }
   return 0;
 }
+
+const isOfFiles = (format: SqlOptions['format']): format is (typeof FILE_FORMATS)[number] =>
+  FILE_FORMATS.some((name) => name === format);
 
 const codeOf = (code: number): ExitCode => ([0, 2, 75] as const).find((known) => known === code) ?? 1;
 
@@ -178,8 +185,13 @@ async function answer(
     output.note(
       `This is the last of ${counted(answer.unseen + 1, 'answer')}: run one statement at a time to see them all.`,
     );
+  if (format === 'xlsx' && file !== undefined) {
+    const { workbookOf } = await import('../sql/xlsx.js');
+    await writePieces(workbookOf(answer), file);
+    return;
+  }
   const isTerminal = output.isTerminal && file === undefined;
-  const chosen = format === undefined || format === 'parquet' ? (isTerminal ? 'table' : 'csv') : format;
+  const chosen = format === undefined || isOfFiles(format) ? (isTerminal ? 'table' : 'csv') : format;
   const [width, maxRows] = file === undefined ? [output.width, MAX_TABLE_ROWS] : [Infinity, Infinity];
   await writeText(
     formatAnswer(answer, chosen, { colors: output.colors, width, maxRows, isTerminal }),

@@ -113,7 +113,7 @@ const markdownLine = (cells: readonly string[]): string =>
   `| ${cells.map((text) => escapeUnsafe(text.replaceAll('\\', '\\\\').replaceAll('|', '\\|'))).join(' | ')} |`;
 
 /** A value as text; nested values as JSON, NULL as nothing. */
-const textOf = (value: Json): string =>
+export const textOf = (value: Json): string =>
   value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
 /** A value without long tails of digits, though every digit before the point stays. */
@@ -123,7 +123,7 @@ function shortText(value: Json, { isNumeric }: AnswerColumn): string {
 }
 
 /** Decimals come as text: JSON numbers, where JavaScript holds them exactly. */
-function jsonValue(value: Json, { isNumeric }: AnswerColumn): Json {
+export function jsonValue(value: Json, { isNumeric }: AnswerColumn): Json {
   if (!isNumeric || typeof value !== 'string') return value;
   const number = Number(value);
   return Number.isNaN(number) || (Number.isInteger(number) && !Number.isSafeInteger(number)) ? value : number;

@@ -73,14 +73,17 @@ const failure = (path: string, cause: unknown): StorageError =>
     ? cause
     : new StorageError(`Cannot write the answer to ${path}: ${messageOf(cause)}`, { cause });
 
+/** Writes pieces as they come. */
+export const writePieces = (pieces: AsyncIterable<string | Uint8Array>, file: OutputFile): Promise<void> =>
+  file.replace((unfinished) => pipeline(Readable.from(pieces), createWriteStream(unfinished)));
+
 /** Writes pieces of text as they come, no faster than they are taken. */
 export async function writeText(
   pieces: AsyncIterable<string>,
   file: OutputFile | undefined,
   sink: TextSink,
 ): Promise<void> {
-  if (file !== undefined)
-    await file.replace((unfinished) => pipeline(Readable.from(pieces), createWriteStream(unfinished)));
+  if (file !== undefined) await writePieces(pieces, file);
   else for await (const piece of pieces) if (!sink.write(piece)) await sink.drained();
 }
 

@@ -1,9 +1,12 @@
 import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
 import fc from 'fast-check';
-import { text } from 'node:stream/consumers';
+import { strFromU8, unzipSync } from 'fflate';
+import { Readable } from 'node:stream';
+import { buffer, text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../../src/sql/answer.js';
 import { type AnswerStyle, formatAnswer, type TextFormat } from '../../src/sql/formats.js';
+import { workbookOf } from '../../src/sql/xlsx.js';
 import { colorsOf } from '../../src/terminal/output.js';
 import { tries } from '../fuzz.js';
 
@@ -211,5 +214,45 @@ describe('values in JSON', () => {
 
   it('of no rows is an empty list', async () => {
     expect(await written('SELECT 1 WHERE false', 'json')).toBe('[]\n');
+  });
+});
+
+describe('xlsx', () => {
+  it('holds each value as Excel knows it: text that begins a formula as text, days as days', async () => {
+    const answer = await ask(
+      connection,
+      `SELECT '=1+1' AS "a<b", '@x' AS at_sign, 1.50::DECIMAL(9, 2) AS n, 9007199254740993 AS large, NULL AS nothing,
+        DATE '2026-11-01' AS "day", TIMESTAMP '2026-11-01 06:00:00' AS "time", DATE '1899-01-01' AS early, true AS yes,
+        '2026-11-01' AS words, '_x0041_ & ' || chr(27) AS odd`,
+    );
+    if (answer === undefined) throw new Error('no statement');
+    const parts = unzipSync(await buffer(workbookOf(answer)));
+    expect(Object.keys(parts)).toContain('xl/workbook.xml');
+    const sheet = strFromU8(parts['xl/worksheets/sheet1.xml'] ?? new Uint8Array());
+    const [heads = '', row = '', ...more] = [...sheet.matchAll(/<row>(.*?)<\/row>/g)].map(
+      ([, cells]) => cells ?? '',
+    );
+    expect(more).toEqual([]);
+    const plain = (xml: string) =>
+      xml.replaceAll(/<c t="inlineStr".*?><is><t xml:space="preserve">(.*?)<\/t><\/is><\/c>/g, '[$1]');
+    expect(plain(heads)).toMatch(/^\[a&lt;b\]\[at_sign\].+\[odd\]$/);
+    expect(plain(row)).toBe(
+      '[=1+1][@x]<c><v>1.5</v></c>[9007199254740993]<c/><c s="2"><v>46327</v></c><c s="3"><v>46327.25</v></c>' +
+        '[1899-01-01]<c t="b"><v>1</v></c>[2026-11-01][_x005F_x0041_ &amp; _x001B_]',
+    );
+  });
+
+  it.each([
+    ['1,048,575 rows', 1, 1_048_576, ''],
+    ['16,384 columns', 16_385, 1, ''],
+    ['32,767 characters', 1, 1, 'x'.repeat(32_768)],
+  ])('refuses more than %s', async (limit, columns, rows, value) => {
+    const batch = Array.from({ length: rows }, () => [value]);
+    const answer = {
+      columns: Array.from({ length: columns }, () => ({ name: 'a', isNumeric: false, isText: true })),
+      batches: Readable.from([batch]),
+      unseen: 0,
+    };
+    await expect(buffer(workbookOf(answer))).rejects.toThrow(`at most ${limit}`);
   });
 });
