@@ -1,19 +1,16 @@
-import { UTCDate } from '@date-fns/utc';
-import { addDays as addDaysTo, differenceInCalendarDays, format, isValid, parse } from 'date-fns';
-
 declare const dayBrand: unique symbol;
 
 /** A calendar day in UTC, written `YYYY-MM-DD`: the grain of the history. Days compare as strings. */
 export type Day = string & { readonly [dayBrand]: true };
 
-const DAY_FORMAT = 'yyyy-MM-dd';
-
-const toDay = (date: Date): Day => format(new UTCDate(date), DAY_FORMAT) as Day;
+const DAY_MS = 86_400_000;
 
 /** Parses `YYYY-MM-DD`; undefined for anything else, impossible dates such as `2026-02-30` included. */
 export function parseDay(text: string): Day | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
-  return isValid(parse(text, DAY_FORMAT, new UTCDate(0))) ? (text as Day) : undefined;
+  const midnight = startOfDay(text as Day);
+  // An impossible date is read as the day after the month's last, or not at all.
+  return !Number.isNaN(midnight.getTime()) && dayOf(midnight) === text ? (text as Day) : undefined;
 }
 
 /** As `parseDay`, for days that the code itself writes down: throws a `RangeError` for anything else. */
@@ -24,17 +21,18 @@ export function day(text: string): Day {
 }
 
 /** The UTC day that `instant` lies in. */
-export const dayOf = (instant: Date): Day => toDay(instant);
+export const dayOf = (instant: Date): Day => instant.toISOString().slice(0, 10) as Day;
 
 /** Midnight UTC at which `day` begins. */
 export const startOfDay = (day: Day): Date => new Date(`${day}T00:00:00Z`);
 
 /** `day` moved by a whole number of days, backwards when negative. */
-export const addDays = (day: Day, days: number): Day => toDay(addDaysTo(new UTCDate(startOfDay(day)), days));
+export const addDays = (day: Day, days: number): Day =>
+  dayOf(new Date(startOfDay(day).getTime() + days * DAY_MS));
 
 /** Days from `from` to `to`: 1 from a day to the next, negative when `to` is earlier. */
 export const daysBetween = (from: Day, to: Day): number =>
-  differenceInCalendarDays(new UTCDate(startOfDay(to)), new UTCDate(startOfDay(from)));
+  (startOfDay(to).getTime() - startOfDay(from).getTime()) / DAY_MS;
 
 /** The last day that has ended at `now`. Today is never complete, so never loaded. */
 export const lastEndedDay = (now: Date): Day => addDays(dayOf(now), -1);

@@ -149,14 +149,24 @@ class Filling {
   }
 }
 
+/** Those made already: several templates are filled with the rows of one report. */
+const copies = new WeakMap<object, unknown>();
+
 /** A copy of a model whose objects name their fields as text, since Handlebars puts that into its errors. */
 function listingFields(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(listingFields);
-  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype)
-    return value;
-  const fields = Object.entries(value).map(([key, field]) => [key, listingFields(field)] as const);
-  const prototype = { toString: () => fields.map(([key]) => key).join(', ') };
-  return Object.assign(Object.create(prototype) as object, Object.fromEntries(fields));
+  if (typeof value !== 'object' || value === null) return value;
+  const known = copies.get(value);
+  if (known !== undefined) return known;
+  const copy = Array.isArray(value) ? value.map(listingFields) : copyOf(value);
+  copies.set(value, copy);
+  return copy;
+}
+
+function copyOf(value: object): object {
+  if (Object.getPrototypeOf(value) !== Object.prototype) return value;
+  const copy = Object.create({ toString: () => Object.keys(value).join(', ') }) as Record<string, unknown>;
+  for (const [key, field] of Object.entries(value)) copy[key] = listingFields(field);
+  return copy;
 }
 
 /** What Handlebars hands to a partial, as far as it is looked at here. */
