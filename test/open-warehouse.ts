@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { afterEach } from 'vitest';
 import { EffectsJournal } from '../src/warehouse/effects.js';
+import { isPublished, publish } from '../src/warehouse/publish.js';
 import { openWarehouse } from '../src/warehouse/open.js';
 import type { Warehouse } from '../src/warehouse/warehouse.js';
 import { tempDir } from './temp-dir.js';
@@ -32,6 +33,12 @@ export async function journalOf({ path }: Warehouse): Promise<EffectsJournal> {
   journals.add(journal);
   return journal;
 }
+
+/** Publishes to a file what a reader would see a difference in; returns its size, and undefined when there is none. */
+export const publishChanges = async (warehouse: Warehouse, target: string): Promise<number | undefined> =>
+  (await isPublished(warehouse, target, new Date('2026-11-22T05:00:00Z')))
+    ? undefined
+    : publish(warehouse, target);
 
 /** Closes it before the test is over. */
 export async function closeNow(warehouse: Warehouse): Promise<void> {

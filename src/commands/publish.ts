@@ -29,10 +29,9 @@ export function declarePublish(program: Command, act: Act): void {
 }
 
 async function publish(options: PublishOptions, runtime: Runtime): Promise<ExitCode> {
-  const { published, outages, workspace } = await runSteps('publish', options, runtime, (runner) => {
-    runner.whole = true;
-    return Promise.resolve();
-  });
+  const whole = { ...options, isWhole: true };
+  const nothing = () => Promise.resolve();
+  const { published, outages, workspace } = await runSteps('publish', whole, runtime, nothing);
   const line = (path: string, words: string) => {
     const shown = isLocal(path) ? relative(runtime.workingDirectory, path) || '.' : path;
     runtime.output.data(`${shown}  ${words}`);

@@ -72,8 +72,7 @@ async function send(
   const undelivered = attempted.filter(({ state }) => state !== 'sent');
   const sent = counted(attempted.length - undelivered.length, 'email');
   const summary = `${sent} sent, ${undelivered.length} unconfirmed`;
-  const changed = attempted.length > 0;
-  const result = { detail, summary, changed };
+  const result = { detail, summary };
   return undelivered.length === 0 ? result : { ...result, error: new DeliveryError(undelivered) };
 }
 

@@ -20,6 +20,8 @@ import type { Output } from '../terminal/output.js';
 type StepsOptions = WorkspaceOptions & {
   /** Whether requests wait for the hourly limit as long as it takes. */
   readonly waits?: boolean;
+  /** Whether everything is published, and not only what changed. */
+  readonly isWhole?: boolean;
   /** Whether standard output is the log that `start` writes, and nothing else. */
   readonly json?: boolean;
 };
@@ -68,7 +70,7 @@ export const runSteps = <Result>(
   withSteps(command, options, runtime, async (context, workspace, progress) => {
     const runner = new StepRunner(context);
     const result = await work(runner, context);
-    const published = await runner.step('publish', () => publishStep(context, runner));
+    const published = await runner.step('publish', () => publishStep(context, options.isWhole));
     return { result, published, outages: runner.outages, workspace, cost: progress.cost };
   });
 
@@ -83,7 +85,7 @@ export const makeChange = (
     try {
       await work(context);
     } finally {
-      await publishStep(context, { changed: true });
+      await publishStep(context);
     }
     return 0;
   });

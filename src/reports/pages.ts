@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ignoreMissing } from '../files.js';
 import { capitalised } from '../format/numbers.js';
@@ -6,16 +6,36 @@ import { storageFailure } from '../warehouse/storage-failure.js';
 import { periodNamed, type Calendar, type Period } from './period.js';
 import type { PreparedReport } from './render.js';
 
-/** Writes a report's page to `<directory>/<project>/<report>-<period>.html`, and returns that path. */
+/**
+ * Writes a report's page to `<directory>/<project>/<report>-<period>.html`, and returns that path. `source` tells what
+ * it was rendered from, where that is known.
+ */
 export async function writePage(
   directory: string,
   project: string,
   { name, period, page }: Pick<PreparedReport, 'name' | 'period' | 'page'>,
+  source?: string,
 ): Promise<string> {
   const file = join(directory, folderOf(project), fileOf({ name, period }));
-  await writeWhole(file, await page());
+  await writeWhole(file, (await page()) + endOf(source));
   return file;
 }
+
+/** The page that was rendered from `source`; undefined where it is to be rendered. */
+export async function keptPage(
+  directory: string,
+  project: string,
+  report: Pick<PreparedReport, 'name' | 'period'>,
+  source: string | undefined,
+): Promise<{ file: string; subject: string } | undefined> {
+  if (source === undefined) return undefined;
+  const file = join(directory, folderOf(project), fileOf(report));
+  const html = (await readFile(file, 'utf8').catch(ignoreMissing)) ?? '';
+  return html.endsWith(endOf(source)) ? { file, subject: titleIn(html) ?? report.name } : undefined;
+}
+
+const endOf = (source: string | undefined): string =>
+  source === undefined ? '' : `<!-- rendered from ${source} -->\n`;
 
 /** The address of a report's page where `directory` is served at `baseUrl`; undefined where it is not. */
 export const pageUrl = (

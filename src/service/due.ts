@@ -6,8 +6,8 @@ import type { LastRun, StepName } from '../steps/runs.js';
 /** What is stored of the work done and waiting. */
 interface StoredState {
   readonly runs: readonly LastRun[];
-  /** Whether a job, a message or an email changed after the last publishing. */
-  readonly hasUnpublishedEffects: boolean;
+  /** Whether readers have all that is stored. */
+  readonly isUpToDate: boolean;
   /** Whether a job is due to be polled, or a prompt waits to be sent. */
   readonly pollWaits: boolean;
   /** When the service began: after fixing a problem, people restart it, and steps that failed before are then tried at once. */
@@ -23,11 +23,12 @@ const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
 /**
  * The steps that are due: those last scheduled after the start of their latest successful run. So a step that missed
  * several runs catches up with one. A step that failed or had to wait is retried, not before the time that the budget or
- * the server named, or else with growing delays. Publishing is due when another step began after it.
+ * the server named, or else with growing delays. Publishing is due with any of them, and when
+ * readers lack something.
  */
 export function dueSteps(
   schedule: Settings['schedule'],
-  { runs, pollWaits, hasUnpublishedEffects, serviceSince }: StoredState,
+  { runs, pollWaits, isUpToDate, serviceSince }: StoredState,
   now: Date,
 ): ReadonlySet<StepName> {
   const last = new Map(runs.map((run) => [run.step, run]));
@@ -42,8 +43,7 @@ export function dueSteps(
   const due = new Set<StepName>(
     SCHEDULED_STEPS.filter((step) => (step !== 'poll' || pollWaits) && !isDone(step) && mayBegin(step)),
   );
-  if ((due.size > 0 || hasUnpublishedEffects || isUnpublished(runs)) && mayBegin('publish'))
-    due.add('publish');
+  if ((due.size > 0 || !isUpToDate) && mayBegin('publish')) due.add('publish');
   return due;
 }
 
@@ -52,10 +52,4 @@ function retryAt({ outcome, started_at, resume_at, failures }: LastRun, serviceS
   if (outcome === 'later' && resume_at !== null) return resume_at;
   if ((outcome !== 'failed' && outcome !== 'later') || started_at < serviceSince) return started_at;
   return addMilliseconds(started_at, Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1)));
-}
-
-/** Whether a step began after the last publishing: the process stopped before that could be published. */
-export function isUnpublished(runs: readonly LastRun[]): boolean {
-  const publishedAt = runs.find(({ step }) => step === 'publish')?.done_at ?? new Date(0);
-  return runs.some(({ step, started_at }) => step !== 'publish' && started_at > publishedAt);
 }

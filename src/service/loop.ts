@@ -1,8 +1,7 @@
 import type { ProjectSettings } from '../config/schema.js';
 import type { StepContext } from '../steps/context.js';
 import { sendAlerts, ping } from './alerts.js';
-import { isUnpublished } from './due.js';
-import { readLastRuns, type StepName } from '../steps/runs.js';
+import type { StepName } from '../steps/runs.js';
 import { StepRunner } from '../steps/runner.js';
 import { exportStep } from '../steps/export.js';
 import { improveStep, type ProjectImprovement } from '../steps/improve.js';
@@ -28,8 +27,6 @@ interface LoopOptions {
  * interruption does.
  */
 export async function runLoop(context: StepContext, options: LoopOptions) {
-  const { warehouse, now } = context;
-  const before = await readLastRuns(warehouse, now());
   const run = new StepRunner(context, options.due);
   const exported = await pinging(context, run, () => run.step('export', () => exportStep(context)));
   const improved = await run.step('improve', () => improveStep(context, options.apply));
@@ -38,8 +35,7 @@ export async function runLoop(context: StepContext, options: LoopOptions) {
   const reported = await run.step('report', () => reportStep(context));
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
   await sendAlerts(context);
-  const changed = run.changed || isUnpublished(before);
-  await run.step('publish', () => publishStep(context, { changed, outageChanged: run.outageChanged }));
+  await run.step('publish', () => publishStep(context));
   await sendAlerts(context);
   return {
     exported: exported ?? [],

@@ -4,7 +4,8 @@ import pLimit from 'p-limit';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
 import type { StepContext } from '../steps/context.js';
-import { hasUnpublishedEffects, readLastRuns } from '../steps/runs.js';
+import { isUpToDate } from '../steps/publish.js';
+import { readLastRuns } from '../steps/runs.js';
 import { readSql } from '../warehouse/query.js';
 import { sendAlerts } from './alerts.js';
 import { dueSteps } from './due.js';
@@ -60,7 +61,8 @@ export async function tick(context: StepContext, serviceSince: Date): Promise<Lo
   const runs = await readLastRuns(warehouse, at);
   const stored = {
     ...{ runs, pollWaits: poll?.waits ?? false, serviceSince },
-    hasUnpublishedEffects: await hasUnpublishedEffects(warehouse, at),
+    // When that cannot be told, publishing says why.
+    isUpToDate: await isUpToDate(context).catch(() => false),
   };
   const due = dueSteps(settings.schedule, stored, at);
   if (due.size > 0) return runLoop(context, { apply, waitMs: 0, due });

@@ -70,7 +70,7 @@ export async function approvePages(
     planned === 0 ? { submitted: [] } : await submitWaiting(context, project, 'all');
   const summary = `${planned} of ${byPath.size} approved pages got a job, ${submitted.length} prompts sent`;
   const detail = { answers, submitted };
-  return withOutage({ detail, summary, changed: planned > 0 }, stopped === undefined ? [] : [stopped]);
+  return withOutage({ detail, summary }, stopped === undefined ? [] : [stopped]);
 }
 
 /** Skips pages until a day, or until it is undone. Throws a `ConfigurationError` before any is skipped. */

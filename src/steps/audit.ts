@@ -27,6 +27,5 @@ export async function auditStep(given: StepContext, repair: boolean): Promise<St
     differing.length + damaged.length === 0 ? [] : `${project.id}: ${[...differing, ...damaged].join(', ')}`,
   );
   const summary = findings.length === 0 ? 'no day differs' : `days that differ: ${findings.join('; ')}`;
-  const result = { detail, summary, changed: true };
-  return withOutage(result, [...errors, ...repairs.flatMap(faultsOfLoad)]);
+  return withOutage({ detail, summary }, [...errors, ...repairs.flatMap(faultsOfLoad)]);
 }

@@ -65,8 +65,6 @@ export interface StepResult<Detail> {
   readonly detail: Detail;
   /** In a sentence, for the ledger of runs. */
   readonly summary: string;
-  /** Whether the database now holds something that the published history does not. */
-  readonly changed: boolean;
   /** What kept part of the work from being done. */
   readonly error?: unknown;
 }

@@ -41,9 +41,8 @@ export async function exportStep(
   const attempted = outcomes.flatMap(({ results }) => results);
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
   const summary = `${attempted.length - failed} days loaded, ${failed} failed${leftWords(detail)}`;
-  const removed = outcomes.some(({ removed }) => removed.length > 0);
   const errors = [...thrown, ...outcomes.flatMap(faultsOfLoad), ...withheldDays(context)];
-  return withOutage({ detail, summary, changed: attempted.length > 0 || removed }, errors);
+  return withOutage({ detail, summary }, errors);
 }
 
 /** Adds what is left to do of the projects that something stopped. */

@@ -16,7 +16,6 @@ export interface ProjectImprovement {
   readonly submitted: readonly Job[];
   /** What kept the rest waiting, for a later run. */
   readonly stopped?: unknown;
-  readonly changed: boolean;
 }
 
 /** Chooses the pages that deserve an agent's work and, when `apply` is set, creates their jobs. */
@@ -31,10 +30,8 @@ export async function improveStep(
   const sent = detail.flatMap(({ submitted }) => submitted).length;
   const flagged = detail.flatMap(({ plan }) => plan.flagged).length;
   const summary = apply ? `${sent} prompts sent` : `${flagged} pages flagged, nothing sent`;
-  // A project whose work failed may have stored something before.
-  const changed = errors.length > 0 || detail.some((improvement) => improvement.changed);
   const stops = detail.flatMap(({ stopped }) => stopped ?? []);
-  return withOutage({ detail, summary, changed }, [...errors, ...stops]);
+  return withOutage({ detail, summary }, [...errors, ...stops]);
 }
 
 async function improveProject(
@@ -45,12 +42,11 @@ async function improveProject(
 ): Promise<ProjectImprovement> {
   const { settings, warehouse, now } = context;
   const plan = await planImprovement(warehouse, project.id, settings.improve, { now: now(), isListed });
-  const changed = await recordChoices(warehouse, project.id, plan, now());
-  if (!apply) return { project, plan, submitted: [], changed };
+  await recordChoices(warehouse, project.id, plan, now());
+  if (!apply) return { project, plan, submitted: [] };
   for (const page of plan.flagged) await planPage(context, project, page);
   const { submitted, stopped } = await submitWaiting(context, project, 'all');
-  const created = plan.flagged.length + submitted.length > 0;
-  return { project, plan, submitted, stopped, changed: changed || created };
+  return { project, plan, submitted, stopped };
 }
 
 /** Plans the job of a page, with the template's instruction or another; nothing is sent. Returns its number. */

@@ -33,14 +33,11 @@ export async function pollStep(
   );
   const ended = results.flatMap((polled) => polled.ended);
   const stillActive = results.flatMap((polled) => polled.stillActive);
-  const sent = results.flatMap(({ submitted }) => submitted);
   const reviewed = results.flatMap((polled) => polled.reviewed);
   const reviews =
     reviewed.length === 0 ? '' : `, ${counted(reviewed.length, 'pull request')} merged or closed`;
   const summary = `${ended.length} jobs ended, ${stillActive.length} still active${reviews}`;
-  // A project whose work failed may have stored something before.
-  const changed = errors.length + ended.length + stillActive.length + sent.length + reviewed.length > 0;
-  return withOutage({ detail: { ended, stillActive }, summary, changed }, [
+  return withOutage({ detail: { ended, stillActive }, summary }, [
     ...errors,
     ...results.flatMap((polled) => polled.errors),
   ]);
@@ -51,10 +48,10 @@ async function pollProject(
   project: ProjectSettings,
   waitMs: number,
   isHeldBack: boolean,
-): Promise<PolledJobs & { submitted: readonly Job[]; reviewed: readonly Job[]; errors: unknown[] }> {
+): Promise<PolledJobs & { reviewed: readonly Job[]; errors: unknown[] }> {
   const { settings, warehouse, clientOf, codeHost, now, signal, observer } = context;
   const what = settings.improve.mode === 'apply' ? 'all' : 'messages';
-  const sent = isHeldBack ? { submitted: [] } : await submitWaiting(context, project, what);
+  const sent = isHeldBack ? undefined : await submitWaiting(context, project, what);
   const polled = await pollJobs({
     ...{ warehouse, now, signal, waitMs, client: clientOf(project), project: project.id },
     minDelayMs: settings.poll.minDelay,
@@ -69,7 +66,6 @@ async function pollProject(
   return {
     ...polled,
     reviewed,
-    submitted: sent.submitted,
-    errors: [...[sent.stopped ?? []].flat(), ...polled.errors],
+    errors: [...[sent?.stopped ?? []].flat(), ...polled.errors],
   };
 }

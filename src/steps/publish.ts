@@ -1,10 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { bytes } from '../format/numbers.js';
-import { publishedLake } from '../warehouse/identity.js';
+import { publishedLake, recordLake } from '../warehouse/identity.js';
 import { type LakeChange, publishLake } from '../warehouse/lake/lake.js';
-import { publish, publishChanges } from '../warehouse/publish.js';
+import { isPublished, publish } from '../warehouse/publish.js';
 import type { StepContext, StepResult } from './context.js';
-import { hasUnpublishedEffects } from './runs.js';
 
 /** What is published now: the size of the history, and what was done to the lake where there is one. */
 export interface Published {
@@ -12,46 +11,30 @@ export interface Published {
   readonly lake?: LakeChange;
 }
 
-/** Why to publish. */
-interface Occasion {
-  /** Something was stored since the last time. Whether a reader would see it is looked at before publishing. */
-  readonly changed: boolean;
-  /** A step began to fail, or no longer does: readers are to see that whatever else there is. */
-  readonly outageChanged?: boolean;
-  /** Somebody asked for it: everything is written again. */
-  readonly whole?: boolean;
-}
+/** Whether readers have all that is stored, in the history and in the lake where there is one. */
+export const isUpToDate = async ({ warehouse, historyFile, lake, now }: StepContext): Promise<boolean> =>
+  (lake === undefined || (await publishedLake(warehouse)) === lake.location) &&
+  isPublished(warehouse, historyFile, now());
 
 /**
- * Publishes the history, and the lake where there is one, when readers would see a difference or when it was not
- * published yet. A lake that cannot be written does not keep the history from being published: the result has the
- * reason, and the next publish tries again.
+ * Publishes the history, and the lake where there is one, when readers would see a difference, and `isWhole` in any
+ * case. A lake that cannot be written does not keep the history from being published: the result has the reason, and
+ * the next publish tries again.
  */
-export async function publishStep(context: StepContext, occasion: Occasion): Promise<StepResult<Published>> {
+export async function publishStep(context: StepContext, isWhole = false): Promise<StepResult<Published>> {
   const { warehouse, historyFile, lake: place, shard, settings, now, signal } = context;
-  const { outageChanged = false, whole = false } = occasion;
-  const before = await sizeOf(historyFile);
-  const changed =
-    occasion.changed || outageChanged || whole || (await hasUnpublishedEffects(warehouse, now()));
-  // Looked at each time: the one published last may be missing, or of another version of Readership.
-  const published = whole
-    ? await publish(warehouse, historyFile)
-    : await publishChanges(warehouse, historyFile, outageChanged);
-  const size = published ?? before ?? 0;
-  const summary =
-    published === undefined ? 'nothing changed since the last time' : `${bytes(published)} published`;
-  const hasLake = place === undefined || (await publishedLake(warehouse)) === place.location;
-  if (place === undefined || (hasLake && !changed))
-    return { detail: { bytes: size }, summary, changed: false };
+  const isDue = isWhole || !(await isPublished(warehouse, historyFile, now()));
+  // From now on the lake is behind, wherever this ends.
+  if (isDue) await warehouse.transaction(({ connection }) => recordLake(connection, null));
+  const size = isDue ? await publish(warehouse, historyFile, isWhole) : (await stat(historyFile)).size;
+  const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
+  if (place === undefined || (await publishedLake(warehouse)) === place.location)
+    return { detail: { bytes: size }, summary };
   try {
     const lake = await publishLake(warehouse, { place, shard, source: settings.baseUrl, now: now(), signal });
-    return {
-      detail: { bytes: size, lake },
-      summary: `${summary}; the lake: ${lakeSummary(lake)}`,
-      changed: false,
-    };
+    return { detail: { bytes: size, lake }, summary: `${summary}; the lake: ${lakeSummary(lake)}` };
   } catch (error) {
-    return { detail: { bytes: size }, summary, changed: false, error };
+    return { detail: { bytes: size }, summary, error };
   }
 }
 
@@ -61,13 +44,4 @@ export function lakeSummary({ files, written, replaced, sentBytes, receivedBytes
   if (sentBytes + receivedBytes === 0) return done;
   const [sent, received] = [sentBytes, receivedBytes].map((bytes) => (bytes / 1e6).toFixed(1));
   return `${done}, ${sent} MB sent, ${received} MB read`;
-}
-
-async function sizeOf(file: string): Promise<number | undefined> {
-  try {
-    return (await stat(file)).size;
-  } catch {
-    // Not published yet, or not readable: publishing says which.
-    return undefined;
-  }
 }

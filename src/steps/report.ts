@@ -1,7 +1,7 @@
 import { addHours, subMilliseconds } from 'date-fns';
 import { nextScheduled } from '../config/cron.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { addDays, startOfDay } from '../day.js';
+import { addDays, dayOf, startOfDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { DeliveryError } from '../mail/deliver.js';
@@ -9,14 +9,15 @@ import { type Delivery, type Due, whatIsDue } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { findReport, listReports, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/errors.js';
-import { writePage } from '../reports/pages.js';
+import { keptPage, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
+import { sourceOfPages } from '../reports/source.js';
 import { byBothClocks, type StepContext, type StepResult } from './context.js';
 import { sendCorrections } from './corrections.js';
 import { type Mailing, mailingsOf, reportOn, sendMailing, storedOf } from './mailing.js';
 import { withOutage } from './runner.js';
 
-/** A page that was rendered, and where it is. */
+/** The page of a report, and where it is. */
 interface RenderedPage {
   readonly project: ProjectSettings;
   readonly subject: string;
@@ -38,8 +39,8 @@ export interface Reported {
 }
 
 /**
- * Renders every report of every project for its last period that has ended, and emails those that
- * are due. What fails stops neither the other reports nor the other projects.
+ * Renders every report of every project for its last period that has ended, unless its page would be the same, and
+ * emails those that are due. What fails stops neither the other reports nor the other projects.
  */
 export async function reportStep(given: StepContext): Promise<StepResult<Reported>> {
   const context = await byBothClocks(given);
@@ -49,6 +50,11 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   const deliveries = [...context.unknownDeliveries];
   const { reports, broken } = await listReports(workspaceDir);
   const problems: unknown[] = [...broken];
+  // Rendering says what is wrong with a template.
+  const sourceOf = await sourceOfPages(warehouse, workspaceDir, settings, dayOf(now())).catch(
+    () => undefined,
+  );
+  let rendered = 0;
   const attempt = (work: () => Promise<unknown>) => keepingProblems(problems, signal, work);
   for (const name of Object.keys(settings.reports.audiences))
     await attempt(() => findReport(name, workspaceDir));
@@ -56,9 +62,15 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
     const period = lastEnded(report.period, now(), settings.reports);
     for (const project of projects)
       await attempt(async () => {
-        const prepared = await reportOn(context, warehouse, project, { report, period });
-        const file = await writePage(reportsDir, project.id, prepared);
-        pages.push({ project, file, subject: prepared.subject });
+        const source = sourceOf?.(report, [project, period]);
+        const kept = await keptPage(reportsDir, project.id, { name: report.name, period }, source);
+        if (kept !== undefined) pages.push({ project, ...kept });
+        else {
+          const prepared = await reportOn(context, warehouse, project, { report, period });
+          const file = await writePage(reportsDir, project.id, prepared, source);
+          pages.push({ project, file, subject: prepared.subject });
+          rendered++;
+        }
       });
     await attempt(async () => {
       for (const mailing of mailingsOf(context, report))
@@ -73,11 +85,8 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   if (undelivered.length > 0) problems.push(new DeliveryError(undelivered));
   const sent = deliveries.length - undelivered.length;
   const noun = deliveries.every(({ via }) => via === 'smtp' || via === 'outbox') ? 'email' : 'report';
-  const summary = `${counted(pages.length, 'page')} rendered, ${counted(sent, noun)} sent, ${undelivered.length} unconfirmed`;
-  return withOutage(
-    { detail: { pages, held, deliveries }, summary, changed: deliveries.length > 0 },
-    together(problems),
-  );
+  const summary = `${counted(rendered, 'page')} rendered, ${counted(sent, noun)} sent, ${undelivered.length} unconfirmed`;
+  return withOutage({ detail: { pages, held, deliveries }, summary }, together(problems));
 }
 
 /** After an interruption, nothing begins. */

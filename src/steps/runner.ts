@@ -2,14 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { ProjectSettings } from '../config/schema.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import type { StepContext, StepResult } from './context.js';
-import {
-  isGoingOn,
-  readOutages,
-  recordStepEnd,
-  recordStepStart,
-  type StepName,
-  type StepOutcome,
-} from './runs.js';
+import { recordStepEnd, recordStepStart, type StepName, type StepOutcome } from './runs.js';
 
 /** What kept a step from finishing, and what that means for it. */
 export interface StepOutage {
@@ -21,12 +14,6 @@ export interface StepOutage {
 /** Runs steps one after another, each recorded in the ledger of runs. */
 export class StepRunner {
   readonly outages: StepOutage[] = [];
-  /** Whether a step stored something. */
-  changed = false;
-  /** Whether a step began to fail, or no longer does. */
-  outageChanged = false;
-  /** Whether somebody asked to publish everything again. */
-  whole = false;
   readonly #run = randomUUID();
 
   constructor(
@@ -43,21 +30,17 @@ export class StepRunner {
     const { warehouse, now, signal, observer } = this.context;
     if (!this.isToDo(name)) return undefined;
     observer.onStepStart?.(name);
-    const wasOut = await this.#isOut(name);
     await recordStepStart(warehouse, this.#run, name, now());
     const attempted = await attempt(work);
     const { result } = attempted;
     // An interrupted step may have left work undone without an error, so it never counts as done.
     const error: unknown = signal.aborted ? signal.reason : attempted.error;
     const outcome: StepOutcome = error === undefined ? 'done' : outcomeOf(error, signal);
-    // A step that threw may have stored something before.
-    this.changed ||= result?.changed ?? true;
     if (outcome !== 'done') this.outages.push({ step: name, outcome, error });
     const summary = [result?.summary, error === undefined ? [] : messageOf(error)].flat().join('; ');
     const resumeAt = error instanceof ReadershipError ? error.resumeAt : undefined;
     const end = { outcome, summary, resume_at: resumeAt ?? null, now: now() };
     await recordStepEnd(warehouse, this.#run, name, end);
-    this.outageChanged ||= wasOut !== (await this.#isOut(name));
     observer.onStepEnd?.(name, end);
     return result?.detail;
   }
@@ -70,14 +53,8 @@ export class StepRunner {
     const { signal } = this.context;
     const { result, error: thrown } = await attempt(work);
     const error: unknown = signal.aborted ? signal.reason : thrown;
-    this.changed ||= result?.changed ?? true;
     if (error !== undefined) this.outages.push({ step: name, outcome: outcomeOf(error, signal), error });
     return result?.detail;
-  }
-
-  async #isOut(name: StepName): Promise<boolean> {
-    const outages = await readOutages(this.context.warehouse, this.context.now());
-    return outages.some((outage) => outage.step === name && isGoingOn(outage));
   }
 }
 

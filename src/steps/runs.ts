@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { OUTAGES } from '../warehouse/visible.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 
 const START_STEP = readSql(import.meta.url, 'statements/start-step.sql');
 const END_STEP = readSql(import.meta.url, 'statements/end-step.sql');
-const UNPUBLISHED_EFFECTS = readSql(import.meta.url, 'statements/unpublished-effects.sql');
 const PRUNE_RUNS = readSql(import.meta.url, 'statements/prune-runs.sql');
 const LAST_RUNS = readSql(import.meta.url, 'statements/last-runs.sql');
-const OUTAGES = readSql(import.meta.url, 'statements/outages.sql');
 
 const STEPS = ['export', 'improve', 'poll', 'report', 'publish', 'audit'] as const;
 export type StepName = (typeof STEPS)[number];
@@ -40,12 +39,6 @@ export type LastRun = z.infer<typeof lastRunRow>;
 
 export const readLastRuns = (reader: Reader, now: Date): Promise<LastRun[]> =>
   reader.query(LAST_RUNS, lastRunRow, { now });
-
-/** Whether a job, a message or an email changed after the last publishing, alerts of a run that published included. */
-export async function hasUnpublishedEffects(reader: Reader, now: Date): Promise<boolean> {
-  const [row] = await reader.query(UNPUBLISHED_EFFECTS, z.object({ unpublished: z.boolean() }), { now });
-  return row?.unpublished ?? false;
-}
 
 /** Six steps with a thousand runs each, and room for months before there is something to prune again. */
 const MAX_RUNS = 10_000;

@@ -28,14 +28,14 @@ export async function agreeOnWorkspace(journal: EffectsJournal, warehouse: Wareh
   );
 }
 
-/** Where the lake was last published to; null before the first time. */
+/** Where the lake is that has what was published last; null where none has. */
 export async function publishedLake(reader: Reader): Promise<string | null> {
   const [workspace] = await reader.query('FROM workspace', workspaceRow);
   return workspace?.lake ?? null;
 }
 
-/** Records where the lake is published now. */
-export async function recordLake(connection: DuckDBConnection, location: string): Promise<void> {
+/** Records where the lake is that has what is published; null before that is published. */
+export async function recordLake(connection: DuckDBConnection, location: string | null): Promise<void> {
   const sql = 'UPDATE workspace SET lake = $location WHERE lake IS DISTINCT FROM $location';
   await runStatement(connection, sql, { location });
 }

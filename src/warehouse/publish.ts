@@ -1,14 +1,16 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { chmod, constants, copyFile, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { messageOf } from '../errors.js';
 import { syncToDisk } from '../files.js';
 import { quoted } from './instance.js';
 import { changeDatabase, removeDatabase } from './live-file.js';
 import { describe, migrate } from './migrate.js';
-import { dayColumn, inTransaction, queryRows, readSql, runStatement } from './query.js';
+import { dayColumn, inTransaction, queryRows, type Reader, readSql, runStatement } from './query.js';
 import { storageFailure } from './storage-failure.js';
+import { tableDigests, tablesOf, visibleState } from './visible.js';
 import type { Warehouse } from './warehouse.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
@@ -19,62 +21,62 @@ const MUST_BE_WHOLE = statement('must-be-whole');
 const QUARTERS = statement('quarters');
 const INSERT_QUARTER = statement('insert-quarter');
 const SAME_VERSION = statement('same-version');
-const LAST_OUTCOMES_DIFFER = statement('last-outcomes-differ');
 
-/**
- * What no view shows: alone, it is no reason to publish. Of the other tables every column counts; `page_views` changes
- * only with `day_loads` or `restatements`, and of `runs` only how each step ended last.
- */
-const BOOKKEEPING: Readonly<Record<string, 'all' | readonly string[]>> = {
-  page_views: 'all',
-  runs: 'all',
-  request_uses: 'all',
-  unfinished_pages: 'all',
-  verifications: 'all',
-  day_loads: ['attempted_at', 'loaded_at', 'failures'],
-  agent_jobs: ['polls', 'next_poll_at'],
-  pull_requests: ['checked_at', 'next_check_at'],
-  workspace: ['lake'],
-};
+/** Whether readers would see no difference between the live database and the file published from it. */
+export async function isPublished(warehouse: Warehouse, target: string, now: Date): Promise<boolean> {
+  const compared = async (connection: DuckDBConnection) => {
+    await expectSameVersion(connection);
+    const reader = readerOf(connection);
+    const live = await visibleState(reader, 'main', now);
+    return isDeepStrictEqual(live, await visibleState(reader, 'publication', now));
+  };
+  try {
+    return await attached(warehouse, target, compared, 'READ_ONLY');
+  } catch (error) {
+    if (error instanceof UnusableError) return false;
+    throw storageFailure(`compare with ${target}`, error);
+  }
+}
 
 /**
  * Publishes the history: a sorted, read-only copy of the whole live database that takes the place of the one at
  * `target` in one step. Readers who have the old one open keep it; whoever opens it next gets the new one. The holder
  * of the live database is the only publisher, so the unfinished copy has a fixed name and a stale one can go.
  *
+ * At the cost of what changed: the days and ledgers that differ are replaced in a copy of what was published last. Now
+ * and then, when nothing usable was published, and where that is asked for, everything is written again.
+ *
  * Returns the size of the copy in bytes. Throws a `StorageError`; the copy published before then still stands.
  */
-export const publish = (warehouse: Warehouse, target: string): Promise<number> =>
+export const publish = (warehouse: Warehouse, target: string, isWhole = false): Promise<number> =>
   replacing(warehouse, target, async (unfinished) => {
+    if (!isWhole && (await update(warehouse, target, unfinished))) return;
+    await removeDatabase(unfinished);
     await createEmpty(unfinished);
     await attached(warehouse, unfinished, fill);
   });
 
-/**
- * As `publish`, at the cost of what changed: the days and ledgers that differ are replaced in a copy of what was
- * published last. Undefined when no reader would see a difference, unless it is to be published `anyway`. Now and then,
- * and when nothing usable was published, everything is written again.
- */
-export async function publishChanges(
-  warehouse: Warehouse,
-  target: string,
-  anyway = false,
-): Promise<number | undefined> {
-  const compared = (connection: DuckDBConnection) => compare(connection, anyway);
-  const found = await attached(warehouse, target, compared, 'READ_ONLY').catch((error: unknown) => {
-    if (!(error instanceof UnusableError)) throw storageFailure(`compare with ${target}`, error);
-    return 'unusable' as const;
-  });
-  if (found === 'equal') return undefined;
-  if (found === 'unusable' || found === 'replace') return publish(warehouse, target);
-  return replacing(warehouse, target, async (unfinished) => {
-    // Reading the live file like this would drop DuckDB's lock on it, but nobody writes to what was published.
-    await copyFile(target, unfinished, constants.COPYFILE_FICLONE);
-    await chmod(unfinished, 0o600);
-    // A macro answers for one file only, so the copy gets its own.
-    await changeDatabase(unfinished, describe);
-    await attached(warehouse, unfinished, bringUpToDate);
-  });
+/** Replaces what changed in a copy of `target`; false where everything is to be written. */
+async function update(warehouse: Warehouse, target: string, unfinished: string): Promise<boolean> {
+  const changed = async (connection: DuckDBConnection) => {
+    await expectSameVersion(connection);
+    await connection.run(CHANGED_DAYS);
+    const [whole] = await queryRows(connection, MUST_BE_WHOLE, z.object({ must_be_whole: z.boolean() }));
+    return whole?.must_be_whole === false;
+  };
+  try {
+    if (!(await attached(warehouse, target, changed, 'READ_ONLY'))) return false;
+  } catch (error) {
+    if (error instanceof UnusableError) return false;
+    throw error;
+  }
+  // Reading the live file like this would drop DuckDB's lock on it, but nobody writes to what was published.
+  await copyFile(target, unfinished, constants.COPYFILE_FICLONE);
+  await chmod(unfinished, 0o600);
+  // A macro answers for one file only, so the copy gets its own.
+  await changeDatabase(unfinished, describe);
+  await attached(warehouse, unfinished, bringUpToDate);
+  return true;
 }
 
 /** Writes a file with `write`, and puts it in the place of `target` in one step; returns its size. */
@@ -124,18 +126,9 @@ const attached = <Result>(
 const createEmpty = (path: string): Promise<void> =>
   changeDatabase(path, (connection) => migrate(connection, path));
 
-async function tablesOf(connection: DuckDBConnection): Promise<string[]> {
-  const rows = await queryRows(
-    connection,
-    "SELECT table_name AS name FROM duckdb_tables() WHERE database_name = 'publication' AND table_name <> 'schema_version'",
-    z.object({ name: z.string() }),
-  );
-  return rows.map(({ name }) => name);
-}
-
 /** Every table, sorted: the ledgers by their columns from the left, views a quarter at a time, which takes less memory. */
 async function fill(connection: DuckDBConnection): Promise<void> {
-  for (const name of await tablesOf(connection))
+  for (const name of await tablesOf(readerOf(connection), 'publication'))
     if (name !== 'page_views')
       await connection.run(`INSERT INTO publication.${name} FROM main.${name} ORDER BY ALL`);
   const quarters = await queryRows(
@@ -147,52 +140,28 @@ async function fill(connection: DuckDBConnection): Promise<void> {
   await connection.run('CHECKPOINT publication');
 }
 
-/** Whether readers would see a difference, or get the file `anyway`, and how: `update` leaves its changed days behind. */
-async function compare(
-  connection: DuckDBConnection,
-  anyway: boolean,
-): Promise<'equal' | 'update' | 'replace'> {
+async function expectSameVersion(connection: DuckDBConnection): Promise<void> {
   const [version] = await queryRows(connection, SAME_VERSION, z.object({ is_same: z.boolean() }));
   if (version?.is_same !== true) throw new UnusableError('another version wrote it');
-  const [runs] = await queryRows(connection, LAST_OUTCOMES_DIFFER, z.object({ differs: z.boolean() }));
-  let differs = anyway || runs?.differs !== false;
-  for (const name of await tablesOf(connection)) {
-    const hidden = BOOKKEEPING[name] ?? [];
-    if (hidden !== 'all') differs ||= await isDifferent(connection, name, hidden);
-  }
-  if (!differs) return 'equal';
-  await connection.run(CHANGED_DAYS);
-  const [whole] = await queryRows(connection, MUST_BE_WHOLE, z.object({ must_be_whole: z.boolean() }));
-  return whole?.must_be_whole === false ? 'update' : 'replace';
 }
 
-/** Whether the rows of a table are not those of the published one, columns in `hidden` aside. */
-async function isDifferent(
-  connection: DuckDBConnection,
-  table: string,
-  hidden: readonly string[] = [],
-): Promise<boolean> {
-  const columns = hidden.length === 0 ? '*' : `* EXCLUDE (${hidden.join(', ')})`;
-  const [live, published] = ['main', 'publication'].map((name) => `SELECT ${columns} FROM ${name}.${table}`);
-  const [row] = await queryRows(
-    connection,
-    `SELECT EXISTS (${live} EXCEPT ALL ${published}) OR EXISTS (${published} EXCEPT ALL ${live}) AS differs`,
-    z.object({ differs: z.boolean() }),
-  );
-  return row?.differs !== false;
-}
-
-/** Replaces the days that `compare` found and the ledgers that differ. */
+/** Replaces the days that `update` found and the ledgers that differ. */
 async function bringUpToDate(connection: DuckDBConnection): Promise<void> {
-  const ledgers = (await tablesOf(connection)).filter((name) => name !== 'page_views');
+  const reader = readerOf(connection);
+  const ledgers = await tableDigests(reader, 'main', { page_views: 'all' });
+  const published = await tableDigests(reader, 'publication', { page_views: 'all' });
   await inTransaction(connection, async () => {
     await connection.run(DELETE_CHANGED_DAYS);
     await connection.run(INSERT_CHANGED_DAYS);
-    for (const name of ledgers) {
-      if (!(await isDifferent(connection, name))) continue;
-      await connection.run(`DELETE FROM publication.${name}`);
-      await connection.run(`INSERT INTO publication.${name} FROM main.${name} ORDER BY ALL`);
-    }
+    for (const [name, digest] of Object.entries(ledgers))
+      if (digest !== published[name])
+        await connection.run(
+          `DELETE FROM publication.${name}; INSERT INTO publication.${name} FROM main.${name} ORDER BY ALL`,
+        );
   });
   await connection.run('CHECKPOINT publication');
 }
+
+const readerOf = (connection: DuckDBConnection): Reader => ({
+  query: (sql, row, parameters) => queryRows(connection, sql, row, parameters),
+});

@@ -149,7 +149,7 @@ async function carryOut(context: StepContext, projectId: string, action: Action)
   if (project === undefined) throw new ConfigurationError(`There is no project ${projectId}.`);
   // It was done, whatever becomes of that.
   const publish = () =>
-    publishStep(context, { changed: true }).then(
+    publishStep(context).then(
       () => '',
       (error: unknown) => `, but could not be published: ${messageOf(error)}`,
     );

@@ -98,6 +98,12 @@ describe('a report of the workspace', () => {
     expect(post?.body).toMatch(/"Sections:".+\/page-1: Human 3,069 · AI 1,519/);
     expect((await report(MONDAY, reports)).detail.deliveries).toEqual([]);
     expect(server.accepted.get('docs@example.com')).toHaveLength(3);
+
+    expect((await report(MONDAY, reports)).summary).toMatch(/^0 pages rendered/);
+    await write('reports/by_day/sections.sql', 'SELECT count(*) AS runs FROM runs');
+    // What every run changes is asked for by each.
+    for (let again = 0; again < 2; again++)
+      expect((await report(MONDAY, reports)).summary).toMatch(/^1 page rendered/);
   });
 
   it('goes out at the time of its schedule', async () => {

@@ -28,11 +28,7 @@ async function ticks(minutes: number, attempt: (now: Date) => Ended, restartedAt
     const now = addMinutes(NIGHT, minute);
     const runs = await readLastRuns(warehouse, now);
     const serviceSince = restartedAt <= now ? restartedAt : new Date(0);
-    const due = dueSteps(
-      schedule,
-      { runs, pollWaits: false, hasUnpublishedEffects: false, serviceSince },
-      now,
-    );
+    const due = dueSteps(schedule, { runs, pollWaits: false, isUpToDate: true, serviceSince }, now);
     if (due.has('export')) {
       tried.push(minute);
       await record('export', now, attempt(now));
@@ -97,7 +93,7 @@ it('publishing that keeps failing is delayed too, whatever else is due', () => {
   const dueAt = (minutes: number, pollWaits: boolean) => [
     ...dueSteps(
       schedule,
-      { runs, pollWaits, hasUnpublishedEffects: false, serviceSince: new Date(0) },
+      { runs, pollWaits, isUpToDate: false, serviceSince: new Date(0) },
       addMinutes(failedAt, minutes),
     ),
   ];

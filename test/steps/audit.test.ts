@@ -23,9 +23,9 @@ it('an audit that fails in one project still reports what it repaired in the oth
       return client;
     },
   });
-  const { detail, changed, error } = await auditStep(context, true);
+  const { detail, error } = await auditStep(context, true);
   expect(detail.map(({ project, audit }) => [project.id, audit.repaired?.results.length])).toEqual([
     [PROJECT, 1],
   ]);
-  expect({ changed, error }).toEqual({ changed: true, error: failing });
+  expect(error).toBe(failing);
 });

@@ -3,7 +3,7 @@ import { PausedError } from '../../src/api/errors.js';
 import { withOutage } from '../../src/steps/runner.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
-const result = { detail: [], summary: 'nothing', changed: false };
+const result = { detail: [], summary: 'nothing' };
 const pause = new PausedError('The budget is spent.', NOW);
 const failure = new Error('the disk is full');
 

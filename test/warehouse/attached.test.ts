@@ -2,7 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { copyFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { publish, publishChanges } from '../../src/warehouse/publish.js';
+import { publish } from '../../src/warehouse/publish.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { page, store } from './lake/lake.js';
@@ -81,7 +81,7 @@ it('answers for one publication only, also when the next one copies it', async (
   await publish(warehouse, file);
   await copyFile(file, kept);
   await store(warehouse, 'prj_1', { '2026-11-02': [page('/only-in-new', 1)] });
-  await publishChanges(warehouse, file);
+  await publish(warehouse, file);
 
   const instance = await DuckDBInstance.create();
   const connection = await instance.connect();

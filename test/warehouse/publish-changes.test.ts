@@ -6,10 +6,10 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, day, type Day } from '../../src/day.js';
 import { removeDaysFrom, storeDay } from '../../src/export/ledger.js';
-import { publish, publishChanges } from '../../src/warehouse/publish.js';
+import { publish } from '../../src/warehouse/publish.js';
 import { openHistory, openOwnHistory } from '../../src/warehouse/published.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { closeNow, liveWarehouse, publishChanges } from '../open-warehouse.js';
 
 const FIRST = day('2026-09-20');
 const AT = new Date('2026-11-21T03:00:00Z');
@@ -101,8 +101,8 @@ describe('publishing what changed', () => {
             if (one.kind === 'poll') await poll(warehouse);
             if (one.kind === 'end') await end(warehouse);
           }
-          await publishChanges(warehouse, targetOf(warehouse), true);
-          await publish(warehouse, targetOf(warehouse, 'whole.duckdb'));
+          await publish(warehouse, targetOf(warehouse));
+          await publish(warehouse, targetOf(warehouse, 'whole.duckdb'), true);
           expect(await contentOf(targetOf(warehouse))).toEqual(
             await contentOf(targetOf(warehouse, 'whole.duckdb')),
           );
@@ -124,7 +124,7 @@ describe('publishing what changed', () => {
     await poll(warehouse);
     expect(await publishChanges(warehouse, targetOf(warehouse))).toBeUndefined();
     expect(await inode(targetOf(warehouse))).toBe(before);
-    expect(await publishChanges(warehouse, targetOf(warehouse), true)).toBeGreaterThan(0);
+    expect(await publish(warehouse, targetOf(warehouse))).toBeGreaterThan(0);
     expect(await inode(targetOf(warehouse))).not.toBe(before);
     await end(warehouse);
     expect(await publishChanges(warehouse, targetOf(warehouse))).toBeGreaterThan(0);
@@ -177,7 +177,7 @@ describe('publishing what changed', () => {
       await leave();
       expect(await contentOf(target), when).toEqual(before);
       expect(await publishChanges(warehouse, target), when).toBeGreaterThan(0);
-      await publish(warehouse, targetOf(warehouse, 'whole.duckdb'));
+      await publish(warehouse, targetOf(warehouse, 'whole.duckdb'), true);
       expect(await contentOf(target), when).toEqual(await contentOf(targetOf(warehouse, 'whole.duckdb')));
       expect(await readdir(dirname(target)), when).not.toContain(basename(unfinished));
     }

@@ -111,7 +111,7 @@ describe('the published history', () => {
     await warehouse.exclusive(async (connection) => {
       await connection.run('DROP TABLE job_transitions');
     });
-    const failed = publish(warehouse, target);
+    const failed = publish(warehouse, target, true);
     await expect(failed).rejects.toThrow(StorageError);
     await expect(failed).rejects.toThrow('the one published before still stands');
     expect(await readFrom(target, pathsIn)).toEqual(['/old']);

@@ -124,13 +124,13 @@ describe('a lake in a bucket', () => {
     const historyFile = join(await tempDir(), 'history.duckdb');
     const given = { historyFile, lake: placeAt(endpoint) };
     const context = stepContext(warehouse, given);
-    const away = await publishStep(context, { changed: true });
+    const away = await publishStep(context);
     expect(away.error).toBeInstanceOf(LakeAwayError);
     expect(away.error).toMatchObject({ exitCode: 75 });
     expect(away.detail.bytes).toBeGreaterThan(0);
     delete faults.status;
-    // Nothing changed since; the lake is not there yet, so it is published all the same.
-    const back = await publishStep(context, { changed: false });
+    // Nothing changed since, but the lake is not there yet.
+    const back = await publishStep(context);
     expect(back.error).toBeUndefined();
     expect(back.summary).toMatch(/the lake: 4 files, 4 written, 0 replaced, \d\.\d MB sent/);
   }, 60_000);
