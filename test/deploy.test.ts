@@ -245,6 +245,17 @@ describe('deploy/crontab', () => {
   });
 });
 
+const shellcheck = ['/usr/bin/shellcheck', '/usr/local/bin/shellcheck'].find((path) => existsSync(path));
+
+describe.skipIf(shellcheck === undefined)('the shell scripts (skipped where shellcheck is missing)', () => {
+  it('have no problem that shellcheck knows', async () => {
+    const completion = await runCli(['completion', 'bash'], { cwd: ROOT });
+    const check = promisify(execFile)(shellcheck ?? '', ['--shell=bash', '-', '.ci/run'], { cwd: ROOT });
+    check.child.stdin?.end(completion.stdout);
+    expect(await check.catch((error: unknown) => ({ stdout: String(error) }))).toMatchObject({ stdout: '' });
+  });
+});
+
 const systemdAnalyze = ['/usr/bin/systemd-analyze', '/bin/systemd-analyze'].find((path) => existsSync(path));
 
 describe('deploy/readership.service', () => {

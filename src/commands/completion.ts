@@ -59,7 +59,7 @@ function bash(places: readonly Place[]): string {
       ),
   );
   return `_readership() {
-  local place= word words=
+  local place='' word words=''
   for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do
     case "$place $word" in
     ${places
@@ -74,6 +74,7 @@ ${words.join('\n')}
   case "$place \${COMP_WORDS[COMP_CWORD-1]}" in
 ${values.join('\n')}
   esac
+  # shellcheck disable=SC2207 # no word has a space; mapfile is neither in zsh nor on macOS
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))
 }
 complete -o default -F _readership readership`;

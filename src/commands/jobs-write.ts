@@ -1,4 +1,4 @@
-import { isRemoteJob, readJobsOf } from '../agents/ledger.js';
+import { isRemoteJob, type Job, readJobsOf } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { planMessage } from '../agents/messages.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
@@ -83,6 +83,10 @@ const changing = (
   work: (found: JobToChange) => Promise<void>,
 ): Promise<ExitCode> =>
   makeChange(command, options, runtime, async (context) => {
-    await work(await jobToChange(context, id));
+    // This job is shown once, at the end.
+    const onJob = (job: Job) => {
+      if (job.id !== id) context.observer.onJob?.(job);
+    };
+    await work(await jobToChange({ ...context, observer: { ...context.observer, onJob } }, id));
     runtime.output.data(jobLine(findJob(await readJobsOf(context.warehouse, context.projects), id)));
   });

@@ -20,7 +20,7 @@ export function declareServe(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('serve')))
     .summary('look at the history in the browser, and ask it questions')
     .description(
-      'Serves a web app over the published history until Ctrl-C or SIGTERM: who reads the site, each page, what AI reads, agents, SQL, reports and the health of the data. It listens on this machine only and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password or a proxy that signs people in: docs/serve.md.',
+      'Serves a web app over the published history until Ctrl-C or SIGTERM: who reads the site, each page, what AI reads, agents, SQL, reports, the health of the data, /metrics for Prometheus and /healthz for probes. It listens on this machine only and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password or a proxy that signs people in: docs/serve.md.',
     )
     .option('--port <port>', 'the port; 0 takes a free one (default: serve.port, 8420)', portArgument)
     .option('--host <host>', 'the address to listen on (default: serve.host, 127.0.0.1)')

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { nextScheduled } from '../config/cron.js';
 import { apiKeyOf } from '../config/load.js';
 import pLimit from 'p-limit';
 import { ConfigurationError, type ExitCode, LockedError, messageOf } from '../errors.js';
@@ -21,7 +22,7 @@ export function declareStart(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('start'))
     .summary('keep running, and do each step on its schedule')
     .description(
-      'Runs in the foreground and does the steps of `run` on the schedules of the configuration. What is due follows from stored state, so it catches up on what it missed while it was down, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app), holds the database only while a step runs, and logs to standard output: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
+      'Runs in the foreground and does the steps of `run` on the schedules of the configuration. What is due follows from stored state, so it catches up on what it missed while it was down, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app, /metrics and /healthz), holds the database only while a step runs, and logs to standard output, beginning with when each step is due: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
     )
     .addHelpText(
       'after',
@@ -46,6 +47,9 @@ async function start(options: WorkspaceOptions, runtime: Runtime): Promise<ExitC
   };
   const logger = { info: warn, warn, error: warn, debug: () => undefined };
   log.info({ schedule, dataDir: workspace.dataDir }, 'started');
+  const { timezone, ...expressions } = schedule;
+  for (const [step, expression] of Object.entries(expressions))
+    log.info({ step, next: nextScheduled(expression, timezone, runtime.now()) }, `${step} is scheduled`);
   // The web app's actions and the steps take turns with the live database.
   const oneByOne = pLimit(1);
   const web = await openWeb(service, options, runtime, (work) => oneByOne(work));

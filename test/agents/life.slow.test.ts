@@ -119,7 +119,9 @@ describe('the whole life of jobs, through the command line', () => {
   });
 
   it('follows up: reopened, then completed', async () => {
-    expect((await run('jobs', 'message', '2', 'Mention the rate limits.')).stdout).toMatch(/^job 2 +active/);
+    const messaged = await run('jobs', 'message', '2', 'Mention the rate limits.');
+    expect(messaged.stdout).toMatch(/^job 2 +active/);
+    expect(messaged.stderr).toBe('The message was sent to job 2.\n');
     expect((await states())[1]).toEqual(['active', false]);
     await run('jobs', 'poll', '--watch');
     expect((await states())[1]).toEqual(['completed', true]);

@@ -46,6 +46,8 @@ serve: { port: ${port}, password: '${await hashPassword('correct horse battery')
   const { code, stdout } = await service.result;
   expect(code).toBe(0);
   expect(stdout).toContain('serving the web app');
+  for (const step of ['export', 'improve', 'poll', 'report'])
+    expect(stdout).toMatch(new RegExp(`"step":"${step}","next":"[^"]+Z","msg":"${step} is scheduled"`));
 
   const unguarded = await workspaceOf(sandbox, `serve: { port: ${port} }`);
   const refused = await runCli(['start'], { cwd: unguarded, env });
