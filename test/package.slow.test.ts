@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { cp, mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,9 +15,9 @@ const manifest = z.object({ files: z.array(z.string()) });
 describe('the package', () => {
   let files: Set<string>;
   let home: string;
+  const environment = () => ({ PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`, HOME: home });
   const readership = async (...args: string[]): Promise<string> => {
-    const env = { PATH: `${join(home, 'bin')}:${process.env['PATH'] ?? ''}`, HOME: home };
-    return (await run('readership', args, { cwd: home, env })).stdout;
+    return (await run('readership', args, { cwd: home, env: environment() })).stdout;
   };
 
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describe('the package', () => {
     expect([...cited].filter((name) => !files.has(name))).toEqual([]);
   });
 
-  it('installed in an empty directory, runs the loop on the sandbox, reports, and answers SQL', async () => {
+  it('installed in an empty directory, runs the loop on the sandbox, reports, answers SQL and serves', async () => {
     expect(await readership('init')).toContain('Wrote readership.yaml and .env.example.');
     const said = await readership('run', '--sandbox');
     const [, query = ''] = /^\s*readership sql --sandbox "(FROM site_weeks .*)"$/m.exec(said) ?? [];
@@ -64,6 +64,11 @@ describe('the package', () => {
       '7 of 7 days loaded',
     );
     expect(said).not.toContain('npx');
+    const app = spawn('readership', ['serve', '--sandbox', '--port', '0'], { cwd: home, env: environment() });
+    for await (const address of app.stdout.setEncoding('utf8')) {
+      expect((await fetch(new URL('/healthz', String(address)))).status).toBe(200);
+      app.kill();
+    }
     expect(await readdir(join(home, 'share/man/man1'))).toEqual(['readership.1']);
   }, 120_000);
 });
