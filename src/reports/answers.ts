@@ -7,10 +7,10 @@ import type { Query } from './definition.js';
 const rowSchema = z.record(z.string(), z.json());
 export type Row = z.infer<typeof rowSchema>;
 
-/** What each query of a report answered: its one row, or all of them. */
+/** The result of each query of a report: its single row, or all rows. */
 export type Answers = Readonly<Record<string, Row | Row[]>>;
 
-/** Asks the queries of a report. An error names the file of its query. */
+/** Runs the queries of a report. An error names the file of its query. */
 export async function ask(
   reader: Reader,
   queries: readonly Query[],
@@ -34,7 +34,7 @@ async function askOne(
   const [only, ...more] = found;
   if (only !== undefined && more.length === 0) return only;
   throw new ConfigurationError(
-    `${file}: returned ${found.length} rows, but report.yaml says one; if that is right, write ${name}: many`,
+    `${file}: returned ${found.length} rows, but report.yaml expects one; if it can return several, write ${name}: many`,
   );
 }
 

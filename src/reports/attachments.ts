@@ -3,7 +3,7 @@ import { csvCell } from '../format/csv.js';
 import { type Answers, type Row, rowsOf } from './answers.js';
 import type { ReportDefinition } from './definition.js';
 
-/** Together, in bytes. Many mail servers refuse emails of 10 MB, and base64 adds a third. */
+/** Total size in bytes. Many mail servers refuse emails of 10 MB, and base64 adds a third. */
 const MAX_BYTES = 5_000_000;
 
 interface Attachment {
@@ -12,8 +12,8 @@ interface Attachment {
 }
 
 /**
- * The rows of queries as CSV files. Where they are too many for an email, the file has the first
- * ones, and its name says so. `of` are the answers of each project, by the project's id.
+ * The rows of queries as CSV files. A file too long for an email has only its first rows, and its
+ * name says so. `of` has the answers of each project, by project id.
  */
 export function attachmentsOf(
   report: ReportDefinition,
@@ -24,7 +24,7 @@ export function attachmentsOf(
   const unknown = queries.find((query) => !known.includes(query));
   if (unknown !== undefined)
     throw new ConfigurationError(
-      `The configuration attaches ${unknown} to ${report.name}, which has no such query: reports.${report.name}.attach may name ${known.join(', ')}.`,
+      `reports.${report.name}.attach names ${unknown}, which is not a query of the report. Its queries are ${known.join(', ')}.`,
     );
   let left = MAX_BYTES;
   return of.flatMap(({ project, answers }) =>
@@ -39,7 +39,7 @@ export function attachmentsOf(
   );
 }
 
-/** As many of the rows as fit below their head, and how many those are. */
+/** As many rows as fit below the header, and their number. */
 function csvWithin(maxBytes: number, rows: readonly Row[]): { csv: string; count: number } {
   const columns = Object.keys(rows[0] ?? {});
   const lines = [columns.map((name) => csvCell(name, false)).join(',')];

@@ -24,38 +24,38 @@ const extentRow = z.object({
   views: z.int(),
 });
 
-/** How much of a period the numbers rest on, and how far they can be trusted. */
+/** How much of a period is loaded, and how reliable its numbers are. */
 export interface Coverage {
   readonly days: number;
   readonly daysLoaded: number;
-  /** Days of the history that are not loaded. */
+  /** Days within the history that are not loaded. */
   readonly missing: readonly Day[];
-  /** Days before the history starts: no views of them will ever be loaded. */
+  /** Days before the history starts, which will never be loaded. */
   readonly before: readonly Day[];
   readonly provisional: readonly Day[];
-  /** Loaded, but the rows moved while they were read, or a later load failed. */
+  /** Days that were loaded, but whose rows moved during the walk, or whose later load failed. */
   readonly doubtful: readonly Day[];
   readonly latestLoad: Date | null;
   readonly historySince: Day;
-  /** Days that a later load changed, by how many views, and by what share of the views before. */
+  /** Days that a later load changed: by how many views, and by what share of the earlier count. */
   readonly restated: {
     readonly days: number;
     readonly human: number;
     readonly ai: number;
     readonly ratio: number | null;
   };
-  /** By how many views later loads changed as many days before the period. */
+  /** By how many views later loads changed the same number of days before the period. */
   readonly restatedBefore: { readonly human: number; readonly ai: number };
 }
 
-/** What a report's model may build on besides the answers to its queries. */
+/** What a report's model gets besides the results of its queries. */
 export interface ModelContext {
   readonly period: Period;
   readonly calendar: Calendar;
   readonly coverage: Coverage;
 }
 
-/** The coverage of a period. Throws a `NothingLoadedError` when none of its days is loaded. */
+/** The coverage of a period. Throws a `NothingLoadedError` if none of its days is loaded. */
 export async function readCoverage(
   reader: Reader,
   project: { readonly id: string; readonly name: string },
@@ -102,7 +102,7 @@ export async function readCoverage(
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
-/** What to know before trusting the numbers; nothing for a period that is whole and settled. */
+/** Caveats about the numbers; empty for a period that is complete and final. */
 export function cautionsOf({
   missing,
   before,

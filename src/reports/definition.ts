@@ -14,36 +14,36 @@ const name = z
 const width = z.number().int().min(200).max(2000);
 
 const pictureSettings = z.strictObject({
-  /** Whose rows it draws; the query of its own name when left out. */
+  /** The query whose rows it draws; by default the one of the same name. */
   query: name.optional(),
   title: z.string().min(1).optional(),
   /** In pixels. The page shows the one that fits the reader's screen. */
   widths: z.array(width).min(1).max(4).default([840, 350]),
-  /** For a picture in the email too: its width there, and a one-line template for its alt text. */
+  /** Set for a picture that is also in the email: its width there, and a one-line template for its alt text. */
   mail: z.strictObject({ width: width.max(552), alt: z.string().min(1) }).optional(),
 });
 
-/** What `report.yaml` may say. Every query is a `.sql` file beside it, every picture a `.vl.json` file. */
+/** The keys of `report.yaml`. Each query is a `.sql` file next to it, each picture a `.vl.json` file. */
 const reportFile = z.strictObject({
   title: z.string().min(1),
   /** A one-line template over the report's model. */
   subject: z.string().min(1).default('{{project.name}}, {{plainDayRange period}}: {{report.title}}'),
-  /** A one-line template: what email clients show beside the subject. */
+  /** A one-line template: the preview text that email clients show after the subject. */
   preheader: z.string().default(''),
-  /** Whom it is for, in words. */
+  /** A description of its readers. */
   audience: z.string().default(''),
   period: z.enum(['week', 'month', 'day']).default('week'),
-  /** Whether it may be emailed to the recipients that the configuration names. */
+  /** Whether it may be emailed to the recipients in the configuration. */
   mail: z.boolean().default(true),
-  /** Whether it is corrected by email when its numbers turn out to be wrong. */
+  /** Whether a correction is sent if its numbers turn out to be wrong. */
   corrections: z.boolean().default(true),
   /** A cron expression: it is emailed at the first such time after its period has ended. */
   schedule: cron.optional(),
-  /** The built-in model to make of the rows; without one, the template sees the rows as they are. */
+  /** The built-in model to build from the rows; without one, the template gets the rows unchanged. */
   model: z.string().optional(),
-  /** Whether a query always returns one row, or any number. Left out: every `.sql` file, of any number. */
+  /** Whether each query returns one row or many. By default every `.sql` file, with many rows. */
   queries: z.record(name, z.enum(['one', 'many'])).optional(),
-  /** Left out: every `.vl.json` file, of the query of its name. */
+  /** By default every `.vl.json` file, with the query of the same name. */
   pictures: z.record(name, pictureSettings).optional(),
 });
 
@@ -74,8 +74,8 @@ export interface Picture extends z.infer<typeof pictureSettings> {
 }
 
 /**
- * Every report by name, and an error for each that cannot be used. One in the workspace replaces
- * the built-in one of the same name.
+ * Every report by name, and an error for each that cannot be used. A report in the workspace
+ * replaces the built-in one of the same name.
  */
 export async function listReports(
   workspaceDir?: string,
@@ -88,7 +88,7 @@ export async function listReports(
   };
 }
 
-/** One report by its name. Problems of other reports do not matter. */
+/** One report by name. Problems in other reports are ignored. */
 export async function findReport(name: string, workspaceDir: string | undefined): Promise<ReportDefinition> {
   const folders = await reportFolders(workspaceDir);
   const folder = folders.get(name);
@@ -113,7 +113,7 @@ async function reportFolders(workspaceDir: string | undefined): Promise<Map<stri
 async function readReport(name: string, folder: string): Promise<ReportDefinition | ConfigurationError> {
   const file = join(folder, 'report.yaml');
   const problems: string[] = [];
-  /** What `parse` makes of a file; undefined when it cannot be read or used, with the problem noted. */
+  /** The parsed file; undefined if it cannot be read or parsed, which is added to the problems. */
   const read = <Value>(file: string, parse: (text: string) => Value): Promise<Value | undefined> =>
     readFile(file, 'utf8')
       .then(parse)
@@ -122,7 +122,7 @@ async function readReport(name: string, folder: string): Promise<ReportDefinitio
         return undefined;
       });
 
-  const parsed = await read(file, (text) => parseYaml(text, reportFile, 'no such setting of a report'));
+  const parsed = await read(file, (text) => parseYaml(text, reportFile, 'unknown report setting'));
   if (parsed === undefined) return cannotUse(name, problems);
   if ('problems' in parsed)
     return cannotUse(
@@ -131,7 +131,7 @@ async function readReport(name: string, folder: string): Promise<ReportDefinitio
     );
 
   const files = (await readdir(folder)).sort();
-  /** What to say of each file with that ending, where report.yaml does not say which there are. */
+  /** The default entry for each file with that extension, if report.yaml lists none. */
   const everyFile = <Value>(ending: string, value: Value): Record<string, Value> =>
     Object.fromEntries(
       files.filter((file) => file.endsWith(ending)).map((file) => [file.slice(0, -ending.length), value]),
@@ -157,7 +157,7 @@ async function readReport(name: string, folder: string): Promise<ReportDefinitio
     if (spec !== undefined) pictures.push({ ...how, query, title, name: picture, file: specFile, spec });
   }
   if (queries.length === 0 && problems.length === 0)
-    problems.push(`${folder}: no query; put one into a file such as pages.sql`);
+    problems.push(`${folder}: no query; write one in a file such as pages.sql`);
   if (problems.length > 0) return cannotUse(name, problems);
   return { ...settings, name, folder, isBuiltIn: isBuiltIn(folder), queries, pictures };
 }

@@ -5,7 +5,7 @@ import type { Period } from './period.js';
 import { inlined, type PreparedReport, type ReportMail, signed } from './render.js';
 import { fillTemplate, findTemplates, readPalette } from './templates.js';
 
-/** One email about several projects: what each one's own email says first, and where to read the rest. */
+/** One email about several projects: the headline of each one's own email, and a link to the rest. */
 export async function digestOf(
   { title }: ReportDefinition,
   period: Period,

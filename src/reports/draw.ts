@@ -5,7 +5,7 @@ import { ConfigurationError, messageOf } from '../errors.js';
 import type { Picture } from './definition.js';
 import { checkPicture, THEME } from './theme.js';
 
-/** A picture as SVG of a given width, to be put into the page as it is. */
+/** A picture as SVG of a given width, ready to be inserted into the page. */
 export interface Drawing {
   readonly width: number;
   readonly svg: string;
@@ -18,13 +18,13 @@ export async function draw(
   widths: readonly number[] = picture.widths,
 ): Promise<Drawing[]> {
   checkPicture(picture, rows);
-  // Vega takes a while to load, so only those who draw pay for it.
+  // Vega is slow to load, so it is loaded only when needed.
   const [vega, { compile }] = await Promise.all([import('vega'), import('vega-lite')]);
-  // Vega itself only warns of data that it could not load, and draws without it.
+  // Vega only warns about data that it could not load, and draws without it.
   const problems: unknown[] = [];
   const loader = vega.loader();
   loader.load = (address) => {
-    const refusal = new Error(`a picture may not load ${address}: its data are the rows of its query`);
+    const refusal = new Error(`a picture cannot load ${address}; its data is the rows of its query`);
     problems.push(refusal);
     return Promise.reject(refusal);
   };
@@ -49,7 +49,7 @@ export async function draw(
   return drawings;
 }
 
-/** Below this width, a picture is drawn with what its `usermeta.narrow` says instead. */
+/** Below this width, the picture's `usermeta.narrow` overrides the rest. */
 const NARROW = 500;
 
 const narrowPart = z.looseObject({ usermeta: z.looseObject({ narrow: z.looseObject({}) }) });
@@ -59,9 +59,9 @@ function sized({ spec: given, query }: Picture, rows: readonly object[], width: 
   const spec = width < NARROW ? { ...given, ...narrow?.usermeta.narrow } : given;
   const plot = width - side(spec['padding'], 'left') - side(spec['padding'], 'right');
   const sizing = { autosize: { type: 'fit-x', contains: 'padding' }, background: 'transparent' };
-  // Vega marks the rows that it is given, so it gets copies.
+  // Vega modifies the rows it is given, so it gets copies.
   const datasets = { [query]: rows.map((row) => ({ ...row })) };
-  // The folder's JSON is the edge here: Vega-Lite itself says what is wrong with a specification.
+  // Not validated here: Vega-Lite reports what is wrong with a specification.
   return { data: { name: query }, ...sizing, ...spec, width: plot, datasets } as unknown as TopLevelSpec;
 }
 
@@ -73,7 +73,7 @@ const side = (padding: unknown, name: 'left' | 'right'): number => {
   return typeof value === 'number' ? value : 0;
 };
 
-/** Vega labels its marks for screen readers without naming them; one title and description serve better. */
+/** Vega's labels for screen readers do not identify the marks; one title and description serve better. */
 function labelled(svg: string, { title, spec }: Picture): string {
   const description =
     typeof spec['description'] === 'string' ? `<desc>${escaped(spec['description'])}</desc>` : '';

@@ -36,7 +36,7 @@ const improveRows = z.object({
   as_of: z.object({ day: dayColumn }),
 });
 
-/** The improve report, before it is shown in any form: the jobs by what they mean to the reader. */
+/** The model of the improve report, with the jobs grouped by what they mean to the reader. */
 export function improveModel(answers: object) {
   const { jobs: rows, effects, effects_together, choices, as_of } = improveRows.parse(answers);
   const ageOf = (since: Date): string => ageWords(daysBetween(dayOf(since), as_of.day));
@@ -60,13 +60,13 @@ export function improveModel(answers: object) {
   return {
     ...summaryOf(groups, flagged.length + proposed.length),
     ...groups,
-    /** Their pull requests need no attention any more. */
+    /** Their pull requests need no more attention. */
     merged: jobs.filter(({ isMerged }) => isMerged).map((job) => ({ ...job, isTask: false })),
     /** Planned in the week or since, whatever happened to them. */
     flagged,
     proposed,
     newlyFlagged: flagged.length + proposed.length,
-    /** Every page with a job of the week or still open, and those that are proposed. */
+    /** Every page with a job of the week or an open one, and the proposed pages. */
     pages: [
       ...jobs.map((job) => ({
         ...{ path: job.path, why: job.reason, human: job.human, ai: job.ai, age: job.flaggedAge },
@@ -95,15 +95,15 @@ const STATES = {
   ...{ failed: 'Failed', unconfirmed: 'Unconfirmed' },
 } as const;
 
-/** What to do about a job that came to nothing. */
+/** What to do about a job that failed. */
 const NEXT_STEPS: Readonly<Partial<Record<JobRow['state'], (id: number) => string>>> = {
-  failed: (id) => `Once the cause is fixed, tell the agent to go on: readership jobs message ${id}`,
+  failed: (id) => `Once the cause is fixed, ask the agent to continue: readership jobs message ${id}`,
   refused: () => 'Once the cause is fixed, the page can be selected again.',
 };
 
 const ageWords = (days: number): string => (days <= 0 ? 'today' : `${counted(days, 'day')} ago`);
 
-/** How many popular pages were skipped, by reason, most first; the reasons without numbers of one page. */
+/** How many popular pages were skipped, by reason, most frequent first. Reasons omit numbers about a single page. */
 function skippedOf(choices: readonly z.infer<typeof choiceRow>[]) {
   const pages = new Map<string, number>();
   for (const { is_flagged, ...reason } of choices) {
@@ -118,11 +118,11 @@ const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days': 'viewed on too few days',
   'few-days-by-people': 'viewed by people on too few days',
   limit: 'over the limit on new jobs',
-  skipped: 'by hand',
+  skipped: 'manually',
   other: 'for other reasons',
 };
 
-/** What happened to the views of pages after earlier pull requests, where enough time has passed. */
+/** How views of pages changed after earlier pull requests, once enough time has passed. */
 function earlierWorkOf(all: readonly JobEffect[]) {
   const early = all.filter(({ isTooEarly }) => isTooEarly);
   const [first] = early
@@ -133,14 +133,14 @@ function earlierWorkOf(all: readonly JobEffect[]) {
     effects: all
       .filter((effect) => effect.merged_on !== null && !effect.isTooEarly)
       .map((effect) => ({ path: effect.path, job: effect.job, words: effectWords(effect) })),
-    /** Pages whose four weeks after the change are not over, and the day when those of the first are. */
+    /** Pages whose four weeks after the change are not over, and the day when the first of them can be judged. */
     tooEarly: first === undefined ? null : { pages: new Set(early.map(({ path }) => path)).size, first },
-    /** Pull requests whose merge nobody recorded. */
+    /** Pull requests without a recorded merge. */
     unmerged: all.filter(({ merged_on }) => merged_on === null).length,
   };
 }
 
-/** What there is to do, and what goes on. */
+/** What there is to do, and what is running. */
 function summaryOf(
   { ready, unconfirmed, running }: Readonly<Record<JobGroup, readonly ReportedJob[]>>,
   flagged: number,

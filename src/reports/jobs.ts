@@ -3,7 +3,7 @@ import { JOB_STATES } from '../agents/lifecycle.js';
 import { webLink } from '../format/text.js';
 import { timestampColumn } from '../warehouse/query.js';
 
-/** What the reports' queries return of a job. */
+/** A job as the reports' queries return it. */
 export const jobRow = z.object({
   id: z.number().int(),
   path: z.string(),
@@ -24,7 +24,7 @@ export interface ReportedJob {
   readonly id: number;
   readonly path: string;
   readonly group: JobGroup;
-  /** Whether someone has to act on it; for the others, the group says everything. */
+  /** Whether someone has to act on it; for other jobs, the group is all there is to show. */
   readonly isTask: boolean;
   /** The pull request, if its address is a web address. */
   readonly pullRequest: string | null;
@@ -40,7 +40,7 @@ export function reportedJob({ id, path, state, pr_link, note }: JobRow): Reporte
   return { id, path, group, isTask, pullRequest, number: numberOf(pullRequest), note };
 }
 
-/** `#214`, as code hosts end the address of a pull request; null for any other address. */
+/** `#214`, from the number at the end of a pull request's address; null for any other address. */
 const numberOf = (link: string | null): string | null => {
   const number = /\/(?:pull|pulls|pull-requests|pullrequest|merge_requests)\/(\d+)\/?$/.exec(link ?? '')?.[1];
   return number === undefined ? null : `#${number}`;
@@ -87,7 +87,7 @@ export function agentWorkOf(rows: readonly JobRow[]) {
   return {
     counts,
     jobs: GROUPS.flatMap((group) => groups[group]).slice(0, JOBS_LISTED),
-    /** Jobs beyond those that are listed. */
+    /** Number of jobs that are not listed. */
     more: Math.max(0, rows.length - JOBS_LISTED),
   };
 }

@@ -6,7 +6,7 @@ import type { ReportDefinition } from './definition.js';
 import { improveModel } from './improve.js';
 import { weeklyModel } from './weekly/model.js';
 
-/** Makes sentences and figures of the answers, for templates that show more than rows. */
+/** Turns query results into sentences and figures, for templates that show more than rows. */
 type Model = (answers: Answers, context: ModelContext) => object;
 
 const MODELS = new Map<string, Model>([
@@ -14,7 +14,7 @@ const MODELS = new Map<string, Model>([
   ['improve', improveModel],
 ]);
 
-/** What the templates of a report see besides its project and period: its model, or else its rows. */
+/** What templates get besides the project and period: the report's model, or else its rows. */
 export function modelOf(report: ReportDefinition, answers: Answers, context: ModelContext): object {
   if (report.model === undefined) return { rows: answers };
   const model = MODELS.get(report.model);

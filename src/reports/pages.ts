@@ -43,10 +43,10 @@ export const pageUrl = (
   project: string,
   report: Pick<PreparedReport, 'name' | 'period'>,
 ): string | undefined =>
-  // The folder's name is encoded already, and once more in an address.
+  // The folder's name is already encoded, and is encoded again in an address.
   baseUrl && `${baseUrl}/${encodeURIComponent(folderOf(project))}/${fileOf(report)}`;
 
-/** A project id is the platform's text: encoded, it cannot name another directory. */
+/** A project id is untrusted text; encoded, it cannot name another directory. */
 const folderOf = (project: string): string => encodeURIComponent(project).replaceAll('.', '%2E');
 
 const fileOf = ({ name, period }: Pick<PreparedReport, 'name' | 'period'>): string =>
@@ -63,16 +63,16 @@ export async function storedPages(directory: string, calendar: Calendar): Promis
 
 const compare = (one: string, two: string): number => (one < two ? -1 : one > two ? 1 : 0);
 
-/** A rendered page that is kept. */
+/** A rendered page on disk. */
 export interface StoredPage {
   readonly period: Period;
-  /** The name of the report in words, such as `Weekly`: the report itself may be gone. */
+  /** The report's name as a title, such as `Weekly`; the report itself may have been removed. */
   readonly report: string;
   readonly subject: string;
   /** Its address below that of the directory. */
   readonly href: string;
   readonly file: string;
-  /** What its earlier and later pages share: the project and the report. */
+  /** Identifies the project and report, which earlier and later pages share. */
   readonly series: string;
 }
 
@@ -90,14 +90,14 @@ async function storedPage(
     period,
     report: capitalised(report.replaceAll(/[-_]/g, ' ')),
     subject: titleIn(await beginningOf(join(directory, file))) ?? name,
-    // A folder's name is a project's id, encoded; in an address it is encoded once more.
+    // The folder's name is the encoded project id, and is encoded again in an address.
     href: `${encodeURIComponent(project)}/${encodeURIComponent(name)}`,
     file: join(directory, file),
     series: `${project}/${report}`,
   };
 }
 
-/** As much of a page as holds its title. */
+/** Bytes to read from a page to find its title. */
 async function beginningOf(file: string): Promise<string> {
   const handle = await open(file);
   try {
@@ -113,11 +113,11 @@ const ENTITIES: Readonly<Record<string, string>> = {
   ...{ '&#x27;': "'", '&#x60;': '`', '&#x3D;': '=' },
 };
 
-/** The title as text, with what the templates escape resolved. */
+/** The title as text, without the templates' escapes. */
 const titleIn = (html: string): string | undefined =>
   /<title>([^]*?)<\/title>/.exec(html)?.[1]?.replace(/&[#\w]+;/g, (entity) => ENTITIES[entity] ?? entity);
 
-/** Writes a file in one step, so that nobody sees half of it. Throws a `StorageError` when it cannot be written. */
+/** Writes a file atomically. Throws a `StorageError` if it cannot be written. */
 async function writeWhole(file: string, text: string): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });

@@ -4,7 +4,7 @@ import { addDays, day, dayOf, parseDay, startOfDay, WEEKDAYS, type Day, type Day
 import { ConfigurationError } from '../errors.js';
 import { dayRange } from '../format/days.js';
 
-/** On which day weeks begin, and whose clock decides when a day is over. Days themselves are UTC. */
+/** The first day of a week, and the time zone that decides when a day is over. Days themselves are UTC. */
 export interface Calendar {
   readonly firstDayOfWeek: (typeof WEEKDAYS)[number];
   readonly timezone: string;
@@ -51,12 +51,12 @@ const EXAMPLES: Readonly<Record<PeriodKind, string>> = {
   day: 'a day such as 2026-11-12',
 };
 
-/** Reads what `--period` says: a period of the kind, or any day in one. */
+/** Parses `--period`: a period of the kind, or any day in one. */
 export function parsePeriod(kind: PeriodKind, text: string, calendar: Calendar): Period {
   const named = periodNamed(text, calendar);
   if (named?.kind === kind) return named;
   if (named?.kind === 'day') return periodOf(kind, named.first, calendar);
-  throw new ConfigurationError(`“${text}” is not a ${kind} for this report: write ${EXAMPLES[kind]}`);
+  throw new ConfigurationError(`“${text}” is not a valid ${kind} for this report: write ${EXAMPLES[kind]}`);
 }
 
 /** The period with that `name`; undefined when there is none. */
@@ -78,7 +78,7 @@ export function periodNamed(name: string, calendar: Calendar): Period | undefine
 
 // The year of an ISO week is that of its Thursday, so it needs `RRRR` and not `yyyy`.
 const WEEK_FORMAT = "RRRR-'W'II";
-/** Days from the first of a week to its middle, which decides the ISO number that the week bears. */
+/** Days from the first day of a week to its middle day, which decides its ISO number. */
 const MIDDLE = 3;
 
 function weekOf(of: Day, { firstDayOfWeek }: Calendar): Period {

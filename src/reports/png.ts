@@ -1,6 +1,6 @@
 import { crc32, deflateSync } from 'node:zlib';
 
-/** An image of four bytes a pixel: red, green, blue, each times its opacity, and that opacity. */
+/** An image with four bytes per pixel: premultiplied red, green and blue, and opacity. */
 interface Pixels {
   readonly pixels: Buffer;
   readonly width: number;
@@ -8,7 +8,7 @@ interface Pixels {
 }
 
 const MOST_COLORS = 64;
-/** Colors that are alike in these bits look alike. */
+/** Colors that match in these bits look alike. */
 const ALIKE = 0xf8f8f8f8;
 
 /** A PNG of at most 256 colors, a quarter of the size of one in full color. */
@@ -29,7 +29,7 @@ export function palettePng({ pixels, width, height }: Pixels): Buffer {
   for (const color of uses.keys())
     if (!places.has(color & ALIKE)) places.set(color & ALIKE, nearest(palette, color));
 
-  // Each row begins with its filter: none.
+  // Each row begins with its filter type: none.
   const rows = Buffer.alloc(height * (width + 1));
   for (let at = 0; at < width * height; at++)
     rows[at + Math.floor(at / width) + 1] = places.get(pixels.readUInt32BE(4 * at) & ALIKE) ?? 0;

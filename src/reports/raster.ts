@@ -6,21 +6,21 @@ import type { Colors, Palette } from './templates.js';
 const FONTS = fileURLToPath(new URL('../../templates/fonts/', import.meta.url));
 const FONT_FAMILY = 'Inter';
 
-/** A picture of an email. */
+/** An image in an email. */
 interface MailPicture {
   /** Without the angle brackets of the Content-ID header. */
   readonly cid: string;
   readonly png: Uint8Array;
 }
 
-/** Pixels of a picture for each pixel of the email: sharp on phones. */
+/** Image pixels per CSS pixel, for sharp images on phones. */
 const DENSITY = 2;
 
 const SVG = /<svg [^]*?<\/svg>/g;
 
 /**
- * Email clients draw no SVG, so each one becomes two images: one in the light colors and one in the
- * dark, of which the style of emails shows the one that fits. The title of the SVG is their alt text.
+ * Email clients do not show SVG, so each one becomes two images, in light and dark colors; the
+ * email's CSS shows the one that fits. The title of the SVG is their alt text.
  */
 export async function withImages(
   html: string,
@@ -45,7 +45,7 @@ export async function withImages(
 
 /**
  * An SVG as a transparent PNG, `width` pixels wide. Colors named `var(--name)` are those of `colors`;
- * text is set in the font that comes with Readership, so that every machine makes the same bytes.
+ * text uses the font that ships with Readership, so every machine produces the same bytes.
  */
 async function rasterize(svg: string, width: number, colors: Colors): Promise<Uint8Array> {
   const { Resvg } = await import('@resvg/resvg-js');

@@ -15,15 +15,15 @@ interface ReportRequest {
   readonly report: ReportDefinition;
   readonly period: Period;
   readonly calendar: Calendar;
-  /** `siteUrl` is where its pages are; without it, paths are not links. */
+  /** Without a `siteUrl`, paths are not links. */
   readonly project: { readonly id: string; readonly name: string; readonly siteUrl?: string | undefined };
-  /** Where the workspace's own `templates/` are looked for. */
+  /** The directory that may hold the workspace's own `templates/`. */
   readonly workspaceDir: string | undefined;
   /** Only the pages whose paths fit, such as `/sdks/**`. */
   readonly where?: string | undefined;
-  /** Where the page can be read; undefined when nobody serves it. */
+  /** The address of the page; undefined if it is not served. */
   readonly pageUrl?: string | undefined;
-  /** Who emails it. */
+  /** The sender of its emails. */
   readonly letterhead?: Letterhead | undefined;
 }
 
@@ -32,18 +32,18 @@ export interface Letterhead {
   readonly unsubscribe?: string | undefined;
 }
 
-/** A report of one period with its questions answered. Each form is rendered when it is asked for. */
+/** A report of one period with its query results. Each form is rendered on demand. */
 export interface PreparedReport {
   readonly name: string;
   readonly period: Period;
   readonly subject: string;
-  /** What email clients show beside the subject. */
+  /** The preview text that email clients show after the subject. */
   readonly preheader: string;
   readonly pageUrl: string | null;
   readonly sentBy: string | null;
-  /** What every form shows, as data. */
+  /** The data behind every form. */
   readonly model: object;
-  /** A whole page that needs nothing else. */
+  /** A self-contained page. */
   readonly page: () => Promise<string>;
   readonly text: () => string;
   /** A few lines of plain text, for a chat. */
@@ -53,18 +53,18 @@ export interface PreparedReport {
   readonly mail: () => Promise<ReportMail>;
 }
 
-/** A report as the body of an email. How it is sent, and to whom, is not known here. */
+/** A report as the body of an email, regardless of how and to whom it is sent. */
 export interface ReportMail {
   readonly subject: string;
-  /** What email clients show beside the subject in their list. It is in `html` already. */
+  /** The preview text that email clients show after the subject; `html` contains it. */
   readonly preheader: string;
-  /** With all CSS inlined; pictures are named by `cid:`. */
+  /** With all CSS inlined; pictures are referenced by `cid:`. */
   readonly html: string;
   readonly text: string;
   readonly pictures: readonly { readonly cid: string; readonly png: Uint8Array }[];
 }
 
-/** Asks a report's questions of the history that `reader` answers from. Writes nothing. */
+/** Runs a report's queries on the history that `reader` reads. Writes nothing. */
 export async function prepareReport(request: ReportRequest): Promise<PreparedReport> {
   const { reader, report, period, calendar, workspaceDir, where } = request;
   const { name, title, audience } = report;
@@ -122,31 +122,31 @@ export async function prepareReport(request: ReportRequest): Promise<PreparedRep
   };
 }
 
-/** Who sends an email, and how to get no more. */
+/** Who sends an email, and how to unsubscribe. */
 export const sentByWords = (letterhead: Letterhead | undefined): string | null =>
   letterhead === undefined
     ? null
-    : `Sent by Readership on behalf of ${letterhead.from.address}. To get no more of these, ${
-        letterhead.unsubscribe === undefined ? 'reply and say so' : `write to ${letterhead.unsubscribe}`
+    : `Sent by Readership on behalf of ${letterhead.from.address}. To unsubscribe, ${
+        letterhead.unsubscribe === undefined ? 'reply to this email' : `write to ${letterhead.unsubscribe}`
       }.`;
 
-/** The text of an email, with who sends it. */
+/** The text of an email, with its footer. */
 export const signed = (text: string, sentBy: string | null): string =>
   sentBy === null ? text : `${text}\n${sentBy}\n`;
 
-/** The project as the report names it: with the part that it is about, if that is not all of it. */
+/** The project's name in the report, with the part of the site if the report does not cover all of it. */
 function partOf({ project, report, where }: ReportRequest) {
   const { id, name } = project;
   const siteUrl = project.siteUrl ?? null;
   if (where === undefined) return { id, name, siteUrl };
   if (!report.queries.some(({ sql }) => sql.includes('$pages')))
     throw new ConfigurationError(
-      `${report.folder}: the configuration sends only ${where} of this report to some, but none of its queries uses $pages; write AND path GLOB $pages where they read page_views`,
+      `${report.folder}: an audience of this report gets only ${where}, but no query uses $pages. Add AND path GLOB $pages where they read page_views.`,
     );
   return { id, name: `${name} ${where}`, siteUrl };
 }
 
-/** Pictures are drawn smaller and enlarged, since phones show them at two thirds and the text must stay readable. */
+/** Pictures are drawn smaller and then enlarged, to keep text readable on phones, which show them at two thirds. */
 const ENLARGED = 1.25;
 
 const enlarged = (svg: string): string =>
@@ -157,9 +157,9 @@ const enlarged = (svg: string): string =>
     ),
   );
 
-/** The HTML of an email with its styles moved to where email clients look for them. */
+/** The HTML of an email with inlined styles, as email clients require. */
 export async function inlined(html: string): Promise<string> {
-  // Only emails need this library, so only they load it.
+  // Loaded on demand, because only emails need it.
   const { inline } = await import('@css-inline/css-inline');
   return inline(html, { keepAtRules: true, removeInlinedSelectors: true, loadRemoteStylesheets: false });
 }

@@ -1,6 +1,6 @@
 import { thousands } from '../format/numbers.js';
 
-/** A full week of a page: its views, and where they were expected if that is known. Oldest first. */
+/** A full week of a page: its views, and the expected range if known. Oldest first. */
 export interface SparkWeek {
   readonly ago: number;
   readonly views: number;
@@ -9,10 +9,10 @@ export interface SparkWeek {
 }
 
 const [WIDTH, HEIGHT, MARGIN] = [128, 30, 4];
-/** Weeks across, whether known or not. */
+/** Number of weeks on the axis, loaded or not. */
 const WEEKS = 13;
 
-/** A page's thirteen weeks as a small line in its expected band; a week that is not loaded is a gap. */
+/** A page's thirteen weeks as a sparkline over its expected range; a week that is not loaded is a gap. */
 export function sparkline(weeks: readonly SparkWeek[], audience: string): string {
   const most = Math.max(1, ...weeks.flatMap(({ views, high }) => [views, high ?? 0]));
   const x = ({ ago }: SparkWeek) => round(MARGIN + ((WEEKS - 1 - ago) / (WEEKS - 1)) * (WIDTH - 2 * MARGIN));
@@ -39,7 +39,7 @@ const round = (value: number): number => Math.round(value * 10) / 10;
 
 const BLOCKS = '▁▂▃▄▅▆▇█';
 
-/** The same line for plain text, a character a week. */
+/** The sparkline as plain text, one character per week. */
 export function textSparkline(weeks: readonly SparkWeek[]): string {
   const most = Math.max(1, ...weeks.map(({ views }) => views));
   const blockOf = (views: number) => BLOCKS[Math.round((views / most) * (BLOCKS.length - 1))] ?? '';

@@ -3,36 +3,36 @@ import { inTitle, shownPath, shownText } from '../format/text.js';
 import type { Answers, Row } from './answers.js';
 import type { ReportDefinition } from './definition.js';
 
-/** One value as the templates that come with Readership show it. */
+/** One value as shown by the built-in templates. */
 interface Cell {
   readonly column: string;
   readonly title: string;
   readonly kind: 'path' | 'number' | 'text';
-  /** Empty for nothing, such as NULL. */
+  /** Empty for NULL. */
   readonly text: string;
-  /** What to sort by. */
+  /** The sort key. */
   readonly value: string | number;
 }
 
-/** The answers to a query as a table, for reports without a template of their own. */
+/** The rows of a query as a table, for reports without their own template. */
 export interface Table {
   readonly name: string;
   readonly title: string;
-  /** Of a query that returns one row: its values, each with its title. */
+  /** For a query that returns one row: its values, each with a title. */
   readonly facts: readonly Cell[] | null;
   readonly head: readonly Cell[];
   readonly rows: readonly (readonly Cell[])[];
-  /** The rows that an email has room for, and how many more there are. */
+  /** The rows that fit into an email, and how many are left out. */
   readonly firstRows: readonly (readonly Cell[])[];
   readonly more: number;
-  /** The same rows in words. */
+  /** The same rows as text. */
   readonly inWords: readonly { readonly first: string; readonly rest: string }[];
 }
 
-/** An email stays whole in every client below about 80 KB. */
+/** No client clips an email below about 80 KB. */
 const ROWS_IN_MAIL = 30;
 
-/** The answers of a report as tables, in the order of its queries. */
+/** The results of a report as tables, in the order of its queries. */
 export const tablesOf = ({ queries }: ReportDefinition, answers: Answers): Table[] =>
   queries.map(({ name, rows: expected }) => {
     const rows = [answers[name] ?? []].flat().map(cellsOf);
@@ -65,7 +65,7 @@ function shown(column: string, value: Row[string]): Pick<Cell, 'kind' | 'text' |
   return { kind: 'text', text: shownText(text), value: text };
 }
 
-/** A fraction named for a share or a ratio as a percentage, other fractions with up to two digits. */
+/** Fractions in columns named for a share or ratio as percentages, others with up to two decimals. */
 const numberText = (column: string, value: number): string =>
   /(?:^|_)(?:share|ratio)$/.test(column)
     ? percent(value)

@@ -30,7 +30,7 @@ const change: z.ZodType<Change> = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('ratio'), ratio: number }),
 ]);
 
-/** A template function of one value. A template can pass anything, so the value is checked first. */
+/** A template function of one value, which is checked because a template can pass anything. */
 const of =
   <Value>(schema: z.ZodType<Value>, write: (value: Value) => unknown): HelperDelegate =>
   (value: unknown) =>
@@ -67,7 +67,7 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   dateOf: of(z.date(), (instant) => longDay(dayOf(instant))),
   moment: ofTwo(z.date(), text, moment),
 
-  /** A path as text that may break after a slash. */
+  /** A path as text with line breaks allowed after slashes. */
   brokenPath: of(
     text,
     (path) =>
@@ -87,20 +87,20 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   mailLink: ofTwo(text.nullable(), text, mailLink),
   webLink: of(text.nullable(), webLink),
 
-  /** Length of a bar, as a share of the longest one. */
+  /** Length of a bar, relative to the longest one. */
   barLength: ofTwo(number, number, (value, longest) => percent(longest > 0 ? value / longest : 0)),
   /** The same in pixels, for emails: `barPixels value longest 96`. Anything above zero is visible. */
   barPixels: (value: unknown, longest: unknown, most: unknown): number => {
     const [views, scale, pixels] = [number.parse(value), number.parse(longest), number.parse(most)];
     return views > 0 ? Math.max(2, Math.round((views / scale) * pixels)) : 0;
   },
-  /** Thirteen weeks of a page as a small line; in plain text, of blocks. */
+  /** Thirteen weeks of a page as a sparkline; in plain text, as block characters. */
   sparkline: ofTwo(spark, text, (weeks, audience) => new Handlebars.SafeString(sparkline(weeks, audience))),
   textSparkline: of(spark, textSparkline),
-  /** Columns of plain text. */
+  /** Alignment in plain text. */
   leftIn: ofTwo(number, text, (width, value) => value.padEnd(width)),
   rightIn: ofTwo(number, text, (width, value) => value.padStart(width)),
-  /** Whether a list is not empty, a number not zero, a value not null; `if` alone hides which of these is meant. */
+  /** Whether a list is not empty, a number not zero, or a value not null; `if` alone would not say which is meant. */
   has: of(z.unknown(), (value) => (Array.isArray(value) ? value.length > 0 : value !== null && value !== 0)),
   same: ofTwo(z.unknown(), z.unknown(), (one, two) => one === two),
 };

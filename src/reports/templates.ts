@@ -9,7 +9,7 @@ import { ignoreMissing, searchedDirs } from '../files.js';
 import { TemplateError } from './errors.js';
 import { templateFunctions } from './template-functions.js';
 
-/** The forms of a report that a template fills, and how its file name ends. Only HTML is escaped. */
+/** The forms of a report that come from templates, and their file extensions. Only HTML is escaped. */
 const ENDINGS = {
   page: '.html.hbs',
   text: '.text.hbs',
@@ -20,12 +20,12 @@ const ENDINGS = {
 export type TemplateForm = keyof typeof ENDINGS;
 
 /**
- * The files of all templates, by their path below `templates/`, where a final `.html.hbs` is left
- * out. They are read when they are used, so that a broken one stops only the reports that use it.
+ * The files of all templates, by their path below `templates/` without a final `.html.hbs`. They
+ * are read when used, so a broken one stops only the reports that use it.
  */
 export type Templates = ReadonlyMap<string, string>;
 
-/** Finds all templates. One in the workspace replaces the built-in one of the same path. */
+/** Finds all templates. A template in the workspace replaces the built-in one with the same path. */
 export async function findTemplates(workspaceDir: string | undefined): Promise<Templates> {
   const found = new Map<string, string>();
   for (const dir of searchedDirs(workspaceDir).toReversed()) {
@@ -41,10 +41,10 @@ export async function findTemplates(workspaceDir: string | undefined): Promise<T
 const nameOf = (file: string): string =>
   file.endsWith(ENDINGS.page) ? file.slice(0, -ENDINGS.page.length) : file;
 
-/** The template of every report that has none of its own: it shows the rows as tables. */
+/** The template for reports without their own; it shows the rows as tables. */
 const ANY_REPORT = 'report';
 
-/** Fills a report's template. A field that the template names and the model lacks is an error. */
+/** Fills a report's template. A field that is missing from the model is an error. */
 export function fillTemplate(
   report: string,
   form: TemplateForm,
@@ -53,7 +53,7 @@ export function fillTemplate(
 ): string {
   const path =
     templates.get(nameOf(report + ENDINGS[form])) ?? templates.get(nameOf(ANY_REPORT + ENDINGS[form]));
-  if (path === undefined) throw new ConfigurationError('templates/ is incomplete: install Readership again');
+  if (path === undefined) throw new ConfigurationError('templates/ is incomplete: reinstall Readership');
   return new Filling(report, templates, form === 'text' || form === 'brief').fill(
     path,
     () => readFileSync(path, 'utf8'),
@@ -61,7 +61,7 @@ export function fillTemplate(
   );
 }
 
-/** Fills templates of pages again and again: each is read once. `functions` are more that they can call. */
+/** Fills page templates repeatedly; each is read once. `functions` are additional functions for them. */
 export function pageFiller(
   templates: Templates,
   functions: Readonly<Record<string, HelperDelegate>>,
@@ -70,20 +70,20 @@ export function pageFiller(
   return (name, model) => {
     const path = templates.get(name);
     if (path === undefined)
-      throw new ConfigurationError(`There is no template ${name}: install Readership again`);
+      throw new ConfigurationError(`There is no template ${name}: reinstall Readership`);
     return filling.fill(path, () => readFileSync(path, 'utf8'), model);
   };
 }
 
-/** Fills a line of plain text, such as a subject. `source` is the file that has it, and the key there. */
+/** Fills a line of plain text, such as a subject. `source` is its file and key. */
 export const fillLine = (report: string, source: string, line: string, model: object): string =>
   new Filling(report, new Map(), true).fill(source, () => line, model);
 
-/** One template being filled, with the layouts and partials that it uses. */
+/** One template being filled, with its layouts and partials. */
 class Filling {
   readonly #environment = Handlebars.create();
   readonly #compiled = new Map<string, TemplateDelegate>();
-  /** The file being filled now, so that an error names that one and not what uses it. */
+  /** The file being filled now, so that an error names that file and not the one including it. */
   #file = '';
 
   constructor(
@@ -104,13 +104,13 @@ class Filling {
     });
   }
 
-  /** A partial that is read and compiled when it is first used. */
+  /** A partial that is read and compiled on first use. */
   #partial(file: string): TemplateDelegate {
     let compiled: TemplateDelegate | undefined;
     return (context: unknown, options?: PartialOptions) => {
       const caller = this.#file;
       const block = options?.data?.['partial-block'];
-      // The block that a layout is given belongs to the template that uses the layout.
+      // The block passed to a layout belongs to the template that uses the layout.
       const data = block && {
         ...options.data,
         'partial-block': ((...given) => this.#in(caller, () => block(...given))) satisfies TemplateDelegate,
@@ -169,12 +169,12 @@ function copyOf(value: object): object {
   return copy;
 }
 
-/** What Handlebars hands to a partial, as far as it is looked at here. */
+/** The part of Handlebars' options for partials that is used here. */
 interface PartialOptions {
   readonly data?: { readonly 'partial-block'?: TemplateDelegate };
 }
 
-/** Strict mode alone lets a missing field pass where it is handed to a helper, as in `{{#if missing}}`. */
+/** Strict mode alone accepts a missing field that is passed to a helper, as in `{{#if missing}}`. */
 class EveryFieldRequired extends Handlebars.Visitor {
   override PathExpression(path: hbs.AST.PathExpression): void {
     Object.assign(path, { strict: true });
@@ -183,16 +183,16 @@ class EveryFieldRequired extends Handlebars.Visitor {
 
 const adviceFor = (file: string, report: string): string =>
   searchedDirs(undefined).some((dir) => file.startsWith(dir))
-    ? `That file comes with Readership and fits the built-in ${report}: check what your workspace's reports/ and templates/ change of it.`
-    : `Correct that file, then look at the result: readership report ${report}`;
+    ? `That file is built in and expects the built-in report ${report}: check what reports/ and templates/ in your workspace override.`
+    : `Fix that file, then check the result: readership report ${report}`;
 
-/** A color that browsers, email clients and the picture renderer all understand. */
+/** A color format that browsers, email clients and the picture renderer all support. */
 const color = z.string().regex(/^#(?:[0-9a-f]{6}|[0-9a-f]{8})$/i, 'expected a color such as #0f766e');
 const colors = z.record(z.string().regex(/^[a-z]+(?:-[a-z]+)*$/), color);
 const palette = z.strictObject({ light: colors, dark: colors });
 
 export type Colors = z.infer<typeof colors>;
-/** Colors by name, on light and on dark backgrounds. Emails and their pictures are light. */
+/** Colors by name, for light and dark backgrounds. */
 export type Palette = z.infer<typeof palette>;
 
 /** Reads `templates/palette.yaml`: the workspace's own, or else the built-in one. */
@@ -204,7 +204,7 @@ export async function readPalette(workspaceDir: string | undefined): Promise<Pal
     const parsed = parseYaml(text, palette, 'expected light and dark');
     if ('value' in parsed) return parsed.value;
     const problems = parsed.problems.map(({ line, message }) => `${file}:${line}  ${message}`);
-    throw new ConfigurationError(`The colors of reports cannot be used:\n  ${problems.join('\n  ')}`);
+    throw new ConfigurationError(`The report colors cannot be used:\n  ${problems.join('\n  ')}`);
   }
-  throw new ConfigurationError('templates/palette.yaml is missing: install Readership again');
+  throw new ConfigurationError('templates/palette.yaml is missing: reinstall Readership');
 }

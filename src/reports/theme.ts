@@ -4,7 +4,7 @@ import type { Picture } from './definition.js';
 
 const COLORS = ['var(--human)', 'var(--ai)', 'var(--muted)', 'var(--ink)'];
 
-/** How every picture looks unless it says otherwise. Colors follow the reader's light or dark mode. */
+/** The default look of pictures. Colors follow the reader's light or dark mode. */
 export const THEME: Config = {
   aria: false,
   font: 'inherit',
@@ -25,12 +25,11 @@ const MARKS = [
   ...['point', 'rect', 'rule', 'square', 'text', 'tick', 'trail'],
 ];
 
-/** Transforms whose new columns are named for values in the rows. */
+/** Transforms that name new columns after values in the rows. */
 const UNFORESEEABLE = ['pivot', 'lookup', 'from'];
 
 /**
- * Throws a `ConfigurationError` for a mark that does not exist, or a field that no row has: Vega-Lite
- * itself would draw without either.
+ * Throws a `ConfigurationError` for an unknown mark or a field that no row has; Vega-Lite would silently ignore both.
  */
 export function checkPicture({ file, query, spec }: Picture, rows: readonly object[]): void {
   const columns = new Set(rows.flatMap(Object.keys));
@@ -54,7 +53,7 @@ export function checkPicture({ file, query, spec }: Picture, rows: readonly obje
   );
 }
 
-/** Visits every key of a specification; a mark in its long form counts as its type. */
+/** Visits every key of a specification; the object form of a mark counts as its type. */
 function visit(node: unknown, path: string, see: (where: string, key: string, value: unknown) => void): void {
   if (typeof node !== 'object' || node === null) return;
   for (const [key, value] of Object.entries<unknown>(node as Record<string, unknown>)) {

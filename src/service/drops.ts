@@ -6,9 +6,9 @@ import type { Delivery } from '../mail/delivery.js';
 import type { StepContext } from '../steps/context.js';
 import { dayColumn, readSql } from '../warehouse/query.js';
 
-/** An alert to one recipient, sent already or not. */
+/** An alert, whether or not it was sent. */
 export interface Alert {
-  /** Names it in the ledger of deliveries, together with its project, if it is about one. */
+  /** Identifies it in the ledger of deliveries, together with its project if it is about one. */
   readonly period: string;
   readonly project?: string;
   /** For the subject. */
@@ -29,12 +29,12 @@ const dropRow = z.object({
 });
 type Drop = z.infer<typeof dropRow>;
 
-/** Days that fell within a week of each other are one fall. An older one is no news. */
-const ONE_FALL_DAYS = 7;
+/** Days that dropped within a week of each other count as one drop. An older one is not reported. */
+const ONE_DROP_DAYS = 7;
 
 /**
- * The alerts about views that fell in the last week, for somebody who knows of what was sent: each
- * fall once, by its first day.
+ * Alerts about drops in the last week, as a function of what was already sent: one per drop, for its
+ * first day.
  */
 export async function dropsFor({
   warehouse,
@@ -46,10 +46,10 @@ export async function dropsFor({
   const isSame = (one: Drop, other: Drop) => one.project === other.project && one.audience === other.audience;
   const begun = drops.filter(
     (drop) =>
-      daysBetween(drop.day, last) < ONE_FALL_DAYS &&
+      daysBetween(drop.day, last) < ONE_DROP_DAYS &&
       drops.every((other) => {
         const days = daysBetween(other.day, drop.day);
-        return !isSame(drop, other) || days <= 0 || days > ONE_FALL_DAYS;
+        return !isSame(drop, other) || days <= 0 || days > ONE_DROP_DAYS;
       }),
   );
   return (sent) =>
@@ -59,7 +59,7 @@ export async function dropsFor({
     });
 }
 
-/** A day before the one that somebody was told of may turn out to have fallen as well, which is no news. */
+/** A drop near one that was already reported gets the same name, since it is not a new drop. */
 function alertOf(drop: Drop, { id, name }: { id: string; name: string }, sent: readonly Delivery[]): Alert {
   const { day, audience, views, expected, low } = drop;
   const prefix = `drop ${audience} `;
@@ -75,7 +75,7 @@ function alertOf(drop: Drop, { id, name }: { id: string; name: string }, sent: r
     fact: `${name}, ${longDay(day)}: ${counted(views, `${who} view`)}, about ${thousands(expected)} expected`,
     text:
       `${name} had ${counted(views, `${who} view`)} on ${range}. About ${thousands(expected)} were expected, and ` +
-      `a quiet week explains no fewer than ${thousands(low)}. Counting may have stopped, the site may have been ` +
+      `normal variation explains no fewer than ${thousands(low)}. Tracking may have stopped, the site may have been ` +
       `down, or it was a holiday.\n\nThe days:  readership sql "FROM site_days WHERE project = '${id.replaceAll("'", "''")}' ` +
       `AND day >= '${addDays(day, -14)}' ORDER BY day"`,
     data: drop,
@@ -84,5 +84,5 @@ function alertOf(drop: Drop, { id, name }: { id: string; name: string }, sent: r
 
 function isNear(text: string, day: Day): boolean {
   const other = parseDay(text);
-  return other !== undefined && Math.abs(daysBetween(other, day)) <= ONE_FALL_DAYS;
+  return other !== undefined && Math.abs(daysBetween(other, day)) <= ONE_DROP_DAYS;
 }

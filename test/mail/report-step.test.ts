@@ -137,7 +137,7 @@ describe('the report step', () => {
     expect(mail.html).toContain('5,348');
     for (const part of [mail.text, mail.html])
       expect(part).toContain(
-        'Sent by Readership on behalf of readership@example.com. To get no more of these, reply and say so.',
+        'Sent by Readership on behalf of readership@example.com. To unsubscribe, reply to this email.',
       );
   });
 

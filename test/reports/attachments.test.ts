@@ -51,7 +51,7 @@ describe('the rows of a query as a CSV attachment', () => {
 
   it('of a query that there is none of is an error that names those there are', () => {
     expect(() => attachmentsOf(report, ['pagess'], [])).toThrow(
-      /attaches pagess to weekly, which has no such query: reports\.weekly\.attach may name weeks, /,
+      /reports\.weekly\.attach names pagess, which is not a query of the report\. Its queries are weeks, /,
     );
   });
 });

@@ -201,14 +201,14 @@ test('many rows where report.yaml says one are an error that says what to write'
   await writeBusiest();
   await write('reports/busiest/busiest.sql', 'SELECT unnest([1, 2]) AS total');
   await expect(render('busiest')).rejects.toThrow(
-    'busiest.sql: returned 2 rows, but report.yaml says one; if that is right, write busiest: many',
+    'busiest.sql: returned 2 rows, but report.yaml expects one; if it can return several, write busiest: many',
   );
 });
 
 test('a chart loads no external resources', async () => {
   await writeBusiest();
   await write('reports/busiest/days.vl.json', '{"data":{"url":"file:///etc/hostname"},"mark":"bar"}');
-  await expect(render('busiest')).rejects.toThrow(/days\.vl\.json: .*may not load/);
+  await expect(render('busiest')).rejects.toThrow(/days\.vl\.json: .*cannot load/);
 });
 
 const BOMB = `

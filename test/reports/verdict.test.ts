@@ -93,7 +93,7 @@ describe('the headline', () => {
     );
   });
   test('handles zero views, and few', () => {
-    expect(headline([0, 0])).toBe('No views were recorded this week: counting may have stopped.');
+    expect(headline([0, 0])).toBe('No views were recorded this week: tracking may have stopped.');
     expect(headline([0, 0, 1])).toBe('The week is incomplete: one of its seven days is loaded.');
     expect(headline([1, 0])).toBe('Only people read your docs: no views by AI.');
     expect(headline([0, 12])).toBe('Only AI read your docs: no views by people.');
@@ -110,7 +110,7 @@ describe('what was said last week rests', () => {
       'Again, AI read your docs 20% more than last week.',
     );
     other = { moved: [], pullRequests: 2 };
-    expect(headline([900, 144], [900, 120], [900, 100])).toBe('Two pull requests wait for your review.');
+    expect(headline([900, 144], [900, 120], [900, 100])).toBe('Two pull requests await your review.');
     // A fall after a rise is news.
     expect(headline([900, 100], [900, 120], [900, 100])).toBe('AI read your docs 17% less than last week.');
   });
@@ -160,7 +160,7 @@ describe('pages that moved and pull requests', () => {
   });
   test('are said once', () => {
     other = { moved: [], pullRequests: 1 };
-    expect(subject([100, 50], [100, 50])).toBe('One pull request waits for your review');
+    expect(subject([100, 50], [100, 50])).toBe('One pull request awaits your review');
   });
 });
 

@@ -187,7 +187,7 @@ describe('the weekly report', () => {
     );
     await history.run(`DELETE FROM page_views; UPDATE day_loads SET human = 0, ai = 0, total = 0, pages = 0`);
     const text = textOf((await weekly(history)).html);
-    expect(text).toContain('No views were recorded this week: counting may have stopped.');
+    expect(text).toContain('No views were recorded this week: tracking may have stopped.');
     expect(text).toContain('AI share –');
     expect(text).not.toMatch(/NaN|Infinity|undefined|Most read/);
   });

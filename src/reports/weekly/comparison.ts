@@ -10,16 +10,16 @@ export const other = (audience: Audience): Audience => (audience === 'ai' ? 'hum
 export const leader = ({ human, ai }: Readonly<Record<Audience, number>>): Audience | undefined =>
   human === ai ? undefined : ai > human ? 'ai' : 'human';
 
-/** A week and those before it. Only whole weeks, with all seven days loaded, are compared. */
+/** A week and the weeks before it. Only full weeks, with all seven days loaded, are compared. */
 export interface Comparison {
   readonly thisWeek: WeekRow;
-  /** The week before, whole or not; null when none of its days is loaded. */
+  /** The week before, full or not; null if none of its days is loaded. */
   readonly weekBefore: WeekRow | null;
-  /** The week before, when it and this week are whole: what changes are measured from. */
+  /** The week before, if it and this week are full: the basis for changes. */
   readonly before: WeekRow | null;
-  /** Earlier whole weeks, newest first. */
+  /** Earlier full weeks, newest first. */
   readonly earlier: readonly WeekRow[];
-  /** Those of them that reach back from this week without a gap. */
+  /** Those that reach back from this week without a gap. */
   readonly unbroken: readonly WeekRow[];
   readonly usual: readonly UsualRow[];
   /** Whether the history starts with this week. */
@@ -50,20 +50,20 @@ export function compareWeeks(
   };
 }
 
-/** Where nine of ten weeks lie that keep to the line of the `weeks` whole weeks before. */
+/** The range of nine in ten weeks that follow the line through the `weeks` full weeks before. */
 export interface UsualRange {
   readonly low: number;
   readonly high: number;
   readonly weeks: number;
 }
 
-/** The usual range of an audience; null when the week is not whole, or too few weeks came before it. */
+/** The usual range of an audience; null if the week is not full, or too few weeks came before it. */
 export function usualOf({ usual }: Comparison, audience: Audience): UsualRange | null {
   const { low = null, high = null, weeks_used: weeks = null } = rowOf(usual, audience) ?? {};
   return low === null || high === null || weeks === null ? null : { low, high, weeks };
 }
 
-/** Over how many weeks this is the highest of an audience; undefined when it is no record. */
+/** For a record, the number of weeks over which it is an audience's highest; otherwise undefined. */
 export function recordOf({ usual }: Comparison, audience: Audience): number | undefined {
   const row = rowOf(usual, audience);
   return row?.is_record === true ? row.weeks : undefined;
@@ -72,7 +72,7 @@ export function recordOf({ usual }: Comparison, audience: Audience): number | un
 const rowOf = (rows: readonly UsualRow[], of: Audience): UsualRow | undefined =>
   rows.find(({ audience }) => audience === of);
 
-/** Where a count lies relative to its usual range. */
+/** The position of a count relative to its usual range. */
 export function placeIn(usual: UsualRange | null, count: number): 'unknown' | 'below' | 'inside' | 'above' {
   if (usual === null) return 'unknown';
   if (count < usual.low) return 'below';

@@ -8,8 +8,7 @@ import { weeklyRows, type MostReadRow, type MovedRow, type WeekRow } from './row
 import { newsOf } from './sentences.js';
 
 /**
- * The weekly report, before it is shown in any form, from the rows of its queries. Counts are views,
- * shares go from 0 to 1.
+ * The model of the weekly report, from the rows of its queries. Counts are views; shares range from 0 to 1.
  */
 export function weeklyModel(answers: object, { period, calendar, coverage }: ModelContext) {
   const rows = weeklyRows.parse(answers);
@@ -30,10 +29,10 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
       .map(({ path, human, ai }) => ({ path, human, ai }));
   return {
     headline: news.headline,
-    /** For the subject: the headline, and how much else there is. */
+    /** For the subject: the headline, and how much other news there is. */
     news: news.subject,
     detail: news.detail,
-    /** The week before, when this one can be compared with it. */
+    /** The week before, if this one can be compared with it. */
     comparedWith: week.before && { first: week.before.week, last: addDays(week.before.week, 6) },
     human: figuresOf(week, 'human', coverage),
     ai: figuresOf(week, 'ai', coverage),
@@ -44,7 +43,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
       new: isFirstWeek ? null : rows.pages.first_seen,
     },
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
-    /** Whether two weeks are fully loaded, so that weeks can be drawn and not just days. */
+    /** Whether two weeks are fully loaded, which drawing weeks instead of days requires. */
     weeksCompare: rows.weeks.filter(({ days_loaded }) => days_loaded === 7).length > 1,
     /** The weeks and days that the pictures draw, oldest first; null where one is not fully loaded. */
     weeksDrawn: days
@@ -56,22 +55,22 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     days,
     hasGaps: days.some(({ human }) => human === null),
     moved,
-    /** Most viewed first. Those after the tenth are shown on request, or if they lead by one audience. */
+    /** Most viewed first. Pages after the tenth are hidden at first, unless they lead for one audience. */
     mostRead: mostRead.slice(0, MOST_READ_FIRST),
     alsoRead: mostRead.slice(MOST_READ_FIRST),
     /** The largest count in `mostRead`: the common scale of its bars. */
     longestBar: Math.max(0, ...rows.most_read.flatMap(({ human, ai }) => [human, ai])),
-    /** Pages that one audience reads and the other hardly does, by the one that reads them. */
+    /** Pages that one audience reads and the other hardly does, by the audience that reads them. */
     oneSided: { human: readBy('human'), ai: readBy('ai') },
     newPages: isFirstWeek ? [] : rows.pages.new_pages,
     agentWork,
   };
 }
 
-/** From this share of its views on, a restatement is said beside the number. */
+/** A restatement of at least this share is shown next to the number. */
 const RESTATED_RATIO = 0.005;
 
-/** What later loads changed in a count, as a share of what it was; null for too little to mention. */
+/** By what share later loads changed a count; null if too small to mention. */
 function restatedOf(views: number | undefined, change: number): number | null {
   const ratio = views === undefined ? 0 : change / Math.max(1, views - change);
   return Math.abs(ratio) < RESTATED_RATIO ? null : ratio;
@@ -115,10 +114,10 @@ const weekFigures = (row: WeekRow, calendar: Calendar) => ({
 
 const MOST_READ_FIRST = 10;
 
-/** `movers` claims nothing with fewer full weeks before. */
+/** `movers` needs at least this many earlier full weeks. */
 const MOVED_WEEKS_LEAST = 3;
 
-/** Null when there are too few full weeks to say. */
+/** Null if there are too few full weeks. */
 function movedOf(rows: readonly MovedRow[], { thisWeek, earlier }: Comparison) {
   if (thisWeek.days_loaded < 7 || earlier.length < MOVED_WEEKS_LEAST) return null;
   return {
@@ -130,7 +129,7 @@ function movedOf(rows: readonly MovedRow[], { thisWeek, earlier }: Comparison) {
   };
 }
 
-/** The change from the week before; unknown when that cannot be compared with. */
+/** The change from the week before; unknown if the two cannot be compared. */
 const changeSince = ({ before }: Comparison, now: number, then: number | undefined): Change =>
   before === null || then === undefined ? { kind: 'unknown' } : changeOf(now, then);
 

@@ -29,7 +29,7 @@ const usual = z.object({
   low: count.nullable(),
   high: count.nullable(),
   weeks_used: count.nullable(),
-  /** Full weeks known, this one included. */
+  /** Full weeks known, including this one. */
   weeks: count,
   is_record: z.boolean(),
 });

@@ -20,12 +20,12 @@ interface Phrase {
   readonly audience: Audience | null;
 }
 
-/** From this change on, a week outside its usual range is news. */
+/** A week outside its usual range is news if it changed by at least this much. */
 const NOTABLE_RATIO = 0.1;
 
 /** Something true of a week. */
 interface Fact {
-  /** What it says, whatever the numbers are: a fact of last week as well is not news. */
+  /** Identifies the fact regardless of its numbers; a fact that was also true last week is not news. */
   readonly key: string;
   readonly phrases: Phrase[];
   /** How to say it the second time. */
@@ -38,7 +38,7 @@ const factsOf = (week: Comparison): Fact[] =>
     (fact) => fact !== undefined,
   );
 
-/** What else may make the headline: pages that moved, furthest first, and pull requests to review. */
+/** Other candidates for the headline: pages that moved, furthest first, and pull requests to review. */
 export interface OtherNews {
   readonly moved: readonly Pick<MovedRow, 'path' | 'audience' | 'views' | 'expected'>[];
   readonly pullRequests: number;
@@ -46,15 +46,15 @@ export interface OtherNews {
 
 export interface News {
   readonly headline: Phrase[];
-  /** More news, in sentences; or why the week is compared with none. May be empty. */
+  /** More news as sentences, or why the week is not compared with another. May be empty. */
   readonly detail: string;
   /** For a subject: the headline, and how much else there is. */
   readonly subject: string;
 }
 
 /**
- * What is new this week, compared with what was true of the week before. Numbers that the report shows
- * in any week are no news.
+ * What is new this week, compared with what was true of the week before. Numbers that the report shows every week are
+ * not news.
  */
 export function newsOf(week: Comparison, weekBefore: Comparison | null, other: OtherNews): News {
   const { thisWeek } = week;
@@ -119,13 +119,13 @@ function say(texts: TemplateStringsArray, ...values: readonly (Phrase | string)[
   return phrases;
 }
 
-/** Some weekdays have more views than others, so a part of a week says nothing about the whole. */
+/** Weekdays differ in views, so part of a week says nothing about the whole. */
 const incomplete = ({ days_loaded: days }: WeekRow): Phrase[] =>
   say`The week is incomplete: ${inWords(days)} of its seven days ${days === 1 ? 'is' : 'are'} loaded.`;
 
-const NO_VIEWS = say`No views were recorded this week: counting may have stopped.`;
+const NO_VIEWS = say`No views were recorded this week: tracking may have stopped.`;
 
-/** Below this share, an audience hardly reads. */
+/** An audience below this share hardly reads the docs. */
 const HARDLY = 0.01;
 
 function oneAudience({ thisWeek }: Comparison): Fact | undefined {
@@ -170,7 +170,7 @@ function staysAhead({ thisWeek, before, unbroken }: Comparison): Fact | undefine
   return { key: `ahead-${leads}`, phrases };
 }
 
-/** Notable changes, the larger first. */
+/** Notable changes, larger first. */
 function growth(week: Comparison): Fact[] {
   return AUDIENCES.map((audience) => ({ audience, ratio: notableChange(week, audience) }))
     .filter(({ ratio }) => ratio !== 0)
@@ -185,7 +185,7 @@ function growth(week: Comparison): Fact[] {
     });
 }
 
-/** The change of an audience, or 0 when it is small or leads to a usual week. */
+/** The change of an audience, or 0 if it is small or the week is within its usual range. */
 function notableChange(week: Comparison, audience: Audience): number {
   if (week.before === null) return 0;
   const views = week.thisWeek[audience];
@@ -224,9 +224,9 @@ function movedSentence({ path, audience, views, expected }: OtherNews['moved'][n
 }
 
 const waiting = (pullRequests: number): Phrase[] =>
-  say`${capitalised(inWords(pullRequests))} pull ${pullRequests === 1 ? 'request waits' : 'requests wait'} for your review.`;
+  say`${capitalised(inWords(pullRequests))} pull ${pullRequests === 1 ? 'request awaits' : 'requests await'} your review.`;
 
-/** A week without news: what goes on, or that all is as usual. */
+/** A week without news: the continuing situation, or that everything is as usual. */
 function quiet(week: Comparison, weekBefore: Comparison | null, facts: readonly Fact[]): Phrase[] {
   const goesOn = facts.find(({ again }) => again !== undefined)?.again;
   if (goesOn !== undefined) return goesOn;
@@ -239,7 +239,7 @@ function quiet(week: Comparison, weekBefore: Comparison | null, facts: readonly 
 const isCalm = (week: Comparison): boolean =>
   AUDIENCES.every((audience) => placeIn(usualOf(week, audience), week.thisWeek[audience]) === 'inside');
 
-/** Why a whole week is not compared with the one before; empty when it is. */
+/** Why a full week is not compared with the one before; empty if it is. */
 function whyNotCompared({ thisWeek, weekBefore, before, isFirst }: Comparison): string {
   if (before !== null) return '';
   if (isFirst) return 'This is the first week in the history, so there is nothing to compare it with yet.';
