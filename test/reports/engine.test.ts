@@ -246,7 +246,7 @@ describe('a broken template', () => {
     const mine = join(workspaceDir, 'templates/busiest.html.hbs');
     await expect(render('busiest')).rejects.toThrow(
       new RegExp(
-        `^The report busiest cannot be written: ${mine}: Parse error on line 1: .*\\nCorrect that file`,
+        `^The report busiest cannot be written: ${mine}: Parse error on line 1: .*\\nFix that file`,
       ),
     );
     for (const name of ['weekly', 'improve']) await expect(render(name)).resolves.toBeDefined();
@@ -287,7 +287,7 @@ describe('a broken template', () => {
     await expect(render('weekly')).rejects.toThrow(/report\.yaml, subject: .*\n/);
     await writeFile(file, (await readFile(file, 'utf8')).replace(/^(subject|preheader): .*$/gm, '$1: x'));
     await expect(render('weekly')).rejects.toThrow(
-      /templates\/weekly\.html\.hbs: .*\nThat file comes with Readership/,
+      /templates\/weekly\.html\.hbs: .*\nThat file is built in/,
     );
   });
 });

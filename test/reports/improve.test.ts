@@ -73,7 +73,7 @@ test('pages that somebody skipped are counted together, whatever their day', asy
     UPDATE page_choices SET code = 'skipped', facts = '{"until": "2026-12-01"}' WHERE path = '/sdks/python';
     INSERT INTO page_choices BY NAME
     SELECT * REPLACE ('/sdks/go' AS path, '{"until": null}' AS facts) FROM page_choices WHERE code = 'skipped'`);
-  expect(await textOf()).toContain('\nSkipped popular pages: 2 by hand. All of them: readership improve\n');
+  expect(await textOf()).toContain('\nSkipped popular pages: 2 manually. All of them: readership improve\n');
 });
 
 test('a pull request closed without being merged is no longer to be reviewed, nor is its effect counted', async () => {
