@@ -37,7 +37,7 @@ export async function keptPage(
 const endOf = (source: string | undefined): string =>
   source === undefined ? '' : `<!-- rendered from ${source} -->\n`;
 
-/** The address of a report's page where `directory` is served at `baseUrl`; undefined where it is not. */
+/** The address of a report's page if `directory` is served at `baseUrl`; otherwise undefined. */
 export const pageUrl = (
   baseUrl: string | undefined,
   project: string,

@@ -152,7 +152,7 @@ class Filling {
 /** Those made already: several templates are filled with the rows of one report. */
 const copies = new WeakMap<object, unknown>();
 
-/** A copy of a model whose objects name their fields as text, since Handlebars puts that into its errors. */
+/** A copy of a model whose objects list their fields as text, which Handlebars includes in its errors. */
 function listingFields(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const known = copies.get(value);
