@@ -245,9 +245,7 @@ describe('a broken template', () => {
     await mkdir(join(workspaceDir, 'templates/folder.html.hbs'));
     const mine = join(workspaceDir, 'templates/busiest.html.hbs');
     await expect(render('busiest')).rejects.toThrow(
-      new RegExp(
-        `^The report busiest cannot be written: ${mine}: Parse error on line 1: .*\\nFix that file`,
-      ),
+      new RegExp(`^The report busiest cannot be written: ${mine}: Parse error on line 1: .*\\nFix that file`),
     );
     for (const name of ['weekly', 'improve']) await expect(render(name)).resolves.toBeDefined();
   });
@@ -286,8 +284,6 @@ describe('a broken template', () => {
     await writeFile(file, (await readFile(file, 'utf8')).replace('model: weekly\n', ''));
     await expect(render('weekly')).rejects.toThrow(/report\.yaml, subject: .*\n/);
     await writeFile(file, (await readFile(file, 'utf8')).replace(/^(subject|preheader): .*$/gm, '$1: x'));
-    await expect(render('weekly')).rejects.toThrow(
-      /templates\/weekly\.html\.hbs: .*\nThat file is built in/,
-    );
+    await expect(render('weekly')).rejects.toThrow(/templates\/weekly\.html\.hbs: .*\nThat file is built in/);
   });
 });
