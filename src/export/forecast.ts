@@ -127,10 +127,8 @@ async function planProject(
   const verifiedAt = await readLastVerification(reader, id);
   if (reload || (verifiedAt !== undefined && dayOf(verifiedAt) === dayOf(now)))
     return { plan, urgent, backfill };
-  const runs = runsOfNeighbors(recentTotals(ledger, now)).length;
-  // A first export that takes more than an hour has days to check by the next.
-  const check = runs > 0 || limit === 'unlimited' || sumOf(backfill) <= limit ? runs : 1;
-  return { plan, urgent: [...urgent, ...Array<number>(check).fill(1)], backfill };
+  const check = runsOfNeighbors(recentTotals(ledger, now)).map(() => 1);
+  return { plan, urgent: [...urgent, ...check], backfill };
 }
 
 const sumOf = (parts: readonly number[]): number => parts.reduce((sum, part) => sum + part, 0);

@@ -73,7 +73,6 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
     const requests = Math.max(1, expectedRequests(planned, newestRead) - pagesKept);
     const lease = await task.client.lease(requests, planned.priority, signal);
     try {
-      if (paused !== undefined) return;
       const result = await attemptDay(task, planned, lease, pagesKept > 0, failures, signal);
       if (result === undefined) return;
       results.push(result);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Priority } from '../api/retry.js';
-import { addDays, type Day, lastEndedDay, rangeOf } from '../day.js';
+import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { readDayLedger, recordFailedDay } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
@@ -43,11 +43,12 @@ export async function readLastVerification(reader: Reader, project: string): Pro
 const settledTotals = (ledger: DayLedger): StoredTotals[] =>
   [...ledger.values()].filter(({ state }) => state === 'final');
 
-/** The days that the nightly check looks at, oldest first. */
+/** The days that the nightly check looks at, oldest first: not those that were read today. */
 export function recentTotals(ledger: DayLedger, now: Date): StoredTotals[] {
   const last = lastEndedDay(now);
   const since = addDays(last, -RECENT_DAYS);
-  return settledTotals(ledger).filter(({ day }) => day >= since && day <= last);
+  const wasReadToday = (day: Day) => dayOf(ledger.get(day)?.attempted_at ?? now) === dayOf(now);
+  return settledTotals(ledger).filter(({ day }) => day >= since && day <= last && !wasReadToday(day));
 }
 
 /** Compares the recent final days with the platform, and loads again those that differ. */
