@@ -3,7 +3,7 @@ import { subHours } from 'date-fns';
 import { z } from 'zod';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
-import type { Column, Warehouse } from '../warehouse/warehouse.js';
+import type { Cell, Warehouse } from '../warehouse/warehouse.js';
 import { RollingHour } from './hour.js';
 
 const RECENT_USES = readSql(import.meta.url, 'statements/recent-uses.sql');
@@ -57,18 +57,16 @@ export async function openHour(warehouse: Warehouse, bucket: Bucket, now: Date):
 /** Counts the requests of an entry as used, from before the first of them is sent. */
 export function recordEntry(warehouse: Warehouse, bucket: Bucket, entry: Entry): Promise<void> {
   const { id, at, left, pausedUntil } = entry;
-  const columns: Column<undefined>[] = [
-    { type: VARCHAR, value: () => id },
-    { type: VARCHAR, value: () => bucket.name },
-    { type: TIMESTAMP, value: () => timestampOf(at) },
-    { type: INTEGER, value: () => left },
-    { type: VARCHAR, value: () => (pausedUntil === undefined ? 'reserved' : 'refused') },
-    { type: TIMESTAMP, value: () => (pausedUntil === undefined ? null : timestampOf(pausedUntil)) },
+  const paused = pausedUntil === undefined ? null : timestampOf(pausedUntil);
+  const cells: Cell[] = [
+    [VARCHAR, id],
+    [VARCHAR, bucket.name],
+    [TIMESTAMP, timestampOf(at)],
+    [INTEGER, left],
+    [VARCHAR, paused === null ? 'reserved' : 'refused'],
+    [TIMESTAMP, paused],
   ];
-  return warehouse.groupCommit((transaction) => {
-    transaction.append('request_uses', columns, [undefined]);
-    return Promise.resolve();
-  });
+  return warehouse.groupCommit((transaction) => transaction.appendRow('request_uses', cells));
 }
 
 /** Takes back requests of an entry that were not sent. */

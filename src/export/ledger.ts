@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type PageViews, pageViewsSchema, type ViewCounts, viewCountsSchema } from '../api/schema.js';
 import { type Day, daysBetween, day as toDay } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
-import type { Column, Transaction, Warehouse } from '../warehouse/warehouse.js';
+import type { Cell, Transaction, Warehouse } from '../warehouse/warehouse.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
 import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
 import type { DayViews, WalkedDay } from './walk.js';
@@ -95,8 +95,8 @@ export function storeDay(
       ? await makeRoom(transaction, load, walked)
       : { outcome: 'added' as const, failures: 0 };
     if (outcome === 'forgotten') return outcome;
-    if (outcome !== 'unchanged') appendPages(transaction, at, rows);
-    appendLoad(transaction, {
+    if (outcome !== 'unchanged') await appendPages(transaction, at, rows);
+    await appendLoad(transaction, {
       ...{ ...load, unattributed },
       failures: doubt === undefined ? 0 : failures + 1,
     });
@@ -136,8 +136,15 @@ export async function removeDaysFrom(warehouse: Warehouse, project: string, firs
 }
 
 /** Records that a day was read again and is as it was stored. */
-export function confirmDay(warehouse: Warehouse, at: DayAt, state: 'provisional' | 'final'): Promise<void> {
-  return warehouse.groupCommit((transaction) => transaction.execute(RECORD_UNCHANGED, { ...at, state }));
+export function confirmDay(
+  warehouse: Warehouse,
+  at: DayAt,
+  state: Exclude<DayState, 'failed'>,
+): Promise<StoreOutcome> {
+  return warehouse.groupCommit<StoreOutcome>(async (transaction) => {
+    await transaction.execute(RECORD_UNCHANGED, { ...at, state });
+    return 'unchanged';
+  });
 }
 
 /** Records that a day could not be loaded. Rows stored by an earlier load stay. */
@@ -165,39 +172,35 @@ async function compareWithStored(
 
 const dateOf = (at: Day): DuckDBDateValue => new DuckDBDateValue(daysBetween(EPOCH, at));
 
-function appendPages(transaction: Transaction, at: DayAt, rows: readonly PageViews[]): void {
-  const date = dateOf(at.day);
-  const columns: Column<PageViews>[] = [
-    { type: VARCHAR, value: () => at.project },
-    { type: DATE, value: () => date },
-    { type: VARCHAR, value: (row) => row.path },
-    { type: BIGINT, value: (row) => BigInt(row.human) },
-    { type: BIGINT, value: (row) => BigInt(row.ai) },
-    { type: BIGINT, value: (row) => BigInt(row.total) },
-  ];
-  transaction.append('page_views', columns, rows);
-}
+const appendPages = (transaction: Transaction, at: DayAt, rows: readonly PageViews[]): Promise<void> =>
+  transaction.append<PageViews>(
+    'page_views',
+    [
+      { same: at.project },
+      { same: dateOf(at.day) },
+      { text: ({ path }) => path },
+      { count: ({ human }) => human },
+      { count: ({ ai }) => ai },
+      { count: ({ total }) => total },
+    ],
+    rows,
+  );
 
 function appendLoad(
   transaction: Transaction,
   load: DayLoad & Pick<WalkedDay, 'unattributed'> & { readonly failures: number },
-): void {
+): Promise<void> {
   const now = timestampOf(load.now);
-  const columns: Column<typeof load>[] = [
-    { type: VARCHAR, value: ({ project }) => project },
-    { type: DATE, value: ({ day }) => dateOf(day) },
-    { type: VARCHAR, value: ({ state }) => state },
-    { type: TIMESTAMP, value: () => now },
-    { type: TIMESTAMP, value: () => now },
-    { type: BIGINT, value: ({ human }) => BigInt(human) },
-    { type: BIGINT, value: ({ ai }) => BigInt(ai) },
-    { type: BIGINT, value: ({ total }) => BigInt(total) },
-    { type: BIGINT, value: ({ pages }) => BigInt(pages) },
-    { type: BIGINT, value: ({ unattributed }) => BigInt(unattributed.human) },
-    { type: BIGINT, value: ({ unattributed }) => BigInt(unattributed.ai) },
-    { type: BIGINT, value: ({ unattributed }) => BigInt(unattributed.total) },
-    { type: VARCHAR, value: ({ failure }) => failure },
-    { type: INTEGER, value: ({ failures }) => failures },
-  ];
-  transaction.append('day_loads', columns, [load]);
+  const { human, ai, total, unattributed } = load;
+  const counts = [human, ai, total, load.pages, unattributed.human, unattributed.ai, unattributed.total];
+  return transaction.appendRow('day_loads', [
+    [VARCHAR, load.project],
+    [DATE, dateOf(load.day)],
+    [VARCHAR, load.state],
+    [TIMESTAMP, now],
+    [TIMESTAMP, now],
+    ...counts.map((count): Cell => [BIGINT, BigInt(count)]),
+    [VARCHAR, load.failure],
+    [INTEGER, load.failures],
+  ]);
 }

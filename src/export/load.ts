@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import pLimit from 'p-limit';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
 import { PausedError } from '../api/errors.js';
@@ -9,8 +10,16 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 import { DayFailures } from './failures.js';
 import { confirmDay, readStoredDay, recordFailedDay, storeDay, type StoreOutcome } from './ledger.js';
 import { type DayState, isSettled, type PlannedDay, requestsFor } from './plan.js';
+import { Paths } from './reading.js';
 import { DayReading, readUnfinishedDays } from './unfinished.js';
-import { walkDay, type WalkedDay } from './walk.js';
+import { walkDay } from './walk.js';
+
+/** A day that could not be read. */
+interface FailedDay {
+  readonly day: Day;
+  readonly outcome: 'failed';
+  readonly error: unknown;
+}
 
 /** What became of one day. */
 export type DayResult =
@@ -20,7 +29,7 @@ export type DayResult =
       readonly state: Exclude<DayState, 'failed'>;
       readonly rows: number;
     }
-  | { readonly day: Day; readonly outcome: 'failed'; readonly error: unknown };
+  | FailedDay;
 
 /** What a load did. `stopped` is why it ended before its last day; the days not reached are due next time. */
 export interface LoadOutcome {
@@ -35,16 +44,19 @@ export function faultsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
 }
 
 /** Begins work when its turn comes. */
-type InTurn = (work: () => Promise<void>) => Promise<void>;
+type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
+
+/** So many days more than are read at once have their requests reserved, or wait to be committed. */
+const DAYS_BESIDE = 16;
 
 export interface LoadTask {
   readonly warehouse: Warehouse;
   readonly client: Pick<Client, 'views' | 'lease'>;
   readonly project: string;
   readonly settleDays: number;
-  /** Days fetched at the same time. */
+  /** Days read at the same time. */
   readonly concurrency: number;
-  /** The turns of days that several projects share. */
+  /** The turns of days that several projects share; without it, the project's own. */
   readonly inTurn?: InTurn | undefined;
   readonly now: () => Date;
   readonly signal?: AbortSignal | undefined;
@@ -58,65 +70,86 @@ export interface LoadTask {
  * those under way have their requests promised, and are finished.
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
+  const { warehouse, project, client, concurrency } = task;
+  const inTurn: InTurn = task.inTurn ?? pLimit(concurrency);
   const results: DayResult[] = [];
-  const stop = new AbortController();
-  const signal = task.signal ? AbortSignal.any([task.signal, stop.signal]) : stop.signal;
+  const stopping = new AbortController();
+  const signal = task.signal ? AbortSignal.any([task.signal, stopping.signal]) : stopping.signal;
   // Every request listens to it, some until shortly after they have ended; Node would warn of more than ten.
   setMaxListeners(0, signal);
   const failures = new DayFailures(task, days, signal);
   let paused: PausedError | undefined;
+  /** Whether a day could not go on, so that none that waits for its turn can. */
+  let isHalted = false;
   let newestRead: number | undefined;
+  let paths = new Paths();
 
-  const unfinished = await readUnfinishedDays(task.warehouse, task.project);
-  const attempt = async (planned: PlannedDay): Promise<void> => {
+  const stop = (error: unknown): void => {
+    if (error instanceof PausedError) paused ??= error;
+    else stopping.abort(error);
+  };
+  const unfinished = await readUnfinishedDays(warehouse, project);
+  const load = async (planned: PlannedDay): Promise<void> => {
+    if (signal.aborted || paused !== undefined) return;
     const pagesKept = unfinished.get(planned.day) ?? 0;
     const requests = Math.max(1, expectedRequests(planned, newestRead) - pagesKept);
-    const lease = await task.client.lease(requests, planned.priority, signal);
+    const lease = await client.lease(requests, planned.priority, signal);
     try {
-      const result = await attemptDay(task, planned, lease, pagesKept > 0, failures, signal);
-      if (result === undefined) return;
+      if (paths.areTooMany) paths = new Paths();
+      const means = { lease, isUnfinished: pagesKept > 0, paths, failures, signal, stop };
+      const read = await inTurn(async () => {
+        if (isHalted) return undefined;
+        return attemptDay(task, planned, means).catch((error: unknown) => {
+          isHalted = true;
+          stop(error);
+          return undefined;
+        });
+      });
+      if (read === undefined) return;
+      if ('store' in read) newestRead = requestsFor(read.rows);
+      const result = 'store' in read ? await read.store() : read;
       results.push(result);
       task.onDay?.(result);
-      if (result.outcome !== 'failed') {
-        newestRead = requestsFor(result.rows);
-        failures.endWith(result.day);
-      } else if (await failures.areOfAllDays(result.day)) stop.abort(result.error);
     } finally {
       await lease.end();
     }
   };
-  const inTurn: InTurn = task.inTurn ?? ((work) => work());
-  const visit = async (planned: PlannedDay): Promise<void> => {
-    try {
-      await inTurn(async () => {
-        if (!signal.aborted && paused === undefined) await attempt(planned);
-      });
-    } catch (error) {
-      if (error instanceof PausedError) paused ??= error;
-      else stop.abort(error);
-    }
-  };
 
-  await task.warehouse.withOneThread(() => pMap(days, visit, { concurrency: task.concurrency }));
+  // While days wait for a commit, others are read.
+  const begun = { concurrency: concurrency + DAYS_BESIDE };
+  await warehouse.withOneThread(() => pMap(days, (planned) => load(planned).catch(stop), begun));
   if (signal.aborted) return { results, stopped: signal.reason };
   return paused === undefined ? { results } : { results, stopped: paused };
+}
+
+/** What a day is read with. */
+interface Means {
+  readonly lease: Lease;
+  /** Whether an earlier export kept pages of it. */
+  readonly isUnfinished: boolean;
+  readonly paths: Paths;
+  readonly failures: DayFailures;
+  readonly signal: AbortSignal;
+  /** Stops the load: every other day would fail as well. */
+  readonly stop: (error: unknown) => void;
 }
 
 /** A day never read is likely to be as long as its neighbor, which was read just before. */
 const expectedRequests = ({ due, requests }: PlannedDay, ofNeighbor: number | undefined): number =>
   due === 'missing' ? (ofNeighbor ?? requests) : requests;
 
-/** Loads a day that has ended, or records why it could not be loaded. Throws what every other day would meet as well. */
+/** Reads a day that has ended, or records why it could not be read. Throws what every other day would meet as well. */
 async function attemptDay(
   task: LoadTask,
   planned: PlannedDay,
-  lease: Lease,
-  isUnfinished: boolean,
-  failures: DayFailures,
-  signal: AbortSignal,
-): Promise<DayResult | undefined> {
+  means: Means,
+): Promise<ReadDay | FailedDay | undefined> {
+  const { lease, failures, signal, stop } = means;
   try {
-    return await loadDay(task, planned, lease, isUnfinished, signal);
+    signal.throwIfAborted();
+    const read = await readDay(task, planned, means);
+    failures.endWith(planned.day);
+    return read;
   } catch (error) {
     // Whose failure it is may take a request of its own.
     await lease.end();
@@ -124,40 +157,42 @@ async function attemptDay(
     if (signal.aborted || !(await failures.isOfDayAlone(planned.day, error))) throw error;
     const { project, now } = task;
     await recordFailedDay(task.warehouse, { project, day: planned.day, now: now() }, messageOf(error));
+    if (await failures.areOfAllDays(planned.day)) stop(error);
     return { day: planned.day, outcome: 'failed', error };
   }
 }
 
-async function loadDay(
+/** A day whose pages were read, and how to store it. */
+interface ReadDay {
+  readonly rows: number;
+  readonly store: () => Promise<DayResult>;
+}
+
+async function readDay(
   task: LoadTask,
-  planned: PlannedDay,
-  lease: Lease,
-  isUnfinished: boolean,
-  signal: AbortSignal,
-): Promise<DayResult | undefined> {
+  { day, due, isKnown }: PlannedDay,
+  { lease, isUnfinished, paths, signal }: Means,
+): Promise<ReadDay | undefined> {
   const { warehouse, client, project, now } = task;
-  const { day, due } = planned;
   const hasEnded = () => day <= lastEndedDay(now());
-  if (!hasEnded()) return undefined;
   const settled = () => isSettled(day, now(), task.settleDays);
+  if (!hasEnded()) return undefined;
   const stored = due === 'provisional' ? await readStoredDay(warehouse, { project, day }) : undefined;
   const reading = await DayReading.open({ warehouse, project, day }, client, lease, isUnfinished);
-  const walked = await walkDay(reading, day, { isSettled: settled, stored, signal }).finally(() =>
+  const walked = await walkDay(reading, day, { isSettled: settled, stored, paths, signal }).finally(() =>
     reading.end(isUnfinished),
   );
   signal.throwIfAborted();
   // The answer may have told that the platform's clock is behind.
   if (!hasEnded()) return undefined;
   const at = { project, day, now: now() };
-  if (walked === 'unchanged') {
-    const state = settled() ? 'final' : 'provisional';
-    await confirmDay(warehouse, at, state);
-    return { day, outcome: 'unchanged', state, rows: stored?.rows.length ?? 0 };
-  }
-  const state = stateOf(walked, settled());
-  const outcome = await storeDay(warehouse, at, walked, state, planned.isKnown);
-  return { day, outcome, state, rows: walked.rows.length };
+  const { doubt, rows } = walked === 'unchanged' ? { doubt: undefined, rows: stored?.rows ?? [] } : walked;
+  const state = doubt !== undefined ? 'inconsistent' : settled() ? 'final' : 'provisional';
+  const store = async (): Promise<DayResult> => {
+    const outcome = await (walked === 'unchanged'
+      ? confirmDay(warehouse, at, state)
+      : storeDay(warehouse, at, walked, state, isKnown));
+    return { day, outcome, state, rows: rows.length };
+  };
+  return { rows: rows.length, store };
 }
-
-const stateOf = ({ doubt }: WalkedDay, settled: boolean): Exclude<DayState, 'failed'> =>
-  doubt !== undefined ? 'inconsistent' : settled ? 'final' : 'provisional';

@@ -1,6 +1,28 @@
 import type { PageViews, ViewCounts } from '../api/schema.js';
 import { addCounts, equalCounts, NO_VIEWS, subtractCounts } from './totals.js';
 
+/** More paths are not kept between days: a site can be asked for made-up ones without end. */
+const MAX_PATHS = 200_000;
+
+/**
+ * The paths of a project, numbered as they come. Days have most of their paths in common, and numbers are compared in no
+ * time; each text is kept once, whichever answer it came in.
+ */
+export class Paths {
+  readonly #known = new Map<string, { readonly path: string; readonly number: number }>();
+
+  get areTooMany(): boolean {
+    return this.#known.size > MAX_PATHS;
+  }
+
+  /** A path as it was first given, and its number. */
+  known(path: string): { readonly path: string; readonly number: number } {
+    let known = this.#known.get(path);
+    if (known === undefined) this.#known.set(path, (known = { path, number: this.#known.size }));
+    return known;
+  }
+}
+
 /** The rows of a day as they arrive. A path that comes more than once keeps its latest counts. */
 export class Reading {
   readonly rows: PageViews[] = [];
@@ -9,32 +31,50 @@ export class Reading {
   /** Whether a page repeated a row of an earlier page, as happens when rows move between two requests. */
   hasRepeats = false;
   sum: ViewCounts = NO_VIEWS;
-  readonly #paths = new Set<string>();
-  /** Where the rows are, once a path has come again. */
-  readonly #indexes = new Map<string, number>();
+  readonly #paths: Paths;
+  /** By the number of its path, one more than the index of a row; 0 for none. */
+  #places = new Int32Array(1024);
+
+  constructor(paths = new Paths()) {
+    this.#paths = paths;
+  }
 
   /** Takes the rows of one page. Returns how many of its paths are new. */
   add(page: readonly PageViews[]): number {
     const start = this.rows.length;
     let { human, ai, total } = this.sum;
     for (const row of page) {
-      const known =
-        this.#paths.size === this.#paths.add(row.path).size ? this.#replace(row, start) : undefined;
-      if (known === undefined) this.rows.push(row);
-      human += row.human - (known?.human ?? 0);
-      ai += row.ai - (known?.ai ?? 0);
-      total += row.total - (known?.total ?? 0);
+      const { path, number } = this.#paths.known(row.path);
+      // Texts of the answer need not be kept.
+      row.path = path;
+      human += row.human;
+      ai += row.ai;
+      total += row.total;
+      const place = this.#placeOf(number);
+      if (place === 0) {
+        this.#places[number] = this.rows.push(row);
+        continue;
+      }
+      const replaced = this.#replace(place - 1, row, start);
+      human -= replaced.human;
+      ai -= replaced.ai;
+      total -= replaced.total;
     }
     this.sum = { human, ai, total };
     return this.rows.length - start;
   }
 
-  #replace(row: PageViews, start: number): PageViews | undefined {
-    for (let index = this.#indexes.size; index < this.rows.length; index++)
-      this.#indexes.set(this.rows[index]?.path ?? '', index);
-    const index = this.#indexes.get(row.path) ?? -1;
-    const known = this.rows[index];
-    if (known === undefined) return undefined;
+  #placeOf(number: number): number {
+    if (number >= this.#places.length) {
+      const places = new Int32Array(2 * number);
+      places.set(this.#places);
+      this.#places = places;
+    }
+    return this.#places[number] ?? 0;
+  }
+
+  #replace(index: number, row: PageViews, start: number): PageViews {
+    const known = this.rows[index] ?? row;
     this.rows[index] = row;
     this.replaced.push(known);
     this.hasRepeats ||= index < start && equalCounts(known, row);

@@ -6,7 +6,7 @@ import type { Lease } from '../api/retry.js';
 import { LIMITS, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
 import { type Day, day, daysBetween } from '../day.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
-import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
 
 const UNFINISHED_DAYS = readSql(import.meta.url, 'statements/unfinished-days.sql');
 const UNFINISHED_PAGES = readSql(import.meta.url, 'statements/unfinished-pages.sql');
@@ -82,24 +82,17 @@ export class DayReading {
     if (pages.length === 0 && !isUnfinished) return;
     await this.#of.warehouse.groupCommit(async (transaction) => {
       await transaction.execute(DELETE_PAGES, parametersOf(this.#of));
-      appendPages(transaction, this.#of, pages);
+      const { project, day: of } = this.#of;
+      const date = new DuckDBDateValue(daysBetween(day('1970-01-01'), of));
+      for (const [offset, page] of pages)
+        await transaction.appendRow('unfinished_pages', [
+          [VARCHAR, project],
+          [DATE, date],
+          [INTEGER, offset],
+          [VARCHAR, JSON.stringify(page)],
+        ]);
     });
   }
 }
 
 const parametersOf = ({ project, day }: DayOf) => ({ project, day });
-
-function appendPages(
-  transaction: Transaction,
-  { project, day: of }: DayOf,
-  pages: readonly (readonly [offset: number, page: ViewsResponse])[],
-): void {
-  const date = new DuckDBDateValue(daysBetween(day('1970-01-01'), of));
-  const columns = [
-    { type: VARCHAR, value: () => project },
-    { type: DATE, value: () => date },
-    { type: INTEGER, value: ([offset]: readonly [number, ViewsResponse]) => offset },
-    { type: VARCHAR, value: ([, page]: readonly [number, ViewsResponse]) => JSON.stringify(page) },
-  ];
-  transaction.append('unfinished_pages', columns, pages);
-}

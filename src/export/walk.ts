@@ -4,7 +4,7 @@ import { LIMITS } from '../api/schema.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { counted, percent } from '../format/numbers.js';
-import { Reading } from './reading.js';
+import { type Paths, Reading } from './reading.js';
 import { countChangedPages, equalCounts, subtractCounts, sumCounts } from './totals.js';
 
 /** A day is walked this often, at most, when its walks do not add up. */
@@ -41,6 +41,8 @@ export interface WalkOptions extends ReadOptions {
   readonly isSettled: () => boolean;
   /** What an earlier walk stored, when that added up. */
   readonly stored?: DayViews | undefined;
+  /** Those of days read before. */
+  readonly paths?: Paths;
 }
 
 /** One reading of a day from its first page to its last. */
@@ -67,7 +69,7 @@ export async function walkDay(
   day: Day,
   options: WalkOptions,
 ): Promise<WalkedDay | 'unchanged'> {
-  const all = new Reading();
+  const all = new Reading(options.paths);
   let last: Walk | undefined;
   for (let number = 0; number < MAX_WALKS; number++) {
     if (number === 1) all.add(last?.reading.rows ?? []);
@@ -94,7 +96,7 @@ async function walkOnce(
   number: number,
   all: Reading,
 ): Promise<Walk | 'unchanged'> {
-  const reading = new Reading();
+  const reading = new Reading(options.paths);
   let totals: ViewCounts | undefined;
   let isSteady = true;
   const range = { dateFrom: day, dateTo: addDays(day, 1) };

@@ -1,4 +1,15 @@
-import { type DuckDBConnection, DuckDBDataChunk, type DuckDBType, type DuckDBValue } from '@duckdb/node-api';
+import {
+  BIGINT,
+  DATE,
+  type DuckDBAppender,
+  type DuckDBConnection,
+  DuckDBDataChunk,
+  type DuckDBDateValue,
+  type DuckDBType,
+  type DuckDBValue,
+  VARCHAR,
+} from '@duckdb/node-api';
+import duckdb from '@duckdb/node-bindings';
 import pLimit from 'p-limit';
 import type { z } from 'zod';
 import { messageOf, type StorageError } from '../errors.js';
@@ -49,9 +60,14 @@ export class Warehouse implements Reader {
       const { connection } = this.file;
       const result = await inTransaction(connection, async () => {
         const transaction = new Transaction(connection);
-        const done = await work(transaction);
-        await transaction.flush();
-        return done;
+        try {
+          const done = await work(transaction);
+          transaction.flush();
+          return done;
+        } catch (error) {
+          transaction.discard();
+          throw error;
+        }
       });
       // Reported by `close`: what was committed is safe in the log, and the work can go on.
       await this.#foldLargeLog();
@@ -166,72 +182,99 @@ const isFatal = (error: unknown): boolean => messageOf(error).startsWith('FATAL 
 /** The most rows that a DuckDB vector holds. */
 const CHUNK_ROWS = 2048;
 
-/** A column of a table, and where its value in a row comes from. */
-export interface Column<Row> {
-  readonly type: DuckDBType;
-  readonly value: (row: Row) => DuckDBValue;
-}
+/** A column of rows to append: the same for all of them, or where the value in a row comes from. */
+export type Column<Row> =
+  | { readonly same: string | DuckDBDateValue }
+  | { readonly text: (row: Row) => string }
+  | { readonly count: (row: Row) => number };
 
-/** Rows that wait to be appended: those of each call, as columns. */
-interface Appended {
-  readonly types: readonly DuckDBType[];
-  readonly parts: DuckDBValue[][][];
-}
+/** A value of a single row, and the type of its column. */
+export type Cell = readonly [type: DuckDBType, value: DuckDBValue];
 
 /** A transaction under way: see `Warehouse.transaction`. */
 export class Transaction implements Reader {
-  readonly #appended = new Map<string, Appended>();
+  readonly #appenders = new Map<string, DuckDBAppender>();
 
   constructor(readonly connection: DuckDBConnection) {}
 
-  async query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
-    await this.flush();
+  query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]> {
+    this.flush();
     return queryRows(this.connection, sql, row, parameters);
   }
 
   /** Runs a statement whose rows nobody needs. */
   async execute(sql: string, parameters: Parameters = {}): Promise<void> {
-    await this.flush();
+    this.flush();
     await runStatement(this.connection, sql, parameters);
   }
 
-  /**
-   * Appends rows to a table column by column: the fastest way in. `columns` are all of the table's, in its own order.
-   * The rows wait for the next statement or the end of the transaction, so that many small appends cost no more than one.
-   */
-  append<Row>(table: string, columns: readonly Column<Row>[], rows: readonly Row[]): void {
-    const { parts } = this.#appended.get(table) ?? this.#begin(table, columns);
-    parts.push(columns.map(({ value }) => rows.map(value)));
+  /** Appends one row: the values of all columns of the table, in its own order. */
+  async appendRow(table: string, cells: readonly Cell[]): Promise<void> {
+    const appender = await this.#appenderOf(table);
+    for (const [type, value] of cells) appender.appendValue(value, type);
+    appender.endRow();
   }
 
-  #begin(table: string, columns: readonly { readonly type: DuckDBType }[]): Appended {
-    const appended = { types: columns.map(({ type }) => type), parts: [] };
-    this.#appended.set(table, appended);
-    return appended;
-  }
-
-  /** Hands the appended rows to DuckDB. When it throws, nothing of them is left behind that could still be written. */
-  async flush(): Promise<void> {
-    for (const [table, { types, parts }] of this.#appended) {
-      this.#appended.delete(table);
-      const columns = types.map(
-        (_, index) => parts[0]?.[index]?.concat(...parts.slice(1).map((part) => part[index] ?? [])) ?? [],
-      );
-      const appender = await this.connection.createAppender(table);
-      try {
-        for (let start = 0; start < (columns[0]?.length ?? 0); start += CHUNK_ROWS) {
-          const part = columns.map((values) => values.slice(start, start + CHUNK_ROWS));
-          const chunk = DuckDBDataChunk.create(types, part[0]?.length);
-          chunk.setColumns(part);
-          appender.appendDataChunk(chunk);
-        }
-        appender.flushSync();
-      } catch (error) {
-        appender.clear();
-        throw error;
-      } finally {
-        appender.closeSync();
-      }
+  /** Appends rows column by column: the fastest way in. `columns` are all of the table's, in its own order. */
+  async append<Row>(table: string, columns: readonly Column<Row>[], rows: readonly Row[]): Promise<void> {
+    const appender = await this.#appenderOf(table);
+    const types = columns.map(typeOf);
+    for (let start = 0; start < rows.length; start += CHUNK_ROWS) {
+      const part = rows.slice(start, start + CHUNK_ROWS);
+      const chunk = DuckDBDataChunk.create(types, part.length);
+      for (const [index, column] of columns.entries()) setColumn(chunk, index, column, part);
+      appender.appendDataChunk(chunk);
     }
   }
+
+  /** Hands the appended rows to DuckDB; until then, they are in no table. */
+  flush(): void {
+    for (const appender of this.#appenders.values()) appender.flushSync();
+    this.#close();
+  }
+
+  /** Drops the appended rows, which closing would otherwise write. */
+  discard(): void {
+    for (const appender of this.#appenders.values()) appender.clear();
+    this.#close();
+  }
+
+  #close(): void {
+    for (const appender of this.#appenders.values()) appender.closeSync();
+    this.#appenders.clear();
+  }
+
+  async #appenderOf(table: string): Promise<DuckDBAppender> {
+    const open = this.#appenders.get(table);
+    if (open !== undefined) return open;
+    const appender = await this.connection.createAppender(table);
+    this.#appenders.set(table, appender);
+    return appender;
+  }
+}
+
+const typeOf = (column: Column<never>): DuckDBType =>
+  'count' in column ? BIGINT : 'same' in column && typeof column.same !== 'string' ? DATE : VARCHAR;
+
+/** Fills a column of a chunk. Those that are the same in all rows, and numbers, are handed over whole. */
+function setColumn<Row>(chunk: DuckDBDataChunk, index: number, column: Column<Row>, rows: readonly Row[]) {
+  if ('text' in column) {
+    chunk.setColumnValues(index, rows.map(column.text));
+    return;
+  }
+  const vector = duckdb.data_chunk_get_vector(chunk.chunk, index);
+  if ('same' in column) {
+    const { same } = column;
+    const value = typeof same === 'string' ? duckdb.create_varchar(same) : duckdb.create_date(same);
+    duckdb.vector_reference_value(vector, value);
+    return;
+  }
+  const halves = new Int32Array(2 * rows.length);
+  let at = 0;
+  for (const row of rows) {
+    const count = column.count(row);
+    halves[at++] = count;
+    halves[at++] = Math.floor(count / 2 ** 32);
+  }
+  duckdb.copy_data_to_vector(vector, 0, halves.buffer, 0, halves.byteLength);
 }

@@ -341,15 +341,13 @@ describe('a day that cannot be loaded', () => {
 
   it('four times, then loaded, then four times, stops nothing', async () => {
     const { sandbox, task } = await setUp();
-    const failFourTimes = () => {
-      sandbox.setFaults([{ on: 'views', kind: 'html', times: 4 }]);
-    };
-    failFourTimes();
+    sandbox.setFaults([
+      { on: 'views', kind: 'html', times: 4 },
+      // A day has two pages.
+      { on: 'views', kind: 'html', after: 6, times: 4 },
+    ]);
     const { results, stopped } = await exportFrom({
       ...{ ...task, concurrency: 1, from: '2026-11-01', to: '2026-11-10' },
-      onDay: ({ outcome }) => {
-        if (outcome === 'added') failFourTimes();
-      },
     });
     expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(8);
     expect(results).toHaveLength(10);
