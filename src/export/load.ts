@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
 import { PausedError } from '../api/errors.js';
@@ -43,9 +43,6 @@ export function faultsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
   return stopped === undefined ? ofDays : [stopped, ...ofDays];
 }
 
-/** Begins work when its turn comes. */
-type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
-
 /** So many days more than are read at once have their requests reserved, or wait to be committed. */
 const DAYS_BESIDE = 16;
 
@@ -57,7 +54,7 @@ export interface LoadTask {
   /** Days read at the same time. */
   readonly concurrency: number;
   /** The turns of days that several projects share; without it, the project's own. */
-  readonly inTurn?: InTurn | undefined;
+  readonly inTurn?: LimitFunction | undefined;
   readonly now: () => Date;
   readonly signal?: AbortSignal | undefined;
   readonly onDay?: ((result: DayResult) => void) | undefined;
@@ -71,7 +68,7 @@ export interface LoadTask {
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
   const { warehouse, project, client, concurrency } = task;
-  const inTurn: InTurn = task.inTurn ?? pLimit(concurrency);
+  const inTurn = task.inTurn ?? pLimit(concurrency);
   const results: DayResult[] = [];
   const stopping = new AbortController();
   const signal = task.signal ? AbortSignal.any([task.signal, stopping.signal]) : stopping.signal;
@@ -96,7 +93,9 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
     const lease = await client.lease(requests, planned.priority, signal);
     try {
       if (paths.areTooMany) paths = new Paths();
-      const means = { lease, isUnfinished: pagesKept > 0, paths, failures, signal, stop };
+      // The last days share the connections of those that have been read.
+      const atOnce = () => Math.ceil(concurrency / inTurn.activeCount);
+      const means = { lease, isUnfinished: pagesKept > 0, paths, atOnce, failures, signal, stop };
       const read = await inTurn(async () => {
         if (isHalted) return undefined;
         return attemptDay(task, planned, means).catch((error: unknown) => {
@@ -128,6 +127,8 @@ interface Means {
   /** Whether an earlier export kept pages of it. */
   readonly isUnfinished: boolean;
   readonly paths: Paths;
+  /** How many pages may be requested at the same time. */
+  readonly atOnce: () => number;
   readonly failures: DayFailures;
   readonly signal: AbortSignal;
   /** Stops the load: every other day would fail as well. */
@@ -171,7 +172,7 @@ interface ReadDay {
 async function readDay(
   task: LoadTask,
   { day, due, isKnown }: PlannedDay,
-  { lease, isUnfinished, paths, signal }: Means,
+  { lease, isUnfinished, paths, atOnce, signal }: Means,
 ): Promise<ReadDay | undefined> {
   const { warehouse, client, project, now } = task;
   const hasEnded = () => day <= lastEndedDay(now());
@@ -179,9 +180,8 @@ async function readDay(
   if (!hasEnded()) return undefined;
   const stored = due === 'provisional' ? await readStoredDay(warehouse, { project, day }) : undefined;
   const reading = await DayReading.open({ warehouse, project, day }, client, lease, isUnfinished);
-  const walked = await walkDay(reading, day, { isSettled: settled, stored, paths, signal }).finally(() =>
-    reading.end(isUnfinished),
-  );
+  const options = { isSettled: settled, stored, paths, atOnce, signal };
+  const walked = await walkDay(reading, day, options).finally(() => reading.end(isUnfinished));
   signal.throwIfAborted();
   // The answer may have told that the platform's clock is behind.
   if (!hasEnded()) return undefined;

@@ -43,6 +43,8 @@ export interface WalkOptions extends ReadOptions {
   readonly stored?: DayViews | undefined;
   /** Those of days read before. */
   readonly paths?: Paths;
+  /** How many pages may be requested at the same time; one when not given. */
+  readonly atOnce?: () => number;
 }
 
 /** One reading of a day from its first page to its last. */
@@ -105,6 +107,8 @@ async function walkOnce(
     range,
     options,
     LIMITS.viewsPage.max - number * SMALLER_PAGES,
+    // A later walk ends as soon as all rows are found.
+    number === 0 ? options.atOnce : undefined,
   )) {
     if (totals === undefined && number === 0 && isStartOf(options.stored, page)) return 'unchanged';
     isSteady &&= totals === undefined || equalCounts(totals, page.totals);
@@ -174,24 +178,49 @@ const walked = (totals: ViewCounts, rows: readonly PageViews[], doubt?: string):
 const MAX_PAGES = 4_000;
 
 /**
- * The pages of the views of a range. Throws a `PagingError` when a page is shorter than requested though more are
- * promised, since the next offset would skip rows, or when there is no end.
+ * The pages of the views of a range; up to `atOnce` of them are requested at the same time, and none that may not exist.
+ * Throws a `PagingError` when a page is shorter than requested though more are promised, since the next offset would skip
+ * rows, or when there is no end.
  */
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
   range: { readonly dateFrom: Day; readonly dateTo: Day },
   options?: ReadOptions,
   limit: number = LIMITS.viewsPage.max,
+  atOnce: () => number = () => 1,
 ): AsyncGenerator<ViewsResponse, void, void> {
-  for (let page = 0; page < MAX_PAGES; page++) {
-    const response = await client.views({ ...range, limit, offset: page * limit }, options);
-    const { length } = response.views;
-    if (response.hasMore && length < limit)
-      throw new PagingError(
-        `page ${page + 1} of the export has ${counted(length, 'row')} of the ${limit} requested, yet the server says that more follow`,
-      );
-    yield response;
-    if (!response.hasMore) return;
+  const underWay: Promise<ViewsResponse>[] = [];
+  let known = 1;
+  let read = 0;
+  try {
+    for (let page = 0; page < MAX_PAGES; page++) {
+      while (page + underWay.length < known && (underWay.length === 0 || underWay.length < atOnce())) {
+        const offset = (page + underWay.length) * limit;
+        const request = client.views({ ...range, limit, offset }, options);
+        // Of several that fail, the first is thrown.
+        request.catch(() => undefined);
+        underWay.push(request);
+      }
+      const response = await underWay.shift();
+      if (response === undefined) return;
+      const { length } = response.views;
+      if (response.hasMore && length < limit)
+        throw new PagingError(
+          `page ${page + 1} of the export has ${counted(length, 'row')} of the ${limit} requested, yet the server says that more follow`,
+        );
+      yield response;
+      if (!response.hasMore) return;
+      read += sumCounts(response.views).total;
+      known = Math.max(known, page + 2, page + 1 + Math.min(page + 1, pagesLeft(response, read, limit)));
+    }
+  } finally {
+    await Promise.allSettled(underWay);
   }
   throw new PagingError(`the export did not end after ${MAX_PAGES} pages of ${limit}`);
+}
+
+/** How many pages must follow if no row has more views than the largest one of this page, as where rows are sorted. */
+function pagesLeft({ totals, views }: ViewsResponse, read: number, limit: number): number {
+  const largest = views.reduce((most, { total }) => Math.max(most, total), 1);
+  return Math.ceil((totals.total - read) / largest / limit);
 }

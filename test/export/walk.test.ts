@@ -37,6 +37,29 @@ describe('a day', () => {
     expect(walks).toBe(1);
   });
 
+  it.each([
+    [1, 1],
+    [2, 2],
+    [16, 5],
+  ])('is read up to %i pages at once, none that does not exist', async (atOnce, expected) => {
+    const many = Array.from({ length: 2_600 }, (_, index) => row(`/page-${index}`, 9));
+    const { client, queries } = movingViews([many]);
+    let underWay = 0;
+    let most = 0;
+    const slow: typeof client = {
+      views: async (query) => {
+        most = Math.max(most, ++underWay);
+        await new Promise(setImmediate);
+        underWay--;
+        return client.views(query);
+      },
+    };
+    const options = { isSettled: () => true, atOnce: () => atOnce };
+    expect(await walkDay(slow, DAY, options)).toMatchObject({ rows: many, doubt: undefined });
+    expect(queries.map(({ offset }) => offset)).toEqual(Array.from({ length: 11 }, (_, page) => page * 250));
+    expect(most).toBe(expected);
+  });
+
   it('without a view adds up', async () => {
     const { walked, walks } = await walk([[]]);
     expect(walked).toMatchObject({ totals: counts(0), rows: [], doubt: undefined });
