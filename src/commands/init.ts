@@ -97,10 +97,7 @@ async function init({ check, ...given }: InitOptions, runtime: Runtime): Promise
   ];
   signal.throwIfAborted();
   await writeAll(files.map(({ name, ...file }) => ({ path: pathOf(name), ...file })));
-  const names = files
-    .map(({ name }) => name)
-    .join(', ')
-    .replace(/, ([^,]+)$/, ' and $1');
+  const names = new Intl.ListFormat('en').format(files.map(({ name }) => name));
   const steps = [
     ...(url === undefined || project === undefined
       ? [`Set baseUrl and the project's id in ${CONFIG_FILE}.`]
@@ -207,7 +204,9 @@ async function writeAll(files: readonly NewFile[]): Promise<void> {
     try {
       await writeFile(path, text, { flag: 'wx', mode });
     } catch (cause) {
-      for (const file of files.slice(0, index)) await rm(file.path, { force: true });
+      // What is there already belongs to somebody else.
+      const isOwn = !(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST');
+      for (const file of files.slice(0, isOwn ? index + 1 : index)) await rm(file.path, { force: true });
       throw new ConfigurationError(`Cannot write ${path}: ${messageOf(cause)}. Nothing was written.`, {
         cause,
       });
