@@ -1,13 +1,17 @@
-import { isRemoteJob, type Job, readJobsOf } from '../agents/ledger.js';
-import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
-import { planMessage } from '../agents/messages.js';
+import { type Job, readJobsOf } from '../agents/ledger.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import type { Day } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { jobLine } from '../print/jobs.js';
-import { findJob, type JobToChange, jobToChange, recordMerge, settleJob } from '../steps/settle.js';
-import { submitWaiting } from '../steps/submit.js';
+import {
+  findJob,
+  type JobToChange,
+  jobToChange,
+  recordMerge,
+  sendMessage,
+  settleJob,
+} from '../steps/settle.js';
 import { makeChange } from './steps.js';
 
 export interface ResolveOptions extends WorkspaceOptions {
@@ -39,22 +43,8 @@ export function messageJob(
   options: WorkspaceOptions,
   runtime: Runtime,
 ): Promise<ExitCode> {
-  if (text.trim() === '') throw new ConfigurationError('The message is empty.');
-  return changing('jobs message', id, options, runtime, async ({ context, project, job, messages }) => {
-    const { maxPromptLength } = context.settings.improve;
-    if (text.length > maxPromptLength)
-      throw new ConfigurationError(
-        `The message has ${text.length} characters, more than improve.maxPromptLength (${maxPromptLength}).`,
-      );
-    if (!isRemoteJob(job))
-      throw new ConfigurationError(`Job ${id} is ${job.state}: the platform is not known to have it.`);
-    const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
-    if (open !== undefined)
-      throw new ConfigurationError(
-        `Job ${id} has a message that is ${open.state}. Settle that first: readership jobs show ${id}`,
-      );
-    await planMessage(context.warehouse, job, { origin: 'typed', prompt: text, now: context.now() });
-    const { stopped } = await submitWaiting(context, project, 'messages');
+  return changing('jobs message', id, options, runtime, async (found) => {
+    const { stopped } = await sendMessage(found, text);
     if (stopped !== undefined) throw errorOf(stopped);
     runtime.output.note(`The message was sent to job ${id}.`);
   });

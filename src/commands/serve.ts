@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { once } from 'node:events';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
-import { DEFAULT_SERVE, type ServeSettings } from '../config/serve.js';
+import { DEFAULT_SERVE } from '../config/serve.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { askLine } from '../terminal/ask.js';
-import { hashPassword, isLoopback } from '../web/access.js';
+import { hashPassword } from '../web/access.js';
 import { serveWeb } from '../web/serve.js';
 import { openInBrowser } from './open.js';
 import { type Act, withProjectOption, withWorkspaceOptions } from './options.js';
@@ -50,14 +50,6 @@ function portArgument(text: string): number {
   throw new InvalidArgumentError('A port is a whole number up to 65535.');
 }
 
-/** Throws a `ConfigurationError` where anyone on the network could come in. */
-export function expectGuarded({ host, auth }: ServeSettings): void {
-  if (isLoopback(host) || auth !== 'link') return;
-  throw new ConfigurationError(
-    `To listen on ${host}, where others can reach it, set serve.password in readership.yaml (its hash: readership serve --hash-password), or serve.auth: proxy with serve.header. See docs/serve.md.`,
-  );
-}
-
 async function serve(options: ServeOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, signal } = runtime;
   const workspace = await readWorkspace(options, runtime);
@@ -67,7 +59,6 @@ async function serve(options: ServeOptions, runtime: Runtime): Promise<ExitCode>
     ...(port !== undefined && { port }),
     ...(host !== undefined && { host }),
   };
-  expectGuarded(settings);
   const onError = (words: string) => {
     output.note(words);
   };

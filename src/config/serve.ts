@@ -28,6 +28,16 @@ export const serveSchema = z
       .regex(/^[\w-]+$/, 'not the name of a header')
       .optional()
       .describe('in which the proxy names the visitor'),
+    proxies: z
+      .array(
+        z.union(
+          [z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()],
+          'not an address such as 10.0.0.2 or 10.0.0.0/24',
+        ),
+      )
+      .min(1)
+      .optional()
+      .describe('the addresses of the proxy: no other may connect'),
     editors: z.array(z.string().min(1)).optional().describe('the visitors that may act; all when left out'),
   })
   .superRefine(({ auth, password, header }, context) => {

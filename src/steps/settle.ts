@@ -7,7 +7,8 @@ import {
   readJobsOf,
   type RemoteJob,
 } from '../agents/ledger.js';
-import { changeMessageWithin, type Message, readMessages } from '../agents/messages.js';
+import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
+import { changeMessageWithin, type Message, planMessage, readMessages } from '../agents/messages.js';
 import { settleAsSent } from '../agents/submit-messages.js';
 import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
@@ -16,6 +17,7 @@ import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import type { StepContext } from './context.js';
+import { submitWaiting } from './submit.js';
 
 /** The journal's note about an answer by a person. */
 const RESOLVED = 'settled by a person';
@@ -70,6 +72,31 @@ export async function recordMerge({ context, job }: JobToChange, day: Day | unde
     );
   await markMerged(context.warehouse, job, mergedOn);
   return mergedOn;
+}
+
+/** Sends a follow-up message to a job. Returns the state it is in then, and why it was not sent. */
+export async function sendMessage(
+  { context, project, job, messages }: JobToChange,
+  text: string,
+): Promise<{ readonly state: Message['state']; readonly stopped?: unknown }> {
+  const { maxPromptLength } = context.settings.improve;
+  if (text.trim() === '') throw new ConfigurationError('The message is empty.');
+  if (text.length > maxPromptLength)
+    throw new ConfigurationError(
+      `The message has ${text.length} characters, more than improve.maxPromptLength (${maxPromptLength}).`,
+    );
+  if (!isRemoteJob(job))
+    throw new ConfigurationError(`Job ${job.id} is ${job.state}: the platform is not known to have it.`);
+  const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
+  if (open !== undefined)
+    throw new ConfigurationError(
+      `Job ${job.id} has a message that is ${open.state}. Settle that first: readership jobs show ${job.id}`,
+    );
+  const message = { origin: 'typed', prompt: text, now: context.now() } as const;
+  const id = await planMessage(context.warehouse, job, message);
+  const { stopped } = await submitWaiting(context, project, 'messages');
+  const sent = (await readMessages(context.warehouse, project.id)).find((one) => one.id === id);
+  return { state: sent?.state ?? 'planned', stopped };
 }
 
 /** Looks the id up first: a mistyped one would be polled forever, or belong to another page. */

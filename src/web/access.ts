@@ -6,6 +6,7 @@ import { getCookie, setCookie } from 'hono/cookie';
 import { isIP } from 'node:net';
 import pLimit from 'p-limit';
 import type { ServeSettings } from '../config/serve.js';
+import { Remembering } from './remembering.js';
 
 /** Who asks. A viewer may look and ask, but start nothing. */
 export interface Visitor {
@@ -62,13 +63,21 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
     setCookie(c, cookieOf(c), value, { httpOnly: true, sameSite: 'Strict', path: '/', secure });
   };
 
+  /** By the digest of a password that was right: a program sends it with each request. */
+  const owners = new Remembering<Visitor | undefined>(8);
+
   /** Whoever has this password. */
-  async function ownerOf(password: string): Promise<Visitor | undefined> {
-    if (auth !== 'password') return undefined;
-    const isRight = (hash: string | undefined) => checking(() => isPassword(password, hash));
-    if (await isRight(settings.password)) return { isEditor: true };
-    return (await isRight(settings.viewerPassword)) ? { isEditor: false } : undefined;
-  }
+  const ownerOf = (password: string): Promise<Visitor | undefined> =>
+    owners.get(
+      digest(password).toString('hex'),
+      async () => {
+        if (auth !== 'password' || checking.pendingCount > MAX_WAITING) return undefined;
+        const isRight = (hash: string | undefined) => checking(() => isPassword(password, hash));
+        const isEditor = await isRight(settings.password);
+        return isEditor || (await isRight(settings.viewerPassword)) ? { isEditor } : undefined;
+      },
+      (owner) => owner !== undefined,
+    );
 
   async function visitorOf(c: WebContext): Promise<Visitor | undefined> {
     if (auth === 'proxy') {
@@ -78,17 +87,20 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
     const [, scheme, credentials = ''] =
       /^(Bearer|Basic) (.+)$/.exec(c.req.header('Authorization') ?? '') ?? [];
     const bearer = scheme === 'Bearer' ? credentials : undefined;
-    if (scheme === 'Basic' && checking.pendingCount <= MAX_WAITING)
+    if (scheme === 'Basic')
       return ownerOf(Buffer.from(credentials, 'base64').toString().replace(/^.*?:/, ''));
     const given = bearer ?? getCookie(c, cookieOf(c)) ?? '';
     if (isSame(given, editorToken)) return { isEditor: true };
     return isSame(given, viewerToken) ? { isEditor: false } : undefined;
   }
 
+  /** Not just any name of this server: an address of digits passes as `Host`, and may be that of any other site. */
   const isOwnOrigin = (c: WebContext): boolean => {
     const origin = c.req.header('Origin');
-    if (origin === undefined) return c.req.header('Sec-Fetch-Site') === 'same-origin' || isBearer(c);
-    return URL.canParse(origin) && isOwnHost(new URL(origin).host, c, settings);
+    // Only a browser is at the mercy of other sites, and a browser says where a form comes from.
+    if (origin === undefined)
+      return c.req.header('Sec-Fetch-Site') === 'same-origin' || c.req.header('Authorization') !== undefined;
+    return origin === url || (URL.canParse(origin) && new URL(origin).host === c.req.header('Host'));
   };
 
   const gate: MiddlewareHandler<WebEnv> = async (c, next) => {
@@ -145,8 +157,6 @@ const WHY_NOT = {
   password: 'Sign in to see who reads the docs.',
   proxy: 'The proxy did not say who you are. Sign in to it, and check serve.header in readership.yaml.',
 } as const;
-
-const isBearer = (c: WebContext): boolean => c.req.header('Authorization')?.startsWith('Bearer ') === true;
 
 export const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|::1)$/.test(host);
 

@@ -1,4 +1,6 @@
+import { getConnInfo } from '@hono/node-server/conninfo';
 import { Hono } from 'hono';
+import { ipRestriction } from 'hono/ip-restriction';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { Readable } from 'node:stream';
@@ -10,13 +12,14 @@ import { formatAnswer } from '../sql/formats.js';
 import { colorsOf } from '../terminal/output.js';
 import { openAccess, pathOf, type Refuse, type WebContext, type WebEnv } from './access.js';
 import { Actions, type InTurn } from './actions.js';
-import { completions, FORMATS } from './ask.js';
+import { completions } from './ask.js';
 import { type Asker, type Asking, askWith, parseAsked, rangeOf, type Row } from './asked.js';
 import { openFrame } from './frame.js';
 import { metrics, renderedReport } from './health.js';
 import type { PublishedReader } from './history.js';
 import { mcpHandler } from './mcp.js';
 import { NAVIGATION, type Page, PAGES } from './pages.js';
+import { FORMATS } from './questions.js';
 import { openSources } from './sources.js';
 
 export interface WebOptions {
@@ -53,7 +56,7 @@ export async function openApp(given: WebOptions) {
   const { workspace, runtime, settings, onError } = given;
   const { projects } = workspace;
   const sources = openSources(workspace, given.options, runtime);
-  const { history, questions } = sources;
+  const { history, questions, saved } = sources;
   const frame = await openFrame(workspace.directory);
   const oneByOne = pLimit(1);
   const actions = new Actions(workspace, runtime, given.inTurn ?? ((work) => oneByOne(work)));
@@ -110,6 +113,12 @@ export async function openApp(given: WebOptions) {
   });
   // Before the gate: a probe names the server by its address, and has no key.
   app.get('/healthz', (c) => c.text('ok\n'));
+  if (settings.proxies !== undefined)
+    app.use(
+      ipRestriction(getConnInfo, { allowList: settings.proxies }, (_, c: WebContext) =>
+        refuse(c, 403, 'Only the proxy may connect here: see serve.proxies in readership.yaml.'),
+      ),
+    );
   app.use(access.gate);
   for (const [kind, type] of [
     ['css', 'text/css'],
@@ -145,7 +154,7 @@ export async function openApp(given: WebOptions) {
 
   for (const format of FORMATS)
     app.get(`/ask.${format.name}`, async (c) => {
-      const { sql } = parseAsked(new URL(c.req.url).searchParams);
+      const sql = await saved.sqlOf(parseAsked(new URL(c.req.url).searchParams));
       const answered = await questions.file(sql, format.name, askerOf(c).signal);
       attach(c, format.type, `answer.${format.name}`);
       return c.body(Readable.toWeb(answered) as ReadableStream);
@@ -161,18 +170,30 @@ export async function openApp(given: WebOptions) {
     }),
   );
   app.post('/mcp', (c) => mcp(c.req.raw));
-  app.post('/agents', async (c) => {
+  /** The fields of a form that changes something. Throws an `HTTPException` if its sender must not. */
+  const changesOf = async (c: WebContext): Promise<URLSearchParams> => {
     const form = await formOf(c);
     if (!c.get('visitor').isEditor)
       throw new HTTPException(403, { message: 'You may look and ask, but change nothing here.' });
-    if (!access.isActionToken(form.get('token') ?? ''))
-      throw new HTTPException(403, {
-        message:
-          'This form is from before readership serve was started again. Nothing was done: load its page again.',
-      });
-    const project = form.get('project') ?? '';
-    actions.add(project, form);
-    return c.redirect(`/agents?${new URLSearchParams({ project }).toString()}`, 303);
+    if (access.isActionToken(form.get('token') ?? '')) return form;
+    throw new HTTPException(403, {
+      message:
+        'This form is from before readership serve was started again. Nothing was done: load its page again.',
+    });
+  };
+  const shownAt = (c: WebContext, path: string, form: URLSearchParams, query: Record<string, string> = {}) =>
+    c.redirect(
+      `${path}?${new URLSearchParams({ project: form.get('project') ?? '', ...query }).toString()}`,
+      303,
+    );
+  app.post('/agents', async (c) => {
+    const form = await changesOf(c);
+    actions.add(form);
+    return shownAt(c, '/agents', form);
+  });
+  app.post('/ask', async (c) => {
+    const form = await changesOf(c);
+    return shownAt(c, '/ask', form, await saved.change(form));
   });
   app.get('/reports/:project/:file', async (c) => {
     // As it is in the address, which is how the rendered pages are listed.
@@ -205,7 +226,11 @@ export async function openApp(given: WebOptions) {
         await render(page, address, await askingOf(reader, address, nobody));
       }
     });
-  return { app, access, history, warm };
+  const close = async () => {
+    await actions.close();
+    history.close();
+  };
+  return { app, access, warm, close };
 }
 
 /** Who asks, with a signal that aborts when the browser no longer waits for the answer. */

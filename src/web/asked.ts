@@ -97,7 +97,7 @@ export interface Asker {
 }
 
 /** A request for a page, with what most pages need to answer it. */
-export interface Asking extends Asker, Pick<Sources, 'workspace' | 'questions' | 'proposals'> {
+export interface Asking extends Asker, Pick<Sources, 'workspace' | 'questions' | 'saved' | 'proposals'> {
   readonly now: Date;
   readonly actions: Pick<Actions, 'requests' | 'waiting'>;
   readonly reader: PublishedReader;

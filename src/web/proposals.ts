@@ -5,7 +5,8 @@ import { readSitemap } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { dayOf } from '../day.js';
-import { type PublishedReader, Remembering } from './history.js';
+import type { PublishedReader } from './history.js';
+import { Remembering } from './remembering.js';
 
 /** A site's list of pages does not change from click to click. */
 const SITEMAP_KEPT_MS = 5 * 60_000;

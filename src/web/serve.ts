@@ -2,8 +2,9 @@ import { getRequestListener } from '@hono/node-server';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
+import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { inUrl } from './access.js';
+import { inUrl, isLoopback } from './access.js';
 import { openApp, type WebOptions } from './app.js';
 
 /** A running web app. `address` lets its reader in where that takes no password. */
@@ -17,10 +18,25 @@ const MAX_CONNECTIONS = 256;
 /** A server says that it listens once its first visitors wait for no template or query, or after this. */
 const LONGEST_WARMING_MS = 3_000;
 
+/** Throws a `ConfigurationError` where anyone on the network could come in. */
+function expectGuarded({ host, auth, proxies }: ServeSettings): void {
+  if (isLoopback(host) || auth === 'password') return;
+  const where = `To listen on ${host}, where others can reach it,`;
+  if (auth === 'link')
+    throw new ConfigurationError(
+      `${where} set serve.password in readership.yaml (its hash: readership serve --hash-password), or serve.auth: proxy with serve.header. See docs/serve.md.`,
+    );
+  if (proxies === undefined)
+    throw new ConfigurationError(
+      `${where} set serve.proxies in readership.yaml to the addresses of the proxy: anyone else could claim to be anyone. Or listen on 127.0.0.1. See docs/serve.md.`,
+    );
+}
+
 /** Serves the web app until it is closed. Throws a `ConfigurationError` when the port is taken. */
 export async function serveWeb(options: WebOptions): Promise<Web> {
   const { settings } = options;
-  const { app, access, history, warm } = await openApp(options);
+  expectGuarded(settings);
+  const { app, access, warm, close } = await openApp(options);
 
   const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false, hostname: settings.host });
   const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, (incoming, outgoing) => {
@@ -50,7 +66,7 @@ export async function serveWeb(options: WebOptions): Promise<Web> {
       server.close();
       server.closeAllConnections();
       await closed;
-      history.close();
+      await close();
     },
   };
 }

@@ -13,10 +13,19 @@ const EVERY_PAGE = ['/', '/pages', '/page?path=/quickstart', '/ai', '/agents', '
 type Site = Awaited<ReturnType<typeof serveSite>>;
 let directory: string;
 let site: Site;
+/** Listens for others, behind passwords. */
+let guarded: Site;
+/** Behind a proxy, where only ann may act. */
+let viewed: Site;
 
 beforeAll(async () => {
   directory = await publishedSite();
   site = await serveSite(directory);
+  const [password, viewerPassword] = await Promise.all(
+    ['correct horse battery', 'just looking around'].map(hashPassword),
+  );
+  guarded = await serveSite(directory, { auth: 'password', password, viewerPassword, host: '0.0.0.0' });
+  viewed = await serveSite(directory, { auth: 'proxy', header: 'x-user', editors: ['ann'] });
 });
 
 /** A request as any client could send it, with the key of the link unless `headers` say otherwise. */
@@ -30,7 +39,11 @@ async function ask(
     headers,
     ...(body === '' ? {} : { body }),
   });
-  return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
+  return {
+    status: answer.statusCode,
+    headers: answer.headers,
+    text: (await answer.body.text()).replaceAll('&#x3D;', '='),
+  };
 }
 
 describe('access', () => {
@@ -112,11 +125,6 @@ describe('access', () => {
   });
 
   it('asks for the password where one is set; a viewer has another', async () => {
-    const guarded = await serveSite(directory, {
-      auth: 'password',
-      password: await hashPassword('correct horse battery'),
-      viewerPassword: await hashPassword('just looking around'),
-    });
     expect(guarded.token).toBe('');
     expect((await ask('/', {}, { of: guarded })).text).toContain('type="password"');
     const login = (password: string) =>
@@ -141,7 +149,7 @@ describe('access', () => {
     expect(metrics.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
     expect(metrics.text).toMatch(/^readership_days\{project="prj_1",state="missing"\} \d+$/m);
     expect((await ask('/metrics', basic('guess'), { of: guarded })).status).toBe(401);
-    const many = await Promise.all(Array.from({ length: 7 }, () => login('guess')));
+    const many = await Promise.all(Array.from({ length: 7 }, (_, index) => login(`guess ${index}`)));
     expect(many.map(({ status }) => status)).toContain(429);
   });
 
@@ -154,6 +162,27 @@ describe('access', () => {
     const host = 'readers.example.com';
     expect((await ask('/', { host }, { of: behind })).status).toBe(403);
     expect((await ask('/', { host, 'x-user': 'ann@example.com' }, { of: behind })).status).toBe(200);
+  });
+
+  it('lets no one but the proxy connect, and listens nowhere else without its addresses', async () => {
+    const proxy = { auth: 'proxy', header: 'x-user', host: '0.0.0.0' } as const;
+    await expect(serveSite(directory, proxy)).rejects.toThrow(/set serve\.proxies/);
+    await expect(serveSite(directory, { host: '0.0.0.0' })).rejects.toThrow(/set serve\.password/);
+    for (const [proxies, status] of [
+      [['10.0.0.0/8', '::1'], 403],
+      [['127.0.0.0/8'], 200],
+    ] as const) {
+      const of = await serveSite(directory, { ...proxy, proxies: [...proxies] });
+      expect((await ask('/', { 'x-user': 'ann@example.com' }, { of })).status).toBe(status);
+    }
+  });
+
+  it('takes no form of a site whose name is digits, even where it is asked for by digits', async () => {
+    const of = guarded;
+    const login = (origin: string) =>
+      ask('/login', { origin, host: `192.0.2.7:${of.port}` }, { method: 'POST', body: 'password=x', of });
+    expect((await login('http://198.51.100.1')).status).toBe(403);
+    expect((await login(`http://192.0.2.7:${of.port}`)).status).toBe(401);
   });
 
   it('sends headers that keep pages to themselves, and no secret in any of them', async () => {
@@ -181,6 +210,12 @@ describe('an AI assistant', () => {
     const { status, text } = await ask('/mcp', { ...headers, authorization }, { method: 'POST', body });
     expect(status).toBe(200);
     expect(text).toContain('weekly_report');
+    const basic = `Basic ${Buffer.from('assistant:just looking around').toString('base64')}`;
+    // Each call brings the password, which is checked once.
+    const calls = Array.from({ length: 8 }, () =>
+      ask('/mcp', { ...headers, authorization: basic }, { method: 'POST', body, of: guarded }),
+    );
+    expect((await Promise.all(calls)).map((call) => call.status)).toEqual(Array(8).fill(200));
     expect(
       (
         await ask(
@@ -285,7 +320,6 @@ describe('an action', () => {
     expect((await act({ ...skip, token }, { origin: site.origin }, site, 'a=b')).status).toBe(401);
     expect((await act({ ...skip, token, action: 'delete' })).status).toBe(400);
     expect((await act({ ...skip, token, days: '-1' })).status).toBe(400);
-    const viewed = await serveSite(directory, { auth: 'proxy', header: 'x-user', editors: ['ann'] });
     const asViewer = { 'x-user': 'bob', origin: viewed.origin };
     const seen = (await ask('/agents', asViewer, { of: viewed })).text;
     expect(tokenIn(seen)).toBe('');
@@ -329,6 +363,110 @@ describe('an action', () => {
     expect(await look(/Settle job 5[^]+not done/)).toContain('sent again in the meantime');
     await act({ ...settle, attempt: attempt ?? '' });
     expect(await look(/Settle job 5[^]+Settled/)).toContain('Settled');
+    expect(site.errors).toEqual([]);
+  });
+
+  it('that a stop cuts short is shown as not done by the next server, even after a crash', async () => {
+    const kept = join(directory, 'data/web-requests.json');
+    const holder = await holdElsewhere(join(directory, 'data/warehouse.duckdb'), 'readership export');
+    const stopped = await serveSite(directory);
+    const own = { authorization: `Bearer ${stopped.token}`, origin: stopped.origin };
+    const token = tokenIn((await ask('/agents', own, { of: stopped })).text);
+    await act({ ...skip, token, path: '/guides/page-7' }, own, stopped, 'a=b');
+    const asItWaited = await readFile(kept, 'utf8');
+    await stopped.stop();
+    await holder.letGo();
+    for (const file of [await readFile(kept, 'utf8'), asItWaited]) {
+      await writeFile(kept, file);
+      const next = await serveSite(directory);
+      const { text } = await ask('/agents', { authorization: `Bearer ${next.token}` }, { of: next });
+      expect(text).toMatch(
+        /Skip \/guides\/page-7[^]{0,80}not done<\/b>[^]{0,60}Readership was stopped in the meantime\. [^<]+ask for it again/,
+      );
+      expect(text).not.toContain('id="skips"');
+      await next.stop();
+    }
+  });
+
+  it('may be about a page that is not proposed: its prompt is shown, or why it cannot get a job', async () => {
+    const all = (await ask('/agents')).text;
+    expect((await ask('/page?path=/quickstart')).text).toContain('href="/agents?path=%2Fquickstart"');
+    const proposed = all.split('id="proposals"')[1]?.split('Left out')[0] ?? '';
+    const other =
+      /<tr><th[^>]+><a href="\/page\?path=([^"]+)"[^]{0,200}?<td>waits for a later run/.exec(all)?.[1] ?? '';
+    expect(other).not.toBe('');
+    expect(proposed).not.toContain(`path=${other}"`);
+    const { text } = await ask(`/agents?path=${other}`);
+    expect(text.match(/class="card proposal"/g)).toHaveLength(1);
+    expect(text).toContain(`name="path" value="${decodeURIComponent(other)}"`);
+    expect((await ask('/agents?path=/nowhere')).text).toMatch(/nowhere<\/bdi> cannot get a job: not viewed/);
+  });
+});
+
+describe('a question', () => {
+  const save = (fields: Record<string, string>, headers: Record<string, string> = {}, of = site) =>
+    ask(
+      '/ask',
+      { origin: of.origin, authorization: `Bearer ${of.token}`, ...headers },
+      {
+        method: 'POST',
+        body: new URLSearchParams({ project: 'prj_1', opened: '', ...fields }).toString(),
+        of,
+      },
+    );
+
+  it('is saved under a name, listed, opened, replaced and deleted, as a file of the workspace', async () => {
+    const open = (await ask('/ask?sql=SELECT+1')).text;
+    const token = /name="token" value="([\w-]+)"/.exec(open)?.[1] ?? '';
+    const file = join(directory, 'questions/Über uns.sql');
+    const name = 'Über uns';
+    const saved = await save({ token, action: 'save', name, sql: 'SELECT 41 AS answer\r\n' });
+    expect(saved.headers['location']).toBe('/ask?project=prj_1&name=%C3%9Cber+uns');
+    expect(await readFile(file, 'utf8')).toBe('SELECT 41 AS answer\n');
+    expect((await ask('/ask')).text).toContain('<a href="/ask?name=%C3%9Cber+uns">Über uns</a>');
+    expect((await ask(String(saved.headers['location']))).text).toMatch(/1 row[^]+<td[^>]*>41</);
+    const again = { token, action: 'save', name, sql: 'SELECT 42 AS answer' };
+    expect((await save(again)).text).toContain('already. Open it to replace it');
+    expect((await save({ ...again, opened: name })).status).toBe(303);
+    const csv = await ask('/ask.csv?name=%C3%9Cber+uns');
+    expect(csv.text).toBe('answer\n42\n');
+    const deleted = await save({ token, action: 'delete', name, opened: name });
+    expect(deleted.headers['location']).toBe('/ask?project=prj_1&sql=SELECT+42+AS+answer');
+    expect((await ask('/ask?name=%C3%9Cber+uns')).status).toBe(400);
+    expect((await ask('/ask')).text).not.toContain('Über uns');
+
+    for (const bad of ['', '../readership', 'a/b', 'a\\b', '.hidden', 'a\nb', 'x'.repeat(81), 'a.'])
+      for (const action of ['save', 'delete'])
+        expect((await save({ token, action, name: bad, opened: bad, sql: 'SELECT 1' })).status, bad).toBe(
+          400,
+        );
+    for (const bad of ['../readership', '..%2fquestions%2fx', '/etc/passwd'])
+      expect((await ask(`/ask?name=${bad}`)).status).toBe(400);
+    expect((await save({ token, action: 'save', name: 'empty', sql: ' ' })).text).toContain('is empty');
+    expect(await readdir(join(directory, 'questions'))).toEqual([]);
+  });
+
+  it('is not saved by a viewer, by another site, or without the token of the form', async () => {
+    const fields = { action: 'save', name: 'mine', sql: 'SELECT 1' };
+    expect((await save(fields)).status).toBe(403);
+    expect((await save(fields, { origin: 'https://evil.example' })).status).toBe(403);
+    const { text } = await ask('/ask?sql=SELECT+1', { 'x-user': 'bob' }, { of: viewed });
+    expect(text).not.toContain('Save this question');
+    expect((await save(fields, { 'x-user': 'bob' }, viewed)).status).toBe(403);
+  });
+
+  it('that its browser no longer waits for is stopped, and not logged', async () => {
+    const left = new AbortController();
+    const url = `${site.origin}/ask?sql=${encodeURIComponent('SELECT count(*) FROM range(100000000000)')}`;
+    const asked = request(url, { headers: { authorization: `Bearer ${site.token}` }, signal: left.signal });
+    await vi.waitFor(async () => {
+      expect((await ask('/ask')).status).toBe(200);
+    });
+    left.abort();
+    await expect(asked).rejects.toThrow(/abort/i);
+    // Answered by the same two processes at most, so the query that was left has ended.
+    const others = await Promise.all([1, 2].map((n) => ask(`/ask.csv?sql=SELECT+${n}+AS+n`)));
+    expect(others.map(({ text }) => text)).toEqual(['n\n1\n', 'n\n2\n']);
     expect(site.errors).toEqual([]);
   });
 });

@@ -63,29 +63,42 @@ export async function publishNow(directory: string, change?: string): Promise<vo
 /** What the workspace in a directory is, without secrets. */
 const workspaceIn = (directory: string): Promise<Workspace> => readWorkspace({}, runtimeIn(directory), true);
 
-const runtimeIn = (workingDirectory: string) => ({
+const runtimeIn = (workingDirectory: string, stopped = new AbortController()) => ({
   ...{
     workingDirectory,
     environment: { PATH: process.env['PATH'], READERSHIP_API_KEY: WEB_KEY },
     now: () => NOW,
   },
-  ...{ signal: new AbortController().signal, output: new Output(process.stdout, process.stderr, false) },
+  ...{ signal: stopped.signal, output: new Output(process.stdout, process.stderr, false) },
 });
 
 /** The web app of a workspace, served until the tests of the file are over. */
 export async function serveSite(
   directory: string,
   settings: Partial<ServeSettings> = {},
-): Promise<Web & { origin: string; token: string; errors: string[] }> {
+): Promise<Web & { origin: string; token: string; errors: string[]; stop: () => Promise<void> }> {
   const errors: string[] = [];
+  const stopped = new AbortController();
   const web = await serveWeb({
     workspace: await workspaceIn(directory),
     options: {},
-    runtime: runtimeIn(directory),
+    runtime: runtimeIn(directory, stopped),
     settings: { ...DEFAULT_SERVE, port: 0, ...settings },
     onError: (words) => errors.push(words),
   });
   open.push(web);
   const { searchParams } = new URL(web.address);
-  return { ...web, errors, origin: `http://127.0.0.1:${web.port}`, token: searchParams.get('token') ?? '' };
+  /** As SIGTERM does. */
+  const stop = () => {
+    open.splice(open.indexOf(web), 1);
+    stopped.abort();
+    return web.close();
+  };
+  return {
+    ...web,
+    errors,
+    stop,
+    origin: `http://127.0.0.1:${web.port}`,
+    token: searchParams.get('token') ?? '',
+  };
 }

@@ -1,11 +1,14 @@
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { request } from 'undici';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { hashPassword } from '../../src/web/access.js';
 import { KEY, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { runCli, startCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
@@ -59,4 +62,29 @@ serve: { port: ${port}, password: '${await hashPassword('correct horse battery')
     stdin: 'correct horse battery\n',
   });
   expect(hashed.stdout).toMatch(/^password: scrypt:[\w-]{22}:[\w-]{43}\n$/);
+});
+
+it('serve --open opens its link in the browser, and says when nothing could', async () => {
+  const cwd = await workspaceOf(await serveSandbox());
+  const opened = join(cwd, 'opened');
+  const openedBy = async (script: string) => {
+    const path = await tempDir();
+    // Each system has its own.
+    for (const name of script === '' ? [] : ['xdg-open', 'open'])
+      await writeFile(join(path, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+    return startCli(['serve', '--port', '0', '--open'], {
+      cwd,
+      env: { READERSHIP_API_KEY: KEY, PATH: path },
+    });
+  };
+  const [works, fails, none] = await Promise.all([`echo "$1" > ${opened}`, 'exit 3', ''].map(openedBy));
+  await fails?.until(/open could not open the browser; open it yourself: http:\S+\/\?token=/);
+  await none?.until(/There is no (?:xdg-)?open here to open the browser with; open it yourself: http:/);
+  await vi.waitFor(async () => {
+    expect(await readFile(opened, 'utf8')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{43}\n$/);
+  });
+  for (const serve of [works, fails, none]) {
+    serve?.child.kill('SIGTERM');
+    expect((await serve?.result)?.code).toBe(0);
+  }
 });

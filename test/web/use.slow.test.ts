@@ -1,18 +1,21 @@
 import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { request } from 'undici';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { launchChromium, skipWithoutChromium } from '../chromium.js';
 import { serveSandbox } from '../commands/workspace.js';
+import { startCli } from '../run-cli.js';
 import { publishedSite, serveSite, WEB_KEY } from './site.js';
 
 let site: Awaited<ReturnType<typeof serveSite>>;
+let directory: string;
 let sandbox: Awaited<ReturnType<typeof serveSandbox>>;
 
 beforeAll(async () => {
   sandbox = await serveSandbox({ projectId: 'prj_1', apiKey: WEB_KEY });
-  site = await serveSite(await publishedSite(sandbox.baseUrl));
+  directory = await publishedSite(sandbox.baseUrl);
+  site = await serveSite(directory);
 });
 
 const ask = async (sql: string, ending = '') => {
@@ -131,5 +134,41 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     await page.getByRole('heading', { name: '1 row' }).waitFor();
     expect(site.errors).toEqual([]);
     await page.close();
+  });
+
+  it('two browsers read and act while an export holds the database: both actions wait and are done', async () => {
+    sandbox.setFaults([{ on: 'views', kind: 'latency', delayMs: 1500 }]);
+    const env = { READERSHIP_API_KEY: WEB_KEY };
+    const nightly = startCli(['export'], { cwd: directory, env });
+    await vi.waitFor(() => {
+      expect(sandbox.inspect().requests.counts.views).toBeDefined();
+    }, 30_000);
+    const [one, other] = await Promise.all([open(1280, 'light'), open(390, 'dark')]);
+    await Promise.all([one, other].map((page) => page.goto(`${site.origin}/agents`)));
+    await one.getByRole('button', { name: 'Skip ' }).first().click();
+    const job = other.getByRole('listitem').filter({ hasText: '/quickstart' });
+    await job.getByText('Send a message').click();
+    await job.getByLabel('Message to job').fill('Mention the rate limits as well.');
+    await job.getByRole('button', { name: 'Send to job' }).click();
+    for (const page of [one, other]) {
+      await page
+        .getByText(/^Waits for .*readership export/)
+        .first()
+        .waitFor();
+      await page.getByRole('link', { name: 'Overview' }).click();
+      await page.getByRole('heading', { name: 'Most read' }).waitFor();
+      await page.goBack();
+    }
+    expect(nightly.child.exitCode).toBeNull();
+    sandbox.setFaults([]);
+    await one.getByText('It was sent').waitFor();
+    await other
+      .getByText(/Skipped until/)
+      .first()
+      .waitFor();
+    await other.getByText('Message, sent: Mention the rate limits as well.').waitFor();
+    expect((await nightly.result).code).toBe(0);
+    expect(sandbox.inspect().jobs.map(({ messages }) => messages.length)).toEqual([1]);
+    expect(site.errors).toEqual([]);
   });
 });
