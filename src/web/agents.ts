@@ -48,7 +48,8 @@ export async function agents(asking: Asking): Promise<object> {
     skips: await readSkips(reader, project.id, now),
     unconfirmed: shown.filter(({ attempt }) => attempt !== null),
     groups: groups.filter((one) => one.jobs.length > 0),
-    requests: actions.requests,
+    // They change, and templates know a model by its identity.
+    requests: actions.requests.map((request) => ({ ...request })),
     waits: actions.waiting,
     ...{ visitor, today: dayOf(now), only: asked.path },
     ...{ mode: settings.improve.mode, maxPromptLength: settings.improve.maxPromptLength },

@@ -393,7 +393,7 @@ describe('an action', () => {
     expect((await ask('/page?path=/quickstart')).text).toContain('href="/agents?path=%2Fquickstart"');
     const proposed = all.split('id="proposals"')[1]?.split('Left out')[0] ?? '';
     const other =
-      /<tr><th[^>]+><a href="\/page\?path=([^"]+)"[^]{0,200}?<td>waits for a later run/.exec(all)?.[1] ?? '';
+      /<tr><th[^>]+><a href="\/page\?path=([^"]+)"[^]{0,200}?<td>left for a later run/.exec(all)?.[1] ?? '';
     expect(other).not.toBe('');
     expect(proposed).not.toContain(`path=${other}"`);
     const { text } = await ask(`/agents?path=${other}`);

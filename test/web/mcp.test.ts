@@ -49,9 +49,7 @@ describe('an AI assistant', () => {
   });
 
   it('gets an answer of each tool', async () => {
-    expect(await ask('describe')).toMatch(
-      /"name":"movers\(week_start\)","kind":"macro","comment":"Pages that moved/,
-    );
+    expect(await ask('describe')).toMatch(/"name":"movers\(week_start\)","kind":"macro","comment":"[^"]+/);
     expect(await ask('describe', { name: 'site_weeks' })).toContain('"comment":"Monday of the week"');
     const { week, moved } = JSON.parse(
       (await ask('movers', { week: '2026-W46' })).split('\n\n')[1] ?? '',
@@ -66,7 +64,7 @@ describe('an AI assistant', () => {
       '{"weeks":[{"week":"2026-11-09","human":784,"ai":350}],"jobs":[]}',
     );
     const proposals = await ask('proposals');
-    expect(proposals).toMatch(/"path":"\/guides\/page-1","why":"number \d+ in sustained/);
+    expect(proposals).toMatch(/"path":"\/guides\/page-1","why":"#\d+ in sustained/);
     expect(proposals).toMatch(/"digest":"[0-9a-f]{8}","prompt":"Improve one page/);
     expect(proposals).toContain('{"path":"/guides/page-2","why":"excluded by improve.exclude"}');
     const sql = 'SELECT count(*) AS days FROM site_days';
