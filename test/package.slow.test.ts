@@ -64,7 +64,10 @@ describe('the package', () => {
       '7 of 7 days loaded',
     );
     expect(said).not.toContain('npx');
-    const app = spawn('readership', ['serve', '--sandbox', '--port', '0'], { cwd: home, env: environment() });
+    const app = spawn(join(home, 'bin/readership'), ['serve', '--sandbox', '--port', '0'], {
+      cwd: home,
+      env: environment(),
+    });
     for await (const address of app.stdout.setEncoding('utf8')) {
       expect((await fetch(new URL('/healthz', String(address)))).status).toBe(200);
       app.kill();

@@ -102,7 +102,9 @@ export function conclude(outages: readonly StepOutage[], { output, signal }: Run
   else
     for (const { step, outcome, error } of outages) {
       const words =
-        outcome === 'later' ? 'paused; the next run resumes, or readership start by itself' : 'failed';
+        outcome === 'later'
+          ? 'paused; the next run resumes it, and readership start does so by itself'
+          : 'failed';
       output.note(`${output.noteColors.red(`${step} ${words}:`)} ${messageOf(error)}`);
     }
   const codes = outages.map(({ error }) => exitCodeOf(error));
