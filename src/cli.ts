@@ -9,11 +9,11 @@ import { commandLine } from './program.js';
 import { Output } from './terminal/output.js';
 import { stackInSource } from './terminal/stack.js';
 
-/** What a shell expects of a program ended by a signal: 128 plus the signal's number. */
+/** The exit code of a program ended by a signal: 128 plus the signal's number. */
 const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 const interruption = new AbortController();
-// Everything under way listens to it, and Node.js would warn about more than ten listeners.
+// All pending work listens to it, and Node.js would warn about more than ten listeners.
 setMaxListeners(0, interruption.signal);
 let interruptedWith: number | undefined;
 const command = { endsByInterruption: false };
@@ -39,13 +39,13 @@ process.on('uncaughtException', (error) => {
 
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (interruptedWith !== undefined) return;
-  // A terminal that is gone counts as SIGHUP. A reader such as `head` may close the pipe early.
+  // A closed terminal counts as SIGHUP. A reader such as `head` may close the pipe early.
   if (error.code === 'EIO') interrupt('SIGHUP');
   else process.exit(error.code === 'EPIPE' ? 0 : 1);
 });
-// A closed standard error is no reason to stop.
+// Standard error may be closed.
 process.stderr.on('error', () => undefined);
-// Node.js aborts when it cannot restore the settings of a terminal that is gone, unless its files are closed.
+// Node.js aborts if it cannot restore the settings of a closed terminal, unless its files are closed.
 process.on('exit', () => {
   if (interruptedWith === SIGNAL_EXIT_CODES.SIGHUP) for (const file of [0, 1, 2]) closeQuietly(file);
 });

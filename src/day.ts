@@ -5,7 +5,7 @@ export type Day = string & { readonly [dayBrand]: true };
 
 const DAY_MS = 86_400_000;
 
-/** Parses `YYYY-MM-DD`; undefined for anything else, impossible dates such as `2026-02-30` included. */
+/** Parses `YYYY-MM-DD`; undefined for anything else, including impossible dates such as `2026-02-30`. */
 export function parseDay(text: string): Day | undefined {
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
   const midnight = startOfDay(text as Day);
@@ -13,20 +13,20 @@ export function parseDay(text: string): Day | undefined {
   return !Number.isNaN(midnight.getTime()) && dayOf(midnight) === text ? (text as Day) : undefined;
 }
 
-/** As `parseDay`, for days that the code itself writes down: throws a `RangeError` for anything else. */
+/** As `parseDay`, for days in the code itself: throws a `RangeError` for anything else. */
 export function day(text: string): Day {
   const parsed = parseDay(text);
   if (parsed === undefined) throw new RangeError(`not a day (YYYY-MM-DD): ${text}`);
   return parsed;
 }
 
-/** The UTC day that `instant` lies in. */
+/** The UTC day of `instant`. */
 export const dayOf = (instant: Date): Day => instant.toISOString().slice(0, 10) as Day;
 
-/** Midnight UTC at which `day` begins. */
+/** Midnight UTC at the start of `day`. */
 export const startOfDay = (day: Day): Date => new Date(`${day}T00:00:00Z`);
 
-/** `day` moved by a whole number of days, backwards when negative. */
+/** `day` plus a whole number of days, which may be negative. */
 export const addDays = (day: Day, days: number): Day =>
   dayOf(new Date(startOfDay(day).getTime() + days * DAY_MS));
 
@@ -37,7 +37,7 @@ export const daysBetween = (from: Day, to: Day): number =>
 /** The last day that has ended at `now`. Today is never complete, so never loaded. */
 export const lastEndedDay = (now: Date): Day => addDays(dayOf(now), -1);
 
-/** As ISO 8601 counts them. */
+/** As in ISO 8601. */
 export const WEEKDAYS = [
   'monday',
   'tuesday',
@@ -54,7 +54,7 @@ export interface DayRange {
   readonly last: Day;
 }
 
-/** From the first to the last of some days in their order. Throws a `RangeError` when there are none. */
+/** The range from the first to the last of some sorted days. Throws a `RangeError` if there are none. */
 export function rangeOf(days: readonly Day[]): DayRange {
   const [first, last] = [days[0], days.at(-1)];
   if (first === undefined || last === undefined) throw new RangeError('no days make no range');

@@ -1,13 +1,12 @@
 /** 0 done · 1 failed · 2 usage or configuration · 75 try again later. */
 export type ExitCode = 0 | 1 | 2 | 75;
 
-/**
- * What went wrong, by consequence: `exitCode` is what the command ends with. A message says what was being done, to
+/** An expected error; the command exits with `exitCode`. A message says what was being done, to
  * what, and what to do next.
  */
 export abstract class ReadershipError extends Error {
   abstract readonly exitCode: Exclude<ExitCode, 0>;
-  /** When it can go on, where the budget or the server said so. */
+  /** When it can resume, if the budget or the server gives a time. */
   readonly resumeAt?: Date | undefined;
   override get name(): string {
     return this.constructor.name;
@@ -19,12 +18,12 @@ export class ConfigurationError extends ReadershipError {
   readonly exitCode = 2;
 }
 
-/** A database or a file of ours cannot be opened, read or written; or a query over one failed. */
+/** A database or file of ours cannot be opened, read or written, or a query failed. */
 export class StorageError extends ReadershipError {
   readonly exitCode = 1;
 }
 
-/** Another process holds the live database; the same command will work once that one ends. */
+/** Another process holds the live database; the same command will work after it ends. */
 export class LockedError extends ReadershipError {
   readonly exitCode = 75;
 }

@@ -2,16 +2,16 @@ import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
 import { ConfigurationError, messageOf } from './errors.js';
 import { version } from './files.js';
 
-/** Who every request says that it comes from. */
+/** The User-Agent of every request. */
 export const USER_AGENT = `readership/${version}`;
 
 const PROXIES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
-/** A proxy elsewhere could not reach these. */
+/** Hosts that a proxy on another machine could not reach. */
 const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
- * Connections as the environment says: through HTTP_PROXY or HTTPS_PROXY, but not to this machine, nor to what NO_PROXY
- * names. Throws a `ConfigurationError` when the address of a proxy is not one.
+ * Connections through HTTP_PROXY or HTTPS_PROXY, except to this machine and hosts in NO_PROXY. Throws a
+ * `ConfigurationError` if the address of a proxy is not valid.
  */
 export function connections(options: Agent.Options & { connectTimeoutMs?: number } = {}): Dispatcher {
   const { connectTimeoutMs: timeout = 10_000, ...limits } = options;
@@ -24,7 +24,7 @@ export function connections(options: Agent.Options & { connectTimeoutMs?: number
       ...{ ...limits, noProxy, connect: { timeout }, proxyTls: { timeout }, requestTls: { timeout } },
     });
   } catch (cause) {
-    // The cause quotes the address, which may hold a password.
+    // The cause quotes the address, which may contain a password.
     if (!(cause instanceof Error)) throw cause;
     throw new ConfigurationError(
       `${named.join(' or ')} is not the address of a proxy, such as http://proxy.example.com:3128.`,
@@ -39,7 +39,7 @@ type Asked = { signal: AbortSignal } & Partial<Pick<Dispatcher.RequestOptions, '
     dispatcher?: Dispatcher;
   };
 
-/** Asks any address, not only the platform's. */
+/** Sends a request to any address, not only the platform's. */
 export const ask = (url: string, { headers, dispatcher, ...options }: Asked) =>
   request(url, {
     ...options,
@@ -55,7 +55,7 @@ const UNTRUSTED = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** Why a connection failed, in words that say what to do about the certificate of a private authority. */
+/** Why a connection failed, with advice for certificates of a private authority. */
 export function connectionFailure(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   const words = messageOf(cause) || code;

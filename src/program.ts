@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { Act } from './commands/options.js';
 import { version } from './files.js';
 
-/** The commands in the order of the help, each loaded only when it is needed: loading all of them takes longest. */
+/** The commands in the order of the help, each loaded only when needed, because loading all of them is slow. */
 const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, act: Act) => void>>> = {
   run: async () => (await import('./commands/run.js')).declareRun,
   start: async () => (await import('./commands/start.js')).declareStart,
@@ -23,11 +23,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, act: Ac
   completion: async () => (await import('./commands/completion.js')).declareCompletion,
 };
 
-/** The program with the command that the arguments begin with; with all of them for help, suggestions and completion. */
+/** The program with the command in the arguments, or with all commands for help, suggestions and completion. */
 export async function commandLine(act: Act, first = ''): Promise<Command> {
   const program = new Command('readership')
     .description(
-      'Keeps the history of who reads your docs, people and AI, in your own DuckDB file; reports on it, and puts agents to work on the pages that matter.',
+      'Keeps the history of who reads your docs, people and AI, in your own DuckDB file, reports on it, and puts agents to work on the pages that matter.',
     )
     .version(version)
     .showHelpAfterError('For help, add --help.')

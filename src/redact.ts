@@ -2,25 +2,25 @@
 export type Redact = (text: string) => string;
 
 /**
- * A `Redact` for these values. It works by value, so it also catches a secret that a server echoes: as
- * it is, URL-encoded or JSON-escaped, wholly or in part.
+ * A `Redact` for these values. It works by value, so it also catches a secret that a server echoes,
+ * whether plain, URL-encoded or JSON-escaped, wholly or in part.
  */
 export function redactor(secrets: readonly string[]): Redact {
   const present = secrets.filter((secret) => secret !== '');
   if (present.length === 0) return (text) => text;
-  // The longest first: a shorter one may be part of it.
+  // Longest first, because a shorter secret may be part of a longer one.
   const longestFirst = present.toSorted((left, right) => right.length - left.length);
   const pattern = new RegExp(longestFirst.map(patternOf).join('|'), 'gi');
   return (text) => text.replaceAll(pattern, '[redacted]');
 }
 
-/** Secrets that can be searched for in any text: a shorter one may be an ordinary word. */
+/** Secrets that can be searched for in any text; shorter ones may be ordinary words. */
 export const unmistakable = (secrets: readonly string[]): string[] =>
   secrets.filter((secret) => secret.length >= 12);
 
 const patternOf = (secret: string): string => Array.from(secret, (one) => `(?:${waysToWrite(one)})`).join('');
 
-/** `/` is written as `/`, `\/`, `\u002f` or `%2F`, and a space as `+`, too. */
+/** `/` may be written as `/`, `\/`, `\u002f` or `%2F`, and a space also as `+`. */
 function waysToWrite(character: string): string {
   const units = character.split('').map((unit) => String.raw`\u${hex(unit.charCodeAt(0), 4)}`);
   const escapes = units.map((unit) => String.raw`\\${unit.slice(1)}`);

@@ -4,14 +4,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 export type Sleep = (ms: number, signal?: AbortSignal) => Promise<void>;
 
 export const sleepFor: Sleep = async (ms, signal) => {
-  // Node would end it with an error of its own.
+  // Node.js would reject with its own error.
   await delay(ms, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
 };
 
-/** How long a request under way may still take after an interruption, so that its reply is not lost for nothing. */
+/** How long a pending request may take after an interruption, so that its reply is not lost needlessly. */
 const GRACE_MS = 3_000;
 
-/** A signal that aborts some seconds after the given one. */
+/** A signal that aborts a few seconds after the given one. */
 export function withGrace(signal: AbortSignal): AbortSignal {
   const late = new AbortController();
   const abortLate = () => {

@@ -21,12 +21,15 @@ export function sharedLimits({
   });
 }
 
-/** How long before a scheduled export its requests are kept free: those sent earlier no longer count when it begins. */
+/**
+ * How long before a scheduled export its requests are reserved; requests sent earlier no longer
+ * count when it begins.
+ */
 const KEPT_FREE_MS = 62 * 60_000;
 
 /**
- * The budget of each project. Within the hour before a scheduled export, a backfill leaves what that needs: at most
- * half of the limit, and never so much that no day fits into the rest.
+ * The budget of each project. Within the hour before a scheduled export, a backfill reserves the requests the export
+ * needs: at most half of the limit, and never so many that no day fits into the rest.
  */
 export function openBudgets(
   warehouse: Warehouse,
@@ -42,7 +45,7 @@ export function openBudgets(
     let need: ReturnType<typeof readNightlyNeed> | undefined;
     let next: Date | undefined;
     const reserve = async (at: Date): Promise<number> => {
-      // Looked up once: reading a schedule costs more than a small day does.
+      // Computed once, because reading a schedule costs more than a small day.
       if (next === undefined || next <= at) next = nextScheduled(schedule.export, schedule.timezone, at);
       if (limit === 'unlimited' || next.getTime() - at.getTime() > KEPT_FREE_MS) return 0;
       const { requests, longestDay } = await (need ??= readNightlyNeed(warehouse, projects, settleDays));

@@ -12,7 +12,7 @@ import { SANDBOX } from '../sandbox/defaults.js';
 import { startSandbox } from '../sandbox/index.js';
 import type { Runtime, Workspace } from './workspace.js';
 
-/** The API of each project. `close` ends connections, and the embedded sandbox where that was started. */
+/** The API of each project. `close` ends connections, and the embedded sandbox if one was started. */
 export interface Connection {
   readonly clientOf: (project: ProjectSettings) => Client;
   readonly clock: PlatformClock;
@@ -21,11 +21,11 @@ export interface Connection {
 }
 
 interface Callbacks extends Pick<ClientOptions, 'onRetry' | 'onRequest'> {
-  /** Called once when the clocks of this machine and of the platform are far apart. */
+  /** Called once if the clocks of this machine and the platform are far apart. */
   readonly onSkew: (words: string) => void;
 }
 
-/** Starts the embedded sandbox if the workspace is the sandbox's. Clients are made, and keys asked for, on first use. */
+/** Starts the embedded sandbox if the workspace uses it. Clients are created, and keys read, on first use. */
 export async function connect(
   workspace: Workspace,
   runtime: Runtime,
@@ -73,13 +73,13 @@ export async function connect(
   };
 }
 
-/** The mail server that the environment names; without one, or in the sandbox, the outbox. */
+/** The mail server from the environment; without one, or in the sandbox, the outbox. */
 export function transportOf({ configuration, outboxDir }: Workspace): MailTransport {
   const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
   return url === '' ? outboxTransport(outboxDir) : smtpTransport(url);
 }
 
-/** The channels of the configuration, by name, with what the environment says of them. */
+/** The configured channels by name, with their addresses and secrets from the environment. */
 export const channelsOf = ({
   settings,
   configuration,

@@ -17,35 +17,38 @@ import { openBudgets, sharedLimits } from './budgets.js';
 import { channelsOf, connect, transportOf } from './connection.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
 
-/** How long a command waits for another process to let go of the live database. */
+/** How long a command waits for another process to release the live database. */
 export const MAX_LOCK_WAIT_MS = 30_000;
 
-/** Called with what happens while the live database is held. */
+/** Called with events while the live database is held. */
 export interface Listener extends Pick<ClientOptions, 'onRequest' | 'onRetry'> {
   readonly observer: Observer;
-  /** Called when requests wait for their turn, until when, and why. */
+  /** Called when requests wait, with the end and the reason of the wait. */
   readonly onWait: (until: Date, why: string) => void;
-  /** Called when the effects journal and the database did not agree. */
+  /** Called if the effects journal and the database did not agree. */
   readonly onReconciled: (words: string) => void;
-  /** Called when the clocks of this machine and of the platform are far apart. */
+  /** Called if the clocks of this machine and the platform are far apart. */
   readonly onSkew: (words: string) => void;
 }
 
-/** Who holds the live database, and how long it waits for another process that does. */
+/** The holder of the live database, and how long it waits for another one. */
 interface Hold {
   readonly command: string;
   readonly maxWaitMs: number;
-  /** Called once, with who holds it. */
+  /** Called once with the current holder. */
   readonly onHeld?: (who: string) => void;
 }
 
-/** The live database and the effects journal, which agree. */
+/** The live database and the effects journal, reconciled. */
 export interface Ledgers extends Pick<StepContext, 'warehouse' | 'journal' | 'unknownDeliveries'> {
-  /** What had to be reconciled, for a person; undefined when both agreed. */
+  /** A message about what was reconciled; undefined if both agreed. */
   readonly reconciled: string | undefined;
 }
 
-/** Runs `work` with the live database and the effects journal. Throws a `LockedError` when another process has them. */
+/**
+ * Runs `work` with the live database and the effects journal. Throws a `LockedError` if another
+ * process holds them.
+ */
 export async function withLedgers<Result>(
   { dataDir, liveFile, historyFile, settings }: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
@@ -66,7 +69,7 @@ export async function withLedgers<Result>(
   }
 }
 
-/** Runs `work` with all that steps need. Throws a `StorageError` when the live database must be restored first. */
+/** Runs `work` with everything steps need. Throws a `StorageError` if the live database must be restored first. */
 export async function withLiveDatabase<Result>(
   workspace: Workspace,
   runtime: Runtime,
@@ -81,7 +84,7 @@ export async function withLiveDatabase<Result>(
   });
 }
 
-/** Runs `work` with the published history, which no other process can block. */
+/** Runs `work` with the published history, which other processes cannot block. */
 export async function withHistory<Result>(
   options: WorkspaceOptions,
   runtime: Runtime,
@@ -124,15 +127,15 @@ async function withConnection<Result>(
 
 /** How journal and database were reconciled. */
 export interface Reconciled {
-  /** For a person, in one line; undefined when both agreed. */
+  /** A one-line message; undefined if both agreed. */
   readonly words: string | undefined;
-  /** Emails newly found to be of unknown outcome. */
+  /** Emails whose outcome was newly found to be unknown. */
   readonly unknownDeliveries: readonly Delivery[];
 }
 
 /**
- * Makes the effects journal and the ledgers of the database agree, in both directions and on their workspace. This
- * happens whenever the live database has been opened, before anything else is decided. Sends nothing.
+ * Reconciles the effects journal and the ledgers of the database in both directions, including their workspace. Runs
+ * whenever the live database is opened, before anything else is decided. Sends nothing.
  */
 export async function reconcileEffects(
   journal: EffectsJournal,

@@ -12,8 +12,8 @@ import { secretParts } from '../mail/channel.js';
 import { redactor, unmistakable } from '../redact.js';
 
 /**
- * The secrets: keys, the mail server's password and the URL that contains it, the addresses of
- * channels, and the ping URL, with which anyone could fake a successful night.
+ * The secrets: keys, the mail server's password and URL, the addresses of channels, and the ping
+ * URL, with which anyone could fake a successful night.
  */
 export function secretsOf({ settings, environment }: Configuration): string[] {
   const inEnvironment = secretVariables({ settings, environment }).flatMap(([, values]) => values);
@@ -21,10 +21,10 @@ export function secretsOf({ settings, environment }: Configuration): string[] {
   return pingUrl === undefined ? inEnvironment : [...inEnvironment, pingUrl, new URL(pingUrl).pathname];
 }
 
-/** Of object storage. */
+/** Variables of object storage. */
 const STORE_SECRETS = ['AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN'];
 
-/** The variables that may hold secrets; without settings, those recognizable by name. */
+/** The variables that may contain secrets; without settings, those recognizable by name. */
 export const secretNames = (environment: Environment, settings?: Settings): string[] =>
   Object.keys(environment).filter(
     (name) =>
@@ -33,7 +33,7 @@ export const secretNames = (environment: Environment, settings?: Settings): stri
       (settings !== undefined && namedIn(settings).includes(name)),
   );
 
-/** The environment for a process that needs no secret. */
+/** The environment for a process that needs no secrets. */
 export function withoutSecrets(environment: Environment, settings: Settings): NodeJS.ProcessEnv {
   const secrets = secretNames(environment, settings);
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !secrets.includes(name)));
@@ -45,21 +45,24 @@ const namedIn = ({ projects, channels }: Settings): string[] => [
   ...Object.values(channels).flatMap(({ urlEnv, secretEnv = [] }) => [urlEnv, secretEnv].flat()),
 ];
 
-/** What may be a secret while the configuration that says so has not been read. */
+/** Variables that may be secrets, for use before the configuration has been read. */
 export const possibleSecrets = (environment: Environment): string[] =>
   secretNames(environment).flatMap((name) => environment[name] ?? []);
 
-/** Settings are quoted in messages, logs and reports. Throws a `ConfigurationError` when a secret is among them. */
+/**
+ * Throws a `ConfigurationError` if the settings contain a secret, because messages, logs and
+ * reports quote settings.
+ */
 export function refuseSecretsInSettings(configuration: Configuration): void {
   const settings = JSON.stringify(configuration.settings);
   for (const [name, values] of secretVariables(configuration))
     if (redactor(unmistakable(values))(settings) !== settings)
       throw new ConfigurationError(
-        `${CONFIG_FILE} holds the value of ${name}. Secrets belong only in the environment or in ${DOT_ENV}: remove it, and replace the secret if others could read it.`,
+        `${CONFIG_FILE} contains the value of ${name}. Secrets belong only in the environment or in ${DOT_ENV}: remove it, and replace the secret if others could read it.`,
       );
 }
 
-/** The variables that hold secrets, each with all its secret parts. */
+/** The variables that contain secrets, each with all its secret parts. */
 function secretVariables({
   settings,
   environment,
@@ -80,7 +83,7 @@ function secretVariables({
   ];
 }
 
-/** The password as the address encodes it, and decoded. */
+/** The password as encoded in the address, and decoded. */
 function passwordIn(smtpUrl: string): string[] {
   if (!URL.canParse(smtpUrl)) return [];
   const { password } = new URL(smtpUrl);

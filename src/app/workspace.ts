@@ -17,7 +17,7 @@ import type { Output } from '../terminal/output.js';
 import type { LakePlace } from '../warehouse/lake/storage.js';
 import { possibleSecrets, refuseSecretsInSettings, secretsOf } from './secrets.js';
 
-/** What of its process a command is given, so that tests can give it something else. */
+/** The parts of the process that a command uses, which tests can replace. */
 export interface Runtime {
   readonly workingDirectory: string;
   readonly environment: Environment;
@@ -27,7 +27,7 @@ export interface Runtime {
   readonly output: Output;
 }
 
-/** Options of the commands that work on a workspace: all but `init` and `sandbox`. */
+/** Options of the commands that use a workspace: all except `init` and `sandbox`. */
 export interface WorkspaceOptions {
   readonly config?: string;
   readonly sandbox?: boolean;
@@ -36,36 +36,36 @@ export interface WorkspaceOptions {
   readonly parquet?: string;
 }
 
-/** The options as they were typed. */
+/** The options as typed. */
 export const optionsOf = ({ config, sandbox, shard }: WorkspaceOptions): string[] => [
   ...(config === undefined ? [] : ['--config', config]),
   ...(sandbox === true ? ['--sandbox'] : []),
   ...(shard === undefined ? [] : ['--shard', formatShard(shard)]),
 ];
 
-/** The settings in force, and where things lie. */
+/** The effective settings, and the locations of files. */
 export interface Workspace {
   readonly settings: Settings;
-  /** The part of the configuration's projects that `settings` is left with; undefined for all of them. */
+  /** The shard whose projects `settings` contains; undefined for all projects. */
   readonly shard: Shard | undefined;
-  /** The projects that the command is about. */
+  /** The projects that the command applies to. */
   readonly projects: readonly ProjectSettings[];
-  /** Where own `reports/` and `templates/` are looked for. */
+  /** The directory that may contain the workspace's own `reports/` and `templates/`. */
   readonly directory: string | undefined;
   readonly dataDir: string;
   readonly liveFile: string;
   readonly historyFile: string;
   readonly reportsDir: string;
   readonly outboxDir: string;
-  /** Where the lake is; undefined when there is none. */
+  /** The location of the lake; undefined if there is none. */
   readonly lake: LakePlace | undefined;
   /** Undefined for the embedded sandbox, which has no configuration and no secrets. */
   readonly configuration: Configuration | undefined;
 }
 
 /**
- * Reads the configuration, or makes up that of the sandbox. `withSecrets` is false for a command that
- * needs none: no secret is read then. Throws a `ConfigurationError`.
+ * Reads the configuration, or creates the one of the sandbox. With `withSecrets` false, no secret is read. Throws a
+ * `ConfigurationError`.
  */
 export async function readWorkspace(
   options: WorkspaceOptions,
@@ -133,13 +133,13 @@ async function readConfiguration(
   return configuration;
 }
 
-/** The workspace with another limit on how long requests wait for the budget. */
+/** The workspace with another limit on how long requests wait. */
 export const waitingAtMost = (maxWaitMs: number, workspace: Workspace): Workspace => {
   const { settings } = workspace;
   return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: maxWaitMs } } };
 };
 
-/** Agents of the sandbox finish within seconds, so they are polled often; jobs are created, to show everything. */
+/** The sandbox's agents finish within seconds, so they are polled often. Jobs are created, to show every step. */
 const sandboxSettings = (workingDirectory: string): Settings =>
   settingsSchema.parse({
     baseUrl: 'http://127.0.0.1',
@@ -169,22 +169,22 @@ function chooseProjects(
 }
 
 /**
- * Throws a `ConfigurationError` when the data directory holds the history of projects that were split otherwise: days
- * would be loaded again, and jobs and emails of the other history created again.
+ * Throws a `ConfigurationError` if the data directory was split into shards differently: its days
+ * would be loaded again, and its jobs and emails created again.
  */
 async function refuseOtherSplit(dataDir: string, shard: Shard | undefined): Promise<void> {
-  // One that cannot be read is explained by whoever opens the database in it.
+  // A directory that cannot be read is reported when the database in it is opened.
   const entries = await readdir(dataDir).catch(() => []);
   const counts = new Set(entries.flatMap((name) => /^shard-\d+-of-(\d+)$/.exec(name)?.[1] ?? []));
   if (shard !== undefined && existsSync(join(dataDir, 'warehouse.duckdb')))
     throw new ConfigurationError(
-      `${dataDir} holds one history of all projects. With --shard, a second one would load the days and create the jobs and emails again. ` +
-        `Leave out --shard, set another dataDir, or split the history as docs/scale.md explains.`,
+      `${dataDir} contains one history of all projects. With --shard, a second history would load the same days and create the same jobs and emails again. ` +
+        `Omit --shard, set another dataDir, or split the history as docs/scale.md explains.`,
     );
   const [other] = [...counts].filter((count) => count !== shard?.count.toString());
   if (other !== undefined)
     throw new ConfigurationError(
-      `${dataDir} holds the history of ${other} shards. Say which: --shard I/${other}, with I from 1 to ${other}. ` +
+      `${dataDir} contains the histories of ${other} shards. Choose one: --shard I/${other}, with I from 1 to ${other}. ` +
         `To change the number of shards, see docs/scale.md.`,
     );
 }

@@ -22,7 +22,7 @@ export function declareAudit(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('audit')))
     .summary('compare the stored history with the platform in few requests')
     .description(
-      'Compares the final days with the totals of the platform, in one request for a history without gaps, and a few more to find a day that differs. It compares totals, so it misses a change that leaves the totals of its day the same; `export --reload` reads whole days. Exits 1 if something differs and was not repaired.',
+      'Compares the final days with the totals of the platform: one request if the history has no gaps, and a few more to find a day that differs. Because it compares totals, it misses a change that leaves the totals of a day the same; `export --reload` reads days in full. Exits 1 if something differs and was not repaired.',
     )
     .option('--repair', 'reload the days that differ')
     .option('--json', JSON_LOG)
@@ -64,7 +64,7 @@ function auditLines({ project, audit }: ProjectAudit): string[] {
       : [`  the platform no longer has ${counted(forgotten.length, 'day')}; the stored data is kept`]),
     ...(refused.length === 0
       ? []
-      : [`  not compared, since the platform refuses their range: ${dayList(refused)}`]),
+      : [`  not compared, because the platform refuses their range: ${dayList(refused)}`]),
     ...(repaired === undefined || repaired.results.length === 0
       ? []
       : [`  ${counted(reloaded, 'day')} loaded again`]),

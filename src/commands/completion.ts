@@ -25,7 +25,7 @@ Examples:
     );
 }
 
-/** A command, by the words that lead to it, such as ` jobs show`. */
+/** A command by its words, such as ` jobs show`. */
 interface Place {
   readonly path: string;
   readonly commands: readonly Command[];
@@ -44,7 +44,7 @@ const placesIn = (command: Command, path = ''): Place[] => {
 const flagOf = ({ long, flags }: Option): string => long ?? flags;
 const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
-/** Where nothing fits, such as a file or a day, the shell completes files. */
+/** Without a match, such as for a file or a day, the shell completes file names. */
 function bash(places: readonly Place[]): string {
   const words = places.map(
     ({ path, commands, options }) =>

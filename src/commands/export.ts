@@ -33,27 +33,30 @@ interface ExportOptions extends WorkspaceOptions {
 
 export function declareExport(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('export')))
-    .summary('load missing, failed and not yet settled days')
+    .summary('load days that are missing, failed or not settled yet')
     .description(
-      'Loads the days that are missing, failed or not yet settled, newest first, and publishes the history. Reads final days again only with --reload. Never loads today, which has not ended.',
+      'Loads the days that are missing, failed or not settled yet, newest first, and publishes the history. Reloads final days only with --reload. Never loads today, which has not ended.',
     )
     .option('--from <day>', 'first day, YYYY-MM-DD (default: where the history starts)', dayArgument)
     .option('--to <day>', 'last day, included (default: yesterday, UTC)', dayArgument)
     .option(
       '--reload',
-      'read every day from --from to --to again, final ones too, waiting for the hourly limit as long as that takes',
+      'reload every day from --from to --to, including final ones, waiting for the hourly limit as long as needed',
     )
-    .option('--plan', 'print which days would be loaded, in how many requests and by when; send nothing')
+    .option(
+      '--plan',
+      'print which days would be loaded, how many requests they need and when they would be done; send nothing',
+    )
     .option('--json', `${JSON_LOG}; with --plan, the plan`)
     .addHelpText(
       'after',
       `
 Examples:
-  readership export                                       all that is due
+  readership export                                       everything that is due
   readership export --plan                                what that would cost
-  readership export --from 2026-01-01 --to 2026-01-31     what is due of January
+  readership export --from 2026-01-01 --to 2026-01-31     the days of January that are due
   readership export --reload --from 2026-01-05 --to 2026-01-05   reload one day
-  readership export --shard 2/8                           only the second of eight parts of the projects
+  readership export --shard 2/8                           only the second of eight shards
 ${PLATFORM_ENVIRONMENT_HELP}`,
     )
     .action((options: ExportOptions) => act((runtime) => runExport(options, runtime)));
@@ -87,11 +90,11 @@ function checkBounds({ from, to, reload }: ExportOptions, now: Date): void {
     throw new ConfigurationError(`--to ${to} has not ended yet (UTC): the last day to load is ${yesterday}.`);
 }
 
-/** Prints which days an export would load, in how many requests and until when. Sends nothing. */
+/** Prints which days an export would load, the requests they need, and when they would be done. Sends nothing. */
 async function printExportPlan(options: ExportOptions, runtime: Runtime): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
   const { settings, projects } = workspace;
-  // Before the first export, nothing is loaded and nothing used.
+  // Before the first export, nothing is loaded and no requests are used.
   const { liveFile, historyFile } = workspace;
   const history = await openNewest(liveFile, historyFile);
   const reader: Reader = history ?? { query: () => Promise.resolve([]) };
@@ -115,21 +118,21 @@ function planLines(
   const name = project.name;
   if (plan === undefined)
     return [
-      `${name}: the first day is not known yet. The first export asks the platform for it, in ${requestsToFindFirstDay(lastEndedDay(now))} requests at most, and then loads every day since, newest first.`,
-      `  A day takes a request for each 250 pages viewed${limit === 'unlimited' ? '' : `: a year of small days takes 365, about ${Math.ceil(365 / limit)} h at ${limit} an hour`}. Set history.start, or --from, to load less.`,
+      `${name}: the first day is not known yet. The first export finds it with at most ${requestsToFindFirstDay(lastEndedDay(now))} requests, and then loads every day since, newest first.`,
+      `  A day takes one request per 250 pages viewed${limit === 'unlimited' ? '' : `: a year of small days takes 365, about ${Math.ceil(365 / limit)} h at ${limit} an hour`}. Set history.start, or --from, to load less.`,
     ];
   if (plan.range.first > plan.range.last)
     return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`];
   const budget =
     limit === 'unlimited' ? '' : ` of ${limit} an hour, ${hour.used(now)} of them used in the last hour`;
-  // Before any day was read, each is taken for a small one.
+  // Before any day was read, each is assumed to be small.
   const about =
     plan.alreadyFinal + plan.readToday + plan.days.filter(({ due }) => due !== 'missing').length > 1
       ? 'about'
       : 'at least';
   const end =
     about === 'at least'
-      ? 'more where a day has more than 250 pages, as the first days will show'
+      ? 'more for days with more than 250 pages, which the first days will show'
       : finishingAt === undefined || finishingAt <= now
         ? 'can all be sent now'
         : `done around ${moment(finishingAt)}`;
@@ -149,7 +152,7 @@ function dueLine(due: PlannedDay['due'], plan: ExportPlan): string[] {
   return days.length === 0 ? [] : [`  ${due.padEnd(12)}  ${counted(days.length, 'day')}, ${daysShown(days)}`];
 }
 
-/** Newest first, so the ends of the list are the ends of the range. */
+/** Days are listed newest first. */
 const daysShown = (days: readonly Day[]): string =>
   days.length <= 4 ? days.join(', ') : `${days[0] ?? ''} back to ${days.at(-1) ?? ''}`;
 

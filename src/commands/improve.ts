@@ -41,11 +41,11 @@ export function declareImprove(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('improve')))
     .summary('show which pages deserve an agent, and why; create the jobs with --apply')
     .description(
-      'Chooses the pages with the most sustained reading by people and AI, and says why. Creates nothing without --apply. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
+      'Chooses the pages with the most sustained traffic from people and AI, and says why. Without --apply, it creates nothing. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
     )
     .option(
       '--apply [pages...]',
-      'create the jobs, or only those of these pages; with /page#digest, only if the prompt is the one --verbose showed',
+      'create the jobs, or only those for these pages; with /page#digest, only if the prompt is the one --verbose showed',
     )
     .addOption(
       new Option('--skip <pages...>', 'stop flagging these pages, until --unskip or --until').conflicts([
@@ -62,7 +62,7 @@ export function declareImprove(program: Command, act: Act): void {
       'after',
       `
 Examples:
-  readership improve --verbose      look at the plan and the prompts
+  readership improve --verbose      show the plan and the prompts
   readership improve --apply        create the jobs
   readership improve --apply /quickstart /api/errors        only for these pages
   readership improve --skip /changelog --until 2027-01-01
@@ -74,7 +74,7 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
         const { apply: applied, skip, unskip, until } = options;
         if (until !== undefined && skip === undefined)
           throw new ConfigurationError(
-            '--until goes with --skip: it sets the day from which the pages are flagged again.',
+            '--until requires --skip: it sets the day from which the pages may be flagged again.',
           );
         if (skip !== undefined) return changeSkips(options, runtime, skip, until ?? null);
         if (unskip !== undefined) return changeSkips(options, runtime, unskip);
@@ -115,7 +115,7 @@ const showPlan = (options: ImproveOptions, runtime: Runtime): Promise<ExitCode> 
     },
   );
 
-/** A page as `--json` writes it: the reason as a code, and in words. */
+/** A page as `--json` writes it, with the reason as a code and as text. */
 const shownPage = ({ path, why, evidence }: FlaggedPage | LeftOutPage) => ({
   ...{ path, code: why.code, why: wordsOf(why), evidence },
 });
@@ -161,7 +161,7 @@ async function applySome(
   return code === 0 && answers.some(({ refusal }) => refusal !== undefined) ? 1 : code;
 }
 
-/** Skips pages until a day, or until it is undone for null; without `until`, undoes it. */
+/** Skips pages until a day (null: until undone); without `until`, undoes it. */
 const changeSkips = (
   options: ImproveOptions,
   runtime: Runtime,
@@ -183,7 +183,7 @@ const changeSkips = (
             ? `skipped; to undo: readership improve --unskip ${path}`
             : `skipped until ${longDay(until)}`;
       const goesOn =
-        until !== undefined && open !== undefined ? `; its job ${open.id}, ${open.state}, goes on` : '';
+        until !== undefined && open !== undefined ? `; its job ${open.id}, ${open.state}, continues` : '';
       runtime.output.data(escapeUnsafe(`${path}: ${words}${goesOn}`));
     }
   });
@@ -195,12 +195,12 @@ function pathArgument(path: string): string {
   return path;
 }
 
-/** The project whose pages are named. */
+/** The project of the given pages. */
 function onlyProject({ projects }: StepContext): ProjectSettings {
   const [project, ...others] = projects;
   if (project === undefined || others.length > 0)
     throw new ConfigurationError(
-      `Whose pages are they? Name the project: ${projects.map(({ id }) => `--project ${id}`).join(', or ')}`,
+      `Which project are these pages in? Add ${projects.map(({ id }) => `--project ${id}`).join(', or ')}`,
     );
   return project;
 }

@@ -31,7 +31,7 @@ export const listJobs = (options: JsonOption, runtime: Runtime): Promise<ExitCod
     const messages = await readMessagesOf(history, projects);
     for (const { id, job } of messages.filter(({ state }) => state === 'unconfirmed'))
       output.note(
-        `Message ${id} to job ${job} is unconfirmed: the reply was lost, so the agent may have it. Look there, then: ${resolveMessageCommand(job)}`,
+        `Message ${id} to job ${job} is unconfirmed: the reply was lost, so the agent may have received it. Check the platform, then: ${resolveMessageCommand(job)}`,
       );
     const planned = [...jobs, ...messages].filter(({ state }) => state === 'planned').length;
     for (const { id } of planned === 0 ? [] : projects) {
@@ -61,7 +61,7 @@ export const showJob = (id: number, options: JsonOption, runtime: Runtime): Prom
 
 export type PollOptions = JsonOption & { readonly wait: number; readonly watch?: boolean };
 
-/** Releases the database between two rounds, so that watching for an hour does not block other commands. */
+/** Releases the database between rounds, so that watching does not block other commands. */
 export async function pollNow(options: PollOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, now, signal } = runtime;
   const deadline = options.watch === true ? undefined : addMilliseconds(now(), options.wait);

@@ -27,7 +27,7 @@ export function resolveJob(id: number, options: ResolveOptions, runtime: Runtime
   const given = [created, notCreated, sent, notSent, gone].filter((option) => option !== undefined);
   if (given.length !== 1)
     throw new ConfigurationError(
-      `Give one answer: --created REMOTE_ID, --not-created or --gone for a job, --sent or --not-sent for its message. To find out: readership jobs show ${id}`,
+      `Give one of --created REMOTE_ID, --not-created or --gone for a job, --sent or --not-sent for its message. To find out which: readership jobs show ${id}`,
     );
   return changing('jobs resolve', id, options, runtime, async (found) => {
     if (created !== undefined) await settleJob(found, { created });
@@ -64,7 +64,7 @@ export function markJobMerged(
   });
 }
 
-/** Finds the job, does the work, and shows the job as it is then. */
+/** Finds the job, does the work, and shows the updated job. */
 const changing = (
   command: string,
   id: number,
@@ -73,7 +73,7 @@ const changing = (
   work: (found: JobToChange) => Promise<void>,
 ): Promise<ExitCode> =>
   makeChange(command, options, runtime, async (context) => {
-    // This job is shown once, at the end.
+    // This job is shown only once, at the end.
     const onJob = (job: Job) => {
       if (job.id !== id) context.observer.onJob?.(job);
     };

@@ -17,7 +17,7 @@ export function declareJobs(program: Command, act: Act): void {
   const jobs = program
     .command('jobs')
     .summary('list, poll, message and settle the agent jobs')
-    .description('Lists the agent jobs, polls them, messages them, and settles the unconfirmed ones.')
+    .description('Lists the agent jobs, polls them, sends them messages, and settles unconfirmed ones.')
     .addHelpText(
       'after',
       `
@@ -27,7 +27,7 @@ Examples:
   readership jobs poll --watch
   readership jobs message 3 "Mention the rate limits as well."
   readership jobs merged 3 2026-11-12         measure its effect from that day
-  readership jobs resolve 3 --not-created     after looking on the platform`,
+  readership jobs resolve 3 --not-created     after checking the platform`,
     );
   withProjectOption(withWorkspaceOptions(jobs.command('list', { isDefault: true })))
     .description('List the jobs, from the published history.')
@@ -46,7 +46,7 @@ Examples:
     .action((id: number, options: JsonOption) => act((runtime) => showJob(id, options, runtime)));
   withProjectOption(withWorkspaceOptions(jobs.command('poll')))
     .description(
-      'Send the prompts that wait (planned jobs only if improve.mode is apply), and poll the active jobs that are due.',
+      'Send the waiting prompts (planned jobs only if improve.mode is apply), and poll the active jobs that are due.',
     )
     .addOption(
       new Option('--wait <time>', 'keep polling while jobs are active, such as 30s or 10m')
@@ -82,7 +82,7 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
     );
   withWorkspaceOptions(jobs.command('merged'))
     .description(
-      'Set when the pull request of a job was merged, so that its effect is measured from then. With pullRequests in readership.yaml, the date is looked up on GitHub or GitLab instead.',
+      'Record when the pull request of a job was merged, so that its effect is measured from then on. With pullRequests in readership.yaml, the date is looked up on GitHub or GitLab instead.',
     )
     .argument('<id>', 'number of the job', jobNumber)
     .argument('[day]', 'day of the merge, YYYY-MM-DD (default: today, UTC)', dayArgument)
@@ -92,7 +92,7 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
     );
   withWorkspaceOptions(jobs.command('resolve'))
     .description(
-      'Settle an unconfirmed job or message, or end an active job that is gone, after looking on the platform.',
+      'Settle an unconfirmed job or message, or end an active job that is gone, after checking the platform.',
     )
     .argument('<id>', 'number of the job', jobNumber)
     .option('--created <remote-id>', 'the job exists on the platform under this id: poll it')
@@ -113,7 +113,7 @@ ${PLATFORM_ENVIRONMENT_HELP}`,
     .action((id: number, options: ResolveOptions) => act((runtime) => resolveJob(id, options, runtime)));
 }
 
-/** The default command gets what is no command. Without a default, commander says which one is near. */
+/** A default command would get unknown words. Without one, commander suggests a similar command. */
 function refuseCommand(word: string, jobs: Command): void {
   const named = new Command().copyInheritedSettings(jobs);
   for (const command of jobs.commands) named.command(command.name());
@@ -122,6 +122,6 @@ function refuseCommand(word: string, jobs: Command): void {
 
 function jobNumber(text: string): number {
   if (!/^\d{1,9}$/.test(text))
-    throw new InvalidArgumentError('Write the number of a job, as in readership jobs list.');
+    throw new InvalidArgumentError('Use the number of a job, as in readership jobs list.');
   return Number(text);
 }

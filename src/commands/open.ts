@@ -7,16 +7,16 @@ export function openInBrowser(what: string, { output }: Pick<Runtime, 'output'>)
     process.platform === 'darwin' ? 'open' : process.platform === 'win32' ? 'explorer' : 'xdg-open';
   const child = spawn(opener, [what], { detached: true, stdio: 'ignore' });
   child.on('error', () => {
-    output.note(`There is no ${opener} here to open the browser with; open it yourself: ${what}`);
+    output.note(`Cannot open the browser without ${opener}. Open this yourself: ${what}`);
   });
-  // It ends at once if it fails, and may go on as the browser if not.
+  // It ends at once if it fails, and may otherwise keep running as the browser.
   const patience = setTimeout(() => {
     child.unref();
   }, 2_000);
   child.on('exit', (code) => {
     clearTimeout(patience);
-    // Explorer always says 1.
+    // Explorer always exits with 1.
     if (code !== 0 && opener !== 'explorer')
-      output.note(`${opener} could not open the browser; open it yourself: ${what}`);
+      output.note(`${opener} could not open the browser. Open this yourself: ${what}`);
   });
 }

@@ -7,15 +7,15 @@ import { type Day, parseDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 
 /**
- * Runs the work of a command, and makes its exit code that of the process: also after an interruption, when that is how
- * the command ends.
+ * Runs the work of a command, and makes its exit code that of the process: also after an
+ * interruption, when that is how the command ends.
  */
 export type Act = (
   work: (runtime: Runtime) => Promise<ExitCode>,
   options?: { readonly endsByInterruption?: boolean },
 ) => Promise<void>;
 
-/** The options of every command but `init` and `sandbox`. */
+/** The options of every command except `init` and `sandbox`. */
 export const withWorkspaceOptions = (command: Command): Command =>
   command
     .option(
@@ -25,7 +25,7 @@ export const withWorkspaceOptions = (command: Command): Command =>
     .option('--sandbox', 'use the embedded sandbox instead: needs no account, keeps data in data/sandbox/')
     .option(
       '--shard <i/n>',
-      'only the i-th of n parts of the projects, with its own database, such as 2/8',
+      'only shard i of n of the projects, with its own database, such as 2/8',
       shardArgument,
     );
 
@@ -35,7 +35,7 @@ export const withProjectOption = (command: Command): Command =>
 /** What commands that run steps write with `--json`. */
 export const JSON_LOG = 'write one JSON object per line, like the log of start';
 
-/** The format that the name of `--output` stands for; `hint` says which names do. */
+/** The format for the name of `--output`; `hint` lists the known names. */
 export function formatOf<Format>(
   file: string,
   formats: Readonly<Record<string, Format>>,
@@ -60,21 +60,20 @@ function shardArgument(text: string): Shard {
 }
 
 export function lakeArgument(text: string): string {
-  if (text === '') throw new InvalidArgumentError('Name a directory, or s3://bucket/prefix.');
+  if (text === '') throw new InvalidArgumentError('Use a directory or s3://bucket/prefix.');
   if (!isLakeLocation(text)) throw new InvalidArgumentError(`This is ${NOT_A_LAKE_LOCATION}.`);
   return text;
 }
 
 export function durationArgument(text: string): number {
   const durationMs = parseDuration(text);
-  if (durationMs === undefined)
-    throw new InvalidArgumentError(`This is not a length of time: ${DURATION_FORM}.`);
+  if (durationMs === undefined) throw new InvalidArgumentError(`This is not a duration: ${DURATION_FORM}.`);
   return durationMs;
 }
 
 const environmentHelp = (mail: string): string => `
-Environment (or .env beside the configuration):
-  READERSHIP_API_KEY     the admin API key; a project may name another variable
+Environment (or .env next to the configuration):
+  READERSHIP_API_KEY     the admin API key; a project can use another variable
   READERSHIP_CODE_HOST_TOKEN
                          reads pull requests of private repositories (pullRequests in readership.yaml)
 ${mail}  NO_COLOR               no colors`;
@@ -82,7 +81,7 @@ ${mail}  NO_COLOR               no colors`;
 /** For commands that call the platform but send no email. */
 export const PLATFORM_ENVIRONMENT_HELP = environmentHelp('');
 
-/** For commands that send email as well. */
+/** For commands that also send email. */
 export const ENVIRONMENT_HELP =
   environmentHelp(`  READERSHIP_SMTP_URL    the mail server, such as smtps://user:password@smtp.example.com;
                          without it, emails are written to data/outbox/

@@ -23,7 +23,7 @@ export function declarePublish(program: Command, act: Act): void {
     .option('--json', JSON_LOG)
     .addHelpText(
       'after',
-      '\nExamples:\n  readership publish\n  readership publish --parquet /srv/lake         how to read it: docs/scale.md\n  readership publish --parquet s3://bucket/lake  with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
+      '\nExamples:\n  readership publish\n  readership publish --parquet /srv/lake         how to read it: docs/scale.md\n  readership publish --parquet s3://bucket/lake  needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
     )
     .action((options: PublishOptions) => act((runtime) => publish(options, runtime)));
 }

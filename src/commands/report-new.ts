@@ -8,7 +8,7 @@ import { inTitle } from '../format/text.js';
 
 const FILES = fileURLToPath(new URL('../../templates/workspace/report/', import.meta.url));
 
-/** Writes a report of the workspace's own, one that works as it is. Replaces nothing. */
+/** Writes a new report that works as is. Replaces nothing. */
 export async function newReport(
   name: string,
   options: WorkspaceOptions,
@@ -18,7 +18,7 @@ export async function newReport(
   const { directory } = await readWorkspace(options, runtime, false);
   if (directory === undefined)
     throw new ConfigurationError(
-      'The sandbox has no reports of its own: run readership init, and then report new without --sandbox.',
+      'The sandbox cannot have its own reports: run readership init, and then report new without --sandbox.',
     );
   if (!/^[a-z][a-z0-9_]*$/.test(name))
     throw new ConfigurationError(
@@ -27,7 +27,7 @@ export async function newReport(
   const folder = join(directory, 'reports', name);
   if (await exists(folder))
     throw new ConfigurationError(
-      `${relative(workingDirectory, folder)} is there already. Nothing was changed.`,
+      `${relative(workingDirectory, folder)} already exists. Nothing was changed.`,
     );
   try {
     await mkdir(folder, { recursive: true });
@@ -39,7 +39,7 @@ export async function newReport(
   } catch (cause) {
     throw new StorageError(`Cannot write the report to ${folder}: ${messageOf(cause)}`, { cause });
   }
-  output.note(`Look at it, while you change it: readership report ${name} --watch --open`);
-  output.note(`To email it, name its recipients in the configuration: reports.${name}.to`);
+  output.note(`To see it while you edit it: readership report ${name} --watch --open`);
+  output.note(`To email it, add recipients to the configuration: reports.${name}.to`);
   return 0;
 }

@@ -52,7 +52,7 @@ export function chooseMailings(
 ): Mailing[] {
   if (mailings.length === 0)
     throw new ConfigurationError(
-      `${report} has no recipients: name them in the configuration, reports.${report}.to.`,
+      `${report} has no recipients: add them to the configuration, reports.${report}.to.`,
     );
   if (to === undefined) return [...mailings];
   const wanted = parseRecipient(to);
@@ -152,7 +152,7 @@ async function writtenMail(
   const place = { settings, workspaceDir: directory };
   const mail = settings.mail ?? { from: NOBODY };
   if (to !== undefined && to in settings.channels)
-    throw new ConfigurationError(`${to} is a channel, which gets no email: leave out --format eml.`);
+    throw new ConfigurationError(`${to} is a channel, which gets no email: omit --format eml.`);
   const mailings = mailingsOf({ settings, projects: [project], shard }, report).filter(({ audience }) =>
     audience.to.some(isAddress),
   );
@@ -192,5 +192,5 @@ async function writeOutput(
 /** The one project of a single file or email. Throws a `ConfigurationError` when there are others. */
 function onlyProject(projects: readonly ProjectSettings[], what: string): void {
   if (projects.length !== 1)
-    throw new ConfigurationError(`${what} is about one project: choose it with --project.`);
+    throw new ConfigurationError(`${what} covers one project: choose it with --project.`);
 }

@@ -82,7 +82,7 @@ export interface SettleOptions extends WorkspaceOptions {
   readonly notDelivered?: string;
 }
 
-/** Settles emails of unknown outcome to one address, as a person found out. Sends nothing. */
+/** Settles emails of unknown outcome to one address. Sends nothing. */
 export function settleDelivery(name: string, options: SettleOptions, runtime: Runtime): Promise<ExitCode> {
   const { delivered, notDelivered, period, project } = options;
   if (delivered !== undefined && notDelivered !== undefined)
@@ -106,7 +106,7 @@ export function settleDelivery(name: string, options: SettleOptions, runtime: Ru
   });
 }
 
-/** Says which emails of the report are unknown, or else what the last ones are. */
+/** Lists the emails of the report with an unknown outcome, or else its last ones. */
 function ambiguous(name: string, unknown: readonly Delivery[], all: readonly Delivery[]): ConfigurationError {
   const list = (deliveries: readonly Delivery[]) =>
     deliveries

@@ -6,14 +6,14 @@ import { exists } from '../files.js';
 import { findReport } from '../reports/definition.js';
 import { renderReport, type ReportOptions } from './report-render.js';
 
-/** Editors write a file in several steps, so the report is rendered once they have paused. */
+/** Editors write a file in several steps, so the report is rendered after a pause. */
 const PAUSE_MS = 100;
 
 /** Renders a report, and again whenever a file of it or a template changes, until it is interrupted. */
 export async function watchReport(name: string, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
   const { directory } = await readWorkspace(options, runtime);
   if (directory === undefined)
-    throw new ConfigurationError('--watch is for reports of your own: the sandbox has none.');
+    throw new ConfigurationError('--watch is for your own reports, and the sandbox has none.');
   const { folder } = await findReport(name, directory);
   const render = async ({ open }: { open: boolean }) => {
     await renderReport(name, { ...options, open }, runtime).catch((error: unknown) => {

@@ -37,7 +37,7 @@ export function declareReport(program: Command, act: Act): void {
     .argument('[name]', 'the report, such as weekly')
     .option(
       '--period <period>',
-      'an ISO week such as 2026-W46, a month such as 2026-11, or a day in it (default: the last one that has ended)',
+      'an ISO week such as 2026-W46, a month such as 2026-11, or a day in it (default: the last period that has ended)',
     )
     .addOption(
       new Option(
@@ -59,7 +59,7 @@ export function declareReport(program: Command, act: Act): void {
 Examples:
   readership report
   readership report weekly --open
-  readership report new sections        begin a report of your own
+  readership report new sections        start a report of your own
   readership report sections --watch --open
   readership report weekly --period 2026-W46
   readership report weekly --format json | jq .human
@@ -67,7 +67,7 @@ Examples:
   readership report weekly --output weekly.eml
   readership report weekly --send
   readership report weekly --period 2026-W46 --delivered docs@example.com
-  readership report weekly --send --to docs-chat    a channel: docs/reports.md has examples for Slack, Teams, webhooks
+  readership report weekly --send --to docs-chat    to a channel (Slack, Teams, webhook): docs/reports.md
 ${ENVIRONMENT_HELP}`,
     )
     .action((name: string | undefined, options: GivenOptions) =>
@@ -79,7 +79,9 @@ ${ENVIRONMENT_HELP}`,
 function declareNew(command: Command, act: Act): void {
   withWorkspaceOptions(command.command('new <name>'))
     .summary('write a report of your own: one query and five lines of YAML')
-    .description('Writes reports/NAME/ beside the configuration: report.yaml and one query, to be changed.')
+    .description(
+      'Writes reports/NAME/ next to the configuration: report.yaml and one query, for you to edit.',
+    )
     .addHelpText('after', '\nExample:\n  readership report new sections')
     .action((name: string, options: WorkspaceOptions) => act((runtime) => newReport(name, options, runtime)));
 }
@@ -108,17 +110,15 @@ const RENDERING = ['format', 'output', 'open', 'watch'] as const;
 const SENDING = ['send', 'force', 'to'] as const;
 const SETTLING = ['delivered', 'notDelivered', 'period', 'project'] as const;
 
-/** An option without effect is a misunderstanding. */
+/** Rejects options without effect, which point to a misunderstanding. */
 function refuse(given: GivenOptions, when: string, options: readonly (keyof GivenOptions)[]): void {
   const found = options.find((option) => given[option] !== undefined);
   if (found === undefined) return;
   const flag = found.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  throw new ConfigurationError(
-    `--${flag} has no effect ${when}. Nothing was done: leave it out, or see --help.`,
-  );
+  throw new ConfigurationError(`--${flag} has no effect ${when}. Nothing was done. Omit it, or see --help.`);
 }
 
-/** Lists the reports that can be used, and says what is wrong with the others. */
+/** Lists the working reports, and the problems of the others. */
 async function list(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, workingDirectory } = runtime;
   const { directory } = await readWorkspace(options, runtime);

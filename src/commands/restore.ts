@@ -27,7 +27,7 @@ export function declareRestore(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('restore'))
     .summary('restore the live database from the published history or a backup')
     .description(
-      'Replaces a live database that is missing, damaged or older than the history published from it: by default with that history, with --from by any other database of Readership, such as a backup, or by a lake, which has the days but no jobs and emails; those come from the effects journal. The previous files are kept beside it, with the time in their names. If the live database is intact and up to date, nothing changes.',
+      'Replaces a live database that is missing, damaged or older than the history published from it: by default with that history, with --from by another Readership database, such as a backup, or by a lake. A lake has the days but no jobs and emails; those come from the effects journal. The previous files are kept next to it, with the time in their names. If the live database is intact and up to date, nothing changes.',
     )
     .option(
       '--from <place>',
@@ -38,7 +38,7 @@ export function declareRestore(program: Command, act: Act): void {
       'after',
       `
 Examples:
-  readership restore                                 when a message says so
+  readership restore                                 when a message suggests it
   readership restore --from /backup/history.duckdb   a backup: docs/backup.md
   readership restore --from s3://bucket/lake         the days of a lake`,
     )
@@ -57,7 +57,7 @@ async function restore(options: RestoreOptions, runtime: Runtime): Promise<ExitC
   const hold = { command: 'readership restore', now, signal, maxWaitMs: MAX_LOCK_WAIT_MS };
   const restored = await restoreLive({ liveFile, historyFile, from }, hold);
   await withLedgers(workspace, runtime, hold, async ({ warehouse, reconciled }) => {
-    // Readers would otherwise keep a history newer than the live database that is published next.
+    // Otherwise readers would see a history newer than the next one published.
     if (restored?.historyAside !== undefined) await publish(warehouse, historyFile);
     const shown = (file: string) => (isLocal(file) ? relative(workingDirectory, file) || '.' : file);
     if (restored === undefined)
@@ -84,7 +84,7 @@ const stateRow = z.object({
   loaded_at: timestampColumn,
 });
 
-/** What state each project has, and which days the next run loads again. */
+/** The state of each project, and which days the next run loads again. */
 async function stateLines(warehouse: Warehouse, projects: readonly string[], now: Date): Promise<string[]> {
   const rows = await warehouse.query(STATE, stateRow);
   const lastEnded = lastEndedDay(now);

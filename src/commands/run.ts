@@ -6,7 +6,7 @@ import { summarize } from '../print/run.js';
 import { conclude, withSteps } from './steps.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 
-/** Agents of the sandbox end within seconds; those of a real platform are polled by the next run. */
+/** The sandbox's agents finish within seconds; those of a real platform are polled by the next run. */
 const SANDBOX_WAIT_MS = 30_000;
 
 interface RunOptions extends WorkspaceOptions {
@@ -19,7 +19,7 @@ export function declareRun(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('run'))
     .summary('run all five steps once: export, improve, poll, report, publish')
     .description(
-      'Runs all five steps once: loads the days that are due, chooses the pages that deserve an agent (and creates their jobs if improve.mode is apply), polls the jobs, renders the reports, emails the reports that are due, and publishes the history. What is due follows from stored state, so it can run at any time, and twice.',
+      'Runs all five steps once: loads the days that are due, chooses the pages that deserve an agent (and creates their jobs if improve.mode is apply), polls the jobs, renders the reports, emails the reports that are due, and publishes the history. What is due follows from stored state, so it is safe to run at any time, even twice.',
     )
     .option(
       '--wait <time>',
@@ -28,7 +28,7 @@ export function declareRun(program: Command, act: Act): void {
     )
     .option(
       '--paused-ok',
-      'exit with 0 instead of 75 when the next run will resume, for schedulers that know only success and failure',
+      'exit with 0 instead of 75 if the next run will resume, for schedulers that know only success and failure',
     )
     .option('--json', JSON_LOG)
     .addHelpText(

@@ -15,14 +15,14 @@ interface SandboxOptions {
 export function declareSandbox(program: Command, act: Act): void {
   program
     .command('sandbox')
-    .summary('serve the API locally for trying things out')
+    .summary('serve the API locally, to try things out')
     .description(
       'Serves the whole documented API on this machine until interrupted, with realistic traffic and agents that finish within seconds. It stores its jobs in data/sandbox/sandbox.json.',
     )
     .option('--port <number>', 'port to listen on', portNumber, 4010)
     .option(
       '--views-per-hour <number>',
-      'answer 429 beyond this many page-view requests an hour (default: unlimited)',
+      'return 429 beyond this many page-view requests an hour (default: unlimited)',
       wholeNumber,
     )
     .addHelpText(

@@ -15,10 +15,10 @@ import type { Output } from '../terminal/output.js';
 import { type History, openHistory } from '../warehouse/published.js';
 import { type Act, durationArgument, formatOf, withWorkspaceOptions } from './options.js';
 
-/** Rows of a table for people, on a terminal. */
+/** Maximum rows of a table on a terminal. */
 const MAX_TABLE_ROWS = 200;
 
-/** Those that no terminal shows. */
+/** Formats that a terminal cannot show. */
 const FILE_FORMATS = ['parquet', 'xlsx'] as const;
 
 interface SqlOptions extends WorkspaceOptions {
@@ -33,14 +33,13 @@ const FORMAT_OF: Readonly<Record<string, NonNullable<SqlOptions['format']>>> = {
   ...{ '.md': 'markdown', '.txt': 'table', '.parquet': 'parquet', '.xlsx': 'xlsx' },
 };
 
-const NAMES =
-  'an answer can be written as .csv, .json, .ndjson, .md, .txt, .parquet or .xlsx, or name its --format.';
+const NAMES = 'use a name that ends in .csv, .json, .ndjson, .md, .txt, .parquet or .xlsx, or set --format.';
 
 export function declareSql(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('sql'))
     .summary('run SQL over the whole history')
     .description(
-      'Runs SQL over the published history, without waiting for exports or holding them up. It runs only statements that read, and none can access files, the network, settings or secrets. The query is the argument, a file, or piped in; without one, a terminal gets a prompt.',
+      'Runs SQL over the published history, without waiting for exports or delaying them. It runs only read-only statements, which cannot access files, the network, settings or secrets. The query is the argument, a file, or standard input; without one, a terminal gets a prompt.',
     )
     .argument('[query]', 'the SQL to run')
     .option('--file <file>', 'read the query from a file')
@@ -50,7 +49,7 @@ export function declareSql(program: Command, act: Act): void {
         'output format (default: from the name of --output; without it, table on a terminal, else csv)',
       ).choices([...TEXT_FORMATS, ...FILE_FORMATS]),
     )
-    .option('--output <file>', 'write the answer to a file')
+    .option('--output <file>', 'write the result to a file')
     .addOption(
       new Option(
         '--timeout <time>',
@@ -62,7 +61,7 @@ export function declareSql(program: Command, act: Act): void {
       `
 Tables and views: page_views, day_loads, restatements, site_days, site_weeks, page_weeks, jobs, job_effects, project_effects, deliveries, data_quality
 Macros: top_pages(first_day, last_day), page_history(page), human_vs_ai(first_day, last_day, grain), movers(week_start), usual_range(week_start), people_leaving(before_day), dropped_days(last_day)
-What a column means: FROM duckdb_columns() SELECT table_name, column_name, comment (docs/data.md; questions: docs/questions.md)
+Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, comment (docs/data.md; questions: docs/questions.md)
 
 Examples:
   readership sql "FROM site_weeks ORDER BY week DESC LIMIT 8"
@@ -85,7 +84,7 @@ async function sql(query: string | undefined, options: SqlOptions, runtime: Runt
   const format =
     options.format ?? (options.output === undefined ? undefined : formatOf(options.output, FORMAT_OF, NAMES));
   if (isOfFiles(format) && target === undefined)
-    throw new ConfigurationError(`The format ${format} is only for files: name one with --output.`);
+    throw new ConfigurationError(`The format ${format} is only for files: add --output FILE.`);
   const statement = await readQuery(query, options.file, runtime);
   const limits = { ...settings.sql, timeoutMs: options.timeout ?? settings.sql.timeout };
   const duckdb = await settingsFor(limits);
@@ -120,7 +119,7 @@ interface Session {
   readonly output: Output;
 }
 
-/** Answers the statement, or those that are typed at a prompt. */
+/** Runs the statement, or statements typed at a prompt. */
 async function runQueries(
   statement: string | undefined,
   session: Session,
@@ -146,7 +145,7 @@ async function runQueries(
   });
 }
 
-/** Answers some SQL, or stops it at its limits. */
+/** Runs SQL, or stops it at its limits. */
 async function answerWithin(statement: string, session: Session): Promise<void> {
   const { history, limits, output } = session;
   const interrupt = () => {
@@ -155,7 +154,7 @@ async function answerWithin(statement: string, session: Session): Promise<void> 
   const endProcess = (reason: string) => {
     output.note(`The query failed. ${reason} It cannot be interrupted, so its process ends.`);
     removeTempFiles(session.duckdb);
-    // A plain exit would wait for the query.
+    // A normal exit would wait for the query.
     process.kill(process.pid, 'SIGKILL');
   };
   try {
@@ -183,7 +182,7 @@ async function answer(
   if (answer === undefined) throw new ConfigurationError('There is no SQL statement in the query.');
   if (answer.unseen > 0)
     output.note(
-      `This is the last of ${counted(answer.unseen + 1, 'answer')}: run one statement at a time to see them all.`,
+      `This is the last of ${counted(answer.unseen + 1, 'result')}: run one statement at a time to see them all.`,
     );
   if (format === 'xlsx' && file !== undefined) {
     const { workbookOf } = await import('../sql/xlsx.js');

@@ -20,17 +20,17 @@ import {
 
 export function declareStart(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('start'))
-    .summary('keep running, and do each step on its schedule')
+    .summary('keep running, with each step on its schedule')
     .description(
-      'Runs in the foreground and does the steps of `run` on the schedules of the configuration. What is due follows from stored state, so it catches up on what it missed while it was down, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app, /metrics and /healthz), holds the database only while a step runs, and logs to standard output, beginning with when each step is due: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
+      'Runs in the foreground and executes the steps of `run` on the schedules in the configuration. What is due follows from stored state, so it catches up on what it missed, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app, /metrics and /healthz), holds the database only while a step runs, and logs to standard output, beginning with when each step is due: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
     )
     .addHelpText(
       'after',
       `
 Examples:
   readership start --sandbox        try it without an account
-  readership start                  from a service manager such as systemd
-  readership start | jq .summary    the log, for machines
+  readership start                  under a service manager such as systemd
+  readership start | jq .summary    the log is JSON
 ${ENVIRONMENT_HELP}`,
     )
     .action((options: WorkspaceOptions) =>
@@ -91,22 +91,22 @@ interface Service {
   readonly since: Date;
 }
 
-/** What the service works on. Throws a `ConfigurationError` now instead of every night. */
+/** The workspace of the service. Throws a `ConfigurationError` now instead of every night. */
 export async function openService(options: WorkspaceOptions, runtime: Runtime): Promise<Service> {
-  // A step never sits waiting for the budget: a later tick goes on.
+  // A step does not wait for the hourly limit; a later tick resumes it.
   const workspace = waitingAtMost(0, await readWorkspace(options, runtime));
   checkSecrets(workspace);
   return { workspace, log: openLog(runtime.output), since: runtime.now() };
 }
 
-/** Throws a `ConfigurationError` when a project's key is missing, or the mail server's address is invalid. */
+/** Throws a `ConfigurationError` if a project's key is missing or the mail server's address is invalid. */
 function checkSecrets(workspace: Workspace): void {
   const { configuration, projects } = workspace;
   transportOf(workspace);
   if (configuration !== undefined) for (const project of projects) apiKeyOf(configuration, project);
 }
 
-/** One tick. Errors are logged; none of them ends the service. */
+/** One tick. Errors are logged and never end the service. */
 export async function loggedTick({ workspace, log, since }: Service, runtime: Runtime): Promise<void> {
   const hold = { command: 'start', listener: logging(log), maxWaitMs: 0 };
   try {

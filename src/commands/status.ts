@@ -14,7 +14,7 @@ export function declareStatus(program: Command, act: Act): void {
   withProjectOption(withWorkspaceOptions(program.command('status')))
     .summary('what is stored, what is missing, and what needs attention')
     .description(
-      'Shows the coverage of the history: first and last day, gaps, provisional, failed, inconsistent and restated days, how long days take to settle, the requests of the last hour, and when the backfill ends; also the last runs, jobs, emails and disk. Exits 1 if something needs attention. Reads the published history, so no other command can block it.',
+      'Shows the coverage of the history: first and last day, gaps, provisional, failed, inconsistent and restated days, how long days take to settle, the requests of the last hour, and when the backfill will be done. Also shows the last runs, jobs, emails and disk space. Exits 1 if something needs attention. Reads the published history, so other commands cannot block it.',
     )
     .option('--json', 'write JSON')
     .addOption(

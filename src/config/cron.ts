@@ -6,8 +6,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
 /**
- * The latest moment at or before `now` that a cron expression names, by the clock of a time zone. A
- * time that is skipped in spring, and one that occurs twice in fall, count once.
+ * The latest time at or before `now` that matches a cron expression in a time zone. A time that is
+ * skipped in spring or occurs twice in fall counts once.
  */
 export function lastScheduled(expression: string, timezone: string, now: Date): Date {
   const wall = addMinutes(now, tzOffset(timezone, now));
@@ -15,7 +15,7 @@ export function lastScheduled(expression: string, timezone: string, now: Date): 
   return instantOf(parse(expression, currentDate).prev().toDate(), timezone);
 }
 
-/** The first moment after `instant` that a cron expression names. */
+/** The first time after `instant` that matches a cron expression. */
 export function nextScheduled(expression: string, timezone: string, instant: Date): Date {
   const wall = addMinutes(instant, tzOffset(timezone, instant));
   return instantOf(parse(expression, wall).next().toDate(), timezone);
@@ -32,8 +32,9 @@ type Field = keyof typeof FIELDS;
 const FIELD_NAMES = Object.keys(FIELDS) as Field[];
 
 /**
- * What is wrong with a cron expression; undefined when it is valid. One library decides what is due,
- * another when to look: what either refuses, or they read differently, is refused.
+ * What is wrong with a cron expression; undefined if it is valid. One library decides what is due,
+ * and another when to check. An expression is refused if either rejects it, or if they interpret it
+ * differently.
  */
 export function cronProblem(text: string): string | undefined {
   const fields = text.trim().split(/ +/);
@@ -42,13 +43,13 @@ export function cronProblem(text: string): string | undefined {
   const name = FIELD_NAMES[misread];
   if (name !== undefined)
     return `'${fields[misread]}' is not a ${FIELDS[name]}, a range such as 1-5, a step such as */5 or 1-5/2, or a list of these without repeats`;
-  // One library takes this as either, the other as both.
+  // One library requires either to match, the other requires both.
   if (!isAny(fields[2]) && !isAny(fields[4]))
     return 'it names days of the month and weekdays; one of them must be *';
   return holds(() => parse(text, new Date()).hasPrev()) ? undefined : 'no such day exists';
 }
 
-/** Whether both libraries read a field as the same numbers. */
+/** Whether both libraries interpret a field as the same numbers. */
 const isReadAlike = (name: Field, field: string | undefined): boolean =>
   holds(() => {
     const alone = FIELD_NAMES.map((one) => (one === name ? field : '*')).join(' ');
@@ -70,11 +71,14 @@ function holds(check: () => boolean): boolean {
   }
 }
 
-/** Parsed in UTC, since around a change of the clock the parser skips nights in one direction. */
+/** Parsed in UTC, because the parser skips nights around a clock change in one direction. */
 const parse = (expression: string, currentDate: Date) =>
   CronExpressionParser.parse(expression, { currentDate, tz: 'UTC' });
 
-/** When a clock shows `wall`, written as if in UTC: the first of two times, or an hour before one that is skipped. */
+/**
+ * When the zone's clock shows `wall`, given as if in UTC: the first of two such times, or an hour
+ * before a skipped one.
+ */
 function instantOf(wall: Date, timezone: string): Date {
   const candidates = [-1, 1]
     .map((days) => tzOffset(timezone, addDays(wall, days)))

@@ -9,23 +9,26 @@ import { type ProjectSettings, type Settings, settingsSchema } from './schema.js
 import { isLocal } from './values.js';
 
 export const CONFIG_FILE = 'readership.yaml';
-/** Beside the configuration. */
+/** Next to the configuration. */
 export const DOT_ENV = '.env';
 export const SMTP_URL_VARIABLE = 'READERSHIP_SMTP_URL';
 export const CODE_HOST_TOKEN_VARIABLE = 'READERSHIP_CODE_HOST_TOKEN';
 
-/** Variables by name, such as `process.env`: the only place secrets come from. */
+/** Variables by name, such as `process.env`: the only source of secrets. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A configuration, and the secrets that go with it. */
+/** A configuration and its secrets. */
 export interface Configuration {
   readonly settings: Settings;
-  /** The directory that holds the file: relative paths in it are relative to this. */
+  /** The directory of the file, to which its relative paths refer. */
   readonly directory: string;
   readonly environment: Environment;
 }
 
-/** Reads `readership.yaml`, or the file given. Throws a `ConfigurationError` that lists all problems with their lines. */
+/**
+ * Reads `readership.yaml`, or the file given. Throws a `ConfigurationError` that lists all problems
+ * with their lines.
+ */
 export async function loadSettings(
   file: string | undefined,
   workingDirectory: string,
@@ -36,7 +39,7 @@ export async function loadSettings(
   return { settings: withPaths(settings, directory), directory };
 }
 
-/** As `loadSettings`, with the environment and the `.env` beside the file; the environment wins. */
+/** As `loadSettings`, with the environment and the `.env` next to the file; the environment takes precedence. */
 export async function loadConfiguration(
   file: string | undefined,
   workingDirectory: string,
@@ -48,7 +51,7 @@ export async function loadConfiguration(
   };
 }
 
-/** The environment, and what the `.env` beside the configuration adds to it. */
+/** The environment, plus the variables of the `.env` next to the configuration. */
 export async function readEnvironment(
   file: string | undefined,
   workingDirectory: string,
@@ -61,7 +64,7 @@ export async function readEnvironment(
 const pathOf = (file: string | undefined, workingDirectory: string): string =>
   resolve(workingDirectory, file ?? CONFIG_FILE);
 
-/** Paths in a configuration are relative to it; a sitemap may be a web address as well. */
+/** Paths in a configuration are relative to it; a sitemap may also be a web address. */
 function withPaths(settings: Settings, directory: string): Settings {
   const { dataDir, improve, publish } = settings;
   const { sitemap } = improve;
@@ -74,28 +77,28 @@ function withPaths(settings: Settings, directory: string): Settings {
   };
 }
 
-/** The location of a lake: a path is relative to `directory`, an address in object storage is not. */
+/** The location of a lake; a path is relative to `directory`. */
 export const lakeLocation = (location: string | undefined, directory: string): string | undefined =>
   location === undefined || !isLocal(location) ? location : resolve(directory, location);
 
-/** Throws a `ConfigurationError` when the key is missing or malformed. */
+/** Throws a `ConfigurationError` if the key is missing or malformed. */
 export function apiKeyOf({ environment }: Configuration, project: ProjectSettings): string {
   const key = environment[project.apiKeyEnv];
   if (key === undefined || key === '')
     throw new ConfigurationError(
-      `No API key for project ${project.id}: set ${project.apiKeyEnv} in the environment, or in .env beside ${CONFIG_FILE}. ` +
+      `No API key for project ${project.id}: set ${project.apiKeyEnv} in the environment, or in .env next to ${CONFIG_FILE}. ` +
         `Create a key on the API keys page of the dashboard.`,
     );
   if (!/^[\x21-\x7e]+$/.test(key))
     throw new ConfigurationError(
-      `The value of ${project.apiKeyEnv} contains a space or a character that keys do not have.`,
+      `The value of ${project.apiKeyEnv} is not an API key: it contains a space or a character that keys never contain.`,
     );
   return key;
 }
 
 /**
- * Names what shares an hourly limit: a declared organization, or the value of a key, of which only a digest is kept.
- * Without a key nothing is sent.
+ * Identifies what shares an hourly limit: a declared organization, or the value of a key, of which
+ * only a digest is kept. Without a key nothing is sent.
  */
 export function bucketNameOf({ organization, apiKeyEnv }: ProjectSettings, environment: Environment): string {
   if (organization !== undefined) return `organization ${organization}`;

@@ -6,7 +6,7 @@ declare const addressBrand: unique symbol;
 /** A bare email address with its domain in lower case: two that are equal reach the same mailbox. */
 export type MailAddress = string & { readonly [addressBrand]: true };
 
-/** Who an email is from; the name may be empty. */
+/** The sender of an email; the name may be empty. */
 export interface Sender {
   readonly name: string;
   readonly address: MailAddress;
@@ -15,11 +15,11 @@ export interface Sender {
 /** The address in a preview: RFC 2606 reserves its domain. */
 export const NOBODY: Sender = { name: 'Readership', address: 'nobody@example.invalid' as MailAddress };
 
-/** As long as SMTP lets an address be (RFC 5321, 4.5.3.1). */
+/** The maximum length of an address in SMTP (RFC 5321, 4.5.3.1). */
 const MAX_LENGTH = 254;
 
-// No spaces, so that no address can end a header line and begin another. Domains may be
-// international: they are turned into ASCII when the email is composed.
+// No spaces, so that an address cannot end a header line and begin another. Domains may be
+// international; they are converted to ASCII when the email is composed.
 const BARE = /^[^\s@<>()[\]\\,;:"]+@[^\s@<>()[\]\\,;:".]+(?:\.[^\s@<>()[\]\\,;:".]+)*$/u;
 
 /** Reads `docs@example.com`; undefined for anything else. */
@@ -31,7 +31,10 @@ export function parseMailAddress(text: string): MailAddress | undefined {
   return (trimmed.slice(0, domainStart) + trimmed.slice(domainStart).toLowerCase()) as MailAddress;
 }
 
-/** Reads `docs@example.com` or `Readership <docs@example.com>`; undefined for anything else, several included. */
+/**
+ * Reads `docs@example.com` or `Readership <docs@example.com>`; undefined for anything else,
+ * including several addresses.
+ */
 export function parseSender(text: string): Sender | undefined {
   const [only, ...others] = addressParser(text);
   if (only === undefined || 'group' in only || others.length > 0) return undefined;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { messageOf } from '../errors.js';
 import { nearest } from '../format/text.js';
 
-/** What is wrong with a YAML file, and where. */
+/** A problem in a YAML file and its position. */
 export interface Problem {
   readonly line: number;
   readonly message: string;
@@ -12,8 +12,8 @@ export interface Problem {
 type Issue = z.core.$ZodIssue;
 
 /**
- * Reads a YAML file that people write: its value, or every problem found in it, in the order of
- * its lines. `unknownKey` says what to do about a key that the schema does not know.
+ * Parses a YAML file written by people: returns its value, or every problem in it, in line order. `unknownKey` is the
+ * advice for a key that is not in the schema.
  */
 export function parseYaml<Value>(
   text: string,
@@ -29,7 +29,7 @@ export function parseYaml<Value>(
   try {
     values = document.toJS();
   } catch {
-    // The library expands a limited number of aliases, so that a small file cannot fill the memory.
+    // The library limits alias expansion, so that a small file cannot exhaust memory.
     return { problems: [{ line: firstAlias(document, lines), message: TOO_MANY_ALIASES }] };
   }
   const parsed = schema.safeParse(values ?? {}, { reportInput: true });
@@ -39,7 +39,7 @@ export function parseYaml<Value>(
 
 const TOO_MANY_ALIASES = 'YAML aliases repeat too many values; write the values out instead';
 
-/** The problem with any thrown value, on one line: a value that does not fit its schema, by field. */
+/** The problem in any thrown value, on one line; schema errors are listed by field. */
 export const problemOf = (error: unknown): string =>
   error instanceof z.ZodError
     ? error.issues.map(({ path, message }) => [...path, message].join(': ')).join('; ')
@@ -52,8 +52,8 @@ const syntaxProblems = (document: Document, lines: LineCounter): Problem[] =>
   }));
 
 /**
- * What YAML takes for something else: an unquoted asterisk at the start of a pattern, which reads
- * as an alias of nothing, and keys that are not text.
+ * Text that YAML misinterprets: a pattern that starts with an unquoted asterisk, which YAML reads
+ * as an alias, and keys that are not text.
  */
 function strayYaml(document: Document, lines: LineCounter): Problem[] {
   const problems: Problem[] = [];
@@ -67,7 +67,7 @@ function strayYaml(document: Document, lines: LineCounter): Problem[] {
     },
     Alias: (_, { source, range }) => {
       if (!anchors.has(source))
-        report(range?.[0] ?? 0, `YAML takes *${source} for an alias; put it in quotes: '*${source}'`);
+        report(range?.[0] ?? 0, `YAML reads *${source} as an alias; put it in quotes: '*${source}'`);
     },
     Pair: (_, { key, value }) => {
       if (isScalar(key) && typeof key.value === 'string') return;
@@ -89,7 +89,7 @@ function firstAlias(document: Document, lines: LineCounter): number {
   return lines.linePos(offset).line;
 }
 
-/** A missing key is reported at the line of the mapping that lacks it. */
+/** A missing key is reported on the line of its mapping. */
 const schemaProblems = (
   issues: readonly Issue[],
   document: Document,
@@ -120,7 +120,7 @@ function describe(
   return [{ path: issue.path, text: isMissing ? 'is missing' : issue.message }];
 }
 
-/** The names of the settings that a schema knows at a path. */
+/** The names of the settings that a schema has at a path. */
 function namesAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
   let at: z.core.JSONSchema._JSONSchema[] = [jsonSchemaOf(schema)];
   for (const key of path)
@@ -134,7 +134,7 @@ function namesAt(schema: z.ZodType, path: readonly PropertyKey[]): string[] {
 const variants = (schema: z.core.JSONSchema._JSONSchema): z.core.JSONSchema.BaseSchema[] =>
   typeof schema === 'boolean' ? [] : [schema, ...(schema.anyOf ?? []).flatMap(variants)];
 
-/** What editors complete and check a file by, as far as JSON Schema can say it. */
+/** The schema that editors use for completion and checks, as far as JSON Schema can express it. */
 export const jsonSchemaOf = (schema: z.ZodType) =>
   z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
 

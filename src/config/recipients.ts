@@ -5,10 +5,10 @@ import { ONE_LINE, variableName } from './values.js';
 
 declare const channelBrand: unique symbol;
 
-/** The name of a channel that the configuration sets up. */
+/** The name of a configured channel. */
 export type ChannelName = string & { readonly [channelBrand]: true };
 
-/** Who gets reports and alerts: an email address, or a channel by its name. */
+/** A recipient of reports and alerts: an email address or the name of a channel. */
 export type Recipient = MailAddress | ChannelName;
 
 /** A channel's name has no `@`. */
@@ -27,14 +27,14 @@ const recipient = z.string().transform((text, context): Recipient => {
   return z.NEVER;
 });
 
-/** Each once. */
+/** Removes duplicates. */
 export const recipients = z
   .array(recipient)
   .max(500)
   .transform((all) => [...new Set(all)])
   .default([]);
 
-/** Where a channel posts to is a secret, so the configuration names the environment variable that has it. */
+/** A channel's address is a secret, so the configuration names the environment variable that contains it. */
 const channel = z
   .strictObject({
     kind: z.enum(['slack', 'teams', 'webhook'], { error: 'write slack, teams or webhook' }),
@@ -46,13 +46,13 @@ const channel = z
       kind === 'webhook' && secretEnv === undefined
         ? 'is missing: name the environment variable with the secret that signs the requests'
         : kind !== 'webhook' && secretEnv !== undefined
-          ? `does not go with ${kind}, whose address is the secret: leave it out`
+          ? `is not used for ${kind}, whose address is the secret: remove it`
           : undefined;
     if (message !== undefined) context.addIssue({ code: 'custom', path: ['secretEnv'], message });
   });
 export type ChannelSettings = z.infer<typeof channel>;
 
-const NOT_A_NAME = 'not a name for a channel: write lowercase letters, digits and hyphens';
+const NOT_A_NAME = 'not a channel name: use lowercase letters, digits and hyphens';
 
 export const channels = z
   .record(z.string().regex(CHANNEL_NAME), channel, {
@@ -60,28 +60,27 @@ export const channels = z
   })
   .default({});
 
-const NOT_AN_AUDIENCE =
-  'no such setting; the recipients of a report are written as { to: [docs@example.com] }';
+const NOT_AN_AUDIENCE = 'unknown setting; write the recipients of a report as { to: [docs@example.com] }';
 
-const NO_SUCH_KEY = 'no such setting; an audience has to, where, digest and attach';
+const NO_SUCH_KEY = 'unknown setting; an audience can have to, where, digest and attach';
 
 const audience = z.strictObject(
   {
     to: recipients,
-    /** Only the pages whose paths fit, such as `/sdks/**`. */
+    /** A path pattern that limits the pages, such as `/sdks/**`. */
     where: z
       .string()
-      .regex(/^[/*]\S*$/, 'not a pattern of paths: write one such as /sdks/**')
+      .regex(/^[/*]\S*$/, 'not a path pattern: write one such as /sdks/**')
       .refine(isSafe, ONE_LINE)
       .optional(),
-    /** One email about all projects instead of one for each. */
+    /** One email about all projects instead of one per project. */
     digest: z.boolean().default(false),
     /** Queries of the report whose rows are attached to emails as CSV. */
     attach: z.array(z.string()).max(10).default([]),
   },
   { error: ({ code }) => (code === 'invalid_type' ? NOT_AN_AUDIENCE : undefined) },
 );
-/** Who gets a report, and which part of it. */
+/** The recipients of a report, and the part of it that they get. */
 export type Audience = z.infer<typeof audience>;
 
 /** One audience, or a list of them. */
@@ -101,13 +100,13 @@ export const audiences = z.unknown().transform((value, context): Audience[] => {
 
 const isAudiences = (entry: [string, unknown]): entry is [string, Audience[]] => Array.isArray(entry[1]);
 
-/** The reports that the configuration has recipients for, each with its audiences. */
+/** The reports that have recipients in the configuration, each with its audiences. */
 export const audiencesIn = (reports: object): [string, Audience[]][] =>
   Object.entries(reports)
     .filter(isAudiences)
     .map(([report, all]) => [report, all.filter(({ to }) => to.length > 0)]);
 
-/** What does not fit together in who is sent what: each problem with its place in the configuration. */
+/** Contradictions between recipients, channels and mail settings: each problem with its path in the configuration. */
 export function recipientProblems({
   reports,
   alerts,
@@ -131,7 +130,7 @@ export function recipientProblems({
       return [
         ...(twice === undefined
           ? []
-          : [{ path, message: `${twice} is in two audiences; a report goes to each once` }]),
+          : [{ path, message: `${twice} is in two audiences; each recipient gets a report only once` }]),
         ...stray.map((one) => ({
           path: [...path, 'to'],
           message: `${one} is neither an email address nor one of the channels${known.length === 0 ? ': add it under channels' : `, which are ${known.join(', ')}`}`,

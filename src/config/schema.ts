@@ -31,7 +31,7 @@ const sqlSchema = z.strictObject({
 const encrypted = (address: ReturnType<typeof baseAddress>) =>
   address.refine((url) => !isInTheClear(url), 'would send the token unencrypted; write https://…');
 
-/** A project without a name goes by its id. */
+/** A project without a name is named by its id. */
 const projectSchema = z
   .strictObject({
     id: oneLine.describe('project id, from the API keys page of the dashboard'),
@@ -71,12 +71,15 @@ const improveSchema = z.strictObject({
   aiWeight: z.number().min(0).max(100).default(1),
   exclude: z.array(z.string().min(1)).default(['/llms*.txt', '/**/openapi.*']),
   sitemap: z.string().min(1).refine(namesNoUser, NAMES_A_USER).optional(),
-  /** Of 0.1.0; does nothing any more. */
+  /** A setting of 0.1.0 that no longer does anything. */
   askWhenNoChange: z.boolean().optional(),
   maxPromptLength: z.int().min(200).max(100_000).default(8_000),
 });
 
-/** Where pull requests are looked up. The addresses of the public hosts are known, and that of an own host's API. */
+/**
+ * Where pull requests are looked up. The addresses of public hosts are built in; the API address of
+ * others follows from their URL.
+ */
 const pullRequestsSchema = z
   .strictObject({
     host: z.enum(['github', 'gitlab'], { error: 'write github or gitlab' }),
@@ -111,7 +114,7 @@ const alertsSchema = z.strictObject({
   pingUrl: baseAddress('/start and /fail').optional(),
 });
 
-/** Every key that is not a setting names a report. */
+/** Every key that is not a setting is the name of a report. */
 const reportsSchema = z
   .object({
     firstDayOfWeek: z.enum(WEEKDAYS).default('monday'),
@@ -157,7 +160,7 @@ export const settingsSchema = z
     publish: publishSchema.prefault({}),
     database: databaseSchema.prefault({}),
     sql: sqlSchema.prefault({}),
-    /** `start` serves the web app only where this is set. */
+    /** `start` serves the web app only if this is set. */
     serve: serveSchema.optional(),
   })
   .superRefine((settings, context) => {
@@ -175,6 +178,6 @@ export const settingsSchema = z
     return { ...settings, reports: { firstDayOfWeek, timezone, patienceHours, baseUrl, audiences } };
   });
 
-/** The settings of a workspace, defaults filled in. */
+/** The settings of a workspace, with defaults. */
 export type Settings = z.infer<typeof settingsSchema>;
 export type ProjectSettings = Settings['projects'][number];

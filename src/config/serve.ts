@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** A password as `readership serve --hash-password` writes it. */
+/** A password hash from `readership serve --hash-password`. */
 const passwordHash = z
   .string()
   .regex(

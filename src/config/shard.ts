@@ -4,7 +4,7 @@ import { ConfigurationError } from '../errors.js';
 import { bucketNameOf, type Environment } from './load.js';
 import type { ProjectSettings, Settings } from './schema.js';
 
-/** One of `count` parts that the projects are split into, counted from 1. */
+/** One of `count` parts of the projects, counted from 1. */
 export interface Shard {
   readonly index: number;
   readonly count: number;
@@ -20,8 +20,8 @@ export function parseShard(text: string): Shard | undefined {
 export const formatShard = ({ index, count }: Shard): string => `${index}/${count}`;
 
 /**
- * The shard that a project belongs to, by its id alone, so that it stays there whatever is added or
- * removed. A project of shard i of n is in shard i or n + i of 2n.
+ * The shard of a project depends only on its id, so it does not change when projects are added or
+ * removed. A project in shard i of n is in shard i or n + i of 2n.
  */
 export const shardOf = (project: string, count: number): number =>
   (createHash('sha256').update(project).digest().readUInt32BE() % count) + 1;
@@ -29,7 +29,7 @@ export const shardOf = (project: string, count: number): number =>
 export const isInShard = (project: string, shard: Shard | undefined): boolean =>
   shard === undefined || shardOf(project, shard.count) === shard.index;
 
-/** The name of a shard's files and directories; `all` where nothing is split. */
+/** The name of a shard's files and directories; `all` without shards. */
 export const shardName = (shard: Shard | undefined): string =>
   shard === undefined ? 'all' : `shard-${shard.index}-of-${shard.count}`;
 
@@ -37,16 +37,16 @@ export const shardName = (shard: Shard | undefined): string =>
 const NAME = '{shard}';
 
 /**
- * The settings of one shard: its projects, its own directory and ping address, and its share of the
- * hourly budget. Throws a `ConfigurationError` where the shards cannot each have their own.
+ * The settings of one shard: its projects, directory and ping address, and its share of the hourly limit. Throws a
+ * `ConfigurationError` if the shards cannot have separate ones.
  */
 export function settingsOfShard(settings: Settings, shard: Shard, environment: Environment = {}): Settings {
   const { projects, dataDir, history, alerts } = settings;
   const pingUrl = alerts.pingUrl?.replaceAll(NAME, shardName(shard));
   if (shard.count > 1 && pingUrl !== undefined && pingUrl === alerts.pingUrl)
     throw new ConfigurationError(
-      `alerts.pingUrl is the same for all ${shard.count} shards, so a success of one would hide a failure of another. ` +
-        `Put ${NAME} into it; for this shard, it becomes ${shardName(shard)}.`,
+      `alerts.pingUrl is the same for all ${shard.count} shards, so one shard's success would hide another's failure. ` +
+        `Add ${NAME} to it; for this shard, it becomes ${shardName(shard)}.`,
     );
   return {
     ...settings,
@@ -58,8 +58,8 @@ export function settingsOfShard(settings: Settings, shard: Shard, environment: E
 }
 
 /**
- * Shards do not talk to each other, so each takes an equal share of what its busiest bucket allows, by
- * the number of shards that have a project of that bucket.
+ * Shards do not communicate, so each takes an equal share of the limit: one part per shard that has
+ * a project of the same bucket, for the bucket with the most shards.
  */
 function shareOfBudget(
   { projects, history }: Settings,

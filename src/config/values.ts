@@ -4,7 +4,7 @@ import { isSafe } from '../format/text.js';
 import { cronProblem } from './cron.js';
 import { parseMailAddress, parseSender } from './mail-address.js';
 
-/** What `parse` makes of a text; text that it makes nothing of is a problem, said in words. */
+/** A schema that parses text with `parse`, and reports `problem` if that returns undefined. */
 const parsedBy = <Value>(parse: (text: string) => Value | undefined, problem: string) =>
   z.string().transform((text, context): Value => {
     const value = parse(text);
@@ -16,28 +16,25 @@ const parsedBy = <Value>(parse: (text: string) => Value | undefined, problem: st
 /** A day written `YYYY-MM-DD`. */
 export const day = parsedBy(parseDay, 'not a day: write YYYY-MM-DD, such as 2026-01-31');
 
-/** Whether a text names a directory of this machine. */
+/** Whether a text is the path of a local directory. */
 export const isLocal = (path: string): boolean => !/^[a-z][a-z0-9+.-]+:\/\//i.test(path);
 
-export const localPath = z
-  .string()
-  .min(1)
-  .refine(isLocal, 'not a directory of this machine; name a local one');
+export const localPath = z.string().min(1).refine(isLocal, 'not a local directory');
 
-/** Whether a text names a directory of this machine, or a place in object storage. */
+/** Whether a text is a local directory or a location in object storage. */
 export const isLakeLocation = (text: string): boolean =>
   isLocal(text) || /^s3:\/\/[a-z0-9][a-z0-9.-]+(\/[^?#]*)?$/.test(text);
 export const NOT_A_LAKE_LOCATION =
-  'not a directory or s3://bucket/prefix; for other stores that speak S3, write s3:// and set publish.endpoint';
+  'not a directory or s3://bucket/prefix; for other S3-compatible stores, use s3:// and set publish.endpoint';
 
 const DURATION_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 const SIZE_UNITS = { MB: 1e6, GB: 1e9, TB: 1e12 };
 
-/** As long as a timer of Node.js can run. */
+/** The longest timer of Node.js. */
 const MAX_DURATION_MS = 24 * 24 * DURATION_UNITS.h;
 export const DURATION_FORM = 'write a whole number and ms, s, m or h, such as 2m, up to 576h';
 
-/** Milliseconds in a length of time such as `500ms`, `30s`, `2m` or `1h`; undefined for anything else. */
+/** Milliseconds in a duration such as `500ms`, `30s`, `2m` or `1h`; undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
   const durationMs = amountOf(text, DURATION_UNITS);
   return durationMs !== undefined && durationMs <= MAX_DURATION_MS ? durationMs : undefined;
@@ -49,14 +46,14 @@ function amountOf(text: string, units: Readonly<Record<string, number>>): number
   return amount === undefined || factor === undefined ? undefined : Number(amount) * factor;
 }
 
-/** A length of time such as `30s`, `2m` or `1h`, as milliseconds. */
-export const duration = parsedBy(parseDuration, `not a length of time: ${DURATION_FORM}`);
+/** A duration such as `30s`, `2m` or `1h`, in milliseconds. */
+export const duration = parsedBy(parseDuration, `not a duration: ${DURATION_FORM}`);
 
 /** A size such as `512MB` or `2GB`, as bytes. */
 export const size = parsedBy((text) => {
   const bytes = amountOf(text, SIZE_UNITS);
   return bytes !== undefined && bytes >= 100e6 && bytes <= 1e15 ? bytes : undefined;
-}, 'not a size: write a whole number and MB, GB or TB, such as 2GB, from 100MB on');
+}, 'not a size: write a whole number and MB, GB or TB, such as 2GB, at least 100MB');
 
 export const namesNoUser = (url: string): boolean => !/^https?:[/\\]*[^/\\]*@/i.test(url);
 export const NAMES_A_USER = 'contains a user name or password; secrets belong in the environment';
@@ -65,10 +62,10 @@ export const httpUrl = z
   .url({ protocol: /^https?$/, error: 'not an address: write https://…' })
   .refine(namesNoUser, NAMES_A_USER);
 
-/** An address that paths are added to; `what` names them. */
+/** An address to which paths are appended; `what` names them. */
 export const baseAddress = (what = 'paths') =>
   httpUrl
-    .refine((url) => !/[?#]/.test(url), `contains a query or a fragment; ${what} are added to its end`)
+    .refine((url) => !/[?#]/.test(url), `contains a query or a fragment, but ${what} are appended to it`)
     .transform((url) => url.replace(/\/+$/, ''));
 
 /** Whether requests to an address leave this machine without TLS. */
@@ -78,9 +75,9 @@ export const isInTheClear = (url: string): boolean => {
   return protocol === 'http:' && !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 };
 
-export const ONE_LINE = 'write text on one line, without characters that do not show';
+export const ONE_LINE = 'write text on one line, without invisible characters';
 
-/** Text of subjects and headings. Joiners are part of emoji and of some scripts. */
+/** Text for subjects and headings. Joiners are allowed because emoji and some scripts need them. */
 export const oneLine = z
   .string()
   .min(1, ONE_LINE)

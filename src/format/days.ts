@@ -4,7 +4,7 @@ import { daysBetween, startOfDay, type Day, type DayRange } from '../day.js';
 
 const write = (day: Day, pattern: string): string => format(new UTCDate(startOfDay(day)), pattern);
 
-/** Writes a range with the month and year of the first day only where they differ from those of the last. */
+/** Writes a range, with the month and year of the first day only if they differ from those of the last. */
 function writeRange({ first, last }: DayRange, dayPattern: string, yearAtEnd: boolean): string {
   const sameYear = write(first, 'yyyy') === write(last, 'yyyy');
   const sameMonth = sameYear && write(first, 'MM') === write(last, 'MM');
@@ -18,7 +18,7 @@ function writeRange({ first, last }: DayRange, dayPattern: string, yearAtEnd: bo
 /** `Mon 9 – Sun 15 Nov 2026`, `Mon 28 Dec 2026 – Sun 3 Jan 2027`. */
 export const dayRange = (range: DayRange): string => writeRange(range, 'EEE d', true);
 
-/** `9 – 15 Nov`, `28 Dec 2026 – 3 Jan 2027`: where the year is known. */
+/** `9 – 15 Nov`, `28 Dec 2026 – 3 Jan 2027`: for contexts where the year is known. */
 export const shortDayRange = (range: DayRange): string => writeRange(range, 'd', false);
 
 /** `9 – 15 Nov 2026`. */
@@ -27,7 +27,7 @@ export const plainDayRange = (range: DayRange): string => writeRange(range, 'd',
 /** `9 Nov 2026`. */
 export const longDay = (day: Day): string => write(day, 'd MMM yyyy');
 
-/** `18 Nov 2026 at 02:00 UTC`; in another zone with its distance from UTC, as `18 Nov 2026 at 03:00 UTC+1`. */
+/** `18 Nov 2026 at 02:00 UTC`; in another zone with its offset from UTC, such as `18 Nov 2026 at 03:00 UTC+1`. */
 export function moment(instant: Date, timezone = 'UTC'): string {
   const parts = new Intl.DateTimeFormat('en-US', {
     ...{ timeZone: timezone, timeZoneName: 'shortOffset', hourCycle: 'h23' },
@@ -38,11 +38,11 @@ export function moment(instant: Date, timezone = 'UTC'): string {
   return `${part('day')} ${part('month')} ${part('year')} at ${part('hour')}:${part('minute')} ${zone}`;
 }
 
-/** A moment to wait for, rounded up to a minute: `21 Nov 2026 at 01:36 UTC`. */
+/** A time to wait for, rounded up to the minute: `21 Nov 2026 at 01:36 UTC`. */
 export const nextMinute = (instant: Date): string =>
   moment(new Date(Math.ceil(instant.getTime() / 60_000) * 60_000));
 
-/** Days in words, with runs of days joined: `Mon 9 – Wed 11 and Sun 15 Nov`. Expects them oldest first. */
+/** A list of days, with consecutive days as ranges: `Mon 9 – Wed 11 and Sun 15 Nov`. Expects them oldest first. */
 export function dayList(days: readonly Day[]): string {
   const runs: { first: Day; last: Day }[] = [];
   for (const day of days) {
@@ -59,7 +59,7 @@ export function inSequence(items: readonly string[], word: 'and' | 'or' = 'and')
   return items.length < 2 ? last : `${items.slice(0, -1).join(', ')} ${word} ${last}`;
 }
 
-/** `8 s`, `3 min 20 s`, `2 h 5 min`: two units at the most. */
+/** `8 s`, `3 min 20 s`, `2 h 5 min`: at most two units. */
 export function duration(ms: number): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 60) return `${seconds} s`;

@@ -11,17 +11,17 @@ const MINUS = '−';
 /** `18190` as `18,190`. */
 export const thousands = (value: number): string => whole.format(value);
 
-/** `17234` as `17.2k`: three digits from a thousand on, where no more are needed. */
+/** `17234` as `17.2k`: from a thousand on, at most three digits. */
 export const compact = (value: number): string =>
   Math.abs(value) < 999.5 ? whole.format(value) : short.format(value).replace('K', 'k');
 
 /** A share from 0 to 1: `0.536` as `53.6%`. */
 export const percent = (share: number): string => `${oneDecimal.format(share * 100)}%`;
 
-/** A ratio of change in whole percent: `0.19` as `+19%`, `-0.03` as `−3%`, and less than half a percent as `0%`. */
+/** A relative change in whole percent: `0.19` as `+19%`, `-0.03` as `−3%`, and less than half a percent as `0%`. */
 export const signedPercent = (ratio: number): string => signed(Math.round(ratio * 100), whole, '%');
 
-/** As `signedPercent`, to a tenth: for changes that are small by nature. */
+/** As `signedPercent`, with one decimal, for small changes. */
 export const finePercent = (ratio: number): string => signed(Math.round(ratio * 1000) / 10, oneDecimal, '%');
 
 /** A difference of two shares in percentage points: `0.034` as `+3.4 pts`. */
@@ -45,26 +45,26 @@ export const counted = (count: number, noun: string): string =>
 
 const WORDS = 'no one two three four five six seven eight nine ten eleven twelve thirteen'.split(' ');
 
-/** `two` for 2, as in running text; digits from 14 on. */
+/** `two` for 2; digits from 14 on. */
 export const inWords = (count: number): string => WORDS[count] ?? thousands(count);
 
 /** `Apples`, from `apples`. */
 export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** How a count differs from that of the week before. */
+/** The change of a count from the week before. */
 export type Change =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'new' }
   | { readonly kind: 'from zero' }
   | { readonly kind: 'ratio'; readonly ratio: number };
 
-/** The change of a count; a rise from nothing has no percentage. */
+/** The change of a count; an increase from zero has no percentage. */
 export function changeOf(now: number, before: number): Change {
   if (before > 0) return { kind: 'ratio', ratio: now / before - 1 };
   return now > 0 ? { kind: 'from zero' } : { kind: 'ratio', ratio: 0 };
 }
 
-/** A change in a word: `+19%`, `new`, `from 0`, or a dash when there is nothing to compare with. */
+/** A change as text: `+19%`, `new`, `from 0`, or a dash if there is nothing to compare with. */
 export function writeChange(change: Change): string {
   switch (change.kind) {
     case 'unknown':

@@ -1,6 +1,6 @@
 /**
- * Characters that a terminal may obey or that nobody sees: control characters (C0, C1, DEL), format
- * characters such as bidirectional overrides, line separators, and halves of surrogate pairs.
+ * Characters that are invisible or that a terminal may interpret: control characters (C0, C1, DEL), format characters
+ * such as bidirectional overrides, line separators, and halves of surrogate pairs.
  */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 const EACH_UNSAFE = new RegExp(UNSAFE, 'gu');
@@ -10,7 +10,7 @@ export const isSafe = (text: string): boolean => !UNSAFE.test(text);
 export const replaceUnsafe = (text: string, replacement: (character: string) => string): string =>
   text.replace(EACH_UNSAFE, replacement);
 
-/** Text with its unsafe characters as JSON escapes them: `\u001b`. */
+/** Text with its unsafe characters escaped as in JSON: `\u001b`. */
 export const escapeUnsafe = (text: string): string =>
   replaceUnsafe(text, (character) =>
     character
@@ -19,7 +19,7 @@ export const escapeUnsafe = (text: string): string =>
       .join(''),
   );
 
-/** As `escapeUnsafe`, but lines stay lines. */
+/** As `escapeUnsafe`, but keeps line feeds. */
 export const escapeLines = (text: string): string => text.split('\n').map(escapeUnsafe).join('\n');
 
 /** A name in code as a heading: `Busy days` for `busy_days`. */
@@ -28,11 +28,11 @@ export const inTitle = (name: string): string => {
   return words.charAt(0).toUpperCase() + words.slice(1);
 };
 
-// Anyone can request any path: it is text, and only ever a link to a page of the site itself.
+// Anyone can request any path, so a path is untrusted text, and links only to the site itself.
 
 /**
- * A path as UTF-8 can hold it, two different ones still different: half a surrogate pair becomes
- * `\ud800` in ASCII, and the backslash of a path that spells such an escape itself `\u005c`.
+ * A path as valid UTF-8, such that different paths stay different: half a surrogate pair becomes a
+ * literal `\ud800`, and the backslash of a literal `\ud800` becomes `\u005c`.
  */
 export const storablePath = (path: string): string =>
   path.replace(/\p{Cs}|\\(?=u(?:d[89a-f][0-9a-f]{2}|005c))/gu, (character) =>
@@ -44,10 +44,10 @@ const TAIL = 24;
 
 /** A path with its unsafe characters percent-encoded. */
 export const wholePath = (path: string): string =>
-  // The buffer replaces halves of surrogate pairs, which cannot be encoded.
+  // The buffer replaces halves of surrogate pairs, which have no encoding.
   replaceUnsafe(path, (character) => encodeURIComponent(Buffer.from(character).toString()));
 
-/** As `wholePath`, but a very long one is cut in the middle, between characters and never inside one. */
+/** As `wholePath`, but a very long path is cut in the middle, never inside a character. */
 export function shownPath(path: string): string {
   const characters = Array.from(wholePath(path));
   if (characters.length <= LONGEST_SHOWN) return characters.join('');
@@ -56,8 +56,8 @@ export function shownPath(path: string): string {
 }
 
 /**
- * The URL of a page of the site; undefined when there is no safe one, because no site is configured
- * or the path does not start with a single slash (browsers read `//host` and `/\host` as another site).
+ * The URL of a page of the site; undefined if no site is configured or the path does not start with
+ * a single slash (browsers read `//host` and `/\host` as another site).
  */
 export function pageLink(siteUrl: string | null, path: string): string | undefined {
   if (siteUrl === null || !/^\/(?![/\\])/.test(path)) return undefined;
@@ -66,12 +66,12 @@ export function pageLink(siteUrl: string | null, path: string): string | undefin
   return page?.origin === site?.origin ? page?.href : undefined;
 }
 
-/** Text from elsewhere as one line without unsafe characters. */
+/** Untrusted text as one line without unsafe characters. */
 export const shownText = (text: string): string => replaceUnsafe(text.replace(/\s+/g, ' ').trim(), () => '');
 
 const LONGEST_MAIL_LINK = 300;
 
-/** As `pageLink`, but none for a very long URL: email clients cut long emails. */
+/** As `pageLink`, but undefined for a very long URL, because email clients clip long emails. */
 export function mailLink(siteUrl: string | null, path: string): string | undefined {
   const link = pageLink(siteUrl, path);
   return link !== undefined && link.length <= LONGEST_MAIL_LINK ? link : undefined;
@@ -87,7 +87,7 @@ function webAddress(text: string): URL | undefined {
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url : undefined;
 }
 
-/** Of some words, the one that is the least typing mistakes away; undefined when each is more than two away. */
+/** The word with the fewest typing mistakes; undefined if all have more than two. */
 export function nearest(word: string, words: readonly string[]): string | undefined {
   const [near] = words
     .map((other) => ({ other, mistakes: mistakesBetween(word.toLowerCase(), other.toLowerCase()) }))
@@ -96,7 +96,7 @@ export function nearest(word: string, words: readonly string[]): string | undefi
   return near?.other;
 }
 
-/** Letters to add, remove or replace. */
+/** The number of letters to add, remove or replace. */
 function mistakesBetween(left: string, right: string): number {
   let row = Array.from({ length: right.length + 1 }, (_, at) => at);
   for (const [at, letter] of Array.from(left).entries()) {

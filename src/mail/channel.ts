@@ -4,13 +4,13 @@ import { unmistakable } from '../redact.js';
 import { type DeliveryKey, type Figures } from './delivery.js';
 import { fingerprintOf, type Notice } from './message.js';
 
-/** A channel with the address that it posts to, or the reason why it has none. */
+/** A channel with its address, or the reason why it has none. */
 export type Channel = { readonly kind: ChannelSettings['kind'] } & (
   | { readonly url: URL; readonly key: Buffer | undefined; readonly secrets: readonly string[] }
   | { readonly problem: string }
 );
 
-/** A notice to one channel. The address and the key are secrets. */
+/** A notice for one channel. The address and the key are secrets. */
 export interface Post {
   readonly key: DeliveryKey;
   readonly id: string;
@@ -19,29 +19,30 @@ export interface Post {
   readonly body: string;
 }
 
-/** As Standard Webhooks asks: 24 to 64 bytes, in base64. */
+/** As required by Standard Webhooks: 24 to 64 bytes, in base64. */
 const SECRET = /^whsec_(?=.{32,88}$)[A-Za-z0-9+/]+={0,2}$/;
 
-/** What the variables that a channel names hold. Problems do not repeat it. */
+/** Reads the variables that a channel names. Problems do not repeat their values. */
 export function openChannel(
   { kind, urlEnv, secretEnv }: ChannelSettings,
   environment: Readonly<Record<string, string | undefined>>,
 ): Channel {
   const url = environment[urlEnv] ?? '';
-  if (url === '') return { kind, problem: `${urlEnv} is not set: put the address into it, or into .env` };
+  if (url === '')
+    return { kind, problem: `${urlEnv} is not set: set it to the address, in the environment or .env` };
   if (!/^https?:/.test(url) || !URL.canParse(url) || isInTheClear(url))
-    return { kind, problem: `${urlEnv} does not hold an address that begins with https://` };
+    return { kind, problem: `${urlEnv} is not an address that begins with https://` };
   const secret = (secretEnv === undefined ? undefined : environment[secretEnv]) ?? '';
   if (secretEnv !== undefined && !SECRET.test(secret))
     return {
       ...{ kind },
-      problem: `${secretEnv} ${secret === '' ? 'is not set' : 'does not hold a secret'}: write whsec_ and 24 to 64 random bytes in base64, such as the output of echo whsec_$(openssl rand -base64 32)`,
+      problem: `${secretEnv} ${secret === '' ? 'is not set' : 'is not a valid secret'}: set it to whsec_ and 24 to 64 random bytes in base64, such as the output of echo whsec_$(openssl rand -base64 32)`,
     };
   const key = secret === '' ? undefined : Buffer.from(secret.slice('whsec_'.length), 'base64');
   return { kind, url: new URL(url), key, secrets: secretParts(url, secret) };
 }
 
-/** The secret of a channel and of its address, whole and in parts that cannot be ordinary words. */
+/** The secrets of a channel: its key, its address, and parts of the address that cannot be ordinary words. */
 export function secretParts(url: string, secret: string): string[] {
   const { pathname, search, searchParams } = URL.canParse(url) ? new URL(url) : new URL('https://x');
   return unmistakable([url, secret, pathname, search, ...pathname.split('/'), ...searchParams.values()]);
@@ -57,14 +58,17 @@ export function composePost(key: DeliveryKey, notice: Notice, channel: Channel, 
   return { key, id, channel, figures: notice.figures, body: JSON.stringify(content) };
 }
 
-/** Slack takes up to 3,000 characters a section. */
+/** Slack accepts up to 3,000 characters per section. */
 const MAX_TEXT = 2_800;
 const MAX_HEADING = 150;
 
 const cut = (text: string, length: number): string =>
   text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 
-/** The three characters that Slack gives a meaning to, so that no path names a channel or forges a link. */
+/**
+ * Escapes the three characters that are special in Slack, so that a path cannot mention a channel
+ * or forge a link.
+ */
 const mrkdwn = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
@@ -76,14 +80,14 @@ function slackMessage({ subject, brief, pageUrl }: Notice) {
     text: mrkdwn(subject),
     blocks: [
       { type: 'header', text: { type: 'plain_text', emoji: false, text: cut(subject, MAX_HEADING) } },
-      // Escaping makes it longer, within what is left of 3,000 for any text but one of signs alone.
+      // Leaves room up to 3,000 characters for escaping, which is enough for any realistic text.
       section(cut(mrkdwn(cut(brief, MAX_TEXT)), 3_000).replace(/&[a-z]{0,3}…$/, '…')),
       ...(pageUrl === null ? [] : [section(`<${mrkdwn(pageUrl).replaceAll('|', '%7C')}|${LINK}>`)]),
     ],
   };
 }
 
-/** Teams reads Markdown in text blocks, but not in runs of text. */
+/** Teams interprets Markdown in text blocks, but not in text runs. */
 function teamsMessage({ subject, brief, pageUrl }: Notice) {
   const block = (text: string, spacing: string, style: object = {}) => ({
     ...{ type: 'RichTextBlock', spacing },
@@ -112,7 +116,7 @@ function teamsMessage({ subject, brief, pageUrl }: Notice) {
   };
 }
 
-/** Receivers of webhooks commonly take no more than a megabyte. */
+/** Webhook receivers commonly accept at most a megabyte. */
 const MAX_DATA = 500_000;
 
 function webhookEvent({ report, project, period }: DeliveryKey, notice: Notice, now: Date) {
@@ -125,7 +129,7 @@ function webhookEvent({ report, project, period }: DeliveryKey, notice: Notice, 
       content: isTooLong ? null : data,
       ...(isTooLong
         ? {
-            contentLeftOut: `it has more than ${MAX_DATA} characters: readership report ${report} --format json`,
+            contentLeftOut: `left out, because it has more than ${MAX_DATA} characters: run readership report ${report} --format json`,
           }
         : {}),
     },

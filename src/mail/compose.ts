@@ -4,16 +4,16 @@ import { type Channel, composePost, type Post } from './channel.js';
 import type { DeliveryKey } from './delivery.js';
 import { compose, type Email, type Letterhead, type Notice } from './message.js';
 
-/** A notice to one recipient, ready to be handed over byte by byte. */
+/** A notice for one recipient, ready to be sent. */
 export type Message = Email | Post;
 
-/** On whose behalf emails are sent, and the channels that are set up, by name. */
+/** The sender of emails, and the configured channels by name. */
 export interface Senders {
   readonly mail: Letterhead | undefined;
   readonly channels: ReadonlyMap<string, Channel>;
 }
 
-/** The messages of a notice, one for each recipient; an email is written only if somebody gets one. */
+/** The messages of a notice, one per recipient; an email is composed only if it has recipients. */
 export async function composeAll(
   notice: Notice,
   key: Omit<DeliveryKey, 'recipient'>,

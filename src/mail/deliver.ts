@@ -7,11 +7,11 @@ import type { Message } from './compose.js';
 import { post } from './post.js';
 import type { MailTransport } from './transport.js';
 
-/** So that one slow server does not hold up the other recipients, and none is stormed. */
+/** Concurrency: one slow server does not delay other recipients, and no server is flooded. */
 const MAX_AT_ONCE = 4;
 
 interface DeliveryTask extends Ledgers {
-  /** For emails; posts to channels need none. */
+  /** The transport for emails; posts to channels need none. */
   readonly transport: MailTransport;
   readonly admission: DeliveryAdmission;
   readonly now: () => Date;
@@ -19,8 +19,9 @@ interface DeliveryTask extends Ledgers {
 }
 
 /**
- * Sends the messages that may be sent, each recorded before it leaves and after it arrived; the deliveries attempted.
- * What becomes of one holds up no other. Interrupted, it finishes those under way and begins none.
+ * Sends the messages that may be sent, each recorded before and after. A failure of one does not
+ * affect the others. After an interruption, it finishes those in progress and starts no others.
+ * Returns the attempted deliveries.
  */
 export async function deliver(task: DeliveryTask, messages: readonly Message[]): Promise<Delivery[]> {
   const failures: unknown[] = [];
@@ -29,7 +30,7 @@ export async function deliver(task: DeliveryTask, messages: readonly Message[]):
       failures.push(error);
     });
   const attempted = await pMap(messages, attempt, { concurrency: MAX_AT_ONCE });
-  // Only storage can fail here. That is thrown once every conversation under way has ended.
+  // Only storage can fail here. The error is thrown once every conversation in progress has ended.
   if (failures.length > 0) throw failures[0];
   return attempted.filter((delivery) => delivery !== undefined);
 }
@@ -50,15 +51,15 @@ async function deliverOne(
   return record(ledgers.warehouse, claimed, outcome, now());
 }
 
-/** Emails and posts that did not arrive, or may not have. Try later when every one of them is tried again by itself. */
+/** Emails and posts that did not arrive, or may not have. Exit code 75 if all of them are retried automatically. */
 export class DeliveryError extends ReadershipError {
   readonly exitCode: 1 | 75;
 
   constructor(deliveries: readonly Delivery[]) {
     const one = ({ report, period, recipient, state, note }: Delivery) =>
-      `${report} ${period} to ${recipient}: ${state}, ${note ?? 'without a word'}`;
+      `${report} ${period} to ${recipient}: ${state}, ${note ?? 'no reason given'}`;
     super(
-      `Not delivered, or not known to be:\n${deliveries.map((delivery) => `  ${one(delivery)}`).join('\n')}\nSee: readership status`,
+      `Not delivered, or outcome unknown:\n${deliveries.map((delivery) => `  ${one(delivery)}`).join('\n')}\nSee: readership status`,
     );
     this.exitCode = deliveries.every(({ state }) => state === 'waiting') ? 75 : 1;
   }

@@ -4,22 +4,23 @@ import type { Recipient } from '../config/recipients.js';
 import { timestampColumn } from '../warehouse/query.js';
 
 /**
- * `sending` is committed before anything leaves; then `sent`, `waiting` (known not to have arrived: tried again at
- * `next_attempt_at`), `failed` (refused permanently, or given up) or `unknown` (it may have arrived, and nobody can tell).
+ * `sending` is committed before anything is sent; then `sent`, `waiting` (did not arrive; retried
+ * at `next_attempt_at`), `failed` (refused permanently, or given up) or `unknown` (it may have
+ * arrived).
  */
 const DELIVERY_STATES = ['sending', 'sent', 'waiting', 'failed', 'unknown'] as const;
 
-/** How something is sent: by email, as a file, or to a channel of that kind. */
+/** How a message is sent: by email, to a file, or to a kind of channel. */
 const VIAS = ['smtp', 'outbox', 'slack', 'teams', 'webhook'] as const;
 
-/** The days of its period that a report rests on, and the views of the whole site on them. */
+/** The loaded days of a report's period, and the views of the whole site on them. */
 export interface Figures {
   readonly days: number;
   readonly human: number;
   readonly ai: number;
 }
 
-/** What a delivery is of, and to whom: there is never more than one row for it. */
+/** The key of a delivery. There is never more than one row for it. */
 export interface DeliveryKey {
   readonly report: string;
   readonly project: string;
@@ -44,26 +45,26 @@ export const deliveryRow = z.object({
   human: z.int().nullable(),
   ai: z.int().nullable(),
 });
-/** A delivery as the ledger has it. */
+/** A delivery as stored in the ledger. */
 export type Delivery = z.infer<typeof deliveryRow>;
 
 /**
- * How an attempt ended. `later` and `refused` are known not to have arrived; `unknown` is all that is not known. The
- * words are the server's, or the path of the file.
+ * How an attempt ended. After `later` and `refused`, the message is known not to have arrived. The words are the
+ * server's, or the path of the file.
  */
 export interface Outcome {
   readonly kind: 'sent' | 'later' | 'refused' | 'unknown';
   readonly words: string;
 }
 
-/** Which deliveries to attempt: those due by themselves, all not yet settled, or even those that were made. */
+/** Which deliveries to attempt: those that are due, all unsettled ones, or even those already sent. */
 export type DeliveryAdmission = 'due' | 'unsettled' | 'force';
 
 const MAX_ATTEMPTS = 8;
 const FIRST_RETRY_MS = 5 * 60_000;
 const LAST_RETRY_MS = 4 * 3_600_000;
 
-/** Whether a delivery may be attempted now. One that is known or feared to have arrived needs `force`. */
+/** Whether a delivery may be attempted now. One that arrived or may have arrived needs `force`. */
 export function mayBeTried(delivery: Delivery | undefined, admission: DeliveryAdmission, now: Date): boolean {
   if (delivery === undefined) return true;
   switch (delivery.state) {
@@ -78,7 +79,7 @@ export function mayBeTried(delivery: Delivery | undefined, admission: DeliveryAd
   }
 }
 
-/** The delivery once its attempt has ended. */
+/** The delivery after its attempt. */
 export function settled(delivery: Delivery, { kind, words }: Outcome, now: Date): Delivery {
   const ended = { ...delivery, settled_at: now, next_attempt_at: null, note: words };
   switch (kind) {
@@ -100,24 +101,24 @@ export function settled(delivery: Delivery, { kind, words }: Outcome, now: Date)
   }
 }
 
-/** Doubling from five minutes: what servers that greylist ask for at first, and hours for one that is down. */
+/** Doubles from five minutes, which suits greylisting, to hours, for a server that is down. */
 const retryDelayMs = (attempts: number): number =>
   Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.max(0, attempts - 1));
 
-/** A report of one period, and what is stored of it. */
+/** A report of one period, and its stored data. */
 export interface PeriodState {
   readonly days: number;
   readonly daysLoaded: number;
-  /** When its schedule lets it go out. */
+  /** When its schedule allows sending it. */
   readonly from: Date;
-  /** When patience with missing days is over. */
+  /** When to stop waiting for missing days. */
   readonly until: Date;
   readonly recipients: readonly Recipient[];
-  /** Those of this report, project and period. */
+  /** The deliveries of this report, project and period. */
   readonly deliveries: readonly Delivery[];
 }
 
-/** What is to be done about a report now. */
+/** What to do about a report now. */
 export type Due =
   | { readonly kind: 'due'; readonly recipients: readonly Recipient[] }
   /** For its missing days, until they are loaded or patience is over. */
@@ -126,8 +127,9 @@ export type Due =
   | { readonly kind: 'nothing' };
 
 /**
- * Who is due a report now: everyone not yet attempted, and those whose next attempt has come, once the period's days
- * are all loaded or patience with them is over. A period without any day has nothing to say, however long it takes.
+ * The recipients to send a report to now: those not yet attempted, and those whose next attempt is
+ * due, once all days of the period are loaded or the wait for them is over. A report without any
+ * loaded day is never sent.
  */
 export function whatIsDue(
   { days, daysLoaded, from, until, recipients, deliveries }: PeriodState,

@@ -28,18 +28,18 @@ const REMOVE_DELIVERY = statement('remove-delivery');
 const STORE_DELIVERY = statement('store-delivery');
 const INTERRUPTED = 'the process ended before the outcome was recorded';
 
-/** Every delivery ever attempted, by project, report, period and recipient. */
+/** Every attempted delivery, by project, report, period and recipient. */
 export const readDeliveries = (reader: Reader): Promise<Delivery[]> => reader.query(DELIVERIES, deliveryRow);
 
-/** A delivery that may be handed over now, and the proof that the journal has it. */
+/** A delivery that may be sent now, and the proof that it is in the journal. */
 export interface Claim {
   readonly delivery: Delivery;
   readonly departure: Departure;
 }
 
 /**
- * Writes the intent to send an email to the journal and commits it, or returns undefined when it must not be sent now.
- * Nothing leaves before this.
+ * Writes the intent to send a message to the journal and commits it, or returns undefined if it must not be sent now.
+ * Nothing is sent before this.
  */
 export function claim(
   { warehouse, journal }: Ledgers,
@@ -73,14 +73,14 @@ export async function record(
   return after;
 }
 
-/** Settles a delivery of unknown outcome as a person found it. One that did not arrive is sent again when it is due. */
+/** Settles a delivery of unknown outcome. One that did not arrive is sent again when it is due. */
 export async function resolveDelivery(
   { warehouse, journal }: Ledgers,
   delivery: Delivery,
   hasArrived: boolean,
   now: Date,
 ): Promise<Delivery> {
-  const words = hasArrived ? 'delivered, as a person found' : 'not delivered, as a person found';
+  const words = hasArrived ? 'delivered, confirmed by a person' : 'not delivered, confirmed by a person';
   const after: Delivery = hasArrived
     ? { ...delivery, state: 'sent', settled_at: now, next_attempt_at: null, note: words }
     : { ...delivery, state: 'waiting', settled_at: null, next_attempt_at: null, attempts: 0, note: words };
@@ -90,8 +90,9 @@ export async function resolveDelivery(
 }
 
 /**
- * Makes journal and database say the same about emails. Deliveries that a process left half sent are returned as
- * `unknown`: the email may have arrived. Sound because only the holder of the live database sends.
+ * Brings deliveries in the journal and the database into agreement. Those that a killed process
+ * left half sent are returned as `unknown`, because the email may have arrived. This is safe
+ * because only the holder of the live database sends.
  */
 export async function reconcileDeliveries(
   { warehouse, journal }: Ledgers,
@@ -122,7 +123,7 @@ export async function reconcileDeliveries(
   return { ...countedDifferences(found), deliveries: unknown };
 }
 
-/** Where deliveries are written down. */
+/** Where deliveries are recorded. */
 export interface Ledgers {
   readonly warehouse: Warehouse;
   readonly journal: EffectsJournal;
@@ -135,7 +136,7 @@ const EVENT_OF = {
   ...{ waiting: 'not-sent', sent: 'sent', failed: 'refused', unknown: 'unknown', sending: 'unknown' },
 } as const satisfies Record<Delivery['state'], Ending['event']>;
 
-/** A delivery as the effects journal has it, before it is sent. */
+/** The effects journal's record of a delivery, written before it is sent. */
 const intentOf = (delivery: Delivery) => ({
   effect: 'email' as const,
   ref: fingerprintOf(delivery),

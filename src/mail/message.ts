@@ -4,7 +4,7 @@ import { domainToASCII } from 'node:url';
 import { domainOf, type MailAddress, type Sender } from '../config/mail-address.js';
 import type { DeliveryKey, Figures } from './delivery.js';
 
-/** What an email says. The HTML refers to the pictures as `cid:<cid>`. */
+/** The content of an email. The HTML refers to images as `cid:<cid>`. */
 export interface MailContent {
   readonly subject: string;
   readonly html: string;
@@ -14,56 +14,56 @@ export interface MailContent {
   readonly figures?: Figures | null;
 }
 
-/** A file that comes with an email. */
+/** An attachment of an email. */
 interface Attachment {
   readonly filename: string;
   readonly csv: string;
 }
 
-/** What is said to recipients, in every form that they may get it in. */
+/** A notice to recipients, in every form in which they may get it. */
 export interface Notice {
   readonly kind: 'report' | 'correction' | 'alert';
   readonly subject: string;
   /** A few lines of plain text, for a chat. */
   readonly brief: string;
-  /** Where the whole can be read; null when nobody serves it. */
+  /** The address of the full report; null if it is not served. */
   readonly pageUrl: string | null;
-  /** What it says, for programs. */
+  /** Its content, for programs. */
   readonly data: object;
-  /** The numbers it rests on, for a later correction; null when it is not about a period. */
+  /** Its numbers, for a later correction; null if it is not about a period. */
   readonly figures: Figures | null;
   readonly email: () => Promise<MailContent>;
 }
 
-/** On whose behalf emails are sent. */
+/** The sender of emails. */
 export interface Letterhead {
   readonly from: Sender;
-  /** Where a reader who wants no more of them is asked to write. */
+  /** The address for unsubscribing. */
   readonly unsubscribe?: MailAddress | undefined;
 }
 
-/** An email to one recipient, ready to be handed over byte by byte. */
+/** An email to one recipient, ready to be sent. */
 export interface Email {
   readonly key: DeliveryKey;
   readonly id: string;
   readonly figures: Figures | null;
-  /** Addresses for SMTP, international domains in their ASCII form. */
+  /** Addresses for SMTP, with international domains in ASCII form. */
   readonly envelope: { readonly from: string; readonly to: string };
   readonly bytes: Buffer;
 }
 
-/** The same for the same report, project, period and recipient, in every process, always. */
+/** Always the same for the same report, project, period and recipient. */
 export const fingerprintOf = ({ report, project, period, recipient }: DeliveryKey): string =>
   createHash('sha256')
     .update(JSON.stringify([report, project, period, recipient]))
     .digest('hex')
     .slice(0, 32);
 
-/** An email that is sent again has the id of the first, so that email clients show the two as one. */
+/** An email that is sent again has the same id, so that email clients show it once. */
 const messageIdOf = (key: DeliveryKey, from: Sender): string =>
   `<readership.${fingerprintOf(key)}@${asciiDomain(from)}>`;
 
-/** Composes the email: text and HTML as alternatives, the pictures related to the HTML. */
+/** Composes the email, with text and HTML as alternatives, and images related to the HTML. */
 export async function compose(
   key: DeliveryKey,
   content: MailContent,
@@ -96,7 +96,7 @@ export async function compose(
       'List-Id': `<${listOf(key)}.readership.${asciiDomain(from)}>`,
       'List-Unsubscribe': `<mailto:${unsubscribe ?? from.address}?subject=unsubscribe>`,
     },
-    // Not random, so that composing twice gives the same bytes.
+    // Not random, so that composing twice produces the same bytes.
     baseBoundary: fingerprintOf(key),
     newline: 'windows',
     disableFileAccess: true,
@@ -110,7 +110,7 @@ export async function compose(
   return { key, id, figures: content.figures ?? null, envelope, bytes: await composed.build() };
 }
 
-/** By which readers can file a report's emails: the same for every period and recipient. */
+/** Lets readers filter a report's emails: the same for every period and recipient. */
 const listOf = ({ report, project }: DeliveryKey): string =>
   `${report}.${project}`.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '-');
 

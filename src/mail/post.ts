@@ -6,13 +6,13 @@ import type { Departure } from '../warehouse/effects.js';
 import type { Post } from './channel.js';
 import type { Outcome } from './delivery.js';
 
-/** All of an exchange. Long, because a timeout once the request is on its way leaves its outcome unknown. */
+/** For the whole exchange. Long, because a timeout after sending the request leaves its outcome unknown. */
 const TIMEOUT_MS = 60_000;
 
-/** What a channel answers ends up in the ledger and on terminals. */
+/** A channel's response is stored in the ledger and shown on terminals. */
 const MAX_WORDS = 300;
 
-/** Posts a notice to its channel, once; follows no redirect. Never throws: whatever happens is an outcome. */
+/** Posts a notice to its channel once, without following redirects. Never throws: every failure is an outcome. */
 export async function post(
   { id, channel, body }: Post,
   _: Departure,
@@ -40,21 +40,21 @@ export async function post(
   return { kind: answer.isSent ? 'unknown' : 'later', words: said(words) };
 }
 
-/** The headers of Standard Webhooks: HMAC-SHA256 over id, moment in seconds, and body. */
+/** The headers of Standard Webhooks: HMAC-SHA256 over id, time in seconds, and body. */
 function signatureOf({ id, body, key }: { id: string; body: string; key: Buffer }, now: Date) {
   const timestamp = Math.floor(now.getTime() / 1_000).toString();
   const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
 }
 
-/** Refusals that are about the address or the moment, not about what was posted. */
+/** Refusals that concern the address or the moment, not the content. */
 const ABOUT_THE_CHANNEL = new Set([301, 307, 308, 401, 403, 404, 410, 425, 429]);
-/** A gateway may answer these after it passed the notice on, unless it says when to come back. */
+/** A gateway may return these after it forwarded the notice, unless it sends a Retry-After. */
 const OF_GATEWAYS = new Set([408, 503]);
 
 /**
- * What a status says of the notice. An error of the server does not tell whether it took it before, nor does a redirect
- * that some (Google Apps Script, for one) give as the answer to what they took.
+ * What a status says about the notice. A server error does not reveal whether the notice was accepted, nor does a
+ * redirect, which some servers (such as Google Apps Script) return after accepting it.
  */
 function classifyStatus(status: number, saysWhen: boolean): Outcome['kind'] {
   if (status >= 200 && status < 300) return 'sent';
@@ -67,7 +67,7 @@ type Answer =
   | { readonly status: number; readonly saysWhen: boolean; readonly text: string }
   | { readonly error: unknown; readonly isSent: boolean };
 
-/** One request over a connection of its own. Until its body is taken, nothing can have arrived. */
+/** One request over its own connection. Until its body is read, nothing can have arrived. */
 async function exchange(
   url: URL,
   headers: Record<string, string>,
@@ -94,7 +94,7 @@ async function exchange(
   }
 }
 
-/** The status was the answer, so it does not matter whether the rest of it comes. */
+/** The status is the answer, so the rest of the response does not matter. */
 async function firstWords(body: Readable): Promise<string> {
   let text = '';
   try {

@@ -4,13 +4,13 @@ import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { ConfigurationError } from '../errors.js';
 import type { Email } from './message.js';
 
-/** The mail server to hand emails to. */
+/** The mail server that emails are sent through. */
 export interface SmtpServer {
   readonly host: string;
   readonly port: number;
-  /** TLS from the first byte; else STARTTLS where it is offered. */
+  /** TLS from the first byte; otherwise STARTTLS if offered. */
   readonly secure: boolean;
-  /** Refuse to go on without STARTTLS. */
+  /** Fail without STARTTLS. */
   readonly requireTls: boolean;
   readonly login?: { readonly user: string; readonly password: string };
 }
@@ -18,8 +18,9 @@ export interface SmtpServer {
 const LOOPBACK = /^(localhost|127(\.\d+){3}|::1)$/;
 
 /**
- * Reads `smtp://user:password@host:587` or `smtps://host`. A password travels encrypted or not at all, except to this
- * machine itself. Throws a `ConfigurationError` that does not repeat the address, since it may hold a password.
+ * Reads `smtp://user:password@host:587` or `smtps://host`. A password is only sent encrypted,
+ * except to this machine itself. Throws a `ConfigurationError` that does not repeat the address,
+ * because it may contain a password.
  */
 export function parseSmtpUrl(text: string): SmtpServer {
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -33,7 +34,8 @@ export function parseSmtpUrl(text: string): SmtpServer {
     throw faulty('is not of the form smtp://user:password@host:587 or smtps://user:password@host:465');
   const user = decode(url.username);
   const password = decode(url.password);
-  if ((user === '') !== (password === '')) throw faulty('has a user name without a password, or the reverse');
+  if ((user === '') !== (password === ''))
+    throw faulty('has a user name without a password, or a password without a user name');
   const host = url.hostname.replaceAll(/[[\]]/g, '');
   const secure = url.protocol === 'smtps:';
   return {
@@ -49,45 +51,45 @@ function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw faulty('has a % in its user name or password that is not written as %25');
+    throw faulty('has a % in its user name or password that is not encoded as %25');
   }
 }
 
 const faulty = (what: string): ConfigurationError =>
   new ConfigurationError(
-    `${SMTP_URL_VARIABLE} ${what}. Characters such as @ : / % in a password are written as %40 %3A %2F %25.`,
+    `${SMTP_URL_VARIABLE} ${what}. Encode characters such as @ : / % in a password as %40 %3A %2F %25.`,
   );
 
-/** How far a conversation had come: `message` once the first byte of the email itself was on its way. */
+/** The progress of a conversation: `message` once the first byte of the email itself was sent. */
 export type SmtpStage = 'connect' | 'login' | 'envelope' | 'message';
 
-/** A conversation that did not end with the server's acceptance. */
+/** A conversation that ended without the server accepting the email. */
 export interface SmtpFailure {
   readonly stage: SmtpStage;
   readonly error: unknown;
 }
 
-/** Bounds of a conversation, in milliseconds. */
+/** Time limits of a conversation, in milliseconds. */
 interface SmtpTimeouts {
   readonly connectMs: number;
-  /** Silence after which the server is given up. */
+  /** Without a reply for this long, the server is given up. */
   readonly silenceMs: number;
-  /** All of it, whatever the server does. */
+  /** For the whole conversation. */
   readonly totalMs: number;
 }
 
-/** Patient, because a timeout once the email is on its way leaves it unknown whether it arrived. */
+/** Long, because after a timeout while the email is being sent, its outcome is unknown. */
 export const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 30_000, silenceMs: 120_000, totalMs: 300_000 };
 
-/** How long a server may take over QUIT: the email is accepted, so nothing depends on it. */
+/** How long a server may take to answer QUIT. The email is already accepted, so nothing depends on it. */
 const GOODBYE_MS = 1_000;
 
 /**
- * Hands one email to the server over a connection of its own: the server's words of acceptance, or how far it came.
+ * Sends one email over its own connection. Returns the server's reply of acceptance, or throws how
+ * far it got.
  *
- * nodemailer's pooled transport sends an email again by itself when its connection closes, and the plain one does not
- * tell whether the email had begun to leave. Both decide what must be decided here, so this speaks through the layer
- * below them.
+ * nodemailer's pooled transport resends an email when its connection closes, and the plain one does
+ * not reveal whether sending had begun. Both matter here, so this uses the layer below them.
  */
 export async function speakSmtp(
   server: SmtpServer,
@@ -104,7 +106,7 @@ export async function speakSmtp(
       stage = 'login';
     });
     stage = 'envelope';
-    // The body is read when the server has asked for it, not before.
+    // The body is read only when the server has requested it.
     const body = Readable.from(
       (function* () {
         stage = 'message';
@@ -125,7 +127,7 @@ export async function speakSmtp(
   }
 }
 
-/** Connects and logs in, and sends nothing. Throws what went wrong. */
+/** Connects and logs in without sending anything. Throws if that fails. */
 export async function trySmtp(server: SmtpServer, timeouts: SmtpTimeouts, signal: AbortSignal) {
   const connection = new SMTPConnection(connectionOptions(server, timeouts));
   const within = AbortSignal.any([signal, AbortSignal.timeout(timeouts.totalMs)]);
@@ -170,12 +172,12 @@ const connectionOptions = (server: SmtpServer, { connectMs, silenceMs }: SmtpTim
 
 type Done<Value> = (error?: Error | null, value?: Value) => void;
 
-/** Turns the calls of a connection into promises that also end when the connection does, or at an abort. */
+/** Turns a connection's calls into promises that are also rejected if the connection ends or the signal aborts. */
 function stepsOf(connection: SMTPConnection, signal: AbortSignal) {
   const lost = new Promise<never>((_, reject) => {
     connection.on('error', reject);
     connection.once('end', () => {
-      // The server's last words, if it had any, come right after this.
+      // The server's last reply, if any, arrives right after this.
       setImmediate(reject, new Error('the connection ended'));
     });
     const stop = () => {
@@ -184,7 +186,7 @@ function stepsOf(connection: SMTPConnection, signal: AbortSignal) {
     if (signal.aborted) stop();
     else signal.addEventListener('abort', stop, { once: true });
   });
-  // After the last step, nobody waits for it any more.
+  // After the last step, nothing awaits this promise.
   lost.catch(() => undefined);
   return <Value>(begin: (done: Done<Value>) => void): Promise<Value> =>
     Promise.race([

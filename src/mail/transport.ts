@@ -16,20 +16,20 @@ import {
   trySmtp,
 } from './smtp.js';
 
-/** Where emails go. `send` never throws: whatever happens is an outcome. */
+/** Sends emails. `send` never throws: every failure is an outcome. */
 export interface MailTransport {
   readonly via: Delivery['via'];
   readonly send: (message: Email, departure: Departure, interruption: AbortSignal) => Promise<Outcome>;
 }
 
-/** A server's words end up in the ledger and on terminals. */
+/** A server's reply is stored in the ledger and shown on terminals. */
 const MAX_WORDS = 300;
 
 const DOING: Readonly<Record<SmtpStage, string>> = {
   connect: 'connecting',
   login: 'logging in',
   envelope: 'naming sender and recipient',
-  message: 'the email was on its way',
+  message: 'sending the email',
 };
 
 /** Emails as `.eml` files in a folder. */
@@ -38,7 +38,7 @@ export const outboxTransport = (directory: string): MailTransport => ({
   send: (message) => putIntoOutbox(directory, message),
 });
 
-/** Emails to the server that the URL names. Throws a `ConfigurationError` when it names none. */
+/** Sends emails through the server in the URL. Throws a `ConfigurationError` if the URL is not valid. */
 export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTransport {
   const server = parseSmtpUrl(url);
   const redact = redactor(secretsOf(server));
@@ -55,7 +55,7 @@ export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTra
 
 const TRIAL_TIMEOUTS = { connectMs: 5_000, silenceMs: 5_000, totalMs: 10_000 };
 
-/** Connects to the mail server that the URL names, and logs in; throws an error without secrets when that fails. */
+/** Connects and logs in to the mail server in the URL. Throws an error without secrets if that fails. */
 export async function tryMailServer(url: string, signal: AbortSignal): Promise<string> {
   const server = parseSmtpUrl(url);
   const { host, port } = server;
@@ -68,7 +68,7 @@ export async function tryMailServer(url: string, signal: AbortSignal): Promise<s
   }
 }
 
-/** The password, alone and as it crosses the wire beside the user: a server may echo either. */
+/** The password, both plain and encoded with the user as for SMTP, because a server may echo either. */
 const secretsOf = ({ login }: SmtpServer): string[] =>
   login === undefined
     ? []
@@ -85,7 +85,7 @@ const replyCodeOf = (error: unknown): number | undefined =>
     ? error.responseCode
     : undefined;
 
-/** The server's own words; nodemailer's typings leave them out. */
+/** The server's reply, which nodemailer's types omit. */
 const responseOf = (error: unknown): string | undefined =>
   error instanceof Error && 'response' in error && typeof error.response === 'string'
     ? error.response
@@ -94,8 +94,7 @@ const responseOf = (error: unknown): string | undefined =>
 const MAX_RECIPIENT_LENGTH = 80;
 
 /**
- * The name of an email's file: readable, and with a fingerprint that keeps any two apart whatever a project or recipient
- * is called.
+ * The name of an email's file: readable, with a fingerprint that makes it unique whatever the project and recipient.
  */
 function outboxFileName(key: DeliveryKey): string {
   const plain = (text: string) => text.replaceAll(/[^A-Za-z0-9@._+-]/g, '_');
@@ -103,7 +102,7 @@ function outboxFileName(key: DeliveryKey): string {
   return `${plain(key.report)}-${plain(key.period)}-${recipient}-${fingerprintOf(key).slice(0, 16)}.eml`;
 }
 
-/** Puts an email into the outbox, whole or not at all. The words of the outcome are the path of the file. */
+/** Writes an email to the outbox atomically. The words of the outcome are the path of the file. */
 async function putIntoOutbox(directory: string, message: Email): Promise<Outcome> {
   const path = join(directory, outboxFileName(message.key));
   try {

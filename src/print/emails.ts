@@ -11,7 +11,7 @@ import { ALERT } from '../service/alerts.js';
 import type { LoopOutcome } from '../service/loop.js';
 import type { HeldReport } from '../steps/report.js';
 
-/** The emails of a run, for people: those of unknown outcome first, then those sent, and those that wait. */
+/** The emails of a run as lines: those of unknown outcome first, then those sent, then those waiting. */
 export async function mailLines(
   outcome: LoopOutcome,
   { warehouse, projects, shard }: StepContext,
@@ -40,7 +40,7 @@ export async function mailLines(
   ];
 }
 
-/** What became of a delivery, and what can be done about it. */
+/** The outcome of a delivery, and what to do about it. */
 export function deliveryLine(
   delivery: Delivery,
   shard: Shard | undefined,
@@ -71,10 +71,10 @@ export function deliveryLine(
   }
 }
 
-/** Alerts and digests are about all projects, of a shard or at all. */
+/** Alerts and digests are about all projects, or all projects of a shard. */
 const isAboutAll = (project: string): boolean => project === '-' || project.startsWith('shard-');
 
-/** Settles a delivery of unknown outcome, either way. A shell keeps the quoted period in one piece. */
+/** The commands that settle a delivery of unknown outcome. The period is quoted for the shell. */
 export const settleCommands = (
   { report, period, project, recipient }: DeliveryKey,
   shard: Shard | undefined,
@@ -85,14 +85,17 @@ export const settleCommands = (
   return `readership report ${report} --period ${quoted}${of}${ofShard} --delivered ${recipient}, or --not-delivered ${recipient}`;
 };
 
-/** Sends one report to one recipient again, and nothing else to anybody. The report itself is right by then. */
+/**
+ * The command that sends only this report again, only to this recipient. By then, the report has
+ * the corrected numbers.
+ */
 export const resendCommand = (
   { report, period, project, recipient }: DeliveryKey,
   shard: Shard | undefined,
 ): string =>
   `readership report ${report} --period ${period.replace(/ correction$/, '')}${isAboutAll(project) ? '' : ` --project ${project}`} --send --force --to ${recipient}${shard === undefined ? '' : ` --shard ${formatShard(shard)}`}`;
 
-/** For a delivery that was made before. */
+/** For a report that was already sent. */
 export const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>
   escapeUnsafe(
     `${report} ${period} to ${recipient}: already sent${settled_at === null ? '' : ` on ${moment(settled_at)}`}`,

@@ -8,11 +8,11 @@ import { counted } from '../format/numbers.js';
 import type { ProjectExport } from '../steps/export.js';
 import type { ExportCost } from './progress.js';
 
-/** What an export of a project did, in one to three lines for people. */
+/** The result of a project's export, in one to three lines. */
 export function loadedLines(exported: ProjectExport, cost: ExportCost): string[] {
   const { project, outcome } = exported;
   const name = project.name;
-  if (outcome === undefined) return [`${name}: the platform has no views yet, so there is nothing to load.`];
+  if (outcome === undefined) return [`${name}: nothing to load, because the platform has no views yet.`];
   const { plan, results, check, removed } = outcome;
   const { note } = plan.range;
   const lines = [...(note === undefined ? [] : [`  ${note}`]), ...removedLines(removed)];

@@ -7,7 +7,7 @@ import { thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from '../terminal/table.js';
 import { escapeLines, escapeUnsafe } from '../format/text.js';
 
-/** Notes in a list are cut to this. */
+/** Maximum length of notes in a list. */
 const NOTE_LENGTH = 48;
 
 const COLUMNS: readonly Column[] = [
@@ -25,11 +25,11 @@ export const jobLines = (jobs: readonly Job[], width: number): string[] =>
     width,
   );
 
-/** A job in a line, as things happen. */
+/** A job on one line, for progress. */
 export const jobLine = (job: Job): string =>
   escapeUnsafe(`job ${job.id}  ${stateOf(job)}  ${job.path}  ${outcomeOf(job)}`.trimEnd());
 
-/** How to tell whether an unconfirmed job exists. Prompts of 0.1.0 have no reference. */
+/** How to find out whether an unconfirmed job exists. Prompts of 0.1.0 have no reference. */
 export const howToLook = ({ prompt, reference, path }: Job): string =>
   prompt.includes(reference)
     ? `Its prompt contains the reference ${reference}: search for it in the platform's jobs and in the descriptions of pull requests.`
@@ -44,13 +44,13 @@ export const resolveMessageCommand = (job: number): string =>
 /** Statuses that a follow-up has ended: the job is active again. */
 const PAST: ReadonlySet<string> = new Set(ENDED_STATUSES);
 
-/** The state, and the platform's own word where it says something else: `active (running)`. */
+/** The state, with the platform's status if it differs: `active (running)`. */
 const stateOf = ({ state, remote_status }: Job): string =>
   state === 'active' && remote_status !== null && remote_status !== state && !PAST.has(remote_status)
     ? `${state} (${remote_status})`
     : state;
 
-/** A pull request's address is never cut, so that it can be opened; `jobs show` has the whole note. */
+/** The address of a pull request is never cut, so that it can be opened; `jobs show` has the full note. */
 const shortOutcome = (job: Job): string =>
   job.pr_link === null && outcomeOf(job).length > NOTE_LENGTH
     ? `${outcomeOf(job).slice(0, NOTE_LENGTH - 1)}…`

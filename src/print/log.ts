@@ -5,7 +5,7 @@ import type { Listener } from '../app/open.js';
 import { messageOf } from '../errors.js';
 import type { Colors, Output } from '../terminal/output.js';
 
-/** Logs what the service does: steps, jobs and failed days; each loaded day only for `debug`. */
+/** Logs the service's steps, jobs and failed days, and each loaded day at level `debug`. */
 export const logging = (log: Log): Listener => ({
   onWait: (until, why) => {
     log.info({ until, why }, 'requests are waiting');
@@ -52,7 +52,7 @@ export type Log = Logger;
 
 const lineSchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.string().default('') });
 
-/** A log on standard output: one JSON object a line, or lines for people on a terminal unless `alwaysJson`. */
+/** A log on standard output: one JSON object per line, or readable lines on a terminal unless `alwaysJson`. */
 export function openLog(output: Output, alwaysJson = false): Log {
   const write = (line: string) => {
     output.write(output.isTerminal && !alwaysJson ? lineForPeople(line, output.colors) : line);
@@ -68,13 +68,13 @@ function lineForPeople(line: string, { dim, green, yellow, red }: Colors): strin
   return `${dim(time)} ${color(name)} ${msg}${dim(facts.join(''))}\n`;
 }
 
-/** Days loaded at the same time fail at the same time and share one note. */
+/** Days that are loaded together fail together, and share one note. */
 const SAME_MOMENT_MS = 400;
 
 /** Within this time, errors of the same kind count as one problem. */
 const SAME_PROBLEM_MS = 60_000;
 
-/** Notes about retries: the full error once, then only that there is a retry. */
+/** Notes about retries: the full error the first time, then only that there is a retry. */
 export function retryNotes(
   note: (text: string) => void,
 ): (error: TryLaterError, retriesLeft: number) => void {

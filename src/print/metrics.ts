@@ -4,7 +4,7 @@ import type { OperationsStatus, ProjectStatus } from '../service/status.js';
 type Labels = Readonly<Record<string, string>>;
 type Samples = readonly (readonly [labels: Labels, value: number])[];
 
-/** The status as metrics in the text format of Prometheus. Names end with their units. */
+/** The status as metrics in Prometheus' text format. Names end with their units. */
 export function metricsText(
   projects: readonly ProjectStatus[],
   operations: OperationsStatus,
@@ -76,7 +76,7 @@ const metric = (name: string, help: string, samples: Samples): string =>
     '',
   ].join('\n');
 
-/** JSON escapes a text as Prometheus does: backslash, quote and line feed. */
+/** JSON escapes backslashes, quotes and line feeds as Prometheus does. */
 const inBraces = (labels: Labels): string => {
   const pairs = Object.entries(labels).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   return pairs.length === 0 ? '' : `{${pairs.join(',')}}`;

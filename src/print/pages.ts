@@ -8,7 +8,7 @@ import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from '../terminal/table.js';
 import { escapeUnsafe } from '../format/text.js';
 
-/** Pages left out beyond these are counted, unless everything is asked for. */
+/** Skipped pages beyond these are only counted, unless `--verbose` is given. */
 const LEFT_OUT_SHOWN = 15;
 
 const FLAGGED_COLUMNS: readonly Column[] = [
@@ -29,11 +29,11 @@ interface PlanView {
   readonly plan: ImprovePlan;
   readonly rules: Settings['improve'];
   readonly width: number;
-  /** Shows the exact prompts, and everything that was left out. */
+  /** Shows the exact prompts and all skipped pages. */
   readonly proposals?: readonly Proposal[];
 }
 
-/** The plan of a project for people: a table no wider than the terminal. */
+/** A project's plan: a table no wider than the terminal. */
 export function planLines({ name, plan, rules, width, proposals }: PlanView): string[] {
   const { flagged, waiting } = plan;
   const lines = [
@@ -56,7 +56,7 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
   return lines;
 }
 
-/** What follows “no new job” if the weekly limit is the reason. */
+/** The text after “no new job” if the weekly limit is the reason. */
 export const whyNoJob = ({ plannedThisWeek }: ImprovePlan): string =>
   plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} got one this week` : '';
 
@@ -88,7 +88,7 @@ function leftOutLines(
   limit: number,
   width: number,
 ): string[] {
-  // A page that somebody skipped is shown even if it is hardly read.
+  // A manually skipped page is shown even if it has few views.
   const reasons = new Map([...skippedPages(skips), ...leftOut.map(({ path, why }) => [path, why] as const)]);
   const rows = [...reasons]
     .slice(0, limit)

@@ -10,13 +10,13 @@ import type { Output } from '../terminal/output.js';
 const BAR_WIDTH = 24;
 const PLAIN_LINE_EVERY_MS = 5_000;
 
-/** What an export cost. */
+/** The cost of an export. */
 export interface ExportCost {
   readonly requests: number;
   readonly elapsedMs: number;
 }
 
-/** Shows the progress of an export over all its projects: a bar on a terminal, a line now and then elsewhere. */
+/** Shows the progress of an export over all projects: a bar on a terminal, occasional lines elsewhere. */
 export class ExportProgress {
   #requests = 0;
   #startedMs = 0;
@@ -26,13 +26,13 @@ export class ExportProgress {
   #planned = 0;
   #rows = 0;
   readonly #names: string[] = [];
-  /** How the last failed day failed, days left out, and those since then that failed alike. */
+  /** The error of the last failed day (without days), and the later days with the same error. */
   #failure: string | undefined;
   readonly #alike: Day[] = [];
 
   constructor(private readonly output: Output) {}
 
-  /** What the export has cost so far. */
+  /** The cost of the export so far. */
   get cost(): ExportCost {
     return { requests: this.#requests, elapsedMs: this.#elapsedMs };
   }
@@ -72,7 +72,7 @@ export class ExportProgress {
     this.#noteAlike();
   }
 
-  /** Says how a day failed, unless the one before failed in the same way. */
+  /** Reports how a day failed, unless the day before failed in the same way. */
   #noteFailure(day: Day, words: string): void {
     const failure = words.replace(/\d{4}-\d\d-\d\d/g, '');
     if (failure === this.#failure) this.#alike.push(day);
@@ -92,7 +92,7 @@ export class ExportProgress {
   }
 
   #line(): string {
-    // The nightly check may load days that were not planned.
+    // The nightly check may load days that are not part of the plan.
     const total = Math.max(this.#planned, this.#days);
     const name = this.#names.length > 1 ? counted(this.#names.length, 'project') : (this.#names[0] ?? '');
     const leftMs = this.#days === 0 ? 0 : (this.#elapsedMs / this.#days) * (total - this.#days);

@@ -18,7 +18,7 @@ import type { ExportCost } from './progress.js';
 
 const weekRow = z.object({ human: z.int(), ai: z.int(), ai_share: z.number().nullable() });
 
-/** The closing summary of a run, for people: what was loaded, who reads, what the agents did, where to look next. */
+/** The closing summary of a run: what was loaded, who reads, what the agents did, and where to look next. */
 export async function summarize(
   outcome: LoopOutcome,
   context: StepContext,
@@ -91,7 +91,7 @@ function improvedLine({ project, plan, submitted }: ProjectImprovement, mode: 'p
   return `${name}: no new job${whyNoJob(plan)}`;
 }
 
-/** A page that was read much, and that a shell takes as it is written. */
+/** A popular page whose path needs no quoting in a shell. */
 async function aPage(
   { warehouse }: StepContext,
   { first, last }: Pick<Period, 'first' | 'last'>,

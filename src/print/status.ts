@@ -8,13 +8,13 @@ import type { Colors } from '../terminal/output.js';
 import { settleCommands } from './emails.js';
 import { resolveJobCommand, resolveMessageCommand } from './jobs.js';
 
-/** The state of a project for people. */
+/** The state of a project as lines of text. */
 export function statusLines(status: ProjectStatus, colors: Colors): string[] {
   const rows = statusRows(status, colors);
   return [colors.bold(status.name), ...rows.map(([name, value]) => `  ${name.padEnd(14)}${value}`)];
 }
 
-/** What there is to say of a project, each with its name. */
+/** The facts about a project, each with its name. */
 export function statusRows(
   status: ProjectStatus,
   { red, yellow, green }: Colors,
@@ -68,7 +68,7 @@ function requestsText({ requests }: ProjectStatus): string {
   return used + paused + left + end;
 }
 
-/** What needs a person's attention, and what to do. */
+/** What needs attention, and what to do about it. */
 export function needsOf(
   projects: readonly ProjectStatus[],
   { runs, outages, unconfirmedJobs, unconfirmedMessages, unknownDeliveries }: OperationsStatus,
@@ -80,7 +80,7 @@ export function needsOf(
   const isExported = runs.some(
     ({ step, outcome, started_at: at }) => step === 'export' && outcome === 'done' && at >= exportAt,
   );
-  // Before its launch a site has no views; a successful export has found that out.
+  // A site has no views before its launch, which a successful export has found.
   const isExpected = (from: Day | null): boolean => (from === null ? !isExported : from <= lastEndedDay(now));
   return [
     ...projects.flatMap(({ name, failed, isYesterdayStored, historyFrom }) => [
@@ -107,11 +107,11 @@ export function needsOf(
   ];
 }
 
-/** Runs, jobs, emails and disk for people. */
+/** Runs, jobs, emails and disk space as lines of text. */
 export const operationsLines = (operations: OperationsStatus, now: Date): string[] =>
   operationsRows(operations, now).map(([name, value]) => `  ${name.padEnd(14)}${value}`);
 
-/** The same, each with its name. */
+/** The same facts, each with its name. */
 export function operationsRows(operations: OperationsStatus, now: Date): [name: string, value: string][] {
   const { publishedAt, diskFreeBytes, runs, jobs } = operations;
   const { unconfirmedJobs, unconfirmedMessages, unknownDeliveries } = operations;

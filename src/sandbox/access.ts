@@ -4,20 +4,20 @@ import { HTTPException } from 'hono/http-exception';
 import type { z } from 'zod';
 import type { PagingFault } from './faults/schema.js';
 
-/** What a request carries on its way through the sandbox. */
+/** The context of a request to the sandbox. */
 export interface SandboxEnv {
   Bindings: HttpBindings;
   Variables: {
-    /** Set by the faults in force, for the views route to answer with. */
+    /** Set by an active fault, and applied by the views route. */
     pagingFault?: PagingFault;
-    /** The connection was cut instead of a reply. */
+    /** Whether the connection was reset instead of a reply. */
     unanswered?: boolean;
   };
 }
 export type SandboxContext = Context<SandboxEnv>;
 type Middleware = MiddlewareHandler<SandboxEnv>;
 
-/** 400 as servers of this API answer it, with one message per problem. */
+/** 400 as servers of this API return it, with one message per problem. */
 export const badRequest = (c: SandboxContext, messages: readonly string[]): Response =>
   c.json({ error: 'Bad request', details: messages.map((message) => ({ message })) }, 400);
 
@@ -32,7 +32,7 @@ export const tooMany = (c: SandboxContext, retryAfterSeconds: number): Response 
 
 const HOUR_MS = 3_600_000;
 
-/** The uses that a rolling hour ending at `now` still counts. */
+/** The uses within the rolling hour that ends at `now`. */
 export const withinHour = (uses: readonly Date[], now: Date): Date[] =>
   uses.filter((use) => now.getTime() - use.getTime() < HOUR_MS);
 
@@ -92,8 +92,8 @@ export const access = ({ apiKey, readOnlyKey, projectId }: Keys, scope: 'read' |
 };
 
 /**
- * Serves requests to this machine, or to the name the sandbox listens on. A web page whose
- * name is made to point to this machine (DNS rebinding) names its own host, and is refused.
+ * Accepts only requests addressed to this machine, or to the name the sandbox listens on. A web page that uses DNS
+ * rebinding sends its own host name, and is refused.
  */
 export const ownHost = (name: string): Middleware => {
   return async (c, next) => {

@@ -17,45 +17,45 @@ import { createTraffic } from './traffic/traffic.js';
 import { getViews, type ViewsOptions } from './views.js';
 
 export interface SandboxOptions {
-  /** The clock: traffic, late data, jobs and limits all follow it. */
+  /** The clock for traffic, late data, jobs and limits. */
   readonly now: () => Date;
-  /** Remembers seed, first day and jobs between processes. Without it they end with this one. */
+  /** Stores the seed, first day and jobs between processes; without it, they are lost with this one. */
   readonly stateFile?: string | undefined;
   readonly host?: string | undefined;
-  /** 0, the default, takes any free port. */
+  /** By default 0, any free port. */
   readonly port?: number | undefined;
   readonly apiKey?: string | undefined;
   readonly readOnlyKey?: string | undefined;
   readonly projectId?: string | undefined;
   readonly projectName?: string | undefined;
-  /** Decides the traffic, with `firstDay`. Once there is a state file, its values are used for both. */
+  /** Determines the traffic together with `firstDay`. If there is a state file, its values are used for both. */
   readonly seed?: number | undefined;
-  /** There is no data before it. By default the Monday 26 weeks before this one. */
+  /** The first day with data. By default the Monday 26 weeks before this week's. */
   readonly firstDay?: Day | undefined;
-  /** Pages the site has half a year after its first day, roughly. */
+  /** Approximate number of pages half a year after the first day. */
   readonly pages?: number | undefined;
-  /** The longest an agent works on a prompt; the shortest is half of it. */
+  /** The maximum time an agent works on a prompt; the minimum is half of it. */
   readonly jobSeconds?: number | undefined;
   /** How jobs end, in turn. */
   readonly outcomes?: readonly JobOutcome[] | undefined;
   /** Prompts accepted in a rolling hour, creates and messages together. */
   readonly usesPerHour?: number | undefined;
   readonly viewsPerHour?: number | 'unlimited' | undefined;
-  /** Called for each request as it arrives, before a fault strikes it. */
+  /** Called for each request as it arrives, before faults apply. */
   readonly onRequest?: ((operation: Operation) => void) | undefined;
 }
 
-/** A running sandbox: where it is, how to get in, and what tests may do with it. */
+/** A running sandbox: its address and credentials, and what tests can do with it. */
 export interface Sandbox extends Keys {
   readonly baseUrl: string;
   readonly projectName: string;
   readonly firstDay: Day;
   /** The requests so far, and all jobs with their prompts. Also served under `/_sandbox/`. */
   readonly inspect: () => { requests: RequestSummary; jobs: readonly StoredJob[] };
-  /** Replaces the faults in force. Throws a `ZodError` for an invalid one. */
+  /** Replaces the active faults. Throws a `ZodError` for an invalid one. */
   readonly setFaults: (faults: readonly FaultInput[]) => void;
   readonly faults: () => readonly Fault[];
-  /** Ends promptly, whatever is still open. */
+  /** Ends promptly, even with open connections. */
   readonly close: () => Promise<void>;
 }
 
@@ -114,7 +114,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   };
 }
 
-/** The Monday 26 weeks before the week of `now`: a new sandbox has half a year of whole weeks behind it. */
+/** The Monday 26 weeks before the week of `now`: a new sandbox has half a year of full weeks. */
 function defaultFirstDay(now: Date): Day {
   const today = dayOf(now);
   const sinceMonday = (startOfDay(today).getUTCDay() + 6) % 7;
@@ -122,7 +122,7 @@ function defaultFirstDay(now: Date): Day {
 }
 
 interface AppOptions extends Keys, ViewsOptions, FaultOptions {
-  /** The name it listens on, as in a URL. */
+  /** The host name of its URL. */
   readonly host: string;
   readonly agents: Agents;
   readonly log: RequestLog;
@@ -130,7 +130,7 @@ interface AppOptions extends Keys, ViewsOptions, FaultOptions {
 
 function createApp(options: AppOptions): Hono<SandboxEnv> {
   const { agents, log } = options;
-  // Faults strike before the key is checked: a proxy in between does not know keys either.
+  // Faults apply before the key is checked, like those of a proxy.
   const guards = (operation: Operation, scope: 'read' | 'write') =>
     [log.logged(operation), faults(operation, options), access(options, scope)] as const;
 
@@ -147,7 +147,7 @@ function createApp(options: AppOptions): Hono<SandboxEnv> {
   app.onError((error, c) =>
     error instanceof HTTPException
       ? error.getResponse()
-      : c.json({ error: `The sandbox failed: ${error.message}` }, 500),
+      : c.json({ error: `Sandbox error: ${error.message}` }, 500),
   );
   return app;
 }
@@ -160,7 +160,7 @@ async function listen(
   { host, port, now }: { readonly host: string; readonly port: number; readonly now: () => Date },
 ) {
   const listener = getRequestListener(app.fetch, {
-    // The process keeps its own Request and Response: the sandbox also runs inside tests and commands.
+    // Does not replace the global Request and Response, because the sandbox also runs inside tests and commands.
     overrideGlobalObjects: false,
     hostname: host,
     errorHandler: (error) => Response.json({ error: messageOf(error) }, { status: 400 }),

@@ -4,13 +4,13 @@ import { badRequest, bodyOf, invalid, type SandboxEnv } from './access.js';
 import { faultSchema, type Operation } from './faults/schema.js';
 import type { Switchboard } from './faults/strike.js';
 
-/** A request to the API, as its caller saw it. */
+/** A request to the API, as seen by its caller. */
 interface LoggedRequest {
   readonly operation: Operation;
   readonly method: string;
   /** Path and query. */
   readonly url: string;
-  /** Null while there is no reply: under way, hanging, or its connection reset. */
+  /** Null if there is no reply: in progress, hanging, or its connection was reset. */
   status: number | null;
 }
 
@@ -53,8 +53,8 @@ export function createRequestLog(onRequest: (operation: Operation) => void = () 
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
 /**
- * What tests and people may look at without a key, apart from the API's own paths: the requests, the
- * jobs with their prompts, and the faults in force (an array of `faultSchema`; PUT replaces them all).
+ * Paths outside the API that need no key: the requests, the jobs with their prompts, and the active
+ * faults (an array of `faultSchema`; PUT replaces all of them).
  */
 export function inspection(log: RequestLog, agents: Agents, switchboard: Switchboard): Hono<SandboxEnv> {
   const app = new Hono<SandboxEnv>();

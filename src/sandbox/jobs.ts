@@ -31,18 +31,18 @@ const storedJobSchema = z.object({
   prompt: z.string(),
   createdAt: instant,
   messages: z.array(z.object({ prompt: z.string(), createdAt: instant })),
-  /** Decided when the work starts: the agent is active until `endsAt`, and then `outcome` holds. */
+  /** Decided when the work starts: the agent is active until `endsAt`, and then has this `outcome`. */
   endsAt: instant,
   outcome: z.enum(JOB_OUTCOMES),
 });
-/** A job as it is remembered. Its status is not stored: it follows from the clock. */
+/** A stored job. Its status is not stored, because it follows from the clock. */
 export type StoredJob = z.infer<typeof storedJobSchema>;
 
-/** The work on the next prompt. */
+/** The agent's work on a prompt. */
 interface Work {
   readonly prompt: string;
   readonly now: Date;
-  /** Work lasts between half of this and all of it, so that a batch does not end at once. */
+  /** Work takes between half of this and all of it, so that the jobs of a batch end at different times. */
   readonly jobSeconds: number;
 }
 
@@ -62,7 +62,7 @@ export function startJob(number: number, outcome: JobOutcome, work: Work): Store
   };
 }
 
-/** A follow-up reopens a job, however it ended; this time the agent ends with a pull request. */
+/** A follow-up reopens a job however it ended, and always leads to a pull request. */
 export function followUp(job: StoredJob, work: Work): StoredJob {
   const messages = [...job.messages, { prompt: work.prompt, createdAt: work.now.toISOString() }];
   return { ...job, messages, endsAt: endOfWork(job.number, work), outcome: 'pull-request' };
@@ -91,7 +91,7 @@ export function jobAt(job: StoredJob, now: Date): AgentJob {
   };
 }
 
-/** When a project's prompts were accepted: what the hourly limit counts. */
+/** When a project's prompts were accepted, for the hourly limit. */
 export const usesOf = (jobs: readonly StoredJob[]): Date[] =>
   jobs.flatMap((job) => [job, ...job.messages].map(({ createdAt }) => new Date(createdAt)));
 
@@ -106,16 +106,16 @@ const stateSchema = z.object({
   }),
   jobs: z.array(storedJobSchema),
 });
-/** What a sandbox remembers. Traffic is not part of it: it follows from `seed` and `firstDay`. */
+/** The state of a sandbox. Traffic is not stored, because it follows from `seed` and `firstDay`. */
 export type SandboxState = z.infer<typeof stateSchema>;
 
-/** Where the state lives. `read` is always current: another process may have written since. */
+/** The store of the state. `read` is always current, because another process may have written it. */
 export interface StateStore {
   readonly read: () => SandboxState;
   readonly write: (state: SandboxState) => void;
 }
 
-/** State that ends with the process. */
+/** In-memory state. */
 export function memoryState(initial: SandboxState): StateStore {
   let state = initial;
   return {
@@ -138,13 +138,13 @@ function load(file: string): SandboxState | undefined {
     return stateSchema.parse(JSON.parse(text));
   } catch (cause) {
     const advice = 'Delete it to start a new sandbox.';
-    throw new StorageError(`${file} does not hold the state of a sandbox of this version. ${advice}`, {
+    throw new StorageError(`${file} is not the state of a sandbox of this version. ${advice}`, {
       cause,
     });
   }
 }
 
-/** Written beside the file and renamed over it, so that a reader never finds half a state. */
+/** Written to a temporary file and renamed, so that a reader never sees a partial state. */
 function save(file: string, state: SandboxState): void {
   const beside = `${file}.${process.pid}.tmp`;
   try {
@@ -157,8 +157,9 @@ function save(file: string, state: SandboxState): void {
 }
 
 /**
- * State in a JSON file, which starts as `initial`. A request reads, changes and writes it without a pause,
- * so requests of one process cannot interfere; two processes that write in the same millisecond can.
+ * State in a JSON file, which starts as `initial`. A request reads, changes and writes it
+ * synchronously, so requests of one process cannot interfere; two processes that write in the same
+ * millisecond can.
  */
 export function fileState(file: string, initial: SandboxState): StateStore {
   if (load(file) === undefined) save(file, initial);

@@ -8,7 +8,7 @@ import type { RangeViews, Traffic } from './traffic/traffic.js';
 const dateTime = z.iso.datetime({ offset: true, local: true });
 const ZONE = /(Z|[+-]\d{2}:\d{2})$/;
 
-/** A date-time means the UTC day it lies in. */
+/** A date-time stands for its UTC day. */
 function dayFrom(text: string): Day | undefined {
   const day = parseDay(text);
   if (day !== undefined || !dateTime.safeParse(text).success) return day;
@@ -34,7 +34,7 @@ const integer = (name: string, min: number, max: number) => {
 
 const { min, max, default: defaultLimit } = LIMITS.viewsPage;
 
-/** The query of the views export (4.4). `dateTo` is exclusive. A range may be empty, but not backwards. */
+/** The query of the views export (4.4). `dateTo` is exclusive. A range may be empty but not reversed. */
 const querySchema = z
   .object({
     dateFrom: date('dateFrom').optional(),
@@ -46,7 +46,7 @@ const querySchema = z
     error: 'dateFrom must not be after dateTo',
   });
 
-/** The rows of a range that one request asks for. */
+/** The rows of a range that one request returns. */
 interface ViewsWindow {
   readonly limit: number;
   readonly offset: number;
@@ -65,20 +65,20 @@ function endless(range: RangeViews, window: ViewsWindow, { beyond }: FaultOf<'en
   return { ...pageOf(range, { ...window, offset }), hasMore: true };
 }
 
-/** A human view of a page of the walk that was read before. */
+/** Adds a human view to a page that the walk has already read. */
 const countsMoved = ({ totals, ...page }: ViewsResponse): ViewsResponse => ({
   ...page,
   totals: { ...totals, human: totals.human + 1, total: totals.total + 1 },
 });
 
-/** The row before the page slips into it and pushes the last one of the range out of sight. */
+/** Moves the row before the page into it, so that the last row of the range is never returned. */
 function orderMoved(range: RangeViews, window: ViewsWindow): ViewsResponse {
   const repeated = range.rows[window.offset - 1];
   if (repeated === undefined || window.offset >= range.rows.length) return pageOf(range, window);
   return pageOf({ ...range, rows: range.rows.toSpliced(window.offset, 0, repeated).slice(0, -1) }, window);
 }
 
-/** A page as a server answers it whose rows move, or whose paging never ends. */
+/** A page from a server whose rows move, or whose paging never ends. */
 function faultyPage(fault: PagingFault, range: RangeViews, window: ViewsWindow): ViewsResponse {
   switch (fault.kind) {
     case 'endless':
@@ -96,7 +96,7 @@ export interface ViewsOptions {
   readonly viewsPerHour: number | 'unlimited';
 }
 
-/** The route of the views export (4.4). Every request with a valid key counts, bad ones too. */
+/** The route of the views export (4.4). Every request with a valid key counts, even an invalid one. */
 export function getViews({ traffic, now, viewsPerHour }: ViewsOptions) {
   let uses: Date[] = [];
   return (c: SandboxContext): Response => {

@@ -10,19 +10,19 @@ import {
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
 
-/** A column of an answer. Values of numeric ones are aligned to the right. */
+/** A column of a result. Numeric values are right-aligned. */
 export interface AnswerColumn {
   readonly name: string;
   readonly isNumeric: boolean;
-  /** Whether its values can be long, so that cutting them short loses least. */
+  /** Whether its values can be long, so they are the first to be cut. */
   readonly isText: boolean;
 }
 
-/** The answer to a query, read while it is written: only one batch of rows is in memory at a time. */
+/** A query result, streamed: only one batch of rows is in memory at a time. */
 export interface Answer {
   readonly columns: readonly AnswerColumn[];
   readonly batches: AsyncIterable<readonly (readonly Json[])[]>;
-  /** Earlier statements whose answers are not shown. */
+  /** Number of earlier statements whose results are not shown. */
   readonly unseen: number;
 }
 
@@ -30,9 +30,9 @@ const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL)/;
 const TEXT = /^(VARCHAR|STRUCT|MAP|JSON)|\[\]$/;
 
 /**
- * Runs SQL that only reads, several statements if need be, and returns the answer of the last one;
- * undefined when there is no statement. Throws a `StorageError` for a statement that does anything
- * else, and the database's own error, which points at the place, for one that fails.
+ * Runs one or more SQL statements that only read, and returns the result of the last one; undefined
+ * if there is no statement. Throws a `StorageError` for a statement that does anything else, and
+ * the database's own error, which points at the position, for one that fails.
  */
 export async function ask(connection: DuckDBConnection, sql: string): Promise<Answer | undefined> {
   // DuckDB's client fails on text without a statement.
@@ -49,11 +49,11 @@ export async function ask(connection: DuckDBConnection, sql: string): Promise<An
   }
 }
 
-/** Throws as `ask` does, unless there is one statement, and it only reads rows. */
+/** Throws as `ask` does, unless there is exactly one statement and it only reads. */
 export async function expectOneSelect(connection: DuckDBConnection, sql: string): Promise<void> {
   await expectNoEffects(connection, sql);
   const statements = await connection.extractStatements(sql);
-  if (statements.count > 1) throw new StorageError('The query failed. It must be one statement.');
+  if (statements.count > 1) throw new StorageError('The query failed. It must be a single statement.');
   await expectReading(connection, (await statements.prepare(0)).statementType, sql);
 }
 
@@ -63,15 +63,15 @@ const parseSchema = z.object({
   statements: z.array(z.unknown()).default([]),
 });
 
-/** SQL as DuckDB's own parser reads it, without running it: trees of SELECT statements, or an error. */
+/** The result of DuckDB's own parser, without running the SQL: trees of SELECT statements, or an error. */
 async function parse(connection: DuckDBConnection, sql: string): Promise<z.infer<typeof parseSchema>> {
   const reader = await connection.runAndReadAll('SELECT json_serialize_sql($sql::VARCHAR)', { sql });
   return parseSchema.parse(JSON.parse(z.string().parse(reader.value(0, 0))));
 }
 
 /**
- * How complete some typed SQL is: `blank` holds no statement; `complete` ends with a semicolon that is
- * not part of a text or a comment; `open` waits for more.
+ * How complete typed SQL is: `blank` has no statement; `complete` ends with a semicolon outside strings and comments;
+ * `open` needs more.
  */
 export async function completenessOf(
   connection: DuckDBConnection,
@@ -82,20 +82,20 @@ export async function completenessOf(
   return /;\s*$/.test(sql) && message?.startsWith('unterminated') !== true ? 'complete' : 'open';
 }
 
-/** Functions that act on the process although a SELECT calls them, and those that run SQL in a text. */
+/** Functions with side effects even in a SELECT, and functions that run SQL from a string. */
 const ACTING = new RegExp(
   String.raw`\b(?:(?:en|dis)able_(?:logging|profil\w*|peg_parser)|write_log|truncate_duckdb_logs|(?:force_)?checkpoint|query|json_execute_serialized_sql)\b`,
   'i',
 );
 
-/** `enable_logging`, for one, ends the process with the next statement: its log may not be written. */
+/** `enable_logging`, for example, crashes the process at the next statement, because it cannot write its log. */
 async function expectNoEffects(connection: DuckDBConnection, sql: string): Promise<void> {
   const { error, statements } = await parse(connection, sql);
-  // Only SELECT has a tree. Elsewhere (EXPLAIN, PIVOT) such a name is refused even inside a text:
-  // SQL has no second spelling for it.
+  // Only SELECT has a tree. In other statements (EXPLAIN, PIVOT) such a name is refused anywhere, even in
+  // a string, because SQL has no other way to spell it.
   const acting = error ? ACTING.exec(sql)?.[0] : functionsIn(statements).find((name) => ACTING.test(name));
   if (acting !== undefined)
-    throw new StorageError(`The query failed. It names ${acting}, which does more than read data.`);
+    throw new StorageError(`The query failed. It uses ${acting}, which does more than read data.`);
 }
 
 const callSchema = z.object({ function_name: z.string() });
@@ -108,7 +108,7 @@ function functionsIn(tree: unknown): string[] {
 
 const EXPLAIN = /^\s*explain\b(?:\s+analyze\b|\s*\([^)]*\))?/i;
 
-/** EXPLAIN ANALYZE runs what follows it. PIVOT makes a temporary type, with a CREATE that nobody wrote. */
+/** EXPLAIN ANALYZE runs what follows it. PIVOT implicitly runs a CREATE of a temporary type. */
 async function expectReading(connection: DuckDBConnection, type: StatementType, sql: string): Promise<void> {
   if (type === StatementType.SELECT) return;
   if (type === StatementType.CREATE && !/\bcreate\b/i.test(sql)) return;
@@ -121,8 +121,8 @@ async function expectReading(connection: DuckDBConnection, type: StatementType, 
   }
   throw new StorageError(
     type === StatementType.EXPLAIN
-      ? 'The query failed. EXPLAIN must be its first word, and its only statement.'
-      : `The query failed. ${StatementType[type]} is not a statement that only reads: ` +
+      ? 'The query failed. EXPLAIN must be the first word of the only statement.'
+      : `The query failed. ${StatementType[type]} is not a read-only statement: ` +
           'use SELECT, FROM, DESCRIBE, SHOW, SUMMARIZE, PIVOT or EXPLAIN.',
   );
 }
@@ -144,7 +144,7 @@ async function* batchesOf(result: DuckDBResult): AsyncGenerator<Json[][]> {
   }
 }
 
-/** As DuckDB's own, but whole numbers that JavaScript holds exactly stay numbers, in lists and structs too. */
+/** As DuckDB's own, but whole numbers that JavaScript can represent stay numbers, even in lists and structs. */
 const toJson: DuckDBValueConverter<Json> = (value, type, converter) =>
   typeof value === 'bigint' && Number.isSafeInteger(Number(value))
     ? Number(value)

@@ -5,30 +5,30 @@ import { packageFile } from '../files.js';
 /** The command line of this package. */
 const CLI = packageFile('dist/cli.js');
 
-/** How `readership sql` is run. */
+/** How to run `readership sql`. */
 interface Apart {
   /** Options of `readership sql`, such as `--config FILE`. */
   readonly options: readonly string[];
   readonly cwd: string;
-  /** Without secrets. */
+  /** The environment, without secrets. */
   readonly environment: NodeJS.ProcessEnv;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
-/** What an answer may have, the rest being cut off. */
+/** Limits of a result; the rest is cut off. */
 export interface Cut {
   readonly maxRows: number;
-  /** Of the answer as JSON. */
+  /** Length of the result as JSON. */
   readonly maxCharacters: number;
 }
 
-/** How long a process may take to end by itself, and to remove its temporary files. */
+/** How long a process may take to stop and to remove its temporary files. */
 const GRACE_MS = 6_000;
 
 /**
- * Answers SQL in a process of its own, `readership sql`, so that no query can hold up, crash or outlive this one. Throws
- * a `StorageError` with the reason when it fails.
+ * Runs SQL in a separate `readership sql` process, so that no query can block, crash or outlive this one. Throws a
+ * `StorageError` with the reason if it fails.
  */
 export async function askApart(
   sql: string,
@@ -53,7 +53,7 @@ export async function askApart(
   return { rows, isCut, ...(said === '' || isCut ? {} : { note: said }) };
 }
 
-/** Writes the answer to SQL to a file in the same way. */
+/** Writes the result of SQL to a file in the same way. */
 export async function writeApart(sql: string, file: string, format: string, apart: Apart): Promise<void> {
   const { code, said } = await runApart(sql, ['--format', format, '--output', file], apart);
   if (code !== 0) throw new StorageError(said || STOPPED);
@@ -61,7 +61,7 @@ export async function writeApart(sql: string, file: string, format: string, apar
 
 const STOPPED = 'The query was stopped.';
 
-/** The exit code of `readership sql`, and what it said on standard error. */
+/** The exit code of `readership sql`, and its standard error. */
 async function runApart(
   sql: string,
   args: readonly string[],
@@ -78,7 +78,7 @@ async function runApart(
   child.stderr.setEncoding('utf8').on('data', (piece: string) => {
     said = (said + piece).slice(0, 4_000);
   });
-  // A process that ends at once reads no query.
+  // A process that ends at once may not read the query.
   child.stdin.on('error', () => undefined).end(sql);
   const code = await new Promise<number | null>((resolve, reject) => {
     child.on('error', reject).on('close', resolve);

@@ -4,20 +4,20 @@ import { escapeUnsafe } from '../format/text.js';
 import type { Colors } from '../terminal/output.js';
 import type { Answer, AnswerColumn } from './answer.js';
 
-/** Formats that are written as text; DuckDB itself writes `parquet`. */
+/** Text formats; DuckDB itself writes `parquet`. */
 export const TEXT_FORMATS = ['table', 'csv', 'json', 'ndjson', 'markdown'] as const;
 export type TextFormat = (typeof TEXT_FORMATS)[number];
 
 export interface AnswerStyle {
   readonly colors: Colors;
   readonly width: number;
-  /** Further rows of a table are counted, not shown. */
+  /** Rows of a table beyond these are counted, not shown. */
   readonly maxRows: number;
-  /** Whether a person looks at data formats too, so that unsafe characters are escaped in them. */
+  /** Whether the output is a terminal, where unsafe characters are escaped even in data formats. */
   readonly isTerminal: boolean;
 }
 
-/** An answer as pieces of text, to be written one after another. */
+/** A result as chunks of text. */
 export function formatAnswer(answer: Answer, format: TextFormat, style: AnswerStyle): AsyncIterable<string> {
   const shown = style.isTerminal ? escapeUnsafe : (text: string) => text;
   const csv = (value: Json, column: AnswerColumn) => csvCell(shown(textOf(value)), column.isNumeric);
@@ -60,7 +60,7 @@ async function* tableText(
     columns.map((column, index) => escapeUnsafe(shortText(row[index] ?? null, column))),
   );
   const total = count === 1 ? '1 row' : `${count.toLocaleString('en-US')} rows`;
-  // Measuring text takes longer to load than most queries take.
+  // Loaded on demand: the library that measures text takes longer to load than most queries take.
   const { alignedLines, legibleColumns } = await import('../terminal/table.js');
   const shown = legibleColumns(heads, cells, width);
   const only = <Cell>(row: readonly Cell[]) => row.filter((_, index) => shown.includes(index));
@@ -108,21 +108,21 @@ const markdownHead = (columns: readonly AnswerColumn[]): string[] => [
   `| ${columns.map(({ isNumeric }) => (isNumeric ? '---:' : '---')).join(' | ')} |`,
 ];
 
-/** Backslashes are doubled before the escapes are written, so that those stay as they are. */
+/** Doubles backslashes before adding escapes, so that the escapes stay unchanged. */
 const markdownLine = (cells: readonly string[]): string =>
   `| ${cells.map((text) => escapeUnsafe(text.replaceAll('\\', '\\\\').replaceAll('|', '\\|'))).join(' | ')} |`;
 
-/** A value as text; nested values as JSON, NULL as nothing. */
+/** A value as text; nested values as JSON, NULL as an empty string. */
 export const textOf = (value: Json): string =>
   value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
-/** A value without long tails of digits, though every digit before the point stays. */
+/** A number with few decimals, but with every digit before the decimal point. */
 function shortText(value: Json, { isNumeric }: AnswerColumn): string {
   if (!isNumeric || typeof value !== 'number' || Number.isInteger(value)) return textOf(value);
   return String(Number(Math.abs(value) < 1000 ? value.toPrecision(4) : value.toFixed(1)));
 }
 
-/** Decimals come as text: JSON numbers, where JavaScript holds them exactly. */
+/** DECIMAL values arrive as text; they become JSON numbers if JavaScript can represent them exactly. */
 export function jsonValue(value: Json, { isNumeric }: AnswerColumn): Json {
   if (!isNumeric || typeof value !== 'string') return value;
   const number = Number(value);

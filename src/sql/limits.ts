@@ -5,14 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { StorageError } from '../errors.js';
 
-/** What queries may use. Sizes are bytes. */
+/** Resource limits of queries. Sizes are in bytes. */
 export interface SqlLimits {
   readonly maxMemory: number;
   readonly maxTempSpace: number;
   readonly timeoutMs: number;
 }
 
-/** The settings of DuckDB that limit queries, with a directory of their own for temporary files. */
+/** DuckDB settings that limit queries, with a separate directory for temporary files. */
 export async function settingsFor({ maxMemory, maxTempSpace }: SqlLimits) {
   return {
     memory_limit: `${maxMemory}B`,
@@ -31,15 +31,15 @@ export function removeTempFiles({
 
 const LOOK_EVERY_MS = 100;
 
-/** How long DuckDB may take to stop: a few functions cannot be interrupted while they run. */
+/** How long DuckDB may take to stop; a few functions cannot be interrupted. */
 const GRACE_MS = 5_000;
 
-/** Large texts are not counted by DuckDB: the whole process may take this much, and what Node.js needs. */
+/** Limit of the whole process, because DuckDB does not count large strings. */
 const processLimit = ({ maxMemory }: SqlLimits): number => 1.5 * maxMemory + 2 ** 29;
 
 /**
- * Does some work, interrupted with a reason when its time or the memory of the process is over. Work
- * that does not stop then is given up: `onStuck` is to end the process.
+ * Runs work and interrupts it with a reason when it exceeds its time or memory limit. If it does
+ * not stop then, `onStuck` must end the process.
  */
 export async function watched(
   work: () => Promise<void>,
@@ -56,7 +56,7 @@ export async function watched(
       if (reason === undefined) return;
       stopped = { reason, ms };
     } else if (ms - stopped.ms > GRACE_MS) onStuck(stopped.reason);
-    // DuckDB forgets an interruption that comes before the query begins, so once is not enough.
+    // DuckDB ignores an interruption that comes before the query begins, so one is not enough.
     interrupt();
   }, LOOK_EVERY_MS);
   try {
@@ -77,11 +77,11 @@ function overLimit(limits: SqlLimits, elapsedMs: number): string | undefined {
 
 export const tooMuch = ({ maxMemory, maxTempSpace }: SqlLimits): string =>
   `It needs more memory than ${maxMemory / 1e9} GB (sql.maxMemory), or more temporary files than ` +
-  `${maxTempSpace / 1e9} GB (sql.maxTempSpace). Query less at a time, or raise these settings.`;
+  `${maxTempSpace / 1e9} GB (sql.maxTempSpace). Query less data at a time, or raise these settings.`;
 
 /**
- * Runs this command again without some variables of its environment, and returns its exit code. To
- * delete them here would leave them in the memory of this process, and so in a core file of it.
+ * Restarts this command without some environment variables, and returns its exit code. Deleting them here would leave
+ * them in the memory of this process, and so in its core file.
  */
 export async function runWithout(variables: readonly string[], signal: AbortSignal): Promise<number> {
   const env = { ...process.env };
@@ -94,7 +94,7 @@ export async function runWithout(variables: readonly string[], signal: AbortSign
     child.on('error', reject);
     child.on('close', (code, killedBy) => {
       if (code !== null) resolve(code);
-      else reject(new StorageError(`The query ended its process (${killedBy ?? 'unknown signal'}).`));
+      else reject(new StorageError(`The query crashed its process (${killedBy ?? 'unknown signal'}).`));
     });
   }).finally(() => {
     signal.removeEventListener('abort', stop);

@@ -14,12 +14,12 @@ export interface PromptOptions {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
   readonly connection: DuckDBConnection;
-  /** Answers a statement; its rejection is passed to `onError`, and the prompt continues. */
+  /** Runs a statement; its rejection is passed to `onError`, and the prompt continues. */
   readonly answer: (sql: string) => Promise<void>;
   readonly onError: (message: string) => void;
 }
 
-/** A simple prompt for statements of any number of lines, until Ctrl-D. */
+/** A simple prompt for multi-line statements, until Ctrl-D. */
 export async function runPrompt({
   input,
   output,
@@ -72,7 +72,7 @@ export async function runPrompt({
 
 const suggestionsSchema = z.array(z.tuple([z.string(), z.int()]));
 
-/** Completes a line with what DuckDB suggests after the lines before it. */
+/** Completes a line with DuckDB's suggestions, given the lines before it. */
 const completerOf =
   (connection: DuckDBConnection, before: () => string): AsyncCompleter =>
   (line, callback) => {

@@ -9,16 +9,16 @@ import { ignoreMissing } from '../files.js';
 import { quoted } from '../warehouse/instance.js';
 import { expectOneSelect } from './answer.js';
 
-/** Where text goes when no file is named. */
+/** Where text goes if no file is given. */
 export interface TextSink {
-  /** False when the sink is full; `drained` resolves when it takes more. */
+  /** False if the sink is full; `drained` resolves when it accepts more. */
   readonly write: (text: string) => boolean;
   readonly drained: () => Promise<unknown>;
 }
 
 /**
- * A file that appears when it is whole. It is written in a directory of its own beside it, which
- * nobody else may write, and then moved: a planted link is never followed.
+ * A file that appears only when it is complete. It is written in a private directory next to the
+ * target and then moved, so a planted link is never followed.
  */
 export class OutputFile {
   readonly unfinished: string;
@@ -30,7 +30,7 @@ export class OutputFile {
     this.unfinished = join(directory, basename(path));
   }
 
-  /** Throws a `StorageError` where the file cannot be written, or is not a regular one. */
+  /** Throws a `StorageError` if the file cannot be written or is not a regular file. */
   static async create(path: string): Promise<OutputFile> {
     try {
       await expectRegular(path);
@@ -40,19 +40,19 @@ export class OutputFile {
     }
   }
 
-  /** Writes it with `write`, and puts it in place of the one before it. */
+  /** Writes it with `write`, and replaces the existing file. */
   async replace(write: (unfinished: string) => Promise<void>): Promise<void> {
     try {
       await write(this.unfinished);
       await expectRegular(this.path);
       await rename(this.unfinished, this.path);
     } catch (cause) {
-      // Errors of the query have no system call.
+      // Query errors have no system call.
       throw cause instanceof Error && 'syscall' in cause ? failure(this.path, cause) : cause;
     }
   }
 
-  /** Removes what was left unfinished. */
+  /** Removes the unfinished file. */
   close(): Promise<void> {
     return rm(this.directory, { recursive: true, force: true });
   }
@@ -61,23 +61,25 @@ export class OutputFile {
 async function expectRegular(path: string): Promise<void> {
   const stats = await lstat(path).catch(ignoreMissing);
   if (stats?.isSymbolicLink() === true)
-    throw new StorageError(`Cannot write the answer to ${path}: it is a symbolic link. Name its target.`);
+    throw new StorageError(
+      `Cannot write the result to ${path}: it is a symbolic link. Use its target instead.`,
+    );
   if (stats?.isFile() === false)
     throw new StorageError(
-      `Cannot write the answer to ${path}: it is not a regular file. To use a pipe or a device, leave --output out and redirect.`,
+      `Cannot write the result to ${path}: it is not a regular file. For a pipe or a device, omit --output and redirect.`,
     );
 }
 
 const failure = (path: string, cause: unknown): StorageError =>
   cause instanceof StorageError
     ? cause
-    : new StorageError(`Cannot write the answer to ${path}: ${messageOf(cause)}`, { cause });
+    : new StorageError(`Cannot write the result to ${path}: ${messageOf(cause)}`, { cause });
 
 /** Writes pieces as they come. */
 export const writePieces = (pieces: AsyncIterable<string | Uint8Array>, file: OutputFile): Promise<void> =>
   file.replace((unfinished) => pipeline(Readable.from(pieces), createWriteStream(unfinished)));
 
-/** Writes pieces of text as they come, no faster than they are taken. */
+/** Writes chunks of text as they arrive, respecting backpressure. */
 export async function writeText(
   pieces: AsyncIterable<string>,
   file: OutputFile | undefined,
@@ -87,7 +89,7 @@ export async function writeText(
   else for await (const piece of pieces) if (!sink.write(piece)) await sink.drained();
 }
 
-/** DuckDB writes the answer to a query as Parquet. Its connection must be allowed to write the unfinished file. */
+/** Lets DuckDB write the result as Parquet. Its connection must be allowed to write the unfinished file. */
 export async function writeParquet(
   connection: DuckDBConnection,
   sql: string,

@@ -4,13 +4,13 @@ import { escapeLines } from '../format/text.js';
 import type * as screenOnly from './screen.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
 
-/** What only a terminal needs; loading it takes longer than many a command takes. */
+/** The part that only a terminal needs, which takes longer to load than many commands take. */
 type Screen = typeof screenOnly;
 
 type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>;
 export type Colors = ReturnType<typeof colorsOf>;
 
-/** Without a screen, no color of ours is in any text. */
+/** Without a screen, no text contains colors. */
 const NEVER = /(?!)/;
 
 const color =
@@ -18,7 +18,7 @@ const color =
   (text: string): string =>
     mark === undefined ? text : `\u001b[${begin};${mark}m${text}\u001b[${end};${mark}m`;
 
-/** Functions that color text which an `Output` writes; without a mark they leave it as it is. */
+/** Functions that color text for an `Output`; without a mark they leave it unchanged. */
 export const colorsOf = (mark?: string) => ({
   bold: color(mark, 1, 22),
   dim: color(mark, 2, 22),
@@ -29,11 +29,11 @@ export const colorsOf = (mark?: string) => ({
 });
 
 /**
- * Data goes to standard output; notes and progress go to standard error, so that a pipe gets data
- * alone. A terminal shows unsafe characters escaped, wherever they come from; a pipe gets them as they are.
+ * Data goes to standard output, and notes and progress go to standard error, so that a pipe gets only data. On a
+ * terminal, unsafe characters are escaped; a pipe gets them unchanged.
  */
 export class Output {
-  /** Colors for data; none into a pipe, or when `NO_COLOR` is set. */
+  /** Colors for data; none in a pipe or if `NO_COLOR` is set. */
   readonly colors: Colors;
   readonly noteColors: Colors;
   readonly #hidden = new Set<string>();
@@ -41,7 +41,7 @@ export class Output {
   #isLog = false;
   readonly #live: ReturnType<Screen['createLogUpdate']> | undefined;
 
-  /** Without a `screen`, even a terminal gets no colors, no progress drawn over itself and no broken lines. */
+  /** Without a `screen`, even a terminal gets no colors, no redrawn progress and no wrapped lines. */
   constructor(
     private readonly out: Stream,
     private readonly err: Stream,
@@ -59,12 +59,12 @@ export class Output {
     return this.out.isTTY === true;
   }
 
-  /** Whether progress may be drawn over itself. */
+  /** Whether progress may be redrawn in place. */
   get isLive(): boolean {
     return this.#live !== undefined;
   }
 
-  /** Columns of the terminal; 100 where there is none. */
+  /** Columns of the terminal; 100 if there is none. */
   get width(): number {
     return this.out.columns ?? 100;
   }
@@ -73,13 +73,13 @@ export class Output {
     return this.err.columns ?? 100;
   }
 
-  /** Removes these from everything written from now on: the last line of defense for secrets. */
+  /** Redacts these secrets in everything written from now on, as a last line of defense. */
   hide(secrets: readonly string[]): void {
     for (const secret of unmistakable(secrets)) this.#hidden.add(secret);
     this.#redact = redactor([...this.#hidden]);
   }
 
-  /** From now on, standard output is a log: only what is given to `write` appears there. */
+  /** Turns standard output into a log: from now on, only `write` writes there. */
   logOnly(): void {
     this.#isLog = true;
   }
@@ -88,12 +88,12 @@ export class Output {
     if (!this.#isLog) this.write(`${text}\n`);
   }
 
-  /** Data as JSON, its keys in camelCase, whatever columns they come from. */
+  /** Data as JSON, with keys in camelCase. */
   json(value: unknown): void {
     this.data(JSON.stringify(value, camelKeys, 2));
   }
 
-  /** Text, wrapped at the width of the terminal; a pipe gets it unchanged. */
+  /** Text, wrapped at the terminal's width; a pipe gets it unchanged. */
   words(text: string): void {
     if (this.#isLog) return;
     const shown = this.#shown(text, this.out);
@@ -101,7 +101,7 @@ export class Output {
     this.out.write(`${isTerminal && screen ? screen.wrapped(shown, width) : shown}\n`);
   }
 
-  /** Data as it comes, without a line feed; false when the reader cannot keep up. */
+  /** Data as is, without a line feed; returns false if the reader cannot keep up. */
   readonly write = (text: string): boolean => this.out.write(this.#shown(text, this.out));
 
   readonly drained = (): Promise<unknown> => once(this.out, 'drain');
@@ -111,7 +111,7 @@ export class Output {
     this.err.write(this.#shown(`${text}\n`, this.err));
   }
 
-  /** Draws over what was drawn before; on a terminal only. */
+  /** Redraws progress in place; only on a terminal. */
   live(text: string): void {
     this.#live?.(this.#shown(text, this.err));
   }
@@ -121,7 +121,7 @@ export class Output {
   }
 
   #shown(text: string, { isTTY }: Stream): string {
-    // Every second part is the beginning of a color of ours.
+    // Every second part starts one of our colors.
     return this.#redact(text)
       .split(this.screen?.MARKED ?? NEVER)
       .map((part, index) => (index % 2 === 1 ? `${part}m` : isTTY === true ? escapeLines(part) : part))

@@ -3,14 +3,14 @@ import wrapAnsi from 'wrap-ansi';
 
 export { createLogUpdate } from 'log-update';
 
-/** Marks our own colors, so that a sequence in the text of a stranger, who cannot guess it, is none. */
+/** Marks our own colors. Untrusted text cannot contain the mark, because it is random. */
 export const MARK = Array.from({ length: 4 }, () => randomInt(1000, 10_000)).join(';');
 export const MARKED = new RegExp(String.raw`(\u001b\[\d+);${MARK}m`);
 
-/** The space before a line's last column: what is left of the first gap of two spaces, or the indentation. */
+/** The width before a line's last column, up to the first gap of two spaces, or its indentation. */
 const BEFORE_TEXT = /^ *(?:\S+(?: \S+)* {2,})?/;
 
-/** Breaks lines wider than `width` between words; what follows is aligned with the start of the text. */
+/** Wraps lines at `width` between words, with continuation lines aligned to the start of the text. */
 export const wrapped = (text: string, width: number): string =>
   text
     .split('\n')

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 const PLACE = /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g;
 
 /**
- * A stack whose places are those of the source, where the program has source maps. Node.js can do the same, but reads
- * every map whenever a file is loaded.
+ * A stack with positions in the source files, if the program has source maps. Node.js can do the
+ * same, but reads every map whenever a file is loaded.
  */
 export const stackInSource = (stack: string): string =>
   stack.replaceAll(PLACE, (place, url: string, line: string, column: string) => {
@@ -19,7 +19,7 @@ export const stackInSource = (stack: string): string =>
       const source = relative(dirname(dirname(file)), resolve(dirname(file), entry.originalSource));
       return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
     } catch {
-      // Without its map, the place in the program still says something.
+      // Without a map, the position in the bundle is still useful.
       return place;
     }
   });

@@ -4,16 +4,16 @@ import stringWidth from 'string-width';
 export interface Column {
   readonly head: string;
   readonly align: 'left' | 'right';
-  /** Narrowed before the others when the table is wider than the terminal; its cells are cut in the middle. */
+  /** Narrowed first if the table is wider than the terminal; its cells are cut in the middle. */
   readonly shrinks?: boolean;
 }
 
 const GAP = '  ';
 const NARROWEST = 8;
-/** Below this, the cells of most columns say nothing. */
+/** Narrower cells are not readable in most columns. */
 const LEGIBLE = 12;
 
-/** Indexes of the columns that can be read together: of a table much wider than `width`, the first and the last ones. */
+/** Indexes of the columns to show: the first and last ones of a table much wider than `width`. */
 export function legibleColumns(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -26,7 +26,7 @@ export function legibleColumns(
   return shown;
 }
 
-/** Rows as aligned lines, the heads first, no wider than `width` where cells can be cut. */
+/** Rows as aligned lines below their headers, no wider than `width` if cells can be cut. */
 export function alignedLines(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -41,13 +41,13 @@ export function alignedLines(
   );
 }
 
-/** The width of each column's widest cell, its head included. */
+/** The width of each column's widest cell, including its header. */
 const widest = (columns: readonly Column[], rows: readonly (readonly string[])[]): number[] =>
   columns.map(({ head }, index) =>
     rows.reduce((most, row) => Math.max(most, stringWidth(row[index] ?? '')), stringWidth(head)),
   );
 
-/** Takes from the widest column until all fit: from those that shrink first, then from any. */
+/** Narrows the widest column until all fit: first columns that shrink first, then any. */
 function fitted(columns: readonly Column[], wanted: readonly number[], room: number): number[] {
   const widths = wanted.map((width) => Math.min(width, Math.max(room, NARROWEST)));
   const any = columns.map((_, index) => index);
@@ -66,7 +66,7 @@ function aligned(text: string, width: number, align: Column['align']): string {
   return align === 'left' ? shown + space : space + shown;
 }
 
-/** The beginning and the end of a text, since the end of a path says more than its middle. */
+/** The beginning and the end of a text, because the end of a path is more useful than its middle. */
 function cut(text: string, width: number): string {
   if (stringWidth(text) <= width) return text;
   const characters = Array.from(text);
@@ -75,7 +75,7 @@ function cut(text: string, width: number): string {
   return `${head.join('')}…${tail.join('')}`;
 }
 
-/** As many characters as fit into some columns of the terminal; wide ones take two. */
+/** As many characters as fit into a number of columns; wide ones take two. */
 function startOf(characters: readonly string[], width: number): string[] {
   let room = width;
   const end = characters.findIndex((character) => (room -= stringWidth(character)) < 0);

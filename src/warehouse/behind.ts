@@ -15,12 +15,12 @@ const LACKING = readSql(import.meta.url, 'statements/lacking.sql');
 /** The live database is missing, or older than the history published from it. */
 export class BehindError extends StorageError {}
 
-/** Throws a `BehindError` when the live database is missing and the history published from it is there. */
+/** Throws a `BehindError` if the live database is missing but the history published from it exists. */
 export function refuseToForget(liveFile: string, historyFile: string): void {
   if (existsSync(liveFile) || !existsSync(historyFile)) return;
   throw new BehindError(
-    `The live database ${liveFile} is gone, but the history published from it is there. A new database would not know ` +
-      `which days, jobs and emails there were, and everything would be loaded again. Nothing was changed.\n` +
+    `The live database ${liveFile} is missing, but the history published from it exists. A new database would not know ` +
+      `about earlier days, jobs and emails, and would load everything again. Nothing was changed.\n` +
       `${RESTORE}\nOr, to start over, move ${historyFile} away.`,
   );
 }
@@ -39,12 +39,12 @@ export async function refuseToGoBack(
   try {
     await connection.run(`ATTACH ${quoted(historyFile)} AS published (READ_ONLY)`);
   } catch {
-    // A published history that does not open is written again by the next publication.
+    // A published history that cannot be opened is written again by the next publication.
     return;
   }
   try {
     const [answer] = await queryRows(connection, IS_BEHIND, z.object({ is_behind: z.boolean() })).catch(
-      // Of another schema, or damaged: it says nothing about the live database.
+      // It has another schema or is damaged, so it says nothing about the live database.
       () => [],
     );
     if (answer?.is_behind === true) throw await behindError(connection, path, historyFile);
@@ -72,8 +72,8 @@ async function behindError(
   const when = since ? ` since ${moment(since)}` : '';
   return new BehindError(
     `The live database ${path} is older than the history published from it: it lacks ${counted(days, 'loaded day')}${range} and ` +
-      `${counted(runs, 'recorded step')}${when}. Either an older copy was put in its place, or its log (${path}.wal) was deleted. ` +
-      `Going on would load those days again and publish the older state over the newer one. Nothing was changed.\n` +
-      `${RESTORE}\nOr, to go on from the older state, move ${historyFile} away.`,
+      `${counted(runs, 'recorded step')}${when}. Either it was replaced with an older copy, or its log (${path}.wal) was deleted. ` +
+      `Continuing would load those days again and overwrite the newer published state with the older one. Nothing was changed.\n` +
+      `${RESTORE}\nOr, to continue from the older state, move ${historyFile} away.`,
   );
 }

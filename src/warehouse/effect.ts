@@ -1,23 +1,21 @@
 import { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
 
-/** What the journal says of an effect; `not-sent` may be sent again, `refused` will not be. */
+/** The outcomes that the journal records; `not-sent` may be sent again, `refused` will not be. */
 const EVENTS = ['sending', 'sent', 'not-sent', 'refused', 'unknown'] as const;
 type Event = (typeof EVENTS)[number];
 
-/** A moment as the journal writes it: ISO 8601 in UTC. */
-const moment = z
-  .string()
-  .regex(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/, 'not a moment such as 2026-11-21T03:00:00.000Z');
+/** A time as the journal writes it: ISO 8601 in UTC. */
+const moment = z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/, 'not a time such as 2026-11-21T03:00:00.000Z');
 
 const common = {
   at: moment,
   event: z.enum(EVENTS),
-  /** The same in every database that knows the effect. */
+  /** The same in every database that contains the effect. */
   ref: z.string().min(1),
-  /** When the attempt began that the entry is about. */
+  /** When the attempt in question began. */
   attempt: moment,
-  /** What the platform, the server or a person said. */
+  /** The message from the platform, the server or a person. */
   note: z.string().optional(),
 };
 
@@ -27,7 +25,7 @@ const remote = {
   prLink: z.string().optional(),
 };
 
-/** Every entry has all that its row in the database can be made from. */
+/** Every entry contains enough to rebuild its row in the database. */
 const entrySchema = z.discriminatedUnion('effect', [
   z.object({
     effect: z.literal('job'),
@@ -67,7 +65,7 @@ const entrySchema = z.discriminatedUnion('effect', [
 ]);
 export type Entry = z.infer<typeof entrySchema>;
 
-/** The line that says which workspace the journal belongs to. */
+/** The line that identifies the journal's workspace. */
 const ownerSchema = z.object({ effect: z.literal('workspace'), id: z.string().min(1) });
 const lineSchema = z.discriminatedUnion('effect', [ownerSchema, ...entrySchema.options]);
 export type Line = z.infer<typeof lineSchema>;
@@ -76,10 +74,10 @@ export const isOfKind = <Kind extends Entry['effect']>(entry: Entry, kind: Kind)
   entry.effect === kind;
 
 type Without<Whole, Keys extends PropertyKey> = Whole extends unknown ? Omit<Whole, Keys> : never;
-/** What is to be sent: an entry before anything has happened. */
+/** An effect to be sent: an entry before its first event. */
 export type Intent = Without<Entry, 'at' | 'event' | 'attempt' | 'note'>;
 
-/** How an attempt ended, and what the platform or the server said. */
+/** How an attempt ended, with the message of the platform or server. */
 export interface Outcome {
   readonly event: Exclude<Event, 'sending'>;
   readonly note?: string;
@@ -94,7 +92,7 @@ export interface Effect<Of extends Entry = Entry> {
   readonly attempts: ReadonlySet<string>;
 }
 
-/** The line that a text is; undefined when it is none, as when it was cut short. */
+/** The parsed line; undefined if it is not valid, for example because it was cut short. */
 export function lineIn(text: string): Line | undefined {
   try {
     return lineSchema.parse(JSON.parse(text));
@@ -103,7 +101,7 @@ export function lineIn(text: string): Line | undefined {
   }
 }
 
-/** Reads a line. Throws a `StorageError` that says what to do when it cannot be read. */
+/** Parses a line. Throws a `StorageError` that says what to do if it is not valid. */
 export function parseLine(line: string, path: string, number: number): Line {
   try {
     return lineSchema.parse(JSON.parse(line));
@@ -111,33 +109,33 @@ export function parseLine(line: string, path: string, number: number): Line {
     const problem = cause instanceof z.ZodError ? z.prettifyError(cause) : messageOf(cause);
     throw new StorageError(
       `Line ${number} of the effects journal ${path} cannot be read: ${problem.replaceAll('\n', ' ')}\n` +
-        `Nothing was sent. The journal keeps jobs, messages and emails from being sent twice, so put back a whole copy of it, ` +
-        `or correct the line. If there is no copy, and the live database was not restored from an older one, ` +
-        `move the file away: the next command writes it again from the database.\n  mv "${path}" "${path}.damaged"`,
+        `Nothing was sent. The journal prevents jobs, messages and emails from being sent twice, so restore an intact copy of it, ` +
+        `or fix the line. If there is no copy, and the live database was not restored from an older one, ` +
+        `move the file away: the next command rebuilds it from the database.\n  mv "${path}" "${path}.damaged"`,
       { cause },
     );
   }
 }
 
-/** How far an effect has come, as a ledger of the database has it. */
+/** The progress of an effect, as recorded in a ledger of the database. */
 export type Fate = 'unsent' | 'sending' | 'sent' | 'refused' | 'unknown';
 
-/** What to do so that journal and database say the same, and which of the two knows more. */
+/** How to reconcile the journal and the database, and which of the two is newer. */
 export interface Settlement {
   readonly knows: 'journal' | 'database';
-  /** The fate to store in the database. */
+  /** The state to store in the database. */
   readonly store?: Exclude<Fate, 'sending'>;
   /** The event to add to the journal. */
   readonly write?: Outcome['event'];
 }
 
 const FATES: Readonly<Record<Event, Exclude<Fate, 'sending'>>> = {
-  // The process that wrote it is gone.
+  // The process that wrote it has ended.
   ...{ sending: 'unknown', unknown: 'unknown' },
   ...{ sent: 'sent', refused: 'refused', 'not-sent': 'unsent' },
 };
 
-/** An effect as a row of the database has it; `attempt` is when its last attempt began. */
+/** An effect as stored in the database; `attempt` is when its last attempt began. */
 export interface StoredEffect {
   readonly reference: string;
   readonly fate: Fate;
@@ -145,9 +143,10 @@ export interface StoredEffect {
 }
 
 /**
- * Settles an effect between the journal and the database. Attempts, not clocks, say which of the two knows more: an
- * attempt that the journal does not have was written to the database after the journal was lost or put back. What may
- * have been sent never becomes something that may be sent again, unless a later entry says so.
+ * Reconciles an effect between the journal and the database. Attempts, not clocks, decide which of
+ * the two is newer: an attempt that is missing from the journal was written to the database after
+ * the journal was lost or restored. An effect that may have been sent is never marked as safe to
+ * send again, unless a later entry says so.
  */
 export function settle(
   journal: Pick<Effect, 'last' | 'attempts'> | undefined,
@@ -169,13 +168,13 @@ export function settle(
   return { knows: 'database', ...(fate === ended ? {} : { write: ended }) };
 }
 
-/** An effect on which journal and database differ. */
+/** An effect on which the journal and the database differ. */
 export interface Difference<Of extends Entry, Row extends StoredEffect> extends Settlement {
   readonly effect: Effect<Of> | undefined;
   readonly row: Row | undefined;
 }
 
-/** The effects that have to be stored or written so that journal and database say the same. */
+/** The effects to store or write so that the journal and the database agree. */
 export function differences<Of extends Entry, Row extends StoredEffect>(
   known: ReadonlyMap<string, Effect<Of>>,
   rows: readonly Row[],
@@ -187,17 +186,17 @@ export function differences<Of extends Entry, Row extends StoredEffect>(
     .filter(({ store, write }) => store !== undefined || write !== undefined);
 }
 
-/** What reconciling a ledger with the journal came to. */
+/** The result of reconciling a ledger with the journal. */
 export interface Reconciliation {
-  /** Effects that the database did not know, or whose fate it did not know. */
+  /** Effects, or outcomes of effects, that the database lacked. */
   readonly stored: number;
-  /** Those of them that may have been sent or not. */
+  /** Those of them that may or may not have been sent. */
   readonly unknown: number;
-  /** Effects that the journal did not know, or whose outcome it did not know. */
+  /** Effects, or outcomes of effects, that the journal lacked. */
   readonly written: number;
 }
 
-/** Counts what `differences` found, for a person. */
+/** Counts the results of `differences` for display. */
 export const countedDifferences = (found: readonly Settlement[]): Reconciliation => ({
   stored: found.filter(({ store }) => store !== undefined).length,
   unknown: found.filter(({ store }) => store === 'unknown').length,

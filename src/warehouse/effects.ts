@@ -20,7 +20,7 @@ const CURRENT = 'effects.log';
 const JOURNAL = /^effects(-\d{4})?\.log$/;
 const NEWLINE = 0x0a;
 
-/** Proof that an effect is in the journal. Only the journal makes one, and nothing is sent without it. */
+/** Proof that an effect is in the journal. Only the journal creates one, and nothing is sent without it. */
 class JournaledDeparture {
   readonly #outcome: (outcome: Outcome, now: Date) => Promise<void>;
 
@@ -28,7 +28,7 @@ class JournaledDeparture {
     this.#outcome = outcome;
   }
 
-  /** Writes down what became of it, before the database is told. */
+  /** Records its outcome, before the database does. */
   ended(outcome: Outcome, now: Date): Promise<void> {
     return this.#outcome(outcome, now);
   }
@@ -36,21 +36,21 @@ class JournaledDeparture {
 export type Departure = JournaledDeparture;
 
 /**
- * The journal of what may have left this machine: `effects.log`, and those of earlier years. Each line is an entry,
- * on disk before the job, message or email is sent, and again when its outcome is known. It belongs to the holder of
- * the live database, which is its index.
+ * The journal of everything that may have been sent: `effects.log`, and the files of earlier years.
+ * Each line is an entry, written to disk before the job, message or email is sent, and again when
+ * its outcome is known. Only the holder of the live database, which is its index, may use it.
  */
 export class EffectsJournal {
   readonly #effects = new Map<string, { last: Entry; attempts: Set<string> }>();
   readonly #inTurn = pLimit(1);
   readonly #owners = new Set<string>();
-  /** What is still to be written before the next entry: whose journal it is. */
+  /** The workspace line, if it still has to be written before the next entry. */
   #header = '';
   #file: FileHandle | undefined;
   #year: number | undefined;
   #failure: StorageError | undefined;
 
-  /** `found` says whether there was a journal; `cutBytes` how much of a torn last line was cut off. */
+  /** `found`: whether there was a journal; `cutBytes`: how much of a torn last line was cut off. */
   private constructor(
     readonly directory: string,
     readonly found: boolean,
@@ -70,14 +70,14 @@ export class EffectsJournal {
     return journal;
   }
 
-  /** The workspace that it says it belongs to; undefined for a new one, and for one of an earlier version. */
+  /** The workspace it belongs to; undefined for a new journal, or one of an earlier version. */
   get workspace(): string | undefined {
     return [...this.#owners][0];
   }
 
-  /** Makes it the journal of a workspace. Throws a `StorageError` when it is another's, or of several. */
+  /** Assigns it to a workspace. Throws a `StorageError` if it belongs to another one, or to several. */
   async claim(workspace: string): Promise<void> {
-    expectOwners(this.#owners, workspace, this.path, 'the live database beside it', 'sent');
+    expectOwners(this.#owners, workspace, this.path, 'the live database next to it', 'sent');
     if (this.#owners.size > 0) return;
     const line: Line = { effect: 'workspace', id: workspace };
     this.#header = `${JSON.stringify(line)}\n`;
@@ -89,7 +89,7 @@ export class EffectsJournal {
     return join(this.directory, CURRENT);
   }
 
-  /** What the journal knows of one kind of effect, by reference, in the order of their first entries. */
+  /** The effects of one kind, by reference, in the order of their first entries. */
   known<Kind extends Entry['effect']>(kind: Kind): Map<string, Effect<EntryOf<Kind>>> {
     const known = new Map<string, Effect<EntryOf<Kind>>>();
     for (const { last, attempts } of this.#effects.values())
@@ -98,8 +98,8 @@ export class EffectsJournal {
   }
 
   /**
-   * Writes that something is about to be sent, then lets `begin` commit it to the database. When that fails, nothing
-   * was sent, and the journal says so as far as it still can.
+   * Records that something is about to be sent, then lets `begin` commit it to the database. If
+   * that fails, nothing was sent, and the journal records that if it still can.
    */
   async depart(intent: Intent, now: Date, begin: () => Promise<unknown>): Promise<Departure> {
     const at = now.toISOString();
@@ -115,7 +115,7 @@ export class EffectsJournal {
     return new JournaledDeparture(ended);
   }
 
-  /** Writes entries with one fsync. After a failure nothing more is written, and so nothing more is sent. */
+  /** Writes entries with one fsync. After a failure nothing more is written, so nothing more is sent. */
   async append(entries: readonly Entry[]): Promise<void> {
     if (entries.length === 0) return;
     await this.#inTurn(async () => {
@@ -146,7 +146,7 @@ export class EffectsJournal {
     this.#year = yearOf(entry);
   }
 
-  /** A new year begins a new file. Where a clock was wrong and the name is taken, the file goes on. */
+  /** Starts a new file each year. If a wrong clock has already used the name, the current file is kept. */
   async #rotate(entry: Entry): Promise<void> {
     if (this.#year === undefined || yearOf(entry) <= this.#year || !(await exists(this.path))) return;
     const archived = join(this.directory, `effects-${this.#year}.log`);
@@ -160,7 +160,7 @@ export class EffectsJournal {
   async #write(text: string): Promise<void> {
     if (this.#file === undefined) {
       this.#file = await open(this.path, 'a', 0o600);
-      // One that was restored by a copy may be readable to others. The user may also not own it.
+      // A restored copy may be readable by others. The user may also not own it.
       await this.#file.chmod(0o600).catch(() => undefined);
       await syncToDisk(this.directory);
     }
@@ -170,7 +170,7 @@ export class EffectsJournal {
       await this.#file.datasync();
       this.#header = '';
     } catch (error) {
-      // Half a line must not stay in the way of the next one.
+      // A partial line would corrupt the next one.
       await this.#file.truncate(size).catch(() => undefined);
       throw error;
     }
@@ -178,8 +178,8 @@ export class EffectsJournal {
 }
 
 /**
- * Throws a `StorageError` when the journal in a directory is not that of `workspace`, which is restored from `source`.
- * Does not change the journal, so the live database need not be held.
+ * Throws a `StorageError` if the journal in a directory does not belong to `workspace`, which is
+ * restored from `source`. Does not change the journal, so the live database need not be held.
  */
 export async function expectJournalOf(workspace: string, directory: string, source: string): Promise<void> {
   const names = (await readdir(directory)).filter((name) => JOURNAL.test(name));
@@ -199,15 +199,15 @@ function expectOwners(
   if ([...owners].every((owner) => owner === workspace)) return;
   throw new StorageError(
     `The effects journal ${journal} and ${database} belong to different workspaces. Nothing was ${done}. ` +
-      `Only together do they keep jobs, messages and emails from being sent twice: put back the two that belong together (docs/backup.md).`,
+      `They prevent jobs, messages and emails from being sent twice only if they match: restore two files that belong together (docs/backup.md).`,
   );
 }
 
 const yearOf = ({ at }: Entry): number => Number(at.slice(0, 4));
 
 /**
- * The lines of one file. A last line without its end was being written when the process or the machine stopped, so
- * nothing was sent for it: it is cut off, unless it is whole.
+ * The lines of one file. A last line without a line feed was being written when the process or machine stopped, so
+ * nothing was sent for it. It is cut off unless it is complete.
  */
 async function readLines(path: string): Promise<{ lines: Line[]; cutBytes: number }> {
   try {

@@ -8,7 +8,7 @@ import type { Warehouse } from './warehouse.js';
 const TAKE_ID = 'INSERT INTO workspace (id) SELECT $proposed WHERE NOT EXISTS (FROM workspace)';
 const workspaceRow = z.object({ id: z.string(), lake: z.string().nullable() });
 
-/** The id of the workspace that a live database belongs to. One that has none yet takes the proposed id. */
+/** The workspace id of a live database, which adopts the proposed id if it has none. */
 export async function workspaceIdOf(
   connection: DuckDBConnection,
   proposed: string = randomUUID(),
@@ -19,8 +19,8 @@ export async function workspaceIdOf(
 }
 
 /**
- * Gives the live database and the effects journal beside it the same id: the one that either of them has. Throws a
- * `StorageError` when they belong to different workspaces.
+ * Gives the live database and the effects journal next to it the same id: the one that either of them has. Throws a
+ * `StorageError` if they belong to different workspaces.
  */
 export async function agreeOnWorkspace(journal: EffectsJournal, warehouse: Warehouse): Promise<void> {
   await journal.claim(

@@ -4,9 +4,9 @@ import { DuckDBInstance } from '@duckdb/node-api';
 export const STORAGE_VERSION = 'v1.4.0';
 
 /**
- * Opens a database file for writing. Always through the cache: a second instance of one file in one process would drop
- * the lock that keeps other processes out. From then on, files that the process makes are private to its user: DuckDB
- * makes a log again and again, and takes its mode from the umask.
+ * Opens a database file for writing. Always through the cache: a second instance of a file in one
+ * process would release the lock that keeps other processes out. Sets the umask so that new files
+ * are private to the user, because DuckDB keeps creating new logs.
  */
 export function openForWriting(
   path: string,
@@ -44,5 +44,5 @@ export async function openSafely(
   }
 }
 
-/** A string as SQL writes it. */
+/** A string as an SQL literal. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;

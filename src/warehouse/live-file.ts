@@ -6,22 +6,26 @@ import { exists, ignoreMissing, syncToDisk } from '../files.js';
 import { isHeldElsewhere, isOfDamage } from './storage-failure.js';
 import { openForWriting, quoted, STORAGE_VERSION } from './instance.js';
 
-/** The log is folded into a new file when it is larger than this, */
+/** The log is folded into a new file if it is larger than this, */
 const MIN_LOG_BYTES = 16 * 1024 ** 2;
-/** and than so much of the file. Rows take several times less space in a file, so a small one waits for more of the log. */
+/**
+ * and larger than this share of the file. Rows take several times more space in a log, so a small
+ * file allows more.
+ */
 const enoughLog = (fileBytes: number): number =>
   Math.max(MIN_LOG_BYTES, Math.min(4 * fileBytes, 2 * MIN_LOG_BYTES), fileBytes / 4);
-/** The three pages that DuckDB begins a file with. A file without more has never held anything. */
+/** The size of the three pages that DuckDB begins a file with. A file of that size has never held data. */
 const HEADER_BYTES = 3 * 4096;
 
 /**
- * The live database file, held open. The file is never changed once it is in place: what is committed goes to its log
- * (`.wal`), and `rewrite` folds both into a new file that replaces the old one. A kill at any write therefore leaves
- * either the old file and log or the new file. See docs/decisions/024-the-live-file-is-replaced.md.
+ * The live database file, held open. The file never changes once it is in place: commits go to its
+ * log (`.wal`), and `rewrite` folds both into a new file that replaces the old one. So a kill at
+ * any write leaves either the old file and log or the new file. See
+ * docs/decisions/024-the-live-file-is-replaced.md.
  */
 export class LiveFile {
   #held: Held | undefined;
-  /** Keeps the new file locked from before it is in place until it is let go of. */
+  /** Locks the new file before it is in place, until it is released. */
   #guard: DuckDBInstance | undefined;
   #isOutdated = false;
 
@@ -33,14 +37,14 @@ export class LiveFile {
     this.#held = held;
   }
 
-  /** Opens the file, which is made when it is missing, and finishes or removes what a killed process left beside it. */
+  /** Opens the file, creating it if missing, and completes or removes what a killed process left next to it. */
   static async open(path: string, limits: DatabaseLimits = {}): Promise<LiveFile> {
     for (;;) {
       if (!(await exists(path))) await rename(readyOf(path), path).catch(ignoreMissing);
       const before = await identityOf(path);
       const held = await hold(path, limits).catch(async (error: unknown) => {
         if (before === undefined && !isHeldElsewhere(error)) {
-          // It could not be made, as on a full disk: what there is of it holds nothing.
+          // It could not be created, for example on a full disk, so it holds no data.
           await removeDatabase(path).catch(() => undefined);
           throw error;
         }
@@ -51,7 +55,7 @@ export class LiveFile {
       });
       if (held === undefined) continue;
       try {
-        // Another process may have replaced the file between opening and locking it: its lock is then worth nothing.
+        // Another process may have replaced the file between opening and locking it, which makes the lock useless.
         if (before === (await identityOf(path)) && !(await exists(readyOf(path)))) {
           await removeDatabase(newOf(path));
           return new LiveFile(path, limits, held);
@@ -66,23 +70,22 @@ export class LiveFile {
   }
 
   get connection(): DuckDBConnection {
-    if (this.#held === undefined)
-      throw new StorageError(`${this.path} was let go of. Run the command again.`);
+    if (this.#held === undefined) throw new StorageError(`${this.path} was released. Run the command again.`);
     return this.#held.connection;
   }
 
-  /** Whether a replacement was begun and failed: what would be committed now would not be in the new file. */
+  /** Whether a replacement was started and failed: further commits would not be in the new file. */
   get isOutdated(): boolean {
     return this.#isOutdated;
   }
 
-  /** Whether the log has grown so large that folding it costs less than reading it at every opening. */
+  /** Whether the log is so large that folding it costs less than reading it on every open. */
   async isLogLarge(): Promise<boolean> {
     const log = await sizeOf(logOf(this.path));
     return log > enoughLog(await sizeOf(this.path));
   }
 
-  /** Folds file and log into a new file, and replaces them by it. `change` is made to the new file before. */
+  /** Folds the file and its log into a new file that replaces both. `change` is applied to the new file first. */
   async rewrite(change?: (connection: DuckDBConnection) => Promise<void>): Promise<void> {
     const next = newOf(this.path);
     try {
@@ -96,7 +99,7 @@ export class LiveFile {
     await this.replaceBy(next);
   }
 
-  /** Replaces file and log by the database at `next`, which nothing holds. */
+  /** Replaces the file and its log with the database at `next`, which no process holds. */
   async replaceBy(next: string): Promise<void> {
     await syncToDisk(next);
     const guard = await DuckDBInstance.create(next, { access_mode: 'READ_ONLY' });
@@ -122,7 +125,7 @@ export class LiveFile {
 }
 
 export interface DatabaseLimits {
-  /** Bytes that DuckDB keeps in memory; what needs more goes to temporary files beside the database. */
+  /** Bytes that DuckDB may keep in memory; the rest goes to temporary files next to the database. */
   readonly maxMemory?: number;
 }
 
@@ -134,10 +137,10 @@ interface Held {
 export const logOf = (path: string): string => `${path}.wal`;
 /** A copy that is still being written. */
 const newOf = (path: string): string => `${path}.new`;
-/** A whole copy: from the moment it has this name, it is the database, and the old file and its log are not. */
+/** A complete copy: once it has this name, it replaces the old file and its log as the database. */
 export const readyOf = (path: string): string => `${path}.ready`;
 
-/** Opens the file so that DuckDB never writes to it by itself. */
+/** Opens the file such that DuckDB never writes to it on its own. */
 async function hold(path: string, { maxMemory }: DatabaseLimits): Promise<Held> {
   const limits = maxMemory === undefined ? {} : { memory_limit: `${maxMemory}B` };
   const instance = await openForWriting(path, { checkpoint_threshold: '1TB', ...limits });
@@ -151,7 +154,7 @@ function letGo({ instance, connection }: Held): void {
   instance.closeSync();
 }
 
-/** The rest of a replacement, by whoever holds the old file; done twice, it does nothing more. */
+/** Completes a replacement, by the holder of the old file. Idempotent. */
 async function putInPlace(path: string): Promise<void> {
   await syncToDisk(dirname(path));
   await rm(logOf(path), { force: true });
@@ -159,7 +162,7 @@ async function putInPlace(path: string): Promise<void> {
   await syncToDisk(dirname(path));
 }
 
-/** Writes everything that a connection's database holds into a new database file. */
+/** Copies everything in a connection's database into a new database file. */
 async function copyDatabase(connection: DuckDBConnection, target: string): Promise<void> {
   await connection.run(`ATTACH ${quoted(target)} AS copy (STORAGE_VERSION ${quoted(STORAGE_VERSION)})`);
   try {
@@ -170,13 +173,13 @@ async function copyDatabase(connection: DuckDBConnection, target: string): Promi
   }
 }
 
-/** The name of the database that a connection was opened for, as SQL writes it. */
+/** The name of a connection's database, quoted for SQL. */
 export async function databaseOf(connection: DuckDBConnection): Promise<string> {
   const [[name] = []] = (await connection.runAndReadAll('SELECT current_database()')).getRows();
   return `"${String(name).replaceAll('"', '""')}"`;
 }
 
-/** Changes a database file in place: for copies that nobody relies on yet. */
+/** Changes a database file in place; only for copies that are not in use yet. */
 export async function changeDatabase(
   path: string,
   change: (connection: DuckDBConnection) => Promise<void>,
@@ -198,13 +201,13 @@ export async function removeDatabase(path: string): Promise<void> {
 
 const sizeOf = async (path: string): Promise<number> => (await stat(path).catch(ignoreMissing))?.size ?? 0;
 
-/** Tells one file from another of the same name; undefined when there is none. */
+/** Identifies a file regardless of its name; undefined if there is none. */
 async function identityOf(path: string): Promise<string | undefined> {
   const found = await stat(path, { bigint: true }).catch(ignoreMissing);
   return found === undefined ? undefined : `${found.dev}:${found.ino}`;
 }
 
-/** Whether `error` comes of a file whose very first pages were being written when its process was killed. */
+/** Whether `error` is caused by a process that was killed while writing the first pages of the file. */
 async function isUnfinishedBeginning(path: string, error: unknown): Promise<boolean> {
   if (!isOfDamage(error) || (await exists(logOf(path))) || (await sizeOf(path)) > HEADER_BYTES) return false;
   const file = await open(path);

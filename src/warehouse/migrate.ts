@@ -21,7 +21,7 @@ const MIGRATIONS = [
   '012_channels',
 ] as const;
 
-/** What analysts query, in an order in which each needs only those before it. */
+/** The views and macros, each after those it depends on. */
 const VIEWS = [
   'this_file',
   'site_days',
@@ -40,7 +40,7 @@ const VIEWS = [
   'people_leaving',
 ] as const;
 
-/** The database was written by an older version of Readership, and was opened to be left as it is. */
+/** The database was written by an older version, and was opened without migrating it. */
 export class OlderSchemaError extends StorageError {}
 
 /** Throws an `OlderSchemaError` when the database at `path` needs `migrate`. Changes nothing. */
@@ -49,11 +49,11 @@ export async function expectMigrated(connection: DuckDBConnection, path: string)
   if (version < MIGRATIONS.length)
     throw new OlderSchemaError(
       `${path} was written by an older Readership (schema ${version}; this one writes ${MIGRATIONS.length}). ` +
-        `The next command that writes brings it up to date, such as readership run. Only a copy made before then brings the old one back.`,
+        `The next command that writes, such as readership run, migrates it. Make a copy first if you may want to go back.`,
     );
 }
 
-/** Brings the live database, its views and its comments up to this version of Readership, in a new file. */
+/** Migrates the live database, with its views and comments, to this version in a new file. */
 export async function migrateLive(file: LiveFile): Promise<void> {
   const version = await schemaVersion(file.connection, file.path);
   if (version < MIGRATIONS.length || !(await isDescribed(file.connection)))
@@ -61,9 +61,9 @@ export async function migrateLive(file: LiveFile): Promise<void> {
 }
 
 /**
- * Brings a database up to this version of Readership in place: each migration in one transaction with its version row,
- * then the views. DuckDB 1.5 cannot replay every change of a table from its log, so this is for a file that is given
- * up when it fails. Throws a `StorageError` when a newer version has written the file.
+ * Migrates a database in place: each migration in one transaction with its version row, then the views. DuckDB 1.5
+ * cannot replay every table change from its log, so this is only for a file that is discarded on failure. Throws a
+ * `StorageError` if a newer version wrote the file.
  */
 export async function migrate(connection: DuckDBConnection, path: string): Promise<void> {
   await connection.run('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)');
@@ -78,13 +78,13 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
   if (!(await isDescribed(connection))) await describe(connection);
 }
 
-/** The views and the comments: what explains the database to a reader, and holds no data. */
+/** The views, macros and comments. */
 const descriptions = (): string =>
   [...VIEWS.map((name) => `views/${name}.sql`), 'comments.sql']
     .map((file) => readSql(import.meta.url, file))
     .join('\n');
 
-/** The comment of `schema_version` is the digest of the views and comments, so that they are written only once. */
+/** The comment of `schema_version` is a digest of the views and comments, which shows whether they are current. */
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** Whether this version wrote the tables, views and comments of a database. */
@@ -98,7 +98,7 @@ export async function isDescribed(connection: DuckDBConnection): Promise<boolean
   return found.length > 0;
 }
 
-/** Writes the views, macros and comments; a macro answers only while the file is the one in use. */
+/** Writes the views, macros and comments; a macro works only while its file is the current database. */
 export async function describe(connection: DuckDBConnection): Promise<void> {
   const text = descriptions();
   await inTransaction(connection, async () => {
@@ -108,7 +108,7 @@ export async function describe(connection: DuckDBConnection): Promise<void> {
   });
 }
 
-/** 0 for an empty database. Throws a `StorageError` when a newer version has written the file. */
+/** 0 for an empty database. Throws a `StorageError` if a newer version wrote the file. */
 export async function schemaVersion(connection: DuckDBConnection, path: string): Promise<number> {
   const exists = await queryRows(
     connection,
@@ -124,7 +124,7 @@ export async function schemaVersion(connection: DuckDBConnection, path: string):
   const version = rows[0]?.version ?? 0;
   if (version > MIGRATIONS.length)
     throw new StorageError(
-      `${path} was written by a newer Readership (schema ${version}; this one knows ${MIGRATIONS.length}). ` +
+      `${path} was written by a newer Readership (schema ${version}; this one supports ${MIGRATIONS.length}). ` +
         `Nothing was changed. Install the newer version: npm install -g readership@latest`,
     );
   return version;

@@ -14,29 +14,31 @@ const RETRY_DELAY_MS = 250;
 const holderSchema = z.object({ pid: z.int(), command: z.string(), since: z.string() });
 
 export interface HoldOptions extends DatabaseLimits {
-  /** Named to whoever finds the database held, such as `readership export`. */
+  /** The command to name to processes that find the database locked, such as `readership export`. */
   readonly command: string;
   readonly now: () => Date;
-  /** How long to wait for another process to let go. */
+  /** How long to wait for another process to release it. */
   readonly maxWaitMs: number;
-  /** Told, once, who it waits for. */
+  /** Called once with the process it waits for. */
   readonly onHeld?: (who: string) => void;
   readonly signal?: AbortSignal;
 }
 
 export interface OpenOptions extends HoldOptions {
-  /** The history published from it: an older state than that is refused. */
+  /** The history published from it; a database older than that is refused. */
   readonly historyFile?: string;
-  /** Leaves a database of an older version as it is, and throws an `OlderSchemaError`. */
+  /** Throws an `OlderSchemaError` for a database of an older version, instead of migrating it. */
   readonly mustBeMigrated?: boolean;
 }
 
 /**
- * Opens the live database at `path`, made and migrated as needed. DuckDB's own lock on the file keeps other processes
- * out and vanishes with its process, however that ends; the `.lock` file beside it only says who holds it.
+ * Opens the live database at `path`, creating and migrating it as needed. DuckDB's own lock on the
+ * file keeps other processes out, and is released when its process ends, however that happens. The
+ * `.lock` file only records the holder.
  *
- * Throws a `LockedError` when another process still holds it after `maxWaitMs`, a `BehindError` when it is older than
- * the history published from it, a `StorageError` when it cannot be opened or a newer Readership wrote it.
+ * Throws a `LockedError` if another process still holds it after `maxWaitMs`, a `BehindError` if it
+ * is older than the history published from it, and a `StorageError` if it cannot be opened or a
+ * newer Readership wrote it.
  */
 export async function openWarehouse(path: string, options: OpenOptions): Promise<Warehouse> {
   const { file, release } = await holdLiveFile(path, options);
@@ -57,23 +59,24 @@ async function prepare(file: LiveFile, { mustBeMigrated, historyFile }: OpenOpti
   if (mustBeMigrated !== true) await migrateLive(file);
 }
 
-/** The live file, held, and what lets go of it. */
+/** The locked live file, and how to release it. */
 export interface HeldFile {
   readonly file: LiveFile;
   readonly release: () => Promise<void>;
 }
 
-/** Holds the live file as it is, waiting for another process that does. Throws as `openWarehouse` does. */
+/** Locks the live file without changing it, waiting for another holder. Throws as `openWarehouse` does. */
 export async function holdLiveFile(path: string, options: HoldOptions): Promise<HeldFile> {
   await makeDirectory(dirname(path));
   const file = await openInTurn(path, options);
   await makePrivate(path);
   const lockFile = `${path}.lock`;
   const holder = { pid: process.pid, command: options.command, since: options.now().toISOString() };
-  // On a full disk there is no room for it either; the database says so in better words.
+  // On a full disk this fails too, but the database then reports a better error.
   await writeFile(lockFile, JSON.stringify(holder), { mode: 0o600 }).catch(() => undefined);
   const release = async () => {
-    // While the database is still held: a moment later the file may be that of the next holder. One that cannot be
+    // Removed before the lock is released, because afterwards the file may be the next holder's. A
+    // file that cannot be
     // removed is as harmless as one that a killed process left.
     await rm(lockFile, { force: true }).catch(() => undefined);
     file.close();
@@ -99,8 +102,8 @@ async function openInTurn(path: string, options: HoldOptions): Promise<LiveFile>
 
 async function lockedError(path: string, waitedMs: number, cause: unknown): Promise<LockedError> {
   return new LockedError(
-    `${path} is held by ${await whoHolds(path)}; waited ${waitedMs / 1000} s. Nothing was changed. ` +
-      `Try again when it has ended, or end it. Reading never waits: \`readership sql\` and \`readership report\` use the published history.`,
+    `${path} is locked by ${await whoHolds(path)}; waited ${waitedMs / 1000} s. Nothing was changed. ` +
+      `Try again after it ends, or stop it. Reading is never blocked: \`readership sql\` and \`readership report\` use the published history.`,
     { cause },
   );
 }
@@ -114,14 +117,14 @@ async function readHolder(lockFile: string): Promise<z.infer<typeof holderSchema
   try {
     return holderSchema.parse(JSON.parse(await readFile(lockFile, 'utf8')));
   } catch {
-    // Absent, or half written: the message does without.
+    // The file is missing or incomplete, so the message omits the holder.
     return undefined;
   }
 }
 
-/** A database that was restored by a copy may be readable to others; whoever has it open keeps the export out. */
+/** A database restored by copying may be readable by others, who could block the export by opening it. */
 async function makePrivate(path: string): Promise<void> {
-  // There may be no log, and the user may write files that belong to another.
+  // There may be no log, and the user may have write access to files owned by another user.
   for (const file of [path, `${path}.wal`]) await chmod(file, 0o600).catch(() => undefined);
 }
 
@@ -130,7 +133,7 @@ async function makeDirectory(path: string): Promise<void> {
     await mkdir(path, { recursive: true, mode: 0o700 });
   } catch (cause) {
     throw new StorageError(
-      `Cannot make the data directory ${path}: ${messageOf(cause)}. Set dataDir to a directory you may write.`,
+      `Cannot create the data directory ${path}: ${messageOf(cause)}. Set dataDir to a directory you can write to.`,
       { cause },
     );
   }

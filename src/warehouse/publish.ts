@@ -39,14 +39,16 @@ export async function isPublished(warehouse: Warehouse, target: string, now: Dat
 }
 
 /**
- * Publishes the history: a sorted, read-only copy of the whole live database that takes the place of the one at
- * `target` in one step. Readers who have the old one open keep it; whoever opens it next gets the new one. The holder
- * of the live database is the only publisher, so the unfinished copy has a fixed name and a stale one can go.
+ * Publishes the history: a sorted, read-only copy of the whole live database that atomically
+ * replaces the one at `target`. Readers that have the old copy open keep it; new readers get the
+ * new one. Only the holder of the live database publishes, so the unfinished copy has a fixed name
+ * and a stale one can be removed.
  *
- * At the cost of what changed: the days and ledgers that differ are replaced in a copy of what was published last. Now
- * and then, when nothing usable was published, and where that is asked for, everything is written again.
+ * At the cost of what changed: the days and ledgers that differ are replaced in a copy of what was
+ * published last. Now and then, when nothing usable was published, and where that is asked for,
+ * everything is written again.
  *
- * Returns the size of the copy in bytes. Throws a `StorageError`; the copy published before then still stands.
+ * Returns the size of the copy in bytes. After a `StorageError`, the previous copy remains.
  */
 export const publish = (warehouse: Warehouse, target: string, isWhole = false): Promise<number> =>
   replacing(warehouse, target, async (unfinished) => {
@@ -70,16 +72,16 @@ async function update(warehouse: Warehouse, target: string, unfinished: string):
     if (error instanceof UnusableError) return false;
     throw error;
   }
-  // Reading the live file like this would drop DuckDB's lock on it, but nobody writes to what was published.
+  // Copying the live file like this would release DuckDB's lock on it. The published file is never locked.
   await copyFile(target, unfinished, constants.COPYFILE_FICLONE);
   await chmod(unfinished, 0o600);
-  // A macro answers for one file only, so the copy gets its own.
+  // A macro works for one file only, so the copy gets its own.
   await changeDatabase(unfinished, describe);
   await attached(warehouse, unfinished, bringUpToDate);
   return true;
 }
 
-/** Writes a file with `write`, and puts it in the place of `target` in one step; returns its size. */
+/** Writes a file with `write`, and atomically replaces `target` with it. Returns its size. */
 async function replacing(
   warehouse: Warehouse,
   target: string,
@@ -97,14 +99,17 @@ async function replacing(
   } catch (cause) {
     await removeDatabase(unfinished).catch(() => undefined);
     warehouse.noteFailure(cause);
-    throw storageFailure(`publish the history to ${target} (the one published before still stands)`, cause);
+    throw storageFailure(`publish the history to ${target} (the previous one was kept)`, cause);
   }
 }
 
-/** What was published is missing, damaged or of another version. */
+/** The publication is missing, damaged or from another version. */
 class UnusableError extends Error {}
 
-/** Runs `work` while a file is attached to the live database as `publication`. Throws an `UnusableError` when it cannot be. */
+/**
+ * Runs `work` while a file is attached to the live database as `publication`. Throws an
+ * `UnusableError` if it cannot be attached.
+ */
 const attached = <Result>(
   warehouse: Warehouse,
   path: string,
@@ -122,11 +127,11 @@ const attached = <Result>(
     }
   });
 
-/** The same migrations and views as the live file, so that the copy explains itself and can be restored from. */
+/** Applies the same migrations and views as the live file, so that the copy is documented and can be restored. */
 const createEmpty = (path: string): Promise<void> =>
   changeDatabase(path, (connection) => migrate(connection, path));
 
-/** Every table, sorted: the ledgers by their columns from the left, views a quarter at a time, which takes less memory. */
+/** Copies every table, sorted: ledgers by their columns from the left, views one quarter at a time to save memory. */
 async function fill(connection: DuckDBConnection): Promise<void> {
   for (const name of await tablesOf(readerOf(connection), 'publication'))
     if (name !== 'page_views')

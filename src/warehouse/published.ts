@@ -9,7 +9,7 @@ import { isDescribed } from './migrate.js';
 import { type Parameters, queryRows, type Reader } from './query.js';
 import { isOfDamage } from './storage-failure.js';
 
-/** The published history, open for reading only: never blocked by the export, and never in its way. */
+/** The published history, open read-only: it neither blocks the export nor is blocked by it. */
 export class History implements Reader {
   constructor(
     private readonly path: string,
@@ -26,12 +26,12 @@ export class History implements Reader {
     }
   }
 
-  /** What was thrown while it was read; a `StorageError` when the file is damaged. */
+  /** Converts an error thrown while reading; a `StorageError` if the file is damaged. */
   explained(error: unknown): unknown {
     return isOfDamage(error) ? unreadable('read', this.path, error) : error;
   }
 
-  /** Another connection to the same file, for queries beside those of this one. It closes on its own. */
+  /** Another connection to the same file, for concurrent queries. It must be closed separately. */
   async beside(): Promise<History> {
     const connection = await this.instance.connect();
     return new History(this.path, this.instance, connection, () => {
@@ -45,8 +45,8 @@ export class History implements Reader {
 }
 
 /**
- * Opens the published history at `path`; its queries may write to the file `writable`, where one is given, and to no
- * other. Throws a `StorageError` when nothing was published yet.
+ * Opens the published history at `path`. Its queries can write only to the file `writable`, if given. Throws a
+ * `StorageError` if nothing was published yet.
  */
 export async function openHistory(
   path: string,
@@ -57,7 +57,7 @@ export async function openHistory(
     await access(path);
   } catch (cause) {
     throw new StorageError(
-      `There is no published history yet (${path}). Load it first: readership export, or readership run --sandbox for the sandbox's. ` +
+      `There is no published history yet (${path}). Load it first: readership export, or readership run --sandbox to try the sandbox. ` +
         `After an interrupted export: readership publish`,
       { cause },
     );
@@ -75,8 +75,8 @@ export async function openHistory(
 }
 
 /**
- * As `openHistory`, for the queries of this version. Throws a `StorageError` when another version published the
- * history: it may lack what they read.
+ * As `openHistory`, for this version's own queries. Throws a `StorageError` if another version published the history,
+ * which may lack what they read.
  */
 export async function openOwnHistory(
   path: string,
@@ -96,8 +96,9 @@ export async function openOwnHistory(
 }
 
 /**
- * Opens the live database, where no process holds it and this version wrote it, or else the published history; undefined
- * before the first export. Not for a process that holds the live database: that would drop its lock.
+ * Opens the live database if no process holds it and this version wrote it, otherwise the published
+ * history; undefined before the first export. Must not be called by a process that holds the live
+ * database, because it would release the lock.
  */
 export async function openNewest(liveFile: string, historyFile: string): Promise<History | undefined> {
   const isLive = (await exists(liveFile)) && !(await exists(readyOf(liveFile)));

@@ -15,7 +15,7 @@ import { day } from '../day.js';
 /** Values for the named parameters of a statement. A `Date` is bound as a UTC timestamp. */
 export type Parameters = Readonly<Record<string, string | number | boolean | Date | null>>;
 
-/** Anything that answers SQL: the live warehouse, or the published history. */
+/** Anything that can be queried: the live warehouse or the published history. */
 export interface Reader {
   /**
    * The rows of one statement, checked against `row`. Whole numbers come as `number`, dates as `YYYY-MM-DD`,
@@ -24,11 +24,11 @@ export interface Reader {
   query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]>;
 }
 
-/** Columns of type DATE and TIMESTAMP, as `query` hands them to a row schema. */
+/** Columns of type DATE and TIMESTAMP, as `query` passes them to a row schema. */
 export const dayColumn = z.string().transform(day);
 export const timestampColumn = z.string().transform((text) => new Date(text));
 
-/** The text of a `.sql` file beside the module whose `import.meta.url` is given. */
+/** The text of a `.sql` file next to the module with the given `import.meta.url`. */
 export const readSql = (moduleUrl: string, file: string): string =>
   readFileSync(fileURLToPath(new URL(file, moduleUrl)), 'utf8');
 
@@ -43,7 +43,7 @@ export async function queryRows<Row>(
   return z.array(row).parse(await result.convertRowObjects(toPlain));
 }
 
-/** Runs one statement, with the parameters that it names. */
+/** Runs one statement with the parameters it names. */
 export async function runStatement(
   connection: DuckDBConnection,
   sql: string,
@@ -84,7 +84,7 @@ export const timestampOf = (date: Date): DuckDBTimestampValue =>
 const toDuckDB = (value: Parameters[string]): DuckDBValue =>
   value instanceof Date ? timestampOf(value) : value;
 
-/** As the library's JSON converter, but whole numbers stay numbers, and timestamps say that they are UTC. */
+/** As the library's JSON converter, but whole numbers stay numbers, and timestamps are marked as UTC. */
 const toPlain: DuckDBValueConverter<Json> = (value, type, converter) => {
   if (typeof value === 'bigint') {
     const number = Number(value);

@@ -17,11 +17,11 @@ import type { Warehouse } from './warehouse.js';
 export interface Restoration {
   readonly liveFile: string;
   readonly historyFile: string;
-  /** A database or a lake to restore from; the published history when there is none. */
+  /** A database or a lake to restore from; by default the published history. */
   readonly from: string | LakeSource | undefined;
 }
 
-/** A lake to restore from, and what fills a new database at `path` from it. */
+/** A lake to restore from, and a function that fills a new database at `path` from it. */
 interface LakeSource {
   readonly location: string;
   readonly fill: (connection: DuckDBConnection, path: string) => Promise<void>;
@@ -29,19 +29,20 @@ interface LakeSource {
 
 export interface Restored {
   readonly source: string;
-  /** Where the live database from before is now; undefined when there was none. */
+  /** The new location of the previous live database; undefined if there was none. */
   readonly aside: string | undefined;
-  /** Where the published history is now, when it was newer than what was restored. */
+  /** The new location of the published history, if it was newer than what was restored. */
   readonly historyAside: string | undefined;
 }
 
-const OTHER_FILE = 'Nothing was changed. Name another file: readership restore --from FILE';
+const OTHER_FILE = 'Nothing was changed. Use another file: readership restore --from FILE';
 
 /**
- * Puts the state of `from`, or the newest whole state, in the place of the live database, in one step; undefined when
- * the live database is that state already. What was there is kept beside it, under a name with the time. Throws a
- * `StorageError`, with nothing changed, when the source is missing, damaged, not Readership's, of a newer one, or of
- * another workspace than the effects journal.
+ * Atomically replaces the live database with the state of `from`, or the newest complete state.
+ * Returns undefined if the live database already has that state. The previous file is kept next to
+ * it, under a name with the time. Throws a `StorageError`, with nothing changed, if the source is
+ * missing, damaged, not a Readership database, from a newer version, or from another workspace than
+ * the effects journal.
  */
 export async function restore(
   { liveFile, historyFile, from }: Restoration,
@@ -53,7 +54,7 @@ export async function restore(
     throw new StorageError(`${source} is the live database itself. ${OTHER_FILE}`);
   if (typeof from !== 'object' && !(await exists(source)))
     throw new StorageError(
-      `There is no ${source} to restore from. ${OTHER_FILE}` +
+      `Found no ${source} to restore from. ${OTHER_FILE}` +
         (from === undefined ? `\nOr, to start over, move ${liveFile} and its log away.` : ''),
     );
   const copy = `${liveFile}${COPY}${process.pid}`;
@@ -79,10 +80,13 @@ export async function restore(
   return { source, aside: (await exists(aside)) ? aside : undefined, historyAside };
 }
 
-/** Before the process id, in the name of a copy that is being restored. */
+/** Precedes the process id in the name of a copy that is being restored. */
 const COPY = '.restoring-';
 
-/** Whether the live database opens, is not behind, and can be read whole. Throws for what restoring would not put right. */
+/**
+ * Whether the live database opens, is not behind, and can be read completely. Throws for problems
+ * that restoring would not fix.
+ */
 async function isSound(liveFile: string, historyFile: string, options: HoldOptions): Promise<boolean> {
   if (!(await exists(liveFile))) return false;
   try {
@@ -109,14 +113,14 @@ async function isBehind(
   }
 }
 
-/** Reads every value of every table: a file may open whose later pages are damaged. */
+/** Reads every value of every table, because a file with damaged pages may still open. */
 async function readAll(warehouse: Warehouse): Promise<void> {
   const nameRow = z.object({ name: z.string() });
   for (const { name } of await warehouse.query('SELECT table_name AS name FROM duckdb_tables()', nameRow))
     await warehouse.query(`SELECT bit_xor(hash(row))::VARCHAR AS digest FROM ${name} AS row`, z.object({}));
 }
 
-/** Makes a new database of this version from a lake. */
+/** Creates a database of this version from a lake. */
 async function copyLake({ fill }: LakeSource, copy: string): Promise<void> {
   await mkdir(dirname(copy), { recursive: true, mode: 0o700 });
   await removeDatabase(copy);
@@ -126,7 +130,7 @@ async function copyLake({ fill }: LakeSource, copy: string): Promise<void> {
   });
 }
 
-/** Throws a `StorageError` when the effects journal beside the copy is that of another workspace. */
+/** Throws a `StorageError` if the effects journal next to the copy belongs to another workspace. */
 const expectOwnJournal = (copy: string, source: string): Promise<void> =>
   changeDatabase(copy, async (connection) => {
     for (const { id } of await queryRows(connection, 'FROM workspace', z.object({ id: z.string() })))
@@ -156,12 +160,12 @@ async function expectTables(connection: DuckDBConnection, source: string): Promi
     `SELECT table_name FROM duckdb_tables() WHERE database_name = 'source' AND table_name IN ('schema_version', 'page_views', 'day_loads')`,
     z.object({}),
   );
-  if (tables.length < 3) throw new StorageError(`${source} is not a database of Readership's. ${OTHER_FILE}`);
+  if (tables.length < 3) throw new StorageError(`${source} is not a Readership database. ${OTHER_FILE}`);
 }
 
 /**
- * Holds the live file, and keeps what it is now under the name `aside`, its log with it. A file that does not open is
- * moved there, as no process can hold it; one that opens stays in place, so that a kill leaves it there.
+ * Locks the live file, and keeps its current contents and log under the name `aside`. A file that cannot be opened is
+ * moved there, because no process can hold it. One that opens stays in place, so that a kill leaves it there.
  */
 async function holdAndKeepAside(liveFile: string, aside: string, options: HoldOptions): Promise<HeldFile> {
   if (!(await exists(liveFile))) return moveAsideAndHold(liveFile, aside, options);
@@ -182,7 +186,7 @@ async function moveAsideAndHold(liveFile: string, aside: string, options: HoldOp
   return holdLiveFile(liveFile, options);
 }
 
-/** A second name for a file; a copy where the file system has no such names. */
+/** A hard link to a file; a copy if the file system does not support links. */
 async function keep(file: string, aside: string): Promise<void> {
   if (await exists(file)) await link(file, aside).catch(() => copyFile(file, aside));
 }

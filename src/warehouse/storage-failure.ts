@@ -1,13 +1,13 @@
 import { messageOf, StorageError } from '../errors.js';
 
-/** The one command that puts a live database right that is missing, damaged or older than it should be. */
+/** The command that repairs a live database that is missing, damaged or too old. */
 export const RESTORE =
-  'Put the newest whole state back: readership restore (with --config, --sandbox or --shard, if this command has them)';
+  'Restore the newest complete state: readership restore (with --config, --sandbox or --shard, if this command has them)';
 
-/** What can be wrong beneath a database file, by the words of DuckDB, Node.js or the system; the first that fits. */
+/** Storage problems by the error messages of DuckDB, Node.js or the system; the first match counts. */
 const SIGNS = [
   ['full', /No space left|ENOSPC|Disk quota|EDQUOT|File too large|EFBIG/],
-  // Where Node.js makes directories one in another, it says ENOENT for a file system that is read-only.
+  // Node.js reports ENOENT when it creates nested directories on a read-only file system.
   ['denied', /Permission denied|EACCES|Read-only file system|EROFS|EPERM|ENOENT.*, mkdir/],
   ['damaged', /Corrupt|not a valid DuckDB database|Could not read enough bytes|while replaying WAL/],
   ['failed', /^(IO|FATAL|INTERNAL|Serialization|TransactionContext|Out of Memory) Error/],
@@ -15,13 +15,13 @@ const SIGNS = [
 
 const signOf = (error: unknown) => SIGNS.find(([, sign]) => sign.test(messageOf(error)))?.[0];
 
-/** Whether an error is of the disk or the file, not of what was asked. */
+/** Whether an error concerns the disk or the file, not the statement. */
 export const isOfStorage = (error: unknown): boolean => signOf(error) !== undefined;
 
-/** Whether an error says that a file is not what was written to it. */
+/** Whether an error says that a file is corrupt. */
 export const isOfDamage = (error: unknown): boolean => signOf(error) === 'damaged';
 
-/** A failure to do something, of the disk or of a database file, with what to do about it. */
+/** A failure of the disk or a database file, with advice. */
 export function storageFailure(doing: string, cause: unknown): StorageError {
   if (cause instanceof StorageError) return cause;
   const advice = adviceFor(signOf(cause) ?? 'failed');
@@ -33,7 +33,7 @@ function adviceFor(sign: (typeof SIGNS)[number][0]): string {
     case 'full':
       return 'The disk is full: free some space, then run the command again.';
     case 'denied':
-      return 'Let this user write there, or set dataDir to a directory that it may write.';
+      return 'Give this user write access there, or set dataDir to a directory it can write to.';
     case 'damaged':
       return `It is damaged. Nothing was changed. ${RESTORE}`;
     case 'failed':

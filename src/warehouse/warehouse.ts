@@ -17,9 +17,9 @@ import type { LiveFile } from './live-file.js';
 import { inTransaction, type Parameters, queryRows, type Reader, runStatement } from './query.js';
 import { isOfStorage, storageFailure } from './storage-failure.js';
 
-/** Work that shares a transaction with others. */
+/** A piece of work that shares a transaction with others. */
 interface GroupedWork {
-  /** Returns what reports its success once the transaction is committed. */
+  /** Returns a function that reports success once the transaction is committed. */
   readonly together: (transaction: Transaction) => Promise<() => void>;
   readonly alone: () => Promise<void>;
 }
@@ -30,12 +30,12 @@ interface GroupedWork {
  */
 export class Warehouse implements Reader {
   readonly #inTurn = pLimit(1);
-  /** What waits for the next group commit. */
+  /** Work waiting for the next group commit. */
   readonly #group: GroupedWork[] = [];
   #failure: StorageError | undefined;
   #foldFailure: StorageError | undefined;
   #isStricken = false;
-  /** Work under way that needs one thread. */
+  /** Number of running tasks that need single-threaded mode. */
   #withOneThread = 0;
 
   constructor(
@@ -52,8 +52,8 @@ export class Warehouse implements Reader {
   }
 
   /**
-   * Runs `work` in a transaction: committed when it resolves, rolled back when it throws. `work` must use the
-   * `Transaction` that it is given; asking the warehouse itself from inside would wait forever.
+   * Runs `work` in a transaction: committed when it resolves, rolled back when it throws. `work`
+   * must use the given `Transaction`; using the warehouse itself inside it would deadlock.
    */
   transaction<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
     return this.#whileSound(async () => {
@@ -69,15 +69,15 @@ export class Warehouse implements Reader {
           throw error;
         }
       });
-      // Reported by `close`: what was committed is safe in the log, and the work can go on.
+      // Reported by `close`: commits are safe in the log, so work can continue.
       await this.#foldLargeLog();
       return result;
     });
   }
 
   /**
-   * As `transaction`, in one commit with all other work that waits for its turn: a commit costs more than most work. When
-   * the transaction fails, each piece of work is tried again by itself, so it must bear being done twice.
+   * As `transaction`, in one commit with all other waiting work, because a commit costs more than most work. If the
+   * transaction fails, each piece of work is retried separately, so it must be repeatable.
    */
   groupCommit<Result>(work: (transaction: Transaction) => Promise<Result>): Promise<Result> {
     return new Promise((resolve, reject) => {
@@ -113,8 +113,8 @@ export class Warehouse implements Reader {
   }
 
   /**
-   * Runs `work` with one thread of DuckDB's: many small transactions take a fifth less processor time than with several
-   * threads that wait for each other.
+   * Runs `work` with a single DuckDB thread: many small transactions take a fifth less CPU time
+   * than with several threads that wait for each other.
    */
   async withOneThread<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#withOneThread++ === 0) await this.#setThreads();
@@ -125,7 +125,7 @@ export class Warehouse implements Reader {
     }
   }
 
-  /** Waits for what is running, folds the log into the file if it has grown large, and lets go of the file. */
+  /** Waits for running work, folds the log into the file if it is large, and releases the file. */
   async close(): Promise<void> {
     try {
       await this.#whileSound(async () => {
@@ -137,7 +137,7 @@ export class Warehouse implements Reader {
     }
   }
 
-  /** Counts a failure met beside the file, too: a disk without room for a copy has none for the log. */
+  /** Reports a failure outside the file: a disk without space for a copy has none for the log either. */
   noteFailure(error: unknown): void {
     this.#isStricken ||= isOfStorage(error);
   }
@@ -160,7 +160,7 @@ export class Warehouse implements Reader {
     });
   }
 
-  /** Takes its turn. After a storage failure nothing more is written: what was committed stays, what follows might not. */
+  /** Waits for its turn. After a storage failure nothing more is written, because later commits might be lost. */
   #whileSound<Result>(work: () => Promise<Result>, isFailure = isOfStorage): Promise<Result> {
     return this.#inTurn(async () => {
       if (this.#failure !== undefined) throw this.#failure;
@@ -169,14 +169,17 @@ export class Warehouse implements Reader {
       } catch (error) {
         this.noteFailure(error);
         if (!isFailure(error)) throw error;
-        this.#failure = storageFailure(`go on with ${this.path}`, error);
+        this.#failure = storageFailure(`continue with ${this.path}`, error);
         throw this.#failure;
       }
     });
   }
 }
 
-/** After such an error DuckDB takes nothing more. Others may be of another file, such as a publication. */
+/**
+ * After such an error DuckDB accepts no more statements. Other errors may concern another file,
+ * such as a publication.
+ */
 const isFatal = (error: unknown): boolean => messageOf(error).startsWith('FATAL Error');
 
 /** The most rows that a DuckDB vector holds. */
@@ -191,7 +194,7 @@ export type Column<Row> =
 /** A value of a single row, and the type of its column. */
 export type Cell = readonly [type: DuckDBType, value: DuckDBValue];
 
-/** A transaction under way: see `Warehouse.transaction`. */
+/** A running transaction: see `Warehouse.transaction`. */
 export class Transaction implements Reader {
   readonly #appenders = new Map<string, DuckDBAppender>();
 
@@ -202,7 +205,7 @@ export class Transaction implements Reader {
     return queryRows(this.connection, sql, row, parameters);
   }
 
-  /** Runs a statement whose rows nobody needs. */
+  /** Runs a statement without returning rows. */
   async execute(sql: string, parameters: Parameters = {}): Promise<void> {
     this.flush();
     await runStatement(this.connection, sql, parameters);

@@ -68,7 +68,7 @@ describe('the whole life of jobs, through the command line', () => {
       '/guides/page-6: no longer skipped\n',
     );
     for (const [args, words] of [
-      [['--until', '2999-01-01'], '--until goes with --skip'],
+      [['--until', '2999-01-01'], '--until requires --skip'],
       [['--skip', 'guides'], 'guides is not the path of a page'],
       [['--skip', '/a', '--apply'], 'cannot be used with'],
     ] as const) {

@@ -157,7 +157,7 @@ describe('a live database that has gone backwards', () => {
     await tear(file('torn'));
     const before = await readFile(liveFile(site.cwd));
     const refused: [string, RegExp, number?][] = [
-      [file('absent'), /There is no .+absent to restore from/],
+      [file('absent'), /Found no .+absent to restore from/],
       [file('text'), /Cannot restore from .+text/],
       [file('directory'), /The lake .+directory has no days of this workspace/, 2],
       [file('torn'), /Cannot restore from .+torn/],
@@ -175,6 +175,6 @@ describe('a live database that has gone backwards', () => {
     await rm(liveFile(site.cwd));
     const { code, stderr } = await site.run('restore');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/There is no .+history.duckdb to restore from/);
+    expect(stderr).toMatch(/Found no .+history.duckdb to restore from/);
   });
 });

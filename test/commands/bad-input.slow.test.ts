@@ -213,7 +213,7 @@ describe(
         const result = await writing;
         expectOneMessage(result, {
           code: 75,
-          says: [new RegExp(`held by \`readership run\` \\(process ${holder.pid}`)],
+          says: [new RegExp(`locked by \`readership run\` \\(process ${holder.pid}`)],
         });
         await holder.letGo();
         await expectCleanEnd(directory, result);

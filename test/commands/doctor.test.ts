@@ -90,7 +90,7 @@ describe('readership doctor', () => {
     const { code, of } = await doctor(cwd);
     expect(code).toBe(0);
     expect(of('database')).toMatchObject({ verdict: 'warn' });
-    expect(of('database')?.words).toMatch(/older Readership \(schema 4.+brings it up to date/);
+    expect(of('database')?.words).toMatch(/older Readership \(schema 4.+migrates it/);
     expect(of('key')).toMatchObject({ verdict: 'pass' });
     expect((await readFile(liveFile(cwd))).equals(before)).toBe(true);
   });
@@ -129,7 +129,7 @@ describe('readership doctor', () => {
       },
       {
         ...{ check: 'channel', verdict: 'fail' },
-        words: 'team: TEAM is not set: put the address into it, or into .env',
+        words: 'team: TEAM is not set: set it to the address, in the environment or .env',
       },
     ]);
     expect(hooks.seen).toEqual([]);
@@ -151,7 +151,7 @@ describe('readership doctor', () => {
     expect(of('server')).toMatchObject({ verdict: 'fail' });
     expect(of('server')?.words).toMatch(/clock of this machine is (2 h 0|1 h 59) min behind that of .+NTP/);
     expect(of('database')).toMatchObject({ verdict: 'warn' });
-    expect(of('database')?.words).toContain('held by `readership test`');
+    expect(of('database')?.words).toContain('locked by `readership test`');
   });
 
   it('fails without a configuration, and says how to create one', async () => {

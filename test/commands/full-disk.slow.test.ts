@@ -28,7 +28,7 @@ describe('a full disk (skipped if none can be mounted)', () => {
   it.for([
     ['starting', 4, 'The disk is full'],
     ['loading days', 128, 'The disk is full'],
-    ['publishing', 300, 'the one published before still stands'],
+    ['publishing', 300, 'the previous one was kept'],
   ] as const)(
     'when %s (%i KiB left) ends every command with one clear message; nothing is lost or duplicated',
     async ([, kibibytes, words], context) => {

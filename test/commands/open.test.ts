@@ -11,12 +11,8 @@ afterEach(() => {
 });
 
 it.skipIf(process.platform !== 'linux').each([
-  ['cannot open it', 'exit 3', 'xdg-open could not open the browser; open it yourself: page.html\n'],
-  [
-    'is not there',
-    undefined,
-    'There is no xdg-open here to open the browser with; open it yourself: page.html\n',
-  ],
+  ['cannot open it', 'exit 3', 'xdg-open could not open the browser. Open this yourself: page.html\n'],
+  ['is not there', undefined, 'Cannot open the browser without xdg-open. Open this yourself: page.html\n'],
 ])('--open says so when the opener %s', async (_, script, words) => {
   const directory = await tempDir();
   if (script !== undefined) {

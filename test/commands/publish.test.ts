@@ -50,13 +50,13 @@ describe('publish --parquet', () => {
     const cwd = await setUp();
     const { code, stderr } = await publish(cwd, '--parquet', '.');
     expect(code).toBe(2);
-    expect(stderr).toContain(`${cwd} is not a lake: it has `);
+    expect(stderr).toContain(`${cwd} is neither empty nor a Readership lake: it contains `);
     expect((await readdir(cwd)).sort()).toEqual(['data', 'readership.yaml']);
     expect((await stat(join(cwd, 'data', 'history.duckdb'))).isFile()).toBe(true);
   });
 
   it.each([
-    ['', 'Name a directory, or s3://bucket/prefix.'],
+    ['', 'Use a directory or s3://bucket/prefix.'],
     ['gs://bucket/lake', 'not a directory or s3://bucket/prefix'],
   ])('rejects %j before anything is done', async (directory, words) => {
     const cwd = await setUp();

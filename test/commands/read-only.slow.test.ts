@@ -36,7 +36,9 @@ it('with a read-only data directory (skipped if none can be mounted), writing co
     const { code, stdout, stderr } = await site.run(...args);
     expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' });
     expect(stderr).toMatch(/^Cannot open the database .+: Read-only file system\n/);
-    expect(stderr).toContain('Let this user write there, or set dataDir to a directory that it may write.');
+    expect(stderr).toContain(
+      'Give this user write access there, or set dataDir to a directory it can write to.',
+    );
   }
   for (const args of READING) {
     const { code, stderr } = await site.run(...args);
@@ -44,13 +46,13 @@ it('with a read-only data directory (skipped if none can be mounted), writing co
   }
   const page = await site.run('report', 'weekly');
   expect(page.code).toBe(1);
-  expect(page.stderr).toMatch(/^Cannot write the report to .+\nLet this user write there/);
+  expect(page.stderr).toMatch(/^Cannot write the report to .+\nGive this user write access there/);
   const status = await site.run('status');
   expect(status.stdout).toMatch(/history +.+ days/);
   expect(status.stderr).toBe('');
   const doctor = await site.run('doctor');
   expect(doctor.code).toBe(1);
-  expect(doctor.stdout).toMatch(/fail +database +Cannot open .+\nLet this user write there/);
+  expect(doctor.stdout).toMatch(/fail +database +Cannot open .+\nGive this user write access there/);
 
   await disk.setReadOnly(false);
   expect(await site.run('run')).toMatchObject({ code: 0 });

@@ -134,10 +134,10 @@ describe('readership report weekly --send', () => {
       server.behaviors.set(recipient, [{ on: 'data', do: 'drop-lost' }]);
     await send({});
     const settled = await report('weekly', '--period', '2026-W46', '--delivered', 'docs@example.com');
-    expect(settled.lines).toContain('sent (delivered, as a person found)');
+    expect(settled.lines).toContain('sent (delivered, confirmed by a person)');
     const missing = await report('weekly', '--not-delivered', 'lead@example.com');
     expect(missing.lines).toContain(
-      'not delivered yet (not delivered, as a person found); retried by the next run',
+      'not delivered yet (not delivered, confirmed by a person); retried by the next run',
     );
     await send({});
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([0, 1]);
@@ -331,7 +331,7 @@ it('readership report new writes a report that works as it is, and replaces noth
   expect((await report('busy_pages', '--format', 'text')).lines).toMatch(
     /\nBusy pages\n[^]*\n\/page-1\n {2}Human 693 · AI 343\n/,
   );
-  await expect(report('new', 'busy_pages')).rejects.toThrow('reports/busy_pages is there already');
+  await expect(report('new', 'busy_pages')).rejects.toThrow('reports/busy_pages already exists');
   await expect(report('new', '../x')).rejects.toThrow('cannot be the name of a report');
 });
 

@@ -159,7 +159,7 @@ describe('a data directory', () => {
     for (const args of [['export'], ['run', '--shard', '1/4'], ['sql', 'SELECT 1']]) {
       const { code, stderr } = await call(cwd, ...args);
       expect(code).toBe(2);
-      expect(stderr).toContain('holds the history of 3 shards');
+      expect(stderr).toContain('contains the histories of 3 shards');
     }
     expect(platform.seen).toHaveLength(requests);
   });
@@ -170,7 +170,7 @@ describe('a data directory', () => {
     const data = join(cwd, 'data');
     const refused = await call(cwd, 'export', '--shard', '1/2');
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain('holds one history of all projects');
+    expect(refused.stderr).toContain('contains one history of all projects');
 
     const live = await liveWarehouse(join(data, 'warehouse.duckdb'));
     const views = await storedViews(live);

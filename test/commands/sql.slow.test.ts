@@ -130,7 +130,7 @@ describe('readership sql', () => {
   it('with several statements answers the last, and says that there were others', async () => {
     const several = await sql(['SELECT 1 AS a; SELECT 2 AS b']);
     expect(several).toMatchObject({ code: 0, stdout: 'b\n2\n' });
-    expect(several.stderr).toContain('the last of 2 answers');
+    expect(several.stderr).toContain('the last of 2 results');
   });
 
   it('preserves NULL, large, nested and date values', async () => {
@@ -185,7 +185,7 @@ describe('readership sql', () => {
     ]);
     const refused = await runCli(['sql', 'SELECT 1', '--output', 'a.xls'], { cwd });
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toMatch(/^a\.xls: an answer can be written as \.csv, \.json.+ or \.xlsx/);
+    expect(refused.stderr).toMatch(/^a\.xls: use a name that ends in \.csv, \.json.+ or \.xlsx/);
     expect(await readdir(cwd)).not.toContain('a.xls');
   });
 
@@ -198,7 +198,7 @@ describe('readership sql', () => {
   it.each([
     ['SQL that is none', ['SELEC 1'], 1, /The query failed.*syntax error/s],
     ['a table that is not there', ['FROM nowhere'], 1, /nowhere does not exist/],
-    ['a write', ['DELETE FROM page_views'], 1, /DELETE is not a statement that only reads/],
+    ['a write', ['DELETE FROM page_views'], 1, /DELETE is not a read-only statement/],
     ['a file to be read', ["FROM read_text('/etc/passwd')"], 1, /disabled/],
     ['a setting to be changed', ['SET enable_external_access = true'], 1, /The query failed/],
     ['a query twice', ['SELECT 1', '--file', 'x.sql'], 2, /not both/],
@@ -222,7 +222,7 @@ describe('readership sql', () => {
   it.each(['1e12s', '9999999h'])('--timeout %s: a usage error', async (timeout) => {
     const result = await sql(['SELECT 1', '--timeout', timeout]);
     expect(result).toMatchObject({ code: 2, stdout: '' });
-    expect(result.stderr).toMatch(/--timeout.*not a length of time/);
+    expect(result.stderr).toMatch(/--timeout.*not a duration/);
   });
 
   it.each([

@@ -13,7 +13,7 @@ describe('readership start', () => {
     const cwd = await workspaceOf(sandbox);
     const holder = await liveWarehouse(liveFile(cwd));
     const service = startCli(['start'], { cwd, env });
-    await service.until(/"outcome":"later","error":".+ is held by `readership test`/);
+    await service.until(/"outcome":"later","error":".+ is locked by `readership test`/);
     service.child.kill('SIGTERM');
     expect(await service.result).toMatchObject({ code: 0, stderr: '' });
     await closeNow(holder);

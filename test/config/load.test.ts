@@ -180,7 +180,7 @@ describe('readership.yaml', () => {
     'refuses %s as dataDir, with its line',
     async (dataDir) => {
       expect(await problemsIn(`${SMALLEST}dataDir: ${dataDir}\n`)).toMatch(
-        /yaml:3 {2}dataDir: not a directory of this machine/,
+        /yaml:3 {2}dataDir: not a local directory/,
       );
     },
   );

@@ -56,12 +56,12 @@ describe('the email configuration', () => {
     ],
     [
       'reports: { weekly: { too: [a@example.com] } }',
-      /yaml:3 {2}reports\.weekly\.too: no such setting; an audience has to, where, digest and attach/,
+      /yaml:3 {2}reports\.weekly\.too: unknown setting; an audience can have to, where, digest and attach/,
     ],
-    ['reports: { weekly: [{ where: sdks }] }', /reports\.weekly\[0\]\.where: not a pattern of paths/],
+    ['reports: { weekly: [{ where: sdks }] }', /reports\.weekly\[0\]\.where: not a path pattern/],
     [
       'reports: { firstDayOfWeeks: monday }',
-      /reports\.firstDayOfWeeks: no such setting; the recipients of a report/,
+      /reports\.firstDayOfWeeks: unknown setting; write the recipients of a report/,
     ],
     [
       'reports: { weekly: [{ to: [a@example.com] }, { to: [a@example.com], where: /sdks/** }] }',
@@ -72,7 +72,7 @@ describe('the email configuration', () => {
       /yaml:4 {2}alerts\.to: caht is neither an email address nor one of the channels, which are chat/,
     ],
     ['alerts: { to: [Docs Team] }', /alerts\.to\[0\]: not an email address: write one such as/],
-    ['channels: { Chat: { kind: slack, urlEnv: A } }', /channels\.Chat: not a name for a channel/],
+    ['channels: { Chat: { kind: slack, urlEnv: A } }', /channels\.Chat: not a channel name/],
     ['channels: { chat: { kind: irc, urlEnv: A } }', /channels\.chat\.kind: write slack, teams or webhook/],
     [
       "channels: { chat: { kind: slack, urlEnv: 'https://hooks.slack.com/x' } }",
@@ -85,7 +85,7 @@ describe('the email configuration', () => {
     ],
     [
       'channels: { chat: { kind: teams, urlEnv: A, secretEnv: B } }',
-      /channels\.chat\.secretEnv: does not go with teams/,
+      /channels\.chat\.secretEnv: is not used for teams/,
     ],
     [
       'channels: { chat: { kind: slack, urlEnv: A } }\nreports: { weekly: { to: [chat], attach: [most_read] } }',

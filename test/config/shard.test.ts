@@ -164,6 +164,6 @@ describe('the ping URL of a shard', () => {
     const settings = settingsFor({ projects: [{ id: 'prj_1' }], pingUrl: 'https://ping.example.com/abc' });
     const split = () => settingsOfShard(settings, { index: 2, count: 8 });
     expect(split).toThrow(ConfigurationError);
-    expect(split).toThrow('Put {shard} into it');
+    expect(split).toThrow('Add {shard} to it');
   });
 });

@@ -226,10 +226,10 @@ describe('what a channel gets', () => {
 describe('a channel', () => {
   it.each([
     [{}, /^URL is not set/],
-    [{ URL: 'hooks.example.com' }, /^URL does not hold an address that begins with https:/],
-    [{ URL: 'http://hooks.example.com/x' }, /^URL does not hold an address that begins with https:/],
-    [{ URL: 'https://example.com/x' }, /^SECRET is not set: write whsec_/],
-    [{ URL: 'https://example.com/x', SECRET: 'hunter2hunter2' }, /^SECRET does not hold a secret/],
+    [{ URL: 'hooks.example.com' }, /^URL is not an address that begins with https:/],
+    [{ URL: 'http://hooks.example.com/x' }, /^URL is not an address that begins with https:/],
+    [{ URL: 'https://example.com/x' }, /^SECRET is not set: set it to whsec_/],
+    [{ URL: 'https://example.com/x', SECRET: 'hunter2hunter2' }, /^SECRET is not a valid secret/],
   ])('of %j has a problem that says what to do and repeats no value', (environment, problem) => {
     const channel = openChannel({ kind: 'webhook', urlEnv: 'URL', secretEnv: 'SECRET' }, environment);
     if (!('problem' in channel)) throw new Error('it has no problem');

@@ -79,7 +79,7 @@ describe('the lock file', () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const holder = await holdElsewhere(path, 'readership run');
     await writeFile(`${path}.lock`, '{');
-    await expect(openWarehouse(path, { ...OPEN, maxWaitMs: 0 })).rejects.toThrow('held by another process');
+    await expect(openWarehouse(path, { ...OPEN, maxWaitMs: 0 })).rejects.toThrow('locked by another process');
     await holder.letGo();
   });
 });

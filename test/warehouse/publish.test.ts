@@ -113,7 +113,7 @@ describe('the published history', () => {
     });
     const failed = publish(warehouse, target, true);
     await expect(failed).rejects.toThrow(StorageError);
-    await expect(failed).rejects.toThrow('the one published before still stands');
+    await expect(failed).rejects.toThrow('the previous one was kept');
     expect(await readFrom(target, pathsIn)).toEqual(['/old']);
     expect((await readdir(dirname(target))).filter((name) => name.includes('publishing'))).toEqual([]);
     // This would fail if the unfinished copy were still attached.

@@ -242,7 +242,7 @@ describe('a query of the published history, in the mode of readership sql', () =
   }, 120_000);
 
   it.each([
-    ['CREATE TEMP TABLE mine AS SELECT 1', /CREATE is not a statement that only reads/],
+    ['CREATE TEMP TABLE mine AS SELECT 1', /CREATE is not a read-only statement/],
     ['CREATE TEMP MACRO two() AS 2; SELECT two()', /CREATE/],
     ['SELECT 1; SET VARIABLE mine = 1', /SET is not/],
     ['BEGIN', /TRANSACTION is not/],
@@ -254,10 +254,10 @@ describe('a query of the published history, in the mode of readership sql', () =
     ['LOAD json', /LOAD is not/],
     ['EXPLAIN ANALYZE CREATE TEMP TABLE mine AS SELECT 1', /CREATE is not/],
     ['EXPLAIN (ANALYZE, FORMAT json) CREATE TEMP TABLE mine AS SELECT 1', /CREATE is not/],
-    ['/* */ EXPLAIN ANALYZE CREATE TEMP TABLE mine AS SELECT 1', /EXPLAIN must be its first word/],
+    ['/* */ EXPLAIN ANALYZE CREATE TEMP TABLE mine AS SELECT 1', /EXPLAIN must be the first word/],
     ['EXPLAIN SELECT 1; EXPLAIN ANALYZE CREATE TEMP TABLE mine AS SELECT 1', /EXPLAIN must be/],
     ["FROM enable_logging(storage = 'stdout')", /enable_logging, which does more than read/],
-    ["FROM query('FROM enable_logging()')", /names query/],
+    ["FROM query('FROM enable_logging()')", /uses query/],
     ['FROM system.main."Enable_Logging"()', /enable_logging/],
     ['EXPLAIN ANALYZE FROM enable_logging()', /enable_logging/],
     ["SELECT write_log('mine')", /write_log/],

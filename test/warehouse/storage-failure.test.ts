@@ -5,8 +5,8 @@ import { isOfDamage, isOfStorage, storageFailure } from '../../src/warehouse/sto
 const PATH = '/srv/docs/warehouse.duckdb';
 
 const FULL = 'The disk is full: free some space, then run the command again.';
-const DENIED = 'Let this user write there, or set dataDir to a directory that it may write.';
-const DAMAGED = 'It is damaged. Nothing was changed. Put the newest whole state back: readership restore';
+const DENIED = 'Give this user write access there, or set dataDir to a directory it can write to.';
+const DAMAGED = 'It is damaged. Nothing was changed. Restore the newest complete state: readership restore';
 const FAILED = 'Run the command again; if it fails again: readership doctor';
 
 const KNOWN: readonly (readonly [cause: string, advice: string])[] = [

@@ -3,13 +3,13 @@ import type { MiddlewareHandler } from 'hono';
 import { jsonOf, type SandboxContext, type SandboxEnv } from '../access.js';
 import { type Fault, type FaultInput, type FaultOf, faultSchema, type Operation } from './schema.js';
 
-/** What strikes one request: delays first, then at most one fault of another kind. */
+/** The faults of one request: delays first, then at most one fault of another kind. */
 interface Struck {
   readonly delayMs: number;
   readonly fault: Exclude<Fault, FaultOf<'latency'>> | undefined;
 }
 
-/** Holds the faults in force and decides which of them strike a request. */
+/** Holds the active faults and decides which of them apply to a request. */
 export function createSwitchboard() {
   let armed: { fault: Fault; seen: number; struck: number }[] = [];
   return {
@@ -21,7 +21,7 @@ export function createSwitchboard() {
         .map((fault) => ({ fault, seen: 0, struck: 0 }));
     },
     list: (): readonly Fault[] => armed.map(({ fault }) => fault),
-    /** Called once per request: counts it for every fault that is aimed at it. */
+    /** Called once per request, which it counts for every matching fault. */
     strike: (operation: Operation): Struck => {
       let delayMs = 0;
       let struck: Struck['fault'];
@@ -45,11 +45,11 @@ export type Switchboard = ReturnType<typeof createSwitchboard>;
 export interface FaultOptions {
   readonly switchboard: Switchboard;
   readonly now: () => Date;
-  /** Aborted when the sandbox closes: a delayed request is then never handled. */
+  /** Aborted when the sandbox closes; a delayed request is then never handled. */
   readonly closing: AbortSignal;
 }
 
-/** The one place where faults happen: around everything else that handles an operation. */
+/** Applies faults around everything else that handles an operation. */
 export const faults = (
   operation: Operation,
   { switchboard, now, closing }: FaultOptions,
@@ -69,7 +69,7 @@ export const faults = (
   };
 };
 
-/** The faulty reply; undefined if the reply of the handler stays. */
+/** The faulty reply; undefined to keep the handler's reply. */
 async function replyOf(
   c: SandboxContext,
   fault: NonNullable<Struck['fault']>,
@@ -84,7 +84,7 @@ async function replyOf(
     case 'reset':
       return resetConnection(c);
     case 'timeout':
-      // The server cuts the connection when it closes, and nothing else holds the promise.
+      // The server cuts the connection when it closes, and nothing else awaits the promise.
       return new Promise<never>(() => undefined);
     case 'endless':
     case 'counts-move':
@@ -128,18 +128,18 @@ function rateLimited({ retryAfter, seconds, body }: FaultOf<'rate-limit'>, now: 
   return Response.json({ error }, { status: 429, headers });
 }
 
-/** Makes the server adapter leave the reply alone: it was written already, or never will be. */
+/** Tells the server adapter not to write a reply. */
 const writtenElsewhere = (status: number): Response =>
   new Response(null, { status, headers: { 'x-hono-already-sent': 'true' } });
 
-/** The caller sees ECONNRESET and cannot know what became of its request. */
+/** The caller gets ECONNRESET and cannot know whether its request was handled. */
 function resetConnection(c: SandboxContext): Response {
   c.set('unanswered', true);
   c.env.incoming.socket.resetAndDestroy();
   return writtenElsewhere(200);
 }
 
-/** Announces the whole reply and breaks off in the middle of it. */
+/** Announces the full length of the reply but ends in the middle. */
 async function cutReply(c: SandboxContext): Promise<Response> {
   const { status } = c.res;
   const whole = Buffer.from(await c.res.arrayBuffer());

@@ -10,18 +10,18 @@ const AI_WEEK = [0.9, 1.02, 1.05, 1.05, 1.04, 1.02, 0.92];
 
 const inWeek = (week: readonly number[], weekday: number): number => week[weekday] ?? 1;
 
-/** People: 2,560 a day, growing by a tenth over some years and no further. */
+/** People: 2,560 a day, growing by a tenth over some years and then constant. */
 const humanViewsExpected = (age: number, weekday: number): number =>
   2560 * (1.12 - 0.12 * Math.exp(-age / 220)) * inWeek(HUMAN_WEEK, weekday);
 
 /**
- * AI: from about a third of all views to past people at the end of the first half year, then levelling off at
- * some 57 % (logistic), so that a site served for years stays plausible.
+ * AI: from about a third of all views to more than people at the end of the first half year, then
+ * leveling off at about 57% (logistic), so that a sandbox used for years stays plausible.
  */
 const aiViewsExpected = (age: number, weekday: number): number =>
   (1250 + 2450 / (1 + Math.exp(-(age - 153) / 30))) * inWeek(AI_WEEK, weekday);
 
-// What happens to one page apart from the site, as factors on its views.
+// Events on single pages, as factors on their views.
 
 type Audience = 'human' | 'ai';
 
@@ -43,7 +43,7 @@ function burst(seed: number, page: Page, age: number, audience: Audience): numbe
   return age >= start && age < start + lastsDays && audiences.includes(audience) ? factor : 1;
 }
 
-/** A launch draws its crowd at once and loses most of it within weeks. */
+/** A new page attracts most readers at once and loses most of them within weeks. */
 function launch(page: Page, age: number): number {
   if (page.launchedAt === undefined) return 1;
   return page.lasting + (1 - page.lasting) * Math.exp(-(age - page.launchedAt) / 12);
@@ -59,7 +59,7 @@ function fading(page: Page, age: number): number {
 const drift = (seed: number, page: Page, age: number, audience: Audience): number =>
   wobble(0.08, uniformFrom(seed, page.key, Math.floor(age / 7), audience === 'ai' ? 21 : 20));
 
-/** The page's views at `age` as a multiple of what its share of the site alone would give. */
+/** The page's views at `age` as a multiple of what its share of the site's views would be. */
 const eventFactor = (seed: number, page: Page, age: number, audience: Audience): number =>
   burst(seed, page, age, audience) * launch(page, age) * fading(page, age) * drift(seed, page, age, audience);
 
@@ -71,14 +71,14 @@ export interface PageDay {
   readonly ai: number;
 }
 
-/** Noise of a whole day, and of one page on one day beyond pure chance (over-dispersion). */
+/** Noise of a whole day, and of one page on one day beyond pure chance (overdispersion). */
 const DAY_NOISE = 0.025;
 const PAGE_NOISE = 0.14;
 
 const STREAMS = { human: 30, ai: 31 } as const;
 
 function sampler(site: Site, age: number, audience: Audience, siteViews: number, pages: readonly Page[]) {
-  // What a launch draws comes on top of the site's season, not out of the other pages.
+  // Views of a new page are added to the site's, not taken from other pages.
   const shares = pages.reduce((sum, page) => sum + page[audience] * page.lasting, 0);
   const perShare = (siteViews * wobble(DAY_NOISE, uniformFrom(site.seed, age, STREAMS[audience]))) / shares;
   return (page: Page): number => {
@@ -88,7 +88,7 @@ function sampler(site: Site, age: number, audience: Audience, siteViews: number,
   };
 }
 
-/** The final counts of a day, once everything late has arrived. A page nobody read has no row. */
+/** The final counts of a day, once all late data has arrived. A page without views has no row. */
 export function finalCounts(site: Site, day: Day): PageDay[] {
   const age = daysBetween(site.firstDay, day);
   if (age < 0) return [];

@@ -1,6 +1,6 @@
 /**
- * Randomness that is a function of its keys: the same keys give the same numbers in every process, so that traffic
- * needs no storage and no order of generation.
+ * Randomness as a function of keys: the same keys give the same numbers in every process, so
+ * traffic needs no storage and can be generated in any order.
  */
 
 /** A source of numbers in [0, 1). */
@@ -49,10 +49,10 @@ function normal(uniform: Uniform): number {
 export const wobble = (sigma: number, uniform: Uniform): number =>
   Math.exp(sigma * normal(uniform) - (sigma * sigma) / 2);
 
-/** Above this mean, a normal distribution replaces the Poisson: close enough, and in constant time. */
+/** Above this mean, a normal distribution approximates the Poisson distribution in constant time. */
 const NORMAL_FROM = 30;
 
-/** A count of independent events of which `mean` are expected. */
+/** A random count of independent events with the given mean. */
 export function poisson(mean: number, uniform: Uniform): number {
   if (mean > NORMAL_FROM) return Math.max(0, Math.round(mean + Math.sqrt(mean) * normal(uniform)));
   const end = Math.exp(-mean);
@@ -61,7 +61,7 @@ export function poisson(mean: number, uniform: Uniform): number {
   return count;
 }
 
-/** The items in an order decided by the keys alone: an item keeps its place among the others when items join. */
+/** The items in an order that depends only on the keys: adding items does not reorder the others. */
 export function shuffled(items: readonly string[], ...keys: number[]): string[] {
   return items
     .map((item) => ({ item, place: hash(...keys, hashText(item)) }))

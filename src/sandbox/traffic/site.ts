@@ -2,27 +2,27 @@ import { addDays, type Day } from '../../day.js';
 import { laterPaths, type Prominent, PROMINENT, tailPaths } from './paths.js';
 import { fraction, hash, hashText, shuffled, uniformFrom, wobble } from './random.js';
 
-/** A page of the site and how much of its traffic it draws. Ages are in days since the site's first day. */
+/** A page of the site and its share of the traffic. Ages are in days since the site's first day. */
 export interface Page {
   readonly path: string;
-  /** The path as a key for randomness: a page's traffic does not depend on its place in the list. */
+  /** The path as a key for randomness, so that a page's traffic does not depend on its position in the list. */
   readonly key: number;
   /** Shares of the site's traffic, relative to those of the other pages. */
   readonly human: number;
   readonly ai: number;
-  /** Age of the site at which the page appears; undefined for one that was there before the first day. */
+  /** Age of the site at which the page appears; undefined if it existed before the first day. */
   readonly launchedAt: number | undefined;
   /** Age at which readers begin to leave the page. */
   readonly fadesAt: number | undefined;
-  /** Views settle from a launch peak to this part of it: a changelog entry is read once, a guide for years. */
+  /** Views fall from a launch peak to this share of it: a changelog entry is read once, a guide for years. */
   readonly lasting: number;
 }
 
-/** What decides a site: the same three always give the same traffic. */
+/** The parameters of a site; the same three always give the same traffic. */
 export interface SiteOptions {
   readonly seed: number;
   readonly firstDay: Day;
-  /** Pages by the end of the first half year, roughly. */
+  /** Approximate number of pages at the end of the first half year. */
   readonly pages: number;
 }
 
@@ -30,9 +30,9 @@ const HALF_YEAR = 182;
 const CHANGELOG_EVERY = 14;
 const CHANGELOG_BEFORE = 12;
 const CHANGELOG_IN_HALF_YEAR = HALF_YEAR / CHANGELOG_EVERY;
-/** The part of a half year's pages that is launched within it. */
+/** The share of the pages at half a year that are launched within it. */
 const LAUNCHED = 0.06;
-/** Views of the whole tail in a week, shared by Zipf's law. */
+/** Weekly views of the whole tail, distributed by Zipf's law. */
 const TAIL_HUMAN = 5200;
 
 const LEANINGS: readonly (readonly [prefix: string, aiForHuman: number])[] = [
@@ -44,7 +44,7 @@ const LEANINGS: readonly (readonly [prefix: string, aiForHuman: number])[] = [
 ];
 const leaning = (path: string): number => LEANINGS.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 0.9;
 
-/** The place in the tail, 0 being the most read. The page of one endpoint is never popular; a new page is. */
+/** The rank in the tail, where 0 is the most viewed. A single endpoint's page is never popular; a new page is. */
 function rank(path: string, chance: number, launched: boolean): number {
   if (launched) return 0.02 + 0.18 * chance;
   return path.split('/').length > 3 ? 0.2 + 0.8 * chance : chance;
@@ -69,11 +69,11 @@ function changelogEntry({ firstDay }: SiteOptions, number: number): Page {
 
 /** A site, which grows as days pass. */
 export interface Site extends SiteOptions {
-  /** Pages that exist at `age`, in no meaningful order. */
+  /** Pages that exist at `age`, in no particular order. */
   readonly pagesAt: (age: number) => Page[];
 }
 
-/** Readers leave this page as the demonstration's half year ends: something for a weekly report to find. */
+/** Loses readers at the end of the first half year, for the weekly report to find. */
 const LEAVING = { path: '/guides/migrate-v1', fadesAt: HALF_YEAR - 12 };
 
 const prominentPage = ([path, human, ai]: Prominent): Page => ({
@@ -93,7 +93,7 @@ function tailNames(seed: number, count: number): string[] {
   return names.slice(0, count);
 }
 
-/** All but the changelog. The site doubles at the pace of its first half year, and is then complete. */
+/** All pages except the changelog. The site doubles at the pace of its first half year, and is then complete. */
 function lastingPages(options: SiteOptions): Page[] {
   const { seed, pages } = options;
   const launches = Math.max(1, Math.round(pages * LAUNCHED));

@@ -4,15 +4,15 @@ import { finalCounts, type PageDay } from './day.js';
 import { fraction } from './random.js';
 import { createSite, type SiteOptions } from './site.js';
 
-// Late data: most views are counted on their day, and some arrive in the two days after it. Counts change
-// on the hour only, so that the pages of one walk agree with each other.
+// Late data: most views are counted on their day, and some arrive in the following two days. Counts
+// change only on the hour, so that the pages of one walk agree with each other.
 
 const HOUR_MS = 3_600_000;
 
-/** After this many hours from its start a day is complete and never changes again. */
+/** A day is complete this many hours after its start, and never changes again. */
 const SETTLED_HOURS = 72;
 
-/** Hours from a day's start, and the part of its views that has arrived by then; straight lines between. */
+/** Hours since the start of a day, and the share of its views that has arrived; interpolated linearly. */
 const ARRIVALS: readonly (readonly [hours: number, share: number])[] = [
   [0, 0],
   [24, 0.97],
@@ -24,7 +24,7 @@ const ARRIVALS: readonly (readonly [hours: number, share: number])[] = [
 const hoursInto = (day: Day, now: Date): number =>
   Math.min(SETTLED_HOURS, Math.floor((now.getTime() - startOfDay(day).getTime()) / HOUR_MS));
 
-/** The part of a day's views that has arrived `hours` after the day began. */
+/** The share of a day's views that has arrived `hours` after the day began. */
 function arrivedShare(hours: number): number {
   const next = ARRIVALS.findIndex(([at]) => hours <= at);
   if (next === 0) return 0;
@@ -33,14 +33,14 @@ function arrivedShare(hours: number): number {
   return from[1] + ((to[1] - from[1]) * (hours - from[0])) / (to[0] - from[0]);
 }
 
-/** Each view has its own moment of arrival, so a page's count can only grow. */
+/** Each view has its own time of arrival, so a page's count can only grow. */
 function arrivedViews(views: number, share: number, ...keys: number[]): number {
   let arrived = 0;
   for (let view = 0; view < views; view += 1) if (fraction(...keys, view) < share) arrived += 1;
   return arrived;
 }
 
-/** What the server knows of a day `hours` after it began. A page none of whose views has arrived has no row. */
+/** The server's data of a day `hours` after it began. A page without any arrived view has no row. */
 function arrivedCounts(final: readonly PageDay[], seed: number, day: Day, hours: number): readonly PageDay[] {
   if (hours >= SETTLED_HOURS) return final;
   const share = arrivedShare(hours);
@@ -70,7 +70,7 @@ function remembered<T>(limit: number): (key: string, make: () => T) => T {
   };
 }
 
-/** All the views of a range of days: one row a page, most read first. */
+/** All views of a range of days: one row per page, most viewed first. */
 export interface RangeViews {
   readonly totals: ViewCounts;
   readonly rows: readonly PageViews[];
@@ -123,7 +123,7 @@ export function createTraffic(options: SiteOptions) {
     return arrivedCounts(final, site.seed, day, hoursInto(day, now));
   };
   return {
-    /** What the server knows at `now` of a range. Days before the first or after today have no data. */
+    /** The server's data of a range at `now`. Days before the first or after today have no data. */
     viewsIn: (asked: AskedRange, now: Date): RangeViews => {
       const { first, last } = daysWithData(asked, site.firstDay, now);
       // Counts change on the hour until a day is settled, so the hour of `last` identifies the state.

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 
-/** The tables of a lake, each with its columns. `month` is in the path of a file, not in the file. */
+/** The tables of a lake and their columns. `month` is in a file's path, not in the file. */
 const COLUMNS = {
   views: { project: 'string', day: 'date', path: 'string', human: 'long', ai: 'long', total: 'long' },
   days: {
@@ -16,7 +16,7 @@ export const fileSchema = z.looseObject({ path: z.string(), deletionTimestamp: z
 export type LakeFile = z.infer<typeof fileSchema>;
 
 const NEWER = 'the table needs a newer reader or writer';
-/** A line of a log: the fields that are used. All others are kept as they are. */
+/** A line of a log: the fields used here. All others are preserved. */
 export const actionSchema = z.looseObject({
   add: fileSchema.nullish(),
   remove: fileSchema.nullish(),
@@ -28,10 +28,10 @@ export const actionSchema = z.looseObject({
 });
 export type Action = z.infer<typeof actionSchema>;
 
-/** The last action about each file and each publisher, and those about the table. They make a checkpoint. */
+/** The last action for each file and publisher, and those for the table: the contents of a checkpoint. */
 export type TableState = ReadonlyMap<string, Action>;
 
-/** The actions that make a table. Every engine knows reader version 1 and writer version 2 of the protocol. */
+/** The actions that create a table. Every engine supports reader version 1 and writer version 2. */
 export function creation(table: TableName, configuration: Record<string, string>, now: Date): Action[] {
   const columns = Object.entries({ ...COLUMNS[table], month: 'string' });
   const fields = columns.map(([name, type]) => ({ name, type, nullable: true, metadata: {} }));

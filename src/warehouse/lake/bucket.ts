@@ -7,18 +7,18 @@ import { join } from 'node:path';
 import { ConfigurationError, messageOf } from '../../errors.js';
 import { LakeAwayError, type LakePlace, type LakeStorage, OTHER_STORE } from './storage.js';
 
-/** An upload holds this much in memory: one size times the other. */
+/** An upload holds part size times concurrency in memory. */
 const PARTS = { partSize: 16 * 1024 * 1024, queueSize: 3 };
 const TIMEOUTS = { connectionTimeout: 10_000, requestTimeout: 120_000, throwOnRequestTimeout: true };
 
 const statusOf = (error: unknown): number =>
   (error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined) ?? 500;
 
-/** A lake in a bucket of S3, or of a store that speaks its protocol. The official client does checksums and retries. */
+/** A lake in S3 or a compatible store. The official client handles checksums and retries. */
 export class BucketStorage implements LakeStorage {
   readonly traffic = { sentBytes: 0, receivedBytes: 0 };
   readonly #client: S3;
-  /** Where a file is, in the terms of the client. */
+  /** A file's location in the client's terms. */
   readonly #at: (path: string) => { readonly Bucket: string; readonly Key: string };
 
   constructor(
@@ -27,7 +27,7 @@ export class BucketStorage implements LakeStorage {
     private readonly signal: AbortSignal,
   ) {
     const { location, endpoint, region, environment } = place;
-    // The client looks for credentials in the environment of the process only, and not in `.env`.
+    // The client reads credentials only from the environment of the process, not from `.env`.
     for (const [name, value] of Object.entries(environment))
       if (name.startsWith('AWS_') && value !== undefined) process.env[name] = value;
     const [bucket = '', ...prefix] = location.slice('s3://'.length).replace(/\/+$/, '').split('/');
@@ -44,7 +44,7 @@ export class BucketStorage implements LakeStorage {
     return join(this.staging, randomUUID());
   }
 
-  /** In parts when it is large; when one fails, none is kept. */
+  /** Uploads a large file in parts; if one fails, none is kept. */
   async put(local: string, path: string, ifAbsent = false): Promise<boolean> {
     this.traffic.sentBytes += (await stat(local)).size;
     const body = { Body: createReadStream(local), ...(ifAbsent && { IfNoneMatch: '*' }) };
@@ -54,7 +54,7 @@ export class BucketStorage implements LakeStorage {
     const sent = upload.done().catch((cause: unknown) => {
       if (ifAbsent && [409, 412].includes(statusOf(cause))) return undefined;
       if (!ifAbsent || ![400, 501].includes(statusOf(cause))) throw cause;
-      const words = `${this.place.location}: the store refused a write that must not replace a file (If-None-Match: *; ${messageOf(cause)}). ${OTHER_STORE}`;
+      const words = `${this.place.location}: the store does not support conditional writes (If-None-Match: *; ${messageOf(cause)}). ${OTHER_STORE}`;
       throw new ConfigurationError(words, { cause });
     });
     const answer = await this.#attempt(`write ${path}`, sent);
@@ -95,7 +95,7 @@ export class BucketStorage implements LakeStorage {
     await this.#attempt(`remove ${path}`, removal);
   }
 
-  /** A person has to fix what the store refuses; anything else passes. */
+  /** A person has to fix a refusal; any other error is temporary. */
   async #attempt<Result>(what: string, work: Promise<Result>): Promise<Result> {
     try {
       return await work;
@@ -105,7 +105,7 @@ export class BucketStorage implements LakeStorage {
       const failure = `The lake ${this.place.location}: could not ${what} (${cause.name}: ${cause.message}).`;
       const isRefused = statusOf(cause) < 500 && ![408, 429].includes(statusOf(cause));
       if (!isRefused && cause.name !== 'CredentialsProviderError')
-        throw new LakeAwayError(`${failure} The next publish goes on.`, { cause });
+        throw new LakeAwayError(`${failure} The next publish resumes.`, { cause });
       throw new ConfigurationError(
         `${failure} Check the bucket, publish.region, publish.endpoint and the credentials (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a web identity); ` +
           `they must be allowed to list, read, write and delete there.`,

@@ -1,4 +1,4 @@
--- Grain: one row per action of a table's checkpoint, from the JSON lines in $source.
+-- Grain: one row per action of a table's checkpoint, from the JSON lines in `lake_actions`.
 SELECT txn, add, remove, metaData, protocol
 FROM read_json(
   getvariable('lake_actions'),

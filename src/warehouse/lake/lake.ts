@@ -22,25 +22,25 @@ const LAKE_PROJECTS = 'CREATE OR REPLACE TEMP TABLE lake_projects AS';
 const monthRow = z.object({
   dataset: z.enum(TABLES),
   month: z.string().regex(/^\d{4}-\d{2}$/),
-  /** Begins the names of its files, and is another whenever a row changes. */
+  /** Prefix of its file names, which changes whenever a row changes. */
   name: z.string(),
 });
-/** A month of a table, as it is stored now. */
+/** A month of a table as currently stored in the database. */
 type Month = z.infer<typeof monthRow>;
 const writtenRow = z.object({ file: z.string(), add: fileSchema });
 
 export type LakeOptions = Pick<Publication, 'place' | 'shard' | 'source' | 'now' | 'signal'>;
 
-/** How many files this publisher has in the lake, how many it wrote and replaced, and what went over the network. */
+/** How many files this publisher has in the lake, how many it wrote and replaced, and how much it transferred. */
 export type LakeChange = Record<'files' | 'written' | 'replaced', number> & LakeStorage['traffic'];
 
 /**
- * Brings the lake up to date: each table has the files of each month, written again only if a row of the month has
- * changed. Each table changes in one commit, so readers see either state, wherever this ends. A later publish removes
- * what is left over.
+ * Brings the lake up to date. A month's files are written again only if one of its rows has
+ * changed. Each table changes in one commit, so readers see either the old or the new state, even
+ * after a crash. A later publish removes leftovers.
  *
- * Throws a `ConfigurationError` when the place is not a lake of this workspace, a `LakeAwayError` when its store does
- * not answer, a `StorageError` when writing fails. What was committed before stays.
+ * Throws a `ConfigurationError` if the location is not a lake of this workspace, a `LakeAwayError`
+ * if its store does not respond, and a `StorageError` if writing fails. Earlier commits remain.
  */
 export async function publishLake(warehouse: Warehouse, options: LakeOptions): Promise<LakeChange> {
   const storage = await openStorage(options, shardName(options.shard), warehouse.path);
@@ -56,7 +56,7 @@ export async function publishLake(warehouse: Warehouse, options: LakeOptions): P
   } catch (cause) {
     if (cause instanceof ReadershipError) throw cause;
     throw storageFailure(
-      `publish the lake ${options.place.location} (what was committed before stays)`,
+      `publish the lake ${options.place.location} (earlier commits are not affected)`,
       cause,
     );
   } finally {
@@ -74,10 +74,10 @@ async function bringUp(work: Publication): Promise<LakeChange> {
   const stranger = paths.find((path) => !path.startsWith('_staged'));
   if (!isLake && stranger !== undefined)
     throw new ConfigurationError(
-      `${location} is not a lake: it has ${stranger}. Nothing in it was changed. Name a place that is empty or new.`,
+      `${location} is neither empty nor a Readership lake: it contains ${stranger}. Nothing in it was changed. Use an empty or new location.`,
     );
   const tables = TABLES.map((name) => new LakeTable(work, name));
-  // Before any data: from then on, the place is this workspace's.
+  // Created before any data, to claim the location for this workspace.
   for (const table of tables)
     await table.commit(() => (table.version < 0 ? creation(table.name, { [SOURCE]: source }, now) : []));
   const held = tables.flatMap(({ ownFiles }) => ownFiles).length;
@@ -99,7 +99,7 @@ async function bringUp(work: Publication): Promise<LakeChange> {
   return { ...change, ...storage.traffic };
 }
 
-/** The months of the shard's projects. Makes the temporary views that `writeMonth` reads. */
+/** The months of the shard's projects. Creates the temporary views that `writeMonth` reads. */
 async function storedMonths({ connection, shard }: Publication): Promise<Month[]> {
   const stored = await queryRows(connection, 'SELECT DISTINCT project FROM day_loads', projectRow);
   const projects = stored.flatMap(({ project }) => (isInShard(project, shard) ? quoted(project) : []));
@@ -108,7 +108,7 @@ async function storedMonths({ connection, shard }: Publication): Promise<Month[]
   return queryRows(connection, MONTHS, monthRow, { publisher: shardName(shard) });
 }
 
-/** Replaces the months that changed, or of which a file was lost, in one commit. */
+/** Replaces the months that changed, or that lost a file, in one commit. */
 async function bringUpTable(work: Publication, table: LakeTable, months: readonly Month[]) {
   const files = table.ownFiles;
   const isWhole = ({ name }: Month): boolean => {
@@ -123,7 +123,7 @@ async function bringUpTable(work: Publication, table: LakeTable, months: readonl
     if (!kept.has(month.name)) added.push(...(await writeMonth(work, month)));
   }
   const removal = { extendedFileMetadata: true, deletionTimestamp: work.now.getTime(), dataChange: true };
-  // Nothing is left to commit when an earlier attempt was committed, and only its reply was lost.
+  // Nothing is left to commit if an earlier attempt succeeded and only its reply was lost.
   await table.commit(() => [
     ...replaced
       .filter(({ path }) => table.has(path))
@@ -148,8 +148,9 @@ async function writeMonth(work: Publication, { dataset, month, name }: Month): P
 }
 
 /**
- * Fills an empty, migrated database at `path` with the days of a lake, and makes it the workspace that wrote them, so
- * that it may publish there. Throws a `ConfigurationError` when the lake has no days of the shard.
+ * Fills an empty, migrated database at `path` with the days of a lake. The database adopts the id
+ * of the workspace that wrote them, so that it may publish there. Throws a `ConfigurationError` if
+ * the lake has no days of the shard.
  */
 export async function fillFromLake(
   connection: DuckDBConnection,
@@ -182,7 +183,7 @@ export async function fillFromLake(
   }
 }
 
-/** The storage of a lake, for `publisher`. Files for a bucket are staged beside the database. */
+/** The storage of a lake, for `publisher`. Files for a bucket are staged next to the database. */
 async function openStorage(
   { place, signal }: Pick<LakeOptions, 'place' | 'signal'>,
   publisher: string,
@@ -192,7 +193,7 @@ async function openStorage(
     return new DiskStorage(place.location, join(place.location, '_staged', publisher));
   // The client warns that later versions need Node 22. The pinned version runs on Node 20.
   process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true';
-  // It takes long to load, and few need it.
+  // Loaded on demand, because it is slow to load and rarely needed.
   const { BucketStorage } = await import('./bucket.js');
   return new BucketStorage(place, join(dirname(database), 'lake-upload'), signal);
 }

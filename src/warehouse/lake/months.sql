@@ -1,5 +1,6 @@
--- Grain: one row per table and month of the lake, with a name that has a digest of its rows in any order. When a day was
--- loaded is not part of the digest: a day that was loaded again and did not change is no reason to write its month again.
+-- Grain: one row per table and month of the lake, with a name that contains an order-independent
+-- digest of its rows. The digest excludes load times, so that reloading an unchanged day does not
+-- rewrite its month.
 SELECT dataset, month, format('month={}/{}-{}', month, $publisher::VARCHAR, left(md5(rows || '-' || hashes), 16)) AS name
 FROM
   (

@@ -7,14 +7,14 @@ import { queryRows } from '../query.js';
 import type { TableState } from './actions.js';
 import type { LakePlace, LakeStorage } from './storage.js';
 
-/** What publishing a lake works with. */
+/** The context of one publish. */
 export interface Publication {
   readonly place: LakePlace;
   readonly storage: LakeStorage;
-  /** The files that were there when it began. */
+  /** The files that existed when it began. */
   readonly existing: ReadonlyMap<string, Date>;
   readonly connection: DuckDBConnection;
-  /** Who publishes: a workspace, or one shard of it. */
+  /** A workspace, or one of its shards. */
   readonly workspaceId: string;
   readonly shard: Shard | undefined;
   /** The platform's address, so that no shard joins the lake of another platform. */
@@ -23,7 +23,7 @@ export interface Publication {
   readonly signal: AbortSignal;
 }
 
-/** The property of a table that says which platform it is of. */
+/** The table property that holds the platform's address. */
 export const SOURCE = 'readership.source';
 export const projectRow = z.object({ project: z.string() });
 
@@ -43,10 +43,10 @@ export const appIdOf = ({ workspaceId, shard }: Publication): string =>
 export const isOwn = (path: string, { shard }: Publication): boolean =>
   FILE.exec(path)?.[1] === shardName(shard);
 
-/** The part of a file's name that says what it holds: a month, whose, and the digest of its rows. */
+/** The part of a file's name that identifies its contents: the month, the shard and the digest of its rows. */
 export const monthNameOf = (path: string): string => path.slice(0, path.lastIndexOf('-'));
 
-const refusal = ({ location }: LakePlace, why: string, next = 'Name another place.'): ConfigurationError =>
+const refusal = ({ location }: LakePlace, why: string, next = 'Use another location.'): ConfigurationError =>
   new ConfigurationError(`The lake ${location} ${why}. Nothing in it was changed. ${next}`);
 
 const splitOf = (publisher: string): string =>
@@ -58,8 +58,8 @@ function expectSplit(publisher: string, { place, shard }: Publication): void {
   if (theirs !== own)
     throw refusal(
       place,
-      `is written by ${theirs}, and this is one of ${own}: its projects would be in it twice`,
-      'Name another place, or see docs/scale.md for how to change the number of shards.',
+      `is written by ${theirs}, but this process is one of ${own}, so its projects would be in the lake twice`,
+      'Use another location, or see docs/scale.md for how to change the number of shards.',
     );
 }
 
@@ -69,13 +69,13 @@ function expectSplit(publisher: string, { place, shard }: Publication): void {
  */
 export function ownerOf(state: TableState, work: Publication): string | undefined {
   if (sourceOf(state) === undefined)
-    throw refusal(work.place, 'holds a Delta table that Readership did not make');
+    throw refusal(work.place, 'contains a Delta table that Readership did not create');
   const publishers = matches(PUBLISHER, state.keys());
   for (const [, name = ''] of publishers) expectSplit(name, work);
   return publishers.find(([, name]) => name === shardName(work.shard))?.[2];
 }
 
-/** Throws a `ConfigurationError` when the table exists and is not this publisher's to write. */
+/** Throws a `ConfigurationError` if the table exists and this publisher may not write to it. */
 export function expectOwn(state: TableState, work: Publication): void {
   if (state.size === 0) return;
   const owner = ownerOf(state, work);
@@ -83,8 +83,8 @@ export function expectOwn(state: TableState, work: Publication): void {
   if (owner === undefined ? source !== work.source : owner !== work.workspaceId)
     throw refusal(
       work.place,
-      owner === undefined ? `has the page views of ${source}` : 'was written by another workspace',
-      'Name another place. If this workspace lost its database, restore it from the lake: readership restore --from',
+      owner === undefined ? `contains page views of ${source}` : 'was written by another workspace',
+      'Use another location. If this workspace lost its database, restore it from the lake: readership restore --from',
     );
   for (const { add } of state.values())
     if (add && !FILE.test(add.path))
@@ -95,8 +95,9 @@ const sourceOf = (state: TableState): string | undefined =>
   state.get('metaData')?.metaData?.configuration[SOURCE];
 
 /**
- * The files that version 0.1.0 left of this publisher in a lake: data, and last its manifest. Undefined when there is
- * no such lake. Throws a `ConfigurationError` when it was split differently, or holds a project that the database lacks.
+ * The files that version 0.1.0 of this publisher left in a lake: data, and its manifest last.
+ * Undefined if there is no such lake. Throws a `ConfigurationError` if it was split differently, or
+ * contains a project that the database lacks.
  */
 export async function findOldLake(work: Publication): Promise<string[] | undefined> {
   const { storage, connection, shard, existing } = work;
@@ -107,6 +108,6 @@ export async function findOldLake(work: Publication): Promise<string[] | undefin
   const files = (await Promise.all(days)).map(quoted).join();
   const sql = `SELECT project FROM read_parquet([${files}]) ANTI JOIN lake_projects USING (project) LIMIT 1`;
   for (const { project } of files === '' ? [] : await queryRows(connection, sql, projectRow))
-    throw refusal(work.place, `has project ${project}, which this database does not have`);
+    throw refusal(work.place, `contains project ${project}, which this database does not`);
   return found.length === 0 ? undefined : own;
 }

@@ -1,4 +1,4 @@
--- What no stored page accounts for follows from the rows; why a day failed, the lake does not say.
+-- Unattributed views are computed from the rows. The lake does not contain failures.
 INSERT INTO day_loads BY NAME
 SELECT
   stored.project,

@@ -5,48 +5,48 @@ import type { Environment } from '../../config/load.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../../errors.js';
 import { ignoreMissing, syncToDisk } from '../../files.js';
 
-/** Where a lake is, a directory or `s3://bucket/prefix`, and how to reach it. */
+/** The location of a lake, a directory or `s3://bucket/prefix`, and how to access it. */
 export interface LakePlace {
   readonly location: string;
   readonly endpoint?: string | undefined;
   readonly region?: string | undefined;
-  /** Has the credentials of object storage. */
+  /** Contains the credentials of object storage. */
   readonly environment: Environment;
-  /** How long replaced files are kept, so that readers who opened the table before can finish. */
+  /** How long replaced files are kept for readers that opened the table before. */
   readonly keepReplacedMs: number;
 }
 
-/** The files of a lake by their paths in it, on a disk or in a bucket. */
+/** The files of a lake, on a disk or in a bucket, by their paths in it. */
 export interface LakeStorage {
-  /** A local directory of this publisher alone, for files before they are put in place. */
+  /** This publisher's local directory for files that are not in place yet. */
   readonly staging: string;
   /** Bytes sent to and received from object storage; zero on a disk. */
   readonly traffic: { sentBytes: number; receivedBytes: number };
   /** The path of a new file in `staging`. */
   stage(): Promise<string>;
   /**
-   * Moves a local file into place in one step, durably, replacing any file of that name. With `ifAbsent`, returns false
-   * and changes nothing when there is one.
+   * Moves a local file into place atomically and durably, replacing any file of that name. With
+   * `ifAbsent`, returns false and changes nothing if there is one.
    */
   put(local: string, path: string, ifAbsent?: boolean): Promise<boolean>;
-  /** The path of a file on this machine: a copy, when it is in a bucket. Nothing is there when the lake has no such file. */
+  /** The local path of a file, or of its copy if it is in a bucket. The path may not exist in the lake. */
   localCopy(path: string): Promise<string>;
-  /** All files of the lake, and when each was written. */
+  /** All files of the lake with their modification times. */
   list(): Promise<Map<string, Date>>;
   remove(path: string): Promise<void>;
 }
 
-/** What to do about a store whose writes cannot be conditional. */
-export const OTHER_STORE = 'Without it, publishers could overwrite each other: use another store, or a disk.';
+/** Advice for a store without conditional writes. */
+export const OTHER_STORE = 'Publishers could overwrite each other: use another store, or a disk.';
 
-/** The store of the lake does not answer now; the next publish tries again. */
+/** The lake's store does not respond; the next publish tries again. */
 export class LakeAwayError extends ReadershipError {
   readonly exitCode = 75;
 }
 
 const READABLE = 0o644;
 
-/** A lake in a directory. Only the directory's own mode keeps readers out: everything in it is readable. */
+/** A lake in a directory. Access is controlled by that directory's mode; everything in it is readable. */
 export class DiskStorage implements LakeStorage {
   readonly traffic = { sentBytes: 0, receivedBytes: 0 };
 
@@ -66,7 +66,7 @@ export class DiskStorage implements LakeStorage {
     await chmod(local, READABLE);
     await syncToDisk(local);
     try {
-      // A hard link fails when the name exists, so this one step makes the commit or does not.
+      // A hard link fails if the name exists, so the commit is atomic.
       await (ifAbsent ? link : rename)(local, target);
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
@@ -95,7 +95,7 @@ export class DiskStorage implements LakeStorage {
     return rm(join(this.location, path), { force: true });
   }
 
-  /** A new lake is for its owner only; the directories in it follow the mode of the lake's own. */
+  /** A new lake is private to its owner; its subdirectories get the lake's mode. */
   async #makeDirectory(directory: string): Promise<void> {
     try {
       await mkdir(this.location, { recursive: true, mode: 0o700 });
@@ -106,7 +106,7 @@ export class DiskStorage implements LakeStorage {
         await syncToDisk(dirname(made));
       }
     } catch (cause) {
-      const words = `Cannot make the directory ${directory} (${messageOf(cause)}). Name one that you may write.`;
+      const words = `Cannot create the directory ${directory} (${messageOf(cause)}). Use one that you can write to.`;
       throw new ConfigurationError(words, { cause });
     }
   }

@@ -19,13 +19,13 @@ const linesOf = (actions: readonly object[]): string =>
 
 /**
  * One Delta table of a lake: its log, by the protocol at https://github.com/delta-io/delta/blob/master/PROTOCOL.md.
- * A commit is the file of the next version, made only if nobody else has made it.
+ * A commit is the file of the next version, created only if it does not exist.
  */
 export class LakeTable {
-  /** The newest version that was read; -1 is a table that does not exist. */
+  /** The newest version read; -1 if the table does not exist. */
   version = -1;
   readonly state = new Map<string, Action>();
-  /** The version of the newest checkpoint; 0 when there is none. */
+  /** The version of the newest checkpoint; 0 if there is none. */
   #checkpoint = 0;
 
   constructor(
@@ -43,7 +43,7 @@ export class LakeTable {
     return this.state.get(path)?.add !== undefined;
   }
 
-  /** Reads what was committed since the last time, starting with the newest checkpoint. Throws a `StorageError`. */
+  /** Reads new commits, starting with the newest checkpoint. Throws a `StorageError`. */
   async refresh(): Promise<void> {
     if (this.version < 0) await this.#readCheckpoint();
     for (;;) {
@@ -56,8 +56,9 @@ export class LakeTable {
   }
 
   /**
-   * Commits what `decide` returns for the newest state. When another publisher commits first, decides again. Commits
-   * nothing when there are no actions. Throws a `ConfigurationError` when the table is not this publisher's to write.
+   * Commits what `decide` returns for the newest state. If another publisher commits first, decides
+   * again. Commits nothing if there are no actions. Throws a `ConfigurationError` if this publisher
+   * may not write to the table.
    */
   async commit(decide: () => readonly Action[]): Promise<void> {
     const { place, now, signal } = this.work;
@@ -74,7 +75,7 @@ export class LakeTable {
       const commitInfo = { timestamp: now.getTime(), operation: 'WRITE', engineInfo: 'Readership' };
       const text = linesOf([{ commitInfo }, ...actions, { txn }]);
       if (await this.#put(text, this.#logFile(version), true)) {
-        // Some stores ignore the condition. Making the first entry twice does no harm.
+        // Some stores ignore the condition. Sending the first entry twice is harmless and reveals that.
         if (version === 0 && (await this.#put(text, this.#logFile(0), true)))
           throw new ConfigurationError(`${place.location} ignores If-None-Match: *. ${OTHER_STORE}`);
         await this.refresh();
@@ -84,13 +85,14 @@ export class LakeTable {
       await sleepFor(Math.random() * MAX_PAUSE_MS, signal);
     }
     throw new StorageError(
-      `Other publishers of ${place.location}/${this.name} committed first, ${MAX_ATTEMPTS} times. Publish again.`,
+      `Other publishers of ${place.location}/${this.name} committed first ${MAX_ATTEMPTS} times in a row. Publish again.`,
     );
   }
 
   /**
-   * Removes those of the existing files that nobody needs: own data files that a commit replaced, or that a publish
-   * wrote and never committed, and entries of the log that a checkpoint replaced; all only if that was before `untilMs`.
+   * Removes files that are no longer needed and have not been since `untilMs`: own data files that
+   * a commit replaced or that a publish wrote but never committed, and log entries that a
+   * checkpoint replaced.
    */
   async vacuum(untilMs: number): Promise<void> {
     for (const [whole, modified] of this.work.existing) {
@@ -150,7 +152,7 @@ export class LakeTable {
     this.version = this.#checkpoint = Number(form.exec(newest)?.[1]);
   }
 
-  /** So that readers need not read every entry there ever was. */
+  /** With a checkpoint, readers need not read every entry. */
   async #writeCheckpoint(): Promise<void> {
     const { version } = this;
     const { storage, connection } = this.work;

@@ -1,5 +1,5 @@
--- Grain: one row per Parquet file that matches $files, with the action that adds it to the table, by the terms of the
--- protocol. Engines skip files by these statistics; Spark does so only where nulls are counted.
+-- Grain: one row per Parquet file that matches $files, with the Delta action that adds it to the
+-- table. Engines skip files by these statistics; Spark does so only if nulls are counted.
 SELECT
   file_name AS file,
   {

@@ -1,6 +1,6 @@
 -- Grain: one row. Whether the attached `published` history has runs that this older state of the same database lacks.
 WITH
-  -- The run that published it was still going on when the copy was made. It may be pruned here later, as old runs may.
+  -- The run that published it was unfinished when the copy was made. It may have been pruned here since.
   newest AS (
     SELECT run, step, started_at
     FROM published.runs
@@ -12,7 +12,7 @@ WITH
         AND started_at >= coalesce((SELECT min(started_at) FROM main.runs), '-infinity'::TIMESTAMP)
       )
   ),
-  -- Of each step, at least the latest thousand runs are kept.
+  -- At least the latest thousand runs of each step are kept.
   kept AS (
     SELECT step, min(started_at) AS kept_from
     FROM (FROM main.runs QUALIFY row_number() OVER (PARTITION BY step ORDER BY started_at DESC) <= 1000)

@@ -1,4 +1,4 @@
--- Grain: one row. What the attached `published` history has and this database does not; NULL where that is nothing.
+-- Grain: one row, with what the attached `published` history has and this database lacks.
 WITH
   runs AS (SELECT * FROM published.runs ANTI JOIN main.runs USING (run, step, started_at)),
   days AS (

@@ -1,6 +1,6 @@
--- Grain: one row. Whether the attached `publication` is to be written whole rather than brought up to date in a copy: a
--- quarter has begun since (now the days of the last one are sorted together), more than a twentieth of its rows are
--- deleted ones, or more than an eighth of all rows changed.
+-- Grain: one row. Whether to rewrite the attached `publication` instead of updating a copy: a new
+-- quarter has begun (so the days of the last one can be sorted together), more than a twentieth of
+-- its rows were deleted, or more than an eighth of all rows changed.
 WITH
   live AS (SELECT date_trunc('quarter', max(day)) AS quarter, coalesce(sum(pages), 0) AS pages FROM main.day_loads),
   published AS (SELECT date_trunc('quarter', max(day)) AS quarter FROM publication.day_loads),

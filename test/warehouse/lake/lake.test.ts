@@ -325,7 +325,7 @@ describe('a lake of others', () => {
       { index: 2, count: 2 },
       { source: 'http://127.0.0.1' },
     );
-    await rejected(publishing, ConfigurationError, 'has the page views of https://platform.example.com');
+    await rejected(publishing, ConfigurationError, 'contains page views of https://platform.example.com');
   });
 
   it('refuses to go from files to none, and says how to bring the days back', async () => {
@@ -346,7 +346,7 @@ describe('a lake of others', () => {
       'another program',
     ],
     ['needs a newer reader', { protocol: { minReaderVersion: 3, minWriterVersion: 7 } }, 'newer reader'],
-    ['is of somebody else', { metaData: { configuration: {} } }, 'did not make'],
+    ['is of somebody else', { metaData: { configuration: {} } }, 'did not create'],
     ['is damaged', { add: 'x' }, 'publish to another place'],
   ])('that %s is left as it is', async (_, entry, words) => {
     const { warehouse, directory } = await threeMonths();
@@ -403,7 +403,7 @@ describe('a lake of version 0.1.0', () => {
     const { warehouse, directory } = await threeMonths();
     await oldLake(directory, 'prj_other');
     const before = await stampsOf(directory);
-    await rejected(publishTo(warehouse, directory), ConfigurationError, 'has project prj_other');
+    await rejected(publishTo(warehouse, directory), ConfigurationError, 'contains project prj_other');
     const publishing = publishTo(warehouse, directory, { index: 1, count: 2 });
     await rejected(publishing, ConfigurationError, 'is written by no shards');
     expect(await stampsOf(directory)).toEqual(before);
@@ -430,7 +430,7 @@ describe('a directory that is not a lake', () => {
     const file = join(await tempDir(), 'file');
     await writeFile(file, 'precious');
     for (const directory of [file, join(file, 'lake')])
-      await rejected(publishTo(warehouse, directory), ConfigurationError, 'Cannot make the directory');
+      await rejected(publishTo(warehouse, directory), ConfigurationError, 'Cannot create the directory');
     expect(await readFile(file, 'utf8')).toBe('precious');
   });
 
@@ -439,7 +439,7 @@ describe('a directory that is not a lake', () => {
     await rejected(
       publishTo(warehouse, '/sys/lake'),
       ConfigurationError,
-      'Cannot make the directory /sys/lake',
+      'Cannot create the directory /sys/lake',
     );
   });
 });
