@@ -43,8 +43,12 @@ export function faultsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
   return stopped === undefined ? ofDays : [stopped, ...ofDays];
 }
 
-/** So many days more than are read at once have their requests reserved, or wait to be committed. */
-const DAYS_BESIDE = 16;
+/**
+ * Beside the days that are read, others have their requests reserved or wait to be committed: about so many requests'
+ * worth of them, so that short days share a commit by the hundred, and long ones do not fill the memory.
+ */
+const REQUESTS_BESIDE = 400;
+const FEWEST_DAYS_BESIDE = 16;
 
 export interface LoadTask {
   readonly warehouse: Warehouse;
@@ -115,7 +119,8 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   };
 
   // While days wait for a commit, others are read.
-  const begun = { concurrency: concurrency + DAYS_BESIDE };
+  const beside = Math.max(FEWEST_DAYS_BESIDE, Math.floor(REQUESTS_BESIDE / (days[0]?.requests ?? 1)));
+  const begun = { concurrency: concurrency + beside };
   await warehouse.withOneThread(() => pMap(days, (planned) => load(planned).catch(stop), begun));
   if (signal.aborted) return { results, stopped: signal.reason };
   return paused === undefined ? { results } : { results, stopped: paused };
