@@ -90,13 +90,17 @@ export class LiveFile {
     const next = newOf(this.path);
     try {
       await removeDatabase(next);
-      await copyDatabase(this.connection, next);
+      if (await this.#holdsAnything()) await copyDatabase(this.connection, next);
       if (change !== undefined) await changeDatabase(next, change);
     } catch (error) {
       await removeDatabase(next).catch(() => undefined);
       throw error;
     }
     await this.replaceBy(next);
+  }
+
+  async #holdsAnything(): Promise<boolean> {
+    return (await sizeOf(this.path)) > HEADER_BYTES || (await sizeOf(logOf(this.path))) > 0;
   }
 
   /** Replaces the file and its log with the database at `next`, which no process holds. */

@@ -61,21 +61,22 @@ export async function migrateLive(file: LiveFile): Promise<void> {
 }
 
 /**
- * Migrates a database in place: each migration in one transaction with its version row, then the views. DuckDB 1.5
- * cannot replay every table change from its log, so this is only for a file that is discarded on failure. Throws a
- * `StorageError` if a newer version wrote the file.
+ * Migrates a database in place: the migrations that it lacks, and the views, in one transaction. DuckDB 1.5 cannot replay
+ * every table change from its log, so this is only for a file that is discarded on failure. Throws a `StorageError` if a
+ * newer version wrote the file.
  */
 export async function migrate(connection: DuckDBConnection, path: string): Promise<void> {
-  await connection.run('CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL)');
   const version = await schemaVersion(connection, path);
-  for (const [index, name] of MIGRATIONS.entries()) {
-    if (index < version) continue;
-    await inTransaction(connection, async () => {
-      await connection.run(readSql(import.meta.url, `migrations/${name}.sql`));
-      await connection.run('INSERT INTO schema_version VALUES ($version)', { version: index + 1 });
-    });
-  }
-  if (!(await isDescribed(connection))) await describe(connection);
+  const migrations = MIGRATIONS.slice(version).flatMap((name, index) => [
+    readSql(import.meta.url, `migrations/${name}.sql`),
+    `INSERT INTO schema_version VALUES (${version + index + 1});`,
+  ]);
+  await inTransaction(connection, async () => {
+    await connection.run(
+      ['CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL);', ...migrations].join('\n'),
+    );
+    if (!(await isDescribed(connection))) await connection.run(descriptionsFor(randomUUID()));
+  });
 }
 
 /** The views, macros and comments. */
@@ -98,15 +99,17 @@ export async function isDescribed(connection: DuckDBConnection): Promise<boolean
   return found.length > 0;
 }
 
-/** Writes the views, macros and comments; a macro works only while its file is the current database. */
-export async function describe(connection: DuckDBConnection): Promise<void> {
+/** The statements that write the views, macros and comments; a macro works only while its file is the current database. */
+function descriptionsFor(file: string): string {
   const text = descriptions();
-  await inTransaction(connection, async () => {
-    await connection.run(
-      `${text.replaceAll('{file}', randomUUID())}\nCOMMENT ON TABLE schema_version IS '${digestOf(text)}'`,
-    );
-  });
+  return `${text.replaceAll('{file}', file)}\nCOMMENT ON TABLE schema_version IS '${digestOf(text)}';`;
 }
+
+/** Writes the views, macros and comments again, as those of another file. */
+export const describe = (connection: DuckDBConnection): Promise<void> =>
+  inTransaction(connection, async () => {
+    await connection.run(descriptionsFor(randomUUID()));
+  });
 
 /** 0 for an empty database. Throws a `StorageError` if a newer version wrote the file. */
 export async function schemaVersion(connection: DuckDBConnection, path: string): Promise<number> {

@@ -54,9 +54,10 @@ export async function openWarehouse(path: string, options: OpenOptions): Promise
 async function prepare(file: LiveFile, { mustBeMigrated, historyFile }: OpenOptions): Promise<void> {
   if (mustBeMigrated === true) await expectMigrated(file.connection, file.path);
   // An empty file has no tables to compare, and nothing to lose.
-  else if ((await schemaVersion(file.connection, file.path)) === 0) await migrateLive(file);
+  const isNew = mustBeMigrated !== true && (await schemaVersion(file.connection, file.path)) === 0;
+  if (isNew) await migrateLive(file);
   if (historyFile !== undefined) await refuseToGoBack(file.connection, file.path, historyFile);
-  if (mustBeMigrated !== true) await migrateLive(file);
+  if (mustBeMigrated !== true && !isNew) await migrateLive(file);
 }
 
 /** The locked live file, and how to release it. */

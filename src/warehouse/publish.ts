@@ -133,9 +133,13 @@ const createEmpty = (path: string): Promise<void> =>
 
 /** Copies every table, sorted: ledgers by their columns from the left, views one quarter at a time to save memory. */
 async function fill(connection: DuckDBConnection): Promise<void> {
-  for (const name of await tablesOf(readerOf(connection), 'publication'))
-    if (name !== 'page_views')
-      await connection.run(`INSERT INTO publication.${name} FROM main.${name} ORDER BY ALL`);
+  const ledgers = (await tablesOf(readerOf(connection), 'publication')).filter(
+    (name) => name !== 'page_views',
+  );
+  const copies = ledgers.map((name) => `INSERT INTO publication.${name} FROM main.${name} ORDER BY ALL`);
+  await inTransaction(connection, async () => {
+    await connection.run(copies.join(';'));
+  });
   const quarters = await queryRows(
     connection,
     QUARTERS,
