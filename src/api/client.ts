@@ -82,7 +82,10 @@ export class Client {
     this.#pace = pauseWhenRefused(options.now, (options.retries ?? DEFAULT_RETRIES).maxDelayMs);
   }
 
-  /** One page of views. Throws a `RangeError` for a `limit` or `offset` outside the interface's bounds; nothing is sent. */
+  /**
+   * One page of views. Throws a `RangeError` for a `limit` or `offset` outside the interface's
+   * bounds; nothing is sent.
+   */
   views(query: ViewsQuery, options: ReadOptions = {}): Promise<ViewsResponse> {
     const { min, max } = LIMITS.viewsPage;
     if (!Number.isInteger(query.limit) || query.limit < min || query.limit > max)
@@ -120,7 +123,10 @@ export class Client {
     return this.#write(this.#operation('send the follow-up message', 'POST', path), prompt, signal);
   }
 
-  /** The job as it stands. The documented interface names this operation but not its path: interface-notes, "get agent job". */
+  /**
+   * The job as it stands. The documented interface names this operation but not its path:
+   * interface-notes, "get agent job".
+   */
   job(jobId: string, signal?: AbortSignal): Promise<AgentJob> {
     const path = `/v2/agent/:project/job/${encodeURIComponent(jobId)}`;
     return this.#read(
@@ -201,13 +207,13 @@ export class Client {
     } catch {
       const start = plainWords(this.#redact(body)).slice(0, 60);
       return {
-        fault: `the answer is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the address of the API, not of a web page.`,
+        fault: `the response is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the address of the API, not of a web page.`,
       };
     }
     const answer = read(json);
     if (!(answer instanceof z.ZodError)) return { value: answer };
     const issues = answer.issues.slice(0, 3).map(({ path, message }) => `${path.join('.')}: ${message}`);
-    return { fault: `the answer is not what the interface documents: ${issues.join('; ')}.` };
+    return { fault: `the response does not match the documented API: ${issues.join('; ')}.` };
   }
 }
 

@@ -12,7 +12,7 @@ export interface Operation {
   readonly url: string;
 }
 
-/** Something went wrong between us and the server. */
+/** A request to the server failed. */
 export abstract class ApiError extends ReadershipError {
   constructor(
     readonly operation: Operation,
@@ -28,7 +28,7 @@ export class ContractError extends ApiError {
   readonly exitCode = 1;
 }
 
-/** The server said no, and will say no again until somebody changes something: any status but 2xx, 429 and 5xx. */
+/** The server refused, and will refuse again until something is changed: any status except 2xx, 429 and 5xx. */
 export class RefusedError extends ApiError {
   readonly exitCode = 1;
 
@@ -74,7 +74,10 @@ export class TryLaterError extends ApiError {
   }
 }
 
-/** A request that changes something was sent, and its response never came or cannot be read: it may have been carried out. */
+/**
+ * A request that changes something was sent, and its response never came or cannot be read: it may
+ * have been carried out.
+ */
 export class UnknownOutcomeError extends ApiError {
   readonly exitCode = 1;
 }
@@ -96,7 +99,7 @@ export class PagingError extends ReadershipError {
   readonly exitCode = 1;
 
   constructor(what: string) {
-    super(`${what}. Nothing of this day was stored; it is retried later.`);
+    super(`${what}. Nothing was stored for this day; it will be retried later.`);
   }
 }
 
@@ -131,7 +134,7 @@ export function responseError(
     return new TryLaterError(
       operation,
       'rate-limited',
-      `the rate limit is reached; ${said}${wait}`,
+      `the rate limit has been reached; ${said}${wait}`,
       retryAfterMs,
       { now },
     );
@@ -149,22 +152,23 @@ export function responseError(
 function adviceFor(status: number, keyName: string): string {
   switch (status) {
     case 400:
-      return 'Either the project id is unknown, or the request is bad: compare the id in readership.yaml with the API keys page of the dashboard.';
+      return 'Either the project id is unknown, or the request is invalid: compare the id in readership.yaml with the API keys page of the dashboard.';
     case 401:
-      return `The key in ${keyName} is wrong or has expired (keys may expire after 90 days): make a new one on the API keys page of the dashboard.`;
+      return `The key in ${keyName} is wrong or has expired (keys may expire after 90 days): create a new one on the API keys page of the dashboard.`;
     case 402:
       return 'The account is out of credits.';
     case 403:
       return `The key in ${keyName} may be read-only, or this address is not allowed to use it: check the key's scope on the API keys page of the dashboard.`;
     case 404:
-      return 'Nothing is there: check baseUrl in readership.yaml, and that the job still exists.';
+      return 'It does not exist: check baseUrl in readership.yaml, and that the job still exists.';
     default:
       return 'Check baseUrl in readership.yaml.';
   }
 }
 
 function quote(body: string, redact: Redact): string {
-  // Tags and JSON escapes may hide the key, so it is redacted before and after they are removed, and before the text is
+  // Tags and JSON escapes may hide the key, so it is redacted before and after they are removed,
+  // and before the text is
   // cut: half a key would not be recognized.
   const words = plainWords(redact(serverWords(redact(body))));
   if (words === '') return '';

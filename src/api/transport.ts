@@ -56,11 +56,15 @@ export class Transport {
       maxResponseSize: MAX_RESPONSE_BYTES,
     };
     this.#reads = connections(options);
-    // A kept connection that the server is just closing would make the outcome of a POST unknown, so each has its own.
+    // A kept connection that the server is just closing would make the outcome of a POST unknown,
+    // so each has its own.
     this.#writes = connections({ ...options, pipelining: 0 });
   }
 
-  /** Throws a `TryLaterError`, or for a POST that may have arrived an `UnknownOutcomeError`; or the signal's reason. */
+  /**
+   * Throws a `TryLaterError`, or for a POST that may have arrived an `UnknownOutcomeError`; or the
+   * signal's reason.
+   */
   async send(
     operation: Operation,
     apiKey: string | undefined,
@@ -163,7 +167,7 @@ function textOf(operation: Operation, { status, headers, body }: Answer): string
     return decodeBody(body, headers['content-encoding'] ?? '');
   } catch (cause) {
     if (status < 200 || status >= 300) return '';
-    const what = `its answer cannot be decoded (${messageOf(cause)}).`;
+    const what = `its response cannot be decoded (${messageOf(cause)}).`;
     throw operation.method === 'GET'
       ? new ContractError(operation, what, { cause })
       : new UnknownOutcomeError(operation, what, { cause });
@@ -176,11 +180,13 @@ function failureOf(operation: Operation, cause: Error, isSent: boolean): ApiErro
     const what = `no connection (${detail}). Check baseUrl in readership.yaml, and the network.`;
     return new TryLaterError(operation, 'unreachable', what, undefined, { cause });
   }
-  const lost = `the connection was lost before the whole answer came (${detail}).`;
+  const lost = `the connection was lost before the response was complete (${detail}).`;
   if (operation.method === 'POST')
     return new UnknownOutcomeError(operation, `${lost} It may have been carried out.`, { cause });
   return codeOf(cause) === 'UND_ERR_RES_EXCEEDED_MAX_SIZE'
-    ? new ContractError(operation, `the answer has more than ${MAX_RESPONSE_BYTES / 2 ** 20} MB.`, { cause })
+    ? new ContractError(operation, `the response is larger than ${MAX_RESPONSE_BYTES / 2 ** 20} MB.`, {
+        cause,
+      })
     : new TryLaterError(operation, 'connection-lost', lost, undefined, { cause });
 }
 

@@ -8,10 +8,10 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 import { LEASE_LIFE_MS, type RollingHour } from './hour.js';
 import { type Bucket, type Entry, openHour, recordEntry, returnUnused } from './ledger.js';
 
-/** Of the hourly limit, the part that days under way may hold together: what a kill can lose at most. */
+/** The share of the hourly limit that days in progress may hold combined, which is the most a kill can waste. */
 const PART_UNDER_WAY = 0.1;
 
-/** The most requests that leases under way hold together, unless it is a single one. */
+/** The most requests that active leases hold combined, unless there is only one. */
 const mostUnderWay = (limit: number | 'unlimited'): number =>
   limit === 'unlimited' ? Infinity : Math.floor(limit * PART_UNDER_WAY);
 
@@ -19,16 +19,19 @@ const mostUnderWay = (limit: number | 'unlimited'): number =>
 const fewestOf = (requests: number, limit: number | 'unlimited'): number =>
   Math.min(requests, Math.max(1, mostUnderWay(limit)));
 
-/** The requests of a lease in the parts in which they are sent: the first when all of it is free, the others one by one. */
+/**
+ * The requests of a lease in the parts in which they are sent: the first when all of it is free,
+ * the others one by one.
+ */
 export const partsOf = (requests: number, limit: number | 'unlimited'): number[] => {
   const first = fewestOf(requests, limit);
   return [first, ...Array<number>(requests - first).fill(1)];
 };
 
-/** A server that asks for a wait up to this limits bursts; a longer one means that the hour is used up. */
+/** A requested wait up to this long limits a burst; a longer one means that the hour is used up. */
 const BURST_WAIT_MS = 60_000;
 
-/** The pause after a refusal that names no wait, where no hourly limit tells when the next request is free. */
+/** The pause after a refusal without a wait, if there is no hourly limit to tell when the next request is free. */
 const DEFAULT_PAUSE_MS = 60_000;
 
 export interface BudgetOptions {
@@ -36,7 +39,7 @@ export interface BudgetOptions {
   readonly bucket: Bucket;
   /** Requests in any rolling hour. */
   readonly limit: number | 'unlimited';
-  /** How many of these a backfill must leave at the moment. */
+  /** How many of these a backfill must leave free now. */
   readonly reserve: (now: Date) => Promise<number>;
   /** How long a request may wait for its turn. */
   readonly maxWaitMs: number;
@@ -46,7 +49,7 @@ export interface BudgetOptions {
   readonly onWait?: (until: Date, why: string) => void;
 }
 
-/** A lease under way, and the requests it has had so far. */
+/** An active lease, and the requests it has used. */
 interface OpenLease {
   readonly priority: Priority;
   total: number;
@@ -54,9 +57,10 @@ interface OpenLease {
 }
 
 /**
- * A budget of requests that survives restarts: what belongs together, such as the requests of a day, is recorded in the
- * ledger before the first of them is sent, so a crash can only overcount. The hour is read once and then kept in memory:
- * whoever holds the database is the only one to write to it.
+ * A budget of requests that survives restarts: what belongs together, such as the requests of a
+ * day, is recorded in the ledger before the first of them is sent, so a crash can only overcount.
+ * The hour is read once and then kept in memory: whoever holds the database is the only one to
+ * write to it.
  */
 export class RequestBudget implements Pace {
   readonly #options: BudgetOptions;
@@ -70,8 +74,9 @@ export class RequestBudget implements Pace {
   }
 
   /**
-   * Resolves when that many requests are free, or for more than a tenth of the limit that tenth: long days are read in
-   * parts. All that is under way stays within that tenth, unless it is a single lease.
+   * Resolves when that many requests are free, or for more than a tenth of the limit that tenth:
+   * long days are read in parts. All that is under way stays within that tenth, unless it is a
+   * single lease.
    */
   readonly lease = async (requests: number, priority: Priority, signal?: AbortSignal): Promise<Lease> => {
     const lease: OpenLease = { priority, total: 0, entry: undefined };
@@ -96,8 +101,8 @@ export class RequestBudget implements Pace {
   };
 
   /**
-   * A refusal for the hour means that others have used what our count says is left, so the ledger counts it as used now
-   * and no second refusal follows.
+   * A refusal for the hour means that others have used what our count says is left, so the ledger
+   * counts it as used now and no second refusal follows.
    */
   readonly refused = async (retryAfterMs: number | undefined): Promise<void> => {
     const { limit } = this.#options;
@@ -150,7 +155,7 @@ export class RequestBudget implements Pace {
     return unused;
   }
 
-  /** Waits until others have ended, where too much would be under way. */
+  /** Waits until others have ended, if too much would be in progress. */
   async #roomBeside(requests: number): Promise<void> {
     const underWay = () => [...this.#open].reduce((sum, { total }) => sum + total, 0);
     while (this.#open.size > 0 && underWay() + requests > mostUnderWay(this.#options.limit))

@@ -9,7 +9,7 @@ export const LEASE_LIFE_MS = 20_000;
 /** A request may be on its way for this long before the server counts it. */
 const ARRIVAL_MS = 10_000;
 
-/** A row of the ledger, as far as the rolling hour is concerned. */
+/** The columns of a ledger row that the rolling hour needs. */
 export interface LedgerRow {
   readonly used_at: Date;
   readonly requests: number;
@@ -23,16 +23,16 @@ export interface LedgerRow {
 export const freeAt = (usedAt: Date): Date =>
   new Date(Math.ceil((usedAt.getTime() + HOUR_MS + LEASE_LIFE_MS + ARRIVAL_MS) / MINUTE_MS) * MINUTE_MS);
 
-/** The requests of the last hour, and until when the server asked to be left alone. */
+/** The requests of the last hour, and the end of a pause requested by the server. */
 export class RollingHour {
   /** Requests by the time, in milliseconds, at which they no longer count. */
   readonly #uses = new Map<number, number>();
   #pausedUntilMs = 0;
 
   /**
-   * Reads the ledger as of `now`. Where the clock was set back since it was written, rows lie in the future: by up to
-   * an hour they still count, as if fresh. By more they, and pauses longer than any we believe, come from a clock that
-   * was wrong.
+   * Reads the ledger as of `now`. Where the clock was set back since it was written, rows lie in
+   * the future: by up to an hour they still count, as if fresh. By more they, and pauses longer
+   * than any we believe, come from a clock that was wrong.
    */
   constructor(rows: readonly LedgerRow[], now: Date) {
     for (const { used_at: usedAt, requests, paused_until: pausedUntil } of rows) {
@@ -73,12 +73,12 @@ export class RollingHour {
   }
 
   /**
-   * When the last of some requests can be sent, if `limit` an hour are sent as early as possible. Those of a part, such
-   * as a day, begin only when all of them are free.
+   * When the last of some requests can be sent, if `limit` an hour are sent as early as possible.
+   * Those of a part, such as a day, begin only when all of them are free.
    */
   finishingAt(limit: number, parts: readonly number[], now: Date): Date {
     let atMs = (this.pausedUntil(now) ?? now).getTime();
-    // Of the uses beyond the limit, the first to end make no room.
+    // If more is used than the limit, the first uses to end free no room.
     let excess = Math.max(0, this.used(now) - limit);
     const queue: [freeMs: number, requests: number][] = [[atMs, Math.max(0, limit - this.used(now))]];
     for (const [freeMs, count] of this.#current(now)) {

@@ -11,7 +11,7 @@ const COUNT_FROM_NOW = readSql(import.meta.url, 'statements/count-from-now.sql')
 const RETURN_UNUSED = readSql(import.meta.url, 'statements/return-unused.sql');
 const FORGET_OLD = 'DELETE FROM request_uses WHERE used_at < $now::TIMESTAMP - INTERVAL 2 DAY';
 
-/** What an hourly limit is kept for. */
+/** What shares an hourly limit. */
 export interface Bucket {
   readonly name: string;
   /** The environment variables of its keys: Readership 0.1.0 named buckets after them. */
@@ -39,13 +39,13 @@ const useRow = z.object({
   paused_until: timestampColumn.nullable(),
 });
 
-/** What the ledger says of a bucket as of `now`. */
+/** A bucket's hour in the ledger as of `now`. */
 export async function readHour(reader: Reader, { name, variables }: Bucket, now: Date): Promise<RollingHour> {
   const parameters = { bucket: name, variables: variables.join(','), now, since: subHours(now, 2) };
   return new RollingHour(await reader.query(RECENT_USES, useRow, parameters), now);
 }
 
-/** As `readHour`, for whoever goes on writing: forgets what is old, and corrects what a wrong clock dated. */
+/** As `readHour`, before writing: removes old rows, and corrects rows dated by a wrong clock. */
 export async function openHour(warehouse: Warehouse, bucket: Bucket, now: Date): Promise<RollingHour> {
   await warehouse.transaction(async (transaction) => {
     await transaction.execute(FORGET_OLD, { now });

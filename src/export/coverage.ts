@@ -10,7 +10,7 @@ const settlingRow = z.object({
   oldest_change_days: z.int().nullable(),
   median_change_days: z.number(),
 });
-/** How long days took to settle, measured by the loads that found them changed. */
+/** How long days took to settle, measured by loads that found changes. */
 export type Settling = z.infer<typeof settlingRow>;
 
 /** What is stored of a range of days. */
@@ -23,7 +23,7 @@ export interface Coverage {
   readonly days: Readonly<Record<DayState, readonly Day[]>>;
 }
 
-/** What the ledger says of a range. */
+/** The ledger's coverage of a range. */
 export function coverageOf(ledger: DayLedger, range: DayRange | undefined): Coverage {
   const records = [...ledger.values()];
   const stored = records.filter((record) => record.is_stored);
@@ -49,8 +49,9 @@ export async function readSettling(reader: Reader, project: string, now: Date): 
 }
 
 /**
- * The `settleDays` that the measured changes ask for: the age of the oldest one, and a day more when that came at the
- * very end of the wait, so that later ones may have been missed. Undefined while no change was seen.
+ * The `settleDays` recommended by the measured changes: the age of the oldest change, plus a day if
+ * it came at the very end of the wait, since later changes may have been missed. Undefined if no
+ * change was seen.
  */
 export function recommendedSettleDays(
   { oldest_change_days: oldest }: Settling,

@@ -6,10 +6,10 @@ import { readDayLedger } from './ledger.js';
 import type { PlannedDay } from './plan.js';
 import { probeTotals } from './totals.js';
 
-/** After so many failures in a row, the platform is asked for another day before the next one is tried. */
+/** After this many failures in a row, another day is requested before the next one is tried. */
 const CHECK_EVERY = 5;
 
-/** After so many failures in a row, the load stops. */
+/** After this many failures in a row, the load stops. */
 const MAX_IN_A_ROW = 50;
 
 interface Project {
@@ -19,9 +19,9 @@ interface Project {
 }
 
 /**
- * Tells the failure of one day from one that every other day would meet as well. Where the error does not say, one
- * request for the totals of another day does: a wrong key is refused there too, and a day that the server cannot serve is
- * not.
+ * Distinguishes the failure of one day from a failure that would affect every day. If the error
+ * does not show which, one request for the totals of another day does: a wrong key is refused there
+ * too.
  */
 export class DayFailures {
   readonly #project: Project;
@@ -42,7 +42,7 @@ export class DayFailures {
     this.#lastLoaded = day;
   }
 
-  /** Throws a `PausedError` when the request that would tell has to wait for the hourly limit. */
+  /** Throws a `PausedError` if the deciding request has to wait for the hourly limit. */
   async isOfDayAlone(day: Day, error: unknown): Promise<boolean> {
     if (error instanceof RefusedError) return this.#isAnswered(day);
     if (error instanceof TryLaterError && (error.reason === 'rate-limited' || error.reason === 'not-taken'))
@@ -54,7 +54,7 @@ export class DayFailures {
     );
   }
 
-  /** Whether so many days have failed, `day` the last of them, that the others would fail as well. */
+  /** Whether so many days have failed, `day` being the last, that the others would fail too. */
   async areOfAllDays(day: Day): Promise<boolean> {
     this.#inARow++;
     if (this.#inARow >= MAX_IN_A_ROW) return true;

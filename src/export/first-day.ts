@@ -10,7 +10,7 @@ const EARLIEST_DAY = day('2015-01-01');
 /** Lengths of ranges, in days, that are tried on a server that refuses longer ones. */
 const SHORTER_RANGES = [366, 31, 1];
 
-/** The platform does not tell where the history begins. */
+/** The start of the history cannot be determined from the platform. */
 class FirstDayError extends ReadershipError {
   readonly exitCode = 1;
 
@@ -27,9 +27,10 @@ export const requestsToFindFirstDay = (last: Day): number =>
   1 + Math.ceil(Math.log2(daysBetween(EARLIEST_DAY, last) + 1));
 
 /**
- * The first day with a view up to `last`: one request, and one more for each halving of the days before it. Undefined
- * when there is none. On a server that refuses long ranges it goes back in growing steps, to days that have no views or
- * are refused as well. Throws a `FirstDayError` where that is not possible either.
+ * The first day with a view up to `last`: one request, and one more for each halving of the days
+ * before it. Undefined when there is none. On a server that refuses long ranges it goes back in
+ * growing steps, to days that have no views or are refused as well. Throws a `FirstDayError` where
+ * that is not possible either.
  */
 export async function findFirstDay(
   client: Pick<Client, 'views'>,
@@ -39,7 +40,7 @@ export async function findFirstDay(
   const longest = daysBetween(EARLIEST_DAY, last) + 1;
   const refused = new Set<number>();
   let length = longest;
-  /** Whether there are views on the days up to the one `age` days before the last; undefined if refused. */
+  /** Whether there are views up to the day `age` days before the last; undefined if refused. */
   const hasViewsAt = async (age: number): Promise<boolean | undefined> => {
     const end = addDays(last, -age);
     const range = { first: addDays(end, 1 - Math.min(length, longest - age)), last: end };
@@ -58,7 +59,7 @@ export async function findFirstDay(
   if (found !== true && length === longest) return undefined;
   if (found !== true)
     throw new FirstDayError(
-      `the platform refuses ranges of more than ${length} days, and has no views on the latest.`,
+      `the platform refuses ranges of more than ${length} days, and the latest ones have no views.`,
     );
 
   let known = 0;
@@ -72,11 +73,11 @@ export async function findFirstDay(
     if ((await hasViewsAt(middle)) === true) known = middle;
     else beyond = middle;
   }
-  // Where what is older is refused, the history begins with the oldest range that is returned.
+  // If older ranges are refused, the history begins with the oldest range that is returned.
   return addDays(last, refused.has(beyond) ? 1 - known - length : -known);
 }
 
-/** Without an answer for a single day either, it is not the length of the range that is refused. */
+/** If a single day is refused too, the length of the range is not the reason. */
 async function expectAnswer(client: Pick<Client, 'views'>, day: Day, options?: ReadOptions): Promise<void> {
   try {
     await probeTotals(client, { first: day, last: day }, options);

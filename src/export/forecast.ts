@@ -18,7 +18,7 @@ const countRow = z.object({ days: z.int() });
 const NEWEST_PAGES = readSql(import.meta.url, 'statements/newest-pages.sql');
 const newestRow = z.object({ project: z.string(), pages: z.int() });
 
-/** The requests of an ordinary night of some projects at their most, and those of their longest day. */
+/** The maximum requests of an ordinary night of some projects, and those of their longest day. */
 export async function readNightlyNeed(
   reader: Reader,
   projects: readonly ProjectSettings[],
@@ -45,7 +45,7 @@ export interface ExportForecast {
   readonly project: ProjectSettings;
   /** Undefined while the first day is not known. */
   readonly plan: ExportPlan | undefined;
-  /** Those of the plan and of the nightly check, where that is due. */
+  /** Requests of the plan, and of the nightly check if due. */
   readonly requests: number;
   /** The last hour of all projects that share its limit. */
   readonly hour: RollingHour;
@@ -133,10 +133,10 @@ async function planProject(
 
 const sumOf = (parts: readonly number[]): number => parts.reduce((sum, part) => sum + part, 0);
 
-/** No forecast looks further than this. */
+/** The forecast horizon. */
 const MOST_NIGHTS = 3_650;
 
-/** When the last request can be sent, if each night on the way takes `nightly` more. */
+/** When the last request can be sent, if each night until then takes `nightly` more. */
 function finishOf(
   hour: RollingHour,
   limit: number | 'unlimited',

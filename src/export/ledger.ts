@@ -33,7 +33,7 @@ const ledgerRow = viewCountsSchema.extend({
   failures: z.int(),
 });
 
-/** Every day of a project that was ever asked for, oldest first. */
+/** Every day of a project that was ever requested, oldest first. */
 export async function readDayLedger(reader: Reader, project: string): Promise<DayLedger> {
   const rows = await reader.query(DAY_LEDGER, ledgerRow, { project });
   return new Map(rows.map((row) => [row.day, row]));
@@ -41,7 +41,7 @@ export async function readDayLedger(reader: Reader, project: string): Promise<Da
 
 const knownRow = viewCountsSchema.extend({ is_stored: z.boolean(), failures: z.int() });
 
-/** What is stored of a day; undefined when nothing is. */
+/** What is stored of a day; undefined if nothing is. */
 export async function readStoredDay(
   reader: Reader,
   at: { readonly project: string; readonly day: Day },
@@ -66,7 +66,10 @@ interface DayAt {
   readonly now: Date;
 }
 
-/** What storing a day did: its first rows, the same as were there, other ones, or none, for the platform has no more. */
+/**
+ * What storing a day did: its first rows, the same as were there, other ones, or none, for the
+ * platform has no more.
+ */
 export type StoreOutcome = 'added' | 'unchanged' | 'restated' | 'forgotten';
 
 /** What a load records in `day_loads`. */
@@ -77,9 +80,10 @@ interface DayLoad extends DayAt, ViewCounts {
 }
 
 /**
- * Stores a walked day in place of whatever was stored for it, in one transaction with its ledger row, and with a
- * restatement when an earlier load had read other numbers. A settled day of which the platform no longer has anything is
- * never replaced by nothing. `isKnown` is false for a day without a ledger row, of which there is nothing to remove.
+ * Stores a walked day in place of whatever was stored for it, in one transaction with its ledger
+ * row, and with a restatement when an earlier load had read other numbers. A settled day is never
+ * replaced with nothing, even if the platform no longer has it. `isKnown` is false for a day
+ * without a ledger row, which has nothing to remove.
  */
 export function storeDay(
   warehouse: Warehouse,
@@ -124,7 +128,7 @@ async function makeRoom(
   return { outcome, failures: known?.failures ?? 0 };
 }
 
-/** Removes whatever is stored of `first` and the days after it. The days for which there was something, oldest first. */
+/** Removes the stored data of `first` and later days. Returns the days that had any, oldest first. */
 export async function removeDaysFrom(warehouse: Warehouse, project: string, first: Day): Promise<Day[]> {
   const days = [...(await readDayLedger(warehouse, project)).keys()].filter((day) => day >= first);
   for (const day of days)
@@ -135,7 +139,7 @@ export async function removeDaysFrom(warehouse: Warehouse, project: string, firs
   return days;
 }
 
-/** Records that a day was read again and is as it was stored. */
+/** Records that a day was read again and is unchanged. */
 export function confirmDay(
   warehouse: Warehouse,
   at: DayAt,

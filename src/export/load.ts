@@ -21,7 +21,7 @@ interface FailedDay {
   readonly error: unknown;
 }
 
-/** What became of one day. */
+/** The outcome of one day. */
 export type DayResult =
   | {
       readonly day: Day;
@@ -37,7 +37,7 @@ export interface LoadOutcome {
   readonly stopped?: unknown;
 }
 
-/** What stopped a load comes before the days that failed by themselves. */
+/** The error that stopped a load takes precedence over failures of single days. */
 export function faultsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
   const ofDays = results.flatMap((result) => (result.outcome === 'failed' ? [result.error] : []));
   return stopped === undefined ? ofDays : [stopped, ...ofDays];
@@ -65,10 +65,11 @@ export interface LoadTask {
 }
 
 /**
- * Loads days in their order. Each is stored, or recorded as failed, by itself: one that fails leaves what was stored of
- * it, and the others go on. A failure that every other day would meet as well (a refused key, a server that is down, an
- * interruption) stops the load, and days under way are dropped whole. When the budget is spent no further day begins;
- * those under way have their requests promised, and are finished.
+ * Loads days in their order. Each is stored, or recorded as failed, by itself: one that fails
+ * leaves what was stored of it, and the others go on. A failure that every other day would meet as
+ * well (a refused key, a server that is down, an interruption) stops the load, and days under way
+ * are dropped whole. When the budget is spent no further day begins; those under way have their
+ * requests promised, and are finished.
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
   const { warehouse, project, client, concurrency } = task;
@@ -140,11 +141,14 @@ interface Means {
   readonly stop: (error: unknown) => void;
 }
 
-/** A day never read is likely to be as long as its neighbor, which was read just before. */
+/** A day that was never read is probably as long as its neighbor, which was read just before. */
 const expectedRequests = ({ due, requests }: PlannedDay, ofNeighbor: number | undefined): number =>
   due === 'missing' ? (ofNeighbor ?? requests) : requests;
 
-/** Reads a day that has ended, or records why it could not be read. Throws what every other day would meet as well. */
+/**
+ * Reads a day that has ended, or records why it could not be read. Throws what every other day
+ * would meet as well.
+ */
 async function attemptDay(
   task: LoadTask,
   planned: PlannedDay,
@@ -157,7 +161,7 @@ async function attemptDay(
     failures.endWith(planned.day);
     return read;
   } catch (error) {
-    // Whose failure it is may take a request of its own.
+    // Finding out whose failure it is may take another request.
     await lease.end();
     // Once the export stops, a request under way ends with the reason of the stop: the failure of another day.
     if (signal.aborted || !(await failures.isOfDayAlone(planned.day, error))) throw error;
@@ -188,7 +192,7 @@ async function readDay(
   const options = { isSettled: settled, stored, paths, atOnce, signal };
   const walked = await walkDay(reading, day, options).finally(() => reading.end(isUnfinished));
   signal.throwIfAborted();
-  // The answer may have told that the platform's clock is behind.
+  // The response may have shown that the platform's clock is behind.
   if (!hasEnded()) return undefined;
   const at = { project, day, now: now() };
   const { doubt, rows } = walked === 'unchanged' ? { doubt: undefined, rows: stored?.rows ?? [] } : walked;

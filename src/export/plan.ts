@@ -3,11 +3,11 @@ import type { Priority } from '../api/retry.js';
 import { LIMITS, type ViewCounts } from '../api/schema.js';
 import { type Day, dayOf, daysBetween, daysIn, type DayRange, lastEndedDay, startOfDay } from '../day.js';
 
-/** How far a stored day can be trusted: see `day_loads.state`. A day that was never asked for has no state. */
+/** The reliability of a stored day: see `day_loads.state`. A day that was never requested has no state. */
 export const DAY_STATES = ['provisional', 'final', 'inconsistent', 'failed'] as const;
 export type DayState = (typeof DAY_STATES)[number];
 
-/** What the ledger knows of a day. */
+/** A day in the ledger. */
 export interface DayRecord extends ViewCounts {
   readonly day: Day;
   readonly state: DayState;
@@ -20,19 +20,19 @@ export interface DayRecord extends ViewCounts {
 
 export type DayLedger = ReadonlyMap<Day, DayRecord>;
 
-/** A day to load: why, how urgently, and the fewest requests it takes as far as we know. */
+/** A day to load: why, how urgently, and the fewest requests it is known to need. */
 export interface PlannedDay {
   readonly day: Day;
   readonly due: 'yesterday' | 'missing' | 'reload' | Exclude<DayState, 'final'>;
   readonly priority: Priority;
   readonly requests: number;
-  /** Whether it was asked for before; true when not given. */
+  /** Whether it was requested before; true by default. */
   readonly isKnown?: boolean;
 }
 
 /** The days that an export covers. */
 export interface ExportRange extends DayRange {
-  /** Why it does not begin where the user said. */
+  /** Why it does not begin where the user asked. */
   readonly note?: string;
 }
 
@@ -47,17 +47,17 @@ export interface ExportPlan {
   readonly requests: number;
 }
 
-/** Whether `day` had ended `settleDays` whole days before `now`: late events have arrived, its numbers stay. */
+/** Whether `day` ended at least `settleDays` full days before `now`, so that its numbers no longer change. */
 export const isSettled = (day: Day, now: Date, settleDays: number): boolean =>
   daysBetween(day, lastEndedDay(now)) >= settleDays;
 
-/** The longest that a day which keeps failing waits for its next attempt. */
+/** The longest wait between attempts at a day that keeps failing. */
 const LONGEST_RETRY_HOURS = 7 * 24;
 
 /**
- * When a day is tried again: after a first failure with the next export, then after an hour, and four times as long after
- * each further one. The interval is never longer than a quarter of the age of the day, so that recent days, which people
- * wait for, are tried several times a day.
+ * When a day is tried again: after a first failure with the next export, then after an hour, and
+ * four times as long after each further one. The interval is never longer than a quarter of the age
+ * of the day, so that recent days, which people wait for, are tried several times a day.
  */
 export function retryAt({ day, attempted_at: attemptedAt, failures }: DayRecord): Date {
   if (failures <= 1) return attemptedAt;
@@ -66,17 +66,17 @@ export function retryAt({ day, attempted_at: attemptedAt, failures }: DayRecord)
   return addMilliseconds(attemptedAt, hoursToMilliseconds(hours));
 }
 
-/** An attempt dated ahead of the clock keeps no day waiting. */
+/** An attempt dated in the future does not delay a day. */
 const isWaiting = (record: DayRecord | undefined, now: Date): boolean =>
   record !== undefined &&
   (record.state === 'failed' || record.state === 'inconsistent') &&
   record.attempted_at <= now &&
   now < retryAt(record);
 
-/** The fewest requests that read a day of `pages` pages. */
+/** The fewest requests for a day of `pages` pages. */
 export const requestsFor = (pages: number): number => Math.max(1, Math.ceil(pages / LIMITS.viewsPage.max));
 
-/** The requests of an ordinary night at their most: yesterday, the days still settling, and the check of the past. */
+/** The maximum requests of an ordinary night: yesterday, the days still settling, and the check of the past. */
 export const nightlyRequests = (pages: number, settleDays: number): number =>
   (settleDays + 1) * requestsFor(pages) + 1;
 
@@ -101,12 +101,14 @@ export const DUE_ORDER: readonly PlannedDay['due'][] = [
 ];
 
 /**
- * The days of `range` that are due: yesterday first, then those that may have changed or went wrong, then the holes,
- * each newest first, so that a long backfill never keeps the latest days waiting. Days that failed today already come
- * last: a stretch of days that always fail would keep all others waiting.
+ * The days of `range` that are due: yesterday first, then those that may have changed or went
+ * wrong, then the holes, each newest first, so that a long backfill never keeps the latest days
+ * waiting. Days that failed today already come last: a stretch of days that always fail would keep
+ * all others waiting.
  *
- * While there are holes to fill, here or in another project of the same limit, days that may change, or moved while they
- * were read, are read once a day (UTC): a backfill that goes on every few minutes would spend its budget on them.
+ * While there are holes to fill, here or in another project of the same limit, days that may
+ * change, or moved while they were read, are read once a day (UTC): a backfill that goes on every
+ * few minutes would spend its budget on them.
  */
 export function planExport(
   ledger: DayLedger,

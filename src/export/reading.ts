@@ -5,8 +5,8 @@ import { addCounts, equalCounts, NO_VIEWS, subtractCounts } from './totals.js';
 const MAX_PATHS = 200_000;
 
 /**
- * The paths of a project, numbered as they come. Days have most of their paths in common, and numbers are compared in no
- * time; each text is kept once, whichever answer it came in.
+ * The paths of a project, numbered as they come. Days have most of their paths in common, and
+ * numbers are compared in no time; each text is kept once, whichever answer it came in.
  */
 export class Paths {
   readonly #known = new Map<string, { readonly path: string; readonly number: number }>();
@@ -23,7 +23,7 @@ export class Paths {
   }
 }
 
-/** The rows of a day as they arrive. A path that comes more than once keeps its latest counts. */
+/** The rows of a day as they arrive. A repeated path keeps its latest counts. */
 export class Reading {
   readonly rows: PageViews[] = [];
   /** Counts that a later row of the same path replaced. */
@@ -39,7 +39,7 @@ export class Reading {
     this.#paths = paths;
   }
 
-  /** Takes the rows of one page. Returns how many of its paths are new. */
+  /** Adds the rows of one page. Returns how many of its paths are new. */
   add(page: readonly PageViews[]): number {
     const start = this.rows.length;
     let { human, ai, total } = this.sum;
@@ -81,7 +81,7 @@ export class Reading {
     return known;
   }
 
-  /** The rows with all counts of a path added up, where that accounts for `totals`. */
+  /** The rows with all counts of a path added up, if that accounts for `totals`. */
   merged(totals: ViewCounts): PageViews[] | undefined {
     const extra = new Map<string, ViewCounts>();
     let missing = subtractCounts(totals, this.sum);

@@ -31,8 +31,8 @@ export const equalCounts = (left: ViewCounts, right: ViewCounts): boolean =>
   left.human === right.human && left.ai === right.ai && left.total === right.total;
 
 /**
- * Pages whose counts differ between two readings of a day, including new and vanished pages, and extra rows of a path
- * that is given twice. Order does not matter.
+ * Number of pages whose counts differ between two readings of a day, including new and vanished
+ * pages and extra rows of a repeated path, in any order.
  */
 export function countChangedPages(before: readonly PageViews[], after: readonly PageViews[]): number {
   const unmatched = new Map(before.map((row) => [row.path, row]));
@@ -55,7 +55,7 @@ export async function probeTotals(
   return (await client.views(query, options)).totals;
 }
 
-/** The totals of a range; undefined where the platform refuses it, or cannot answer because it is too long. */
+/** The totals of a range; undefined if the platform refuses it or fails because it is too long. */
 export async function totalsIfAnswered(
   client: Pick<Client, 'views'>,
   range: DayRange,
@@ -84,19 +84,23 @@ export interface DifferingDay {
   readonly platform: ViewCounts;
 }
 
-/** Whether the platform no longer has any view of a day that is stored: what it forgot is no correction. */
+/** Whether the platform no longer has any view of a stored day, which is not a correction. */
 export const isForgotten = ({ platform, stored }: DifferingDay): boolean =>
   equalCounts(platform, NO_VIEWS) && !equalCounts(stored, NO_VIEWS);
 
-/** Shorter ranges of stored days are not compared on a server that refuses longer ones: that would take too many requests. */
+/**
+ * Shorter ranges of stored days are not compared on a server that refuses longer ones: that would
+ * take too many requests.
+ */
 const SHORTEST_COMPARED = 7;
 
 /**
- * Compares stored days, oldest first, with the platform: one request for each run of neighboring days when nothing
- * differs, and about one for each halving to find a day that does. Days of ranges that the platform refuses are added to
- * `refused`.
+ * Compares stored days, oldest first, with the platform: one request for each run of neighboring
+ * days when nothing differs, and about one for each halving to find a day that does. Days of ranges
+ * that the platform refuses are added to `refused`.
  *
- * It sees sums only: a change inside a day that keeps its totals, or two days that change by opposite amounts, pass.
+ * It compares only sums, so it misses a change within a day that keeps its totals, or two days that
+ * change by opposite amounts.
  */
 export async function* findDifferingDays(
   client: Pick<Client, 'views'>,
@@ -123,7 +127,7 @@ async function* compare(
   }
 }
 
-/** Totals are additive, so those of the second half are what remains after the first. */
+/** Totals are additive, so those of the second half follow from those of the first. */
 async function* narrow(
   client: Pick<Client, 'views'>,
   days: readonly StoredTotals[],
@@ -131,7 +135,7 @@ async function* narrow(
   options: ReadOptions | undefined,
 ): AsyncGenerator<DifferingDay> {
   if (equalCounts(sumCounts(days), platform)) return;
-  // Counts are never negative: where nothing is left of a range, nothing is left of any of its days.
+  // Counts are never negative: if a range has no views, none of its days has any.
   if (days.length === 1 || equalCounts(platform, NO_VIEWS)) {
     yield* days
       .filter((stored) => !equalCounts(stored, platform))

@@ -17,17 +17,17 @@ const LAST_VERIFICATION = readSql(import.meta.url, 'statements/last-verification
 const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verification.sql');
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 
-/** Why a day that was found to differ is listed as failed. */
+/** Why a day that differs is listed as failed. */
 const DIFFERS = 'the platform has other numbers for it now; it is read again next time';
 
-/** How far back the nightly check looks. Older days are left to `audit`, which a person starts. */
+/** How far back the nightly check looks. Older days are checked only by `audit`. */
 const RECENT_DAYS = 35;
 
 /** What a check of stored days found, and what it loaded again, or what stopped it. */
 export interface Check {
   readonly days: number;
   readonly differing: readonly DifferingDay[];
-  /** Days of which the platform no longer has anything; what is stored of them stays. */
+  /** Days that the platform no longer has; their stored data is kept. */
   readonly forgotten: readonly DifferingDay[];
   readonly repaired: LoadOutcome;
 }
@@ -128,7 +128,7 @@ export interface Audit {
   readonly days: number;
   /** Days whose totals are not those of the platform. */
   readonly differing: readonly Day[];
-  /** Days of which the platform no longer has anything; what is stored of them stays. */
+  /** Days that the platform no longer has; their stored data is kept. */
   readonly forgotten: readonly DifferingDay[];
   /** Days whose stored rows do not add up to their ledger, whatever the platform says. */
   readonly damaged: readonly Day[];

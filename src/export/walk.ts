@@ -7,16 +7,16 @@ import { counted, percent } from '../format/numbers.js';
 import { type Paths, Reading } from './reading.js';
 import { countChangedPages, equalCounts, subtractCounts, sumCounts } from './totals.js';
 
-/** A day is walked this often, at most, when its walks do not add up. */
+/** The maximum number of walks of a day that does not add up. */
 const MAX_WALKS = 3;
 
 /**
- * Each further walk asks for pages this much smaller. A server that sorts equal rows differently for each request loses
- * rows at the ends of its pages, and these ends then lie elsewhere.
+ * Each further walk asks for pages this much smaller. A server that sorts equal rows differently
+ * for each request loses rows at the ends of its pages, and these ends then lie elsewhere.
  */
 const SMALLER_PAGES = 50;
 
-/** A settled day of which a larger share of the views belongs to no page is not final. */
+/** A settled day is not final if a larger share of its views belongs to no page. */
 const MAX_UNATTRIBUTED_SHARE = 0.05;
 
 const MOVED = 'rows moved while the day was read; it is read again later';
@@ -28,11 +28,11 @@ export interface DayViews {
   readonly rows: readonly PageViews[];
 }
 
-/** What a day's walks came to. */
+/** The result of a day's walks. */
 export interface WalkedDay extends DayViews {
-  /** The site totals less the sum of the rows. */
+  /** The site totals minus the sum of the rows. */
   readonly unattributed: ViewCounts;
-  /** Why the rows cannot be relied on; undefined when they can. */
+  /** Why the rows are not reliable; undefined if they are. */
   readonly doubt: string | undefined;
 }
 
@@ -57,14 +57,17 @@ interface Walk {
 }
 
 /**
- * Reads a day until its rows add up to its totals. Rows that moved between two requests are missing from one walk and
- * found by another, so the rows of all walks count together. A day that never adds up, or whose next walk would have to
- * wait for the hourly limit, is returned with the `doubt`. A settled day that reads the same twice without adding up is
- * accepted when the difference is small: reading it again would not help.
+ * Reads a day until its rows add up to its totals. Rows that moved between two requests are missing
+ * from one walk and found by another, so the rows of all walks count together. A day that never
+ * adds up, or whose next walk would have to wait for the hourly limit, is returned with the
+ * `doubt`. A settled day that reads the same twice without adding up is accepted when the
+ * difference is small: reading it again would not help.
  *
- * When the totals and the first page are those stored, the day is `unchanged`, and no further page is requested.
+ * When the totals and the first page are those stored, the day is `unchanged`, and no further page
+ * is requested.
  *
- * Throws what the client throws, and a `PagingError` when the pages do not follow the rules of the API.
+ * Throws what the client throws, and a `PagingError` when the pages do not follow the rules of the
+ * API.
  */
 export async function walkDay(
   client: Pick<Client, 'views'>,
@@ -115,7 +118,7 @@ async function walkOnce(
     totals = page.totals;
     if (reading.add(page.views) === 0 && page.hasMore)
       throw new PagingError(
-        'a page of the export only repeats earlier ones, yet the server says that more follow',
+        'a page of the export only repeats earlier ones, but the server says that more follow',
       );
     if (number === 0) continue;
     all.add(page.views);
@@ -178,9 +181,9 @@ const walked = (totals: ViewCounts, rows: readonly PageViews[], doubt?: string):
 const MAX_PAGES = 4_000;
 
 /**
- * The pages of the views of a range; up to `atOnce` of them are requested at the same time, and none that may not exist.
- * Throws a `PagingError` when a page is shorter than requested though more are promised, since the next offset would skip
- * rows, or when there is no end.
+ * The pages of the views of a range; up to `atOnce` of them are requested at the same time, and
+ * none that may not exist. Throws a `PagingError` when a page is shorter than requested though more
+ * are promised, since the next offset would skip rows, or when there is no end.
  */
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
@@ -206,7 +209,7 @@ export async function* viewsPages(
       const { length } = response.views;
       if (response.hasMore && length < limit)
         throw new PagingError(
-          `page ${page + 1} of the export has ${counted(length, 'row')} of the ${limit} requested, yet the server says that more follow`,
+          `page ${page + 1} of the export has ${counted(length, 'row')} of the ${limit} requested, but the server says that more follow`,
         );
       yield response;
       if (!response.hasMore) return;
@@ -219,7 +222,10 @@ export async function* viewsPages(
   throw new PagingError(`the export did not end after ${MAX_PAGES} pages of ${limit}`);
 }
 
-/** How many pages must follow if no row has more views than the largest one of this page, as where rows are sorted. */
+/**
+ * How many pages must follow if no row has more views than the largest one of this page, as where
+ * rows are sorted.
+ */
 function pagesLeft({ totals, views }: ViewsResponse, read: number, limit: number): number {
   const largest = views.reduce((most, { total }) => Math.max(most, total), 1);
   return Math.ceil((totals.total - read) / largest / limit);

@@ -12,7 +12,7 @@ import { handOver } from '../steps/mailing.js';
 import { type Outage, readOutages } from '../steps/runs.js';
 import { type Alert, dropsFor } from './drops.js';
 
-/** What alerts are called in the ledger of deliveries, which keeps each of them from being sent twice. */
+/** The report name of alerts in the ledger of deliveries, which prevents sending one twice. */
 export const ALERT = 'alert';
 
 /**
@@ -62,11 +62,11 @@ function alertOf({ step, words, since, over_at: overAt }: Outage, sent: readonly
   const data = { step, since, overAt, words };
   if (overAt === null) {
     const what = `${step} has failed since ${moment(since)}:\n\n${words ?? ''}\n\n`;
-    const text = `${what}Readership retries by itself. For details:  readership status, readership doctor`;
+    const text = `${what}Readership retries automatically. For details:  readership status, readership doctor`;
     return [{ period, fact: `${step} fails`, text, data }];
   }
   const first = sent.find((delivery) => delivery.period === period);
-  // Whoever was not told of the outage needs no word about its end.
+  // Only recipients of the alert about the outage are notified of its end.
   const mayKnow = first?.state === 'sent' || first?.state === 'unknown';
   if (!mayKnow || first.tried_at >= overAt) return [];
   const text = `${step} failed from ${moment(since)} and has worked again since ${moment(overAt)}.`;

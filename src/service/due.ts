@@ -3,14 +3,17 @@ import { lastScheduled } from '../config/cron.js';
 import type { Settings } from '../config/schema.js';
 import type { LastRun, StepName } from '../steps/runs.js';
 
-/** What is stored of the work done and waiting. */
+/** The stored state of the work. */
 interface StoredState {
   readonly runs: readonly LastRun[];
-  /** Whether readers have all that is stored. */
+  /** Whether everything stored has been published. */
   readonly isUpToDate: boolean;
   /** Whether a job is due to be polled, or a prompt waits to be sent. */
   readonly pollWaits: boolean;
-  /** When the service began: after fixing a problem, people restart it, and steps that failed before are then tried at once. */
+  /**
+   * When the service began: after fixing a problem, people restart it, and steps that failed before
+   * are then tried at once.
+   */
   readonly serviceSince: Date;
 }
 
@@ -21,10 +24,10 @@ const LONGEST_DELAY_MS = 3_600_000;
 const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
 
 /**
- * The steps that are due: those last scheduled after the start of their latest successful run. So a step that missed
- * several runs catches up with one. A step that failed or had to wait is retried, not before the time that the budget or
- * the server named, or else with growing delays. Publishing is due with any of them, and when
- * readers lack something.
+ * The steps that are due: those last scheduled after the start of their latest successful run. So a
+ * step that missed several runs catches up with one. A step that failed or had to wait is retried,
+ * not before the time that the budget or the server named, or else with growing delays. Publishing
+ * is due with any of them, and when readers lack something.
  */
 export function dueSteps(
   schedule: Settings['schedule'],

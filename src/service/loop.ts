@@ -9,15 +9,15 @@ import { pollStep } from '../steps/poll.js';
 import { publishStep } from '../steps/publish.js';
 import { reportStep } from '../steps/report.js';
 
-/** What the five steps did. */
+/** The results of the five steps. */
 export type LoopOutcome = Awaited<ReturnType<typeof runLoop>>;
 
 interface LoopOptions {
   /** Whether improve creates the jobs it plans. */
   readonly apply: boolean;
-  /** How long polling goes on while jobs are active. */
+  /** How long to keep polling while jobs are active. */
   readonly waitMs: number;
-  /** The steps to do; all of them when not given. */
+  /** The steps to run; by default all. */
   readonly due?: ReadonlySet<StepName>;
 }
 

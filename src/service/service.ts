@@ -17,13 +17,13 @@ interface ServiceOptions {
   readonly tick: () => Promise<void>;
   /** Ends the service. */
   readonly signal: AbortSignal;
-  /** What the clockwork itself has to say. */
+  /** Called with messages of the scheduler itself. */
   readonly logger: Logger;
 }
 
 /**
- * Ticks at once, and then whenever any of the schedules says so; which steps are due is the tick's own business. Until
- * the signal aborts and the tick under way has ended.
+ * Ticks at once, and then whenever any of the schedules says so; which steps are due is the tick's
+ * own business. Until the signal aborts and the tick under way has ended.
  */
 export async function serveTicks({ schedule, tick, signal, logger }: ServiceOptions): Promise<void> {
   const { timezone, ...expressions } = schedule;
@@ -52,7 +52,10 @@ export function neverOverlapping(tick: () => Promise<void>) {
 
 const POLL_WAITS = readSql(import.meta.url, 'statements/poll-waits.sql');
 
-/** Does the steps that are due by what is stored; undefined when none is. `serviceSince` is when the service began. */
+/**
+ * Does the steps that are due by what is stored; undefined when none is. `serviceSince` is when the
+ * service began.
+ */
 export async function tick(context: StepContext, serviceSince: Date): Promise<LoopOutcome | undefined> {
   const { warehouse, settings, now } = context;
   const at = now();

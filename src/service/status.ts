@@ -45,7 +45,7 @@ async function readProjectStatus(
   return {
     project: project.id,
     name: project.name,
-    /** Where the history begins, by the configuration or as it was found; null while nobody knows. */
+    /** The first day of the history, configured or found; null if unknown. */
     historyFrom: first ?? null,
     /** The first and the last day stored. */
     ...{ firstDay, lastDay, daysStored: stored, gaps },
@@ -65,7 +65,7 @@ async function readProjectStatus(
   };
 }
 
-/** How long an email of unknown outcome needs attention: later emails then say the same or more. */
+/** How long an email of unknown outcome needs attention; after that, later emails have replaced it. */
 const ASKED_ABOUT_DAYS = 14;
 
 /** What does not belong to one project's history, as `status --json` writes it. */
@@ -98,5 +98,5 @@ async function readOperations(reader: Reader, { projects, historyFile, dataDir }
   };
 }
 
-/** While the history is being published, the run of that step is still going on. */
+/** While the history is being published, the publish step is still running. */
 const isOfBefore = ({ step }: { step: string }): boolean => step !== 'publish';

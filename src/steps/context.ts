@@ -26,20 +26,20 @@ export interface Observer {
   readonly onJob?: (job: Job) => void;
 }
 
-/** What every step works with. */
+/** The context of every step. */
 export interface StepContext {
   readonly settings: Settings;
   readonly projects: readonly ProjectSettings[];
   /** The hourly limits of all projects of the settings. */
   readonly limits: readonly SharedLimit[];
   readonly warehouse: Warehouse;
-  /** What may have left this machine. Nothing is sent before it is recorded there. */
+  /** The journal of everything that may have been sent. Nothing is sent before it is recorded there. */
   readonly journal: EffectsJournal;
   /** Emails that the journal showed to be of unknown outcome when the database was opened. */
   readonly unknownDeliveries: readonly Delivery[];
   /** The API of a project. Throws a `ConfigurationError` when its key is missing. */
   readonly clientOf: (project: ProjectSettings) => Client;
-  /** Where merged pull requests are noticed; undefined when that is not configured. */
+  /** Where pull requests are looked up; undefined if not configured. */
   readonly codeHost?: CodeHost | undefined;
   /** Where emails go. Throws a `ConfigurationError` when the mail server's address cannot be read. */
   readonly transport: () => MailTransport;
@@ -65,7 +65,7 @@ export interface StepResult<Detail> {
   readonly detail: Detail;
   /** In a sentence, for the ledger of runs. */
   readonly summary: string;
-  /** What kept part of the work from being done. */
+  /** The error that kept part of the work from being done. */
   readonly error?: unknown;
 }
 

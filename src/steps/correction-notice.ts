@@ -24,7 +24,7 @@ interface Correction {
   readonly letterhead: Letterhead | undefined;
 }
 
-/** What is said once about a report that was sent incomplete, or whose numbers changed since. */
+/** The notice about a report that was sent incomplete, or whose numbers have changed since. */
 export async function correctionOf(correction: Correction): Promise<Notice> {
   const { report, period, project, said, sentAt, now, workspaceDir, baseUrl, letterhead } = correction;
   const rows = (['human', 'ai'] as const).map((audience) => ({

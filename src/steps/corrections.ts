@@ -10,15 +10,15 @@ import type { StepContext } from './context.js';
 import { correctionOf } from './correction-notice.js';
 import { handOver, type Mailing, reportOn, type Stored, storedOf } from './mailing.js';
 
-/** What the ledger of deliveries calls the correction of a period. */
+/** The period of a correction in the ledger of deliveries. */
 const correctionName = (period: string): string => `${period} correction`;
 
-/** Later, nobody reads on from what was said. */
+/** Older reports are not corrected. */
 const CORRECTED_DAYS = 56;
 
-/** Smaller changes are not worth an email, whatever is usual. */
+/** Smaller changes are never worth an email. */
 const LEAST_SHARE = 0.02;
-/** A change is more than usual from this multiple of the usual one on. */
+/** A change is unusual if it is more than this multiple of the usual one. */
 const UNUSUAL = 3;
 
 /**
@@ -57,7 +57,7 @@ interface Sent {
   readonly period: Period;
   readonly said: Figures;
   readonly sentAt: Date;
-  /** Those who got it with these numbers, and may have a correction now. */
+  /** Recipients of these numbers who may get a correction now. */
   readonly recipients: readonly Recipient[];
 }
 
@@ -113,7 +113,7 @@ async function sendCorrection(
 ): Promise<Delivery[]> {
   const { warehouse, reportsDir, workspaceDir, settings } = context;
   const { report, project, projects } = mailing;
-  // What the correction links to must not repeat what it corrects.
+  // The page that a correction links to must have the corrected numbers.
   for (const one of projects)
     if ((await storedOf(warehouse, [one], period)).days > 0)
       await writePage(reportsDir, one.id, await reportOn(context, warehouse, one, { report, period }));

@@ -40,7 +40,7 @@ export function mailingsOf(
   const audiences = settings.reports.audiences[report.name] ?? [];
   if (!report.mail && audiences.length > 0)
     throw new ConfigurationError(
-      `${report.folder}/report.yaml says mail: false, but the configuration names recipients: change one of them.`,
+      `${report.folder}/report.yaml says mail: false, but the configuration lists recipients: change one of them.`,
     );
   const all = shard === undefined ? '-' : shardName(shard);
   return audiences.flatMap((audience): Mailing[] =>
@@ -87,7 +87,7 @@ export async function noticeOf(
     }
   const editions = prepared.map(({ edition }) => edition);
   const [first] = editions;
-  if (first === undefined) throw empty ?? new NothingLoadedError(`${report.name} is about no project.`);
+  if (first === undefined) throw empty ?? new NothingLoadedError(`${report.name} covers no project.`);
   const answers = prepared.map(({ project, edition }) => ({ project, answers: edition.answers }));
   const attachments = attachmentsOf(report, audience.attach, answers);
   const digest = audience.digest ? await digestOf(report, period, editions, place.workspaceDir) : undefined;

@@ -32,18 +32,18 @@ const lastRunRow = z.object({
   failures: z.int(),
 });
 /**
- * The latest run of a step; `done_at` is the start of the latest that succeeded, `failures` how many since then failed, or had
- * to be tried later without knowing when.
+ * The latest run of a step; `done_at` is the start of the latest that succeeded, `failures` how
+ * many since then failed, or had to be tried later without knowing when.
  */
 export type LastRun = z.infer<typeof lastRunRow>;
 
 export const readLastRuns = (reader: Reader, now: Date): Promise<LastRun[]> =>
   reader.query(LAST_RUNS, lastRunRow, { now });
 
-/** Six steps with a thousand runs each, and room for months before there is something to prune again. */
+/** Six steps with a thousand runs each, plus room for months until the next pruning. */
 const MAX_RUNS = 10_000;
 
-/** Forgets old runs when there are many: every step looks at all of them. */
+/** Removes old runs if there are many, because every step reads all of them. */
 export async function pruneRuns(warehouse: Warehouse): Promise<void> {
   const [row] = await warehouse.query('SELECT count(*) AS runs FROM runs', z.object({ runs: z.int() }));
   if (row !== undefined && row.runs > MAX_RUNS)

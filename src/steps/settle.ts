@@ -48,10 +48,10 @@ export async function jobToChange(context: StepContext, id: number): Promise<Job
   return { context, project, job, jobs, messages };
 }
 
-/** What a person found out of a job, or of its message, whose reply was lost. */
+/** What a person found out about a job or message whose reply was lost. */
 export type Finding = { readonly created: string } | 'not-created' | 'gone' | 'sent' | 'not-sent';
 
-/** Records what a person found out. Throws a `ConfigurationError` when there is nothing of the kind to settle. */
+/** Records what a person found out. Throws a `ConfigurationError` if there is nothing to settle. */
 export async function settleJob(found: JobToChange, finding: Finding): Promise<void> {
   if (typeof finding === 'object') await resolveAsCreated(found, finding.created);
   else if (finding === 'not-created') await resolveAsNotCreated(found);
@@ -99,7 +99,7 @@ export async function sendMessage(
   return { state: sent?.state ?? 'planned', stopped };
 }
 
-/** Looks the id up first: a mistyped one would be polled forever, or belong to another page. */
+/** Checks the id first, because a mistyped one would be polled forever or belong to another page. */
 async function resolveAsCreated(
   { context, project, job, jobs }: JobToChange,
   remoteId: string,
@@ -107,7 +107,7 @@ async function resolveAsCreated(
   expectUnconfirmed(job);
   const other = jobs.find(({ remote_id }) => remote_id === remoteId);
   if (other !== undefined)
-    throw new ConfigurationError(`${remoteId} is already job ${other.id} here. Nothing was changed.`);
+    throw new ConfigurationError(`${remoteId} is already recorded as job ${other.id}. Nothing was changed.`);
   const remote = await context.clientOf(project).job(remoteId, context.signal);
   const now = context.now();
   await context.journal.append([entryAbout(job, { ...sentAs(remote), note: RESOLVED }, now)]);
@@ -125,14 +125,14 @@ async function resolveAsNotCreated({ context, job }: JobToChange): Promise<void>
   await changeJob(context.warehouse, job, { event, now, cause: 'resolved: not created' });
 }
 
-/** Asks the platform first: a mistyped number would end a job that an agent is working on. */
+/** Checks the platform first, because a mistyped number would end a running job. */
 async function resolveAsGone({ context, project, job }: JobToChange): Promise<void> {
   if (!isRemoteJob(job) || job.state !== 'active')
     throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an active job can be ended as gone.`);
   if (await isKnown(context.clientOf(project), job, context.signal))
-    throw new ConfigurationError(`The platform still knows job ${job.id}. Nothing was changed.`);
+    throw new ConfigurationError(`Job ${job.id} still exists on the platform. Nothing was changed.`);
   const now = context.now();
-  const note = `the platform no longer has it; ended by hand on ${longDay(dayOf(now))}`;
+  const note = `the platform no longer has it; ended manually on ${longDay(dayOf(now))}`;
   const cause = 'resolved: gone from the platform';
   await changeJob(context.warehouse, job, { event: { kind: 'found-gone' }, now, cause, note });
 }

@@ -13,7 +13,10 @@ it('a job that the platform no longer knows is ended by hand, and by nothing els
   expect(sandbox.inspect().jobs).toHaveLength(2);
 
   const known = await gone(1);
-  expect([known.code, known.stderr]).toEqual([2, expect.stringMatching('The platform still knows job 1')]);
+  expect([known.code, known.stderr]).toEqual([
+    2,
+    expect.stringMatching('Job 1 still exists on the platform'),
+  ]);
 
   sandbox.setFaults([{ on: 'job', kind: 'status', status: 404 }]);
   const asked = await run('jobs', 'poll', '--watch');
@@ -28,7 +31,7 @@ it('a job that the platform no longer knows is ended by hand, and by nothing els
     expect([ended.code, ended.stdout]).toEqual([
       0,
       expect.stringMatching(
-        /^job \d +failed .+ the platform no longer has it; ended by hand on \d+ \w+ \d{4}\n$/,
+        /^job \d +failed .+ the platform no longer has it; ended manually on \d+ \w+ \d{4}\n$/,
       ),
     ]);
   }

@@ -139,7 +139,7 @@ describe('the whole life of jobs, through the command line', () => {
   it('resolves an unconfirmed job only with an id that the platform knows, and that no other job has', async () => {
     expect((await run('jobs', 'resolve', '5', '--created', 'job_999999')).code).toBe(1);
     expect((await run('jobs', 'resolve', '5', '--created', 'job_000001')).stderr).toMatch(
-      'is already job 1 here',
+      'is already recorded as job 1',
     );
     expect((await run('jobs', 'resolve', '5')).code).toBe(2);
     expect((await states())[4]).toEqual(['unconfirmed', false]);

@@ -72,7 +72,7 @@ describe('polling', () => {
     expect(errors).toHaveLength(1);
     expect(stillActive).toHaveLength(3);
     expect(desk.sandbox.inspect().requests.counts.job).toEqual({ '429': 1 });
-    expect((await desk.job(1)).note).toMatch('the rate limit is reached');
+    expect((await desk.job(1)).note).toMatch('the rate limit has been reached');
     desk.sandbox.setFaults([]);
     desk.clock.advance(60);
     await pollJobs(taskOf(desk));

@@ -151,7 +151,7 @@ describe('the pages of a range', () => {
     }));
     const fault = await faultOf(drain(pages));
     expect(fault).toBeInstanceOf(PagingError);
-    expect(fault.message).toContain('. Nothing of this day was stored; it is retried later.');
+    expect(fault.message).toContain('. Nothing was stored for this day; it will be retried later.');
     expect(offsets).toHaveLength(2);
   });
 

@@ -94,6 +94,6 @@ describe('what a page of views may look like', () => {
   ])('refuses %s, and names the field', async (_, body) => {
     const fault = await faultOf(views(body));
     expect(fault).toBeInstanceOf(ContractError);
-    expect(fault.message).toMatch(/not what the interface documents: (totals|views|hasMore)/);
+    expect(fault.message).toMatch(/does not match the documented API: (totals|views|hasMore)/);
   });
 });

@@ -133,7 +133,7 @@ it('an answer of more than 16 MB breaks the contract, and is not requested again
   });
   const fault = await faultOf(client.views(PAGE));
   expect(fault).toBeInstanceOf(ContractError);
-  expect(fault.message).toContain('more than 16 MB');
+  expect(fault.message).toContain('larger than 16 MB');
   expect(server.seen).toHaveLength(1);
 });
 

@@ -75,18 +75,18 @@ const CASES: readonly BadInput[] = [
     fault: { on: 'views', kind: 'html' },
   },
   {
-    ...{ what: 'a missing field', code: 1, says: [/not what the interface documents: .*human/] },
+    ...{ what: 'a missing field', code: 1, says: [/does not match the documented API: .*human/] },
     fault: { on: 'views', kind: 'missing-field', field: 'human' },
   },
   {
-    ...{ what: 'a negative count', code: 1, says: [/not what the interface documents: views\.0\.human/] },
+    ...{ what: 'a negative count', code: 1, says: [/does not match the documented API: views\.0\.human/] },
     fault: { on: 'views', kind: 'negative-count' },
   },
   {
     ...{
       what: 'endless hasMore with repeated rows',
       code: 1,
-      says: [/of the 250 requested, yet the server says that more follow/],
+      says: [/of the 250 requested, but the server says that more follow/],
     },
     fault: { on: 'views', kind: 'endless', beyond: 'last-page' },
   },
@@ -94,7 +94,7 @@ const CASES: readonly BadInput[] = [
     ...{
       what: 'endless hasMore without rows',
       code: 1,
-      says: [/of the 250 requested, yet the server says that more follow/],
+      says: [/of the 250 requested, but the server says that more follow/],
     },
     fault: { on: 'views', kind: 'endless', beyond: 'nothing' },
   },

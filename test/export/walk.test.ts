@@ -87,7 +87,7 @@ describe('a day', () => {
       return { ...page, views: page.views.slice(0, 100), hasMore: true };
     };
     await expect(walkDay({ views }, DAY, { isSettled: () => true })).rejects.toThrow(
-      'page 1 of the export has 100 rows of the 250 requested, yet the server says that more follow.',
+      'page 1 of the export has 100 rows of the 250 requested, but the server says that more follow.',
     );
     expect(capped.queries).toHaveLength(1);
   });

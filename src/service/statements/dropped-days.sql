@@ -1,2 +1,2 @@
--- Grain: one row per project, audience and day that fell, of the last fifteen days.
+-- Grain: one row per project, audience and day with a drop, in the last fifteen days.
 FROM dropped_days($last_day)

@@ -1,4 +1,4 @@
--- Keeps the latest thousand runs of each step, and all since its latest success: an outage began there.
+-- Keeps the latest thousand runs of each step, and all since its latest success, where an outage began.
 DELETE FROM runs
 WHERE
   rowid IN (

@@ -1,5 +1,5 @@
--- Grain: one row, the share of views that later loads change in the middle one of the twelve periods
--- of the same length before, counted from as long after its end as the report was sent.
+-- Grain: one row, the median share of views changed by later loads, over the twelve earlier periods of
+-- the same length, each counted from the same time after its end as the report was sent.
 WITH
   past AS (
     SELECT ($first::DATE - day - 1) // $days::INTEGER + 1 AS ago, sum(human + ai) AS views
@@ -29,5 +29,5 @@ SELECT
     0
   )::DOUBLE AS share
 FROM past LEFT JOIN change USING (ago)
--- Periods that were loaded long after they ended do not tell how much changes.
+-- Periods that were loaded long after they ended do not show how much changes.
 WHERE ago <= (SELECT max(ago) FROM change)
