@@ -75,7 +75,7 @@ function parserInto(found: { kind?: ParsedSitemap['kind']; addresses: URL[] }, l
   parser.on('cdata', addText);
   parser.on('closetag', () => {
     const { kind, addresses } = found;
-    // Images and other extensions have addresses of their own, one level deeper.
+    // Images and other extensions have their own addresses, one level deeper.
     if (kind !== undefined && open.slice(1).join('/') === ENTRY[kind]) {
       addresses.push(address(text));
       checkCount(kind, addresses.length, limits);

@@ -29,13 +29,13 @@ export const VIEWS_OPERATION = 'read page views';
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
-  /** What the request is counted in; one of its own when not given. */
+  /** The lease that the request counts in; by default a separate one. */
   readonly lease?: Lease | undefined;
-  /** Of a lease of its own; `urgent` when not given. */
+  /** The urgency of a separate lease; by default `urgent`. */
   readonly priority?: Priority;
 }
 
-/** A page of views to ask for. Days are UTC; `dateTo` is exclusive. */
+/** A page of views to request. Days are UTC; `dateTo` is exclusive. */
 export interface ViewsQuery {
   readonly dateFrom: Day;
   readonly dateTo: Day;
@@ -59,7 +59,7 @@ export interface ClientOptions {
   readonly onRequest?: (operation: Operation) => void;
   /** Called with the headers of every response. */
   readonly onHeaders?: (headers: ResponseHeaders) => void;
-  /** Shared with other clients of the same server, and closed by whoever made it. */
+  /** Shared with other clients of the same server, and closed by its creator. */
   readonly transport?: Transport;
 }
 

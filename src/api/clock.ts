@@ -9,12 +9,12 @@ const TOLERANCE_MS = 10 * 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** Days that have ended by this machine's clock were not loaded, since the platform's clock is behind it. */
+/** Days that have ended by this machine's clock were not loaded, because the platform's clock is behind. */
 export class ClockError extends ReadershipError {
   readonly exitCode = 75;
 }
 
-/** The headers of a response that say what time it is. */
+/** The response headers that carry the time. */
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /**
@@ -28,7 +28,7 @@ export function skewOf({ date, age }: ResponseHeaders, now: Date): number | unde
   return Number.isNaN(skewMs) ? undefined : skewMs;
 }
 
-/** Which clock is off, by how much, what follows from it, and what to do. */
+/** Which clock is off and by how much, the consequences, and what to do. */
 export function skewWords(baseUrl: string, skewMs: number, now: Date): string {
   const apart = Math.abs(skewMs);
   const time = apart < DAY_MS ? duration(apart) : counted(Math.round(apart / DAY_MS), 'day');
@@ -41,7 +41,7 @@ export function skewWords(baseUrl: string, skewMs: number, now: Date): string {
   );
 }
 
-/** The headers of whatever the platform answers. It needs no key, and costs nothing of the hourly limit. */
+/** The headers of any response of the platform. Needs no key, and does not count toward the hourly limit. */
 export async function askForDate(baseUrl: string, signal: AbortSignal): Promise<ResponseHeaders> {
   const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
   const { headers, body } = await ask(baseUrl, { signal: within });
@@ -53,9 +53,9 @@ export interface PlatformClockOptions {
   readonly baseUrl: string;
   /** The clock of this machine. */
   readonly now: () => Date;
-  /** Gets the headers of any response. May throw: then nothing is known. */
+  /** Gets the headers of any response; may throw. */
   readonly ask: () => Promise<ResponseHeaders>;
-  /** Told once when the clocks are more than ten minutes apart. */
+  /** Called once if the clocks are more than ten minutes apart. */
   readonly onSkew: (words: string) => void;
 }
 
@@ -83,13 +83,13 @@ export class PlatformClock {
   /** Whether the clocks are more than ten minutes apart, as far as is known. */
   readonly isFarOff = (): boolean => Math.abs(this.#skewMs ?? 0) > TOLERANCE_MS;
 
-  /** The earlier of the two clocks: what has not ended by it has not ended. */
+  /** The earlier of the two clocks, which decides what has ended. */
   readonly earlier = (): Date => this.#shifted(Math.min);
 
   /** The later of the two clocks: what has not ended by it cannot be known yet. Undefined while only one is known. */
   readonly later = (): Date | undefined => (this.#skewMs === undefined ? undefined : this.#shifted(Math.max));
 
-  /** Asks the platform for the time, once, unless a response has told it already. No answer means no judgment. */
+  /** Gets the time from the platform once, unless a response has already provided it. */
   async ask(): Promise<void> {
     if (this.#skewMs !== undefined || this.#isAsked) return;
     this.#isAsked = true;

@@ -1,15 +1,15 @@
-/** Requests under way at once to begin with. */
+/** Initial number of concurrent requests. */
 const FEW = 4;
 
-/** And at least: one that is never answered leaves the way free for others. */
+/** Minimum number: with two, a request that is never answered does not block the others. */
 const FEWEST = 2;
 
-/** Answers that take longer do not raise the number of requests. */
+/** Slower responses do not raise the number of concurrent requests. */
 const FAST_MS = 1_000;
 
 /**
- * Limits the requests under way at once: few to begin with, one more for each fast answer up to `most`, and half as many
- * after a rate limit or an error of the server or the network.
+ * Limits concurrent requests: few at first, one more for each fast response up to `most`, and half
+ * as many after a rate limit or an error of the server or the network.
  */
 export class ConcurrencyLimit {
   #allowed: number;
@@ -28,7 +28,7 @@ export class ConcurrencyLimit {
     return this.#allowed;
   }
 
-  /** Sends once it may. Throws the reason of the signal, without sending, when that aborts before. */
+  /** Sends when allowed. Throws the signal's reason, without sending, if it aborts first. */
   async run<Response extends { readonly status: number }>(
     send: () => Promise<Response>,
     signal?: AbortSignal,
@@ -56,7 +56,7 @@ export class ConcurrencyLimit {
     this.#allowed = Math.min(this.most, Math.max(FEWEST, Math.floor(this.#allowed / 2)));
   }
 
-  /** A request that waits is counted as under way before it goes on, so that no other one takes its place. */
+  /** A waiting request is counted as active before it resumes, so that no other request takes its place. */
   #letNextBegin(): void {
     while (this.#underWay < this.#allowed) {
       const begin = this.#waiting.shift();

@@ -3,7 +3,7 @@ import pRetry from 'p-retry';
 import { sleepFor } from '../sleep.js';
 import { PausedError, TryLaterError } from './errors.js';
 
-/** How often and how patiently a request that only reads is sent again. */
+/** How often and how long a read request is retried. */
 export interface RetryPolicy {
   readonly retries: number;
   readonly minDelayMs: number;
@@ -16,9 +16,10 @@ export const DEFAULT_RETRIES: RetryPolicy = { retries: 4, minDelayMs: 500, maxDe
 export type OnRetry = (error: TryLaterError, retriesLeft: number) => void;
 
 /**
- * The one place where retrying is decided. Only a `TryLaterError` is retried, with growing, randomized delays. The pace
- * holds back every request after a rate limit. Any other `Retry-After` is waited for here; one longer than `maxDelayMs`
- * is thrown, so that the caller can release what it holds.
+ * The one place where retrying is decided. Only a `TryLaterError` is retried, with growing,
+ * randomized delays. The pace holds back every request after a rate limit. Any other `Retry-After`
+ * is waited for here; one longer than `maxDelayMs` is thrown, so that the caller can release what
+ * it holds.
  */
 export function retrying<Result>(
   attempt: () => Promise<Result>,
@@ -51,8 +52,8 @@ export function retrying<Result>(
 }
 
 /**
- * What a request is for: `urgent` ones keep the latest days right, `backfill` ones fill in the past and leave room for
- * the others.
+ * What a request is for: `urgent` ones keep the latest days right, `backfill` ones fill in the past
+ * and leave room for the others.
  */
 export type Priority = 'urgent' | 'backfill';
 
@@ -60,7 +61,7 @@ export type Priority = 'urgent' | 'backfill';
 export interface Lease {
   /** Resolves when the next of them may be sent; throws when that would take too long, or the signal aborts. */
   readonly next: (signal?: AbortSignal) => Promise<void>;
-  /** Gives back what was not sent. */
+  /** Returns the requests that were not sent. */
   readonly end: () => Promise<void>;
 }
 
@@ -75,7 +76,7 @@ export interface Pace {
 /** Why nothing is sent after a refusal. */
 export const SERVER_PAUSE = 'The server asked for a pause.';
 
-/** A pace without a limit of its own. After a refusal it waits as long as the server said, up to `maxWaitMs`. */
+/** A pace without an hourly limit. After a refusal it waits as long as the server requests, up to `maxWaitMs`. */
 export function pauseWhenRefused(now: () => Date, maxWaitMs: number): Pace {
   let pausedUntil = new Date(0);
   const pauseOver = async (signal?: AbortSignal) => {

@@ -17,9 +17,9 @@ import {
 /** Limits on requests. */
 export interface TransportLimits {
   readonly connectTimeoutMs: number;
-  /** From the request to the end of its whole answer, however steadily that trickles in. */
+  /** From the request to the end of the response. */
   readonly responseTimeoutMs: number;
-  /** Requests that read, under way at once. */
+  /** Maximum concurrent read requests. */
   readonly concurrency: number;
 }
 
@@ -82,7 +82,7 @@ export class Transport {
     };
   }
 
-  /** Ends idle connections, and those under way at once. */
+  /** Closes all connections, idle or not. */
   async close(): Promise<void> {
     await Promise.all([this.#reads.destroy(), this.#writes.destroy()]);
   }

@@ -74,7 +74,7 @@ export const runSteps = <Result>(
     return { result, published, outages: runner.outages, workspace, cost: progress.cost };
   });
 
-/** Makes a change that somebody asked for, and publishes it, also when it failed half-way. */
+/** Makes a requested change and publishes it, even if it failed halfway. */
 export const makeChange = (
   command: string,
   options: WorkspaceOptions,
@@ -91,8 +91,8 @@ export const makeChange = (
   });
 
 /**
- * Says which steps did not finish, and why. Returns one exit code for all of them: problems that a person must fix come
- * before temporary ones.
+ * Says which steps did not finish, and why. Returns one exit code for all of them: problems that a
+ * person must fix come before temporary ones.
  */
 export function conclude(outages: readonly StepOutage[], { output, signal }: Runtime): ExitCode {
   if (signal.aborted)

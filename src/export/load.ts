@@ -163,7 +163,7 @@ async function attemptDay(
   } catch (error) {
     // Finding out whose failure it is may take another request.
     await lease.end();
-    // Once the export stops, a request under way ends with the reason of the stop: the failure of another day.
+    // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
     if (signal.aborted || !(await failures.isOfDayAlone(planned.day, error))) throw error;
     const { project, now } = task;
     await recordFailedDay(task.warehouse, { project, day: planned.day, now: now() }, messageOf(error));

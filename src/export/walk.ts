@@ -11,8 +11,8 @@ import { countChangedPages, equalCounts, subtractCounts, sumCounts } from './tot
 const MAX_WALKS = 3;
 
 /**
- * Each further walk asks for pages this much smaller. A server that sorts equal rows differently
- * for each request loses rows at the ends of its pages, and these ends then lie elsewhere.
+ * Each further walk requests pages this much smaller. A server that sorts equal rows differently
+ * for each request loses rows at page boundaries, which are then elsewhere.
  */
 const SMALLER_PAGES = 50;
 

@@ -11,7 +11,7 @@ import { findTemplates, readPalette } from './templates.js';
 /** Sending emails changes this one, and not what reports are about. */
 const HIDDEN = { ...BOOKKEEPING, deliveries: 'all' } as const;
 
-/** Tables that every run changes. A report that asks for one of them is rendered each time. */
+/** Tables that every run changes. A report that reads one of them is rendered each time. */
 const OF_EVERY_RUN = /\b(?:runs|deliveries|request_uses|unfinished_pages|verifications)\b/i;
 
 /**

@@ -16,8 +16,8 @@ import { type Alert, dropsFor } from './drops.js';
 export const ALERT = 'alert';
 
 /**
- * Tells of each outage once, and of its end whoever was told of it; and once of days whose views
- * fell. Never throws.
+ * Sends an alert about each outage once, and about its end to the same recipients, and one about each drop in views.
+ * Never throws.
  */
 export async function sendAlerts(context: StepContext): Promise<void> {
   const { settings, shard, warehouse, now, signal, observer } = context;
@@ -56,7 +56,7 @@ function noticeOf({ fact, text, data }: Alert, shard: Shard | undefined): Notice
   };
 }
 
-/** What to say of an outage to somebody who knows of what was `sent`: that it goes on, or is over. */
+/** The alert about an outage, or about its end, given what was already `sent`. */
 function alertOf({ step, words, since, over_at: overAt }: Outage, sent: readonly Delivery[]): Alert[] {
   const period = `${step} ${since.toISOString()}`;
   const data = { step, since, overAt, words };

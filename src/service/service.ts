@@ -41,7 +41,7 @@ export async function serveTicks({ schedule, tick, signal, logger }: ServiceOpti
   }
 }
 
-/** A tick that comes while one is under way is dropped: what is due stays due. */
+/** A tick during another tick is dropped; what is due stays due. */
 export function neverOverlapping(tick: () => Promise<void>) {
   const inTurn = pLimit(1);
   const run = async (): Promise<void> => {
@@ -64,7 +64,7 @@ export async function tick(context: StepContext, serviceSince: Date): Promise<Lo
   const runs = await readLastRuns(warehouse, at);
   const stored = {
     ...{ runs, pollWaits: poll?.waits ?? false, serviceSince },
-    // When that cannot be told, publishing says why.
+    // If that cannot be determined, publishing reports why.
     isUpToDate: await isUpToDate(context).catch(() => false),
   };
   const due = dueSteps(settings.schedule, stored, at);

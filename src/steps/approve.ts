@@ -13,27 +13,27 @@ import { planPage } from './improve.js';
 import { withOutage } from './runner.js';
 import { submitWaiting } from './submit.js';
 
-/** A page that somebody approved. */
+/** An approved page. */
 export interface Approval {
   readonly path: string;
-  /** The digest of the proposal that they were shown; undefined when they were shown none. */
+  /** The digest of the proposal that was shown; undefined if none was. */
   readonly digest?: string | undefined;
-  /** What they wrote instead of the template's instruction. */
+  /** An edited instruction that replaces the template's. */
   readonly instruction?: string | undefined;
 }
 
-/** What became of an approval. */
+/** The outcome of an approval. */
 export interface Approved {
   readonly path: string;
   /** The number of its job; undefined when none was planned. */
   readonly job?: number;
-  /** Why none was planned, in words. */
+  /** Why none was planned. */
   readonly refusal?: string;
 }
 
 /**
- * Creates the jobs of pages that somebody approved one by one, within the same limits as `improveStep`. A page that is
- * not proposed gets no job, nor does one whose prompt is no longer the one that was shown.
+ * Creates jobs for individually approved pages, within the same limits as `improveStep`. A page
+ * gets no job if it is not proposed, or if its prompt is no longer the one that was shown.
  */
 export async function approvePages(
   context: StepContext,

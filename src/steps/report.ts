@@ -99,7 +99,7 @@ async function keepingProblems(
     signal.throwIfAborted();
     await work();
   } catch (error) {
-    // A site too young for a whole week has nothing to report yet, which is no problem.
+    // A site too new for a full week has nothing to report yet, which is not an error.
     if (!(error instanceof NothingLoadedError)) problems.push(error);
   }
 }
@@ -168,7 +168,10 @@ async function duePeriods(
   );
 }
 
-/** From when a period may be emailed, and until when it waits for missing days: from the export that could have loaded the last. */
+/**
+ * From when a period may be emailed, and until when it waits for missing days: from the export that
+ * could have loaded the last.
+ */
 function timesOf(report: ReportDefinition, { last }: Period, { schedule, reports }: Settings) {
   const ended = startOfDay(addDays(last, 1));
   const next = (cron: string) => nextScheduled(cron, schedule.timezone, subMilliseconds(ended, 1));

@@ -74,7 +74,7 @@ const outageRow = z.object({
   since: timestampColumn,
   over_at: timestampColumn.nullable(),
 });
-/** The latest outage of a step, which goes on until `over_at`, the start of the run that succeeded. */
+/** The latest outage of a step, which lasts until `over_at`, the start of the run that succeeded. */
 export type Outage = z.infer<typeof outageRow>;
 
 export const readOutages = (reader: Reader, now: Date): Promise<Outage[]> =>

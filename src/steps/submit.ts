@@ -5,8 +5,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import type { StepContext } from './context.js';
 
 /**
- * Sends what waits its turn: messages, which somebody or a rule asked for, and before them the planned jobs when `what`
- * is `all`.
+ * Sends waiting prompts: messages, preceded by the planned jobs if `what` is `all`.
  */
 export async function submitWaiting(
   context: StepContext,
