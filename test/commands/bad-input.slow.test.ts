@@ -99,7 +99,7 @@ const CASES: readonly BadInput[] = [
     fault: { on: 'views', kind: 'endless', beyond: 'nothing' },
   },
   {
-    ...{ what: 'a rate limit', code: 75, says: [/rate limit is reached/, /wait 3600 s/] },
+    ...{ what: 'a rate limit', code: 75, says: [/rate limit has been reached/, /wait 3600 s/] },
     fault: { on: 'views', kind: 'rate-limit', seconds: 3600 },
   },
   {

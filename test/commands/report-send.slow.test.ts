@@ -105,9 +105,7 @@ describe('readership report weekly --send', () => {
     expect({ exitCode, sent: lines.length }).toEqual({ exitCode: 0, sent: 2 });
     expect(notes).toMatch(/^Nothing is loaded for 2026-W46 .+ of Soon\./);
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
-    await expect(report('weekly', '--format', 'json')).rejects.toThrow(
-      'A JSON document is about one project',
-    );
+    await expect(report('weekly', '--format', 'json')).rejects.toThrow('A JSON document covers one project');
     await expect(report('weekly', '--project', 'prj_0', '--format', 'text')).rejects.toThrow(
       /Nothing is loaded/,
     );

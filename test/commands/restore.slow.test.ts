@@ -65,11 +65,11 @@ describe('a live database that is lost', () => {
     for (const args of [['run'], ['export'], ['improve', '--apply'], ['jobs', 'poll'], ['publish']]) {
       const refused = await run(...args);
       expect(refused.code, args.join(' ')).toBe(1);
-      expect(refused.stderr).toMatch(/The live database .+ is gone/);
+      expect(refused.stderr).toMatch(/The live database .+ is missing/);
     }
     expect(viewsAsked()).toBe(asked);
     expect((await published()).equals(file)).toBe(true);
-    expect((await run('doctor')).stdout).toMatch(/fail +database +The live database .+ is gone/);
+    expect((await run('doctor')).stdout).toMatch(/fail +database +The live database .+ is missing/);
     expect((await run('sql', 'FROM jobs')).code).toBe(0);
   });
 
