@@ -6,7 +6,7 @@ import { getCookie, setCookie } from 'hono/cookie';
 import { isIP } from 'node:net';
 import pLimit from 'p-limit';
 import type { ServeSettings } from '../config/serve.js';
-import { Remembering } from './remembering.js';
+import { Remembering } from './history.js';
 
 /** Who asks. A viewer may look and ask, but start nothing. */
 export interface Visitor {

@@ -26,8 +26,6 @@ const dayField = z
   .optional();
 const words = z.string().max(2000, 'too long').default('');
 
-export const sortSchema = z.enum(['total', 'human', 'ai', 'human_change', 'ai_change', 'share', 'path']);
-
 /** What the address of a page may ask for. */
 const askedSchema = z.object({
   project: words,
@@ -39,7 +37,7 @@ const askedSchema = z.object({
   search: words,
   section: words,
   readers: z.enum(['', 'human', 'ai', 'both']).default(''),
-  sort: sortSchema.default('total'),
+  sort: z.enum(['total', 'human', 'ai', 'human_change', 'ai_change', 'share', 'path']).default('total'),
   page: z.coerce.number().int().min(1).max(100_000).default(1),
   path: words,
   sql: z.string().max(8_000, 'too long').default(''),

@@ -6,7 +6,6 @@ import { z } from 'zod';
 import { searchedDirs } from '../files.js';
 import { signedPercent } from '../format/numbers.js';
 import { findTemplates, pageFiller, readPalette } from '../reports/templates.js';
-import { sortSchema } from './asked.js';
 import { sparkline } from './lines.js';
 
 /** What a page keeps of the address before it: the project and the days. */
@@ -30,13 +29,6 @@ function addressWith(
 const currentOf = ({ data }: HelperOptions): URL =>
   new URL(rootSchema.parse((data as { root: unknown }).root).address, 'http://page');
 
-const RANGE_NAMES = { '4w': '4 weeks', '13w': '13 weeks', '26w': '26 weeks', '1y': 'a year', all: 'all' };
-const SORT_NAMES = {
-  ...{ total: 'views', human: 'human views', ai: 'AI views', human_change: 'human views gained' },
-  ...{ ai_change: 'AI views gained', share: 'AI share', path: 'path' },
-};
-const AGAINST_NAMES = { before: 'the days before', year: 'the year before', none: 'nothing' };
-
 const functions: Readonly<Record<string, HelperDelegate>> = {
   /** `link "/page" path=path`: another page, about the same project and days. */
   link: (path: unknown, options: HelperOptions) => {
@@ -55,26 +47,17 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
     return sparkline(views, Math.max(1, ...views, ...z.array(z.number()).parse(others)));
   },
   changeOf: (ratio: unknown) => (typeof ratio === 'number' ? signedPercent(ratio) : '–'),
-  rangeName: (choice: unknown) => RANGE_NAMES[z.enum(['4w', '13w', '26w', '1y', 'all']).parse(choice)],
-  sortName: (choice: unknown) => SORT_NAMES[sortSchema.parse(choice)],
   answerFile: (format: unknown, options: HelperOptions) =>
     `/ask.${z.string().parse(format)}${currentOf(options).search}`,
   pagesCsv: (options: HelperOptions) => `/pages.csv${currentOf(options).search}`,
-  againstName: (choice: unknown) => AGAINST_NAMES[z.enum(['before', 'year', 'none']).parse(choice)],
   share: (value: unknown, longest: unknown) =>
     `${Math.max(0.5, (z.number().parse(value) / Math.max(1, z.number().parse(longest))) * 100).toFixed(1)}%`,
-  sum: (...values: unknown[]) =>
-    z
-      .array(z.number())
-      .parse(values.slice(0, -1))
-      .reduce((one, other) => one + other, 0),
   more: (one: unknown, other: unknown) => z.number().parse(one) > z.number().parse(other),
   /** The parameters of this address but some, for a form that sets those. */
   keptBut: (names: unknown, options: HelperOptions) => {
     const set = ['page', ...z.string().parse(names).split(' ')];
     return Object.fromEntries([...currentOf(options).searchParams].filter(([name]) => !set.includes(name)));
   },
-  list: (...values: unknown[]) => values.slice(0, -1),
 };
 
 /** The templates of the web app, and the files that its pages load. */

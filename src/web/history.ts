@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
 import type { Parameters, Reader } from '../warehouse/query.js';
-import { Remembering } from './remembering.js';
 
 /** The published history as it is now: opened again when another one takes its place. */
 interface Opened {
@@ -87,6 +86,32 @@ export class WebHistory {
       ({ length }) => length <= LARGEST_KEPT,
     );
     return z.array(row).parse(rows);
+  }
+}
+
+/** Answers by their questions. Failures are forgotten, and so are the oldest answers beyond `most`. */
+export class Remembering<Answer> {
+  readonly #answers = new Map<string, Promise<Answer>>();
+
+  constructor(private readonly most: number) {}
+
+  /** The answer that is known, or else what `work` finds out; kept unless it is not `worthKeeping`. */
+  get(
+    question: string,
+    work: () => Promise<Answer>,
+    worthKeeping: (answer: Answer) => boolean = () => true,
+  ): Promise<Answer> {
+    const known = this.#answers.get(question);
+    if (known !== undefined) return known;
+    const answer = work();
+    this.#answers.set(question, answer);
+    void answer
+      .then(worthKeeping)
+      .catch(() => false)
+      .then((isKept) => isKept || this.#answers.delete(question));
+    const [oldest] = this.#answers.size > this.most ? this.#answers.keys() : [];
+    if (oldest !== undefined) this.#answers.delete(oldest);
+    return answer;
   }
 }
 

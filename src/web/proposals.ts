@@ -5,8 +5,7 @@ import { readSitemap } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { dayOf } from '../day.js';
-import type { PublishedReader } from './history.js';
-import { Remembering } from './remembering.js';
+import { type PublishedReader, Remembering } from './history.js';
 
 /** A site's list of pages does not change from click to click. */
 const SITEMAP_KEPT_MS = 5 * 60_000;

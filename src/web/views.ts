@@ -5,18 +5,27 @@ import { dayRange, longDay, shortDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { dayColumn } from '../warehouse/query.js';
 import { type Asking, PAGES_SHOWN, type Range, type Row } from './asked.js';
-import { drawLines, type Point } from './lines.js';
+import { drawLines, type LinesOptions, type Point } from './lines.js';
 
 const periodRow = z.object({
   ...{ first: dayColumn, last: dayColumn },
   ...{ human_views: z.int(), ai_views: z.int(), human: z.number().nullable(), ai: z.number().nullable() },
-  ...{ human_before: z.number().nullable(), ai_before: z.number().nullable(), share: z.number().nullable() },
+  ...{ human_before: z.number().nullable(), ai_before: z.number().nullable() },
+  ...{ share: z.number().nullable(), share_before: z.number().nullable() },
   ...{ days: z.int(), loaded: z.int(), missing: z.int(), provisional: z.int(), restated: z.int() },
 });
 type Period = z.infer<typeof periodRow>;
 
-/** The views of some periods as a picture, as numbers, and what is to be known of their days. */
-function seriesOf(rows: Row[], { first, last, grain, shift }: Range, marks: readonly Mark[] = []) {
+const VIEWS = { title: 'Human and AI views per day', lines: ['human', 'ai'] };
+const AI_SHARE = { title: 'AI share of all views', lines: ['share'], unit: '%' };
+
+/** Some periods as a picture, as numbers, and what is to be known of their days. */
+function seriesOf(
+  rows: Row[],
+  { first, last, grain, shift }: Range,
+  marks: readonly Mark[] = [],
+  shown: LinesOptions = VIEWS,
+) {
   const periods = z.array(periodRow).parse(rows);
   const isCompared = shift > 0 && periods.some(({ human_before }) => human_before !== null);
   const count = (state: 'missing' | 'provisional' | 'restated'): number =>
@@ -29,21 +38,28 @@ function seriesOf(rows: Row[], { first, last, grain, shift }: Range, marks: read
     picture: drawLines(
       periods.map((period) => pointOf(period, grain, markOf(period))),
       {
-        title: 'Human and AI views per day',
-        lines: isCompared ? ['human_before', 'ai_before', 'human', 'ai'] : ['human', 'ai'],
+        ...shown,
+        lines: [...(isCompared ? shown.lines.map((name) => `${name}_before`) : []), ...shown.lines],
       },
     ),
   };
 }
 
 function pointOf(period: Period, grain: Range['grain'], marks: readonly Mark[]): Point {
-  const { first, days, missing, provisional, restated, share, human, ai, human_before, ai_before } = period;
+  const { first, days, missing, provisional, restated } = period;
+  const { human, ai, human_before, ai_before, share, share_before } = period;
   const views = (name: string, value: number | null): string[] =>
     value === null ? [] : [`${name} ${thousands(value)}${days > 1 ? ' per day' : ''}`];
+  const shareOf = (name: string, value: number | null): string[] =>
+    value === null ? [] : [`${name} ${percent(value)}`];
+  const inPercent = (value: number | null) => (value === null ? null : 100 * value);
   const state = (count: number, word: string): string[] =>
     count === 0 ? [] : [days === 1 ? word : `${counted(count, 'day')} ${word}`];
   return {
-    values: { human, ai, human_before, ai_before },
+    values: {
+      ...{ human, ai, human_before, ai_before },
+      ...{ share: inPercent(share), share_before: inPercent(share_before) },
+    },
     label: grain === 'month' ? longDay(first).replace(/^\d+ /, '') : shortDayRange({ first, last: first }),
     flag: missing > 0 ? 'missing' : provisional > 0 ? 'provisional' : restated > 0 ? 'restated' : undefined,
     isMarked: marks.length > 0,
@@ -51,9 +67,10 @@ function pointOf(period: Period, grain: Range['grain'], marks: readonly Mark[]):
       dayRange(period),
       ...views('Human', human),
       ...views('AI', ai),
-      ...(share === null ? [] : [`AI share ${percent(share)}`]),
+      ...shareOf('AI share', share),
       ...views('Human before', human_before),
       ...views('AI before', ai_before),
+      ...shareOf('AI share before', share_before),
       ...state(missing, 'not loaded'),
       ...state(provisional, 'provisional'),
       ...state(restated, 'restated'),
@@ -180,24 +197,7 @@ export async function ai({ rows, range }: Asking): Promise<object> {
     rows('overtaken'),
     rows('leaving'),
   ]);
-  const { periods, comparedWith } = seriesOf(series, range);
-  const percentOf = (ai: number | null, human: number | null): number | null =>
-    ai === null || human === null || ai + human === 0 ? null : (100 * ai) / (ai + human);
-  const points = periods.toReversed().map((period): Point => {
-    const { human, ai, human_before, ai_before } = period;
-    const { label, flag } = pointOf(period, range.grain, []);
-    const [now, before] = [percentOf(ai, human), percentOf(ai_before, human_before)];
-    const said = [now, before].map((share) => (share === null ? '–' : percent(share / 100)));
-    return {
-      ...{ label, flag, isMarked: false, values: { ai: now, ai_before: before } },
-      said: [dayRange(period), `AI share ${said[0]}`, ...(before === null ? [] : [`before ${said[1]}`])],
-    };
-  });
-  const lines = comparedWith === null ? ['ai'] : ['ai_before', 'ai'];
-  return {
-    ...{ totals, overtaken, leaving, comparedWith },
-    ai: oneSided.filter(({ reader }) => reader === 'ai'),
-    human: oneSided.filter(({ reader }) => reader === 'human'),
-    sharePicture: drawLines(points, { title: 'AI share of all views', lines, unit: '%' }),
-  };
+  const isOf = (audience: string) => oneSided.filter(({ reader }) => reader === audience);
+  const shares = seriesOf(series, range, [], AI_SHARE);
+  return { totals, overtaken, leaving, ai: isOf('ai'), human: isOf('human'), ...shares };
 }
