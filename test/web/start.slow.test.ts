@@ -78,8 +78,8 @@ it('serve --open opens its link in the browser, and says when nothing could', as
     });
   };
   const [works, fails, none] = await Promise.all([`echo "$1" > ${opened}`, 'exit 3', ''].map(openedBy));
-  await fails?.until(/open could not open the browser; open it yourself: http:\S+\/\?token=/);
-  await none?.until(/There is no (?:xdg-)?open here to open the browser with; open it yourself: http:/);
+  await fails?.until(/open could not open the browser\. Open this yourself: http:\S+\/\?token=/);
+  await none?.until(/Cannot open the browser without (?:xdg-)?open\. Open this yourself: http:/);
   await vi.waitFor(async () => {
     expect(await readFile(opened, 'utf8')).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?token=[\w-]{43}\n$/);
   });
