@@ -108,7 +108,7 @@ export class Client {
 
   /** Reserves requests for pages of views that belong together: see `Pace`. */
   lease(requests: number, priority: Priority, signal?: AbortSignal): Promise<Lease> {
-    return this.#viewsPace.lease(requests, priority, signal);
+    return this.#viewsPace.lease(requests, priority, signal, this.#options.projectId);
   }
 
   /** Creates an agent job. Sent once. Throws a `RangeError` for an empty prompt. */

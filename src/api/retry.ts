@@ -67,8 +67,16 @@ export interface Lease {
 
 /** Decides when requests may be sent. One pace is shared by all that use the same key. */
 export interface Pace {
-  /** Resolves when that many requests may be sent, one after another; throws as `Lease.next` does. */
-  readonly lease: (requests: number, priority: Priority, signal?: AbortSignal) => Promise<Lease>;
+  /**
+   * Resolves when that many requests may be sent, one after another; throws as `Lease.next` does. Projects that wait
+   * take turns.
+   */
+  readonly lease: (
+    requests: number,
+    priority: Priority,
+    signal?: AbortSignal,
+    project?: string,
+  ) => Promise<Lease>;
   /** The server answered 429, with or without a wait: nothing is sent before that is over. */
   readonly refused: (retryAfterMs: number | undefined) => Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { addMilliseconds } from 'date-fns';
 import { randomUUID } from 'node:crypto';
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { PausedError } from '../api/errors.js';
 import { type Lease, type Pace, type Priority, SERVER_PAUSE } from '../api/retry.js';
 import { type Sleep, sleepFor } from '../sleep.js';
@@ -66,6 +66,8 @@ export class RequestBudget implements Pace {
   readonly #options: BudgetOptions;
   readonly #open = new Set<OpenLease>();
   readonly #inTurn = pLimit(1);
+  /** A project has one lease at a time in the common queue, so that the longest backfill does not come first. */
+  readonly #turnsOf = new Map<string, LimitFunction>();
   #hour: Promise<RollingHour> | undefined;
   #tellEnd: () => void = () => undefined;
 
@@ -78,15 +80,23 @@ export class RequestBudget implements Pace {
    * long days are read in parts. All that is under way stays within that tenth, unless it is a
    * single lease.
    */
-  readonly lease = async (requests: number, priority: Priority, signal?: AbortSignal): Promise<Lease> => {
+  readonly lease = async (
+    requests: number,
+    priority: Priority,
+    signal?: AbortSignal,
+    project = '',
+  ): Promise<Lease> => {
+    const inOwnTurn = this.#turnsOf.get(project) ?? pLimit(1);
+    this.#turnsOf.set(project, inOwnTurn);
     const lease: OpenLease = { priority, total: 0, entry: undefined };
     const fewest = fewestOf(requests, this.#options.limit);
     try {
-      const entry = await this.#inTurn(async () => {
+      const reserve = async () => {
         await this.#roomBeside(requests);
         this.#open.add(lease);
         return this.#reserve(lease, requests, fewest, signal);
-      });
+      };
+      const entry = await inOwnTurn(() => this.#inTurn(reserve));
       // Out of turn, so that leases share a commit.
       await this.#record(entry);
     } catch (error) {
