@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createInterface } from 'node:readline/promises';
+import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 
 /**
@@ -23,9 +23,13 @@ export async function askLine(
   if (isHidden) stderr.write(question);
   // While readline reads keys, Ctrl-C is one of them.
   lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  lines.setPrompt(isHidden ? '' : question);
+  lines.prompt();
+  // Not its own `question`, which ignores a last line that ends without a newline.
+  const typed = once(lines, 'line', { signal }).then(([line]) => String(line));
   const ended = once(lines, 'close').then(() => undefined);
   try {
-    return await Promise.race([lines.question(isHidden ? '' : question, { signal }), ended]);
+    return await Promise.race([typed, ended]);
   } finally {
     lines.close();
     if (stdin.isTTY && (isHidden || signal.aborted)) stderr.write('\n');
