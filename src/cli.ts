@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { CommanderError } from 'commander';
+import { type Command, CommanderError } from 'commander';
 import { setMaxListeners } from 'node:events';
 import { closeSync } from 'node:fs';
 import type { Runtime } from './app/workspace.js';
@@ -72,7 +72,8 @@ const typed = first === 'help' && rest.length > 0 ? [...rest, '--help'] : proces
 
 try {
   const program = await commandLine(act, typed[0]);
-  await program.parseAsync(typed, { from: 'user' });
+  // Without `--help`, a command that does not exist is an error.
+  await program.parseAsync(first === 'help' && !exists(program, rest) ? rest : typed, { from: 'user' });
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
   else {
@@ -82,6 +83,13 @@ try {
   }
 }
 if (interruptedWith !== undefined && !command.endsByInterruption) process.exitCode = interruptedWith;
+
+/** Whether a program has a command of this name. What follows one that takes arguments does not matter. */
+function exists({ commands, registeredArguments }: Command, [name, ...rest]: readonly string[]): boolean {
+  const next = commands.find((command) => command.name() === name);
+  const isNamed = name === undefined || commands.length === 0 || registeredArguments.length > 0;
+  return isNamed || (next !== undefined && exists(next, rest));
+}
 
 /** The SQL prompt may meet a closed terminal before SIGHUP arrives. */
 function isTerminalGone(error: unknown): boolean {

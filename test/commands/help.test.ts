@@ -44,10 +44,15 @@ describe('--help', () => {
   it('is also what help shows of a command, and a misspelled one is answered with the nearest', async () => {
     const cwd = await tempDir();
     expect((await runCli(['help', 'jobs', 'message'], { cwd })).stdout).toBe(await help(['jobs', 'message']));
-    expect(await runCli(['jobs', 'shwo'], { cwd })).toMatchObject({
-      code: 2,
-      stderr: "error: unknown command 'shwo'\n(Did you mean show?)\nFor help, add --help.\n",
-    });
+    for (const args of [
+      ['jobs', 'shwo'],
+      ['help', 'jobs', 'shwo'],
+    ])
+      expect(await runCli(args, { cwd })).toMatchObject({
+        code: 2,
+        stderr: "error: unknown command 'shwo'\n(Did you mean show?)\nFor help, add --help.\n",
+      });
+    expect((await runCli(['help', 'report', 'weekly'], { cwd })).stdout).toBe(await help(['report']));
   });
 
   it('names the exit codes and the environment', async () => {
