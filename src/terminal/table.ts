@@ -13,7 +13,7 @@ const NARROWEST = 8;
 /** Narrower cells are not readable in most columns. */
 const LEGIBLE = 12;
 
-/** Indexes of the columns to show: the first and last ones of a table much wider than `width`. */
+/** Indexes of the columns to show: the first ones of a table much wider than `width`. */
 export function legibleColumns(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -22,7 +22,7 @@ export function legibleColumns(
   const needed = widest(columns, rows).map((wanted) => Math.min(wanted, LEGIBLE) + GAP.length);
   const shown = columns.map((_, index) => index);
   const sum = () => shown.reduce((total, index) => total + (needed[index] ?? 0), 0);
-  while (shown.length > 1 && sum() > width + GAP.length) shown.splice(Math.floor(shown.length / 2), 1);
+  while (shown.length > 1 && sum() > width + GAP.length) shown.pop();
   return shown;
 }
 

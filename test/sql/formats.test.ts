@@ -188,8 +188,8 @@ describe('a table for people', () => {
     const [head = '', cells = '', note] = (await written(`SELECT ${many}`, 'table', { width: 100 })).split(
       '\n',
     );
-    expect(head.trim().split(/ +/)).toEqual(['n0', 'n1', 'n2', 'n3', 'n8', 'n9', 'n10', 'n11']);
-    expect(cells).toMatch(/^1000000000 .* 1000000011$/);
+    expect(head.trim().split(/ +/)).toEqual(['n0', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6', 'n7']);
+    expect(cells).toMatch(/^1000000000 .* 1000000007$/);
     expect(cells.length).toBeLessThanOrEqual(100);
     expect(note).toBe('1 row, 8 of 12 columns shown; another --format writes all');
   });
