@@ -21,6 +21,7 @@ import { ConfigurationError, type ExitCode, LockedError, messageOf } from '../er
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes, counted } from '../format/numbers.js';
 import { tryMailServer } from '../mail/transport.js';
+import { findReport, listReports } from '../reports/definition.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
@@ -43,7 +44,7 @@ export function declareDoctor(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('doctor'))
     .summary('check configuration, keys, mail server, clock, database and disk')
     .description(
-      'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends one request for views per project, counted in the hourly limit if the database can be opened. It changes nothing else: an older database is not migrated, and permission to create agent jobs is not checked.',
+      'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends one request for views per project, counted in the hourly limit if the database can be opened. It changes nothing else: an older database is not migrated, and permission to create agent jobs is not checked. With --url, it tries a platform with three requests, before anything is configured.',
     )
     .option(
       '--url <address>',
@@ -101,6 +102,7 @@ async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[
     found('secrets', () => secrets(workspace)),
     found('server', () => server(workspace.configuration?.settings.baseUrl, runtime)),
     ...workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
+    found('reports', () => reports(workspace)),
     found('email', () => email(workspace, runtime)),
     ...channels(workspace),
     found('database', () => Promise.resolve(database.verdict)),
@@ -149,6 +151,15 @@ async function key(
     const words = `${project.id}: ${messageOf(error)}`;
     return isLimited ? warn(words) : fail(words);
   }
+}
+
+/** Whether every report can be read, and each that has recipients exists. */
+async function reports({ configuration, settings }: Workspace): Promise<Verdict> {
+  const { reports, broken } = await listReports(configuration?.directory);
+  if (broken[0] !== undefined) throw broken[0];
+  for (const name of Object.keys(settings.reports.audiences))
+    await findReport(name, configuration?.directory);
+  return pass(reports.map(({ name }) => name).join(', '));
 }
 
 async function email(

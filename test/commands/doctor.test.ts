@@ -34,7 +34,7 @@ describe('readership doctor', () => {
     const { code, found } = await doctor(cwd, { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: smtp });
     await mails.close();
     expect(verdicts(found)).toBe(
-      'configuration pass, secrets pass, server pass, key pass, email pass, database pass, disk pass, time zones pass',
+      'configuration pass, secrets pass, server pass, key pass, reports pass, email pass, database pass, disk pass, time zones pass',
     );
     expect(code).toBe(0);
     expect(mails.accepted.size).toBe(0);
@@ -102,7 +102,7 @@ describe('readership doctor', () => {
     expect((await doctor(cwd)).of('key')).toMatchObject({ verdict: 'pass' });
     const { of } = await doctor(cwd);
     expect(of('key')).toMatchObject({ verdict: 'warn' });
-    expect(of('key')?.words).toMatch(/Hourly limit reached: 1 of 1 used.+can be sent at .+/);
+    expect(of('key')?.words).toMatch(/Hourly limit reached: 1 of 1 used.+can be sent on .+/);
     expect(sandbox.inspect().requests.counts.views).toEqual({ 200: 1 });
   });
 
@@ -111,7 +111,7 @@ describe('readership doctor', () => {
       response.end('ok');
     });
     const channels =
-      'channels: { chat: { kind: slack, urlEnv: CHAT }, team: { kind: teams, urlEnv: TEAM } }\nalerts: { to: [chat, team] }\n';
+      'channels: { chat: { kind: slack, urlEnv: CHAT }, team: { kind: teams, urlEnv: TEAM } }\nalerts: { to: [chat, team] }\nreports: { weakly: { to: [chat] } }\n';
     const cwd = await workspaceOf(await serveSandbox(), channels);
     const env = {
       ...{ READERSHIP_API_KEY: 'wrong-key', READERSHIP_SMTP_URL: 'smtp://u:s3cret-word@127.0.0.1:1' },
@@ -122,6 +122,8 @@ describe('readership doctor', () => {
     expect(of('key')).toMatchObject({ verdict: 'fail' });
     expect(of('key')?.words).toMatch(/expired/);
     expect(of('email')).toMatchObject({ verdict: 'fail' });
+    expect(of('reports')).toMatchObject({ verdict: 'fail' });
+    expect(of('reports')?.words).toMatch(/There is no report “weakly”.+weekly/);
     expect(found.filter(({ check }) => check === 'channel')).toEqual([
       {
         ...{ check: 'channel', verdict: 'pass' },
