@@ -4,7 +4,7 @@ import { RefusedError } from '../api/errors.js';
 import { LIMITS } from '../api/schema.js';
 import type { Runtime } from '../app/workspace.js';
 import { apiKeyOf, readEnvironment } from '../config/load.js';
-import { problemOf } from '../config/problems.js';
+import { firstProblem } from '../config/problems.js';
 import { settingsSchema } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
@@ -51,7 +51,7 @@ export async function tryPlatform(url: string, id: string, runtime: Runtime): Pr
   const parsed = settingsSchema.safeParse({ baseUrl: url, projects: [{ id }] });
   const [project] = parsed.data?.projects ?? [];
   if (!parsed.success || project === undefined)
-    throw new ConfigurationError(`--url: ${problemOf(parsed.error)}`);
+    throw new ConfigurationError(`--url: ${firstProblem(parsed.error)}`);
   const settings = parsed.data;
   const apiKey = apiKeyOf({ settings, environment, directory: workingDirectory }, project);
   output.hide([apiKey]);

@@ -7,7 +7,7 @@ import { parseEnv } from 'node:util';
 import { stringify } from 'yaml';
 import type { Runtime } from '../app/workspace.js';
 import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../config/load.js';
-import { problemOf } from '../config/problems.js';
+import { firstProblem } from '../config/problems.js';
 import { settingsSchema } from '../config/schema.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { askLine } from '../terminal/ask.js';
@@ -102,16 +102,23 @@ async function init({ check, ...given }: InitOptions, runtime: Runtime): Promise
     ...(url === undefined || project === undefined
       ? [`Set baseUrl and the project's id in ${CONFIG_FILE}.`]
       : []),
-    ...(key === '' ? [`Copy .env.example to ${DOT_ENV}, and add your API key.`] : []),
+    ...secretSteps(typed !== '' || existsSync(pathOf(DOT_ENV)), key !== ''),
     ...(answers.email === undefined
       ? []
-      : [`Set ${SMTP_URL_VARIABLE} in ${DOT_ENV}; until then, emails are only written to data/outbox/.`]),
+      : [`Set ${SMTP_URL_VARIABLE} as well; until then, emails are only written to data/outbox/.`]),
     'readership export --plan   (shows what it will request; sends nothing)',
     'readership run             (loads the history, and writes the first report)',
   ];
   output.data([`Wrote ${names}. Next:`, ...steps.map((step, index) => `  ${index + 1}. ${step}`)].join('\n'));
   return 0;
 }
+
+const secretSteps = (hasFile: boolean, hasKey: boolean): string[] => {
+  if (hasFile) return hasKey ? [] : [`Add ${KEY} to ${DOT_ENV}.`];
+  return hasKey
+    ? [`${KEY} is not stored: keep it in the environment, or copy .env.example to ${DOT_ENV} and add it.`]
+    : [`Copy .env.example to ${DOT_ENV}, and add your API key.`];
+};
 
 function refuseIfThere(path: string, how = ''): void {
   if (existsSync(path))
@@ -127,9 +134,9 @@ function problemIn({
 }: Answers): string | undefined {
   const { error } = settingsSchema.safeParse({
     ...{ baseUrl: url, projects: [{ id: project }], reports: { timezone } },
-    ...(email !== undefined && { alerts: { to: [email] }, mail: { from: email } }),
+    ...(email !== undefined && { alerts: { to: [email] }, mail: { from: `Readership <${email}>` } }),
   });
-  return error === undefined ? undefined : problemOf(error);
+  return error && firstProblem(error);
 }
 
 const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;

@@ -45,6 +45,9 @@ export const problemOf = (error: unknown): string =>
     ? error.issues.map(({ path, message }) => [...path, message].join(': ')).join('; ')
     : messageOf(error);
 
+/** The first problem of a value, without saying in which field. */
+export const firstProblem = (error: z.ZodError | undefined): string => error?.issues[0]?.message ?? '';
+
 const syntaxProblems = (document: Document, lines: LineCounter): Problem[] =>
   document.errors.map(({ code, message, pos }) => ({
     line: lines.linePos(pos[0]).line,

@@ -168,7 +168,8 @@ export const settingsSchema = z
       context.addIssue({
         code: 'custom',
         path: ['baseUrl'],
-        message: 'would send the API key unencrypted; write https://…, or set allowInsecure: true',
+        message:
+          'would send the API key unencrypted; write https://…, or set allowInsecure: true in readership.yaml',
       });
     for (const problem of recipientProblems(settings)) context.addIssue({ code: 'custom', ...problem });
   })

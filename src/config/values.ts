@@ -112,5 +112,5 @@ export const address = parsedBy(parseMailAddress, 'not an email address: write o
 
 export const sender = parsedBy(
   parseSender,
-  'not a sender: write docs@example.com, or Readership <docs@example.com>',
+  'not an email address: write docs@example.com, or Readership <docs@example.com>',
 );

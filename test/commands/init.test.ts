@@ -53,9 +53,9 @@ describe('readership init', () => {
     expect(refused.stdout).toMatch(/^fail {2}page views .+401/m);
     expect(refused.stderr).toContain('Nothing was written');
     for (const [wrong, words] of [
-      ['--timezone=Mars', 'timezone: not a time zone'],
-      ['--email=docs', 'docs'],
-      ['--url=platform', 'baseUrl: not an address'],
+      ['--timezone=Mars', 'not a time zone'],
+      ['--email=docs', 'not an email address'],
+      ['--url=platform', 'not an address'],
     ] as const) {
       const invalid = await runCli([...args, wrong], { cwd });
       expect([invalid.code, invalid.stderr]).toEqual([2, expect.stringContaining(words)]);

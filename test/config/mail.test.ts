@@ -95,7 +95,7 @@ describe('the email configuration', () => {
       'channels: { chat: { kind: slack, urlEnv: A } }\nreports: { weekly: { to: [docs@example.com, chat] } }',
       /reports\.weekly\.to: needs mail\.from/,
     ],
-    ['mail: { from: nobody }', /mail\.from: not a sender/],
+    ['mail: { from: nobody }', /mail\.from: not an email address/],
     ['mail: {}', /mail\.from: is missing/],
     ['mail: { from: a@example.com, password: x }', /mail\.password: unknown setting/],
     ['reports: { patienceHours: -1 }', /reports\.patienceHours/],
