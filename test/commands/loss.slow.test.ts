@@ -50,7 +50,7 @@ const LOSSES: readonly Loss[] = [
   {
     what: 'the live database is deleted',
     lose: (now) => rm(join(now, 'warehouse.duckdb')),
-    refusal: /The live database .+ is gone/,
+    refusal: /The live database .+ is missing/,
   },
   {
     what: 'the live database is damaged',

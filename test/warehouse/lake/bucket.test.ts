@@ -93,7 +93,7 @@ describe('a lake in a bucket', () => {
   });
 
   it.each([
-    ['refuses', 'refused', 'refused a write that must not replace a file'],
+    ['refuses', 'refused', 'does not support conditional writes'],
     ['ignores', 'ignored', 'ignores If-None-Match'],
   ] as const)('is not made where the store %s conditions of writes', async (_, conditions, words) => {
     const { endpoint, files } = await serveBucket({ conditions });
