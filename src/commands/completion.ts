@@ -29,14 +29,17 @@ Examples:
 interface Place {
   readonly path: string;
   readonly commands: readonly Command[];
+  /** What its arguments may be. */
+  readonly values: readonly string[];
   readonly options: readonly Option[];
 }
 
 const placesIn = (command: Command, path = ''): Place[] => {
   const help = command.createHelp();
   const commands = help.visibleCommands(command);
+  const values = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
   return [
-    { path, commands, options: help.visibleOptions(command) },
+    { path, commands, values, options: help.visibleOptions(command) },
     ...command.commands.flatMap((child) => placesIn(child, `${path} ${child.name()}`)),
   ];
 };
@@ -47,8 +50,8 @@ const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\'
 /** Without a match, such as for a file or a day, the shell completes file names. */
 function bash(places: readonly Place[]): string {
   const words = places.map(
-    ({ path, commands, options }) =>
-      `    ${quoted(path)}) words=${quoted([...commands.map((command) => command.name()), ...options.map(flagOf)].join(' '))} ;;`,
+    ({ path, commands, values, options }) =>
+      `    ${quoted(path)}) words=${quoted([...commands.map((command) => command.name()), ...values, ...options.map(flagOf)].join(' '))} ;;`,
   );
   const values = places.flatMap(({ path, options }) =>
     options
@@ -85,7 +88,7 @@ function zsh(places: readonly Place[]): string {
 }
 
 function fish(places: readonly Place[]): string {
-  const lines = places.flatMap(({ path, commands, options }) => {
+  const lines = places.flatMap(({ path, commands, values, options }) => {
     const seen = path
       .trim()
       .split(' ')
@@ -100,6 +103,7 @@ function fish(places: readonly Place[]): string {
         (command) =>
           `-f -n ${quoted(atCommand)} -a ${command.name()} -d ${quoted(command.summary() || command.description())}`,
       ),
+      ...values.map((value) => `-f -n ${quoted(atCommand)} -a ${value}`),
       ...options.map((option) => {
         const kind =
           option.argChoices === undefined
