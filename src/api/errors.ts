@@ -90,7 +90,7 @@ export class PausedError extends ReadershipError {
     why: string,
     override readonly resumeAt: Date,
   ) {
-    super(`${why} The next request can be sent at ${nextMinute(resumeAt)}.`);
+    super(`${why} The next request can be sent on ${nextMinute(resumeAt)}.`);
   }
 }
 

@@ -101,7 +101,8 @@ function report(name: string | undefined, given: GivenOptions, runtime: Runtime)
     refuse(given, 'with --send', RENDERING);
     return sendReport(name, options, runtime);
   }
-  refuse(given, 'without --send', format === 'eml' ? ['force'] : ['force', 'to']);
+  refuse(given, 'without --send', ['force']);
+  if (format !== 'eml') refuse(given, 'without --send or --format eml', ['to']);
   if (format !== 'html') refuse(given, `with --format ${format}`, ['open']);
   return watch === true ? watchReport(name, options, runtime) : renderReport(name, options, runtime);
 }

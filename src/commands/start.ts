@@ -22,7 +22,7 @@ export function declareStart(program: Command, act: Act): void {
   withWorkspaceOptions(program.command('start'))
     .summary('keep running, with each step on its schedule')
     .description(
-      'Runs in the foreground and executes the steps of `run` on the schedules in the configuration. What is due follows from stored state, so it catches up on what it missed, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app, /metrics and /healthz), holds the database only while a step runs, and logs to standard output, beginning with when each step is due: JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
+      'Runs in the foreground and executes the steps of `run` on the schedules in the configuration. What is due follows from stored state, so it catches up on what it missed, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app, /metrics and /healthz), holds the database only while a step runs, and logs to standard output, beginning with the next scheduled time of each step (a paused step resumes earlier): JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
     )
     .addHelpText(
       'after',
@@ -47,12 +47,12 @@ async function start(options: WorkspaceOptions, runtime: Runtime): Promise<ExitC
   };
   const logger = { info: warn, warn, error: warn, debug: () => undefined };
   log.info({ schedule, dataDir: workspace.dataDir }, 'started');
-  const { timezone, ...expressions } = schedule;
-  for (const [step, expression] of Object.entries(expressions))
-    log.info({ step, next: nextScheduled(expression, timezone, runtime.now()) }, `${step} is scheduled`);
   // The web app's actions and the steps take turns with the live database.
   const oneByOne = pLimit(1);
   const web = await openWeb(service, options, runtime, (work) => oneByOne(work));
+  const { timezone, ...expressions } = schedule;
+  for (const [step, expression] of Object.entries(expressions))
+    log.info({ step, next: nextScheduled(expression, timezone, runtime.now()) }, `${step} is scheduled`);
   try {
     const tick = () => oneByOne(() => loggedTick(service, runtime));
     await serveTicks({ schedule, logger, signal: runtime.signal, tick });
@@ -74,7 +74,7 @@ async function openWeb(
   if (settings === undefined) return undefined;
   if (settings.auth === 'link')
     throw new ConfigurationError(
-      'With readership start, the web app needs serve.password (write its hash with readership serve --hash-password) or serve.auth: proxy, since no one would see a sign-in link. See docs/serve.md.',
+      'readership start shows no sign-in link, so the web app needs serve.password (write its hash with readership serve --hash-password) or serve.auth: proxy. See docs/serve.md.',
     );
   const { serveWeb } = await import('../web/serve.js');
   const onError = (words: string) => {

@@ -24,7 +24,7 @@ export function declareStatus(program: Command, act: Act): void {
     )
     .addHelpText(
       'after',
-      '\nExamples:\n  readership status\n  readership status || echo attention needed\n  readership status --json | jq .needs\n  readership status --format prometheus > /var/lib/node_exporter/readership.prom',
+      '\nExamples:\n  readership status\n  readership status || echo attention needed\n  readership status --json | jq .needs\n  readership status --format prometheus > readership.prom.new && mv readership.prom.new readership.prom',
     )
     .action((options: StatusOptions) => act((runtime) => status(options, runtime)));
 }

@@ -3,7 +3,7 @@ import type { ExportPlan } from '../export/plan.js';
 import type { DayResult } from '../export/load.js';
 import type { Check } from '../export/verify.js';
 import type { Day } from '../day.js';
-import { dayList, duration, longDay, moment, nextMinute, plainDayRange } from '../format/days.js';
+import { dayList, duration, longDay, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import type { ProjectExport } from '../steps/export.js';
 import type { ExportCost } from './progress.js';
@@ -92,7 +92,7 @@ function leftLines({ outcome, left }: ProjectExport): string[] {
   if (plan === undefined || plan.days.length === 0) return [];
   const { stopped } = outcome ?? {};
   const resumeAt = stopped instanceof ReadershipError ? stopped.resumeAt : undefined;
-  const next = resumeAt === undefined ? '' : `; resumes at ${nextMinute(resumeAt)}`;
-  const end = finishingAt === undefined ? '' : `, done around ${moment(finishingAt)}`;
+  const next = resumeAt === undefined ? '' : `; resumes on ${nextMinute(resumeAt)}`;
+  const end = finishingAt === undefined ? '' : `, done around ${nextMinute(finishingAt)}`;
   return [`  ${counted(plan.days.length, 'day')} left, about ${counted(requests, 'request')}${next}${end}`];
 }

@@ -365,7 +365,7 @@ describe('waiting', () => {
     expect(await takeAll(budget)).toBe(100);
     const error = await faultOf(takeOne(budget));
     expect(error.message).toBe(
-      `Hourly limit reached: 100 of 100 used. The next request can be sent at ${nextMinute(freeAt(start))}.`,
+      `Hourly limit reached: 100 of 100 used. The next request can be sent on ${nextMinute(freeAt(start))}.`,
     );
     expect(error).toMatchObject({ exitCode: 75 });
     clock.advance(freeAt(start).getTime() - start.getTime() - 2 * MINUTE_MS);

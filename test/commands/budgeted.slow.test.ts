@@ -103,8 +103,8 @@ describe('a request limit that is used up', () => {
     const { platform, run, inLedger } = await setUp({ requestsPerHour: 24 });
     const first = await run('export');
     expect(first.code).toBe(75);
-    expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; resumes at .+ UTC/);
-    expect(first.stderr).toMatch(/Hourly limit reached: \d+ of 24 used.+can be sent at \d+ \w+ \d{4} at/);
+    expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; resumes on .+ UTC/);
+    expect(first.stderr).toMatch(/Hourly limit reached: \d+ of 24 used.+can be sent on \d+ \w+ \d{4} at/);
     expect(platform.views.length).toBeLessThanOrEqual(24);
     const loaded = await inLedger((warehouse) => readDayLedger(warehouse, 'prj_1'));
     expect(loaded.has(daysAgo(1))).toBe(true);
