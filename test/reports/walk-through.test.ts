@@ -6,7 +6,7 @@ import { siteHistory } from './history.js';
 import { prepare } from './prepare.js';
 
 /** A file the walkthrough names in backticks before a code block. */
-const STEP = /`((?:reports|templates)\/[\w./]+)`\n\n```\w+\n([^]*?)```/g;
+const STEP = /`((?:reports|templates)\/[\w./]+)`:?\n\n```\w+\n([^]*?)```/g;
 
 let workspaceDir: string;
 beforeEach(async () => {
