@@ -16,7 +16,7 @@ const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 export function connections(options: Agent.Options & { connectTimeoutMs?: number } = {}): Dispatcher {
   const { connectTimeoutMs: timeout = 10_000, ...limits } = options;
   const { env } = process;
-  const named = PROXIES.filter((name) => (env[name] ?? '') !== '');
+  const named = proxiesSet();
   if (named.length === 0) return new Agent({ ...limits, connect: { timeout } });
   const noProxy = [env['no_proxy'] ?? env['NO_PROXY'] ?? '', ...THIS_MACHINE].join(',');
   try {
@@ -31,6 +31,8 @@ export function connections(options: Agent.Options & { connectTimeoutMs?: number
     );
   }
 }
+
+const proxiesSet = () => PROXIES.filter((name) => (process.env[name] ?? '') !== '');
 
 let shared: Dispatcher | undefined;
 
@@ -55,10 +57,11 @@ const UNTRUSTED = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-/** Why a connection failed, with advice for certificates of a private authority. */
+/** Why a connection failed, with advice for proxies and for certificates of a private authority. */
 export function connectionFailure(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   const words = messageOf(cause) || code;
-  if (!UNTRUSTED.has(code)) return words;
+  const named = proxiesSet();
+  if (!UNTRUSTED.has(code)) return named.length === 0 ? words : `${words} (${named.join(' and ')} set)`;
   return `${words}: Node.js does not know the authority that signed its certificate. If it is your company's, start Readership with NODE_EXTRA_CA_CERTS naming the authority's certificate, as docs/operations.md shows`;
 }

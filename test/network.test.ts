@@ -89,6 +89,13 @@ it('says which variable is not the address of a proxy, and not what it holds', (
   expect(() => connections()).not.toThrow('pass-word');
 });
 
+it('names the variable of a proxy that does not answer', async () => {
+  vi.stubEnv('HTTP_PROXY', 'http://127.0.0.1:1');
+  const client = clientAt('http://platform.test:8080');
+  await expect(client.views(QUERY)).rejects.toThrow('(HTTP_PROXY set)');
+  await client.close();
+});
+
 it('explains a certificate that Node.js does not trust', async () => {
   const home = await tempDir();
   const [key, cert] = [join(home, 'key.pem'), join(home, 'cert.pem')];
