@@ -3,7 +3,8 @@ import { z } from 'zod';
 import type { AgentJob } from '../api/schema.js';
 import type { Day } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
+import type { Transaction } from '../warehouse/transaction.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
 import {
   isRemote,
   type JobEvent,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
+import type { Transaction } from '../warehouse/transaction.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Job, recordTransition, referenceOf } from './ledger.js';
 import { MESSAGE_STATES, type MessageEvent, nextMessageState } from './lifecycle.js';
 

@@ -11,7 +11,8 @@ import {
 } from '../warehouse/effect.js';
 import type { EffectsJournal } from '../warehouse/effects.js';
 import { readSql, timestampColumn } from '../warehouse/query.js';
-import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
+import type { Transaction } from '../warehouse/transaction.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
 import { evidenceRow, NO_EVIDENCE } from './select.js';
 import { entryAbout } from './journal.js';
 import {

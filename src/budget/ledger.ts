@@ -3,7 +3,8 @@ import { subHours } from 'date-fns';
 import { z } from 'zod';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
-import type { Cell, Warehouse } from '../warehouse/warehouse.js';
+import type { Cell } from '../warehouse/transaction.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
 import { RollingHour } from './hour.js';
 
 const RECENT_USES = readSql(import.meta.url, 'statements/recent-uses.sql');

@@ -9,7 +9,8 @@ import {
   type Reconciliation,
 } from '../warehouse/effect.js';
 import type { Departure, EffectsJournal } from '../warehouse/effects.js';
-import type { Transaction, Warehouse } from '../warehouse/warehouse.js';
+import type { Transaction } from '../warehouse/transaction.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
 import {
   type DeliveryAdmission,
   type Delivery,

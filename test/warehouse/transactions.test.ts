@@ -1,7 +1,8 @@
 import { BIGINT, DuckDBDateValue, DATE, VARCHAR } from '@duckdb/node-api';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Column, Warehouse } from '../../src/warehouse/warehouse.js';
+import type { Column } from '../../src/warehouse/transaction.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 
 interface Row {
