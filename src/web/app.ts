@@ -8,14 +8,13 @@ import pLimit from 'p-limit';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
-import { formatAnswer } from '../sql/formats.js';
-import { colorsOf } from '../terminal/output.js';
 import { openAccess, pathOf, type Refuse, type WebContext, type WebEnv } from './access.js';
 import { Actions, type InTurn } from './actions.js';
 import { completions } from './ask.js';
-import { type Asker, type Asking, askWith, parseAsked, rangeOf, type Row } from './asked.js';
+import { type Asker, type Asking, askWith, parseAsked, rangeOf } from './asked.js';
 import { openFrame } from './frame.js';
 import { metrics, renderedReport } from './health.js';
+import { askerOf, attach, csvOf, formOf, HEADERS } from './http.js';
 import type { PublishedReader } from './history.js';
 import { mcpHandler } from './mcp.js';
 import { NAVIGATION, type Page, PAGES } from './pages.js';
@@ -34,22 +33,9 @@ export interface WebOptions {
   readonly onError: (words: string) => void;
 }
 
-const HEADERS = {
-  'Content-Security-Policy':
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
-  // With none at all, browsers would not say where the forms of this site come from.
-  'Referrer-Policy': 'same-origin',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Cache-Control': 'no-store',
-};
-
 const TITLES: Readonly<Record<number, string>> = {
   ...{ 400: 'Not understood', 403: 'Not allowed', 404: 'Not found', 405: 'Not possible', 413: 'Too large' },
 };
-const MAX_FORM_BYTES = 256 * 1024;
 
 /** What each address answers, and who is let in. `warm` works out every page once, for nobody. */
 export async function openApp(given: WebOptions) {
@@ -231,44 +217,4 @@ export async function openApp(given: WebOptions) {
     history.close();
   };
   return { app, access, warm, close };
-}
-
-/** Who asks, with a signal that aborts when the browser no longer waits for the answer. */
-function askerOf(c: WebContext): Asker {
-  const left = new AbortController();
-  c.env.outgoing.once('close', () => {
-    left.abort();
-  });
-  return { visitor: c.get('visitor'), signal: left.signal };
-}
-
-function attach(c: WebContext, type: string, name: string): void {
-  c.header('Content-Type', type);
-  c.header('Content-Disposition', `attachment; filename="${name}"`);
-}
-
-/** The fields of a form. Throws an `HTTPException` (413) if it is too large. */
-async function formOf({ env: { incoming } }: WebContext): Promise<URLSearchParams> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of incoming) {
-    chunks.push(Buffer.from(chunk as Uint8Array));
-    size += chunks.at(-1)?.length ?? 0;
-    if (size > MAX_FORM_BYTES) throw new HTTPException(413, { message: 'The form is too large.' });
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString());
-}
-
-/** Rows as CSV that no spreadsheet runs as formulas. */
-async function csvOf(rows: readonly Row[]): Promise<string> {
-  const columns = Object.keys(rows[0] ?? {}).map((name) => ({
-    name,
-    isNumeric: name !== 'path',
-    isText: true,
-  }));
-  const batches = Readable.from([rows.map((row) => columns.map(({ name }) => row[name] ?? null))]);
-  const style = { colors: colorsOf(), width: Infinity, maxRows: Infinity, isTerminal: false };
-  let text = '';
-  for await (const piece of formatAnswer({ columns, batches, unseen: 0 }, 'csv', style)) text += piece;
-  return text;
 }
