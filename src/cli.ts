@@ -87,7 +87,8 @@ if (interruptedWith !== undefined && !command.endsByInterruption) process.exitCo
 /** Whether a program has a command of this name. What follows one that takes arguments does not matter. */
 function exists({ commands, registeredArguments }: Command, [name, ...rest]: readonly string[]): boolean {
   const next = commands.find((command) => command.name() === name);
-  const isNamed = name === undefined || commands.length === 0 || registeredArguments.length > 0;
+  const isNamed =
+    name === undefined || name.startsWith('-') || commands.length === 0 || registeredArguments.length > 0;
   return isNamed || (next !== undefined && exists(next, rest));
 }
 

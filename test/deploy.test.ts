@@ -264,7 +264,7 @@ describe('deploy/readership.service', () => {
     const value = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
     expect(value('User')).toBe('readership');
     expect(value('WorkingDirectory')).toBe(WORKSPACE);
-    expect(value('ReadWritePaths')).toBe(`${WORKSPACE}/data`);
+    expect(value('ReadWritePaths')).toBe(`${WORKSPACE}/data -${WORKSPACE}/questions`);
     expect(value('ExecStart')).toMatch(/^\/usr\/bin\/node .+ start$/);
     expect(Number(value('TimeoutStopSec'))).toBeGreaterThan(5);
     expect(value('RestartPreventExitStatus')).toBe('2');

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import { getCookie, setCookie } from 'hono/cookie';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { isIP } from 'node:net';
 import pLimit from 'p-limit';
 import type { ServeSettings } from '../config/serve.js';
@@ -22,7 +23,7 @@ export type WebContext = Context<WebEnv>;
 /** Refuses a request, with what its sender sees. */
 export type Refuse = (
   c: WebContext,
-  status: 400 | 401 | 403 | 429,
+  status: ContentfulStatusCode,
   words: string,
   login?: boolean,
 ) => Response;
@@ -86,12 +87,13 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
     }
     const [, scheme, credentials = ''] =
       /^(Bearer|Basic) (.+)$/.exec(c.req.header('Authorization') ?? '') ?? [];
-    const bearer = scheme === 'Bearer' ? credentials : undefined;
-    if (scheme === 'Basic')
-      return ownerOf(Buffer.from(credentials, 'base64').toString().replace(/^.*?:/, ''));
-    const given = bearer ?? getCookie(c, cookieOf(c)) ?? '';
-    if (isSame(given, editorToken)) return { isEditor: true };
-    return isSame(given, viewerToken) ? { isEditor: false } : undefined;
+    // The cookie counts beside a header, which may be meant for a proxy in front.
+    for (const given of [scheme === 'Bearer' ? credentials : '', getCookie(c, cookieOf(c)) ?? '']) {
+      if (isSame(given, editorToken)) return { isEditor: true };
+      if (isSame(given, viewerToken)) return { isEditor: false };
+    }
+    if (scheme !== 'Basic') return undefined;
+    return ownerOf(Buffer.from(credentials, 'base64').toString().replace(/^.*?:/, ''));
   }
 
   /** Not just any name of this server: an address of digits passes as `Host`, and may be that of any other site. */

@@ -20,7 +20,7 @@ type Request = z.infer<typeof requestSchema>;
 const KEPT = 8;
 const MOST_WAITING = 50;
 const STOPPED =
-  'readership was stopped in the meantime. What is not listed below was not done: ask for it again';
+  'readership was stopped in the meantime. Check below whether it was done before you ask for it again';
 
 /** Takes turns with whatever else in this process holds the live database. */
 export type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
@@ -33,14 +33,18 @@ export class Actions {
   /** The newest first. They are stored, so that one that a stop of this process cut short is shown as not done. */
   readonly requests: Request[];
   readonly #file: string;
+  readonly #onError: (words: string) => void;
   readonly #waiting = new Map<string, Promise<void>>();
 
   constructor(
     private readonly workspace: Workspace,
     private readonly runtime: Runtime,
     private readonly inTurn: InTurn,
+    { port, onError }: { readonly port: number; readonly onError: (words: string) => void },
   ) {
-    this.#file = join(workspace.dataDir, 'web-requests.json');
+    // Another server of this workspace has another port.
+    this.#file = join(workspace.dataDir, `web-requests-${port}.json`);
+    this.#onError = onError;
     this.requests = readRequests(this.#file).map((request) =>
       request.state === 'waiting' ? { ...request, state: 'failed', answer: STOPPED } : request,
     );
@@ -52,7 +56,9 @@ export class Actions {
 
   /** Keeps what a form asks for. Throws a `ConfigurationError` for a form that was not made here. */
   add(form: URLSearchParams): void {
-    const parsed = DEEDS[form.get('action') ?? '']?.safeParse(Object.fromEntries(form));
+    const action = form.get('action') ?? '';
+    const deed = Object.hasOwn(DEEDS, action) ? DEEDS[action] : undefined;
+    const parsed = deed?.safeParse(Object.fromEntries(form));
     if (parsed?.success !== true)
       throw new ConfigurationError('This form is incomplete. Nothing was changed.');
     const { words, work } = parsed.data;
@@ -112,10 +118,15 @@ export class Actions {
       }
   }
 
+  /** Only the next start needs it, so no action fails for it. */
   #store(): void {
-    mkdirSync(dirname(this.#file), { recursive: true });
-    writeFileSync(`${this.#file}.new`, JSON.stringify(this.requests), { mode: 0o600 });
-    renameSync(`${this.#file}.new`, this.#file);
+    try {
+      mkdirSync(dirname(this.#file), { recursive: true });
+      writeFileSync(`${this.#file}.new`, JSON.stringify(this.requests), { mode: 0o600 });
+      renameSync(`${this.#file}.new`, this.#file);
+    } catch (error) {
+      this.#onError(`Cannot write ${this.#file}: ${messageOf(error)}`);
+    }
   }
 }
 

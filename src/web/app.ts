@@ -45,7 +45,8 @@ export async function openApp(given: WebOptions) {
   const { history, questions, saved } = sources;
   const frame = await openFrame(workspace.directory);
   const oneByOne = pLimit(1);
-  const actions = new Actions(workspace, runtime, given.inTurn ?? ((work) => oneByOne(work)));
+  const inTurn: InTurn = given.inTurn ?? ((work) => oneByOne(work));
+  const actions = new Actions(workspace, runtime, inTurn, { port: settings.port, onError });
   const mcp = mcpHandler(sources);
 
   const frameOf = (address: URL, title: string) => {
@@ -62,11 +63,14 @@ export async function openApp(given: WebOptions) {
   };
   const refuse: Refuse = (c, status, words, login = false) =>
     c.html(frame.fill('web/refused', { title: 'Readership', words, login }), status);
-  const problem = (c: WebContext, status: ContentfulStatusCode, words: string) =>
-    c.html(
+  const problem = (c: WebContext, status: ContentfulStatusCode, words: string) => {
+    // The names of projects are for visitors.
+    if ((c.var as Partial<WebEnv['Variables']>).visitor === undefined) return refuse(c, status, words);
+    return c.html(
       frame.fill('web/problem', { ...frameOf(new URL(c.req.url), TITLES[status] ?? 'Not now'), words }),
       status,
     );
+  };
 
   /** What a page is asked for. Throws a `ConfigurationError` or an `HTTPException` for what there is not. */
   const askingOf = async (reader: PublishedReader, { searchParams }: URL, by: Asker): Promise<Asking> => {
@@ -208,6 +212,7 @@ export async function openApp(given: WebOptions) {
     history.with(async (reader) => {
       const nobody = { visitor: { isEditor: false }, signal: runtime.signal };
       for (const page of PAGES) {
+        runtime.signal.throwIfAborted();
         const address = new URL(page.path, 'http://page');
         await render(page, address, await askingOf(reader, address, nobody));
       }

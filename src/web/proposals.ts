@@ -4,11 +4,10 @@ import { wordsOf } from '../agents/reasons.js';
 import { readSitemap } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { dayOf } from '../day.js';
 import { type PublishedReader, Remembering } from './history.js';
 
-/** A site's list of pages does not change from click to click. */
-const SITEMAP_KEPT_MS = 5 * 60_000;
+/** Neither the sitemap nor a prompt's template changes from click to click. */
+const KEPT_MS = 60_000;
 
 /** Chooses the pages that deserve an agent, as `readership improve` does. */
 export class Proposals {
@@ -17,14 +16,15 @@ export class Proposals {
 
   constructor(private readonly workspace: Workspace) {}
 
-  /** The choice of the day; or what is to be said of one page, where it is named. */
+  /** The pages to propose now; or what is to be said of one page, where it is named. */
   async of(reader: PublishedReader, project: ProjectSettings, now: Date, path = '') {
     const { sitemap } = this.workspace.settings.improve;
-    const listedOf = await this.#sitemaps.get(`${Math.floor(now.getTime() / SITEMAP_KEPT_MS)}`, () =>
+    const turn = Math.floor(now.getTime() / KEPT_MS);
+    const listedOf = await this.#sitemaps.get(`${turn}`, () =>
       readSitemap(sitemap, AbortSignal.timeout(10_000)),
     );
     const state = { now, isListed: listedOf(project.siteUrl), only: path === '' ? undefined : [path] };
-    return this.#choices.get(JSON.stringify([reader.version, project.id, dayOf(now), path]), () =>
+    return this.#choices.get(JSON.stringify([reader.version, project.id, turn, path]), () =>
       choose(reader, this.workspace, project.id, state),
     );
   }

@@ -2,12 +2,12 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Workspace } from '../app/workspace.js';
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing } from '../files.js';
 
 const LONGEST = 8_000;
 
-/** No part of such a name means anything to a file system. */
+/** Such a name leads out of no folder. */
 const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} ._-]{0,78}[\p{L}\p{N}])?$/u;
 
 const form = z.object({
@@ -55,6 +55,7 @@ export class SavedQuestions {
     const { action, name, opened, sql } = parsed.data;
     const file = this.#fileOf(name);
     if (action === 'delete') {
+      if (opened === '') throw new ConfigurationError('Open the question to delete first.');
       const deleted = await this.sqlOf({ sql: '', name: opened });
       await rm(this.#fileOf(opened));
       return { sql: deleted };
@@ -62,9 +63,13 @@ export class SavedQuestions {
     if (sql.trim() === '') throw new ConfigurationError('The question is empty. It was not saved.');
     if (opened !== name && (await exists(file)))
       throw new ConfigurationError(`There is a question ${name} already. Open it to replace it.`);
-    await mkdir(this.#folder, { recursive: true });
-    await writeFile(`${file}.new`, `${sql.replaceAll('\r\n', '\n').trim()}\n`);
-    await rename(`${file}.new`, file);
+    try {
+      await mkdir(this.#folder, { recursive: true });
+      await writeFile(`${file}.new`, `${sql.replaceAll('\r\n', '\n').trim()}\n`);
+      await rename(`${file}.new`, file);
+    } catch (cause) {
+      throw new StorageError(`Cannot save ${file}: ${messageOf(cause)}`, { cause });
+    }
     return { name };
   }
 

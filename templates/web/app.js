@@ -48,6 +48,11 @@ if (again)
 // Suggestions of DuckDB at the cursor.
 const editor = document.querySelector('[data-completes]');
 if (editor) {
+  // What is saved is what the editor shows, whether or not it was run.
+  const saves = document.querySelector('form.saves');
+  saves?.addEventListener('submit', () => {
+    saves.elements.sql.value = editor.value;
+  });
   const list = document.querySelector('.suggestions');
   const close = () => {
     list.hidden = true;

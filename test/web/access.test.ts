@@ -140,6 +140,9 @@ describe('access', () => {
       expect(status).toBe(303);
       const cookie = String(headers['set-cookie']).split(';', 1).join('');
       expect((await ask('/', { cookie }, { of: guarded })).status).toBe(200);
+      // A proxy in front may ask for a password of its own.
+      const ofProxy = { authorization: `Basic ${Buffer.from('ann:of the proxy').toString('base64')}` };
+      expect((await ask('/', { cookie, ...ofProxy }, { of: guarded })).status).toBe(200);
     }
     // Prometheus knows no form.
     const basic = (password: string) => ({
@@ -149,6 +152,10 @@ describe('access', () => {
     expect(metrics.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
     expect(metrics.text).toMatch(/^readership_days\{project="prj_1",state="missing"\} \d+$/m);
     expect((await ask('/metrics', basic('guess'), { of: guarded })).status).toBe(401);
+    const sameOrigin = { 'sec-fetch-site': 'same-origin' };
+    const tooLarge = 'x'.repeat(300_000);
+    const large = await ask('/login', sameOrigin, { method: 'POST', body: tooLarge, of: guarded });
+    expect([large.status, large.text]).toEqual([413, expect.not.stringContaining('prj_1')]);
     const many = await Promise.all(Array.from({ length: 7 }, (_, index) => login(`guess ${index}`)));
     expect(many.map(({ status }) => status)).toContain(429);
   });
@@ -367,7 +374,7 @@ describe('an action', () => {
   });
 
   it('that a stop cuts short is shown as not done by the next server, even after a crash', async () => {
-    const kept = join(directory, 'data/web-requests.json');
+    const kept = join(directory, 'data/web-requests-0.json');
     const holder = await holdElsewhere(join(directory, 'data/warehouse.duckdb'), 'readership export');
     const stopped = await serveSite(directory);
     const own = { authorization: `Bearer ${stopped.token}`, origin: stopped.origin };
@@ -381,7 +388,7 @@ describe('an action', () => {
       const next = await serveSite(directory);
       const { text } = await ask('/agents', { authorization: `Bearer ${next.token}` }, { of: next });
       expect(text).toMatch(
-        /Skip \/guides\/page-7[^]{0,80}not done<\/b>[^]{0,60}Readership was stopped in the meantime\. [^<]+ask for it again/,
+        /Skip \/guides\/page-7[^]{0,80}not done<\/b>[^]{0,60}Readership was stopped in the meantime\. Check below[^<]+ask for it again/,
       );
       expect(text).not.toContain('id="skips"');
       await next.stop();
