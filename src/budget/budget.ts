@@ -92,7 +92,7 @@ export class RequestBudget implements Pace {
     const fewest = fewestOf(requests, this.#options.limit);
     try {
       const reserve = async () => {
-        await this.#roomBeside(requests);
+        await this.#roomBeside(requests, signal);
         this.#open.add(lease);
         return this.#reserve(lease, requests, fewest, signal);
       };
@@ -148,9 +148,12 @@ export class RequestBudget implements Pace {
   }
 
   async #end(lease: OpenLease): Promise<void> {
-    await this.#giveBack(lease);
-    this.#open.delete(lease);
-    this.#tellEnd();
+    try {
+      await this.#giveBack(lease);
+    } finally {
+      this.#open.delete(lease);
+      this.#tellEnd();
+    }
   }
 
   /** Returns how many requests of the lease were not sent. */
@@ -166,10 +169,17 @@ export class RequestBudget implements Pace {
   }
 
   /** Waits until others have ended, if too much would be in progress. */
-  async #roomBeside(requests: number): Promise<void> {
+  async #roomBeside(requests: number, signal: AbortSignal | undefined): Promise<void> {
     const underWay = () => [...this.#open].reduce((sum, { total }) => sum + total, 0);
-    while (this.#open.size > 0 && underWay() + requests > mostUnderWay(this.#options.limit))
-      await new Promise<void>((resolve) => (this.#tellEnd = resolve));
+    while (this.#open.size > 0 && underWay() + requests > mostUnderWay(this.#options.limit)) {
+      signal?.throwIfAborted();
+      await new Promise<void>((resolve) => {
+        this.#tellEnd = resolve;
+        signal?.addEventListener('abort', () => {
+          resolve();
+        });
+      });
+    }
   }
 
   /** Counts up to `wanted` requests as used, as soon as `fewest` of them are free. Undefined without a limit. */

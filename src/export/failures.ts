@@ -1,5 +1,6 @@
 import type { Client } from '../api/client.js';
 import { ContractError, PagingError, PausedError, RefusedError, TryLaterError } from '../api/errors.js';
+import type { Lease } from '../api/retry.js';
 import type { Day } from '../day.js';
 import type { Reader } from '../warehouse/query.js';
 import { readDayLedger } from './ledger.js';
@@ -43,10 +44,10 @@ export class DayFailures {
   }
 
   /** Throws a `PausedError` if the deciding request has to wait for the hourly limit. */
-  async isOfDayAlone(day: Day, error: unknown): Promise<boolean> {
-    if (error instanceof RefusedError) return this.#isAnswered(day);
+  async isOfDayAlone(day: Day, error: unknown, lease: Lease): Promise<boolean> {
+    if (error instanceof RefusedError) return this.#isAnswered(day, lease);
     if (error instanceof TryLaterError && (error.reason === 'rate-limited' || error.reason === 'not-taken'))
-      return this.#isAnswered(day);
+      return this.#isAnswered(day, lease);
     return (
       error instanceof ContractError ||
       error instanceof PagingError ||
@@ -55,18 +56,21 @@ export class DayFailures {
   }
 
   /** Whether so many days have failed, `day` being the last, that the others would fail too. */
-  async areOfAllDays(day: Day): Promise<boolean> {
+  async areOfAllDays(day: Day, lease: Lease): Promise<boolean> {
     this.#inARow++;
     if (this.#inARow >= MAX_IN_A_ROW) return true;
-    return this.#inARow % CHECK_EVERY === 0 && !(await this.#isAnswered(day));
+    return this.#inARow % CHECK_EVERY === 0 && !(await this.#isAnswered(day, lease));
   }
 
-  /** Whether the platform answers a request for a day other than `day`. */
-  async #isAnswered(day: Day): Promise<boolean> {
+  /**
+   * Whether the platform answers a request for a day other than `day`. It counts in the lease of the day, since the
+   * days that could end another one may be waiting for this day.
+   */
+  async #isAnswered(day: Day, lease: Lease): Promise<boolean> {
     const { client } = this.#project;
     for (const other of await this.#othersThan(day))
       try {
-        await probeTotals(client, { first: other, last: other }, { signal: this.#signal });
+        await probeTotals(client, { first: other, last: other }, { signal: this.#signal, lease });
         return true;
       } catch (error) {
         if (this.#signal.aborted || error instanceof PausedError) throw error;

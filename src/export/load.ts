@@ -68,8 +68,8 @@ export interface LoadTask {
  * Loads days in their order. Each is stored, or recorded as failed, by itself: one that fails
  * leaves what was stored of it, and the others go on. A failure that every other day would meet as
  * well (a refused key, a server that is down, an interruption) stops the load, and days under way
- * are dropped whole. When the budget is spent no further day begins; those under way have their
- * requests promised, and are finished.
+ * are dropped whole. When the budget is spent, no further day gets requests; those that have theirs
+ * are read, unless one of them needs more than it got.
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
   const { warehouse, project, client, concurrency } = task;
@@ -99,7 +99,7 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
     try {
       if (paths.areTooMany) paths = new Paths();
       // The last days share the connections of those that have been read.
-      const atOnce = () => Math.ceil(concurrency / inTurn.activeCount);
+      const atOnce = () => Math.max(1, Math.floor(concurrency / inTurn.activeCount));
       const means = { lease, isUnfinished: pagesKept > 0, paths, atOnce, failures, signal, stop };
       const read = await inTurn(async () => {
         if (isHalted) return undefined;
@@ -161,13 +161,13 @@ async function attemptDay(
     failures.endWith(planned.day);
     return read;
   } catch (error) {
-    // Finding out whose failure it is may take another request.
-    await lease.end();
     // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
-    if (signal.aborted || !(await failures.isOfDayAlone(planned.day, error))) throw error;
+    if (signal.aborted || !(await failures.isOfDayAlone(planned.day, error, lease))) throw error;
     const { project, now } = task;
     await recordFailedDay(task.warehouse, { project, day: planned.day, now: now() }, messageOf(error));
-    if (await failures.areOfAllDays(planned.day)) stop(error);
+    await failures.areOfAllDays(planned.day, lease).then((areAll) => {
+      if (areAll) stop(error);
+    }, stop);
     return { day: planned.day, outcome: 'failed', error };
   }
 }
@@ -190,7 +190,13 @@ async function readDay(
   const stored = due === 'provisional' ? await readStoredDay(warehouse, { project, day }) : undefined;
   const reading = await DayReading.open({ warehouse, project, day }, client, lease, isUnfinished);
   const options = { isSettled: settled, stored, paths, atOnce, signal };
-  const walked = await walkDay(reading, day, options).finally(() => reading.end(isUnfinished));
+  let isStopped = false;
+  const walked = await walkDay(reading, day, options)
+    .catch((error: unknown) => {
+      isStopped = error instanceof PausedError;
+      throw error;
+    })
+    .finally(() => reading.end(isUnfinished, isStopped));
   signal.throwIfAborted();
   // The response may have shown that the platform's clock is behind.
   if (!hasEnded()) return undefined;

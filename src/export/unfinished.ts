@@ -1,7 +1,6 @@
 import { DATE, DuckDBDateValue, INTEGER, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
 import type { Client } from '../api/client.js';
-import { PausedError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
 import { LIMITS, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
 import { type Day, day, daysBetween } from '../day.js';
@@ -40,7 +39,6 @@ export class DayReading {
   /** Pages that an earlier export kept. Each serves once: a second walk reads afresh. */
   readonly #kept = new Map<number, ViewsResponse>();
   readonly #read = new Map<number, ViewsResponse>();
-  #isStopped = false;
 
   private constructor(of: DayOf, client: Pick<Client, 'views'>, lease: Lease) {
     this.#of = of;
@@ -66,19 +64,14 @@ export class DayReading {
     if (query.limit < LIMITS.viewsPage.max) this.#kept.clear();
     const kept = this.#kept.get(query.offset);
     this.#kept.delete(query.offset);
-    try {
-      const page = kept ?? (await this.#views(query, options));
-      if (query.limit === LIMITS.viewsPage.max) this.#read.set(query.offset, page);
-      return page;
-    } catch (error) {
-      this.#isStopped ||= error instanceof PausedError;
-      throw error;
-    }
+    const page = kept ?? (await this.#views(query, options));
+    if (query.limit === LIMITS.viewsPage.max) this.#read.set(query.offset, page);
+    return page;
   };
 
   /** Keeps the pages of a walk that was stopped, and drops those that earlier ones kept. */
-  async end(isUnfinished: boolean): Promise<void> {
-    const pages = this.#isStopped ? [...this.#read] : [];
+  async end(isUnfinished: boolean, isStopped: boolean): Promise<void> {
+    const pages = isStopped ? [...this.#read] : [];
     if (pages.length === 0 && !isUnfinished) return;
     await this.#of.warehouse.groupCommit(async (transaction) => {
       await transaction.execute(DELETE_PAGES, parametersOf(this.#of));

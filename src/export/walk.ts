@@ -181,8 +181,8 @@ const walked = (totals: ViewCounts, rows: readonly PageViews[], doubt?: string):
 const MAX_PAGES = 4_000;
 
 /**
- * The pages of the views of a range; up to `atOnce` of them are requested at the same time, and
- * none that may not exist. Throws a `PagingError` when a page is shorter than requested though more
+ * The pages of the views of a range; up to `atOnce` of them are requested at the same time, and only
+ * those that must exist if rows are sorted by their views. Throws a `PagingError` when a page is shorter than requested though more
  * are promised, since the next offset would skip rows, or when there is no end.
  */
 export async function* viewsPages(

@@ -5,10 +5,12 @@ import type { Client } from '../../src/api/client.js';
 import { ContractError, RefusedError } from '../../src/api/errors.js';
 import { addDays, day, daysIn } from '../../src/day.js';
 import { openClient } from '../api/open-client.js';
+import { budgetOn, sleepingClock } from '../budget/open-budget.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { NOW, openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { exportFrom } from './export-from.js';
+import { exportHistory } from './export-history.js';
 import { INDEPENDENT, independentTotals, serveIndependently } from './independent-server.js';
 import { type Rows, rowsOf, scriptedViews, totalsOf } from './scripted-views.js';
 import { expectWhole, statesOf, storedDays, storedRows, storedTotals } from './stored-days.js';
@@ -390,8 +392,10 @@ describe('a day that the platform refuses', () => {
       if (refused(date)) reply(response, status, { error: 'not this day' });
       else reply(response, 200, { totals: totalsOf(ROWS), views: rowsOf(ROWS), hasMore: false });
     });
-    const client = openClient(server.baseUrl, { retries: RETRY_ONCE });
-    return { client, asked, warehouse: await liveWarehouse() };
+    const warehouse = await liveWarehouse();
+    const pace = budgetOn(warehouse, sleepingClock(NOW));
+    const client = openClient(server.baseUrl, { retries: RETRY_ONCE, pace });
+    return { client, asked, warehouse };
   };
   const ROWS: Rows = { '/a': [3, 1] };
   const TEN_DAYS = { from: '2026-11-01', to: '2026-11-10' };
@@ -428,6 +432,16 @@ describe('a day that the platform refuses', () => {
     expect(await load(4)).toEqual({ retried: 0, waiting });
     expect(await load(5.3)).toEqual({ retried: 1, waiting: [] });
     expect(await load(20)).toEqual({ retried: 0, waiting });
+  });
+
+  it('holds up none of the days that got their requests before it', async () => {
+    const { warehouse, client } = await refusing(400, (date) => date === '2026-11-10');
+    const range = { first: day('2026-10-01'), last: day('2026-11-10') };
+    const { results } = await exportHistory({
+      ...{ warehouse, client, range, project: 'prj_1', settleDays: 3, concurrency: 1, now: () => NOW },
+    });
+    expect(results).toHaveLength(41);
+    expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(1);
   });
 
   it('as all of a long stretch are, keeps no other day waiting', async () => {
