@@ -23,7 +23,9 @@ export interface LinesOptions {
 
 /** The height of the plot in pixels; its width is 1,000 units, stretched to what the screen has. */
 const HEIGHT = 220;
+/** Of short ones, such as 23 Aug; long ones need more room each. */
 const MOST_LABELS = 7;
+const MOST_LONG_LABELS = 5;
 
 /** A picture of lines, as the template `web/lines` shows it: one that fits every width. */
 export function drawLines(points: readonly Point[], { title, lines, bands = [], unit = '' }: LinesOptions) {
@@ -34,7 +36,8 @@ export function drawLines(points: readonly Point[], { title, lines, bands = [], 
   const xOf = (index: number): number => ((index + 0.5) / points.length) * 1000;
   const yOf = (value: number): number => round(HEIGHT - (value / top) * (HEIGHT - 12));
   const valuesOf = (name: string) => points.map(({ values }) => values[name] ?? null);
-  const every = Math.ceil(points.length / MOST_LABELS);
+  const hasLongLabels = points.some(({ label }) => label.length > 7);
+  const every = Math.ceil(points.length / (hasLongLabels ? MOST_LONG_LABELS : MOST_LABELS));
   return {
     title,
     grid: Array.from({ length: top / step + 1 }, (_, index) => ({
