@@ -18,7 +18,9 @@ export const exportFrom = ({ from, to, client, ...task }: ExportFrom): Promise<E
     ...{ project: 'prj_1', settleDays: 3, concurrency: 6, now: () => NOW },
     ...task,
     client: {
-      views: (query, options) => client.views(query, options),
+      // Only the client knows of a pause that the server asked for, which holds for every lease.
+      views: (query, options) =>
+        client.views(query, query.limit === 1 ? { ...options, lease: undefined } : options),
       lease: () => Promise.resolve({ next: () => Promise.resolve(), end: () => Promise.resolve() }),
     },
     range: { first: day(from), last: day(to) },
