@@ -1,8 +1,8 @@
-import { BIGINT, DATE, DuckDBDateValue, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
+import { BIGINT, DATE, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
 import { type PageViews, pageViewsSchema, type ViewCounts, viewCountsSchema } from '../api/schema.js';
-import { type Day, daysBetween, day as toDay } from '../day.js';
-import { dayColumn, type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
+import type { Day } from '../day.js';
+import { dateOf, dayColumn, type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
 import type { Cell, Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
@@ -22,8 +22,6 @@ const DELETE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day = 
 const DELETE_LOAD = 'DELETE FROM day_loads WHERE project = $project AND day = $day::DATE';
 
 const FORGOTTEN = 'the platform no longer has it; what was stored of it before stays';
-
-const EPOCH = toDay('1970-01-01');
 
 const ledgerRow = viewCountsSchema.extend({
   day: dayColumn,
@@ -174,8 +172,6 @@ async function compareWithStored(
   const pages = countChangedPages(stored.rows, rows);
   return { outcome: pages === 0 && equalCounts(stored.totals, totals) ? 'unchanged' : 'restated', pages };
 }
-
-const dateOf = (at: Day): DuckDBDateValue => new DuckDBDateValue(daysBetween(EPOCH, at));
 
 const appendPages = (transaction: Transaction, at: DayAt, rows: readonly PageViews[]): Promise<void> =>
   transaction.append<PageViews>(

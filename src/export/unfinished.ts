@@ -1,10 +1,10 @@
-import { DATE, DuckDBDateValue, INTEGER, VARCHAR } from '@duckdb/node-api';
+import { DATE, INTEGER, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
 import type { Client } from '../api/client.js';
 import type { Lease } from '../api/retry.js';
 import { LIMITS, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
-import { type Day, day, daysBetween } from '../day.js';
-import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
+import type { Day } from '../day.js';
+import { dateOf, dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 
 const UNFINISHED_DAYS = readSql(import.meta.url, 'statements/unfinished-days.sql');
@@ -75,12 +75,11 @@ export class DayReading {
     if (pages.length === 0 && !isUnfinished) return;
     await this.#of.warehouse.groupCommit(async (transaction) => {
       await transaction.execute(DELETE_PAGES, parametersOf(this.#of));
-      const { project, day: of } = this.#of;
-      const date = new DuckDBDateValue(daysBetween(day('1970-01-01'), of));
+      const { project, day } = this.#of;
       for (const [offset, page] of pages)
         await transaction.appendRow('unfinished_pages', [
           [VARCHAR, project],
-          [DATE, date],
+          [DATE, dateOf(day)],
           [INTEGER, offset],
           [VARCHAR, JSON.stringify(page)],
         ]);

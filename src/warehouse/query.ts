@@ -1,4 +1,5 @@
 import {
+  DuckDBDateValue,
   DuckDBTimestampValue,
   type DuckDBConnection,
   type DuckDBMaterializedResult,
@@ -10,7 +11,7 @@ import {
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { day } from '../day.js';
+import { type Day, day, daysBetween } from '../day.js';
 
 /** Values for the named parameters of a statement. A `Date` is bound as a UTC timestamp. */
 export type Parameters = Readonly<Record<string, string | number | boolean | Date | null>>;
@@ -77,6 +78,9 @@ export async function inTransaction<Result>(
   await connection.run('COMMIT');
   return result;
 }
+
+/** A day as DuckDB counts it, from January 1, 1970. */
+export const dateOf = (at: Day): DuckDBDateValue => new DuckDBDateValue(daysBetween(day('1970-01-01'), at));
 
 export const timestampOf = (date: Date): DuckDBTimestampValue =>
   new DuckDBTimestampValue(BigInt(date.getTime()) * 1000n);
