@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { problemOf } from '../config/problems.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, type Day, type DayRange, daysBetween, parseDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
@@ -49,8 +50,7 @@ type Asked = z.infer<typeof askedSchema>;
 export function parseAsked(query: URLSearchParams): Asked {
   const parsed = askedSchema.safeParse(Object.fromEntries(query));
   if (parsed.success) return parsed.data;
-  const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
-  throw new ConfigurationError(problems.join('; '));
+  throw new ConfigurationError(problemOf(parsed.error));
 }
 
 /** The days that a page is about. */

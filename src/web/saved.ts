@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Workspace } from '../app/workspace.js';
+import { problemOf } from '../config/problems.js';
 import { ConfigurationError, messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing } from '../files.js';
 
@@ -18,7 +19,7 @@ const form = z.object({
   sql: z.string().max(LONGEST, 'too long').default(''),
 });
 
-/** Questions that somebody saved: files `questions/NAME.sql` beside the configuration. */
+/** Saved questions: files `questions/NAME.sql` next to the configuration. */
 export class SavedQuestions {
   readonly #folder: string;
 
@@ -48,10 +49,8 @@ export class SavedQuestions {
   /** Saves or deletes a question. Returns what of an address shows it. Throws a `ConfigurationError`. */
   async change(fields: URLSearchParams): Promise<Record<string, string>> {
     const parsed = form.safeParse(Object.fromEntries(fields));
-    if (!parsed.success) {
-      const problems = parsed.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`);
-      throw new ConfigurationError(`The question was not saved. ${problems.join('; ')}`);
-    }
+    if (!parsed.success)
+      throw new ConfigurationError(`The question was not saved. ${problemOf(parsed.error)}`);
     const { action, name, opened, sql } = parsed.data;
     const file = this.#fileOf(name);
     if (action === 'delete') {
