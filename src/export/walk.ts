@@ -181,9 +181,10 @@ const walked = (totals: ViewCounts, rows: readonly PageViews[], doubt?: string):
 const MAX_PAGES = 4_000;
 
 /**
- * The pages of the views of a range; up to `atOnce` of them are requested at the same time, and only
- * those that must exist if rows are sorted by their views. Throws a `PagingError` when a page is shorter than requested though more
- * are promised, since the next offset would skip rows, or when there is no end.
+ * The pages of the views of a range. Up to `atOnce` of them are requested at the same time, and only
+ * those that must exist if rows are sorted by their views. Throws a `PagingError` if a page is
+ * shorter than requested although more are promised, because the next offset would skip rows, or if
+ * there is no end.
  */
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
