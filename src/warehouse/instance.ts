@@ -1,7 +1,8 @@
-import { DuckDBInstance } from '@duckdb/node-api';
+import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { messageOf } from '../errors.js';
 
 /** A format that refuses a stale log instead of applying it, and that DuckDB 1.4 and later can read. */
-export const STORAGE_VERSION = 'v1.4.0';
+const STORAGE_VERSION = 'v1.4.0';
 
 /**
  * Opens a database file for writing. Always through the cache: a second instance of a file in one
@@ -42,6 +43,76 @@ export async function openSafely(
   } finally {
     connection.closeSync();
   }
+}
+
+/** A file could not be attached. */
+export class AttachError extends Error {}
+
+/** Runs `work` while the file at `path` is attached for reading as the database `name`. */
+export const whileAttached = <Result>(
+  connection: DuckDBConnection,
+  path: string,
+  name: string,
+  work: () => Promise<Result>,
+): Promise<Result> => attach(connection, path, name, 'READ_ONLY', work);
+
+/**
+ * Writes a database file with `work`, while it is attached as the database `name`. Without a log: whoever calls this
+ * discards the file if it fails.
+ */
+export const writeAttached = (
+  connection: DuckDBConnection,
+  path: string,
+  name: string,
+  work: () => Promise<void>,
+): Promise<void> =>
+  attach(
+    connection,
+    path,
+    name,
+    `STORAGE_VERSION ${quoted(STORAGE_VERSION)}, RECOVERY_MODE NO_WAL_WRITES`,
+    async () => {
+      await work();
+      await connection.run(`CHECKPOINT ${name}`);
+    },
+  );
+
+async function attach<Result>(
+  connection: DuckDBConnection,
+  path: string,
+  name: string,
+  options: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  await connection.run(`ATTACH ${quoted(path)} AS ${name} (${options})`).catch((cause: unknown) => {
+    throw new AttachError(messageOf(cause), { cause });
+  });
+  try {
+    return await work();
+  } finally {
+    await connection.run(`DETACH ${name}`);
+  }
+}
+
+/** Runs `work` with another attached database as the current one. */
+export async function whileUsing(
+  connection: DuckDBConnection,
+  name: string,
+  work: () => Promise<void>,
+): Promise<void> {
+  const own = await databaseOf(connection);
+  await connection.run(`USE ${name}`);
+  try {
+    await work();
+  } finally {
+    await connection.run(`USE ${own}`);
+  }
+}
+
+/** The name of a connection's database, quoted for SQL. */
+export async function databaseOf(connection: DuckDBConnection): Promise<string> {
+  const [[name] = []] = (await connection.runAndReadAll('SELECT current_database()')).getRows();
+  return `"${String(name).replaceAll('"', '""')}"`;
 }
 
 /** A string as an SQL literal. */

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { StorageError } from '../errors.js';
 import { exists, ignoreMissing, syncToDisk } from '../files.js';
 import { isHeldElsewhere, isOfDamage } from './storage-failure.js';
-import { openForWriting, quoted, STORAGE_VERSION } from './instance.js';
+import { databaseOf, openForWriting, whileUsing, writeAttached } from './instance.js';
 
 /** The log is folded into a new file if it is larger than this, */
 const MIN_LOG_BYTES = 16 * 1024 ** 2;
@@ -87,11 +87,15 @@ export class LiveFile {
 
   /** Folds the file and its log into a new file that replaces both. `change` is applied to the new file first. */
   async rewrite(change?: (connection: DuckDBConnection) => Promise<void>): Promise<void> {
+    const { connection } = this;
     const next = newOf(this.path);
     try {
       await removeDatabase(next);
-      if (await this.#holdsAnything()) await copyDatabase(this.connection, next);
-      if (change !== undefined) await changeDatabase(next, change);
+      await writeAttached(connection, next, 'next', async () => {
+        if (await this.#holdsAnything())
+          await connection.run(`COPY FROM DATABASE ${await databaseOf(connection)} TO next`);
+        if (change !== undefined) await whileUsing(connection, 'next', () => change(connection));
+      });
     } catch (error) {
       await removeDatabase(next).catch(() => undefined);
       throw error;
@@ -164,23 +168,6 @@ async function putInPlace(path: string): Promise<void> {
   await rm(logOf(path), { force: true });
   await rename(readyOf(path), path);
   await syncToDisk(dirname(path));
-}
-
-/** Copies everything in a connection's database into a new database file. */
-async function copyDatabase(connection: DuckDBConnection, target: string): Promise<void> {
-  await connection.run(`ATTACH ${quoted(target)} AS copy (STORAGE_VERSION ${quoted(STORAGE_VERSION)})`);
-  try {
-    await connection.run(`COPY FROM DATABASE ${await databaseOf(connection)} TO copy`);
-    await connection.run('CHECKPOINT copy');
-  } finally {
-    await connection.run('DETACH copy');
-  }
-}
-
-/** The name of a connection's database, quoted for SQL. */
-export async function databaseOf(connection: DuckDBConnection): Promise<string> {
-  const [[name] = []] = (await connection.runAndReadAll('SELECT current_database()')).getRows();
-  return `"${String(name).replaceAll('"', '""')}"`;
 }
 
 /** Changes a database file in place; only for copies that are not in use yet. */

@@ -75,15 +75,22 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
     await connection.run(
       ['CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL);', ...migrations].join('\n'),
     );
-    if (!(await isDescribed(connection))) await connection.run(descriptionsFor(randomUUID()));
+    if (await isDescribed(connection)) return;
+    const text = descriptions();
+    await connection.run(
+      `${text.replaceAll(FILE, randomUUID())}\nCOMMENT ON TABLE schema_version IS '${digestOf(text)}';`,
+    );
   });
 }
 
+/** Stands for the id of the file in views and macros. */
+const FILE = '{file}';
+
+const viewSql = (name: string): string => readSql(import.meta.url, `views/${name}.sql`);
+
 /** The views, macros and comments. */
 const descriptions = (): string =>
-  [...VIEWS.map((name) => `views/${name}.sql`), 'comments.sql']
-    .map((file) => readSql(import.meta.url, file))
-    .join('\n');
+  [...VIEWS.map(viewSql), readSql(import.meta.url, 'comments.sql')].join('\n');
 
 /** The comment of `schema_version` is a digest of the views and comments, which shows whether they are current. */
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -92,30 +99,25 @@ const digestOf = (text: string): string => createHash('sha256').update(text).dig
 export async function isDescribed(connection: DuckDBConnection): Promise<boolean> {
   const found = await queryRows(
     connection,
-    "SELECT 1 FROM duckdb_tables() WHERE table_name = 'schema_version' AND comment = $digest",
+    "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() AND table_name = 'schema_version' AND comment = $digest",
     z.object({}),
     { digest: digestOf(descriptions()) },
   );
   return found.length > 0;
 }
 
-/** The statements that write the views, macros and comments; a macro works only while its file is the current database. */
-function descriptionsFor(file: string): string {
-  const text = descriptions();
-  return `${text.replaceAll('{file}', file)}\nCOMMENT ON TABLE schema_version IS '${digestOf(text)}';`;
-}
-
-/** Writes the views, macros and comments again, as those of another file. */
-export const describe = (connection: DuckDBConnection): Promise<void> =>
+/** Gives the current database, a copy, its own id and macros: a macro works for one file only. */
+export const describeCopy = (connection: DuckDBConnection): Promise<void> =>
   inTransaction(connection, async () => {
-    await connection.run(descriptionsFor(randomUUID()));
+    const own = VIEWS.map(viewSql).filter((sql) => sql.includes(FILE));
+    await connection.run(own.join('\n').replaceAll(FILE, randomUUID()));
   });
 
 /** 0 for an empty database. Throws a `StorageError` if a newer version wrote the file. */
 export async function schemaVersion(connection: DuckDBConnection, path: string): Promise<number> {
   const exists = await queryRows(
     connection,
-    "SELECT table_name FROM duckdb_tables() WHERE table_name = 'schema_version'",
+    "SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() AND table_name = 'schema_version'",
     z.object({}),
   );
   if (exists.length === 0) return 0;

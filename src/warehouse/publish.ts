@@ -3,11 +3,10 @@ import { chmod, constants, copyFile, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { messageOf } from '../errors.js';
 import { syncToDisk } from '../files.js';
-import { quoted } from './instance.js';
-import { changeDatabase, removeDatabase } from './live-file.js';
-import { describe, migrate } from './migrate.js';
+import { AttachError, databaseOf, whileAttached, whileUsing, writeAttached } from './instance.js';
+import { removeDatabase } from './live-file.js';
+import { describeCopy } from './migrate.js';
 import { dayColumn, inTransaction, queryRows, type Reader, readSql, runStatement } from './query.js';
 import { storageFailure } from './storage-failure.js';
 import { tableDigests, tablesOf, visibleState } from './visible.js';
@@ -24,16 +23,13 @@ const SAME_VERSION = statement('same-version');
 
 /** Whether readers would see no difference between the live database and the file published from it. */
 export async function isPublished(warehouse: Warehouse, target: string, now: Date): Promise<boolean> {
-  const compared = async (connection: DuckDBConnection) => {
-    await expectSameVersion(connection);
-    const reader = readerOf(connection);
-    const live = await visibleState(reader, 'main', now);
-    return isDeepStrictEqual(live, await visibleState(reader, 'publication', now));
-  };
   try {
-    return await attached(warehouse, target, compared, 'READ_ONLY');
+    return await whileComparing(warehouse, target, async (connection) => {
+      const reader = readerOf(connection);
+      const live = await visibleState(reader, 'main', now);
+      return isDeepStrictEqual(live, await visibleState(reader, 'publication', now));
+    });
   } catch (error) {
-    if (error instanceof UnusableError) return false;
     throw storageFailure(`compare with ${target}`, error);
   }
 }
@@ -52,33 +48,40 @@ export async function isPublished(warehouse: Warehouse, target: string, now: Dat
  */
 export const publish = (warehouse: Warehouse, target: string, isWhole = false): Promise<number> =>
   replacing(warehouse, target, async (unfinished) => {
-    if (!isWhole && (await update(warehouse, target, unfinished))) return;
-    await removeDatabase(unfinished);
-    await createEmpty(unfinished);
-    await attached(warehouse, unfinished, fill);
+    const isUpdate = !isWhole && (await whileComparing(warehouse, target, canBeUpdated));
+    if (isUpdate) {
+      // Copying the live file like this would release DuckDB's lock on it. The published file is never locked.
+      await copyFile(target, unfinished, constants.COPYFILE_FICLONE);
+      await chmod(unfinished, 0o600);
+    }
+    await warehouse.exclusive((connection) =>
+      writeAttached(connection, unfinished, 'publication', () => (isUpdate ? update : fill)(connection)),
+    );
   });
 
-/** Replaces what changed in a copy of `target`; false where everything is to be written. */
-async function update(warehouse: Warehouse, target: string, unfinished: string): Promise<boolean> {
-  const changed = async (connection: DuckDBConnection) => {
-    await expectSameVersion(connection);
-    await connection.run(CHANGED_DAYS);
-    const [whole] = await queryRows(connection, MUST_BE_WHOLE, z.object({ must_be_whole: z.boolean() }));
-    return whole?.must_be_whole === false;
-  };
-  try {
-    if (!(await attached(warehouse, target, changed, 'READ_ONLY'))) return false;
-  } catch (error) {
-    if (error instanceof UnusableError) return false;
-    throw error;
-  }
-  // Copying the live file like this would release DuckDB's lock on it. The published file is never locked.
-  await copyFile(target, unfinished, constants.COPYFILE_FICLONE);
-  await chmod(unfinished, 0o600);
-  // A macro works for one file only, so the copy gets its own.
-  await changeDatabase(unfinished, describe);
-  await attached(warehouse, unfinished, bringUpToDate);
-  return true;
+/** Runs `compare` with the published file attached as `publication`; false if it is missing, unusable or from another version. */
+const whileComparing = (
+  warehouse: Warehouse,
+  target: string,
+  compare: (connection: DuckDBConnection) => Promise<boolean>,
+): Promise<boolean> =>
+  warehouse.exclusive(async (connection) => {
+    try {
+      return await whileAttached(connection, target, 'publication', async () => {
+        const [version] = await queryRows(connection, SAME_VERSION, z.object({ is_same: z.boolean() }));
+        return version?.is_same === true && (await compare(connection));
+      });
+    } catch (error) {
+      if (error instanceof AttachError) return false;
+      throw error;
+    }
+  });
+
+/** Finds the days that changed; false if everything is to be written again. */
+async function canBeUpdated(connection: DuckDBConnection): Promise<boolean> {
+  await connection.run(CHANGED_DAYS);
+  const [whole] = await queryRows(connection, MUST_BE_WHOLE, z.object({ must_be_whole: z.boolean() }));
+  return whole?.must_be_whole === false;
 }
 
 /** Writes a file with `write`, and atomically replaces `target` with it. Returns its size. */
@@ -103,42 +106,18 @@ async function replacing(
   }
 }
 
-/** The publication is missing, damaged or from another version. */
-class UnusableError extends Error {}
-
 /**
- * Runs `work` while a file is attached to the live database as `publication`. Throws an
- * `UnusableError` if it cannot be attached.
+ * Fills an empty publication with the tables, views and comments of the live database, and its rows, sorted: ledgers by
+ * their columns from the left, views one quarter at a time to save memory.
  */
-const attached = <Result>(
-  warehouse: Warehouse,
-  path: string,
-  work: (connection: DuckDBConnection) => Promise<Result>,
-  mode: 'READ_ONLY' | 'READ_WRITE' = 'READ_WRITE',
-): Promise<Result> =>
-  warehouse.exclusive(async (connection) => {
-    await connection.run(`ATTACH ${quoted(path)} AS publication (${mode})`).catch((cause: unknown) => {
-      throw new UnusableError(messageOf(cause), { cause });
-    });
-    try {
-      return await work(connection);
-    } finally {
-      await connection.run('DETACH publication');
-    }
-  });
-
-/** Applies the same migrations and views as the live file, so that the copy is documented and can be restored. */
-const createEmpty = (path: string): Promise<void> =>
-  changeDatabase(path, (connection) => migrate(connection, path));
-
-/** Copies every table, sorted: ledgers by their columns from the left, views one quarter at a time to save memory. */
 async function fill(connection: DuckDBConnection): Promise<void> {
+  await connection.run(`COPY FROM DATABASE ${await databaseOf(connection)} TO publication (SCHEMA)`);
+  await whileUsing(connection, 'publication', () => describeCopy(connection));
   const ledgers = (await tablesOf(readerOf(connection), 'publication')).filter(
     (name) => name !== 'page_views',
   );
-  const copies = ledgers.map((name) => `INSERT INTO publication.${name} FROM main.${name} ORDER BY ALL`);
   await inTransaction(connection, async () => {
-    await connection.run(copies.join(';'));
+    await connection.run(['schema_version', ...ledgers].map(copyTable).join(';'));
   });
   const quarters = await queryRows(
     connection,
@@ -146,16 +125,11 @@ async function fill(connection: DuckDBConnection): Promise<void> {
     z.object({ project: z.string(), quarter: dayColumn }),
   );
   for (const quarter of quarters) await runStatement(connection, INSERT_QUARTER, quarter);
-  await connection.run('CHECKPOINT publication');
 }
 
-async function expectSameVersion(connection: DuckDBConnection): Promise<void> {
-  const [version] = await queryRows(connection, SAME_VERSION, z.object({ is_same: z.boolean() }));
-  if (version?.is_same !== true) throw new UnusableError('another version wrote it');
-}
-
-/** Replaces the days that `update` found and the ledgers that differ. */
-async function bringUpToDate(connection: DuckDBConnection): Promise<void> {
+/** Replaces the days that `canBeUpdated` found and the ledgers that differ. */
+async function update(connection: DuckDBConnection): Promise<void> {
+  await whileUsing(connection, 'publication', () => describeCopy(connection));
   const reader = readerOf(connection);
   const ledgers = await tableDigests(reader, 'main', { page_views: 'all' });
   const published = await tableDigests(reader, 'publication', { page_views: 'all' });
@@ -164,12 +138,11 @@ async function bringUpToDate(connection: DuckDBConnection): Promise<void> {
     await connection.run(INSERT_CHANGED_DAYS);
     for (const [name, digest] of Object.entries(ledgers))
       if (digest !== published[name])
-        await connection.run(
-          `DELETE FROM publication.${name}; INSERT INTO publication.${name} FROM main.${name} ORDER BY ALL`,
-        );
+        await connection.run(`DELETE FROM publication.${name}; ${copyTable(name)}`);
   });
-  await connection.run('CHECKPOINT publication');
 }
+
+const copyTable = (name: string): string => `INSERT INTO publication.${name} FROM main.${name} ORDER BY ALL`;
 
 const readerOf = (connection: DuckDBConnection): Reader => ({
   query: (sql, row, parameters) => queryRows(connection, sql, row, parameters),

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
 import { type History, openHistory } from '../../src/warehouse/published.js';
 import { publish } from '../../src/warehouse/publish.js';
+import type { Reader } from '../../src/warehouse/query.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
@@ -71,6 +72,32 @@ describe('the published history', () => {
     });
   });
 
+  it('has the same definitions and comments as the live database, with an id of its own', async () => {
+    const warehouse = await liveWarehouse();
+    await publish(warehouse, historyBeside(warehouse));
+    const row = z.record(z.string(), z.json());
+    const definitionsIn = async (reader: Reader) => {
+      const [file] = await reader.query('FROM this_file', z.object({ id: z.uuid() }));
+      const definitions = await Promise.all(
+        [
+          'SELECT table_name, sql, comment FROM duckdb_tables()',
+          'SELECT view_name, sql, comment FROM duckdb_views() WHERE NOT internal',
+          'SELECT table_name, column_name, comment FROM duckdb_columns() WHERE NOT internal',
+          "SELECT function_name, parameters, macro_definition, comment FROM duckdb_functions() WHERE NOT internal AND function_type LIKE '%macro'",
+          'FROM schema_version',
+        ].map((sql) => reader.query(`${sql} ORDER BY ALL`, row)),
+      );
+      return { id: file?.id, definitions: JSON.stringify(definitions).replaceAll(file?.id ?? '', 'ID') };
+    };
+    const live = await definitionsIn(warehouse);
+    expect(live.definitions).toContain('movers');
+    await readFrom(historyBeside(warehouse), async (history) => {
+      const published = await definitionsIn(history);
+      expect(JSON.parse(published.definitions)).toEqual(JSON.parse(live.definitions));
+      expect(published.id).not.toBe(live.id);
+    });
+  });
+
   it('stays readable and unchanged while another process publishes; the next to open it gets the new one', async () => {
     const directory = await tempDir();
     await writeFile(
@@ -109,7 +136,7 @@ describe('the published history', () => {
     await view(warehouse, ['2026-11-01', '/old', 1]);
     await publish(warehouse, target);
     await warehouse.exclusive(async (connection) => {
-      await connection.run('DROP TABLE job_transitions');
+      await connection.run('ALTER TABLE page_views RENAME path TO route');
     });
     const failed = publish(warehouse, target, true);
     await expect(failed).rejects.toThrow(StorageError);
