@@ -48,9 +48,6 @@ const WORDS = 'no one two three four five six seven eight nine ten eleven twelve
 /** `two` for 2; digits from 14 on. */
 export const inWords = (count: number): string => WORDS[count] ?? thousands(count);
 
-/** `Apples`, from `apples`. */
-export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
 /** The change of a count from the week before. */
 export type Change =
   | { readonly kind: 'unknown' }

@@ -23,10 +23,19 @@ export const escapeUnsafe = (text: string): string =>
 export const escapeLines = (text: string): string => text.split('\n').map(escapeUnsafe).join('\n');
 
 /** A name in code as a heading: `Busy days` for `busy_days`. */
-export const inTitle = (name: string): string => {
-  const words = name.replaceAll('_', ' ').trim();
-  return words.charAt(0).toUpperCase() + words.slice(1);
-};
+export const inTitle = (name: string): string => capitalised(name.replaceAll('_', ' ').trim());
+
+/** `Apples`, from `apples`. */
+export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/**
+ * A CSV cell (RFC 4180). Text that a spreadsheet would run as a formula is prefixed with an
+ * apostrophe, because a path is whatever a visitor typed.
+ */
+export function csvCell(text: string, isNumeric: boolean): string {
+  const guarded = !isNumeric && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
+}
 
 // Anyone can request any path, so a path is untrusted text, and links only to the site itself.
 

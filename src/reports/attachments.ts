@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../errors.js';
-import { csvCell } from '../format/csv.js';
+import { csvCell } from '../format/text.js';
 import { type Answers, type Row, rowsOf } from './answers.js';
 import type { ReportDefinition } from './definition.js';
 

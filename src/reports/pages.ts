@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ignoreMissing } from '../files.js';
-import { capitalised } from '../format/numbers.js';
+import { capitalised } from '../format/text.js';
 import { storageFailure } from '../warehouse/storage-failure.js';
 import { periodNamed, type Calendar, type Period } from './period.js';
 import type { PreparedReport } from './render.js';

@@ -2,7 +2,6 @@ import Handlebars, { type HelperDelegate } from 'handlebars';
 import { z } from 'zod';
 import { day, dayOf } from '../day.js';
 import {
-  capitalised,
   type Change,
   compact,
   counted,
@@ -14,7 +13,7 @@ import {
   writeChange,
 } from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
-import { mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/text.js';
+import { capitalised, mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/text.js';
 import { sparkline, textSparkline } from './sparkline.js';
 
 const text = z.string();

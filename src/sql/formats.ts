@@ -1,6 +1,5 @@
 import type { Json } from '@duckdb/node-api';
-import { csvCell } from '../format/csv.js';
-import { escapeUnsafe } from '../format/text.js';
+import { csvCell, escapeUnsafe } from '../format/text.js';
 import type { Colors } from '../terminal/output.js';
 import type { Answer, AnswerColumn } from './answer.js';
 

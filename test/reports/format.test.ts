@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { day } from '../../src/day.js';
 import {
   bytes,
-  capitalised,
   changeOf,
   compact,
   counted,
@@ -23,7 +22,7 @@ import {
   plainDayRange,
   shortDayRange,
 } from '../../src/format/days.js';
-import { pageLink, shownPath, webLink } from '../../src/format/text.js';
+import { capitalised, pageLink, shownPath, webLink } from '../../src/format/text.js';
 import { templateFunctions } from '../../src/reports/template-functions.js';
 
 const range = (first: string, last: string) => ({ first: day(first), last: day(last) });

@@ -1,7 +1,7 @@
 import { addDays } from '../../day.js';
 import { shortDayRange } from '../../format/days.js';
-import { capitalised, changeOf, counted, inWords, signedPercent } from '../../format/numbers.js';
-import { shownPath } from '../../format/text.js';
+import { changeOf, counted, inWords, signedPercent } from '../../format/numbers.js';
+import { capitalised, shownPath } from '../../format/text.js';
 import {
   type Audience,
   AUDIENCES,
