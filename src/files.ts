@@ -1,5 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { access, open, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** For a `catch`: returns undefined for a missing file or folder, and throws any other error. */
@@ -16,6 +17,14 @@ export const exists = async (path: string): Promise<boolean> =>
 export async function freeDisk(directory: string): Promise<number> {
   const { bavail, bsize } = await statfs(directory);
   return bavail * bsize;
+}
+
+/** Writes a file under another name and renames it, so that no reader sees half of it. */
+export function writeWhole(file: string, text: string, mode = 0o600): void {
+  const beside = `${file}.${process.pid}.new`;
+  mkdirSync(dirname(file), { recursive: true, mode: mode | 0o100 });
+  writeFileSync(beside, text, { mode });
+  renameSync(beside, file);
 }
 
 /** Syncs a file, or the names in a directory, to disk. */

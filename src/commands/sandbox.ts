@@ -32,11 +32,10 @@ export function declareSandbox(program: Command, act: Act): void {
     .action((options: SandboxOptions) => act((runtime) => serve(options, runtime)));
 }
 
-async function serve({ port, viewsPerHour }: SandboxOptions, runtime: Runtime): Promise<ExitCode> {
+async function serve(options: SandboxOptions, runtime: Runtime): Promise<ExitCode> {
   const { workingDirectory, now, signal, output } = runtime;
-  const sandbox = await start(port, () =>
-    startSandbox({ now, port, viewsPerHour, stateFile: join(workingDirectory, 'data/sandbox/sandbox.json') }),
-  );
+  const stateFile = join(workingDirectory, 'data/sandbox/sandbox.json');
+  const sandbox = await start(options.port, () => startSandbox({ now, ...options, stateFile }));
   try {
     output.data(instructions(sandbox));
     if (!signal.aborted) await once(signal, 'abort');

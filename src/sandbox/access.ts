@@ -1,31 +1,16 @@
-import type { HttpBindings } from '@hono/node-server';
-import type { Context, MiddlewareHandler } from 'hono';
-import { HTTPException } from 'hono/http-exception';
+import type { MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
-import type { PagingFault } from './faults/schema.js';
+import { bodyWithin, localHosts } from '../http-server.js';
+import { jsonOf, type Operation, type SandboxContext, type SandboxEnv } from './faults.js';
 
-/** The context of a request to the sandbox. */
-export interface SandboxEnv {
-  Bindings: HttpBindings;
-  Variables: {
-    /** Set by an active fault, and applied by the views route. */
-    pagingFault?: PagingFault;
-    /** Whether the connection was reset instead of a reply. */
-    unanswered?: boolean;
-  };
-}
-export type SandboxContext = Context<SandboxEnv>;
 type Middleware = MiddlewareHandler<SandboxEnv>;
 
 /** 400 as servers of this API return it, with one message per problem. */
-export const badRequest = (c: SandboxContext, messages: readonly string[]): Response =>
+export const badRequest = (c: SandboxContext, ...messages: readonly string[]): Response =>
   c.json({ error: 'Bad request', details: messages.map((message) => ({ message })) }, 400);
 
 export const invalid = (c: SandboxContext, { issues }: z.ZodError): Response =>
-  badRequest(
-    c,
-    issues.map(({ message }) => message),
-  );
+  badRequest(c, ...issues.map(({ message }) => message));
 
 export const tooMany = (c: SandboxContext, retryAfterSeconds: number): Response =>
   c.json({ error: 'Too many requests' }, 429, { 'Retry-After': String(retryAfterSeconds) });
@@ -47,29 +32,19 @@ export function secondsUntilFree(uses: readonly Date[], limit: number, now: Date
 
 const MAX_BODY_BYTES = 1024 * 1024;
 
-/** The body as JSON; undefined if it is not JSON. Throws an `HTTPException` (413) if it is too large. */
-export async function bodyOf(c: SandboxContext): Promise<unknown> {
-  const body: ReadableStream<Uint8Array> | null = c.req.raw.body;
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body ?? []) {
-    size += chunk.length;
-    if (size > MAX_BODY_BYTES) {
-      const error = `The body is larger than ${MAX_BODY_BYTES} bytes. Send a shorter one.`;
-      throw new HTTPException(413, { res: Response.json({ error }, { status: 413 }) });
-    }
-    chunks.push(chunk);
-  }
-  return jsonOf(Buffer.concat(chunks).toString());
-}
-
-/** The JSON value of a text; undefined if it is not JSON. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
+/** Answers a JSON body that fits the schema; refuses any other with 400, and a large one with 413. */
+export async function withBody<Body>(
+  c: SandboxContext,
+  schema: z.ZodType<Body>,
+  answer: (body: Body) => Response,
+): Promise<Response> {
+  const body = await bodyWithin(MAX_BODY_BYTES, c.env.incoming);
+  if (body === undefined)
+    return c.json({ error: `The body is larger than ${MAX_BODY_BYTES} bytes. Send a shorter one.` }, 413);
+  const value = jsonOf(body);
+  if (value === undefined) return badRequest(c, 'the body is not JSON');
+  const parsed = schema.safeParse(value);
+  return parsed.success ? answer(parsed.data) : invalid(c, parsed.error);
 }
 
 export interface Keys {
@@ -84,10 +59,9 @@ export const access = ({ apiKey, readOnlyKey, projectId }: Keys, scope: 'read' |
     const key = /^Bearer +(\S+)$/i.exec(c.req.header('Authorization') ?? '')?.[1];
     if (key !== apiKey && key !== readOnlyKey) return c.json({ error: 'Missing or invalid API key' }, 401);
     const asked = c.req.param('projectId') ?? '';
-    if (asked !== projectId) return badRequest(c, [`unknown project: ${asked}`]);
+    if (asked !== projectId) return badRequest(c, `unknown project: ${asked}`);
     if (scope === 'write' && key !== apiKey) return c.json({ error: 'This API key is read-only' }, 403);
-    await next();
-    return undefined;
+    return next();
   };
 };
 
@@ -97,16 +71,56 @@ export const access = ({ apiKey, readOnlyKey, projectId }: Keys, scope: 'read' |
  */
 export const ownHost = (name: string): Middleware => {
   return async (c, next) => {
-    const port = c.env.incoming.socket.localPort ?? 0;
-    const names = ['localhost', '127.0.0.1', '[::1]', name];
-    const hosts = names.map((local) => new URL(`http://${local}:${port}`).host);
+    const hosts = localHosts(name, c.env.incoming.socket.localPort);
     const asked = c.req.header('Host') ?? '';
-    if (!hosts.includes(asked.toLowerCase())) {
-      const own = [...new Set(hosts)].join(', ');
-      const error = `This sandbox does not serve the host "${asked}". Send requests to ${own}.`;
-      return c.json({ error }, 403);
-    }
-    await next();
-    return undefined;
+    if (hosts.includes(asked.toLowerCase())) return next();
+    const own = [...new Set(hosts)].join(', ');
+    const error = `This sandbox does not serve the host "${asked}". Send requests to ${own}.`;
+    return c.json({ error }, 403);
   };
 };
+
+/** A request to the API, as seen by its caller. */
+interface LoggedRequest {
+  readonly operation: Operation;
+  readonly method: string;
+  /** Path and query. */
+  readonly url: string;
+  /** Null if there is no reply: in progress, hanging, or its connection was reset. */
+  status: number | null;
+}
+
+const RECENT_KEPT = 1000;
+
+/** Logs requests. `onRequest` is called for each one as it arrives. */
+export function createRequestLog(onRequest: (operation: Operation) => void) {
+  const counts: Partial<Record<Operation, Record<string, number>>> = {};
+  const recent: LoggedRequest[] = [];
+  const count = (operation: Operation, status: string, by: 1 | -1): void => {
+    const { [status]: before = 0, ...others } = counts[operation] ?? {};
+    counts[operation] = before + by === 0 ? others : { ...others, [status]: before + by };
+  };
+  const logged = (operation: Operation): Middleware => {
+    return async (c, next) => {
+      const { pathname, search } = new URL(c.req.url);
+      const entry: LoggedRequest = { operation, method: c.req.method, url: pathname + search, status: null };
+      recent.push(entry);
+      if (recent.length > RECENT_KEPT) recent.shift();
+      count(operation, 'none', 1);
+      onRequest(operation);
+      await next();
+      if (c.get('unanswered') === true) return;
+      entry.status = c.res.status;
+      count(operation, 'none', -1);
+      count(operation, String(entry.status), 1);
+    };
+  };
+  return {
+    logged,
+    /**
+     * The latest requests, oldest first, and the number of replies: `counts.views['200']`, and `none` for requests
+     * without one.
+     */
+    summary: () => structuredClone({ counts, recent: recent }),
+  };
+}

@@ -1,17 +1,36 @@
+import { addSeconds } from 'date-fns';
 import { z } from 'zod';
 import { type AgentJob, LIMITS } from '../api/schema.js';
-import { badRequest, bodyOf, invalid, type SandboxContext, secondsUntilFree, tooMany } from './access.js';
-import {
-  followUp,
-  jobAt,
-  type JobOutcome,
-  startJob,
-  type StateStore,
-  type StoredJob,
-  usesOf,
-} from './jobs.js';
+import { secondsUntilFree, tooMany, withBody } from './access.js';
+import type { SandboxContext } from './faults.js';
+import type { JobOutcome, StateStore, StoredJob } from './state.js';
 
-export interface AgentsOptions {
+/** The default order: a first batch of five shows a job of each kind but the archived one. */
+export const DEFAULT_OUTCOMES: readonly JobOutcome[] = [
+  ...(['pull-request', 'pull-request', 'no-change', 'pull-request', 'failed', 'archived'] as const),
+];
+
+const SOURCE = { repository: 'acme/docs', ref: 'main' } as const;
+const MODEL = 'sandbox-writer-1';
+
+const ENDED_STATUS = {
+  ...{ 'pull-request': 'completed', 'no-change': 'completed', failed: 'failed', archived: 'archived' },
+} as const;
+
+/** The job as the API shows it at `now` (2.1). A job is archived after its pull request was made. */
+function jobAt(job: StoredJob, now: Date): AgentJob {
+  const ended = now.getTime() >= Date.parse(job.endsAt);
+  const changedFiles = job.outcome === 'pull-request' || job.outcome === 'archived';
+  const prLink = `https://code.example.com/${SOURCE.repository}/pull/${100 + job.number}`;
+  return {
+    ...{ id: job.id, source: SOURCE, model: MODEL, createdAt: job.createdAt },
+    status: ended ? ENDED_STATUS[job.outcome] : 'active',
+    prLink: ended && changedFiles ? prLink : null,
+    archivedAt: ended && job.outcome === 'archived' ? job.endsAt : null,
+  };
+}
+
+interface AgentsOptions {
   readonly state: StateStore;
   readonly now: () => Date;
   readonly outcomes: readonly JobOutcome[];
@@ -35,38 +54,42 @@ export function createAgents({ state, now, outcomes, jobSeconds, usesPerHour }: 
   const jobs = (): readonly StoredJob[] => state.read().jobs;
   const find = (c: SandboxContext) => jobs().find(({ id }) => id === c.req.param('id'));
 
-  const take = async (
-    c: SandboxContext,
-    status: 200 | 201,
-    jobFor: (prompt: string) => StoredJob | undefined,
-  ): Promise<Response> => {
-    const body = await bodyOf(c);
-    if (body === undefined) return badRequest(c, ['the body is not JSON']);
-    const parsed = promptSchema.safeParse(body);
-    if (!parsed.success) return invalid(c, parsed.error);
-    const job = jobFor(parsed.data.prompt);
-    if (job === undefined) return unknownJob(c);
-    const current = state.read();
-    const wait = secondsUntilFree(usesOf(current.jobs), usesPerHour, now());
-    if (wait !== undefined) return tooMany(c, wait);
-    state.write({
-      ...current,
-      jobs: [...current.jobs.filter(({ id }) => id !== job.id), job].sort(byNumber),
+  /** Work takes between half of `jobSeconds` and all of it, so that the jobs of a batch end at different times. */
+  const endOfWork = (number: number): string =>
+    addSeconds(now(), (jobSeconds * (2 + (number % 3))) / 4).toISOString();
+
+  const take = (c: SandboxContext, status: 200 | 201, jobFor: (prompt: string) => StoredJob | undefined) =>
+    withBody(c, promptSchema, ({ prompt }) => {
+      const job = jobFor(prompt);
+      if (job === undefined) return unknownJob(c);
+      const current = state.read();
+      // Prompts accepted: creates and messages together.
+      const uses = current.jobs.flatMap(({ createdAt, messages }) => [{ createdAt }, ...messages]);
+      const times = uses.map(({ createdAt }) => new Date(createdAt));
+      const wait = secondsUntilFree(times, usesPerHour, now());
+      if (wait !== undefined) return tooMany(c, wait);
+      const others = current.jobs.filter(({ id }) => id !== job.id);
+      state.write({ ...current, jobs: [...others, job].sort((a, b) => a.number - b.number) });
+      return c.json<AgentJob>(jobAt(job, now()), status);
     });
-    return c.json<AgentJob>(jobAt(job, now()), status);
-  };
   return {
     jobs,
     create: (c: SandboxContext) =>
       take(c, 201, (prompt) => {
         const number = jobs().length + 1;
-        const outcome = outcomes[(number - 1) % outcomes.length] ?? 'pull-request';
-        return startJob(number, outcome, { prompt, now: now(), jobSeconds });
+        return {
+          ...{ id: `job_${String(number).padStart(6, '0')}`, number, prompt, messages: [] },
+          ...{ createdAt: now().toISOString(), endsAt: endOfWork(number) },
+          outcome: outcomes[(number - 1) % outcomes.length] ?? 'pull-request',
+        };
       }),
+    /** A message reopens a job however it ended, and always leads to a pull request. */
     message: (c: SandboxContext) =>
       take(c, 200, (prompt) => {
         const job = find(c);
-        return job && followUp(job, { prompt, now: now(), jobSeconds });
+        if (job === undefined) return undefined;
+        const messages = [...job.messages, { prompt, createdAt: now().toISOString() }];
+        return { ...job, messages, endsAt: endOfWork(job.number), outcome: 'pull-request' };
       }),
     get: (c: SandboxContext): Response => {
       const job = find(c);
@@ -74,7 +97,3 @@ export function createAgents({ state, now, outcomes, jobSeconds, usesPerHour }: 
     },
   };
 }
-
-export type Agents = ReturnType<typeof createAgents>;
-
-const byNumber = (a: StoredJob, b: StoredJob): number => a.number - b.number;

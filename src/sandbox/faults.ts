@@ -1,7 +1,79 @@
+import type { HttpBindings } from '@hono/node-server';
+import type { Context, MiddlewareHandler } from 'hono';
 import { setTimeout } from 'node:timers/promises';
-import type { MiddlewareHandler } from 'hono';
-import { jsonOf, type SandboxContext, type SandboxEnv } from '../access.js';
-import { type Fault, type FaultInput, type FaultOf, faultSchema, type Operation } from './schema.js';
+import { z } from 'zod';
+
+/** The context of a request to the sandbox. */
+export interface SandboxEnv {
+  Bindings: HttpBindings;
+  Variables: {
+    /** Set by an active fault, and applied by the views route. */
+    pagingFault?: PagingFault;
+    /** Whether the connection was reset instead of a reply. */
+    unanswered?: boolean;
+  };
+}
+export type SandboxContext = Context<SandboxEnv>;
+
+/** Names of the API's operations in faults and in the request log. */
+const OPERATIONS = ['views', 'create', 'message', 'job'] as const;
+export type Operation = (typeof OPERATIONS)[number];
+
+const aim = {
+  /** The requests it applies to. */
+  on: z.enum([...OPERATIONS, 'any']),
+  /** Number of matching requests to let through first. */
+  after: z.int().min(0).default(0),
+  /** How often it applies; undefined: until cleared. */
+  times: z.int().min(1).optional(),
+};
+const fault = <Kind extends string, Shape extends z.core.$ZodLooseShape>(kind: Kind, shape: Shape) =>
+  z.strictObject({ ...aim, kind: z.literal(kind), ...shape });
+
+/**
+ * Faults before a request is handled, after it was handled (the job then exists, whatever the caller sees), or in the
+ * paging of views.
+ */
+export const faultSchema = z.discriminatedUnion('kind', [
+  /** Waits in real time, then continues; the only kind that allows another fault on the same request. */
+  fault('latency', { delayMs: z.int().min(0) }),
+  fault('rate-limit', {
+    retryAfter: z.enum(['seconds', 'date', 'none']).default('seconds'),
+    seconds: z.int().min(0).default(30),
+    body: z.enum(['json', 'text']).default('json'),
+  }),
+  fault('status', { status: z.int().min(400).max(599), message: z.string().optional() }),
+  /** The connection is reset before the request is handled. */
+  fault('reset', {}),
+  /** Never responds. */
+  fault('timeout', {}),
+
+  /** The request is handled, and the connection is reset instead of a reply. */
+  fault('lost-reply', {}),
+  /** The request is handled, and the reply is an error. */
+  fault('status-after', { status: z.int().min(500).max(599).default(500), message: z.string().optional() }),
+  /** The reply announces its full length but ends in the middle. */
+  fault('cut-body', {}),
+  /** 200 with a web page, as from a proxy or a wrong base URL. */
+  fault('html', {}),
+  /** A field is missing from the reply, wherever it occurs. */
+  fault('missing-field', { field: z.string().min(1) }),
+  /** A count of the first page of views is negative. */
+  fault('negative-count', {}),
+
+  /** `hasMore` is always true; past the end, the last rows are repeated, or there are none. */
+  fault('endless', { beyond: z.enum(['last-page', 'nothing']) }),
+  /** A page already read gets a view during the walk: from the second page on, the totals are one higher. */
+  fault('counts-move', {}),
+  /** Rows move between two pages of a walk: one path is repeated, another is missing, and totals stay the same. */
+  fault('order-moves', {}),
+]);
+export type Fault = z.infer<typeof faultSchema>;
+/** A fault as given by a caller, who may omit defaults. */
+export type FaultInput = z.input<typeof faultSchema>;
+
+export type FaultOf<Kind extends Fault['kind']> = Extract<Fault, { kind: Kind }>;
+export type PagingFault = FaultOf<'endless' | 'counts-move' | 'order-moves'>;
 
 /** The faults of one request: delays first, then at most one fault of another kind. */
 interface Struck {
@@ -42,17 +114,15 @@ export function createSwitchboard() {
 
 export type Switchboard = ReturnType<typeof createSwitchboard>;
 
-export interface FaultOptions {
-  readonly switchboard: Switchboard;
-  readonly now: () => Date;
-  /** Aborted when the sandbox closes; a delayed request is then never handled. */
-  readonly closing: AbortSignal;
-}
-
-/** Applies faults around everything else that handles an operation. */
+/**
+ * Applies faults around everything else that handles an operation. Once `closing` has aborted, a
+ * delayed request is never handled.
+ */
 export const faults = (
   operation: Operation,
-  { switchboard, now, closing }: FaultOptions,
+  switchboard: Switchboard,
+  now: () => Date,
+  closing: AbortSignal,
 ): MiddlewareHandler<SandboxEnv> => {
   return async (c, next) => {
     const { delayMs, fault } = switchboard.strike(operation);
@@ -76,46 +146,34 @@ async function replyOf(
   handle: () => Promise<void>,
   now: () => Date,
 ): Promise<Response | undefined> {
+  if (fault.kind === 'rate-limit') return rateLimited(fault, now());
+  if (fault.kind === 'status') return errorReply(fault);
+  if (fault.kind === 'reset') return resetConnection(c);
+  // The server cuts the connection when it closes, and nothing else awaits the promise.
+  if (fault.kind === 'timeout') return new Promise<never>(() => undefined);
+  const isPaging = fault.kind === 'endless' || fault.kind === 'counts-move' || fault.kind === 'order-moves';
+  if (isPaging) c.set('pagingFault', fault);
+  await handle();
+  if (isPaging) return undefined;
   switch (fault.kind) {
-    case 'rate-limit':
-      return rateLimited(fault, now());
-    case 'status':
-      return errorReply(fault.status, fault.message);
-    case 'reset':
-      return resetConnection(c);
-    case 'timeout':
-      // The server cuts the connection when it closes, and nothing else awaits the promise.
-      return new Promise<never>(() => undefined);
-    case 'endless':
-    case 'counts-move':
-    case 'order-moves':
-      c.set('pagingFault', fault);
-      await handle();
-      return undefined;
     case 'lost-reply':
-      await handle();
       return resetConnection(c);
     case 'status-after':
-      await handle();
-      return errorReply(fault.status, fault.message);
+      return errorReply(fault);
     case 'cut-body':
-      await handle();
       return cutReply(c);
     case 'html':
-      await handle();
       return new Response('<!doctype html><title>Welcome</title><h1>It works!</h1>', {
         headers: { 'Content-Type': 'text/html; charset=utf-8' },
       });
     case 'missing-field':
-      await handle();
       return edited(c, (body) => withoutField(body, fault.field));
     case 'negative-count':
-      await handle();
       return edited(c, withNegativeCount);
   }
 }
 
-const errorReply = (status: number, message = `Fault injected: ${status}`): Response =>
+const errorReply = ({ status, message = `Fault injected: ${status}` }: FaultOf<'status' | 'status-after'>) =>
   Response.json({ error: message }, { status });
 
 function rateLimited({ retryAfter, seconds, body }: FaultOf<'rate-limit'>, now: Date): Response {
@@ -166,4 +224,13 @@ function withNegativeCount(body: unknown): unknown {
   if (!isJson(body) || !Array.isArray(body['views'])) return body;
   const [first, ...rest] = body['views'] as unknown[];
   return isJson(first) ? { ...body, views: [{ ...first, human: -1 }, ...rest] } : body;
+}
+
+/** The JSON value of a text; undefined if it is not JSON. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }

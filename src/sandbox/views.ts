@@ -1,24 +1,19 @@
 import { z } from 'zod';
 import { LIMITS, type ViewsResponse } from '../api/schema.js';
 import { type Day, dayOf, parseDay } from '../day.js';
-import { invalid, type SandboxContext, secondsUntilFree, tooMany, withinHour } from './access.js';
-import type { FaultOf, PagingFault } from './faults/schema.js';
+import { invalid, secondsUntilFree, tooMany, withinHour } from './access.js';
+import type { FaultOf, PagingFault, SandboxContext } from './faults.js';
 import type { RangeViews, Traffic } from './traffic/traffic.js';
 
 const dateTime = z.iso.datetime({ offset: true, local: true });
 const ZONE = /(Z|[+-]\d{2}:\d{2})$/;
 
-/** A date-time stands for its UTC day. */
-function dayFrom(text: string): Day | undefined {
-  const day = parseDay(text);
-  if (day !== undefined || !dateTime.safeParse(text).success) return day;
-  return dayOf(new Date(ZONE.test(text) ? text : `${text}Z`));
-}
-
+/** A day, or a date-time, which counts as its UTC day. */
 const date = (name: string) =>
   z.string().transform((text, context): Day => {
-    const day = dayFrom(text);
+    const day = parseDay(text);
     if (day !== undefined) return day;
+    if (dateTime.safeParse(text).success) return dayOf(new Date(ZONE.test(text) ? text : `${text}Z`));
     context.addIssue({ code: 'custom', message: `${name} must be a date, YYYY-MM-DD or ISO 8601: ${text}` });
     return z.NEVER;
   });
@@ -90,14 +85,8 @@ function faultyPage(fault: PagingFault, range: RangeViews, window: ViewsWindow):
   }
 }
 
-export interface ViewsOptions {
-  readonly traffic: Traffic;
-  readonly now: () => Date;
-  readonly viewsPerHour: number | 'unlimited';
-}
-
 /** The route of the views export (4.4). Every request with a valid key counts, even an invalid one. */
-export function getViews({ traffic, now, viewsPerHour }: ViewsOptions) {
+export function getViews(traffic: Traffic, now: () => Date, viewsPerHour: number | 'unlimited') {
   let uses: Date[] = [];
   return (c: SandboxContext): Response => {
     if (viewsPerHour !== 'unlimited') {

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { readJobs } from '../../src/agents/ledger.js';
 import { readMessages } from '../../src/agents/messages.js';
-import type { FaultInput } from '../../src/sandbox/faults/schema.js';
+import type { FaultInput } from '../../src/sandbox/faults.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.js';
 import { type Uniform, uniformFrom } from '../../src/sandbox/traffic/random.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type FailedOutcome, outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
 import { Client } from '../../src/api/client.js';
-import type { FaultInput } from '../../src/sandbox/faults/schema.js';
+import type { FaultInput } from '../../src/sandbox/faults.js';
 import { reply, serve } from '../serve.js';
 import { openSandbox } from '../sandbox/open-sandbox.js';
 import { DEPARTURE } from '../departure.js';

@@ -3,7 +3,7 @@ import { changeJob, readTransitions } from '../../src/agents/ledger.js';
 import { planMessage } from '../../src/agents/messages.js';
 import { submitJobs, TurnError } from '../../src/agents/submit.js';
 import { submitMessages } from '../../src/agents/submit-messages.js';
-import type { FaultInput } from '../../src/sandbox/faults/schema.js';
+import type { FaultInput } from '../../src/sandbox/faults.js';
 import { agentDesk } from './agent-desk.js';
 
 const HOUR_MS = 3_600_000;

@@ -3,7 +3,7 @@ import { cp, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Fault, FaultInput, Operation } from '../../src/sandbox/faults/schema.js';
+import type { Fault, FaultInput, Operation } from '../../src/sandbox/faults.js';
 import { SANDBOX } from '../../src/sandbox/defaults.js';
 import type { Sandbox } from '../../src/sandbox/index.js';
 import { liveFile } from '../commands/workspace.js';

@@ -1,4 +1,4 @@
-import type { FaultInput, Operation } from '../../src/sandbox/faults/schema.js';
+import type { FaultInput, Operation } from '../../src/sandbox/faults.js';
 import type { Behavior, ServerEvent } from '../mail/mail-server.js';
 import { Choice } from './choice.js';
 import { mailBehaviors, platformFaults } from './faults.js';

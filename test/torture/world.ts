@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Operation } from '../../src/sandbox/faults/schema.js';
+import type { Operation } from '../../src/sandbox/faults.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.js';
 import { type MailServer, type ServerEvent, startMailServer } from '../mail/mail-server.js';
 import { type Books, readBooks } from './books.js';

@@ -1,8 +1,106 @@
 import type { PageViews, ViewCounts } from '../../api/schema.js';
-import { addDays, type Day, dayOf, type DayRange, daysIn, startOfDay } from '../../day.js';
-import { finalCounts, type PageDay } from './day.js';
-import { fraction } from './random.js';
-import { createSite, type SiteOptions } from './site.js';
+import { addDays, type Day, dayOf, daysBetween, daysIn, startOfDay } from '../../day.js';
+import { fraction, hash, poisson, uniformFrom, wobble } from './random.js';
+import { createSite, type Page, type Site, type SiteOptions } from './site.js';
+
+// Site-wide expected views a day, before noise. `age` is in days since the site's first day.
+
+/** Sunday first, as `Date` counts weekdays. Each adds up to 7. */
+const HUMAN_WEEK = [0.67, 1.13, 1.17, 1.16, 1.14, 1.05, 0.68];
+const AI_WEEK = [0.9, 1.02, 1.05, 1.05, 1.04, 1.02, 0.92];
+
+const inWeek = (week: readonly number[], weekday: number): number => week[weekday] ?? 1;
+
+/** People: 2,560 a day, growing by a tenth over some years and then constant. */
+const humanViewsExpected = (age: number, weekday: number): number =>
+  2560 * (1.12 - 0.12 * Math.exp(-age / 220)) * inWeek(HUMAN_WEEK, weekday);
+
+/**
+ * AI: from about a third of all views to more than people at the end of the first half year, then
+ * leveling off at about 57% (logistic), so that a sandbox used for years stays plausible.
+ */
+const aiViewsExpected = (age: number, weekday: number): number =>
+  (1250 + 2450 / (1 + Math.exp(-(age - 153) / 30))) * inWeek(AI_WEEK, weekday);
+
+// Events on single pages, as factors on their views.
+
+type Audience = 'human' | 'ai';
+
+const BURST_WINDOW = 56;
+const BURST_DAYS = { least: 4, most: 9 };
+const BURST_CHANCE = 0.1;
+/** The audience of a burst: people (a post is shared), AI (an agent framework links it), or both. */
+const BURST_AUDIENCES: readonly (readonly Audience[])[] = [['human'], ['ai'], ['human', 'ai']];
+
+/** A burst: for some days about three times the views. At most one a page in eight weeks. */
+function burst(seed: number, page: Page, age: number, audience: Audience): number {
+  const window = Math.floor(age / BURST_WINDOW);
+  if (fraction(seed, page.key, window, 10) >= BURST_CHANCE) return 1;
+  const choice = uniformFrom(seed, page.key, window, 11);
+  const lastsDays = BURST_DAYS.least + Math.floor(choice() * (BURST_DAYS.most - BURST_DAYS.least + 1));
+  const start = window * BURST_WINDOW + Math.floor(choice() * (BURST_WINDOW - lastsDays));
+  const factor = 2.3 + 1.4 * choice();
+  const audiences = BURST_AUDIENCES[hash(seed, page.key, window, 12) % BURST_AUDIENCES.length] ?? [];
+  return age >= start && age < start + lastsDays && audiences.includes(audience) ? factor : 1;
+}
+
+/** A new page attracts most readers at once and loses most of them within weeks. */
+function launch(page: Page, age: number): number {
+  if (page.launchedAt === undefined) return 1;
+  return page.lasting + (1 - page.lasting) * Math.exp(-(age - page.launchedAt) / 12);
+}
+
+/** A fading page keeps an eighth of its readers. */
+function fading(page: Page, age: number): number {
+  if (page.fadesAt === undefined || age < page.fadesAt) return 1;
+  return 0.125 + 0.875 * Math.exp(-(age - page.fadesAt) / 8);
+}
+
+/** Weeks differ for unknown reasons. */
+const drift = (seed: number, page: Page, age: number, audience: Audience): number =>
+  wobble(0.08, uniformFrom(seed, page.key, Math.floor(age / 7), audience === 'ai' ? 21 : 20));
+
+/** The page's views at `age` as a multiple of what its share of the site's views would be. */
+const eventFactor = (seed: number, page: Page, age: number, audience: Audience): number =>
+  burst(seed, page, age, audience) * launch(page, age) * fading(page, age) * drift(seed, page, age, audience);
+
+/** One page's views on one day. */
+interface PageDay {
+  readonly path: string;
+  readonly key: number;
+  readonly human: number;
+  readonly ai: number;
+}
+
+/** Noise of a whole day, and of one page on one day beyond pure chance (overdispersion). */
+const DAY_NOISE = 0.025;
+const PAGE_NOISE = 0.14;
+
+const STREAMS = { human: 30, ai: 31 } as const;
+
+function sampler(site: Site, age: number, audience: Audience, siteViews: number, pages: readonly Page[]) {
+  // Views of a new page are added to the site's, not taken from other pages.
+  const shares = pages.reduce((sum, page) => sum + page[audience] * page.lasting, 0);
+  const perShare = (siteViews * wobble(DAY_NOISE, uniformFrom(site.seed, age, STREAMS[audience]))) / shares;
+  return (page: Page): number => {
+    const uniform = uniformFrom(site.seed, age, page.key, STREAMS[audience]);
+    const expected = page[audience] * perShare * eventFactor(site.seed, page, age, audience);
+    return poisson(expected * wobble(PAGE_NOISE, uniform), uniform);
+  };
+}
+
+/** The final counts of a day, once all late data has arrived. A page without views has no row. */
+function finalCounts(site: Site, day: Day): PageDay[] {
+  const age = daysBetween(site.firstDay, day);
+  if (age < 0) return [];
+  const weekday = startOfDay(day).getUTCDay();
+  const pages = site.pagesAt(age);
+  const human = sampler(site, age, 'human', humanViewsExpected(age, weekday), pages);
+  const ai = sampler(site, age, 'ai', aiViewsExpected(age, weekday), pages);
+  return pages
+    .map((page) => ({ path: page.path, key: page.key, human: human(page), ai: ai(page) }))
+    .filter((page) => page.human + page.ai > 0);
+}
 
 // Late data: most views are counted on their day, and some arrive in the following two days. Counts
 // change only on the hour, so that the pages of one walk agree with each other.
@@ -58,15 +156,11 @@ function arrivedCounts(final: readonly PageDay[], seed: number, day: Day, hours:
 function remembered<T>(limit: number): (key: string, make: () => T) => T {
   const kept = new Map<string, T>();
   return (key, make) => {
-    const known = kept.get(key);
-    if (known !== undefined) return known;
-    const made = make();
-    kept.set(key, made);
-    for (const oldest of kept.keys()) {
-      if (kept.size <= limit) break;
-      kept.delete(oldest);
-    }
-    return made;
+    const value = kept.get(key) ?? make();
+    kept.set(key, value);
+    const [oldest] = kept.size > limit ? kept.keys() : [];
+    if (oldest !== undefined) kept.delete(oldest);
+    return value;
   };
 }
 
@@ -76,26 +170,15 @@ export interface RangeViews {
   readonly rows: readonly PageViews[];
 }
 
-/** A requested range; an undefined end is open. */
+/** A requested range; `to` is exclusive, and an undefined end is open. */
 interface AskedRange {
   readonly from: Day | undefined;
-  /** Exclusive. */
   readonly to: Day | undefined;
 }
 
 /** Bounds of the caches: three years of days, and the ranges of concurrent walks. */
 const DAYS_KEPT = 1100;
 const RANGES_KEPT = 64;
-
-/** The days of the range that can have data. */
-function daysWithData({ from, to }: AskedRange, firstDay: Day, now: Date): DayRange {
-  const today = dayOf(now);
-  const last = to === undefined ? today : addDays(to, -1);
-  return {
-    first: from === undefined || from < firstDay ? firstDay : from,
-    last: last > today ? today : last,
-  };
-}
 
 function sumPages(days: readonly (readonly PageDay[])[]): RangeViews {
   const pages = new Map<string, { path: string; human: number; ai: number; total: number }>();
@@ -124,8 +207,10 @@ export function createTraffic(options: SiteOptions) {
   };
   return {
     /** The server's data of a range at `now`. Days before the first or after today have no data. */
-    viewsIn: (asked: AskedRange, now: Date): RangeViews => {
-      const { first, last } = daysWithData(asked, site.firstDay, now);
+    viewsIn: ({ from = site.firstDay, to }: AskedRange, now: Date): RangeViews => {
+      const today = dayOf(now);
+      const first = from < site.firstDay ? site.firstDay : from;
+      const last = to === undefined || to > today ? today : addDays(to, -1);
       // Counts change on the hour until a day is settled, so the hour of `last` identifies the state.
       return ranges(`${first} ${last} ${hoursInto(last, now)}`, () =>
         sumPages(daysIn({ first, last }).map((day) => known(day, now))),

@@ -1,4 +1,4 @@
-import type { StoredJob } from '../../../src/sandbox/jobs.js';
+import type { StoredJob } from '../../../src/sandbox/state.js';
 import type { Books } from '../books.js';
 import { repeated } from './ledgers.js';
 
