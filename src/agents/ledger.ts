@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { AgentJob } from '../api/schema.js';
 import type { Day } from '../day.js';
-import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import type { Transaction } from '../warehouse/transaction.js';
+import { dayColumn, type Parameters, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
+import { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import {
   isRemote,
@@ -23,6 +23,14 @@ const JOBS_OF_PROJECT = statement('jobs-of-project');
 const PLAN_JOB = statement('plan-job');
 const UPDATE_JOB = statement('update-job');
 const MARK_MERGED = statement('mark-merged');
+const RECORD_TRANSITION = statement('record-transition');
+const TRANSITIONS_OF_JOB = statement('transitions-of-job');
+
+/** Where changes are stored: in a given transaction, or in one of their own. */
+export type Ledger = Warehouse | Transaction;
+
+export const within = <Result>(ledger: Ledger, work: (transaction: Transaction) => Promise<Result>) =>
+  ledger instanceof Transaction ? work(ledger) : ledger.transaction(work);
 
 /**
  * Identifies a job or message in the effects journal, the prompt and the pull request. It is derived from values that
@@ -34,20 +42,25 @@ export const referenceOf = (...parts: readonly (string | Date)[]): string =>
     .digest('hex')
     .slice(0, 12);
 
-const jobColumns = z.object({
+/** The columns that jobs and messages have in common. `id` is the number in Readership. */
+export const promptColumns = {
   id: z.int(),
   project: z.string(),
   path: z.string(),
-  reason: z.string(),
   prompt: z.string(),
   planned_at: timestampColumn,
   submitted_at: timestampColumn.nullable(),
+  note: z.string().nullable(),
+};
+
+const jobColumns = z.object({
+  ...promptColumns,
+  reason: z.string(),
   remote_status: z.string().nullable(),
   pr_link: z.string().nullable(),
   polls: z.int(),
   next_poll_at: timestampColumn.nullable(),
   ended_at: timestampColumn.nullable(),
-  note: z.string().nullable(),
   merged_on: dayColumn.nullable(),
   /** When its pull request was closed without being merged; null if it was not, or was not looked up. */
   closed_on: dayColumn.nullable(),
@@ -60,19 +73,12 @@ const jobRow = z.discriminatedUnion('state', [localJob, remoteJob]).transform((r
   ...row,
   reference: referenceOf(row.project, row.path, row.planned_at),
 }));
-/** `id` is the job's number in Readership, `remote_id` its id on the platform. */
+/** `remote_id` is its id on the platform. */
 export type Job = z.infer<typeof jobRow>;
 /** A job known to exist on the platform. */
 export type RemoteJob = Extract<Job, { state: RemoteState }>;
 
 export const isRemoteJob = (job: Job): job is RemoteJob => isRemote(job.state);
-
-/** The job in another state. Throws if that state requires an unknown id on the platform. */
-export function jobInState(job: Job, state: JobState, remote_id: string | null): Job {
-  if (!isRemote(state)) return { ...job, state, remote_id };
-  if (remote_id === null) throw new Error(`job ${job.id} cannot be ${state} without its id on the platform`);
-  return { ...job, state, remote_id };
-}
 
 /** Every job of a project, oldest first. */
 export const readJobs = (reader: Reader, project: string): Promise<Job[]> =>
@@ -91,47 +97,76 @@ interface PlannedJob {
   readonly now: Date;
 }
 
-/** Records the intent to create a job for a page; nothing is sent. */
-export const planJob = (warehouse: Warehouse, plan: PlannedJob): Promise<number> =>
-  warehouse.transaction((transaction) => planJobWithin(transaction, plan, 'flagged'));
+/** Records the intent to create a job for a page; nothing is sent. Returns the number of the job. */
+export const planJob = (
+  ledger: Ledger,
+  { project, page: { path, reason, evidence }, prompt, now }: PlannedJob,
+  cause = 'flagged',
+): Promise<number> =>
+  within(ledger, async (transaction) => {
+    const weeks = JSON.stringify(evidence.weeks);
+    const values = { project, now, prompt, path, reason, ...evidence, weeks };
+    const job = await insert(transaction, PLAN_JOB, values);
+    await recordTransition(transaction, { job, now, from: null, to: 'planned', cause });
+    return job;
+  });
 
-/** As `planJob`, within a larger transaction. Returns the number of the job. */
-export async function planJobWithin(
-  transaction: Transaction,
-  { project, page, prompt, now }: PlannedJob,
-  cause: string,
-): Promise<number> {
-  const { path, reason, evidence } = page;
-  const values = { project, now, prompt, path, reason, ...evidence, weeks: JSON.stringify(evidence.weeks) };
-  const [row] = await transaction.query(PLAN_JOB, z.object({ id: z.int() }), values);
-  if (row === undefined) throw new Error('the job was not stored');
-  await recordTransition(transaction, { job: row.id, now, from: null, to: 'planned', cause });
+/** Inserts a job or message. Returns its number. */
+export async function insert(transaction: Transaction, sql: string, values: Parameters) {
+  const [row] = await transaction.query(sql, z.object({ id: z.int() }), values);
+  if (row === undefined) throw new Error('the prompt was not stored');
   return row.id;
 }
 
-/** What happened to a job, and what the platform said about it. */
-interface JobChange {
-  readonly event: JobEvent;
+/** What happened to a job or a message. */
+export interface Change<Event> {
+  readonly event: Event;
   readonly now: Date;
   /** A phrase for the list of transitions. */
   readonly cause: string;
-  readonly remote?: AgentJob;
-  readonly nextPollAt?: Date;
   readonly note?: string;
 }
+interface JobChange extends Change<JobEvent> {
+  /** What the platform said about the job. */
+  readonly remote?: AgentJob;
+  readonly nextPollAt?: Date;
+}
 
-/** Applies an event to a job and commits it. Throws when the event cannot happen in the job's state. */
-export const changeJob = (warehouse: Warehouse, job: Job, change: JobChange): Promise<Job> =>
-  warehouse.transaction((transaction) => changeJobWithin(transaction, job, change));
+/** Applies an event to a job and stores it. Throws when the event cannot happen in the job's state. */
+export const changeJob = (ledger: Ledger, job: Job, change: JobChange): Promise<Job> =>
+  within(ledger, async (transaction) => {
+    const changed = applyChange(job, change);
+    await storeJob(transaction, changed, change.remote);
+    const { now, cause } = change;
+    if (changed.state !== job.state)
+      await recordTransition(transaction, { job: job.id, now, from: job.state, to: changed.state, cause });
+    return changed;
+  });
 
-/** As `changeJob`, within a larger transaction. */
-export async function changeJobWithin(transaction: Transaction, job: Job, change: JobChange): Promise<Job> {
-  const changed = applyChange(job, change);
-  const { remote, now, cause } = change;
-  await storeJob(transaction, changed, remote);
-  if (changed.state !== job.state)
-    await recordTransition(transaction, { job: job.id, now, from: job.state, to: changed.state, cause });
-  return changed;
+export function refuse(what: string, state: string, event: string): never {
+  throw new Error(`${what} is ${state}: “${event}” cannot happen to it now`);
+}
+
+/** The job after a change. Pure. */
+function applyChange(job: Job, { event, now, remote, nextPollAt, note }: JobChange): Job {
+  const state = nextState(job.state, event, remote?.status) ?? refuse(`job ${job.id}`, job.state, event);
+  return {
+    ...jobInState(job, state, remote?.id ?? job.remote_id),
+    submitted_at: event === 'submit' ? now : job.submitted_at,
+    remote_status: remote?.status ?? job.remote_status,
+    pr_link: remote?.prLink ?? job.pr_link,
+    polls: event === 'polled' ? job.polls + 1 : event === 'followed-up' ? 0 : job.polls,
+    next_poll_at: state === 'active' ? (nextPollAt ?? null) : null,
+    ended_at: OPEN_STATES.has(state) ? null : (job.ended_at ?? now),
+    note: note ?? null,
+  };
+}
+
+/** The job in another state. Throws if that state requires an unknown id on the platform. */
+export function jobInState(job: Job, state: JobState, remote_id: string | null): Job {
+  if (!isRemote(state)) return { ...job, state, remote_id };
+  if (remote_id === null) throw new Error(`job ${job.id} cannot be ${state} without its id on the platform`);
+  return { ...job, state, remote_id };
 }
 
 /** Stores the mutable columns of a job, whatever its previous state. */
@@ -146,30 +181,8 @@ export const storeJob = (transaction: Transaction, job: Job, remote?: AgentJob):
   });
 
 /** Records the day on which a job's pull request was merged; its effect is measured from then on. */
-export const markMerged = (warehouse: Warehouse, job: Job, mergedOn: Day): Promise<void> =>
-  warehouse.transaction((transaction) =>
-    transaction.execute(MARK_MERGED, { id: job.id, merged_on: mergedOn }),
-  );
-
-/** The job after a change. Pure. */
-function applyChange(job: Job, { event, now, remote, nextPollAt, note }: JobChange): Job {
-  const state = nextState(job.state, event);
-  if (state === undefined)
-    throw new Error(`job ${job.id} is ${job.state}: “${event.kind}” cannot happen to it now`);
-  return {
-    ...jobInState(job, state, remote?.id ?? job.remote_id),
-    submitted_at: event.kind === 'submit' ? now : job.submitted_at,
-    remote_status: remote?.status ?? job.remote_status,
-    pr_link: remote?.prLink ?? job.pr_link,
-    polls: event.kind === 'polled' ? job.polls + 1 : event.kind === 'followed-up' ? 0 : job.polls,
-    next_poll_at: state === 'active' ? (nextPollAt ?? null) : null,
-    ended_at: OPEN_STATES.has(state) ? null : (job.ended_at ?? now),
-    note: note ?? null,
-  };
-}
-
-const RECORD_TRANSITION = readSql(import.meta.url, 'statements/record-transition.sql');
-const TRANSITIONS_OF_JOB = readSql(import.meta.url, 'statements/transitions-of-job.sql');
+export const markMerged = (warehouse: Warehouse, { id }: Job, merged_on: Day): Promise<void> =>
+  warehouse.transaction((transaction) => transaction.execute(MARK_MERGED, { id, merged_on }));
 
 const transitionRow = z.object({
   message: z.int().nullable(),
@@ -185,23 +198,18 @@ export type Transition = z.infer<typeof transitionRow>;
 export const readTransitions = (reader: Reader, job: number): Promise<Transition[]> =>
   reader.query(TRANSITIONS_OF_JOB, transitionRow, { job });
 
-interface Change<State> {
-  readonly job: number;
-  readonly now: Date;
-  readonly from: State | null;
-  readonly to: State;
-  /** A phrase for the list of transitions. */
-  readonly cause: string;
-}
-
-/** Records a state change, in the transaction that makes it. */
+/** Records a state change, in the transaction that makes it. `cause` is a phrase for the list of transitions. */
 export const recordTransition = (
   transaction: Transaction,
-  change: Change<JobState> | (Change<MessageState> & { readonly message: number }),
-): Promise<void> =>
-  transaction.execute(RECORD_TRANSITION, {
-    ...{ job: change.job, now: change.now, cause: change.cause },
-    message: 'message' in change ? change.message : null,
-    from_state: change.from,
-    to_state: change.to,
-  });
+  change: {
+    readonly job: number;
+    readonly message?: number;
+    readonly now: Date;
+    readonly from: JobState | MessageState | null;
+    readonly to: JobState | MessageState;
+    readonly cause: string;
+  },
+): Promise<void> => {
+  const { from: from_state, to: to_state, message = null } = change;
+  return transaction.execute(RECORD_TRANSITION, { ...change, message, from_state, to_state });
+};

@@ -2,32 +2,32 @@ import { UTCDate } from '@date-fns/utc';
 import { startOfISOWeek, subDays } from 'date-fns';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { dayOf } from '../day.js';
-import { type Reader, readSql } from '../warehouse/query.js';
+import { type Day, dayOf } from '../day.js';
+import { inSequence } from '../format/days.js';
+import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Job, readJobs } from './ledger.js';
 import { OPEN_STATES } from './lifecycle.js';
-import { leavingColumn, type Reason, storedReason } from './reasons.js';
-import { readSkips, type Skip, skippedPages } from './skips.js';
+import { type Reason, storedReason } from './reasons.js';
 import {
-  evidenceRow,
+  candidateRow,
   type Selection,
   type SelectionRules,
   type SelectionState,
   selectPages,
 } from './select.js';
 
-const CANDIDATES = readSql(import.meta.url, 'statements/candidates.sql');
-const CHOICES = readSql(import.meta.url, 'statements/choices-of-project.sql');
-const FORGET_CHOICES = readSql(import.meta.url, 'statements/forget-choices.sql');
-const RECORD_CHOICES = readSql(import.meta.url, 'statements/record-choices.sql');
-
-const candidateRow = evidenceRow.extend({
-  path: z.string(),
-  days_viewed: z.int(),
-  days_viewed_by_people: z.int(),
-  leaving: leavingColumn,
-});
+const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
+const CANDIDATES = statement('candidates');
+const CHOICES = statement('choices-of-project');
+const FORGET_CHOICES = statement('forget-choices');
+const RECORD_CHOICES = statement('record-choices');
+const SKIPS_OF_PROJECT = statement('skips-of-project');
+const RECORD_SKIP = statement('record-skip');
+const FORGET_SKIP = statement('forget-skip');
+const SKIP_CHOICE = statement('skip-choice');
+const FORGET_SKIPPED_CHOICE = statement('forget-skipped-choice');
+const NEAR_PATHS = statement('near-paths');
 
 const choiceRow = z.object({
   path: z.string(),
@@ -130,4 +130,54 @@ export async function recordChoices(
     await transaction.execute(RECORD_CHOICES, { project, now, choices: JSON.stringify(choices) });
   });
   return true;
+}
+
+const skipRow = z.object({
+  path: z.string(),
+  skipped_at: timestampColumn,
+  skipped_until: dayColumn.nullable(),
+});
+/** A page to skip until a day, or until the skip is undone. */
+type Skip = z.infer<typeof skipRow>;
+
+/** The pages of a project that are skipped now. */
+export const readSkips = (reader: Reader, project: string, now: Date): Promise<Skip[]> =>
+  reader.query(SKIPS_OF_PROJECT, skipRow, { project, now });
+
+const reasonOfSkip = (until: Day | null): Reason => ({ code: 'skipped', until });
+
+export const skippedPages = (skips: readonly Skip[]): [path: string, why: Reason][] =>
+  skips.map(({ path, skipped_until }) => [path, reasonOfSkip(skipped_until)]);
+
+/** Skips a page from now on, replacing an earlier skip; the page is no longer proposed. */
+export const skipPage = (
+  warehouse: Warehouse,
+  { project, path, now, until }: { project: string; path: string; now: Date; until: Day | null },
+): Promise<void> =>
+  warehouse.transaction(async (transaction) => {
+    await transaction.execute(FORGET_SKIP, { project, path });
+    await transaction.execute(RECORD_SKIP, { project, path, now, until });
+    await transaction.execute(SKIP_CHOICE, { project, path, ...storedReason(reasonOfSkip(until)) });
+  });
+
+/** Ends a skip; the next selection considers the page again. */
+export const unskipPage = (
+  warehouse: Warehouse,
+  { project, path }: { project: string; path: string },
+): Promise<void> =>
+  warehouse.transaction(async (transaction) => {
+    await transaction.execute(FORGET_SKIP, { project, path });
+    await transaction.execute(FORGET_SKIPPED_CHOICE, { project, path });
+  });
+
+/** An error message with similar paths if the history has no such page; undefined if it has one. */
+export async function unknownPage(
+  reader: Reader,
+  project: string,
+  path: string,
+): Promise<string | undefined> {
+  const rows = await reader.query(NEAR_PATHS, z.object({ path: z.string() }), { project, path });
+  const near = rows.map((row) => row.path);
+  if (near[0] === path) return undefined;
+  return `the history has no such page${near.length === 0 ? '' : `; did you mean ${inSequence(near, 'or')}?`}`;
 }

@@ -1,8 +1,8 @@
-import { addMilliseconds } from 'date-fns';
+import { addMilliseconds, max, min } from 'date-fns';
 import type { Client } from '../api/client.js';
 import { RefusedError, TryLaterError } from '../api/errors.js';
 import type { AgentJob } from '../api/schema.js';
-import { messageOf, ReadershipError } from '../errors.js';
+import { ReadershipError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { changeJob, isRemoteJob, type Job, readJobs, type RemoteJob } from './ledger.js';
@@ -18,12 +18,12 @@ export interface PollTask {
   /** How long to keep polling while jobs are active; 0 polls each due job once. */
   readonly waitMs: number;
   readonly signal?: AbortSignal;
-  /** Called with every job whose state or status changed. */
+  /** Called with every job whose state or status changed, or whose poll failed. */
   readonly onChange?: (job: Job) => void;
 }
 
 /** The jobs that ended while they were polled, and those still active. */
-export interface PollOutcome {
+interface PollOutcome {
   readonly ended: readonly Job[];
   readonly stillActive: readonly Job[];
   /** Polls that failed; their jobs are polled again later. */
@@ -42,12 +42,14 @@ export async function pollJobs(task: PollTask): Promise<PollOutcome> {
     const error = await pollDue(task, ended);
     if (error !== undefined) errors.push(error);
     const stillActive = await activeJobs(task);
-    const nextPollAt = latest(earliestPoll(stillActive), answersAgainAt(task, error));
-    if (nextPollAt === undefined || nextPollAt > deadline) return { ended, stillActive, errors };
-    const waitMs = Math.max(0, nextPollAt.getTime() - task.now().getTime());
-    await sleepFor(waitMs, task.signal);
+    const due = min(stillActive.map(({ next_poll_at }) => next_poll_at ?? EARLIEST));
+    const nextPollAt = max([due, answersAgainAt(task, error)]);
+    if (stillActive.length === 0 || nextPollAt > deadline) return { ended, stillActive, errors };
+    await sleepFor(Math.max(0, nextPollAt.getTime() - task.now().getTime()), task.signal);
   }
 }
+
+const EARLIEST = new Date(0);
 
 /** Polls each job that is due once. Returns the last error. */
 async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | undefined> {
@@ -66,27 +68,20 @@ async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | 
 const activeJobs = async ({ warehouse, project }: PollTask): Promise<RemoteJob[]> =>
   (await readJobs(warehouse, project)).filter(isRemoteJob).filter((job) => job.state === 'active');
 
-async function poll(task: PollTask, job: RemoteJob): Promise<{ job: Job; error?: ReadershipError }> {
+async function poll(task: PollTask, job: RemoteJob) {
   const { warehouse, minDelayMs, maxDelayMs, now } = task;
   const nextPollAt = addMilliseconds(now(), pollDelayMs(job.polls, minDelayMs, maxDelayMs));
   const answer = await ask(task, job);
-  if (answer instanceof ReadershipError) {
-    // Without a response the job has not ended, even if its last status says so: a message may have reopened it.
-    const event = { kind: 'polled', status: 'active' } as const;
-    const note = messageOf(answer);
-    const after = await changeJob(warehouse, job, { event, now: now(), cause: note, note, nextPollAt });
-    task.onChange?.(after);
-    return { job: after, error: answer };
-  }
+  const error = answer instanceof ReadershipError ? answer : undefined;
   const after = await changeJob(warehouse, job, {
-    event: { kind: 'polled', status: answer.status },
-    now: now(),
-    cause: `status on the platform: ${answer.status}`,
-    remote: answer,
-    nextPollAt,
+    ...{ event: 'polled', now: now(), nextPollAt },
+    ...(answer instanceof ReadershipError
+      ? { cause: answer.message, note: answer.message }
+      : { cause: `status on the platform: ${answer.status}`, remote: answer }),
   });
-  if (after.state !== job.state || after.remote_status !== job.remote_status) task.onChange?.(after);
-  return { job: after };
+  const isChanged = after.state !== job.state || after.remote_status !== job.remote_status;
+  if (isChanged || error !== undefined) task.onChange?.(after);
+  return { job: after, error };
 }
 
 async function ask({ client, signal }: PollTask, job: RemoteJob): Promise<AgentJob | ReadershipError> {
@@ -100,19 +95,10 @@ async function ask({ client, signal }: PollTask, job: RemoteJob): Promise<AgentJ
 }
 
 /** When to poll again after an error. */
-function answersAgainAt(task: PollTask, error: ReadershipError | undefined): Date | undefined {
-  if (!(error instanceof TryLaterError)) return undefined;
-  return addMilliseconds(task.now(), Math.max(error.retryAfterMs ?? 0, task.minDelayMs));
-}
-
-function earliestPoll(jobs: readonly Job[]): Date | undefined {
-  const times = jobs.map((job) => job.next_poll_at?.getTime() ?? 0);
-  return times.length === 0 ? undefined : new Date(Math.min(...times));
-}
-
-/** The later of the two; undefined if there is nothing to wait for. */
-const latest = (due: Date | undefined, notBefore: Date | undefined): Date | undefined =>
-  due !== undefined && notBefore !== undefined && notBefore > due ? notBefore : due;
+const answersAgainAt = (task: PollTask, error: ReadershipError | undefined): Date =>
+  error instanceof TryLaterError
+    ? addMilliseconds(task.now(), Math.max(error.retryAfterMs ?? 0, task.minDelayMs))
+    : EARLIEST;
 
 /** The platform does not know the job. That alone does not end it, since the error may be temporary. */
 class UnknownJobError extends ReadershipError {

@@ -2,17 +2,35 @@ import picomatch from 'picomatch';
 import { z } from 'zod';
 import { percent } from '../format/numbers.js';
 import { dayColumn } from '../warehouse/query.js';
-import type { FlagReason, Reason } from './reasons.js';
+import { type FlagReason, leavingColumn, type Reason } from './reasons.js';
 import type { IsListed } from './sitemap.js';
 
+/** The evidence stored with a job: views by people and AI over the last full weeks, at most 8. */
+export const evidenceColumns = {
+  /** Weekly medians. */
+  weekly_human: z.number(),
+  weekly_ai: z.number(),
+  /** 1 is the most viewed page. */
+  human_rank: z.int(),
+  ai_rank: z.int(),
+  /** Null without human views. */
+  ai_per_human: z.number().nullable(),
+  /** Relative change from the older to the newer half of the weeks; null if the older half has no views. */
+  trend: z.number().nullable(),
+  /** Oldest first. */
+  weeks: z.array(z.object({ week: dayColumn, human: z.int(), ai: z.int() })),
+};
+export const evidenceRow = z.object(evidenceColumns);
+export type Evidence = z.infer<typeof evidenceRow>;
+
 /** A page's views over the last full weeks; see `statements/candidates.sql`. */
-export interface Candidate extends Evidence {
-  readonly path: string;
-  readonly days_viewed: number;
-  readonly days_viewed_by_people: number;
-  /** Changes relative to the median page, if the page is losing people but not AI; null otherwise. */
-  readonly leaving: FlagReason['leaving'];
-}
+export const candidateRow = evidenceRow.extend({
+  path: z.string(),
+  days_viewed: z.int(),
+  days_viewed_by_people: z.int(),
+  leaving: leavingColumn,
+});
+export type Candidate = z.infer<typeof candidateRow>;
 
 /** The selection rules in the `improve` section of the configuration. */
 export interface SelectionRules {
@@ -35,19 +53,15 @@ export interface SelectionState {
   readonly room: { readonly count: number; readonly limit: Reason };
 }
 
+interface ConsideredPage<Why extends Reason> {
+  readonly path: string;
+  readonly why: Why;
+  readonly evidence: Evidence;
+}
 /** A page chosen for a job. */
-export interface FlaggedPage {
-  readonly path: string;
-  readonly why: FlagReason;
-  readonly evidence: Evidence;
-}
-
+export type FlaggedPage = ConsideredPage<FlagReason>;
 /** A page that has enough views but was left out. */
-export interface LeftOutPage {
-  readonly path: string;
-  readonly why: Reason;
-  readonly evidence: Evidence;
-}
+export type LeftOutPage = ConsideredPage<Reason>;
 
 export interface Selection {
   readonly flagged: readonly FlaggedPage[];
@@ -88,7 +102,7 @@ export function selectPages(
   for (const page of considered) {
     const { path } = page;
     if (state.only?.includes(path) === false) continue;
-    const evidence = evidenceOf(page);
+    const evidence = evidenceRow.parse(page);
     const why = objection(page, isExcluded(path), state);
     if (why !== undefined) leftOut.push({ path, why, evidence });
     else if (flagged.length >= state.room.count) leftOut.push({ path, why: state.room.limit, evidence });
@@ -131,11 +145,6 @@ function whyNotConsidered(
   );
 }
 
-function evidenceOf(page: Candidate): Evidence {
-  const { weekly_human, weekly_ai, human_rank, ai_rank, ai_per_human, trend, weeks } = page;
-  return { weekly_human, weekly_ai, human_rank, ai_rank, ai_per_human, trend, weeks };
-}
-
 /** The first pages, up to and including the one that reaches `target`. */
 function firstCarrying<Page>(
   pages: readonly Page[],
@@ -166,24 +175,6 @@ function objection(
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-
-/** The evidence stored with a job: views by people and AI over the last full weeks, at most 8. */
-export const evidenceColumns = {
-  /** Weekly medians. */
-  weekly_human: z.number(),
-  weekly_ai: z.number(),
-  /** 1 is the most viewed page. */
-  human_rank: z.int(),
-  ai_rank: z.int(),
-  /** Null without human views. */
-  ai_per_human: z.number().nullable(),
-  /** Relative change from the older to the newer half of the weeks; null if the older half has no views. */
-  trend: z.number().nullable(),
-  /** Oldest first. */
-  weeks: z.array(z.object({ week: dayColumn, human: z.int(), ai: z.int() })),
-};
-export const evidenceRow = z.object(evidenceColumns);
-export type Evidence = z.infer<typeof evidenceRow>;
 
 /** For a job stored without evidence. */
 export const NO_EVIDENCE: Evidence = {

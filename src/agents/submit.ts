@@ -7,12 +7,14 @@ import { messageOf, ReadershipError } from '../errors.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { withGrace } from '../sleep.js';
+import type { Intent } from '../warehouse/effect.js';
 import type { Departure, EffectsJournal } from '../warehouse/effects.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { EVENT_OF, jobIntent, sentAs } from './journal.js';
-import { changeJob, type Job, readJobs } from './ledger.js';
-import { type FailedOutcome, outcomeOf, pauseAfter } from './lifecycle.js';
+import { jobIntent, messageIntent, sentAs } from './journal.js';
+import { type Change, changeJob, isRemoteJob, type Job, readJobs } from './ledger.js';
+import { type MessageEvent, outcomeOf, pauseAfter } from './lifecycle.js';
+import { changeMessage, readMessages, settleAsSent } from './messages.js';
 
 export interface SubmitTask {
   readonly warehouse: Warehouse;
@@ -26,35 +28,90 @@ export interface SubmitTask {
   readonly onJob?: (job: Job) => void;
 }
 
-/** A planned prompt and how to commit its outcome. `accepted` and `failed` return the updated job. */
-export interface Intent {
-  readonly begin: (now: Date) => Promise<Departure>;
-  readonly post: (departure: Departure, signal: AbortSignal | undefined) => Promise<AgentJob>;
-  readonly accepted: (remote: AgentJob, now: Date) => Promise<Job>;
-  readonly failed: (outcome: FailedOutcome, words: string, now: Date) => Promise<Job>;
-}
-
 /** What was sent, and what stopped the rest. */
 export interface SubmitOutcome {
   readonly submitted: readonly Job[];
   readonly stopped?: unknown;
 }
 
+/** A planned prompt: its journal record, how to send it, and how to store what happened to it. */
+interface PlannedPrompt {
+  readonly intent: Intent;
+  readonly post: (departure: Departure, signal: AbortSignal | undefined) => Promise<AgentJob>;
+  /** Both return the job, or the job of the message. */
+  readonly accepted: (change: {
+    event: 'sent';
+    now: Date;
+    remote: AgentJob;
+    nextPollAt: Date;
+  }) => Promise<Job>;
+  readonly change: (change: Change<Exclude<MessageEvent, 'sent'>>) => Promise<Job>;
+}
+
+/** Creates the planned jobs of a project on the platform. */
+export async function submitJobs(task: SubmitTask): Promise<SubmitOutcome> {
+  const { warehouse, client, project } = task;
+  const planned = (await readJobs(warehouse, project)).filter(({ state }) => state === 'planned');
+  return submitAll(
+    task,
+    'jobs',
+    planned.map((job): PlannedPrompt => {
+      let latest: Job = job;
+      const change = async (next: Parameters<typeof changeJob>[2]) =>
+        (latest = await changeJob(warehouse, latest, next));
+      return {
+        intent: jobIntent(job),
+        post: (departure, signal) => client.createJob(job.prompt, departure, signal),
+        accepted: (next) => change({ ...next, cause: `created as ${next.remote.id}` }),
+        change,
+      };
+    }),
+  );
+}
+
+/** Sends the planned follow-up messages of a project. */
+export async function submitMessages(task: SubmitTask): Promise<SubmitOutcome> {
+  const { warehouse, client, project } = task;
+  const jobs = (await readJobs(warehouse, project)).filter(isRemoteJob);
+  const planned = (await readMessages(warehouse, project)).filter(({ state }) => state === 'planned');
+  return submitAll(
+    task,
+    'messages',
+    planned.flatMap((message): PlannedPrompt[] => {
+      const job = jobs.find(({ id }) => id === message.job);
+      if (job === undefined) return [];
+      let latest = message;
+      return [
+        {
+          intent: messageIntent(message),
+          post: (departure, signal) => client.sendMessage(job.remote_id, message.prompt, departure, signal),
+          accepted: (next) =>
+            settleAsSent(warehouse, latest, job, { ...next, cause: 'accepted by the platform' }),
+          change: async (next) => {
+            latest = await changeMessage(warehouse, latest, next);
+            return job;
+          },
+        },
+      ];
+    }),
+  );
+}
+
 /**
  * Sends planned prompts one after another, each at most once, within the hourly limit and outside pauses. It stops at
  * the first failure, since the next prompt would probably fail too, and keeps the rest.
  */
-export async function submitAll(
+async function submitAll(
   task: SubmitTask,
   kind: PromptKind,
-  intents: readonly Intent[],
+  prompts: readonly PlannedPrompt[],
 ): Promise<SubmitOutcome> {
   const submitted: Job[] = [];
-  for (const [index, intent] of intents.entries()) {
+  for (const [index, prompt] of prompts.entries()) {
     if (task.signal?.aborted) return { submitted, stopped: task.signal.reason };
     const turn = await nextTurn(task.warehouse, task.project, task.now());
-    if (turn !== undefined) return { submitted, stopped: new TurnError(intents.length - index, turn, kind) };
-    const { job, error } = await submit(task, intent);
+    if (turn !== undefined) return { submitted, stopped: new TurnError(prompts.length - index, turn, kind) };
+    const { job, error } = await submit(task, prompt);
     submitted.push(job);
     task.onJob?.(job);
     if (error !== undefined) return { submitted, stopped: error };
@@ -66,62 +123,33 @@ export async function submitAll(
  * Records the prompt in the journal and then in the database, before it is sent and again once its outcome is known, so
  * that it is never sent twice, whatever happens in between.
  */
-async function submit(task: SubmitTask, intent: Intent): Promise<{ job: Job; error?: unknown }> {
-  const departure = await intent.begin(task.now());
-  const answer = await post(intent, departure, task.signal);
-  if ('remote' in answer) {
-    await departure.ended(sentAs(answer.remote), task.now());
-    return { job: await intent.accepted(answer.remote, task.now()) };
-  }
-  const { error } = answer;
-  const cause = messageOf(error);
-  const outcome = outcomeOf(error);
-  const now = task.now();
-  await departure.ended({ event: EVENT_OF[outcome], note: cause }, now);
-  const pauseMs = pauseAfter(error);
-  if (pauseMs !== undefined)
-    await pause(task.warehouse, task.project, { now, until: addMilliseconds(now, pauseMs), cause });
-  return { job: await intent.failed(outcome, cause, now), error };
-}
-
-async function post(
-  intent: Intent,
-  departure: Departure,
-  signal: AbortSignal | undefined,
-): Promise<{ remote: AgentJob } | { error: unknown }> {
-  try {
-    return { remote: await intent.post(departure, signal && withGrace(signal)) };
-  } catch (error) {
-    return { error };
-  }
-}
-
-/** Creates the planned jobs of a project on the platform. */
-export async function submitJobs(task: SubmitTask): Promise<SubmitOutcome> {
-  const planned = (await readJobs(task.warehouse, task.project)).filter((job) => job.state === 'planned');
-  return submitAll(
-    task,
-    'jobs',
-    planned.map((job) => creationOf(task, job)),
+async function submit(
+  { warehouse, journal, project, now, pollDelayMs, signal }: SubmitTask,
+  { intent, post, accepted, change }: PlannedPrompt,
+): Promise<{ job: Job; error?: unknown }> {
+  const begun = now();
+  const departure = await journal.depart(intent, begun, () =>
+    change({ event: 'submit', now: begun, cause: 'about to be sent' }),
   );
-}
-
-function creationOf({ warehouse, journal, client, pollDelayMs }: SubmitTask, planned: Job): Intent {
-  let job = planned;
-  return {
-    begin: (now) =>
-      journal.depart(jobIntent(job), now, async () => {
-        job = await changeJob(warehouse, job, { event: { kind: 'submit' }, now, cause: 'about to be sent' });
-      }),
-    post: (departure, signal) => client.createJob(job.prompt, departure, signal),
-    accepted: (remote, now) =>
-      changeJob(warehouse, job, {
-        event: { kind: 'accepted', status: remote.status },
-        ...{ now, remote, cause: `created as ${remote.id}`, nextPollAt: addMilliseconds(now, pollDelayMs) },
-      }),
-    failed: (outcome, words, now) =>
-      changeJob(warehouse, job, { event: { kind: outcome }, now, cause: words, note: words }),
-  };
+  let remote: AgentJob;
+  try {
+    remote = await post(departure, signal && withGrace(signal));
+  } catch (error) {
+    const ended = now();
+    const cause = messageOf(error);
+    const event = outcomeOf(error);
+    await departure.ended({ event, note: cause }, ended);
+    const pauseMs = pauseAfter(error);
+    if (pauseMs !== undefined) {
+      const pause = { project, now: ended, until: addMilliseconds(ended, pauseMs), cause };
+      await warehouse.transaction((transaction) => transaction.execute(RECORD_PAUSE, pause));
+    }
+    return { job: await change({ event, now: ended, cause, note: cause }), error };
+  }
+  const ended = now();
+  await departure.ended(sentAs(remote), ended);
+  const nextPollAt = addMilliseconds(ended, pollDelayMs);
+  return { job: await accepted({ event: 'sent', now: ended, remote, nextPollAt }) };
 }
 
 const USES_SINCE = readSql(import.meta.url, 'statements/uses-since.sql');
@@ -156,14 +184,6 @@ export async function nextTurn(reader: Reader, project: string, now: Date): Prom
   const limit = `the limit of ${LIMITS.usesPerHour} prompts an hour has been reached`;
   return { at, why: isPaused ? 'the platform requested a pause' : limit };
 }
-
-/** Stores a pause during which no process may send prompts to the platform. */
-const pause = (
-  warehouse: Warehouse,
-  project: string,
-  { now, until, cause }: { readonly now: Date; readonly until: Date; readonly cause: string },
-): Promise<void> =>
-  warehouse.transaction((transaction) => transaction.execute(RECORD_PAUSE, { project, now, until, cause }));
 
 /** Jobs and messages are sent by different commands. */
 type PromptKind = 'jobs' | 'messages';

@@ -1,4 +1,4 @@
-import { reconcileJobs, reconcileMessages } from '../agents/reconcile.js';
+import { reconcileJobs, reconcileMessages } from '../agents/journal.js';
 import type { ClientOptions } from '../api/client.js';
 import { counted } from '../format/numbers.js';
 import type { Delivery } from '../mail/delivery.js';

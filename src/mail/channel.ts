@@ -1,8 +1,11 @@
+import { createHmac } from 'node:crypto';
+import { Readable } from 'node:stream';
 import type { ChannelSettings } from '../config/recipients.js';
 import { isInTheClear } from '../config/values.js';
-import { unmistakable } from '../redact.js';
-import { type DeliveryKey, type Figures } from './delivery.js';
-import { fingerprintOf, type Notice } from './message.js';
+import { ask, connectionFailure, connections } from '../network.js';
+import { redactor, unmistakable } from '../redact.js';
+import type { Departure } from '../warehouse/effects.js';
+import type { DeliveryKey, Figures, Outcome } from './delivery.js';
 
 /** A channel with its address, or the reason why it has none. */
 export type Channel = { readonly kind: ChannelSettings['kind'] } & (
@@ -48,90 +51,104 @@ export function secretParts(url: string, secret: string): string[] {
   return unmistakable([url, secret, pathname, search, ...pathname.split('/'), ...searchParams.values()]);
 }
 
-export function composePost(key: DeliveryKey, notice: Notice, channel: Channel, now: Date): Post {
-  const content = {
-    slack: () => slackMessage(notice),
-    teams: () => teamsMessage(notice),
-    webhook: () => webhookEvent(key, notice, now),
-  }[channel.kind]();
-  const id = `msg_${fingerprintOf(key)}`;
-  return { key, id, channel, figures: notice.figures, body: JSON.stringify(content) };
+/** For the whole exchange. Long, because a timeout after sending the request leaves its outcome unknown. */
+const TIMEOUT_MS = 60_000;
+
+/** A channel's response is stored in the ledger and shown on terminals. */
+const MAX_WORDS = 300;
+
+/** Posts a notice to its channel once, without following redirects. Never throws: every failure is an outcome. */
+export async function post(
+  { id, channel, body }: Post,
+  _: Departure,
+  now: Date,
+  interruption: AbortSignal,
+  timeoutMs = TIMEOUT_MS,
+): Promise<Outcome> {
+  if ('problem' in channel) return { kind: 'not-sent', words: channel.problem };
+  const { kind, url, key, secrets } = channel;
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': String(Buffer.byteLength(body)),
+    ...(key === undefined ? {} : signatureOf({ id, body, key }, now)),
+  };
+  const signal = AbortSignal.any([interruption, AbortSignal.timeout(timeoutMs)]);
+  const answer = await exchange(url, headers, body, signal);
+  const redact = redactor(secrets);
+  const said = (words: string) => redact(`${kind} at ${url.host} ${words}`).slice(0, MAX_WORDS);
+  if ('status' in answer)
+    return {
+      kind: classifyStatus(answer.status, answer.saysWhen),
+      words: said(`answered ${answer.status}${answer.text === '' ? '' : `: ${answer.text}`}`),
+    };
+  const words = `${answer.isSent ? 'did not answer' : 'could not be reached'}: ${connectionFailure(answer.error)}`;
+  return { kind: answer.isSent ? 'unknown' : 'not-sent', words: said(words) };
 }
 
-/** Slack accepts up to 3,000 characters per section. */
-const MAX_TEXT = 2_800;
-const MAX_HEADING = 150;
+/** The headers of Standard Webhooks: HMAC-SHA256 over id, time in seconds, and body. */
+function signatureOf({ id, body, key }: { id: string; body: string; key: Buffer }, now: Date) {
+  const timestamp = Math.floor(now.getTime() / 1_000).toString();
+  const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64');
+  return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': `v1,${signature}` };
+}
 
-const cut = (text: string, length: number): string =>
-  text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+/** Refusals that concern the address or the moment, not the content. */
+const ABOUT_THE_CHANNEL = new Set([301, 307, 308, 401, 403, 404, 410, 425, 429]);
+/** A gateway may return these after it forwarded the notice, unless it sends a Retry-After. */
+const OF_GATEWAYS = new Set([408, 503]);
 
 /**
- * Escapes the three characters that are special in Slack, so that a path cannot mention a channel
- * or forge a link.
+ * What a status says about the notice. A server error does not reveal whether the notice was accepted, nor does a
+ * redirect, which some servers (such as Google Apps Script) return after accepting it.
  */
-const mrkdwn = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-
-const LINK = 'Open the report';
-
-function slackMessage({ subject, brief, pageUrl }: Notice) {
-  const section = (text: string) => ({ type: 'section', text: { type: 'mrkdwn', verbatim: true, text } });
-  return {
-    text: mrkdwn(subject),
-    blocks: [
-      { type: 'header', text: { type: 'plain_text', emoji: false, text: cut(subject, MAX_HEADING) } },
-      // Leaves room up to 3,000 characters for escaping, which is enough for any realistic text.
-      section(cut(mrkdwn(cut(brief, MAX_TEXT)), 3_000).replace(/&[a-z]{0,3}…$/, '…')),
-      ...(pageUrl === null ? [] : [section(`<${mrkdwn(pageUrl).replaceAll('|', '%7C')}|${LINK}>`)]),
-    ],
-  };
+function classifyStatus(status: number, saysWhen: boolean): Outcome['kind'] {
+  if (status >= 200 && status < 300) return 'sent';
+  if (ABOUT_THE_CHANNEL.has(status)) return 'not-sent';
+  if (OF_GATEWAYS.has(status)) return saysWhen ? 'not-sent' : 'unknown';
+  return status >= 400 && status < 500 ? 'refused' : 'unknown';
 }
 
-/** Teams interprets Markdown in text blocks, but not in text runs. */
-function teamsMessage({ subject, brief, pageUrl }: Notice) {
-  const block = (text: string, spacing: string, style: object = {}) => ({
-    ...{ type: 'RichTextBlock', spacing },
-    inlines: [{ type: 'TextRun', text, ...style }],
-  });
-  const lines = cut(brief, MAX_TEXT).split('\n');
-  return {
-    type: 'message',
-    attachments: [
-      {
-        contentType: 'application/vnd.microsoft.card.adaptive',
-        contentUrl: null,
-        content: {
-          $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
-          ...{ type: 'AdaptiveCard', version: '1.4', msteams: { width: 'Full' } },
-          body: [
-            block(cut(subject, MAX_HEADING), 'None', { size: 'Large', weight: 'Bolder' }),
-            ...lines.flatMap((line, index) =>
-              line === '' ? [] : block(line, index === 0 || lines[index - 1] === '' ? 'Medium' : 'None'),
-            ),
-          ],
-          actions: pageUrl === null ? [] : [{ type: 'Action.OpenUrl', title: LINK, url: pageUrl }],
-        },
-      },
-    ],
-  };
+type Answer =
+  | { readonly status: number; readonly saysWhen: boolean; readonly text: string }
+  | { readonly error: unknown; readonly isSent: boolean };
+
+/** One request over its own connection. Until its body is read, nothing can have arrived. */
+async function exchange(
+  url: URL,
+  headers: Record<string, string>,
+  body: string,
+  signal: AbortSignal,
+): Promise<Answer> {
+  let isSent = false;
+  const sent = Readable.from(
+    (function* () {
+      isSent = true;
+      yield body;
+    })(),
+  );
+  const dispatcher = connections({ pipelining: 0 });
+  try {
+    const response = await ask(url.href, { method: 'POST', headers, body: sent, signal, dispatcher });
+    const text = await firstWords(response.body);
+    const saysWhen = response.headers['retry-after'] !== undefined;
+    return { status: response.statusCode, saysWhen, text: text.replaceAll(/\s+/g, ' ').trim() };
+  } catch (error) {
+    return { error, isSent };
+  } finally {
+    await dispatcher.destroy();
+  }
 }
 
-/** Webhook receivers commonly accept at most a megabyte. */
-const MAX_DATA = 500_000;
-
-function webhookEvent({ report, project, period }: DeliveryKey, notice: Notice, now: Date) {
-  const { kind, subject, brief, pageUrl, data } = notice;
-  const isTooLong = JSON.stringify(data).length > MAX_DATA;
-  return {
-    ...{ type: kind, timestamp: now.toISOString() },
-    data: {
-      ...{ report, project, period, subject, text: brief, url: pageUrl },
-      content: isTooLong ? null : data,
-      ...(isTooLong
-        ? {
-            contentLeftOut: `left out, because it has more than ${MAX_DATA} characters: run readership report ${report} --format json`,
-          }
-        : {}),
-    },
-  };
+/** The status is the answer, so the rest of the response does not matter. */
+async function firstWords(body: Readable): Promise<string> {
+  let text = '';
+  try {
+    for await (const piece of body.setEncoding('utf8')) {
+      text += String(piece);
+      if (text.length > MAX_WORDS) break;
+    }
+  } catch {
+    // What came of it is enough.
+  }
+  return text;
 }

@@ -4,7 +4,7 @@ import { withGrace } from '../sleep.js';
 import type { Delivery, DeliveryAdmission } from './delivery.js';
 import { claim, type Ledgers, record } from './ledger.js';
 import type { Message } from './compose.js';
-import { post } from './post.js';
+import { post } from './channel.js';
 import type { MailTransport } from './transport.js';
 
 /** Concurrency: one slow server does not delay other recipients, and no server is flooded. */

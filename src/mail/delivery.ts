@@ -1,6 +1,7 @@
 import { addMilliseconds } from 'date-fns';
 import { z } from 'zod';
 import type { Recipient } from '../config/recipients.js';
+import type { Ending } from '../warehouse/effect.js';
 import { timestampColumn } from '../warehouse/query.js';
 
 /**
@@ -20,19 +21,16 @@ export interface Figures {
   readonly ai: number;
 }
 
-/** The key of a delivery. There is never more than one row for it. */
-export interface DeliveryKey {
-  readonly report: string;
-  readonly project: string;
-  readonly period: string;
-  readonly recipient: string;
-}
-
-export const deliveryRow = z.object({
+const deliveryKey = z.object({
   report: z.string(),
   project: z.string(),
   period: z.string(),
   recipient: z.string(),
+});
+/** The key of a delivery. There is never more than one row for it. */
+export type DeliveryKey = Readonly<z.infer<typeof deliveryKey>>;
+
+export const deliveryRow = deliveryKey.extend({
   state: z.enum(DELIVERY_STATES),
   via: z.enum(VIAS),
   message_id: z.string(),
@@ -49,11 +47,11 @@ export const deliveryRow = z.object({
 export type Delivery = z.infer<typeof deliveryRow>;
 
 /**
- * How an attempt ended. After `later` and `refused`, the message is known not to have arrived. The words are the
+ * How an attempt ended. After `not-sent` and `refused`, the message is known not to have arrived. The words are the
  * server's, or the path of the file.
  */
 export interface Outcome {
-  readonly kind: 'sent' | 'later' | 'refused' | 'unknown';
+  readonly kind: Ending;
   readonly words: string;
 }
 
@@ -89,7 +87,7 @@ export function settled(delivery: Delivery, { kind, words }: Outcome, now: Date)
       return { ...ended, state: 'failed' };
     case 'unknown':
       return { ...ended, state: 'unknown' };
-    case 'later':
+    case 'not-sent':
       if (delivery.attempts >= MAX_ATTEMPTS)
         return { ...ended, state: 'failed', note: `given up after ${delivery.attempts} attempts: ${words}` };
       return {

@@ -4,8 +4,8 @@ import {
   differences,
   type Entry,
   type EntryOf,
-  type Fate,
-  type Outcome as Ending,
+  type Ending,
+  type Outcome as JournalOutcome,
   type Reconciliation,
 } from '../warehouse/effect.js';
 import type { Departure, EffectsJournal } from '../warehouse/effects.js';
@@ -82,9 +82,9 @@ export async function resolveDelivery(
   now: Date,
 ): Promise<Delivery> {
   const words = hasArrived ? 'delivered, confirmed by a person' : 'not delivered, confirmed by a person';
-  const after: Delivery = hasArrived
-    ? { ...delivery, state: 'sent', settled_at: now, next_attempt_at: null, note: words }
-    : { ...delivery, state: 'waiting', settled_at: null, next_attempt_at: null, attempts: 0, note: words };
+  const after = hasArrived
+    ? settled(delivery, { kind: 'sent', words }, now)
+    : { ...settled({ ...delivery, attempts: 0 }, { kind: 'not-sent', words }, now), next_attempt_at: null };
   await journal.append([entryAbout(after, now)]);
   await warehouse.transaction((transaction) => store(transaction, after));
   return after;
@@ -102,19 +102,20 @@ export async function reconcileDeliveries(
   const rows = (await readDeliveries(warehouse)).map((delivery) => ({
     delivery,
     reference: fingerprintOf(delivery),
-    fate: FATE_OF[delivery.state],
+    fate: delivery.state === 'sending' ? ('sending' as const) : EVENT_OF[delivery.state],
     attempt: delivery.tried_at.toISOString(),
   }));
   const found = differences(journal.known('email'), rows);
   const deliveries: Delivery[] = [];
   const entries: Entry[] = [];
-  for (const { effect, row, knows, store: fate, write } of found) {
-    const last = knows === 'journal' ? effect?.last : undefined;
+  for (const { row, last, store: kind, write } of found) {
     const before = last === undefined ? row?.delivery : deliveryOf(last);
     if (before === undefined) continue;
-    const after = fate === undefined ? before : settledAs(before, fate, last, now);
+    const words = last?.note ?? INTERRUPTED;
+    const at = last === undefined || last.event === 'sending' ? now : new Date(last.at);
+    const after = kind === undefined ? before : settled(before, { kind, words }, at);
     if (write !== undefined) entries.push({ ...entryAbout(after, now), event: write });
-    if (fate !== undefined) deliveries.push(after);
+    if (kind !== undefined) deliveries.push(after);
   }
   await journal.append(entries);
   await warehouse.transaction(async (transaction) => {
@@ -130,12 +131,9 @@ export interface Ledgers {
   readonly journal: EffectsJournal;
 }
 
-const FATE_OF: Readonly<Record<Delivery['state'], Fate>> = {
-  ...{ waiting: 'unsent', sending: 'sending', sent: 'sent', failed: 'refused', unknown: 'unknown' },
-};
 const EVENT_OF = {
   ...{ waiting: 'not-sent', sent: 'sent', failed: 'refused', unknown: 'unknown', sending: 'unknown' },
-} as const satisfies Record<Delivery['state'], Ending['event']>;
+} as const satisfies Record<Delivery['state'], Ending>;
 
 /** The effects journal's record of a delivery, written before it is sent. */
 const intentOf = (delivery: Delivery) => ({
@@ -149,7 +147,7 @@ const intentOf = (delivery: Delivery) => ({
     : { figures: { days: delivery.days_covered, human: delivery.human ?? 0, ai: delivery.ai ?? 0 } }),
 });
 
-const endingOf = ({ state, note }: Delivery): Ending => ({
+const endingOf = ({ state, note }: Delivery): JournalOutcome => ({
   event: EVENT_OF[state],
   ...(note === null ? {} : { note }),
 });
@@ -169,17 +167,6 @@ const deliveryOf = ({ messageId, attempt, ...entry }: EntryOf<'email'>): Deliver
   ...{ tried_at: new Date(attempt), settled_at: null, next_attempt_at: null, note: null },
   ...columnsOf(entry.figures ?? null),
 });
-
-function settledAs(
-  delivery: Delivery,
-  fate: Exclude<Fate, 'sending'>,
-  last: EntryOf<'email'> | undefined,
-  now: Date,
-): Delivery {
-  const kind = ({ unsent: 'later', sent: 'sent', refused: 'refused', unknown: 'unknown' } as const)[fate];
-  const at = last === undefined || last.event === 'sending' ? now : new Date(last.at);
-  return settled(delivery, { kind, words: last?.note ?? INTERRUPTED }, at);
-}
 
 async function store(transaction: Transaction, delivery: Delivery): Promise<void> {
   await transaction.execute(REMOVE_DELIVERY, delivery);

@@ -10,14 +10,8 @@ export interface MailContent {
   readonly html: string;
   readonly text: string;
   readonly pictures: readonly { readonly cid: string; readonly png: Uint8Array }[];
-  readonly attachments?: readonly Attachment[];
+  readonly attachments?: readonly { readonly filename: string; readonly csv: string }[];
   readonly figures?: Figures | null;
-}
-
-/** An attachment of an email. */
-interface Attachment {
-  readonly filename: string;
-  readonly csv: string;
 }
 
 /** A notice to recipients, in every form in which they may get it. */

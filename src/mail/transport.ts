@@ -4,7 +4,6 @@ import { messageOf } from '../errors.js';
 import { redactor } from '../redact.js';
 import type { Departure } from '../warehouse/effects.js';
 import { type Delivery, type DeliveryKey, type Outcome } from './delivery.js';
-import { classify } from './classify.js';
 import { type Email, fingerprintOf } from './message.js';
 import {
   DEFAULT_TIMEOUTS,
@@ -51,6 +50,38 @@ export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTra
       return { kind: classify(result.stage, replyCodeOf(result.error)), words };
     },
   };
+}
+
+/**
+ * What a failed SMTP conversation says about the email, by the server's last reply code, if any. The first
+ * matching row decides; without a match, it is unknown whether the email arrived.
+ *
+ * Before the first byte of the email is sent, nothing can have arrived. After that, a refusal by
+ * the server is believed, but no reply, a lost connection, or 421 (the server is shutting down)
+ * leave it unknown.
+ */
+export const CLASSIFICATION: readonly {
+  readonly stage: SmtpStage;
+  readonly reply: RegExp;
+  readonly kind: Exclude<Outcome['kind'], 'sent'>;
+}[] = [
+  // No connection, greeting or encryption, or a wrong password: the server or the account, not the recipient.
+  { stage: 'connect', reply: /^/, kind: 'not-sent' },
+  { stage: 'login', reply: /^/, kind: 'not-sent' },
+  // "Authentication required" concerns the account too.
+  { stage: 'envelope', reply: /^530$/, kind: 'not-sent' },
+  { stage: 'envelope', reply: /^5\d\d$/, kind: 'refused' },
+  // Greylisting, a full mailbox, or a busy or unreachable server.
+  { stage: 'envelope', reply: /^/, kind: 'not-sent' },
+  { stage: 'message', reply: /^421$/, kind: 'unknown' },
+  { stage: 'message', reply: /^4\d\d$/, kind: 'not-sent' },
+  { stage: 'message', reply: /^5\d\d$/, kind: 'refused' },
+];
+
+/** What a conversation that ended at `stage` means; `replyCode` is the server's last reply, if any. */
+export function classify(stage: SmtpStage, replyCode: number | undefined): Outcome['kind'] {
+  const code = String(replyCode ?? '');
+  return CLASSIFICATION.find((row) => row.stage === stage && row.reply.test(code))?.kind ?? 'unknown';
 }
 
 const TRIAL_TIMEOUTS = { connectMs: 5_000, silenceMs: 5_000, totalMs: 10_000 };
@@ -117,6 +148,6 @@ async function putIntoOutbox(directory: string, message: Email): Promise<Outcome
     await rename(`${path}.unfinished`, path);
     return { kind: 'sent', words: path };
   } catch (error) {
-    return { kind: 'later', words: `cannot write ${path}: ${messageOf(error)}` };
+    return { kind: 'not-sent', words: `cannot write ${path}: ${messageOf(error)}` };
   }
 }

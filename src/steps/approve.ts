@@ -3,7 +3,7 @@ import { planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
 import { readSitemap } from '../agents/sitemap.js';
-import { readSkips, skipPage, unknownPage, unskipPage } from '../agents/skips.js';
+import { readSkips, skipPage, unknownPage, unskipPage } from '../agents/plan.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';

@@ -1,4 +1,4 @@
-import type { CodeHost } from '../agents/code-host.js';
+import type { CodeHost } from '../agents/pull-requests.js';
 import type { Job } from '../agents/ledger.js';
 import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';

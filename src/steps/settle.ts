@@ -8,8 +8,7 @@ import {
   type RemoteJob,
 } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
-import { changeMessageWithin, type Message, planMessage, readMessages } from '../agents/messages.js';
-import { settleAsSent } from '../agents/submit-messages.js';
+import { changeMessage, type Message, planMessage, readMessages, settleAsSent } from '../agents/messages.js';
 import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -112,17 +111,17 @@ async function resolveAsCreated(
   const now = context.now();
   await context.journal.append([entryAbout(job, { ...sentAs(remote), note: RESOLVED }, now)]);
   await changeJob(context.warehouse, job, {
-    event: { kind: 'found-created' },
+    event: 'found-sent',
     ...{ now, remote, nextPollAt: now, cause: `resolved: created as ${remoteId}` },
   });
 }
 
 async function resolveAsNotCreated({ context, job }: JobToChange): Promise<void> {
   expectUnconfirmed(job);
-  const event = { kind: 'found-not-created' } as const;
   const now = context.now();
   await context.journal.append([entryAbout(job, { event: 'not-sent', note: RESOLVED }, now)]);
-  await changeJob(context.warehouse, job, { event, now, cause: 'resolved: not created' });
+  const change = { event: 'found-not-sent', now, cause: 'resolved: not created' } as const;
+  await changeJob(context.warehouse, job, change);
 }
 
 /** Checks the platform first, because a mistyped number would end a running job. */
@@ -134,7 +133,7 @@ async function resolveAsGone({ context, project, job }: JobToChange): Promise<vo
   const now = context.now();
   const note = `the platform no longer has it; ended manually on ${longDay(dayOf(now))}`;
   const cause = 'resolved: gone from the platform';
-  await changeJob(context.warehouse, job, { event: { kind: 'found-gone' }, now, cause, note });
+  await changeJob(context.warehouse, job, { event: 'found-gone', now, cause, note });
 }
 
 /** Whether the platform answers with the job; false when it refuses to. */
@@ -165,6 +164,6 @@ async function resolveMessage({ context, job, messages }: JobToChange, wasSent: 
     await settleAsSent(context.warehouse, message, job, change);
   } else {
     const change = { event: 'found-not-sent', now, cause: 'resolved: not sent' } as const;
-    await context.warehouse.transaction((transaction) => changeMessageWithin(transaction, message, change));
+    await changeMessage(context.warehouse, message, change);
   }
 }

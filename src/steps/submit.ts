@@ -1,6 +1,6 @@
 import type { Job } from '../agents/ledger.js';
 import { submitJobs, type SubmitOutcome } from '../agents/submit.js';
-import { submitMessages } from '../agents/submit-messages.js';
+import { submitMessages } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
 import type { StepContext } from './context.js';
 

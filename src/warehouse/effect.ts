@@ -1,28 +1,24 @@
 import { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
 
-/** The outcomes that the journal records; `not-sent` may be sent again, `refused` will not be. */
-const EVENTS = ['sending', 'sent', 'not-sent', 'refused', 'unknown'] as const;
-type Event = (typeof EVENTS)[number];
+/** The progress of an effect; `not-sent` may be sent again, `refused` will not be. */
+const FATES = ['sending', 'sent', 'not-sent', 'refused', 'unknown'] as const;
+export type Fate = (typeof FATES)[number];
+/** How an attempt ended. */
+export type Ending = Exclude<Fate, 'sending'>;
 
 /** A time as the journal writes it: ISO 8601 in UTC. */
 const moment = z.string().regex(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/, 'not a time such as 2026-11-21T03:00:00.000Z');
 
 const common = {
   at: moment,
-  event: z.enum(EVENTS),
+  event: z.enum(FATES),
   /** The same in every database that contains the effect. */
   ref: z.string().min(1),
   /** When the attempt in question began. */
   attempt: moment,
   /** The message from the platform, the server or a person. */
   note: z.string().optional(),
-};
-
-const remote = {
-  remoteId: z.string().optional(),
-  remoteStatus: z.string().optional(),
-  prLink: z.string().optional(),
 };
 
 /** Every entry contains enough to rebuild its row in the database. */
@@ -33,7 +29,9 @@ const entrySchema = z.discriminatedUnion('effect', [
     project: z.string(),
     path: z.string(),
     plannedAt: moment,
-    ...remote,
+    remoteId: z.string().optional(),
+    remoteStatus: z.string().optional(),
+    prLink: z.string().optional(),
     reason: z.string(),
     /** Columns of `agent_jobs`. */
     evidence: z.record(z.string(), z.unknown()),
@@ -78,12 +76,8 @@ type Without<Whole, Keys extends PropertyKey> = Whole extends unknown ? Omit<Who
 export type Intent = Without<Entry, 'at' | 'event' | 'attempt' | 'note'>;
 
 /** How an attempt ended, with the message of the platform or server. */
-export interface Outcome {
-  readonly event: Exclude<Event, 'sending'>;
-  readonly note?: string;
-  readonly remoteId?: string;
-  readonly remoteStatus?: string;
-  readonly prLink?: string;
+export interface Outcome extends Pick<EntryOf<'job'>, 'note' | 'remoteId' | 'remoteStatus' | 'prLink'> {
+  readonly event: Ending;
 }
 
 /** The last entry of an effect, and when each of its attempts began. */
@@ -117,23 +111,17 @@ export function parseLine(line: string, path: string, number: number): Line {
   }
 }
 
-/** The progress of an effect, as recorded in a ledger of the database. */
-export type Fate = 'unsent' | 'sending' | 'sent' | 'refused' | 'unknown';
-
 /** How to reconcile the journal and the database, and which of the two is newer. */
 export interface Settlement {
   readonly knows: 'journal' | 'database';
   /** The state to store in the database. */
-  readonly store?: Exclude<Fate, 'sending'>;
+  readonly store?: Ending;
   /** The event to add to the journal. */
-  readonly write?: Outcome['event'];
+  readonly write?: Ending;
 }
 
-const FATES: Readonly<Record<Event, Exclude<Fate, 'sending'>>> = {
-  // The process that wrote it has ended.
-  ...{ sending: 'unknown', unknown: 'unknown' },
-  ...{ sent: 'sent', refused: 'refused', 'not-sent': 'unsent' },
-};
+/** The process that was sending has ended, so nobody knows whether it was sent. */
+const endingOf = (fate: Fate): Ending => (fate === 'sending' ? 'unknown' : fate);
 
 /** An effect as stored in the database; `attempt` is when its last attempt began. */
 export interface StoredEffect {
@@ -152,14 +140,14 @@ export function settle(
   journal: Pick<Effect, 'last' | 'attempts'> | undefined,
   stored: Omit<StoredEffect, 'reference'> | undefined,
 ): Settlement {
-  const fate = journal === undefined ? 'unsent' : FATES[journal.last.event];
+  const fate = journal === undefined ? 'not-sent' : endingOf(journal.last.event);
   const byJournal = (): Settlement => ({
     knows: 'journal',
-    ...(fate === (stored?.fate ?? 'unsent') ? {} : { store: fate }),
+    ...(fate === (stored?.fate ?? 'not-sent') ? {} : { store: fate }),
     ...(journal?.last.event === 'sending' ? { write: 'unknown' } : {}),
   });
-  if (stored === undefined || stored.fate === 'unsent') return byJournal();
-  const ended = stored.fate === 'sending' ? 'unknown' : stored.fate;
+  if (stored === undefined || stored.fate === 'not-sent') return byJournal();
+  const ended = endingOf(stored.fate);
   if (!journal?.attempts.has(stored.attempt))
     return { knows: 'database', ...(ended === stored.fate ? {} : { store: ended }), write: ended };
   const isOpen = journal.last.event === 'sending' || journal.last.event === 'unknown';
@@ -170,8 +158,10 @@ export function settle(
 
 /** An effect on which the journal and the database differ. */
 export interface Difference<Of extends Entry, Row extends StoredEffect> extends Settlement {
-  readonly effect: Effect<Of> | undefined;
   readonly row: Row | undefined;
+  /** The journal's last entry and the attempts in it, if the journal is the newer of the two. */
+  readonly last: Of | undefined;
+  readonly attempts: ReadonlySet<string>;
 }
 
 /** The effects to store or write so that the journal and the database agree. */
@@ -180,10 +170,13 @@ export function differences<Of extends Entry, Row extends StoredEffect>(
   rows: readonly Row[],
 ): Difference<Of, Row>[] {
   const stored = new Map(rows.map((row) => [row.reference, row]));
-  return [...new Set([...known.keys(), ...stored.keys()])]
-    .map((reference) => ({ effect: known.get(reference), row: stored.get(reference) }))
-    .map(({ effect, row }) => ({ effect, row, ...settle(effect, row) }))
-    .filter(({ store, write }) => store !== undefined || write !== undefined);
+  return [...new Set([...known.keys(), ...stored.keys()])].flatMap((reference) => {
+    const [effect, row] = [known.get(reference), stored.get(reference)];
+    const settlement = settle(effect, row);
+    if (settlement.store === undefined && settlement.write === undefined) return [];
+    const newer = settlement.knows === 'journal' ? effect : undefined;
+    return [{ ...settlement, row, last: newer?.last, attempts: newer?.attempts ?? new Set<string>() }];
+  });
 }
 
 /** The result of reconciling a ledger with the journal. */

@@ -2,7 +2,7 @@ import { mergedEffects } from '../agents/effect.js';
 import { isRemoteJob, type Job, readJobs } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { readMessages } from '../agents/messages.js';
-import { readSkips } from '../agents/skips.js';
+import { readSkips } from '../agents/plan.js';
 import { dayOf } from '../day.js';
 import { messageOf } from '../errors.js';
 import { howToLook } from '../print/jobs.js';

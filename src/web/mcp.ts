@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { effectWords, readEffects } from '../agents/effect.js';
 import { readJobs } from '../agents/ledger.js';
-import { unknownPage } from '../agents/skips.js';
+import { unknownPage } from '../agents/plan.js';
 import { ConfigurationError, messageOf, StorageError } from '../errors.js';
 import { packageFile, version } from '../files.js';
 import { escapeLines } from '../format/text.js';

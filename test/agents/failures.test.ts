@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type FailedOutcome, outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
+import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
 import { Client } from '../../src/api/client.js';
 import type { FaultInput } from '../../src/sandbox/faults.js';
 import { reply, serve } from '../serve.js';
@@ -7,25 +7,30 @@ import { openSandbox } from '../sandbox/open-sandbox.js';
 import { DEPARTURE } from '../departure.js';
 
 /** What each failure of a creation says about its outcome: `jobs` is what the platform has afterwards. */
-const TABLE: readonly [name: string, fault: FaultInput, outcome: FailedOutcome, jobs: 0 | 1][] = [
-  ['429 with Retry-After', { on: 'create', kind: 'rate-limit' }, 'not-done', 0],
-  ['429 without', { on: 'create', kind: 'rate-limit', retryAfter: 'none' }, 'not-done', 0],
-  ['429 as plain text', { on: 'create', kind: 'rate-limit', body: 'text' }, 'not-done', 0],
-  ['401', { on: 'create', kind: 'status', status: 401 }, 'not-done', 0],
-  ['402', { on: 'create', kind: 'status', status: 402 }, 'not-done', 0],
-  ['403', { on: 'create', kind: 'status', status: 403 }, 'not-done', 0],
+const TABLE: readonly [
+  name: string,
+  fault: FaultInput,
+  outcome: ReturnType<typeof outcomeOf>,
+  jobs: 0 | 1,
+][] = [
+  ['429 with Retry-After', { on: 'create', kind: 'rate-limit' }, 'not-sent', 0],
+  ['429 without', { on: 'create', kind: 'rate-limit', retryAfter: 'none' }, 'not-sent', 0],
+  ['429 as plain text', { on: 'create', kind: 'rate-limit', body: 'text' }, 'not-sent', 0],
+  ['401', { on: 'create', kind: 'status', status: 401 }, 'not-sent', 0],
+  ['402', { on: 'create', kind: 'status', status: 402 }, 'not-sent', 0],
+  ['403', { on: 'create', kind: 'status', status: 403 }, 'not-sent', 0],
   ['400', { on: 'create', kind: 'status', status: 400 }, 'refused', 0],
   ['404', { on: 'create', kind: 'status', status: 404 }, 'refused', 0],
   ['422', { on: 'create', kind: 'status', status: 422 }, 'refused', 0],
-  ['500 before', { on: 'create', kind: 'status', status: 500 }, 'outcome-unknown', 0],
-  ['503 without Retry-After', { on: 'create', kind: 'status', status: 503 }, 'outcome-unknown', 0],
-  ['500 after', { on: 'create', kind: 'status-after', status: 500 }, 'outcome-unknown', 1],
-  ['reset before', { on: 'create', kind: 'reset' }, 'outcome-unknown', 0],
-  ['timeout', { on: 'create', kind: 'timeout' }, 'outcome-unknown', 0],
-  ['reply lost', { on: 'create', kind: 'lost-reply' }, 'outcome-unknown', 1],
-  ['reply cut', { on: 'create', kind: 'cut-body' }, 'outcome-unknown', 1],
-  ['a web page', { on: 'create', kind: 'html' }, 'outcome-unknown', 1],
-  ['no id in the reply', { on: 'create', kind: 'missing-field', field: 'id' }, 'outcome-unknown', 1],
+  ['500 before', { on: 'create', kind: 'status', status: 500 }, 'unknown', 0],
+  ['503 without Retry-After', { on: 'create', kind: 'status', status: 503 }, 'unknown', 0],
+  ['500 after', { on: 'create', kind: 'status-after', status: 500 }, 'unknown', 1],
+  ['reset before', { on: 'create', kind: 'reset' }, 'unknown', 0],
+  ['timeout', { on: 'create', kind: 'timeout' }, 'unknown', 0],
+  ['reply lost', { on: 'create', kind: 'lost-reply' }, 'unknown', 1],
+  ['reply cut', { on: 'create', kind: 'cut-body' }, 'unknown', 1],
+  ['a web page', { on: 'create', kind: 'html' }, 'unknown', 1],
+  ['no id in the reply', { on: 'create', kind: 'missing-field', field: 'id' }, 'unknown', 1],
 ];
 
 const failureOf = async (work: Promise<unknown>): Promise<unknown> => {
@@ -60,18 +65,18 @@ describe('what a failure says about the outcome of a POST', () => {
       reply(response, 503, { error: 'busy' }, { 'retry-after': '20' });
     });
     const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
-    expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-done', 20_000]);
+    expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-sent', 20_000]);
   });
 
   it('no connection: nothing left this machine', async () => {
     const server = await serve(() => undefined);
     await server.close();
     const error = await failureOf(clientOf(server.baseUrl).createJob('Improve /', DEPARTURE));
-    expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-done', undefined]);
+    expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-sent', undefined]);
   });
 
   it('a fault of our own: unknown, for it may have come after the reply', () => {
-    expect(outcomeOf(new TypeError('undefined is not a function'))).toBe('outcome-unknown');
+    expect(outcomeOf(new TypeError('undefined is not a function'))).toBe('unknown');
   });
 });
 

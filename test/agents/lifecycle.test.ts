@@ -12,45 +12,46 @@ import {
 } from '../../src/agents/lifecycle.js';
 
 type Row<Event, State> = readonly [event: Event, from: readonly State[], to: State];
+type JobRow = readonly [event: JobEvent, status: string | undefined, from: readonly JobState[], to: JobState];
 
 const sent: readonly JobState[] = ['active', 'completed', 'failed', 'archived'];
 
-const JOB_TABLE: readonly Row<JobEvent, JobState>[] = [
-  [{ kind: 'submit' }, ['planned'], 'submitting'],
-  [{ kind: 'accepted', status: 'active' }, ['submitting'], 'active'],
-  [{ kind: 'accepted', status: 'pending' }, ['submitting'], 'active'],
-  [{ kind: 'accepted', status: 'completed' }, ['submitting'], 'completed'],
-  [{ kind: 'not-done' }, ['submitting'], 'planned'],
-  [{ kind: 'outcome-unknown' }, ['submitting'], 'unconfirmed'],
-  [{ kind: 'refused' }, ['submitting'], 'refused'],
-  [{ kind: 'polled', status: 'active' }, ['active'], 'active'],
-  [{ kind: 'polled', status: 'thinking hard' }, ['active'], 'active'],
-  [{ kind: 'polled', status: 'completed' }, ['active'], 'completed'],
-  [{ kind: 'polled', status: 'failed' }, ['active'], 'failed'],
-  [{ kind: 'polled', status: 'archived' }, ['active'], 'archived'],
-  [{ kind: 'followed-up' }, sent, 'active'],
-  [{ kind: 'found-created' }, ['unconfirmed'], 'active'],
-  [{ kind: 'found-not-created' }, ['unconfirmed'], 'planned'],
-  [{ kind: 'found-gone' }, ['active'], 'failed'],
+const JOB_TABLE: readonly JobRow[] = [
+  ['submit', undefined, ['planned'], 'submitting'],
+  ['sent', 'active', ['submitting'], 'active'],
+  ['sent', 'pending', ['submitting'], 'active'],
+  ['sent', 'completed', ['submitting'], 'completed'],
+  ['not-sent', undefined, ['submitting'], 'planned'],
+  ['unknown', undefined, ['submitting'], 'unconfirmed'],
+  ['refused', undefined, ['submitting'], 'refused'],
+  ['polled', 'active', ['active'], 'active'],
+  ['polled', 'thinking hard', ['active'], 'active'],
+  ['polled', 'completed', ['active'], 'completed'],
+  ['polled', 'failed', ['active'], 'failed'],
+  ['polled', 'archived', ['active'], 'archived'],
+  ['followed-up', undefined, sent, 'active'],
+  ['found-sent', undefined, ['unconfirmed'], 'active'],
+  ['found-not-sent', undefined, ['unconfirmed'], 'planned'],
+  ['found-gone', undefined, ['active'], 'failed'],
 ];
 
 describe('the life of a job', () => {
-  it.each(JOB_TABLE)('%o happens in %s only, and leads to %s', (event, from, to) => {
+  it.each(JOB_TABLE)('%s (%s) happens in %s only, and leads to %s', (event, status, from, to) => {
     for (const state of JOB_STATES)
-      expect(nextState(state, event)).toBe(from.includes(state) ? to : undefined);
+      expect(nextState(state, event, status)).toBe(from.includes(state) ? to : undefined);
   });
 
   it('never leads back to where a prompt would be sent again, but from what is known not to be done', () => {
-    const back = JOB_TABLE.filter(([, , to]) => to === 'planned').map(([{ kind }]) => kind);
-    expect(back).toEqual(['not-done', 'found-not-created']);
+    const back = JOB_TABLE.filter(([, , , to]) => to === 'planned').map(([event]) => event);
+    expect(back).toEqual(['not-sent', 'found-not-sent']);
   });
 });
 
 const MESSAGE_TABLE: readonly Row<MessageEvent, MessageState>[] = [
   ['submit', ['planned'], 'submitting'],
-  ['accepted', ['submitting'], 'sent'],
-  ['not-done', ['submitting'], 'planned'],
-  ['outcome-unknown', ['submitting'], 'unconfirmed'],
+  ['sent', ['submitting'], 'sent'],
+  ['not-sent', ['submitting'], 'planned'],
+  ['unknown', ['submitting'], 'unconfirmed'],
   ['refused', ['submitting'], 'refused'],
   ['found-sent', ['unconfirmed'], 'sent'],
   ['found-not-sent', ['unconfirmed'], 'planned'],

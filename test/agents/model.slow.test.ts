@@ -9,10 +9,9 @@ import {
   OPEN_MESSAGE_STATES,
   isRemote,
 } from '../../src/agents/lifecycle.js';
-import { changeMessageWithin, planMessage, readMessages } from '../../src/agents/messages.js';
+import { changeMessage, planMessage, readMessages, settleAsSent } from '../../src/agents/messages.js';
 import { pollJobs } from '../../src/agents/poll.js';
-import { submitJobs } from '../../src/agents/submit.js';
-import { settleAsSent, submitMessages } from '../../src/agents/submit-messages.js';
+import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import { reconcileEffects } from '../../src/app/open.js';
 import { entryAbout, sentAs } from '../../src/agents/journal.js';
@@ -286,12 +285,12 @@ async function live(steps: readonly Step[]): Promise<void> {
         for (const [prompt, state] of model.jobs) {
           const remote = platform.jobs.find((candidate) => candidate.prompt === prompt);
           if (state === 'active' && remote !== undefined && platform.deleted.has(remote.id)) {
-            const change = { event: { kind: 'found-gone' }, now: clock.now(), cause: 'resolved' } as const;
+            const change = { event: 'found-gone', now: clock.now(), cause: 'resolved' } as const;
             await changeJob(warehouse, jobOf(jobs, prompt), change);
             model.jobs.set(prompt, 'failed');
           }
           if (state !== 'unconfirmed') continue;
-          const event = { kind: remote === undefined ? 'found-not-created' : 'found-created' } as const;
+          const event = remote === undefined ? ('found-not-sent' as const) : ('found-sent' as const);
           const change = { event, now: clock.now(), cause: 'resolved', nextPollAt: clock.now() };
           const outcome = remote === undefined ? { event: 'not-sent' as const } : sentAs(remote);
           await journal.append([entryAbout(jobOf(jobs, prompt), outcome, clock.now())]);
@@ -314,9 +313,7 @@ async function live(steps: readonly Step[]): Promise<void> {
             message.state = 'sent';
             model.jobs.set(message.job, 'active');
           } else {
-            await warehouse.transaction((transaction) =>
-              changeMessageWithin(transaction, stored, { ...change, event: 'found-not-sent' }),
-            );
+            await changeMessage(warehouse, stored, { ...change, event: 'found-not-sent' });
             message.state = 'planned';
           }
         }

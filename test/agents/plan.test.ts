@@ -89,8 +89,8 @@ describe('the jobs of a week', () => {
     const [refused] = await readJobs(warehouse, 'prj_sandbox');
     if (refused === undefined) throw new Error('no job was planned');
     const change = { now: NOW, cause: '' };
-    const submitted = await changeJob(warehouse, refused, { event: { kind: 'submit' }, ...change });
-    await changeJob(warehouse, submitted, { event: { kind: 'refused' }, ...change });
+    const submitted = await changeJob(warehouse, refused, { event: 'submit', ...change });
+    await changeJob(warehouse, submitted, { event: 'refused', ...change });
 
     const rules = { ...RULES, maxJobsPerRun: 9, maxJobsPerWeek: 3 };
     const plan = await planImprovement(warehouse, 'prj_sandbox', rules, AT);

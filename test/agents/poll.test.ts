@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { planMessage } from '../../src/agents/messages.js';
+import { planMessage, settleAsSent } from '../../src/agents/messages.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
-import { submitJobs } from '../../src/agents/submit.js';
-import { settleAsSent, submitMessages } from '../../src/agents/submit-messages.js';
+import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { messageOf } from '../../src/errors.js';
 import { type AgentDesk, agentDesk } from './agent-desk.js';
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { CodeHost } from '../../src/agents/code-host.js';
+import { CodeHost } from '../../src/agents/pull-requests.js';
 import { submitJobs } from '../../src/agents/submit.js';
 import { secretsOf } from '../../src/app/secrets.js';
 import { settingsSchema } from '../../src/config/schema.js';

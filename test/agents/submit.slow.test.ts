@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { changeJob, readTransitions } from '../../src/agents/ledger.js';
 import { planMessage } from '../../src/agents/messages.js';
-import { submitJobs, TurnError } from '../../src/agents/submit.js';
-import { submitMessages } from '../../src/agents/submit-messages.js';
+import { submitJobs, submitMessages, TurnError } from '../../src/agents/submit.js';
 import type { FaultInput } from '../../src/sandbox/faults.js';
 import { agentDesk } from './agent-desk.js';
 
@@ -33,7 +32,7 @@ describe('submitting jobs', () => {
   it('marks as unconfirmed what a killed process left half sent', async () => {
     const desk = await agentDesk();
     await desk.plan(1);
-    const change = { event: { kind: 'submit' }, now: desk.clock.now(), cause: 'about to be sent' } as const;
+    const change = { event: 'submit', now: desk.clock.now(), cause: 'about to be sent' } as const;
     await changeJob(desk.warehouse, await desk.job(1), change);
     await desk.restart();
     await submitJobs(desk.task());
@@ -137,9 +136,15 @@ describe('follow-up messages', () => {
     const desk = await agentDesk();
     await desk.plan(1);
     await submitJobs(desk.task());
-    const event = { kind: 'polled', status: 'completed' } as const;
+    const job = await desk.job(1);
     const now = desk.clock.now();
-    await changeJob(desk.warehouse, await desk.job(1), { event, now, cause: 'the platform says completed' });
+    const remote = { id: job.remote_id ?? '', status: 'completed' };
+    await changeJob(desk.warehouse, job, {
+      event: 'polled',
+      now,
+      cause: 'the platform says completed',
+      remote,
+    });
     await planMessage(desk.warehouse, await desk.job(1), { origin: 'typed', prompt: 'And the errors?', now });
     return desk;
   }

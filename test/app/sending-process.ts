@@ -1,10 +1,10 @@
 // A process that sends one job, message, email or post to a channel, and kills itself at one of the moments between two
 // writes: the one that loss.slow.test.ts and channels.slow.test.ts start. Its imports of src are those of dist when it runs.
 import { dirname } from 'node:path';
-import { submitJobs } from '../../src/agents/submit.js';
-import { submitMessages } from '../../src/agents/submit-messages.js';
+import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
-import { composePost, openChannel } from '../../src/mail/channel.js';
+import { openChannel } from '../../src/mail/channel.js';
+import { composePost } from '../../src/mail/compose.js';
 import { deliver } from '../../src/mail/deliver.js';
 import { compose } from '../../src/mail/message.js';
 import { outboxTransport, smtpTransport } from '../../src/mail/transport.js';

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { CLASSIFICATION, classify } from '../../src/mail/classify.js';
+import { CLASSIFICATION, classify } from '../../src/mail/transport.js';
 
 // One case a row of the table, in its order, and one that fits none: where the conversation was, the server's last word,
 // what it means.
 const CASES = [
-  ['connect', 554, 'later'],
-  ['login', 535, 'later'],
-  ['envelope', 530, 'later'],
+  ['connect', 554, 'not-sent'],
+  ['login', 535, 'not-sent'],
+  ['envelope', 530, 'not-sent'],
   ['envelope', 550, 'refused'],
-  ['envelope', 451, 'later'],
+  ['envelope', 451, 'not-sent'],
   ['message', 421, 'unknown'],
-  ['message', 451, 'later'],
+  ['message', 451, 'not-sent'],
   ['message', 554, 'refused'],
   ['message', undefined, 'unknown'],
 ] as const;

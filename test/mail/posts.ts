@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { composePost, openChannel, type Post } from '../../src/mail/channel.js';
+import { openChannel, type Post } from '../../src/mail/channel.js';
+import { composePost } from '../../src/mail/compose.js';
 import type { Notice } from '../../src/mail/message.js';
 
 const KEY = Buffer.alloc(32, 7);

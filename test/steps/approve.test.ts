@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { planImprovement } from '../../src/agents/plan.js';
 import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
-import { readSkips } from '../../src/agents/skips.js';
+import { readSkips } from '../../src/agents/plan.js';
 import { day } from '../../src/day.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../../src/steps/approve.js';
 import { improveStep } from '../../src/steps/improve.js';

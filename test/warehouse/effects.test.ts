@@ -145,10 +145,10 @@ describe('settling an effect between journal and database', () => {
     ],
     ['the database lost what was sent', [journalOf('sent'), undefined], { store: 'sent' }],
     ['nothing had left', [journalOf('not-sent'), undefined], {}],
-    ['an older copy has it unsent', [journalOf('sent'), stored('unsent')], { store: 'sent' }],
+    ['an older copy has it unsent', [journalOf('sent'), stored('not-sent')], { store: 'sent' }],
     [
       'an older copy, intent only',
-      [journalOf('sending'), stored('unsent')],
+      [journalOf('sending'), stored('not-sent')],
       { store: 'unknown', write: 'unknown' },
     ],
     [
@@ -160,10 +160,10 @@ describe('settling an effect between journal and database', () => {
     [
       'killed between the outcomes: not sent',
       [journalOf('not-sent'), stored('sending')],
-      { store: 'unsent' },
+      { store: 'not-sent' },
     ],
     ['killed between the outcomes: refused', [journalOf('refused'), stored('sending')], { store: 'refused' }],
-    ['settled by a person, then lost', [journalOf('not-sent'), stored('unknown')], { store: 'unsent' }],
+    ['settled by a person, then lost', [journalOf('not-sent'), stored('unknown')], { store: 'not-sent' }],
     [
       'sent again by a person, then lost',
       [later('sending'), stored('sent')],
@@ -172,7 +172,7 @@ describe('settling an effect between journal and database', () => {
     ['a later attempt was sent', [later('sent'), stored('unknown')], { store: 'sent' }],
     ['no journal: sent', [undefined, stored('sent')], { write: 'sent' }],
     ['no journal: half sent', [undefined, stored('sending')], { store: 'unknown', write: 'unknown' }],
-    ['no journal: unsent', [undefined, stored('unsent')], {}],
+    ['no journal: unsent', [undefined, stored('not-sent')], {}],
     ['an older journal, sent since', [journalOf('not-sent'), stored('sent', SECOND)], { write: 'sent' }],
     [
       'an older journal, half sent since',
@@ -196,10 +196,10 @@ describe('settling an effect between journal and database', () => {
   it('never makes what may have left into something that is sent again, unless the journal says it did not', () => {
     const events = ['sending', 'sent', 'refused', 'unknown'] as const;
     for (const event of events)
-      for (const fate of ['unsent', 'sending', 'sent', 'refused', 'unknown'] as const)
+      for (const fate of ['not-sent', 'sending', 'sent', 'refused', 'unknown'] as const)
         for (const attempt of [FIRST, SECOND])
           expect(settle(journalOf(event), stored(fate, attempt)).store, `${event} ${fate}`).not.toBe(
-            'unsent',
+            'not-sent',
           );
   });
 });
