@@ -1,8 +1,8 @@
 """Questions over all projects of a lake, on Spark: spark-submit --packages io.delta:delta-spark_4.2_2.13:4.4.0 \
   deploy/spark-report.py /srv/lake 2026-11-09
 
-Prints views a month, the most read pages of the week that begins on the given Monday, and the pages that moved most
-against the mean of the four weeks before."""
+Prints views by month, the most read pages of the week that begins on the given Monday, and the pages that moved most
+compared with the mean of the four weeks before."""
 
 import sys
 
@@ -22,7 +22,7 @@ GROUP BY project, path
 ORDER BY total DESC, path, project
 LIMIT 20"""
 
-# Fewer than 20 views on both sides are chance.
+# Fewer than 20 views in both periods are chance.
 MOVERS = """
 SELECT project, path, views, expected
 FROM (

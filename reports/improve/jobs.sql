@@ -5,7 +5,7 @@ SELECT
   jobs.id,
   jobs.path,
   jobs.state,
-  -- Closed without being merged: nobody is to review it.
+  -- Nobody needs to review a pull request that was closed without being merged.
   if(jobs.closed_on IS NULL, jobs.pr_link, NULL) AS pr_link,
   jobs.reason,
   jobs.planned_at,

@@ -1,5 +1,5 @@
--- Grain: one row per agent job that is not merged, and is not over or ended in the reported week or
--- since. A pull request that was closed without being merged is no longer to be reviewed.
+-- Grain: one row per agent job that is not merged, and is active or ended in the reported week or
+-- later. A pull request that was closed without being merged needs no review.
 SELECT
   id,
   path,

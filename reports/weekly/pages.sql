@@ -1,4 +1,4 @@
--- Grain: one row, the counts of pages and the five most read new ones, from one pass over the history.
+-- Grain: one row with the counts of pages and the five most read new ones, from one pass over the history.
 SELECT
   count(*) FILTER (last_read >= $from::DATE) AS read,
   count(*) AS ever_seen,

@@ -1,5 +1,5 @@
--- Grain: one row per week and audience, of the reported week and the one before, as far as they are
--- fully loaded. The one before shows which news is old.
+-- Grain: one row per audience of the reported week and of the week before, if they are fully loaded.
+-- The week before shows what is not new.
 SELECT $from::DATE AS week, audience, low, high, weeks_used, weeks, is_record
 FROM usual_range($from)
 WHERE project = $project

@@ -53,7 +53,7 @@ COMMENT ON COLUMN agent_jobs.ai_rank IS 'Rank among all pages by median weekly A
 COMMENT ON COLUMN agent_jobs.ai_per_human IS 'AI views per human view over those weeks; NULL if there were no human views';
 COMMENT ON COLUMN agent_jobs.trend IS 'Relative change in average weekly views from the older half of those weeks to the newer half: 0.1 is 10% more; NULL if the older half had no views';
 COMMENT ON COLUMN agent_jobs.weeks IS 'The weeks used to select the page, oldest first, with its views';
-COMMENT ON COLUMN agent_jobs.merged_on IS 'Day (UTC) its pull request was merged, as recorded with readership jobs merged or noticed at the code host; NULL if not recorded';
+COMMENT ON COLUMN agent_jobs.merged_on IS 'Day (UTC) its pull request was merged, as recorded with readership jobs merged or found at the code host; NULL if unknown';
 
 COMMENT ON TABLE job_transitions IS 'State changes of each job and its messages. One row per change.';
 COMMENT ON COLUMN job_transitions.job IS 'Job number in Readership';
@@ -68,7 +68,7 @@ COMMENT ON TABLE agent_messages IS 'Follow-up messages to agent jobs. One row pe
 COMMENT ON COLUMN agent_messages.id IS 'Message number in Readership';
 COMMENT ON COLUMN agent_messages.job IS 'Job number in Readership';
 COMMENT ON COLUMN agent_messages.state IS 'planned, submitting, sent, unconfirmed (the reply was lost, so the agent may have received it) or refused (the platform rejected it)';
-COMMENT ON COLUMN agent_messages.origin IS 'typed (a person wrote it) or askWhenNoChange (the setting of that name sent it)';
+COMMENT ON COLUMN agent_messages.origin IS 'typed (a person wrote it) or askWhenNoChange (a setting of 0.1.0 sent it)';
 COMMENT ON COLUMN agent_messages.planned_at IS 'When the message was planned (UTC)';
 COMMENT ON COLUMN agent_messages.submitted_at IS 'When the intent to submit it was committed (UTC), before it was sent';
 COMMENT ON COLUMN agent_messages.note IS 'Error from the platform or the network, if something went wrong';
@@ -114,6 +114,6 @@ COMMENT ON COLUMN deliveries.tried_at IS 'When the last attempt started (UTC)';
 COMMENT ON COLUMN deliveries.settled_at IS 'When it became sent, failed or unknown (UTC); NULL until then';
 COMMENT ON COLUMN deliveries.next_attempt_at IS 'When it will be tried again (UTC); NULL if it will not';
 COMMENT ON COLUMN deliveries.note IS 'What the mail server or the channel said, or where the file is';
-COMMENT ON COLUMN deliveries.days_covered IS 'Loaded days of the period when it was sent; NULL for alerts, and for what 0.1.0 sent';
-COMMENT ON COLUMN deliveries.human IS 'Human views of the site in the period when it was sent, over all projects it is about';
-COMMENT ON COLUMN deliveries.ai IS 'AI views of the site in the period when it was sent, over all projects it is about';
+COMMENT ON COLUMN deliveries.days_covered IS 'Loaded days of the period when it was sent; NULL for alerts and for deliveries of 0.1.0';
+COMMENT ON COLUMN deliveries.human IS 'Human views of the site in the period when it was sent, over all of its projects';
+COMMENT ON COLUMN deliveries.ai IS 'AI views of the site in the period when it was sent, over all of its projects';

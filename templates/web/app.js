@@ -1,4 +1,5 @@
-// Conveniences that every page works without: values under the pointer or by arrow keys, and choices that submit themselves.
+// Every page works without this: values under the pointer or by arrow keys, and choices that submit
+// themselves.
 for (const figure of document.querySelectorAll('[data-points]')) {
   const points = JSON.parse(figure.dataset.points);
   const label = figure.querySelector('.said');
@@ -39,16 +40,16 @@ for (const figure of document.querySelectorAll('[data-points]')) {
 }
 for (const field of document.querySelectorAll('[data-submits]'))
   field.addEventListener('change', () => field.form.requestSubmit());
-// An action that waits for the database is looked at again, unless somebody is writing.
+// Reloads the page while an action waits for the database, unless someone is typing.
 const again = document.querySelector('[data-reloads]');
 if (again)
   setInterval(() => {
     if (!document.querySelector('textarea:focus, details[open] textarea')) location.replace(again.href);
   }, 2500);
-// Suggestions of DuckDB at the cursor.
+// DuckDB's suggestions at the cursor.
 const editor = document.querySelector('[data-completes]');
 if (editor) {
-  // What is saved is what the editor shows, whether or not it was run.
+  // Saves what the editor shows, whether or not it was run.
   const saves = document.querySelector('form.saves');
   saves?.addEventListener('submit', () => {
     saves.elements.sql.value = editor.value;

@@ -52,7 +52,7 @@ test('pull requests too recent to judge share one line with the date of the firs
 
 test('a pull request that nobody said was merged is counted, and nothing is claimed of it', async () => {
   expect(await afterEarlierWork()).toBe(
-    '1 pull request without a known merge: once merged, record it with readership jobs merged.',
+    '1 pull request without a known merge date: record merges with readership jobs merged.',
   );
 });
 
@@ -64,7 +64,7 @@ test('skipped pages are counted by reason in one line, without those that have o
       1 AS weekly_ai, format('/few-{}', days) AS path, 'few-days' AS code, format('{{"days": {}}}', days) AS facts
     FROM range(2, 5) AS few (days)`);
   expect(await textOf()).toContain(
-    '\nSkipped popular pages: 3 viewed on too few days, 1 excluded by improve.exclude. All of them: readership improve\n',
+    '\nSkipped popular pages: 3 viewed on too few days, 1 excluded by improve.exclude. To list all of them: readership improve\n',
   );
 });
 
@@ -73,7 +73,9 @@ test('pages that somebody skipped are counted together, whatever their day', asy
     UPDATE page_choices SET code = 'skipped', facts = '{"until": "2026-12-01"}' WHERE path = '/sdks/python';
     INSERT INTO page_choices BY NAME
     SELECT * REPLACE ('/sdks/go' AS path, '{"until": null}' AS facts) FROM page_choices WHERE code = 'skipped'`);
-  expect(await textOf()).toContain('\nSkipped popular pages: 2 manually. All of them: readership improve\n');
+  expect(await textOf()).toContain(
+    '\nSkipped popular pages: 2 manually. To list all of them: readership improve\n',
+  );
 });
 
 test('a pull request closed without being merged is no longer to be reviewed, nor is its effect counted', async () => {

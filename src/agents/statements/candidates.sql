@@ -7,7 +7,7 @@ WITH
     ORDER BY week DESC
     LIMIT 8
   ),
-  -- The days, and not their weeks, say which part of the file is read.
+  -- A filter on days lets DuckDB skip parts of the file; one on weeks would not.
   days AS (SELECT week, week + weekday::INTEGER AS day FROM weeks CROSS JOIN range(7) AS of_week (weekday)),
   page_week AS (
     SELECT

@@ -1,4 +1,4 @@
--- Grain: one row, the extent of the project's history, when the period was last loaded, and its views.
+-- Grain: one row with the extent of the project's history, when the period was last loaded, and its views.
 SELECT
   min(day) AS first_day,
   max(day) AS last_day,

@@ -1,4 +1,4 @@
--- Grain: one row, what is stored of the period.
+-- Grain: one row with the stored figures of the period.
 SELECT
   count(*) AS days,
   count(*) FILTER (state = 'final') AS final,

@@ -19,8 +19,8 @@ FROM page_choices;
 
 DROP TABLE page_choices;
 
--- Grain: one row per project and page of the latest choice of pages. The reason is a code, and its
--- facts are JSON; 0.1.0 stored it as a sentence.
+-- Grain: one row per project and page considered in the latest selection. The reason is a code, with
+-- facts as JSON; 0.1.0 stored a sentence.
 CREATE TABLE page_choices (
   project VARCHAR NOT NULL,
   path VARCHAR NOT NULL,

@@ -1,4 +1,4 @@
--- Grain: one row per page read of a day that the hourly limit stopped before its last page.
+-- Grain: one row per page read so far of a day that the hourly limit interrupted.
 CREATE TABLE unfinished_pages (
   project VARCHAR NOT NULL,
   day DATE NOT NULL,
@@ -6,8 +6,8 @@ CREATE TABLE unfinished_pages (
   response VARCHAR NOT NULL
 );
 
-COMMENT ON TABLE unfinished_pages IS 'Pages of days that need more requests than the hourly limit left, kept until the rest is read. One row per page.';
+COMMENT ON TABLE unfinished_pages IS 'Pages of days that need more requests than the hourly limit allows, kept until the rest is read. One row per page.';
 COMMENT ON COLUMN unfinished_pages.project IS 'Project id on the platform';
 COMMENT ON COLUMN unfinished_pages.day IS 'Day (UTC)';
 COMMENT ON COLUMN unfinished_pages.page_offset IS 'Number of rows before this page';
-COMMENT ON COLUMN unfinished_pages.response IS 'What the platform answered, as JSON';
+COMMENT ON COLUMN unfinished_pages.response IS 'Response of the platform, as JSON';

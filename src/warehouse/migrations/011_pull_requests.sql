@@ -7,7 +7,7 @@ CREATE TABLE pull_requests (
   problem VARCHAR
 );
 
-COMMENT ON TABLE pull_requests IS 'What the code host said about pull requests of agents. One row per job whose pull request was looked up.';
+COMMENT ON TABLE pull_requests IS 'State of agents'' pull requests at the code host. One row per job whose pull request was looked up.';
 COMMENT ON COLUMN pull_requests.job IS 'Job number in Readership';
 COMMENT ON COLUMN pull_requests.checked_at IS 'When it was last looked up (UTC)';
 COMMENT ON COLUMN pull_requests.next_check_at IS 'When to look it up again (UTC)';

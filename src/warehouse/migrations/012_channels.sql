@@ -3,8 +3,8 @@ FROM deliveries;
 
 DROP TABLE deliveries;
 
--- Grain: one row per report, project, period and recipient that anything was ever sent to. Channels
--- are recipients, and a correction needs the numbers that were sent.
+-- Grain: one row per report, project, period and recipient. Channels are recipients, and a correction
+-- needs the numbers that were sent.
 CREATE TABLE deliveries (
   report VARCHAR NOT NULL,
   project VARCHAR NOT NULL,

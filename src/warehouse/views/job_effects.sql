@@ -31,7 +31,7 @@ WITH
     GROUP BY job
   ),
 
-  -- The days, and not their weeks, say which part of the file is read.
+  -- A filter on days lets DuckDB skip parts of the file; one on weeks would not.
   needed_day AS (
     SELECT DISTINCT project, week, week + weekday::INTEGER AS day
     FROM job_week CROSS JOIN range(7) AS days (weekday)

@@ -11,7 +11,7 @@ WITH
       AND row_number() OVER (PARTITION BY project ORDER BY week DESC) <= 16
   ),
 
-  -- The days, and not their weeks, say which part of the file is read.
+  -- A filter on days lets DuckDB skip parts of the file; one on weeks would not.
   site_day AS (
     SELECT project, week + weekday::INTEGER AS day, is_newer
     FROM site_week CROSS JOIN range(7) AS days (weekday)

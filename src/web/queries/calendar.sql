@@ -1,4 +1,4 @@
--- Grain: one row per day of the last 53 weeks, from the first day of the history: where it is drawn, and its state.
+-- Grain: one row per day of the last 53 weeks, from the first day of the history, with its position and state.
 WITH
   restated AS (
     SELECT day, sum(total_after - total_before)::BIGINT AS change

@@ -1,4 +1,4 @@
--- Grain: one row per table, view and macro, with its columns, those most asked for first.
+-- Grain: one row per table, view and macro, with its columns, the most useful first.
 WITH
   columns AS (
     SELECT table_name AS name, list({name: column_name, comment: coalesce(comment, '')} ORDER BY column_index) AS columns

@@ -1,4 +1,4 @@
--- Grain: one row, the first and the last loaded day of a project.
+-- Grain: one row with the first and last loaded day of a project.
 SELECT min(day) AS first, max(day) AS last
 FROM site_days
 WHERE project = $project

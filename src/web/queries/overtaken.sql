@@ -1,4 +1,4 @@
--- Grain: one row per page that the other audience read more in the days before: those read most first.
+-- Grain: one row per page that the other audience read more in the days before, most read first.
 WITH
   page AS (
     SELECT

@@ -1,6 +1,6 @@
--- Grain: one row per fully loaded week of a range and audience, with the views that the eight full weeks before it and
--- the course of the site lead one to expect of the page: the measures of the macro movers, with the hundred most read
--- pages as the site. NULL with fewer than three weeks before.
+-- Grain: one row per fully loaded week of a range and audience, with the views expected of the page.
+-- As in the macro movers, they follow from its eight full weeks before and the trend of the site, here
+-- of the hundred most read pages. NULL with fewer than three weeks before.
 WITH
   whole_week AS (
     SELECT week, row_number() OVER (ORDER BY week) AS number
@@ -43,7 +43,7 @@ WITH
       LEFT JOIN viewed USING (path, week)
   ),
 
-  -- Half of the pages may do anything without changing the course.
+  -- A median, so that moves of some pages do not change the course.
   course AS (
     SELECT audience, week, median(size - middle) AS course
     FROM (
@@ -99,7 +99,7 @@ SELECT
   round(mu)::BIGINT AS expected,
   if(mu IS NULL, NULL, greatest(0, mu * exp(-2 * sigma) - 0.5)) AS low,
   if(mu IS NULL, NULL, greatest(0, mu * exp(2 * sigma) - 0.5)) AS high,
-  -- The band is left by one week in twenty, so what is listed lies further off.
+  -- One week in twenty lies outside the band by chance, so only those further away are listed.
   coalesce(greatest(cell.n, mu) >= 20 AND abs(ln((cell.n + 0.5) / mu)) >= greatest(ln(1.25), 3 * sigma), false) AS is_far
 FROM cell LEFT JOIN measured USING (audience, week)
 WHERE cell.is_own AND cell.week >= date_trunc('week', $from::DATE)::DATE

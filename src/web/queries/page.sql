@@ -1,4 +1,4 @@
--- Grain: one row, what is known of a page. Changes are of views a loaded day.
+-- Grain: one row with the facts of a page. Changes compare views per loaded day.
 WITH
   views AS (
     SELECT

@@ -1,5 +1,5 @@
--- Grain: one row per page of the range that fits the search, the section and the audience, as many as
--- a screen shows; `found` counts all of them. Weekly views, oldest first, are for small lines.
+-- Grain: one row per page that matches the search, the section and the audience, one screen of them;
+-- `found` counts all. Weekly views, oldest first, are for sparklines.
 WITH
   now AS (
     SELECT path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai

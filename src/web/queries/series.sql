@@ -4,7 +4,7 @@ WITH
   restated AS (SELECT DISTINCT day FROM restatements WHERE project = $project),
 
   viewed AS (
-    -- A join with nothing reads nothing.
+    -- Without a path, this reads nothing.
     SELECT day, human, ai
     FROM page_views SEMI JOIN (SELECT $path AS path WHERE $path IS NOT NULL) USING (path)
     WHERE

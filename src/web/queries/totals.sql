@@ -1,5 +1,5 @@
--- Grain: one row, the views of a range and how they differ from those before. Changes are of views
--- a loaded day, so that missing days change nothing.
+-- Grain: one row with the views of a range and their change from the days before. Changes compare
+-- views per loaded day, so missing days do not matter.
 WITH
   now AS (
     SELECT coalesce(sum(human), 0)::BIGINT AS human, coalesce(sum(ai), 0)::BIGINT AS ai, count(*) AS days_loaded
