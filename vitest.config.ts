@@ -10,6 +10,9 @@ const DECISIONS = [
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    setupFiles: 'test/setup.ts',
+    // Loading all modules again for each file would take a minute and a half.
+    isolate: false,
     // By default it leaves a core idle; most tests wait for a process, a server or the disk.
     maxWorkers: '100%',
     testTimeout: 30_000,

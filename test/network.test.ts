@@ -5,7 +5,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { type AddressInfo, connect } from 'node:net';
 import { join } from 'node:path';
-import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { loadSitemap } from '../src/agents/sitemap.js';
 import { Client } from '../src/api/client.js';
 import { askForDate } from '../src/api/clock.js';
@@ -14,10 +14,6 @@ import { version } from '../src/files.js';
 import { connections } from '../src/network.js';
 import { reply, serve } from './serve.js';
 import { tempDir } from './temp-dir.js';
-
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
 
 /** A proxy that leads every address to the server on `port`, and says what it was asked for, and with which headers. */
 async function proxyTo(port: string) {

@@ -1,20 +1,12 @@
 import { dirname, join } from 'node:path';
-import { afterEach } from 'vitest';
 import { EffectsJournal } from '../src/warehouse/effects.js';
 import { isPublished, publish } from '../src/warehouse/publish.js';
 import { openWarehouse } from '../src/warehouse/open.js';
 import type { Warehouse } from '../src/warehouse/warehouse.js';
+import { afterTest } from './cleanup.js';
 import { tempDir } from './temp-dir.js';
 
 const open = new Set<Warehouse>();
-const journals = new Set<EffectsJournal>();
-afterEach(async () => {
-  const left = [...open];
-  open.clear();
-  await Promise.all(left.map((warehouse) => warehouse.close()));
-  await Promise.all([...journals].map((journal) => journal.close()));
-  journals.clear();
-});
 
 /** The live database at `path`, a new one by default; closed after the test. */
 export async function liveWarehouse(path?: string): Promise<Warehouse> {
@@ -24,13 +16,16 @@ export async function liveWarehouse(path?: string): Promise<Warehouse> {
     maxWaitMs: 5_000,
   });
   open.add(warehouse);
+  afterTest(async () => {
+    if (open.delete(warehouse)) await warehouse.close();
+  });
   return warehouse;
 }
 
 /** The effects journal beside it; closed after the test. */
 export async function journalOf({ path }: Warehouse): Promise<EffectsJournal> {
   const journal = await EffectsJournal.open(dirname(path));
-  journals.add(journal);
+  afterTest(() => journal.close());
   return journal;
 }
 

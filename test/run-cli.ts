@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { afterAll } from 'vitest';
+import { afterFile } from './cleanup.js';
 
 const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 
@@ -29,18 +29,13 @@ export interface CliProcess {
   until(pattern: RegExp): Promise<void>;
 }
 
-const running = new Set<ChildProcess>();
-afterAll(() => {
-  for (const child of running) child.kill('SIGKILL');
-});
-
 /** Starts the built command line in a process of its own, with pipes for all its streams. */
 export function startCli(args: readonly string[], { cwd, env = {}, stdin = '' }: CliOptions): CliProcess {
   if (!existsSync(CLI)) throw new Error(`${CLI} is not built: npm run build`);
   const { PATH = '', HOME = '', COVERAGE_OF_PROCESSES: directory } = process.env;
   const coverage = directory === undefined ? {} : { NODE_V8_COVERAGE: directory };
   const child = spawn(process.execPath, [CLI, ...args], { cwd, env: { PATH, HOME, ...coverage, ...env } });
-  running.add(child);
+  afterFile(() => child.kill('SIGKILL'));
   child.stdin.on('error', () => undefined);
   child.stdin.end(stdin);
   const written = { stdout: '', stderr: '' };
@@ -52,7 +47,6 @@ export function startCli(args: readonly string[], { cwd, env = {}, stdin = '' }:
     });
   const result = new Promise<CliResult>((resolve) => {
     child.on('close', (code, signal) => {
-      running.delete(child);
       resolve({ code, signal, ...written });
     });
   });

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll } from 'vitest';
+import { afterFile } from './cleanup.js';
 
 /** A request as it arrived. `atMs` is on the clock of `performance.now()`. */
 export interface SeenRequest {
@@ -19,11 +19,6 @@ export interface TestServer {
   readonly seen: readonly SeenRequest[];
   close(): Promise<void>;
 }
-
-const open: TestServer[] = [];
-afterAll(async () => {
-  await Promise.all(open.splice(0).map((server) => server.close()));
-});
 
 /** Serves until the tests of the file are over. */
 export async function serve(
@@ -55,7 +50,7 @@ export async function serve(
       await closed;
     },
   };
-  open.push(testServer);
+  afterFile(testServer.close);
   return testServer;
 }
 

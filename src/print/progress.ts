@@ -21,7 +21,7 @@ export class ExportProgress {
   #requests = 0;
   #startedMs = 0;
   #elapsedMs = 0;
-  #lastLineMs = 0;
+  #lastLineMs = performance.now();
   #days = 0;
   #planned = 0;
   #rows = 0;

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { afterEach } from 'vitest';
 import { type Job, planJob, readJobs } from '../../src/agents/ledger.js';
 import { type Message, readMessages } from '../../src/agents/messages.js';
 import type { SubmitTask } from '../../src/agents/submit.js';
@@ -8,6 +7,7 @@ import type { SandboxOptions } from '../../src/sandbox/index.js';
 import { reconcileEffects, type Reconciled } from '../../src/app/open.js';
 import type { EffectsJournal } from '../../src/warehouse/effects.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { afterTest } from '../cleanup.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { type Clock, clockAt, NOW, openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
 import { tempDir } from '../temp-dir.js';
@@ -31,23 +31,17 @@ export interface AgentDesk {
   restart(): Promise<Reconciled>;
 }
 
-const clients = new Set<Client>();
-afterEach(async () => {
-  await Promise.all([...clients].map((client) => client.close()));
-  clients.clear();
-});
-
 export async function agentDesk(options: Partial<SandboxOptions> = {}): Promise<AgentDesk> {
   const clock = clockAt(NOW);
   const { sandbox } = await openSandbox(options, clock);
   const { baseUrl, apiKey, projectId: project } = sandbox;
-  const file = join(await tempDir(), 'warehouse.duckdb');
   const client = new Client({
     ...{ baseUrl, projectId: project, apiKey, keyName: 'READERSHIP_API_KEY', now: clock.now },
     retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
     limits: { responseTimeoutMs: 300 },
   });
-  clients.add(client);
+  afterTest(() => client.close());
+  const file = join(await tempDir(), 'warehouse.duckdb');
   const warehouse = await liveWarehouse(file);
   const desk: AgentDesk = {
     ...{ sandbox, clock, project, client, warehouse, journal: await journalOf(warehouse) },

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { afterEach } from 'vitest';
 import { Client, type ClientOptions, type ViewsQuery } from '../../src/api/client.js';
 import { day } from '../../src/day.js';
+import { afterTest } from '../cleanup.js';
 import { type SeenRequest, serve, type TestServer } from '../serve.js';
 
 export const KEY = 'adm_3f9c1b7e-KEY+of/tests==';
@@ -15,11 +15,6 @@ export const PAGE: ViewsQuery = {
 export const NO_ROWS = { totals: { human: 0, ai: 0, total: 0 }, views: [], hasMore: false };
 export const JOB = { id: 'job_1', status: 'active' };
 
-const open: Client[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((client) => client.close()));
-});
-
 /** A client with small limits that is closed after the test. */
 export function openClient(baseUrl: string, options: Partial<ClientOptions> = {}): Client {
   const client = new Client({
@@ -32,7 +27,7 @@ export function openClient(baseUrl: string, options: Partial<ClientOptions> = {}
     limits: { connectTimeoutMs: 500, responseTimeoutMs: 20_000 },
     ...options,
   });
-  open.push(client);
+  afterTest(() => client.close());
   return client;
 }
 

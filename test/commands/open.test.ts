@@ -1,14 +1,10 @@
 import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
-import { afterEach, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { openInBrowser } from '../../src/commands/open.js';
 import { Output } from '../../src/terminal/output.js';
 import { tempDir } from '../temp-dir.js';
-
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
 
 it.skipIf(process.platform !== 'linux').each([
   ['cannot open it', 'exit 3', 'xdg-open could not open the browser. Open this yourself: page.html\n'],

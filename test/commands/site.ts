@@ -1,8 +1,9 @@
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { z } from 'zod';
 import { viewsResponseSchema } from '../../src/api/schema.js';
 import { addDays, type Day, day } from '../../src/day.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/index.js';
+import { afterFile } from '../cleanup.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -26,16 +27,11 @@ export interface Site {
   readonly run: (...args: string[]) => Promise<CliResult>;
 }
 
-const mailServers: MailServer[] = [];
-afterAll(async () => {
-  await Promise.all(mailServers.splice(0).map((server) => server.close()));
-});
-
 /** Runs until the tests of the file are over. */
 export async function openSite(options: Partial<SandboxOptions> = {}, settings = SETTINGS): Promise<Site> {
   const sandbox = await serveSandbox({ firstDay: daysAgo(45), pages: 120, jobSeconds: 3600, ...options });
   const mailServer = await startMailServer();
-  mailServers.push(mailServer);
+  afterFile(() => mailServer.close());
   const cwd = await workspaceOf(sandbox, settings);
   const env = { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: `smtp://127.0.0.1:${mailServer.port}` };
   const run = async (...args: string[]): Promise<CliResult> => {

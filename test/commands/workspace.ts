@@ -1,18 +1,14 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { addDays, dayOf, type Day } from '../../src/day.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.js';
+import { afterFile } from '../cleanup.js';
 import type { CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
 /** A key that must never be shown. */
 export const KEY = 'adm_secret-Key/0123456789';
-
-const open: Sandbox[] = [];
-afterAll(async () => {
-  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
-});
 
 /** The UTC day this many days ago. */
 export const daysAgo = (days: number): Day => addDays(dayOf(new Date()), -days);
@@ -25,7 +21,7 @@ export async function serveSandbox(options: Partial<SandboxOptions> = {}): Promi
     ...{ now: () => new Date(), apiKey: KEY, firstDay: daysAgo(12), pages: 40 },
     ...options,
   });
-  open.push(sandbox);
+  afterFile(() => sandbox.close());
   return sandbox;
 }
 

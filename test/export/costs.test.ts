@@ -1,5 +1,5 @@
 import { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api';
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { openBudgets } from '../../src/app/budgets.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
@@ -11,10 +11,6 @@ import { rowsOf, servePlatform } from '../platform.js';
 import { exportHistory } from './export-history.js';
 import { PROJECT } from './open-export.js';
 import { expectWhole, storedDays } from './stored-days.js';
-
-afterEach(() => {
-  vi.restoreAllMocks();
-});
 
 /** Exports that many days of so many pages from a platform that counts the requests whose days are not stored. */
 async function openExport({ days, pages, limit }: { days: number; pages: number; limit: number }) {

@@ -1,4 +1,3 @@
-import { afterEach } from 'vitest';
 import {
   type AgentJob,
   agentJobSchema,
@@ -6,6 +5,7 @@ import {
   viewsResponseSchema,
 } from '../../src/api/schema.js';
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.js';
+import { afterTest } from '../cleanup.js';
 
 /** A Wednesday, five hours into the day; the default first day is Monday 18 May 2026. */
 export const NOW = new Date('2026-11-18T05:00:00Z');
@@ -39,18 +39,13 @@ export interface OpenSandbox {
   readonly jobPath: string;
 }
 
-const open: Sandbox[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((sandbox) => sandbox.close()));
-});
-
 /** Starts a sandbox that is closed after the test. */
 export async function openSandbox(
   options: Partial<SandboxOptions> = {},
   clock = clockAt(NOW),
 ): Promise<OpenSandbox> {
   const sandbox = await startSandbox({ now: clock.now, ...options });
-  open.push(sandbox);
+  afterTest(() => sandbox.close());
   const viewsPath = `/v1/analytics/${sandbox.projectId}/views`;
   const jobPath = `/v2/agent/${sandbox.projectId}/job`;
   const headers = { Authorization: `Bearer ${sandbox.apiKey}` };

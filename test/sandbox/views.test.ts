@@ -1,13 +1,9 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, day, daysIn } from '../../src/day.js';
 import { openSandbox } from './open-sandbox.js';
 
 const WEEK = 'dateFrom=2026-11-02&dateTo=2026-11-09';
-
-afterEach(() => {
-  vi.unstubAllEnvs();
-});
 
 describe('the views export', () => {
   it('answers 200 with totals, 50 rows by default and whether there are more', async () => {

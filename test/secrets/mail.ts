@@ -1,5 +1,5 @@
 import type { SMTPServerOptions } from 'smtp-server';
-import { afterAll } from 'vitest';
+import { afterFile } from '../cleanup.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { inEveryWriting, PASSWORD } from './marks.js';
 
@@ -8,11 +8,6 @@ export interface EchoingMailServer {
   readonly server: MailServer;
   readonly passwords: Set<string>;
 }
-
-const open: MailServer[] = [];
-afterAll(async () => {
-  await Promise.all(open.splice(0).map((server) => server.close()));
-});
 
 const ECHO = inEveryWriting(PASSWORD);
 
@@ -33,6 +28,6 @@ export async function echoingMailServer({
     ...options,
   });
   server.words = ` ${ECHO}`;
-  open.push(server);
+  afterFile(() => server.close());
   return { server, passwords };
 }

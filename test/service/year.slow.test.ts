@@ -22,9 +22,6 @@ const WEEKS = Number(process.env['WEEKS'] ?? 52);
 const END = new Date(START.getTime() + WEEKS * 7 * 86_400_000);
 const HOUR_S = 3600;
 
-// A year of commits is faster on an in-memory directory, if there is one.
-if (existsSync('/dev/shm')) vi.stubEnv('TMPDIR', '/dev/shm');
-
 const SETTINGS = `
 history: { start: ${FIRST_DAY}, requestsPerHour: unlimited }
 schedule: { report: '0 3 * * 1', timezone: Europe/Zurich }
@@ -51,6 +48,8 @@ type LogLine = z.infer<typeof logLine>;
  * is sometimes wrong.
  */
 async function setUp() {
+  // A year of commits is faster on an in-memory directory, if there is one.
+  if (existsSync('/dev/shm')) vi.stubEnv('TMPDIR', '/dev/shm');
   const clock = clockAt(START);
   let wrongByS = 0;
   const now = () => new Date(clock.now().getTime() + wrongByS * 1000);

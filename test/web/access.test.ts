@@ -275,7 +275,6 @@ describe('what visitors made up', () => {
     await vi.waitFor(async () => {
       expect(await readdir(temporary)).toEqual([]);
     });
-    vi.unstubAllEnvs();
   });
 
   it.each([

@@ -1,13 +1,9 @@
 import { Client, type Transport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
+import { afterFile } from '../cleanup.js';
 
 const CLI = join(import.meta.dirname, '../../dist/cli.js');
-const open: Client[] = [];
-afterAll(async () => {
-  await Promise.all(open.splice(0).map((client) => client.close()));
-});
 
 /** An assistant, by the SDK's own client: of `readership mcp` in a directory, or of another server. */
 export async function mcpClient(
@@ -18,7 +14,7 @@ export async function mcpClient(
   }),
 ) {
   const client = new Client({ name: 'test', version: '1' });
-  open.push(client);
+  afterFile(() => client.close());
   await client.connect(transport);
   /** The text of an answer, marked if it is an error. */
   const ask = async (name: string, args: Record<string, unknown> = {}): Promise<string> => {

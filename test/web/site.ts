@@ -1,7 +1,6 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import { readWorkspace, type Workspace } from '../../src/app/workspace.js';
 import { DEFAULT_SERVE, type ServeSettings } from '../../src/config/serve.js';
 import { day } from '../../src/day.js';
@@ -9,6 +8,7 @@ import { Output } from '../../src/terminal/output.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { serveWeb, type Web } from '../../src/web/serve.js';
+import { afterFile } from '../cleanup.js';
 import { addHostile, HOSTILE_PATHS } from '../reports/full-history.js';
 import { fillSite, type TestHistory } from '../reports/history.js';
 import { tempDir } from '../temp-dir.js';
@@ -17,10 +17,7 @@ export const WEB_KEY = 'adm_marked-key-0123456789';
 const NOW = new Date('2026-11-18T05:00:00Z');
 const OPTIONS = { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 };
 
-const open: Web[] = [];
-afterAll(async () => {
-  await Promise.all(open.splice(0).map((web) => web.close()));
-});
+const open = new Set<Web>();
 
 /** A directory with a configuration and a published history in which anyone has visited made-up paths. */
 export async function publishedSite(baseUrl = 'https://platform.example.com'): Promise<string> {
@@ -87,11 +84,14 @@ export async function serveSite(
     settings: { ...DEFAULT_SERVE, port: 0, ...settings },
     onError: (words) => errors.push(words),
   });
-  open.push(web);
+  open.add(web);
+  afterFile(async () => {
+    if (open.delete(web)) await web.close();
+  });
   const { searchParams } = new URL(web.address);
   /** As SIGTERM does. */
   const stop = () => {
-    open.splice(open.indexOf(web), 1);
+    open.delete(web);
     stopped.abort();
     return web.close();
   };

@@ -1,0 +1,18 @@
+type CleanUp = () => unknown;
+
+const ofTest: CleanUp[] = [];
+const ofFile: CleanUp[] = [];
+
+/** Runs after the current test; in the reverse order, as what is opened last is closed first. */
+export const afterTest = (cleanUp: CleanUp): unknown => ofTest.push(cleanUp);
+
+/** Runs after the last test of the file. */
+export const afterFile = (cleanUp: CleanUp): unknown => ofFile.push(cleanUp);
+
+/** Test files share modules, so only `setup.ts`, which runs for each file, can register hooks. */
+export const cleanUpAfterTest = (): Promise<void> => runAll(ofTest);
+export const cleanUpAfterFile = (): Promise<void> => runAll(ofFile);
+
+async function runAll(cleanUps: CleanUp[]): Promise<void> {
+  for (let cleanUp = cleanUps.pop(); cleanUp !== undefined; cleanUp = cleanUps.pop()) await cleanUp();
+}
