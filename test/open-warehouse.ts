@@ -4,13 +4,14 @@ import { isPublished, publish } from '../src/warehouse/publish.js';
 import { openWarehouse } from '../src/warehouse/open.js';
 import type { Warehouse } from '../src/warehouse/warehouse.js';
 import { afterTest } from './cleanup.js';
+import { newDatabase } from './new-database.js';
 import { tempDir } from './temp-dir.js';
 
 const open = new Set<Warehouse>();
 
 /** The live database at `path`, a new one by default; closed after the test. */
 export async function liveWarehouse(path?: string): Promise<Warehouse> {
-  const warehouse = await openWarehouse(path ?? join(await tempDir(), 'warehouse.duckdb'), {
+  const warehouse = await openWarehouse(path ?? (await newLiveFile()), {
     command: 'readership test',
     now: () => new Date('2026-11-18T05:00:00Z'),
     maxWaitMs: 5_000,
@@ -20,6 +21,12 @@ export async function liveWarehouse(path?: string): Promise<Warehouse> {
     if (open.delete(warehouse)) await warehouse.close();
   });
   return warehouse;
+}
+
+async function newLiveFile(): Promise<string> {
+  const path = join(await tempDir(), 'warehouse.duckdb');
+  await newDatabase(path);
+  return path;
 }
 
 /** The effects journal beside it; closed after the test. */

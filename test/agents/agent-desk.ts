@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { type Job, planJob, readJobs } from '../../src/agents/ledger.js';
 import { type Message, readMessages } from '../../src/agents/messages.js';
 import type { SubmitTask } from '../../src/agents/submit.js';
@@ -10,7 +9,6 @@ import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { afterTest } from '../cleanup.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { type Clock, clockAt, NOW, openSandbox, type OpenSandbox } from '../sandbox/open-sandbox.js';
-import { tempDir } from '../temp-dir.js';
 import { EVIDENCE } from './reading.js';
 
 /** Everything that jobs need: a live database, the sandbox over HTTP, and one clock for both. */
@@ -41,8 +39,7 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}): Promise<
     limits: { responseTimeoutMs: 300 },
   });
   afterTest(() => client.close());
-  const file = join(await tempDir(), 'warehouse.duckdb');
-  const warehouse = await liveWarehouse(file);
+  const warehouse = await liveWarehouse();
   const desk: AgentDesk = {
     ...{ sandbox, clock, project, client, warehouse, journal: await journalOf(warehouse) },
     task: () => ({
@@ -69,7 +66,7 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}): Promise<
     messages: () => readMessages(desk.warehouse, project),
     restart: async () => {
       await closeNow(desk.warehouse);
-      desk.warehouse = await liveWarehouse(file);
+      desk.warehouse = await liveWarehouse(warehouse.path);
       desk.journal = await journalOf(desk.warehouse);
       return reconcileEffects(desk.journal, desk.warehouse, clock.now());
     },

@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { join } from 'node:path';
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { changeJob, type Job, planJob, readJobs } from '../../src/agents/ledger.js';
@@ -20,7 +19,6 @@ import { tries } from '../fuzz.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';
 import { clockAt, NOW } from '../sandbox/open-sandbox.js';
 import { reply, type SeenRequest, serve } from '../serve.js';
-import { tempDir } from '../temp-dir.js';
 import { EVIDENCE } from './reading.js';
 
 /** What a platform does with a POST, and what it lets the sender know. */
@@ -142,14 +140,13 @@ async function live(steps: readonly Step[]): Promise<void> {
   const server = await serve((request, response) => {
     platform.handle(request, response);
   });
-  const file = join(await tempDir(), 'warehouse.duckdb');
   const project = 'prj_1';
   const newClient = () =>
     new Client({
       ...{ baseUrl: server.baseUrl, projectId: project, apiKey: 'k', keyName: 'K', now: clock.now },
       retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
     });
-  let warehouse: Warehouse = await liveWarehouse(file);
+  let warehouse: Warehouse = await liveWarehouse();
   let journal = await journalOf(warehouse);
   let client = newClient();
   const model: Model = { jobs: new Map(), messages: new Map(), pausedUntil: new Date(0) };
@@ -158,7 +155,7 @@ async function live(steps: readonly Step[]): Promise<void> {
   const restart = async () => {
     await closeNow(warehouse);
     await client.close();
-    warehouse = await liveWarehouse(file);
+    warehouse = await liveWarehouse(warehouse.path);
     journal = await journalOf(warehouse);
     client = newClient();
     await reconcileEffects(journal, warehouse, clock.now());

@@ -17,6 +17,7 @@ import { openWarehouse } from '../../src/warehouse/open.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { loadDays } from '../mail/site.js';
+import { newDatabase } from '../new-database.js';
 import { serve } from '../serve.js';
 
 const CONFIGURATION = `
@@ -35,7 +36,9 @@ beforeEach(async () => {
   await writeFile(join(directory, 'readership.yaml'), CONFIGURATION);
   await mkdir(join(directory, 'data'));
   const options = { command: 'test', now: () => new Date(), maxWaitMs: 0 };
-  const warehouse = await openWarehouse(join(directory, 'data/warehouse.duckdb'), options);
+  const path = join(directory, 'data/warehouse.duckdb');
+  await newDatabase(path);
+  const warehouse = await openWarehouse(path, options);
   await loadDays(warehouse, day('2026-11-02'), day('2026-11-15'));
   await warehouse.close();
 });

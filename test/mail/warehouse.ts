@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { EffectsJournal } from '../../src/warehouse/effects.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
+import { newDatabase } from '../new-database.js';
 
 /** A directory of its own, with a live database in it that can be closed and opened again. */
 export interface TestWarehouse {
@@ -16,12 +17,9 @@ export interface TestWarehouse {
 
 export async function testWarehouse(): Promise<TestWarehouse> {
   const directory = await mkdtemp(join(tmpdir(), 'readership-mail-'));
-  const open = () =>
-    openWarehouse(join(directory, 'warehouse.duckdb'), {
-      command: 'test',
-      now: () => new Date(),
-      maxWaitMs: 0,
-    });
+  const path = join(directory, 'warehouse.duckdb');
+  await newDatabase(path);
+  const open = () => openWarehouse(path, { command: 'test', now: () => new Date(), maxWaitMs: 0 });
   let warehouse = await open();
   let journal = await EffectsJournal.open(directory);
   return {

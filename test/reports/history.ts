@@ -1,8 +1,9 @@
 import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
-import { readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { day, type Day } from '../../src/day.js';
 import { queryRows, type Reader } from '../../src/warehouse/query.js';
+import { newDatabase } from '../new-database.js';
+import { tempDir } from '../temp-dir.js';
 
 /** An in-memory history that reports read and tests write. */
 export interface TestHistory {
@@ -15,7 +16,11 @@ export interface TestHistory {
 export async function emptyHistory(): Promise<TestHistory> {
   const instance = await DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
-  for (const folder of ['migrations', 'views']) await runFiles(connection, folder);
+  const file = join(await tempDir(), 'empty.duckdb');
+  await newDatabase(file);
+  await connection.run(`ATTACH '${file}' AS empty (READ_ONLY)`);
+  await connection.run('COPY FROM DATABASE empty TO memory');
+  await connection.run('DETACH empty');
   return {
     reader: { query: (sql, row, parameters) => queryRows(connection, sql, row, parameters) },
     run: async (sql) => {
@@ -26,21 +31,6 @@ export async function emptyHistory(): Promise<TestHistory> {
       instance.closeSync();
     },
   };
-}
-
-async function runFiles(connection: DuckDBConnection, folder: string): Promise<void> {
-  const dir = fileURLToPath(new URL(`../../src/warehouse/${folder}/`, import.meta.url));
-  // Views depend on each other, so files that fail are tried again in another pass.
-  const files = readdirSync(dir).sort();
-  let waiting = files;
-  for (let pass = 0; waiting.length > 0 && pass < files.length; pass++) {
-    const failed: string[] = [];
-    for (const file of waiting) {
-      await connection.run(readFileSync(dir + file, 'utf8')).catch(() => failed.push(file));
-    }
-    waiting = failed;
-  }
-  if (waiting.length > 0) throw new Error(`cannot run ${waiting.join(', ')}`);
 }
 
 /**

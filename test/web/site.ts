@@ -9,6 +9,7 @@ import { openWarehouse } from '../../src/warehouse/open.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { serveWeb, type Web } from '../../src/web/serve.js';
 import { afterFile } from '../cleanup.js';
+import { newDatabase } from '../new-database.js';
 import { addHostile, HOSTILE_PATHS } from '../reports/full-history.js';
 import { fillSite, type TestHistory } from '../reports/history.js';
 import { tempDir } from '../temp-dir.js';
@@ -28,7 +29,7 @@ export async function publishedSite(baseUrl = 'https://platform.example.com'): P
     `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1, name: Acme Docs, siteUrl: https://docs.example.com }]\n`,
   );
   const live = join(directory, 'data/warehouse.duckdb');
-  await (await openWarehouse(live, OPTIONS)).close();
+  await newDatabase(live);
   const instance = await DuckDBInstance.create(live);
   const connection = await instance.connect();
   const history: TestHistory = {
