@@ -3,7 +3,7 @@ import type { ClientOptions } from '../api/client.js';
 import { counted } from '../format/numbers.js';
 import type { Delivery } from '../mail/delivery.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
-import type { Observer, StepContext } from '../steps/context.js';
+import type { Observer, StepContext } from '../steps/step.js';
 import { pruneRuns } from '../steps/runs.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import type { Reconciliation } from '../warehouse/effect.js';

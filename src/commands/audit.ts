@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { dayList } from '../format/days.js';
 import type { ExitCode } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import { auditStep, type ProjectAudit } from '../steps/audit.js';
+import { auditStep, type ProjectAudit } from '../steps/export.js';
 import {
   type Act,
   JSON_LOG,

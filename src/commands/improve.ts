@@ -16,7 +16,7 @@ import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
 import { planLines, whyNoJob } from '../print/pages.js';
 import { approvePages, skipPages, unskipPages } from '../steps/approve.js';
-import type { StepContext } from '../steps/context.js';
+import type { StepContext } from '../steps/step.js';
 import { improveStep } from '../steps/improve.js';
 import {
   type Act,

@@ -6,7 +6,7 @@ import type { Delivery } from '../mail/delivery.js';
 import { readDeliveries, resolveDelivery } from '../mail/ledger.js';
 import { deliveryLine, hadLine } from '../print/emails.js';
 import { findReport } from '../reports/definition.js';
-import { byBothClocks, type StepContext, type StepResult } from '../steps/context.js';
+import { byBothClocks, type StepContext, type StepResult } from '../steps/step.js';
 import { type Mailing, mailingsOf, sendMailing } from '../steps/mailing.js';
 import type { Output } from '../terminal/output.js';
 import { chooseMailings, choosePeriod, forEachLoaded, type ReportOptions } from './report-render.js';

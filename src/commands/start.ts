@@ -3,7 +3,7 @@ import { nextScheduled } from '../config/cron.js';
 import { apiKeyOf } from '../config/load.js';
 import pLimit from 'p-limit';
 import { ConfigurationError, type ExitCode, LockedError, messageOf } from '../errors.js';
-import { serveTicks, tick } from '../service/service.js';
+import { serveTicks, tick } from '../service/loop.js';
 import { type Log, logging, openLog } from '../print/log.js';
 import { type Act, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 import { transportOf } from '../app/connection.js';

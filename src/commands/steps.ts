@@ -12,9 +12,9 @@ import { nextMinute } from '../format/days.js';
 import { jobLine } from '../print/jobs.js';
 import { logging, openLog, retryNotes } from '../print/log.js';
 import { type ExportCost, ExportProgress } from '../print/progress.js';
-import type { StepContext } from '../steps/context.js';
+import type { StepContext } from '../steps/step.js';
 import { type Published, publishStep } from '../steps/publish.js';
-import { type StepOutage, StepRunner } from '../steps/runner.js';
+import { type StepOutage, StepRunner } from '../steps/step.js';
 import type { Output } from '../terminal/output.js';
 
 type StepsOptions = WorkspaceOptions & {

@@ -6,7 +6,7 @@ import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
 import type { Delivery, DeliveryKey } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
-import type { StepContext } from '../steps/context.js';
+import type { StepContext } from '../steps/step.js';
 import { ALERT } from '../service/alerts.js';
 import type { LoopOutcome } from '../service/loop.js';
 import type { HeldReport } from '../steps/report.js';

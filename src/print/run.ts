@@ -8,7 +8,7 @@ import { dayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { ISO_CALENDAR, lastEnded, type Period } from '../reports/period.js';
 import type { LoopOutcome } from '../service/loop.js';
-import type { StepContext } from '../steps/context.js';
+import type { StepContext } from '../steps/step.js';
 import type { ProjectImprovement } from '../steps/improve.js';
 import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';

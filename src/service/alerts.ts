@@ -1,16 +1,29 @@
 import Handlebars from 'handlebars';
-import type { Recipient } from '../config/recipients.js';
+import { z } from 'zod';
 import { formatShard, type Shard, shardName } from '../config/shard.js';
+import { addDays, type Day, daysBetween, lastEndedDay, parseDay } from '../day.js';
 import { messageOf } from '../errors.js';
-import { moment } from '../format/days.js';
+import { dayRange, longDay, moment } from '../format/days.js';
+import { counted, thousands } from '../format/numbers.js';
 import type { Delivery } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import type { Notice } from '../mail/message.js';
 import { ask, connectionFailure } from '../network.js';
-import type { StepContext } from '../steps/context.js';
 import { handOver } from '../steps/mailing.js';
 import { type Outage, readOutages } from '../steps/runs.js';
-import { type Alert, dropsFor } from './drops.js';
+import type { StepContext } from '../steps/step.js';
+import { dayColumn, readSql } from '../warehouse/query.js';
+
+/** An alert, whether or not it was sent. */
+interface Alert {
+  /** Identifies it in the ledger of deliveries, together with its project if it is about one. */
+  readonly period: string;
+  readonly project?: string;
+  /** For the subject. */
+  readonly fact: string;
+  readonly text: string;
+  readonly data: object;
+}
 
 /** The report name of alerts in the ledger of deliveries, which prevents sending one twice. */
 export const ALERT = 'alert';
@@ -31,12 +44,10 @@ export async function sendAlerts(context: StepContext): Promise<void> {
     const all = shard === undefined ? '-' : shardName(shard);
     for (const recipient of to) {
       const known = sent.filter((delivery) => delivery.recipient === recipient);
-      for (const alert of [...outages.flatMap((outage) => alertOf(outage, known)), ...drops(known)]) {
+      for (const alert of [...outages.flatMap((outage) => outageAlert(outage, known)), ...drops(known)]) {
         const key = { report: ALERT, project: alert.project ?? all, period: alert.period };
-        const recipients: Recipient[] = [recipient];
-        const attempted = await handOver(context, noticeOf(alert, shard), key, {
-          ...{ recipients, admission: 'due' },
-        });
+        const to = { recipients: [recipient], admission: 'due' as const };
+        const attempted = await handOver(context, noticeOf(alert, shard), key, to);
         for (const { state, note } of attempted)
           if (state !== 'sent')
             observer.onAlertFailed?.(`The alert to ${recipient} is ${state}: ${note ?? ''}`);
@@ -57,7 +68,7 @@ function noticeOf({ fact, text, data }: Alert, shard: Shard | undefined): Notice
 }
 
 /** The alert about an outage, or about its end, given what was already `sent`. */
-function alertOf({ step, words, since, over_at: overAt }: Outage, sent: readonly Delivery[]): Alert[] {
+function outageAlert({ step, words, since, over_at: overAt }: Outage, sent: readonly Delivery[]): Alert[] {
   const period = `${step} ${since.toISOString()}`;
   const data = { step, since, overAt, words };
   if (overAt === null) {
@@ -71,6 +82,76 @@ function alertOf({ step, words, since, over_at: overAt }: Outage, sent: readonly
   if (!mayKnow || first.tried_at >= overAt) return [];
   const text = `${step} failed from ${moment(since)} and has worked again since ${moment(overAt)}.`;
   return [{ period: `${period} over`, fact: `${step} works again`, text, data }];
+}
+
+const DROPPED_DAYS = readSql(import.meta.url, 'statements/dropped-days.sql');
+
+const dropRow = z.object({
+  project: z.string(),
+  day: dayColumn,
+  audience: z.enum(['human', 'ai']),
+  views: z.int(),
+  expected: z.number(),
+  low: z.int(),
+});
+type Drop = z.infer<typeof dropRow>;
+
+/** Days that dropped within a week of each other count as one drop. An older one is not reported. */
+const ONE_DROP_DAYS = 7;
+
+/**
+ * Alerts about drops in the last week, as a function of what was already sent: one per drop, for its
+ * first day.
+ */
+async function dropsFor({
+  warehouse,
+  projects,
+  now,
+}: StepContext): Promise<(sent: readonly Delivery[]) => Alert[]> {
+  const last = lastEndedDay(now());
+  const drops = await warehouse.query(DROPPED_DAYS, dropRow, { last_day: last });
+  const isSame = (one: Drop, other: Drop) => one.project === other.project && one.audience === other.audience;
+  const begun = drops.filter(
+    (drop) =>
+      daysBetween(drop.day, last) < ONE_DROP_DAYS &&
+      drops.every((other) => {
+        const days = daysBetween(other.day, drop.day);
+        return !isSame(drop, other) || days <= 0 || days > ONE_DROP_DAYS;
+      }),
+  );
+  return (sent) =>
+    begun.flatMap((drop): Alert[] => {
+      const project = projects.find(({ id }) => id === drop.project);
+      return project === undefined ? [] : [dropAlert(drop, project, sent)];
+    });
+}
+
+/** A drop near one that was already reported gets the same name, since it is not a new drop. */
+function dropAlert(drop: Drop, { id, name }: { id: string; name: string }, sent: readonly Delivery[]): Alert {
+  const { day, audience, views, expected, low } = drop;
+  const prefix = `drop ${audience} `;
+  const known = sent.find(
+    ({ project, period }) =>
+      project === id && period.startsWith(prefix) && isNear(period.slice(prefix.length), day),
+  );
+  const who = audience === 'ai' ? 'AI' : 'human';
+  const range = dayRange({ first: day, last: day });
+  return {
+    project: id,
+    period: known?.period ?? `${prefix}${day}`,
+    fact: `${name}, ${longDay(day)}: ${counted(views, `${who} view`)}, about ${thousands(expected)} expected`,
+    text:
+      `${name} had ${counted(views, `${who} view`)} on ${range}. About ${thousands(expected)} were expected, and ` +
+      `normal variation explains no fewer than ${thousands(low)}. Tracking may have stopped, the site may have been ` +
+      `down, or it was a holiday.\n\nThe days:  readership sql "FROM site_days WHERE project = '${id.replaceAll("'", "''")}' ` +
+      `AND day >= '${addDays(day, -14)}' ORDER BY day"`,
+    data: drop,
+  };
+}
+
+function isNear(text: string, day: Day): boolean {
+  const other = parseDay(text);
+  return other !== undefined && Math.abs(daysBetween(other, day)) <= ONE_DROP_DAYS;
 }
 
 const TIMEOUT_MS = 5_000;

@@ -1,13 +1,18 @@
-import type { ProjectSettings } from '../config/schema.js';
-import type { StepContext } from '../steps/context.js';
-import { sendAlerts, ping } from './alerts.js';
-import type { StepName } from '../steps/runs.js';
-import { StepRunner } from '../steps/runner.js';
+import cron, { type Logger } from 'node-cron';
+import { once } from 'node:events';
+import pLimit from 'p-limit';
+import { z } from 'zod';
+import type { Settings } from '../config/schema.js';
 import { exportStep } from '../steps/export.js';
-import { improveStep, type ProjectImprovement } from '../steps/improve.js';
+import { improveStep } from '../steps/improve.js';
 import { pollStep } from '../steps/poll.js';
-import { publishStep } from '../steps/publish.js';
+import { isUpToDate, publishStep } from '../steps/publish.js';
 import { reportStep } from '../steps/report.js';
+import { readLastRuns, type StepName } from '../steps/runs.js';
+import { type StepContext, StepRunner } from '../steps/step.js';
+import { readSql } from '../warehouse/query.js';
+import { ping, sendAlerts } from './alerts.js';
+import { dueSteps } from './due.js';
 
 /** The results of the five steps. */
 export type LoopOutcome = Awaited<ReturnType<typeof runLoop>>;
@@ -30,34 +35,20 @@ export async function runLoop(context: StepContext, options: LoopOptions) {
   const run = new StepRunner(context, options.due);
   const exported = await pinging(context, run, () => run.step('export', () => exportStep(context)));
   const improved = await run.step('improve', () => improveStep(context, options.apply));
-  const heldBack = heldBackBy(improved, context.projects);
+  // Where creating jobs has just failed, none is created again in this run.
+  const isImproved = new Map(improved?.map(({ project, stopped }) => [project, stopped === undefined]));
+  const heldBack = improved && context.projects.filter((project) => isImproved.get(project) !== true);
   const polled = await run.step('poll', () => pollStep(context, { waitMs: options.waitMs, heldBack }));
   const reported = await run.step('report', () => reportStep(context));
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
   await sendAlerts(context);
   await run.step('publish', () => publishStep(context));
   await sendAlerts(context);
-  return {
-    exported: exported ?? [],
-    improved: improved ?? [],
-    polled,
-    reported,
-    outages: run.outages,
-  };
+  const { outages } = run;
+  return { exported: exported ?? [], improved: improved ?? [], polled, reported, outages };
 }
 
-/** Projects that improving failed in: nothing more is created for them in this run. */
-const heldBackBy = (
-  improved: readonly ProjectImprovement[] | undefined,
-  projects: readonly ProjectSettings[],
-): ProjectSettings[] =>
-  improved === undefined
-    ? []
-    : projects.filter(
-        (one) => !improved.some(({ project, stopped }) => project === one && stopped === undefined),
-      );
-
-/** Does the export between two pings. An export that has to wait sends no second one, so the monitor waits too. */
+/** Exports between two pings. An export that has to wait sends no second one, so the monitor waits too. */
 async function pinging<Detail>(
   { settings, signal, observer }: StepContext,
   run: StepRunner,
@@ -79,4 +70,63 @@ async function pinging<Detail>(
   if (outcome === undefined) await send('');
   if (outcome === 'failed') await send('/fail');
   return result;
+}
+
+interface ServiceOptions {
+  readonly schedule: Settings['schedule'];
+  /** Never throws. */
+  readonly tick: () => Promise<void>;
+  /** Ends the service. */
+  readonly signal: AbortSignal;
+  /** Called with messages of the scheduler itself. */
+  readonly logger: Logger;
+}
+
+/**
+ * Ticks at once, and then whenever any of the schedules is due; each tick decides which steps are. Returns
+ * once the signal has aborted and the current tick has ended.
+ */
+export async function serveTicks({ schedule, tick, signal, logger }: ServiceOptions): Promise<void> {
+  const { timezone, ...expressions } = schedule;
+  const { run, ended } = neverOverlapping(tick);
+  const options = { timezone, logger, suppressMissedWarning: true };
+  const tasks = [...new Set(Object.values(expressions))].map((expression) =>
+    cron.schedule(expression, run, options),
+  );
+  try {
+    void run();
+    if (!signal.aborted) await once(signal, 'abort');
+  } finally {
+    for (const task of tasks) await task.destroy();
+    await ended();
+  }
+}
+
+/** A tick during another one is dropped; what is due stays due. */
+export function neverOverlapping(tick: () => Promise<void>) {
+  const inTurn = pLimit(1);
+  const run = async (): Promise<void> => {
+    if (inTurn.activeCount + inTurn.pendingCount === 0) await inTurn(tick);
+  };
+  return { run, ended: () => inTurn(() => undefined) };
+}
+
+const POLL_WAITS = readSql(import.meta.url, 'statements/poll-waits.sql');
+
+/** Runs the steps that are due; undefined if none is. `serviceSince` is when the service began. */
+export async function tick(context: StepContext, serviceSince: Date): Promise<LoopOutcome | undefined> {
+  const { warehouse, settings, now } = context;
+  const at = now();
+  const apply = settings.improve.mode === 'apply';
+  const [poll] = await warehouse.query(POLL_WAITS, z.object({ waits: z.boolean() }), { apply, now: at });
+  const runs = await readLastRuns(warehouse, at);
+  const stored = {
+    ...{ runs, pollWaits: poll?.waits ?? false, serviceSince },
+    // If that cannot be determined, publishing reports why.
+    isUpToDate: await isUpToDate(context).catch(() => false),
+  };
+  const due = dueSteps(settings.schedule, stored, at);
+  if (due.size > 0) return runLoop(context, { apply, waitMs: 0, due });
+  await sendAlerts(context);
+  return undefined;
 }

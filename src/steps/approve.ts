@@ -1,17 +1,14 @@
 import type { Job } from '../agents/ledger.js';
-import { planImprovement } from '../agents/plan.js';
+import { planImprovement, readSkips, skipPage, unknownPage, unskipPage } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
 import { readSitemap } from '../agents/sitemap.js';
-import { readSkips, skipPage, unknownPage, unskipPage } from '../agents/plan.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
-import type { StepContext, StepResult } from './context.js';
-import { planPage } from './improve.js';
-import { withOutage } from './runner.js';
-import { submitWaiting } from './submit.js';
+import { type StepContext, type StepResult, withOutage } from './step.js';
+import { planPage, submitWaiting } from './improve.js';
 
 /** An approved page. */
 export interface Approval {

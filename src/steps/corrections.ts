@@ -1,14 +1,18 @@
 import { subDays } from 'date-fns';
 import { z } from 'zod';
 import type { Recipient } from '../config/recipients.js';
-import { daysIn } from '../day.js';
+import { dayOf, daysIn } from '../day.js';
+import { longDay, plainDayRange } from '../format/days.js';
+import { changeOf, counted, thousands } from '../format/numbers.js';
 import { type Delivery, type Figures, mayBeTried } from '../mail/delivery.js';
-import { writePage } from '../reports/pages.js';
+import type { Notice } from '../mail/message.js';
+import { pageUrl, writePage } from '../reports/pages.js';
 import { type Period, periodNamed } from '../reports/period.js';
+import { inlined, sentByWords, signed } from '../reports/render.js';
+import { fillTemplate, findTemplates, readPalette } from '../reports/templates.js';
 import { readSql } from '../warehouse/query.js';
-import type { StepContext } from './context.js';
-import { correctionOf } from './correction-notice.js';
 import { handOver, type Mailing, reportOn, type Stored, storedOf } from './mailing.js';
+import type { StepContext } from './step.js';
 
 /** The period of a correction in the ledger of deliveries. */
 const correctionName = (period: string): string => `${period} correction`;
@@ -48,11 +52,16 @@ export async function sendCorrections(
     if (!isOutdated(said, stored, 0)) continue;
     const usual = await usualShareOf(context, mailing, period, sentAt);
     if (!isOutdated(said, stored, usual)) continue;
-    attempted.push(...(await sendCorrection(context, mailing, { period, said, sentAt, stored }, recipients)));
+    await writePages(context, mailing, period);
+    const notice = await noticeOf(context, mailing, { period, said, sentAt, now: stored });
+    const { report, project } = mailing;
+    const key = { report: report.name, project, period: correctionName(period.name) };
+    attempted.push(...(await handOver(context, notice, key, { recipients, admission: 'due' })));
   }
   return attempted;
 }
 
+/** A report that was sent, with these numbers. */
 interface Sent {
   readonly period: Period;
   readonly said: Figures;
@@ -105,25 +114,61 @@ async function usualShareOf(
   return Math.max(0, ...rows.flat().map(({ share }) => share));
 }
 
-async function sendCorrection(
+/** Renders the pages again, because a correction links to the corrected numbers. */
+async function writePages(
   context: StepContext,
-  mailing: Mailing,
-  { period, stored, ...sent }: Omit<Sent, 'recipients'> & { readonly stored: Stored },
-  recipients: readonly Recipient[],
-): Promise<Delivery[]> {
-  const { warehouse, reportsDir, workspaceDir, settings } = context;
-  const { report, project, projects } = mailing;
-  // The page that a correction links to must have the corrected numbers.
-  for (const one of projects)
-    if ((await storedOf(warehouse, [one], period)).days > 0)
-      await writePage(reportsDir, one.id, await reportOn(context, warehouse, one, { report, period }));
-  const [only, ...others] = projects;
-  const notice = await correctionOf({
-    ...{ report, period, ...sent, now: stored, workspaceDir },
-    project: only !== undefined && others.length === 0 ? only : undefined,
-    baseUrl: settings.reports.baseUrl,
-    letterhead: settings.mail,
-  });
-  const key = { report: report.name, project, period: correctionName(period.name) };
-  return handOver(context, notice, key, { recipients, admission: 'due' });
+  { report, projects }: Mailing,
+  period: Period,
+): Promise<void> {
+  const { warehouse, reportsDir } = context;
+  for (const project of projects)
+    if ((await storedOf(warehouse, [project], period)).days > 0)
+      await writePage(
+        reportsDir,
+        project.id,
+        await reportOn(context, warehouse, project, { report, period }),
+      );
+}
+
+/** The notice about a report that was sent incomplete, or whose numbers have changed since. */
+async function noticeOf(
+  { settings, workspaceDir }: StepContext,
+  { report, projects }: Mailing,
+  { period, said, sentAt, now }: Omit<Sent, 'recipients'> & { readonly now: Stored },
+): Promise<Notice> {
+  const [project] = projects.length === 1 ? projects : [];
+  const name = project?.name ?? report.title;
+  const rows = (['human', 'ai'] as const).map((audience) => ({
+    name: audience === 'ai' ? 'AI views' : 'Human views',
+    ...{ said: said[audience], now: now[audience], change: changeOf(now[audience], said[audience]) },
+  }));
+  const sent = longDay(dayOf(sentAt));
+  const why =
+    said.days < now.days
+      ? `The report sent on ${sent} covered ${said.days} of ${counted(now.expected, 'day')}. All of them are loaded now.`
+      : `The platform has changed its numbers since the report was sent on ${sent}.`;
+  const [row] = rows.filter((one) => one.said !== one.now);
+  const news =
+    row === undefined
+      ? 'all days are loaded, and the numbers stay as they were'
+      : `${counted(row.now, row.name.replace(/s$/, '').replace(/^H/, 'h'))}, not ${thousands(row.said)}`;
+  const subject = `Correction: ${name}, ${plainDayRange(period)}: ${news}`;
+  const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
+  const model = {
+    ...{ subject, preheader: why, why, rows, period, palette, news, name },
+    pageUrl:
+      (project && pageUrl(settings.reports.baseUrl, project.id, { name: report.name, period })) ?? null,
+    sentBy: sentByWords(settings.mail),
+    report: { name: report.name, title: report.title },
+  };
+  const text = signed(fillTemplate('correction', 'text', templates, model), model.sentBy);
+  return {
+    ...{ kind: 'correction', subject, pageUrl: model.pageUrl, figures: now },
+    brief: fillTemplate('correction', 'brief', templates, model),
+    data: { why, said, now: { days: now.days, human: now.human, ai: now.ai } },
+    email: async () => ({
+      ...{ subject, text, pictures: [] },
+      html: await inlined(fillTemplate('correction', 'mail', templates, model)),
+    }),
+  };
 }

@@ -4,13 +4,13 @@ import { ClockError } from '../api/clock.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { exportInStages, type ExportOutcome, type ExportTask } from '../export/export.js';
-import { faultsOfLoad } from '../export/load.js';
+import { type DayResult, faultsOfLoad } from '../export/load.js';
 import { resolveRange } from '../export/range.js';
+import { type Audit, auditHistory } from '../export/verify.js';
 import { type ExportForecast, forecastExport, hasHoles } from '../export/forecast.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { byBothClocks, type StepContext, type StepResult } from './context.js';
-import { withOutage } from './runner.js';
+import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
 /** What the export of a project did; no outcome when the platform has no view of it yet. */
 export interface ProjectExport {
@@ -134,4 +134,30 @@ async function* exportProject(
     onPlan: (plan) => observer.onExportPlan?.(project, plan),
     onDay: (result) => observer.onDay?.(project, result),
   });
+}
+
+/** What the audit of a project found. */
+export interface ProjectAudit {
+  readonly project: ProjectSettings;
+  readonly audit: Audit;
+}
+
+/** Compares the settled history of every project with the platform. A repair that failed counts as an error. */
+export async function auditStep(given: StepContext, repair: boolean): Promise<StepResult<ProjectAudit[]>> {
+  const context = await byBothClocks(given);
+  const { settings, warehouse, clientOf, now, signal, observer } = context;
+  const { settleDays, concurrency } = settings.history;
+  const { results: detail, errors } = await eachProject(context, async (project) => {
+    const task = {
+      ...{ warehouse, client: clientOf(project), project: project.id, settleDays, concurrency, now, signal },
+      onDay: (result: DayResult) => observer.onDay?.(project, result),
+    };
+    return { project, audit: await auditHistory(task, repair) };
+  });
+  const repairs = detail.flatMap(({ audit }) => audit.repaired ?? []);
+  const findings = detail.flatMap(({ project, audit: { differing, damaged } }) =>
+    differing.length + damaged.length === 0 ? [] : `${project.id}: ${[...differing, ...damaged].join(', ')}`,
+  );
+  const summary = findings.length === 0 ? 'no day differs' : `days that differ: ${findings.join('; ')}`;
+  return withOutage({ detail, summary }, [...errors, ...repairs.flatMap(faultsOfLoad)]);
 }

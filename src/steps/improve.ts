@@ -4,18 +4,14 @@ import { composePrompt, REFERENCE_TO_COME } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
 import type { FlaggedPage } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
+import { submitJobs, submitMessages, type SubmitOutcome } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
-import type { StepContext, StepResult } from './context.js';
-import { eachProject, withOutage } from './runner.js';
-import { submitWaiting } from './submit.js';
+import { eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
 /** What improving a project did. In `plan` mode nothing is submitted. */
-export interface ProjectImprovement {
+export interface ProjectImprovement extends SubmitOutcome {
   readonly project: ProjectSettings;
   readonly plan: ImprovePlan;
-  readonly submitted: readonly Job[];
-  /** What kept the rest waiting, for a later run. */
-  readonly stopped?: unknown;
 }
 
 /** Chooses the pages that deserve an agent's work and, when `apply` is set, creates their jobs. */
@@ -45,8 +41,7 @@ async function improveProject(
   await recordChoices(warehouse, project.id, plan, now());
   if (!apply) return { project, plan, submitted: [] };
   for (const page of plan.flagged) await planPage(context, project, page);
-  const { submitted, stopped } = await submitWaiting(context, project, 'all');
-  return { project, plan, submitted, stopped };
+  return { project, plan, ...(await submitWaiting(context, project, 'all')) };
 }
 
 /** Plans the job of a page, with the template's instruction or another; nothing is sent. Returns its number. */
@@ -66,4 +61,22 @@ export function planPage(
     instruction?.replaceAll(REFERENCE_TO_COME, reference),
   );
   return planJob(warehouse, { project, page, prompt, now: at });
+}
+
+/** Sends waiting prompts: messages, preceded by the planned jobs if `what` is `all`. */
+export async function submitWaiting(
+  context: StepContext,
+  project: ProjectSettings,
+  what: 'all' | 'messages',
+): Promise<SubmitOutcome> {
+  const { settings, warehouse, journal, clientOf, now, signal, observer } = context;
+  const task = {
+    ...{ warehouse, journal, now, signal, client: clientOf(project), project: project.id },
+    pollDelayMs: settings.poll.minDelay,
+    onJob: (job: Job) => observer.onJob?.(job),
+  };
+  const jobs = what === 'all' ? await submitJobs(task) : { submitted: [] };
+  if (jobs.stopped !== undefined) return jobs;
+  const messages = await submitMessages(task);
+  return { ...messages, submitted: [...jobs.submitted, ...messages.submitted] };
 }

@@ -17,7 +17,7 @@ import { pageUrl } from '../reports/pages.js';
 import type { Period } from '../reports/period.js';
 import { type PreparedReport, prepareReport } from '../reports/render.js';
 import { type Reader, readSql } from '../warehouse/query.js';
-import type { StepContext } from './context.js';
+import type { StepContext } from './step.js';
 
 /** What goes to every recipient of an audience: about one project, or a digest about all. */
 export interface Mailing {

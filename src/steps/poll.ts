@@ -3,69 +3,52 @@ import { pollJobs } from '../agents/poll.js';
 import { noticeMerges } from '../agents/pull-requests.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { counted } from '../format/numbers.js';
-import type { StepContext, StepResult } from './context.js';
-import { eachProject, withOutage } from './runner.js';
-import { submitWaiting } from './submit.js';
-
-/** Jobs that ended while they were polled, and those still active. */
-export interface PolledJobs {
-  readonly ended: readonly Job[];
-  readonly stillActive: readonly Job[];
-}
+import { eachProject, type StepContext, type StepResult, withOutage } from './step.js';
+import { submitWaiting } from './improve.js';
 
 interface PollOptions {
-  /** How long to keep asking while jobs are active. */
+  /** How long to keep polling while jobs are active. */
   readonly waitMs: number;
-  /** Projects that nothing is sent for, since sending already failed in this run. */
-  readonly heldBack?: readonly ProjectSettings[];
+  /** Projects whose prompts are not sent, because sending already failed in this run. */
+  readonly heldBack?: readonly ProjectSettings[] | undefined;
 }
 
 /**
- * Sends the prompts that wait, and asks the platform for the active jobs that are due. Planned jobs are sent only in
- * `mode: apply`.
+ * Sends the waiting prompts, and polls the active jobs that are due. Planned jobs are sent only in `mode: apply`.
+ * Returns the jobs that ended while they were polled, and those still active.
  */
 export async function pollStep(
   context: StepContext,
-  { waitMs, heldBack = [] }: PollOptions,
-): Promise<StepResult<PolledJobs>> {
-  const { results, errors } = await eachProject(context, (project) =>
-    pollProject(context, project, waitMs, heldBack.includes(project)),
-  );
+  options: PollOptions,
+): Promise<StepResult<{ readonly ended: readonly Job[]; readonly stillActive: readonly Job[] }>> {
+  const { results, errors } = await eachProject(context, (project) => pollProject(context, project, options));
   const ended = results.flatMap((polled) => polled.ended);
   const stillActive = results.flatMap((polled) => polled.stillActive);
-  const reviewed = results.flatMap((polled) => polled.reviewed);
-  const reviews =
-    reviewed.length === 0 ? '' : `, ${counted(reviewed.length, 'pull request')} merged or closed`;
+  const reviewed = results.flatMap((polled) => polled.reviewed).length;
+  const reviews = reviewed === 0 ? '' : `, ${counted(reviewed, 'pull request')} merged or closed`;
   const summary = `${ended.length} jobs ended, ${stillActive.length} still active${reviews}`;
-  return withOutage({ detail: { ended, stillActive }, summary }, [
-    ...errors,
-    ...results.flatMap((polled) => polled.errors),
-  ]);
+  const all = [...errors, ...results.flatMap((polled) => polled.errors)];
+  return withOutage({ detail: { ended, stillActive }, summary }, all);
 }
 
 async function pollProject(
   context: StepContext,
   project: ProjectSettings,
-  waitMs: number,
-  isHeldBack: boolean,
-): Promise<PolledJobs & { reviewed: readonly Job[]; errors: unknown[] }> {
+  { waitMs, heldBack = [] }: PollOptions,
+) {
   const { settings, warehouse, clientOf, codeHost, now, signal, observer } = context;
-  const what = settings.improve.mode === 'apply' ? 'all' : 'messages';
-  const sent = isHeldBack ? undefined : await submitWaiting(context, project, what);
+  const { mode } = settings.improve;
+  const stopped = heldBack.includes(project)
+    ? undefined
+    : (await submitWaiting(context, project, mode === 'apply' ? 'all' : 'messages')).stopped;
+  const task = { warehouse, project: project.id, now, signal };
   const polled = await pollJobs({
-    ...{ warehouse, now, signal, waitMs, client: clientOf(project), project: project.id },
+    ...{ ...task, waitMs, client: clientOf(project) },
     minDelayMs: settings.poll.minDelay,
     maxDelayMs: settings.poll.maxDelay,
     onChange: (job) => observer.onJob?.(job),
   });
-  const reviewed =
-    codeHost === undefined
-      ? []
-      : await noticeMerges({ warehouse, codeHost, now, signal, project: project.id });
+  const reviewed = codeHost === undefined ? [] : await noticeMerges({ ...task, codeHost });
   for (const job of reviewed) observer.onJob?.(job);
-  return {
-    ...polled,
-    reviewed,
-    errors: [...[sent?.stopped ?? []].flat(), ...polled.errors],
-  };
+  return { ...polled, reviewed, errors: [...(stopped === undefined ? [] : [stopped]), ...polled.errors] };
 }

@@ -3,7 +3,7 @@ import { bytes } from '../format/numbers.js';
 import { publishedLake, recordLake } from '../warehouse/identity.js';
 import { type LakeChange, publishLake } from '../warehouse/lake/lake.js';
 import { isPublished, publish } from '../warehouse/publish.js';
-import type { StepContext, StepResult } from './context.js';
+import type { StepContext, StepResult } from './step.js';
 
 /** What is published now: the size of the history, and what was done to the lake where there is one. */
 export interface Published {

@@ -12,50 +12,55 @@ import { NothingLoadedError } from '../reports/errors.js';
 import { keptPage, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
 import { sourceOfPages } from '../reports/source.js';
-import { byBothClocks, type StepContext, type StepResult } from './context.js';
+import { byBothClocks, type StepContext, type StepResult, withOutage } from './step.js';
 import { sendCorrections } from './corrections.js';
 import { type Mailing, mailingsOf, reportOn, sendMailing, storedOf } from './mailing.js';
-import { withOutage } from './runner.js';
 
-/** The page of a report, and where it is. */
-interface RenderedPage {
-  readonly project: ProjectSettings;
-  readonly subject: string;
-  readonly file: string;
-}
-
-/** A report that is not mailed yet because days of its period are missing. */
+/** A report that is not emailed yet because days of its period are missing. */
 export interface HeldReport {
   readonly report: string;
   readonly period: string;
   readonly due: Extract<Due, { kind: 'waits' }>;
 }
 
-export interface Reported {
-  readonly pages: readonly RenderedPage[];
-  readonly held: readonly HeldReport[];
+/** Deliveries and the reports that wait for days. */
+interface Mailed {
+  readonly held: HeldReport[];
   /** Attempted now, or found to be of unknown outcome when the database was opened. */
-  readonly deliveries: readonly Delivery[];
+  readonly deliveries: Delivery[];
+}
+
+interface Reported extends Mailed {
+  /** The pages of all reports, and where they are. */
+  readonly pages: readonly { project: ProjectSettings; subject: string; file: string }[];
 }
 
 /**
  * Renders every report of every project for its last period that has ended, unless its page would be the same, and
- * emails those that are due. What fails stops neither the other reports nor the other projects.
+ * emails those that are due. A failure affects neither the other reports nor the other projects.
  */
 export async function reportStep(given: StepContext): Promise<StepResult<Reported>> {
   const context = await byBothClocks(given);
   const { settings, projects, warehouse, workspaceDir, reportsDir, now, signal } = context;
-  const pages: RenderedPage[] = [];
-  const held: HeldReport[] = [];
-  const deliveries = [...context.unknownDeliveries];
+  const pages: { project: ProjectSettings; subject: string; file: string }[] = [];
+  const mailed: Mailed = { held: [], deliveries: [...context.unknownDeliveries] };
   const { reports, broken } = await listReports(workspaceDir);
   const problems: unknown[] = [...broken];
-  // Rendering says what is wrong with a template.
+  // If a template is broken, rendering reports it.
   const sourceOf = await sourceOfPages(warehouse, workspaceDir, settings, dayOf(now())).catch(
     () => undefined,
   );
   let rendered = 0;
-  const attempt = (work: () => Promise<unknown>) => keepingProblems(problems, signal, work);
+  /** After an interruption, nothing is begun. */
+  const attempt = async (work: () => Promise<unknown>): Promise<void> => {
+    try {
+      signal.throwIfAborted();
+      await work();
+    } catch (error) {
+      // A site too new for a full week has nothing to report yet, which is not an error.
+      if (!(error instanceof NothingLoadedError)) problems.push(error);
+    }
+  };
   for (const name of Object.keys(settings.reports.audiences))
     await attempt(() => findReport(name, workspaceDir));
   for (const report of reports) {
@@ -64,23 +69,18 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
       await attempt(async () => {
         const source = sourceOf?.(report, [project, period]);
         const kept = await keptPage(reportsDir, project.id, { name: report.name, period }, source);
-        if (kept !== undefined) pages.push({ project, ...kept });
-        else {
-          const prepared = await reportOn(context, warehouse, project, { report, period });
-          const file = await writePage(reportsDir, project.id, prepared, source);
-          pages.push({ project, file, subject: prepared.subject });
-          rendered++;
-        }
+        if (kept !== undefined) return pages.push({ project, ...kept });
+        const prepared = await reportOn(context, warehouse, project, { report, period });
+        const file = await writePage(reportsDir, project.id, prepared, source);
+        rendered++;
+        return pages.push({ project, file, subject: prepared.subject });
       });
     await attempt(async () => {
       for (const mailing of mailingsOf(context, report))
-        await attempt(async () => {
-          const mailed = await mailDue(context, mailing);
-          deliveries.push(...mailed.deliveries);
-          held.push(...mailed.held);
-        });
+        await attempt(() => mailDue(context, mailing, mailed));
     });
   }
+  const { held, deliveries } = mailed;
   const undelivered = deliveries.filter(({ state }) => state !== 'sent');
   if (undelivered.length > 0) problems.push(new DeliveryError(undelivered));
   const sent = deliveries.length - undelivered.length;
@@ -89,22 +89,7 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   return withOutage({ detail: { pages, held, deliveries }, summary }, together(problems));
 }
 
-/** After an interruption, nothing begins. */
-async function keepingProblems(
-  problems: unknown[],
-  signal: AbortSignal,
-  work: () => Promise<unknown>,
-): Promise<void> {
-  try {
-    signal.throwIfAborted();
-    await work();
-  } catch (error) {
-    // A site too new for a full week has nothing to report yet, which is not an error.
-    if (!(error instanceof NothingLoadedError)) problems.push(error);
-  }
-}
-
-/** A step records one error, so what is broken in several reports becomes one, each problem named once. */
+/** A step records one error, so the configuration errors of several reports become one that lists each once. */
 function together(problems: readonly unknown[]): unknown[] {
   const broken = problems.filter((problem) => problem instanceof ConfigurationError);
   const messages = new Set(broken.map(messageOf));
@@ -113,25 +98,19 @@ function together(problems: readonly unknown[]): unknown[] {
   return [all, ...problems.filter((problem) => !(problem instanceof ConfigurationError))];
 }
 
-/** Sends a mailing of every period that is due, and the corrections of what was sent before. */
-async function mailDue(
-  context: StepContext,
-  mailing: Mailing,
-): Promise<{ deliveries: Delivery[]; held: HeldReport[] }> {
-  const deliveries: Delivery[] = [];
-  const held: HeldReport[] = [];
+/** Sends every period of a mailing that is due, and corrections of what was sent before. Adds to `mailed`. */
+async function mailDue(context: StepContext, mailing: Mailing, mailed: Mailed): Promise<void> {
   const { report, project } = mailing;
   const ofMailing = (await readDeliveries(context.warehouse)).filter(
     (delivery) => delivery.report === report.name && delivery.project === project,
   );
   for (const { period, due } of await duePeriods(context, mailing, ofMailing)) {
-    if (due.kind === 'waits') held.push({ report: mailing.report.name, period: period.name, due });
+    if (due.kind === 'waits') mailed.held.push({ report: report.name, period: period.name, due });
     if (due.kind !== 'due' || context.signal.aborted) continue;
     const to = { recipients: due.recipients, admission: 'due' as const };
-    deliveries.push(...(await sendMailing(context, mailing, period, to)));
+    mailed.deliveries.push(...(await sendMailing(context, mailing, period, to)));
   }
-  deliveries.push(...(await sendCorrections(context, mailing, ofMailing)));
-  return { deliveries, held };
+  mailed.deliveries.push(...(await sendCorrections(context, mailing, ofMailing)));
 }
 
 /**

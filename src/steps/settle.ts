@@ -15,8 +15,8 @@ import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
-import type { StepContext } from './context.js';
-import { submitWaiting } from './submit.js';
+import type { StepContext } from './step.js';
+import { submitWaiting } from './improve.js';
 
 /** The journal's note about an answer by a person. */
 const RESOLVED = 'settled by a person';
@@ -52,10 +52,9 @@ export type Finding = { readonly created: string } | 'not-created' | 'gone' | 's
 
 /** Records what a person found out. Throws a `ConfigurationError` if there is nothing to settle. */
 export async function settleJob(found: JobToChange, finding: Finding): Promise<void> {
-  if (typeof finding === 'object') await resolveAsCreated(found, finding.created);
-  else if (finding === 'not-created') await resolveAsNotCreated(found);
-  else if (finding === 'gone') await resolveAsGone(found);
-  else await resolveMessage(found, finding === 'sent');
+  if (finding === 'gone') await resolveAsGone(found);
+  else if (finding === 'sent' || finding === 'not-sent') await resolveMessage(found, finding);
+  else await resolveJob(found, finding === 'not-created' ? undefined : finding.created);
 }
 
 /** Records when the pull request of a job was merged: today, unless another day is given. Returns the day. */
@@ -98,30 +97,28 @@ export async function sendMessage(
   return { state: sent?.state ?? 'planned', stopped };
 }
 
-/** Checks the id first, because a mistyped one would be polled forever or belong to another page. */
-async function resolveAsCreated(
+/** Checks the id on the platform first, because a mistyped one would be polled forever or belong to another page. */
+async function resolveJob(
   { context, project, job, jobs }: JobToChange,
-  remoteId: string,
+  remoteId: string | undefined,
 ): Promise<void> {
-  expectUnconfirmed(job);
-  const other = jobs.find(({ remote_id }) => remote_id === remoteId);
+  if (job.state !== 'unconfirmed')
+    throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an unconfirmed job needs resolving.`);
+  const other = jobs.find(({ remote_id }) => remoteId !== undefined && remote_id === remoteId);
   if (other !== undefined)
     throw new ConfigurationError(`${remoteId} is already recorded as job ${other.id}. Nothing was changed.`);
-  const remote = await context.clientOf(project).job(remoteId, context.signal);
+  const remote =
+    remoteId === undefined ? undefined : await context.clientOf(project).job(remoteId, context.signal);
   const now = context.now();
-  await context.journal.append([entryAbout(job, { ...sentAs(remote), note: RESOLVED }, now)]);
-  await changeJob(context.warehouse, job, {
-    event: 'found-sent',
-    ...{ now, remote, nextPollAt: now, cause: `resolved: created as ${remoteId}` },
-  });
-}
-
-async function resolveAsNotCreated({ context, job }: JobToChange): Promise<void> {
-  expectUnconfirmed(job);
-  const now = context.now();
-  await context.journal.append([entryAbout(job, { event: 'not-sent', note: RESOLVED }, now)]);
-  const change = { event: 'found-not-sent', now, cause: 'resolved: not created' } as const;
-  await changeJob(context.warehouse, job, change);
+  const outcome = remote === undefined ? ({ event: 'not-sent' } as const) : sentAs(remote);
+  await context.journal.append([entryAbout(job, { ...outcome, note: RESOLVED }, now)]);
+  await changeJob(
+    context.warehouse,
+    job,
+    remote === undefined
+      ? { event: 'found-not-sent', now, cause: 'resolved: not created' }
+      : { event: 'found-sent', now, remote, nextPollAt: now, cause: `resolved: created as ${remoteId}` },
+  );
 }
 
 /** Checks the platform first, because a mistyped number would end a running job. */
@@ -137,33 +134,28 @@ async function resolveAsGone({ context, project, job }: JobToChange): Promise<vo
 }
 
 /** Whether the platform answers with the job; false when it refuses to. */
-async function isKnown(client: Pick<Client, 'job'>, job: RemoteJob, signal: AbortSignal): Promise<boolean> {
-  try {
-    await client.job(job.remote_id, signal);
-    return true;
-  } catch (error) {
-    if (error instanceof RefusedError) return false;
-    throw error;
-  }
-}
+const isKnown = (client: Client, job: RemoteJob, signal: AbortSignal): Promise<boolean> =>
+  client.job(job.remote_id, signal).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof RefusedError) return false;
+      throw error;
+    },
+  );
 
-function expectUnconfirmed({ id, state }: Job): void {
-  if (state !== 'unconfirmed')
-    throw new ConfigurationError(`Job ${id} is ${state}: only an unconfirmed job needs resolving.`);
-}
-
-async function resolveMessage({ context, job, messages }: JobToChange, wasSent: boolean): Promise<void> {
+async function resolveMessage(
+  { context, job, messages }: JobToChange,
+  event: 'sent' | 'not-sent',
+): Promise<void> {
   const message = messages.find(({ state }) => state === 'unconfirmed');
   if (message === undefined)
     throw new ConfigurationError(`Job ${job.id} has no unconfirmed message: nothing needs resolving.`);
+  const { journal, warehouse } = context;
   const now = context.now();
-  const outcome = { event: wasSent ? 'sent' : 'not-sent', note: RESOLVED } as const;
-  await context.journal.append([entryAbout(message, outcome, now)]);
-  if (wasSent) {
+  await journal.append([entryAbout(message, { event, note: RESOLVED }, now)]);
+  if (event === 'sent') {
     const change = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;
-    await settleAsSent(context.warehouse, message, job, change);
-  } else {
-    const change = { event: 'found-not-sent', now, cause: 'resolved: not sent' } as const;
-    await changeMessage(context.warehouse, message, change);
-  }
+    await settleAsSent(warehouse, message, job, change);
+  } else
+    await changeMessage(warehouse, message, { event: 'found-not-sent', now, cause: 'resolved: not sent' });
 }

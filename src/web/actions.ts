@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type Listener, withLiveDatabase } from '../app/open.js';
 import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import { ConfigurationError, LockedError, messageOf } from '../errors.js';
-import type { StepContext } from '../steps/context.js';
+import type { StepContext } from '../steps/step.js';
 import { publishStep } from '../steps/publish.js';
 import { DEEDS } from './deeds.js';
 

@@ -6,8 +6,8 @@ import { addDays, dayOf, parseDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/approve.js';
-import type { StepContext } from '../steps/context.js';
-import { StepRunner } from '../steps/runner.js';
+import type { StepContext } from '../steps/step.js';
+import { StepRunner } from '../steps/step.js';
 import { jobToChange, recordMerge, sendMessage, settleJob } from '../steps/settle.js';
 
 /** What a form of the page Agents asks for. */

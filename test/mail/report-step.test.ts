@@ -10,7 +10,7 @@ import { claim, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { listReports } from '../../src/reports/definition.js';
 import { sourceOfPages } from '../../src/reports/source.js';
-import type { StepContext } from '../../src/steps/context.js';
+import type { StepContext } from '../../src/steps/step.js';
 import { reportStep } from '../../src/steps/report.js';
 import { silentClock } from '../steps/step-context.js';
 import { letter } from './letters.js';

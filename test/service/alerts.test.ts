@@ -8,7 +8,7 @@ import { moment } from '../../src/format/days.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { sendAlerts } from '../../src/service/alerts.js';
 import { isPublished, publish } from '../../src/warehouse/publish.js';
-import { StepRunner } from '../../src/steps/runner.js';
+import { StepRunner } from '../../src/steps/step.js';
 import { day } from '../../src/day.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { isGenuine, postTo } from '../mail/posts.js';

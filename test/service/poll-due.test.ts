@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { changeJob } from '../../src/agents/ledger.js';
 import { submitJobs } from '../../src/agents/submit.js';
 import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
-import { tick } from '../../src/service/service.js';
+import { tick } from '../../src/service/loop.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { tempDir } from '../temp-dir.js';
 import { stepContext } from '../steps/step-context.js';

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { loggedTick, openService } from '../../src/commands/start.js';
 import { addDays, day, dayOf, daysIn } from '../../src/day.js';
 import { ISO_CALENDAR, periodOf } from '../../src/reports/period.js';
-import { neverOverlapping } from '../../src/service/service.js';
+import { neverOverlapping } from '../../src/service/loop.js';
 import { Output } from '../../src/terminal/output.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { KEY, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';

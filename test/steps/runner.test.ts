@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { StepRunner } from '../../src/steps/runner.js';
+import { StepRunner } from '../../src/steps/step.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { stepContext } from './step-context.js';
 

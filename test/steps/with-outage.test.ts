@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { PausedError } from '../../src/api/errors.js';
-import { withOutage } from '../../src/steps/runner.js';
+import { withOutage } from '../../src/steps/step.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
 const result = { detail: [], summary: 'nothing' };

@@ -10,8 +10,17 @@ import { quoted } from '../instance.js';
 import { queryRows, readSql } from '../query.js';
 import { storageFailure } from '../storage-failure.js';
 import type { Warehouse } from '../warehouse.js';
-import { creation, fileSchema, type LakeFile, TABLES } from './actions.js';
-import { findOldLake, monthNameOf, ownerOf, projectRow, type Publication, SOURCE } from './ownership.js';
+import {
+  creation,
+  fileSchema,
+  findOldLake,
+  type LakeFile,
+  monthNameOf,
+  ownerOf,
+  projectRow,
+  type Publication,
+  TABLES,
+} from './actions.js';
 import { DiskStorage, type LakeStorage } from './storage.js';
 import { LakeTable } from './table.js';
 
@@ -79,7 +88,7 @@ async function bringUp(work: Publication): Promise<LakeChange> {
   const tables = TABLES.map((name) => new LakeTable(work, name));
   // Created before any data, to claim the location for this workspace.
   for (const table of tables)
-    await table.commit(() => (table.version < 0 ? creation(table.name, { [SOURCE]: source }, now) : []));
+    await table.commit(() => (table.version < 0 ? creation(table.name, source, now) : []));
   const held = tables.flatMap(({ ownFiles }) => ownFiles).length;
   if (months.length === 0 && held > 0)
     throw new ConfigurationError(

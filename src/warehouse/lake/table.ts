@@ -5,8 +5,16 @@ import { ignoreMissing } from '../../files.js';
 import { sleepFor } from '../../sleep.js';
 import { quoted } from '../instance.js';
 import { queryRows, readSql } from '../query.js';
-import { type Action, actionSchema, type LakeFile, type TableName } from './actions.js';
-import { appIdOf, expectOwn, isOwn, type Publication } from './ownership.js';
+import {
+  type Action,
+  actionSchema,
+  appIdOf,
+  expectOwn,
+  isOwn,
+  type LakeFile,
+  type Publication,
+  type TableName,
+} from './actions.js';
 import { OTHER_STORE } from './storage.js';
 
 const CHECKPOINT = readSql(import.meta.url, 'checkpoint.sql');
