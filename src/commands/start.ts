@@ -8,7 +8,7 @@ import { type Log, logging, openLog } from '../print/log.js';
 import { type Act, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 import { transportOf } from '../app/connection.js';
 import { withLiveDatabase } from '../app/open.js';
-import type { InTurn } from '../web/actions.js';
+import type { InTurn } from '../web/queue.js';
 import type { Web } from '../web/serve.js';
 import {
   readWorkspace,

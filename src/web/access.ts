@@ -7,9 +7,10 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { isIP } from 'node:net';
 import pLimit from 'p-limit';
 import type { ServeSettings } from '../config/serve.js';
+import { localHosts } from '../http-server.js';
 import { Remembering } from './history.js';
 
-/** Who asks. A viewer may look and ask, but start nothing. */
+/** Who sends a request. A viewer can read and query, but change nothing. */
 export interface Visitor {
   readonly isEditor: boolean;
 }
@@ -20,40 +21,37 @@ export interface WebEnv {
 }
 export type WebContext = Context<WebEnv>;
 
-/** Refuses a request, with what its sender sees. */
-export type Refuse = (
-  c: WebContext,
-  status: ContentfulStatusCode,
-  words: string,
-  login?: boolean,
-) => Response;
+/** Refuses a request with words for its sender. */
+type Refuse = (c: WebContext, status: ContentfulStatusCode, words: string, login?: boolean) => Response;
 
-/** What lets browsers in. Its keys are new in each process, so stopping it ends all sessions. */
-export interface Access {
-  /** Of the link that is printed; undefined where people sign in otherwise. */
-  readonly linkToken: string | undefined;
-  /** A field of every form that acts, which no other site can know. */
-  readonly actionToken: string;
-  readonly isActionToken: (given: string) => boolean;
-  readonly gate: MiddlewareHandler<WebEnv>;
-  /** Answers the form with the password. */
-  readonly login: (c: WebContext, password: string) => Promise<Response>;
-}
+/** The headers of every response that does not set its own. */
+export const HEADERS = {
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  // Without any, browsers would not say which site a form comes from.
+  'Referrer-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+};
 
 const token = (): string => randomBytes(32).toString('base64url');
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
 
-/** What every visitor may ask for: it holds no data, and the page to sign in needs it. */
+/** Whether a path is open to everyone: it contains no data, and the sign-in page needs it. */
 const isOpen = (method: string, path: string): boolean =>
   method === 'POST' ? path === '/login' : isReading(method) && /^\/app\.(?:css|js)$/.test(path);
 
 const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(method);
 
-/** Sign-in attempts that wait for their turn, at most: more could be guesses. */
+/** Sign-in attempts that may wait: more could be guesses. */
 const MAX_WAITING = 3;
 
-export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
+/** Decides which requests pass. Its keys are new in each process, so stopping the process ends all sessions. */
+export function openAccess(settings: ServeSettings, refuse: Refuse) {
   const { auth, header, editors, host, url } = settings;
   const [editorToken, viewerToken, actionToken] = [token(), token(), token()];
   const checking = pLimit(1);
@@ -64,10 +62,10 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
     setCookie(c, cookieOf(c), value, { httpOnly: true, sameSite: 'Strict', path: '/', secure });
   };
 
-  /** By the digest of a password that was right: a program sends it with each request. */
+  /** Visitors by the digest of their password: a program sends it with each request. */
   const owners = new Remembering<Visitor | undefined>(8);
 
-  /** Whoever has this password. */
+  /** The visitor with this password. */
   const ownerOf = (password: string): Promise<Visitor | undefined> =>
     owners.get(
       digest(password).toString('hex'),
@@ -96,18 +94,18 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
     return ownerOf(Buffer.from(credentials, 'base64').toString().replace(/^.*?:/, ''));
   }
 
-  /** Not just any name of this server: an address of digits passes as `Host`, and may be that of any other site. */
+  /** Stricter than `isOwnHost`, where any IP address passes, even that of another site. */
   const isOwnOrigin = (c: WebContext): boolean => {
     const origin = c.req.header('Origin');
-    // Only a browser is at the mercy of other sites, and a browser says where a form comes from.
+    // Other sites can abuse only a browser, and a browser says where a form comes from.
     if (origin === undefined)
       return c.req.header('Sec-Fetch-Site') === 'same-origin' || c.req.header('Authorization') !== undefined;
     return origin === url || (URL.canParse(origin) && new URL(origin).host === c.req.header('Host'));
   };
 
   const gate: MiddlewareHandler<WebEnv> = async (c, next) => {
-    const asked = new URL(c.req.url);
-    if (!isOwnHost(c.req.header('Host') ?? '', c, settings))
+    const address = new URL(c.req.url);
+    if (!isOwnHost(c, settings))
       return refuse(
         c,
         403,
@@ -115,28 +113,25 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
       );
     if (!isReading(c.req.method) && !isOwnOrigin(c))
       return refuse(c, 403, 'The request came from another site. Nothing was done.');
-    if (isOpen(c.req.method, asked.pathname)) {
-      await next();
-      return undefined;
-    }
-    const given = asked.searchParams.get('token');
+    if (isOpen(c.req.method, address.pathname)) return next();
+    const given = address.searchParams.get('token');
     if (given !== null && auth === 'link' && isSame(given, editorToken)) {
       letIn(c, editorToken);
-      asked.searchParams.delete('token');
-      return c.redirect(pathOf(asked) + asked.search, 303);
+      address.searchParams.delete('token');
+      return c.redirect(pathOf(address) + address.search, 303);
     }
     const visitor = await visitorOf(c);
     if (visitor !== undefined) {
       c.set('visitor', visitor);
-      await next();
-      return undefined;
+      return next();
     }
-    // A browser that follows a link from another site holds back the cookie, but not when the page reloads itself.
+    // A browser that follows a link from another site withholds the cookie, but not when the page reloads itself.
     if (c.req.header('Sec-Fetch-Site') === 'cross-site' && c.req.method === 'GET')
       return c.html('<!doctype html><meta http-equiv="refresh" content="0"><title>Readership</title>');
     return refuse(c, auth === 'proxy' ? 403 : 401, WHY_NOT[auth], auth === 'password');
   };
 
+  /** Answers the form with the password. */
   const login = async (c: WebContext, password: string): Promise<Response> => {
     if (checking.pendingCount > MAX_WAITING)
       return refuse(c, 429, 'Too many sign-in attempts at once. Try again in a minute.', true);
@@ -145,13 +140,17 @@ export function openAccess(settings: ServeSettings, refuse: Refuse): Access {
     letIn(c, owner.isEditor ? editorToken : viewerToken);
     return c.redirect('/', 303);
   };
-  // An address that others can reach is never opened by a link: see the command.
-  const linkToken = auth === 'link' && isLoopback(host) ? editorToken : undefined;
-  const isActionToken = (given: string) => isSame(given, actionToken);
-  return { linkToken, actionToken, isActionToken, gate, login };
+  return {
+    ...{ gate, login },
+    /** The key in the link that is printed; undefined if people sign in otherwise, or others can reach the address. */
+    linkToken: auth === 'link' && isLoopback(host) ? editorToken : undefined,
+    /** A field of every form that changes something, which no other site can know. */
+    actionToken,
+    isActionToken: (given: string) => isSame(given, actionToken),
+  };
 }
 
-/** With one slash: after two, a browser would read the name of another host. */
+/** The path with one slash: after two, a browser would read the name of another host. */
 export const pathOf = ({ pathname }: URL): string => pathname.replace(/^\/+/, '/');
 
 const WHY_NOT = {
@@ -162,26 +161,23 @@ const WHY_NOT = {
 
 export const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|::1)$/.test(host);
 
-export const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host);
-
 /**
- * Whether a name is one of this server. A web page whose own name is made to point here (DNS rebinding) names its own
- * host. An address of digits cannot be made to point anywhere, so it passes where the server listens for others.
+ * Whether a request names this server. A web page whose own name is made to point here (DNS rebinding) names its own
+ * host. An IP address cannot be made to point anywhere, so it passes where the server listens for others.
  */
-function isOwnHost(asked: string, c: WebContext, { host, url }: ServeSettings): boolean {
-  const port = c.env.incoming.socket.localPort ?? 0;
-  const names = ['localhost', '127.0.0.1', '[::1]', inUrl(host)].map((name) => `http://${name}:${port}`);
-  const own = [...names, ...(url === undefined ? [] : [url])].map((address) => new URL(address).host);
-  if (own.includes(asked.toLowerCase())) return true;
-  const { hostname } = URL.canParse(`http://${asked}`) ? new URL(`http://${asked}`) : { hostname: '' };
+function isOwnHost(c: WebContext, { host, url }: ServeSettings): boolean {
+  const name = (c.req.header('Host') ?? '').toLowerCase();
+  const own = localHosts(host, c.env.incoming.socket.localPort);
+  if (own.includes(name) || (url !== undefined && new URL(url).host === name)) return true;
+  const { hostname } = URL.canParse(`http://${name}`) ? new URL(`http://${name}`) : { hostname: '' };
   return !isLoopback(host) && isIP(hostname.replace(/^\[|\]$/g, '')) > 0;
 }
 
 const derive = promisify<string, string, number, object, Buffer>(scrypt);
-/** As costly as signing in may be: about a tenth of a second, and 32 MB. */
+/** A sign-in takes about a tenth of a second and 32 MB. */
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 2 ** 26 };
 
-/** A password as the configuration keeps it. */
+/** A password as it is stored in the configuration. */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16).toString('base64url');
   return `scrypt:${salt}:${(await derive(password, salt, 32, COST)).toString('base64url')}`;

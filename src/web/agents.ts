@@ -1,17 +1,23 @@
+import { z } from 'zod';
 import { mergedEffects } from '../agents/effect.js';
 import { isRemoteJob, type Job, readJobs } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
-import { readMessages } from '../agents/messages.js';
+import { type Message, readMessages } from '../agents/messages.js';
 import { readSkips } from '../agents/plan.js';
-import { dayOf } from '../day.js';
-import { messageOf } from '../errors.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { addDays, dayOf, parseDay } from '../day.js';
+import { ConfigurationError, messageOf } from '../errors.js';
+import { longDay } from '../format/days.js';
 import { howToLook } from '../print/jobs.js';
-import type { Asking } from './asked.js';
-import { attemptOf, lostMessage } from './deeds.js';
+import { type Approval, approvePages, skipPages, unskipPages } from '../steps/approve.js';
+import { type StepContext, StepRunner } from '../steps/step.js';
+import { jobToChange, recordMerge, sendMessage, settleJob } from '../steps/settle.js';
+import type { Action } from './queue.js';
+import type { PageRequest } from './request.js';
 
-/** The pages that deserve an agent, with the exact prompt; the jobs by what they need; and what was asked for here. */
-export async function agents(asking: Asking): Promise<object> {
-  const { reader, workspace, project, asked, now, actions, visitor } = asking;
+/** The proposed pages with their prompts, the jobs by what they need, and the actions requested here. */
+export async function agents(request: PageRequest): Promise<object> {
+  const { reader, workspace, project, query, now, queue, visitor } = request;
   const { settings } = workspace;
   const jobs = (await readJobs(reader, project.id)).toReversed();
   const messages = await readMessages(reader, project.id);
@@ -44,23 +50,144 @@ export async function agents(asking: Asking): Promise<object> {
     group('Ended without a pull request', (job) => hasEnded(job) && job.pr_link === null),
   ];
   return {
-    ...(await proposalsOf(asking)),
+    ...(await proposalsOf(request)),
     skips: await readSkips(reader, project.id, now),
     unconfirmed: shown.filter(({ attempt }) => attempt !== null),
     groups: groups.filter((one) => one.jobs.length > 0),
-    // They change, and templates know a model by its identity.
-    requests: actions.requests.map((request) => ({ ...request })),
-    waits: actions.waiting,
-    ...{ visitor, today: dayOf(now), only: asked.path },
+    // Copies, because they change, and templates remember a model by its identity.
+    requests: queue.requests.map((one) => ({ ...one })),
+    waits: queue.waiting,
+    ...{ visitor, today: dayOf(now), only: query.path },
     ...{ mode: settings.improve.mode, maxPromptLength: settings.improve.maxPromptLength },
   };
 }
 
-async function proposalsOf({ reader, project, proposals, now, asked }: Asking): Promise<object> {
+async function proposalsOf({ reader, project, proposals, now, query }: PageRequest): Promise<object> {
   try {
-    const { proposed, leftOut } = await proposals.of(reader, project, now, asked.path);
+    const { proposed, leftOut } = await proposals.of(reader, project, now, query.path);
     return { proposals: proposed, leftOut: leftOut.slice(0, 20), proposalProblem: null };
   } catch (error) {
     return { proposals: [], leftOut: [], proposalProblem: messageOf(error) };
   }
+}
+
+const lostMessage = (messages: readonly Message[]): Message | undefined =>
+  messages.find(({ state }) => state === 'unconfirmed');
+
+/** Identifies one attempt to send a job or message. */
+const attemptOf = ({ submitted_at }: Pick<Job | Message, 'submitted_at'>): string =>
+  submitted_at?.toISOString() ?? '';
+
+/** An action made from the fields of a form. */
+const action = <Fields extends z.ZodRawShape>(
+  fields: Fields,
+  words: (given: z.output<z.ZodObject<Fields>>) => string,
+  work: (
+    given: z.output<z.ZodObject<Fields>>,
+    context: StepContext,
+    project: ProjectSettings,
+  ) => Promise<string>,
+): z.ZodType<Action> =>
+  z.object(fields).transform((given) => ({
+    words: words(given),
+    work: (context, project) => work(given, context, project),
+  }));
+
+const path = z.string().min(1).max(2000);
+const job = z.coerce.number().int().min(1);
+/** Browsers end the lines of a form with two characters. */
+const text = z
+  .string()
+  .max(100_000)
+  .transform((written) => written.replaceAll('\r\n', '\n'));
+
+/** By the value of the button. */
+const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
+  approve: action(
+    { path, digest: z.string().max(64), instruction: text },
+    (given) => `Approve ${given.path}`,
+    (approval, context, project) => approve(context, project, approval),
+  ),
+  skip: action(
+    { path, days: z.enum(['28', '91', 'ever']) },
+    (given) => `Skip ${given.path}`,
+    async (given, context, project) => {
+      const until = given.days === 'ever' ? null : addDays(dayOf(context.now()), Number(given.days));
+      await skipPages(context, project, [given.path], until);
+      return until === null ? 'skipped until you undo it' : `skipped until ${longDay(until)}`;
+    },
+  ),
+  unskip: action(
+    { path },
+    (given) => `Stop skipping ${given.path}`,
+    async (given, context, project) => {
+      await unskipPages(context, project, [given.path]);
+      return 'it can be proposed again';
+    },
+  ),
+  message: action(
+    { job, text },
+    (given) => `Message to job ${given.job}`,
+    async (given, context) => {
+      const { state, stopped } = await sendMessage(await jobToChange(context, given.job), given.text);
+      if (state === 'unconfirmed') return 'it is unknown whether it arrived: settle it below';
+      if (state === 'refused') throw new ConfigurationError(messageOf(stopped));
+      return state === 'sent' ? 'sent' : `it is ${state}: ${messageOf(stopped)}`;
+    },
+  ),
+  merged: action(
+    { job, day: z.string() },
+    (given) => `Record that job ${given.job} was merged`,
+    async (given, context) => {
+      const day = await recordMerge(await jobToChange(context, given.job), parseDay(given.day));
+      return `its effect is measured from ${longDay(day)}`;
+    },
+  ),
+  settle: action(
+    {
+      job,
+      /** When the job or message had been sent when the form was shown: it may have been sent again since. */
+      attempt: z.string().max(40),
+      finding: z.enum(['created', 'not-created', 'sent', 'not-sent']),
+      remote: z.string().trim().max(200),
+    },
+    (given) => `Settle job ${given.job}`,
+    async ({ finding, remote, attempt, ...given }, context) => {
+      if (finding === 'created' && remote === '')
+        throw new ConfigurationError('Enter the id of the job on the platform.');
+      const found = await jobToChange(context, given.job);
+      const lost = ['created', 'not-created'].includes(finding) ? found.job : lostMessage(found.messages);
+      if (lost === undefined || attemptOf(lost) !== attempt)
+        throw new ConfigurationError('It has been settled or sent again in the meantime. Reload the page.');
+      await settleJob(found, finding === 'created' ? { created: remote } : finding);
+      return 'settled';
+    },
+  ),
+};
+
+async function approve(context: StepContext, project: ProjectSettings, approval: Approval): Promise<string> {
+  const runner = new StepRunner(context);
+  const done = await runner.aside('improve', () => approvePages(context, project, [approval]));
+  const [answer] = done?.answers ?? [];
+  const [outage] = runner.outages;
+  const why = outage === undefined ? 'it was interrupted' : messageOf(outage.error);
+  if (answer?.job === undefined) throw new ConfigurationError(answer?.refusal ?? why);
+  const sent = done?.submitted.find(({ id }) => id === answer.job);
+  if (sent === undefined || sent.state === 'planned')
+    return `job ${answer.job} is planned but not sent yet: ${why}`;
+  if (sent.state === 'unconfirmed')
+    return `it is unknown whether job ${answer.job} was created: settle it below`;
+  if (sent.state === 'refused')
+    throw new ConfigurationError(`the platform refused job ${answer.job}: ${sent.note ?? why}`);
+  return `job ${answer.job} was created`;
+}
+
+/** What a form requests. Throws a `ConfigurationError` for a form that no page contains. */
+export function actionOf(form: URLSearchParams): Action {
+  const name = form.get('action') ?? '';
+  const parsed = Object.hasOwn(ACTIONS, name)
+    ? ACTIONS[name]?.safeParse(Object.fromEntries(form))
+    : undefined;
+  if (parsed?.success === true) return parsed.data;
+  throw new ConfigurationError('This form is incomplete. Nothing was changed.');
 }

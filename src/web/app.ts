@@ -1,29 +1,30 @@
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { Hono } from 'hono';
-import { ipRestriction } from 'hono/ip-restriction';
 import { HTTPException } from 'hono/http-exception';
+import { ipRestriction } from 'hono/ip-restriction';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { Readable } from 'node:stream';
 import pLimit from 'p-limit';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
-import { openAccess, pathOf, type Refuse, type WebContext, type WebEnv } from './access.js';
-import { Actions, type InTurn } from './actions.js';
-import { completions } from './ask.js';
-import { type Asker, type Asking, askWith, parseAsked, rangeOf } from './asked.js';
-import { openFrame } from './frame.js';
-import { metrics, renderedReport } from './health.js';
-import { askerOf, attach, csvOf, formOf, HEADERS } from './http.js';
+import { bodyWithin } from '../http-server.js';
+import { HEADERS, openAccess, type WebContext, type WebEnv } from './access.js';
+import { actionOf, agents } from './agents.js';
+import { ask, completions } from './ask.js';
+import { addressOf, openFrame } from './frame.js';
+import { health, metrics, renderedReport, reports } from './health.js';
 import type { PublishedReader } from './history.js';
 import { mcpHandler } from './mcp.js';
-import { NAVIGATION, type Page, PAGES } from './pages.js';
 import { FORMATS } from './questions.js';
+import { ActionQueue, type InTurn } from './queue.js';
+import { type PageRequest, parseQuery, requestOf, type Visit } from './request.js';
 import { openSources } from './sources.js';
+import { ai, overview, page, pages, pagesCsv } from './views.js';
 
 export interface WebOptions {
   readonly workspace: Workspace;
-  /** Those that the workspace was found with. */
+  /** The options that the workspace was found with. */
   readonly options: WorkspaceOptions;
   readonly runtime: Runtime;
   readonly settings: ServeSettings;
@@ -33,69 +34,67 @@ export interface WebOptions {
   readonly onError: (words: string) => void;
 }
 
-const TITLES: Readonly<Record<number, string>> = {
-  ...{ 400: 'Not understood', 403: 'Not allowed', 404: 'Not found', 405: 'Not possible', 413: 'Too large' },
+/** What the template of each page shows, by the page's title. The template has the same name. */
+const PAGES: Readonly<Record<string, (request: PageRequest) => Promise<object>>> = {
+  ...{ Overview: overview, Pages: pages, AI: ai, Agents: agents },
+  ...{ Ask: ask, Reports: reports, Health: health, Page: page },
 };
 
-/** What each address answers, and who is let in. `warm` works out every page once, for nobody. */
-export async function openApp(given: WebOptions) {
-  const { workspace, runtime, settings, onError } = given;
-  const { projects } = workspace;
-  const sources = openSources(workspace, given.options, runtime);
+const TITLES: Readonly<Record<number, string>> = {
+  ...{ 400: 'Invalid request', 403: 'Not allowed', 404: 'Not found', 405: 'Not possible', 413: 'Too large' },
+};
+
+const MAX_FORM_BYTES = 256 * 1024;
+
+/** The fields of a form. Throws an `HTTPException` (413) if it is too large. */
+async function formOf({ env }: WebContext): Promise<URLSearchParams> {
+  const text = await bodyWithin(MAX_FORM_BYTES, env.incoming);
+  if (text === undefined) throw new HTTPException(413, { message: 'The form is too large.' });
+  return new URLSearchParams(text);
+}
+
+/** Who requests a page, with a signal that aborts when the browser no longer waits for the response. */
+function visitOf(c: WebContext): Visit {
+  const left = new AbortController();
+  c.env.outgoing.once('close', () => {
+    left.abort();
+  });
+  return { visitor: c.get('visitor'), signal: left.signal };
+}
+
+/** The headers of a download. */
+const download = (type: string, name: string) => ({
+  ...{ 'Content-Type': type, 'Content-Disposition': `attachment; filename="${name}"` },
+});
+
+/** The routes, and who may use them. `warm` renders every page once, so that the first visitors do not wait. */
+export async function openApp({ workspace, options, runtime, settings, onError, ...given }: WebOptions) {
+  const sources = openSources(workspace, options, runtime);
   const { history, questions, saved } = sources;
-  const frame = await openFrame(workspace.directory);
+  const frame = await openFrame(workspace);
   const oneByOne = pLimit(1);
   const inTurn: InTurn = given.inTurn ?? ((work) => oneByOne(work));
-  const actions = new Actions(workspace, runtime, inTurn, { port: settings.port, onError });
+  const queue = new ActionQueue(workspace, runtime, inTurn, settings.port, onError);
   const mcp = mcpHandler(sources);
 
-  const frameOf = (address: URL, title: string) => {
-    const path = pathOf(address);
-    const project = projects.find(({ id }) => id === address.searchParams.get('project')) ?? projects[0];
-    return {
-      ...{ title, address: path + address.search, projects },
-      project: project === undefined ? null : { ...project, siteUrl: project.siteUrl ?? null },
-      navigation: NAVIGATION.map((page) => ({
-        ...{ path: page.path, name: page.title },
-        isCurrent: page.path === '/' ? path === '/' : path.startsWith(page.path),
-      })),
-    };
-  };
-  const refuse: Refuse = (c, status, words, login = false) =>
-    c.html(frame.fill('web/refused', { title: 'Readership', words, login }), status);
+  const refuse = (c: WebContext, status: ContentfulStatusCode, words: string, login = false) =>
+    c.html(frame.fill('refused', { title: 'Readership', words, login }), status);
   const problem = (c: WebContext, status: ContentfulStatusCode, words: string) => {
-    // The names of projects are for visitors.
+    // Only visitors may see the names of projects.
     if ((c.var as Partial<WebEnv['Variables']>).visitor === undefined) return refuse(c, status, words);
-    return c.html(
-      frame.fill('web/problem', { ...frameOf(new URL(c.req.url), TITLES[status] ?? 'Not now'), words }),
-      status,
-    );
+    const title = TITLES[status] ?? 'Not available';
+    return c.html(frame.page('problem', title, new URL(c.req.url), { words }), status);
   };
-
-  /** What a page is asked for. Throws a `ConfigurationError` or an `HTTPException` for what there is not. */
-  const askingOf = async (reader: PublishedReader, { searchParams }: URL, by: Asker): Promise<Asking> => {
-    const asked = parseAsked(searchParams);
-    const project = projects.find(({ id }) => asked.project === '' || id === asked.project);
-    if (project === undefined)
-      throw new HTTPException(404, { message: `There is no project ${asked.project}.` });
-    const range = await rangeOf(reader, project.id, asked);
-    if (range === undefined)
-      throw new HTTPException(404, {
-        message: `Nothing is loaded for ${project.name} yet: readership export`,
-      });
-    const rows = askWith(reader, project, asked, range);
-    return { ...sources, ...by, now: runtime.now(), actions, reader, asked, project, range, rows };
-  };
-  const render = async (page: Page, address: URL, asking: Asking): Promise<string> => {
-    const { asked, range, visitor } = asking;
-    return frame.fill(`web/${page.title.toLowerCase()}`, {
-      ...frameOf(address, page.title),
-      ...{ asked, range, actionToken: visitor.isEditor ? access.actionToken : '' },
-      ...(await page.model(asking)),
-    });
-  };
-
   const access = openAccess(settings, refuse);
+
+  const render = async (title: string, address: URL, visit: Visit, reader: PublishedReader) => {
+    const request = await requestOf(address, visit, reader, queue, sources);
+    const { query: asked, range, visitor } = request;
+    const shared = { asked, range, actionToken: visitor.isEditor ? access.actionToken : '' };
+    const model = await PAGES[title]?.(request);
+    return frame.page(title.toLowerCase(), title, address, { ...shared, ...model });
+  };
+
   const app = new Hono<WebEnv>();
   app.use(async (c, next) => {
     await next();
@@ -110,44 +109,32 @@ export async function openApp(given: WebOptions) {
       ),
     );
   app.use(access.gate);
-  for (const [kind, type] of [
-    ['css', 'text/css'],
-    ['js', 'text/javascript'],
-  ] as const)
-    app.get(`/app.${kind}`, (c) =>
-      c.body(frame.assets[kind], 200, {
-        'Content-Type': `${type}; charset=utf-8`,
-        'Cache-Control': 'public, max-age=31536000, immutable',
-      }),
-    );
+  const forever = { 'Cache-Control': 'public, max-age=31536000, immutable' };
+  const { css, js } = frame.assets;
+  app.get('/app.css', (c) => c.body(css, 200, { ...forever, 'Content-Type': 'text/css; charset=utf-8' }));
+  app.get('/app.js', (c) =>
+    c.body(js, 200, { ...forever, 'Content-Type': 'text/javascript; charset=utf-8' }),
+  );
   app.get('/login', (c) => c.redirect('/', 303));
   app.post('/login', async (c) => access.login(c, (await formOf(c)).get('password') ?? ''));
 
-  for (const page of PAGES) {
-    const { path, csv } = page;
-    app.get(path, (c) =>
-      history.with(async (reader) => {
-        const address = new URL(c.req.url);
-        return c.html(await render(page, address, await askingOf(reader, address, askerOf(c))));
-      }),
+  for (const title of Object.keys(PAGES))
+    app.get(addressOf(title), (c) =>
+      history.with(async (reader) => c.html(await render(title, new URL(c.req.url), visitOf(c), reader))),
     );
-    if (csv !== undefined)
-      app.get(`${path}.csv`, (c) =>
-        history.with(async (reader) => {
-          const asking = await askingOf(reader, new URL(c.req.url), askerOf(c));
-          const { first, last } = asking.range;
-          attach(c, 'text/csv; charset=utf-8', `${path.slice(1)}-${first}-${last}.csv`);
-          return c.body(await csvOf(await csv(asking)));
-        }),
-      );
-  }
-
-  for (const format of FORMATS)
-    app.get(`/ask.${format.name}`, async (c) => {
-      const sql = await saved.sqlOf(parseAsked(new URL(c.req.url).searchParams));
-      const answered = await questions.file(sql, format.name, askerOf(c).signal);
-      attach(c, format.type, `answer.${format.name}`);
-      return c.body(Readable.toWeb(answered) as ReadableStream);
+  app.get('/pages.csv', (c) =>
+    history.with(async (reader) => {
+      const request = await requestOf(new URL(c.req.url), visitOf(c), reader, queue, sources);
+      const { first, last } = request.range;
+      const headers = download('text/csv; charset=utf-8', `pages-${first}-${last}.csv`);
+      return c.body(await pagesCsv(request), 200, headers);
+    }),
+  );
+  for (const { name, type } of FORMATS)
+    app.get(`/ask.${name}`, async (c) => {
+      const sql = await saved.sqlOf(parseQuery(new URL(c.req.url).searchParams));
+      const answer = Readable.toWeb(await questions.file(sql, name, visitOf(c).signal));
+      return c.body(answer as ReadableStream, 200, download(type, `answer.${name}`));
     });
   app.get('/complete', (c) =>
     history.with(async (reader) =>
@@ -159,66 +146,59 @@ export async function openApp(given: WebOptions) {
       'Content-Type': 'text/plain; version=0.0.4; charset=utf-8',
     }),
   );
-  app.post('/mcp', (c) => mcp(c.req.raw));
-  /** The fields of a form that changes something. Throws an `HTTPException` if its sender must not. */
-  const changesOf = async (c: WebContext): Promise<URLSearchParams> => {
-    const form = await formOf(c);
-    if (!c.get('visitor').isEditor)
-      throw new HTTPException(403, { message: 'You may look and ask, but change nothing here.' });
-    if (access.isActionToken(form.get('token') ?? '')) return form;
-    throw new HTTPException(403, {
-      message:
-        'This form is from before readership serve was started again. Nothing was done: load its page again.',
-    });
-  };
-  const shownAt = (c: WebContext, path: string, form: URLSearchParams, query: Record<string, string> = {}) =>
-    c.redirect(
-      `${path}?${new URLSearchParams({ project: form.get('project') ?? '', ...query }).toString()}`,
-      303,
-    );
-  app.post('/agents', async (c) => {
-    const form = await changesOf(c);
-    actions.add(form);
-    return shownAt(c, '/agents', form);
-  });
-  app.post('/ask', async (c) => {
-    const form = await changesOf(c);
-    return shownAt(c, '/ask', form, await saved.change(form));
-  });
   app.get('/reports/:project/:file', async (c) => {
-    // As it is in the address, which is how the rendered pages are listed.
+    // Still encoded, as in the list of rendered pages.
     const href = new URL(c.req.url).pathname.slice('/reports/'.length);
-    const report = await renderedReport(workspace, href, (links) => frame.fill('web/report-bar', links));
+    const report = await renderedReport(workspace, href, (links) => frame.fill('report-bar', links));
     if (report === undefined) return problem(c, 404, 'There is no such report.');
-    c.header('Content-Security-Policy', report.policy);
-    return c.html(report.html);
+    return c.html(report.html, 200, { 'Content-Security-Policy': report.policy });
   });
+  app.post('/mcp', (c) => mcp(c.req.raw));
+
+  /** Carries out a form, and then shows a page. Throws an `HTTPException` if its sender may not change anything. */
+  const onForm = (path: string, work: (form: URLSearchParams) => Promise<Record<string, string>>) =>
+    app.post(path, async (c) => {
+      const form = await formOf(c);
+      if (!c.get('visitor').isEditor)
+        throw new HTTPException(403, { message: 'You have read-only access. Nothing was changed.' });
+      if (!access.isActionToken(form.get('token') ?? ''))
+        throw new HTTPException(403, {
+          message:
+            'This form is out of date, because readership serve was restarted. Nothing was changed: reload the page.',
+        });
+      const query = new URLSearchParams({ project: form.get('project') ?? '', ...(await work(form)) });
+      return c.redirect(`${path}?${query.toString()}`, 303);
+    });
+  onForm('/agents', (form) => {
+    queue.add(actionOf(form), form.get('project'), form.toString());
+    return Promise.resolve({});
+  });
+  onForm('/ask', (form) => saved.change(form));
 
   app.notFound((c) =>
     ['GET', 'HEAD'].includes(c.req.method)
       ? problem(c, 404, 'There is no such page.')
-      : problem(c, 405, 'This address answers GET and HEAD only.'),
+      : problem(c, 405, 'This address accepts only GET and HEAD.'),
   );
   app.onError((error, c) => {
     if (error instanceof HTTPException) return problem(c, error.status, error.message);
     if (error instanceof ConfigurationError) return problem(c, 400, error.message);
     if (error instanceof ReadershipError) return problem(c, 503, error.message);
-    // Whoever asked has left, and nobody sees the answer.
+    // If the browser has gone, its queries were interrupted, and nobody sees the response.
     if (!c.env.outgoing.destroyed) onError(error.stack ?? messageOf(error));
-    return problem(c, 503, 'This page failed. What went wrong is in the log of readership serve.');
+    return problem(c, 503, 'This page failed. The log of readership serve says why.');
   });
 
   const warm = () =>
     history.with(async (reader) => {
-      const nobody = { visitor: { isEditor: false }, signal: runtime.signal };
-      for (const page of PAGES) {
+      const visit = { visitor: { isEditor: false }, signal: runtime.signal };
+      for (const title of Object.keys(PAGES)) {
         runtime.signal.throwIfAborted();
-        const address = new URL(page.path, 'http://page');
-        await render(page, address, await askingOf(reader, address, nobody));
+        await render(title, new URL(addressOf(title), 'http://page'), visit, reader);
       }
     });
   const close = async () => {
-    await actions.close();
+    await queue.close();
     history.close();
   };
   return { app, access, warm, close };

@@ -4,33 +4,28 @@ import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
 import type { Cut } from '../sql/apart.js';
 import type { Reader } from '../warehouse/query.js';
-import type { Asking } from './asked.js';
 import { drawLines } from './lines.js';
 import { BusyError, LONGEST_MS } from './questions.js';
+import type { PageRequest } from './request.js';
 
 const CUT: Cut = { maxRows: 1_000, maxCharacters: 1_000_000 };
 
 const columnsSchema = z.array(z.record(z.string(), z.json()));
 type Answer = z.infer<typeof columnsSchema>;
 
-/** SQL over the history: the answer as a table and a picture, the data dictionary, and questions to begin with. */
-export async function ask({ asked, rows, questions, saved, visitor, signal }: Asking): Promise<object> {
+/** SQL over the history: the answer as a table and a picture, the data dictionary, and examples. */
+export async function ask({ query, rows, questions, saved, visitor, signal }: PageRequest): Promise<object> {
   const [dictionary, examples, names] = await Promise.all([
     rows('dictionary'),
     questionsOfDocs(),
     saved.names(),
   ]);
-  const sql = await saved.sqlOf(asked);
+  const sql = await saved.sqlOf(query);
   const shown = {
-    sql,
-    name: asked.name,
-    names,
-    visitor,
-    dictionary,
-    examples,
-    longestSeconds: LONGEST_MS / 1000,
+    ...{ sql, name: query.name, names, visitor, dictionary, examples, longestSeconds: LONGEST_MS / 1000 },
+    ...{ answer: null, failure: null },
   };
-  if (sql.trim() === '') return { ...shown, answer: null, failure: null };
+  if (sql.trim() === '') return shown;
   try {
     const { rows: answered, isCut, note = null } = await questions.answer(sql, signal, CUT);
     const answer = columnsSchema.parse(answered);
@@ -39,33 +34,27 @@ export async function ask({ asked, rows, questions, saved, visitor, signal }: As
       isNumeric: answer.some((row) => typeof row[name] === 'number'),
     }));
     const cells = answer.map((row) =>
-      columns.map((column) => ({ ...column, text: textOf(row[column.name] ?? null) })),
+      columns.map((column) => ({ ...column, text: textOf(row[column.name]) })),
     );
-    return {
-      ...shown,
-      failure: null,
-      answer: { columns, cells, isCut, note, ...pictureOf(answer, columns) },
-    };
+    return { ...shown, answer: { columns, cells, isCut, note, ...pictureOf(answer, columns) } };
   } catch (error) {
     if (error instanceof BusyError || !(error instanceof StorageError)) throw error;
-    return { ...shown, answer: null, failure: error.message };
+    return { ...shown, failure: error.message };
   }
 }
 
-const textOf = (value: Answer[number][string]): string =>
-  value === null
-    ? ''
-    : typeof value === 'number'
-      ? value.toLocaleString('en-US', { maximumFractionDigits: 4, useGrouping: Math.abs(value) >= 10_000 })
-      : typeof value === 'object'
-        ? JSON.stringify(value)
-        : String(value);
+function textOf(value: Answer[number][string] = null): string {
+  if (value === null) return '';
+  if (typeof value === 'object') return JSON.stringify(value);
+  if (typeof value !== 'number') return String(value);
+  return value.toLocaleString('en-US', { maximumFractionDigits: 4, useGrouping: Math.abs(value) >= 10_000 });
+}
 
 const MOST_LINES = 4;
 
-/** The day that a value names; empty for any other value. */
+/** The day at the start of a value; empty for any other value. */
 const dayIn = (row: Answer[number], name: string): string =>
-  /^\d{4}-\d\d-\d\d/.exec(textOf(row[name] ?? null))?.[0] ?? '';
+  /^\d{4}-\d\d-\d\d/.exec(textOf(row[name]))?.[0] ?? '';
 
 /** Lines over days, where the answer is one row a day, week or month; bars where it is a short list of names. */
 function pictureOf(answer: Answer, columns: readonly { name: string; isNumeric: boolean }[]) {
@@ -73,7 +62,7 @@ function pictureOf(answer: Answer, columns: readonly { name: string; isNumeric: 
   const days = columns.find(({ name }) => answer.every((row) => dayIn(row, name) !== ''))?.name ?? '';
   const mostIn = (name: string) => Math.max(...answer.map((row) => numberIn(row, name) ?? 0));
   const numeric = columns.filter(({ isNumeric }) => isNumeric);
-  // A share beside thousands of views would lie flat on the axis.
+  // A share next to thousands of views would be a flat line at zero.
   const least = Math.max(...numeric.map(({ name }) => mostIn(name))) / 100;
   const numbers = numeric
     .filter(({ name }) => mostIn(name) >= least)
@@ -86,7 +75,7 @@ function pictureOf(answer: Answer, columns: readonly { name: string; isNumeric: 
       label: dayIn(row, days),
       isMarked: false,
       values: Object.fromEntries(numbers.map(({ name, key }) => [key, numberIn(row, name)])),
-      said: [dayIn(row, days), ...numbers.map(({ name }) => `${name} ${textOf(row[name] ?? null)}`)],
+      said: [dayIn(row, days), ...numbers.map(({ name }) => `${name} ${textOf(row[name])}`)],
     }));
     const lines = numbers.map(({ key }) => key);
     return { picture: drawLines(points, { title: 'The answer', lines }), keys: numbers, bars: null };
@@ -95,13 +84,11 @@ function pictureOf(answer: Answer, columns: readonly { name: string; isNumeric: 
   const [number] = numbers;
   if (label === undefined || number === undefined || answer.length > 25 || answer.length < 2)
     return { picture: null, keys: [], bars: null };
-  const values = answer.map((row) => numberIn(row, number.name) ?? 0);
-  const longest = Math.max(...values);
-  const bars = answer.map((row, index) => ({
-    label: textOf(row[label.name] ?? null),
-    value: Math.max(0, values[index] ?? 0),
-    longest,
-  }));
+  const longest = mostIn(number.name);
+  const bars = answer.map((row) => {
+    const value = Math.max(0, numberIn(row, number.name) ?? 0);
+    return { label: textOf(row[label.name]), value, longest };
+  });
   return { picture: null, keys: [], bars: { name: number.name, of: label.name, rows: bars } };
 }
 

@@ -1,19 +1,20 @@
 import type { HelperDelegate, HelperOptions } from 'handlebars';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { z } from 'zod';
-import { searchedDirs } from '../files.js';
+import type { Workspace } from '../app/workspace.js';
+import { packageFile } from '../files.js';
 import { signedPercent } from '../format/numbers.js';
 import { findTemplates, pageFiller, readPalette } from '../reports/templates.js';
+import { pathOf } from './access.js';
 import { sparkline } from './lines.js';
 
-/** What a page keeps of the address before it: the project and the days. */
+/** The parameters that a link to another page keeps. */
 const KEPT = ['project', 'range', 'from', 'to', 'against'];
 
 const rootSchema = z.object({ address: z.string() });
 
-/** An address with some parameters changed; an empty one goes away. */
+/** An address with some parameters changed; empty ones are removed. */
 function addressWith(
   path: string,
   query: URLSearchParams,
@@ -36,12 +37,12 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
     for (const name of [...searchParams.keys()]) if (!KEPT.includes(name)) searchParams.delete(name);
     return addressWith(z.string().parse(path), searchParams, options.hash);
   },
-  /** `here sort="ai"`: this page, shown otherwise, and from its beginning. */
+  /** `here sort="ai"`: this page with other parameters, from its beginning. */
   here: (options: HelperOptions) => {
     const { pathname, searchParams } = currentOf(options);
     return addressWith(pathname, searchParams, { page: '', ...options.hash });
   },
-  /** A small line of some views, on the scale of two audiences. */
+  /** A small line of some views, on a scale that both audiences share. */
   sparkline: (values: unknown, others: unknown) => {
     const views = z.array(z.number()).parse(values);
     return sparkline(views, Math.max(1, ...views, ...z.array(z.number()).parse(others)));
@@ -53,27 +54,45 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
   share: (value: unknown, longest: unknown) =>
     `${Math.max(0.5, (z.number().parse(value) / Math.max(1, z.number().parse(longest))) * 100).toFixed(1)}%`,
   more: (one: unknown, other: unknown) => z.number().parse(one) > z.number().parse(other),
-  /** The parameters of this address but some, for a form that sets those. */
+  /** The parameters of this address without the given ones, for a form that sets those. */
   keptBut: (names: unknown, options: HelperOptions) => {
     const set = ['page', ...z.string().parse(names).split(' ')];
     return Object.fromEntries([...currentOf(options).searchParams].filter(([name]) => !set.includes(name)));
   },
 };
 
+/** The navigation, by title. */
+const NAVIGATION = ['Overview', 'Pages', 'AI', 'Agents', 'Ask', 'Reports', 'Health'];
+
+/** The address of the page with a title. */
+export const addressOf = (title: string): string => (title === 'Overview' ? '/' : `/${title.toLowerCase()}`);
+
 /** The templates of the web app, and the files that its pages load. */
-export async function openFrame(workspaceDir: string | undefined) {
-  const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
-  const fill = pageFiller(templates, functions);
-  const shared = fill('partials/style', { palette }).replaceAll(/<\/?style>/g, '');
-  const own = (file: string) =>
-    readFile(join(searchedDirs(undefined)[0] ?? '', 'templates/web', file), 'utf8');
+export async function openFrame({ directory, projects }: Pick<Workspace, 'directory' | 'projects'>) {
+  const [templates, palette] = await Promise.all([findTemplates(directory), readPalette(directory)]);
+  const fillIn = pageFiller(templates, functions);
+  const shared = fillIn('partials/style', { palette }).replaceAll(/<\/?style>/g, '');
+  const own = (file: string) => readFile(packageFile(`templates/web/${file}`), 'utf8');
   const assets = { css: `${shared}\n${await own('app.css')}`, js: await own('app.js') };
-  const version = createHash('sha256')
-    .update(assets.css + assets.js)
-    .digest('hex')
-    .slice(0, 12);
+  const hash = createHash('sha256').update(assets.css + assets.js);
+  const version = hash.digest('hex').slice(0, 12);
+  const fill = (template: string, model: object): string => fillIn(`web/${template}`, { ...model, version });
   return {
     assets,
-    fill: (template: string, model: object) => fill(template, { ...model, version }),
+    fill,
+    /** A page with the navigation around it. */
+    page: (template: string, title: string, address: URL, model: object): string => {
+      const path = pathOf(address);
+      const project = projects.find(({ id }) => id === address.searchParams.get('project')) ?? projects[0];
+      return fill(template, {
+        ...{ title, address: path + address.search, projects },
+        project: project === undefined ? null : { ...project, siteUrl: project.siteUrl ?? null },
+        navigation: NAVIGATION.map((name) => ({
+          ...{ name, path: addressOf(name) },
+          isCurrent: name === 'Overview' ? path === '/' : path.startsWith(addressOf(name)),
+        })),
+        ...model,
+      });
+    },
   };
 }

@@ -11,7 +11,7 @@ import { titleOf } from '../reports/period.js';
 import { readStatus } from '../service/status.js';
 import { colorsOf } from '../terminal/output.js';
 import { dayColumn, type Reader, timestampColumn } from '../warehouse/query.js';
-import type { Asking } from './asked.js';
+import type { PageRequest } from './request.js';
 
 const calendarRow = z.object({
   ...{ day: dayColumn, week: z.int(), weekday: z.int(), state: z.string(), change: z.int().nullable() },
@@ -20,8 +20,8 @@ const calendarRow = z.object({
 type CalendarDay = z.infer<typeof calendarRow>;
 const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampColumn.nullable() });
 
-/** The days by state, the budget, the last runs, and what needs somebody, as `readership status` says it. */
-export async function health({ reader, rows, workspace, now, range }: Asking): Promise<object> {
+/** The days by state, the requests used, the last runs, and what needs attention, as in `readership status`. */
+export async function health({ reader, rows, workspace, now, range }: PageRequest): Promise<object> {
   const { projects, operations } = await readStatus(reader, workspace, now);
   const [calendar, findings, runs] = await Promise.all([
     rows('calendar', { ...range.extent }),
@@ -36,17 +36,13 @@ export async function health({ reader, rows, workspace, now, range }: Asking): P
       ...projects.map((status) => ({ name: status.name, rows: named(statusRows(status, colorsOf())) })),
       { name: 'Operations', rows: named(operationsRows(operations, now)) },
     ],
-    ...{
-      operations,
-      findings,
-      runs: z.array(runRow).parse(runs),
-      timezone: workspace.settings.schedule.timezone,
-    },
+    ...{ operations, findings, runs: z.array(runRow).parse(runs) },
+    timezone: workspace.settings.schedule.timezone,
     ...{ days: days.map(squareOf), months: monthsOf(days), calendarSaid: saidOf(days) },
   };
 }
 
-/** The same as metrics for Prometheus. */
+/** The same as metrics in Prometheus's format. */
 export async function metrics(reader: Reader, workspace: Workspace, now: Date): Promise<string> {
   const { projects, operations } = await readStatus(reader, workspace, now);
   return metricsText(projects, operations, needsOf(projects, operations, workspace, now));
@@ -78,22 +74,16 @@ function saidOf(days: readonly CalendarDay[]): string {
 }
 
 /** Every rendered report, by period. */
-export async function reports({
-  workspace: { reportsDir, settings },
-}: Pick<Asking, 'workspace'>): Promise<object> {
-  const pages = await storedPages(reportsDir, settings.reports);
-  const titles = [...new Set(pages.map(({ period }) => titleOf(period)))];
-  return {
-    periods: titles.map((title) => ({
-      title,
-      pages: pages.filter(({ period }) => titleOf(period) === title),
-    })),
-  };
+export async function reports({ workspace }: PageRequest): Promise<object> {
+  const stored = await storedPages(workspace.reportsDir, workspace.settings.reports);
+  const pages = stored.map((page) => ({ ...page, title: titleOf(page.period) }));
+  const titles = [...new Set(pages.map(({ title }) => title))];
+  return { periods: titles.map((title) => ({ title, pages: pages.filter((page) => page.title === title) })) };
 }
 
 /**
- * A rendered report with links to the ones around it, and the policy under which it is shown: no script but its own. The
- * address is looked up among the rendered pages, so it can name no other file. Undefined for one that is not there.
+ * A rendered report with links to the previous and next ones, and a policy that allows only its own script. The address
+ * is looked up among the rendered pages, so it cannot name another file. Undefined if there is no such report.
  */
 export async function renderedReport(
   { reportsDir, settings }: Workspace,

@@ -5,19 +5,18 @@ import { StorageError } from '../errors.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
 import type { Parameters, Reader } from '../warehouse/query.js';
 
-/** The published history as it is now: opened again when another one takes its place. */
+/** One version of the published history. */
+export interface PublishedReader extends Reader {
+  /** Differs from that of the file that replaces it. */
+  readonly version: string;
+}
+
 interface Opened {
   readonly version: string;
   readonly history: History;
   /** A published file never changes. */
   readonly answers: Remembering<unknown[]>;
   users: number;
-}
-
-/** One version of the published history. */
-export interface PublishedReader extends Reader {
-  /** Tells this file from the one that replaces it. */
-  readonly version: string;
 }
 
 const ANSWERS_KEPT = 300;
@@ -27,7 +26,7 @@ const AT_ONCE = 4;
 const WAITING_AT_MOST = 64;
 const LONGEST_MS = 20_000;
 
-/** Answers the queries of pages. */
+/** Runs the queries of pages on the newest published history, which is opened when it has been replaced. */
 export class WebHistory {
   #opened: Opened | undefined;
   readonly #opening = pLimit(1);
@@ -38,7 +37,7 @@ export class WebHistory {
     private readonly maxMemory: number,
   ) {}
 
-  /** Does some work with one version of the history, which stays open until it is done. */
+  /** Does some work with one version of the history, which stays open until the work is done. */
   async with<Result>(work: (reader: PublishedReader) => Promise<Result>): Promise<Result> {
     const opened = await this.#opening(() => this.#current());
     opened.users += 1;
@@ -80,8 +79,8 @@ export class WebHistory {
       JSON.stringify([sql, named]),
       () => {
         if (this.#asking.pendingCount >= WAITING_AT_MOST)
-          throw new StorageError('Too much is asked at once. Try again in a moment.');
-        return this.#asking(() => askWithin(history, sql, parameters));
+          throw new StorageError('Too many queries are running. Try again in a moment.');
+        return this.#asking(() => queryWithin(history, sql, parameters));
       },
       ({ length }) => length <= LARGEST_KEPT,
     );
@@ -89,34 +88,34 @@ export class WebHistory {
   }
 }
 
-/** Answers by their questions. Failures are forgotten, and so are the oldest answers beyond `most`. */
-export class Remembering<Answer> {
-  readonly #answers = new Map<string, Promise<Answer>>();
+/** A cache of results. Failures are not kept, and beyond `most` the oldest result is dropped. */
+export class Remembering<Result> {
+  readonly #results = new Map<string, Promise<Result>>();
 
   constructor(private readonly most: number) {}
 
-  /** The answer that is known, or else what `work` finds out; kept unless it is not `worthKeeping`. */
+  /** The known result, or else that of `work`, which is kept if `worthKeeping`. */
   get(
-    question: string,
-    work: () => Promise<Answer>,
-    worthKeeping: (answer: Answer) => boolean = () => true,
-  ): Promise<Answer> {
-    const known = this.#answers.get(question);
+    key: string,
+    work: () => Promise<Result>,
+    worthKeeping: (result: Result) => boolean = () => true,
+  ): Promise<Result> {
+    const known = this.#results.get(key);
     if (known !== undefined) return known;
-    const answer = work();
-    this.#answers.set(question, answer);
-    void answer
+    const result = work();
+    this.#results.set(key, result);
+    void result
       .then(worthKeeping)
       .catch(() => false)
-      .then((isKept) => isKept || this.#answers.delete(question));
-    const [oldest] = this.#answers.size > this.most ? this.#answers.keys() : [];
-    if (oldest !== undefined) this.#answers.delete(oldest);
-    return answer;
+      .then((isKept) => isKept || this.#results.delete(key));
+    const [oldest] = this.#results.size > this.most ? this.#results.keys() : [];
+    if (oldest !== undefined) this.#results.delete(oldest);
+    return result;
   }
 }
 
-/** Asks on a connection of its own, and gives up after a while. */
-async function askWithin(history: History, sql: string, parameters: Parameters): Promise<unknown[]> {
+/** Runs a query on its own connection, and interrupts it after a while. */
+async function queryWithin(history: History, sql: string, parameters: Parameters): Promise<unknown[]> {
   const own = await history.beside();
   const late = new AbortController();
   const timer = setTimeout(() => {
@@ -127,7 +126,7 @@ async function askWithin(history: History, sql: string, parameters: Parameters):
     return await own.query(sql, z.unknown(), parameters);
   } catch (cause) {
     if (!late.signal.aborted) throw cause;
-    throw new StorageError('This page takes too long to work out. Choose a shorter range.', { cause });
+    throw new StorageError('This page takes too long. Choose a shorter range.', { cause });
   } finally {
     clearTimeout(timer);
     own.close();

@@ -1,24 +1,17 @@
-import { getRequestListener } from '@hono/node-server';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import type { ServeSettings } from '../config/serve.js';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { inUrl, isLoopback } from './access.js';
+import { inUrl, listen } from '../http-server.js';
+import { isLoopback } from './access.js';
 import { openApp, type WebOptions } from './app.js';
 
-/** A running web app. `address` lets its reader in where that takes no password. */
-export interface Web {
-  readonly address: string;
-  readonly port: number;
-  readonly close: () => Promise<void>;
-}
+/** A running web app. */
+export type Web = Awaited<ReturnType<typeof serveWeb>>;
 
-const MAX_CONNECTIONS = 256;
-/** A server says that it listens once its first visitors wait for no template or query, or after this. */
+/** A server announces its address once its pages are warmed up, or after this. */
 const LONGEST_WARMING_MS = 3_000;
 
-/** Throws a `ConfigurationError` where anyone on the network could come in. */
+/** Throws a `ConfigurationError` if anyone on the network could get in. */
 function expectGuarded({ host, auth, proxies }: ServeSettings): void {
   if (isLoopback(host) || auth === 'password') return;
   const where = `To listen on ${host}, where others can reach it,`;
@@ -33,39 +26,26 @@ function expectGuarded({ host, auth, proxies }: ServeSettings): void {
 }
 
 /** Serves the web app until it is closed. Throws a `ConfigurationError` when the port is taken. */
-export async function serveWeb(options: WebOptions): Promise<Web> {
-  const { settings } = options;
-  expectGuarded(settings);
+export async function serveWeb(options: WebOptions) {
+  const { host, port, url } = options.settings;
+  expectGuarded(options.settings);
   const { app, access, warm, close } = await openApp(options);
-
-  const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false, hostname: settings.host });
-  const server = createServer({ requestTimeout: 30_000, headersTimeout: 10_000 }, (incoming, outgoing) => {
-    void listener(incoming, outgoing);
+  const server = await listen({ host, port, fetch: app.fetch }).catch((cause: unknown) => {
+    throw new ConfigurationError(
+      `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}. Choose another --port.`,
+      { cause },
+    );
   });
-  server.maxConnections = MAX_CONNECTIONS;
-  try {
-    server.listen(settings.port, settings.host);
-    await once(server, 'listening');
-  } catch (cause) {
-    const where = `${settings.host}, port ${settings.port}`;
-    throw new ConfigurationError(`Cannot listen on ${where}: ${messageOf(cause)}. Choose another --port.`, {
-      cause,
-    });
-  }
-  // What is wrong with the history is said on its pages.
+  // Pages say what is wrong with the history.
   const warmed = warm().catch(() => undefined);
   await Promise.race([warmed, setTimeout(LONGEST_WARMING_MS, undefined, { ref: false })]);
-  const bound = server.address();
-  const port = typeof bound === 'object' && bound !== null ? bound.port : settings.port;
-  const base = settings.url ?? `http://${inUrl(settings.host)}:${port}`;
+  const base = url ?? `http://${inUrl(host)}:${server.port}`;
   return {
+    /** Contains the key of the link, where that is how people sign in. */
     address: access.linkToken === undefined ? `${base}/` : `${base}/?token=${access.linkToken}`,
-    port,
-    close: async () => {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
+    port: server.port,
+    close: async (): Promise<void> => {
+      await server.close();
       await close();
     },
   };

@@ -1,25 +1,35 @@
 import { z } from 'zod';
 import { mergedEffects } from '../agents/effect.js';
-import { addDays, type Day } from '../day.js';
+import { addDays, type Day, type DayRange } from '../day.js';
 import { dayRange, longDay, shortDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
+import { csvCell } from '../format/text.js';
 import { dayColumn } from '../warehouse/query.js';
-import { type Asking, PAGES_SHOWN, type Range, type Row } from './asked.js';
 import { drawLines, type LinesOptions, type Point } from './lines.js';
+import { type PageRequest, PAGES_SHOWN, type Range, type Row } from './request.js';
 
+const number = z.number().nullable();
 const periodRow = z.object({
-  ...{ first: dayColumn, last: dayColumn },
-  ...{ human_views: z.int(), ai_views: z.int(), human: z.number().nullable(), ai: z.number().nullable() },
-  ...{ human_before: z.number().nullable(), ai_before: z.number().nullable() },
-  ...{ share: z.number().nullable(), share_before: z.number().nullable() },
-  ...{ days: z.int(), loaded: z.int(), missing: z.int(), provisional: z.int(), restated: z.int() },
+  ...{ first: dayColumn, last: dayColumn, days: z.int(), human_views: z.int(), ai_views: z.int() },
+  ...{ human: number, ai: number, human_before: number, ai_before: number },
+  ...{ share: number, share_before: number },
+  ...{ loaded: z.int(), missing: z.int(), provisional: z.int(), restated: z.int() },
 });
 type Period = z.infer<typeof periodRow>;
+
+/** Something that happened to a page on a day. */
+interface Mark {
+  readonly day: Day;
+  readonly words: string;
+}
+
+const wordsOn = (marks: readonly Mark[], { first, last }: DayRange): string[] =>
+  marks.filter(({ day }) => day >= first && day <= last).map(({ words }) => words);
 
 const VIEWS = { title: 'Human and AI views per day', lines: ['human', 'ai'] };
 const AI_SHARE = { title: 'AI share of all views', lines: ['share'], unit: '%' };
 
-/** Some periods as a picture, as numbers, and what is to be known of their days. */
+/** Periods as a picture, as numbers, and the states of their days. */
 function seriesOf(
   rows: Row[],
   { first, last, grain, shift }: Range,
@@ -30,31 +40,36 @@ function seriesOf(
   const isCompared = shift > 0 && periods.some(({ human_before }) => human_before !== null);
   const count = (state: 'missing' | 'provisional' | 'restated'): number =>
     periods.reduce((total, period) => total + period[state], 0);
-  const markOf = (period: Period) => marks.filter(({ day }) => day >= period.first && day <= period.last);
+  const before = isCompared ? shown.lines.map((name) => `${name}_before`) : [];
   return {
     periods: periods.toReversed(),
     comparedWith: isCompared ? { first: addDays(first, -shift), last: addDays(last, -shift) } : null,
     states: { missing: count('missing'), provisional: count('provisional'), restated: count('restated') },
     picture: drawLines(
-      periods.map((period) => pointOf(period, grain, markOf(period))),
-      {
-        ...shown,
-        lines: [...(isCompared ? shown.lines.map((name) => `${name}_before`) : []), ...shown.lines],
-      },
+      periods.map((period) => pointOf(period, grain, wordsOn(marks, period))),
+      { ...shown, lines: [...before, ...shown.lines] },
     ),
   };
 }
 
-function pointOf(period: Period, grain: Range['grain'], marks: readonly Mark[]): Point {
+function pointOf(period: Period, grain: Range['grain'], happened: readonly string[]): Point {
   const { first, days, missing, provisional, restated } = period;
   const { human, ai, human_before, ai_before, share, share_before } = period;
-  const views = (name: string, value: number | null): string[] =>
-    value === null ? [] : [`${name} ${thousands(value)}${days > 1 ? ' per day' : ''}`];
-  const shareOf = (name: string, value: number | null): string[] =>
-    value === null ? [] : [`${name} ${percent(value)}`];
+  const views = (value: number) => `${thousands(value)}${days > 1 ? ' per day' : ''}`;
+  const figures = [
+    ['Human', human, views],
+    ['AI', ai, views],
+    ['AI share', share, percent],
+    ['Human before', human_before, views],
+    ['AI before', ai_before, views],
+    ['AI share before', share_before, percent],
+  ] as const;
+  const states = [
+    ['not loaded', missing],
+    ['provisional', provisional],
+    ['restated', restated],
+  ] as const;
   const inPercent = (value: number | null) => (value === null ? null : 100 * value);
-  const state = (count: number, word: string): string[] =>
-    count === 0 ? [] : [days === 1 ? word : `${counted(count, 'day')} ${word}`];
   return {
     values: {
       ...{ human, ai, human_before, ai_before },
@@ -62,24 +77,19 @@ function pointOf(period: Period, grain: Range['grain'], marks: readonly Mark[]):
     },
     label: grain === 'month' ? longDay(first).replace(/^\d+ /, '') : shortDayRange({ first, last: first }),
     flag: missing > 0 ? 'missing' : provisional > 0 ? 'provisional' : restated > 0 ? 'restated' : undefined,
-    isMarked: marks.length > 0,
+    isMarked: happened.length > 0,
     said: [
       dayRange(period),
-      ...views('Human', human),
-      ...views('AI', ai),
-      ...shareOf('AI share', share),
-      ...views('Human before', human_before),
-      ...views('AI before', ai_before),
-      ...shareOf('AI share before', share_before),
-      ...state(missing, 'not loaded'),
-      ...state(provisional, 'provisional'),
-      ...state(restated, 'restated'),
-      ...marks.map(({ words }) => words),
+      ...figures.flatMap(([name, value, write]) => (value === null ? [] : `${name} ${write(value)}`)),
+      ...states.flatMap(([word, count]) =>
+        count === 0 ? [] : days === 1 ? word : `${counted(count, 'day')} ${word}`,
+      ),
+      ...happened,
     ],
   };
 }
 
-export async function overview({ rows, range }: Asking): Promise<object> {
+export async function overview({ rows, range }: PageRequest): Promise<object> {
   const mostRead = { limit: 10, offset: 0, sort: 'total', search: '', section: '', readers: '' };
   const [[totals], series, moved, pages] = await Promise.all([
     rows('totals'),
@@ -91,45 +101,40 @@ export async function overview({ rows, range }: Asking): Promise<object> {
   return { totals, moved, pages, count: countOf(pages), week, ...seriesOf(series, range) };
 }
 
-/** How many pages there are, of which some are shown. */
+/** The number of all pages, of which `rows` are some. */
 const countOf = ([first]: readonly Row[]): number => z.int().catch(0).parse(first?.['found']);
 
-export async function pages({ rows, asked }: Asking): Promise<object> {
+export async function pages({ rows, query }: PageRequest): Promise<object> {
   const [found, sections] = await Promise.all([rows('pages'), rows('sections')]);
   const count = countOf(found);
-  const first = (asked.page - 1) * PAGES_SHOWN;
+  const first = (query.page - 1) * PAGES_SHOWN;
   return {
     ...{ pages: found, sections, count, first: first + 1, last: first + found.length },
-    previous: asked.page > 1 ? asked.page - 1 : null,
-    next: first + found.length < count ? asked.page + 1 : null,
+    previous: query.page > 1 ? query.page - 1 : null,
+    next: first + found.length < count ? query.page + 1 : null,
   };
 }
 
-const TABLE_COLUMNS = ['path', 'human', 'ai', 'share', 'human_change', 'ai_change'];
+const CSV_COLUMNS = ['path', 'human', 'ai', 'share', 'human_change', 'ai_change'];
 
-export async function allPages({ rows }: Asking): Promise<Row[]> {
+/** All pages, not only those on one screen. */
+export async function pagesCsv({ rows }: PageRequest): Promise<string> {
   const found = await rows('pages', { limit: 1_000_000, offset: 0 });
-  return found.map((row) => Object.fromEntries(TABLE_COLUMNS.map((name) => [name, row[name] ?? null])));
-}
-
-/** Something that happened to a page on a day. */
-interface Mark {
-  readonly day: Day;
-  readonly words: string;
+  const cellOf = (row: Row, name: string) =>
+    csvCell(z.coerce.string().parse(row[name] ?? ''), name !== 'path');
+  const lines = found.map((row) => CSV_COLUMNS.map((name) => cellOf(row, name)).join(','));
+  return [CSV_COLUMNS.join(','), ...lines, ''].join('\n');
 }
 
 const jobRow = z.looseObject({
-  id: z.int(),
-  state: z.string(),
-  day: dayColumn,
-  merged_on: dayColumn.nullable(),
+  ...{ id: z.int(), state: z.string(), day: dayColumn, merged_on: dayColumn.nullable() },
 });
 const weekRow = z.object({
   ...{ week: dayColumn, audience: z.enum(['human', 'ai']), views: z.int(), is_far: z.boolean() },
-  ...{ expected: z.number().nullable(), low: z.number().nullable(), high: z.number().nullable() },
+  ...{ expected: number, low: number, high: number },
 });
 
-export async function page({ reader, rows, asked, range, project }: Asking): Promise<object> {
+export async function page({ reader, rows, query, range, project }: PageRequest): Promise<object> {
   const [[facts], series, weekRows, jobRows] = await Promise.all([
     rows('page'),
     rows('series'),
@@ -144,52 +149,42 @@ export async function page({ reader, rows, asked, range, project }: Asking): Pro
   }));
   const weeks = z.array(weekRow).parse(weekRows);
   return {
-    ...{ facts, path: asked.path, ...seriesOf(series, range, marks) },
+    ...{ facts, path: query.path, ...seriesOf(series, range, marks) },
     weekPicture: drawWeeks(weeks, marks),
     far: weeks.filter(({ is_far }) => is_far).toReversed(),
     jobs: jobs.map((job) => ({ ...job, effect: effects.get(job.id) ?? null })),
   };
 }
 
-/** The weeks of a page, in the band where they were expected. */
+/** The weeks of a page, with the band in which each was expected. */
 function drawWeeks(weeks: readonly z.infer<typeof weekRow>[], marks: readonly Mark[]) {
   const points = [...new Set(weeks.map(({ week }) => week))].map((week): Point => {
     const days = { first: week, last: addDays(week, 6) };
-    const happened = marks.filter(({ day }) => day >= days.first && day <= days.last);
+    const happened = wordsOn(marks, days);
     const ofWeek = weeks.filter((row) => row.week === week);
+    const said = ofWeek.toReversed().map(({ audience, views, low, high }) => {
+      const usual = low === null || high === null ? '' : `, ${thousands(low)} to ${thousands(high)} expected`;
+      return `${audience === 'ai' ? 'AI' : 'Human'} ${thousands(views)}${usual}`;
+    });
+    const values = ofWeek.flatMap(({ audience, views, low, high }) => [
+      [audience, views],
+      [`${audience}_low`, low],
+      [`${audience}_high`, high],
+    ]);
     return {
-      values: Object.fromEntries(
-        ofWeek.flatMap(({ audience, views, low, high }) => [
-          [audience, views],
-          [`${audience}_low`, low],
-          [`${audience}_high`, high],
-        ]),
-      ),
+      values: Object.fromEntries(values) as Point['values'],
       label: shortDayRange({ first: week, last: week }),
       isMarked: happened.length > 0,
-      said: [
-        dayRange(days),
-        ...ofWeek.toReversed().map(({ audience, views, low, high }) => {
-          const usual =
-            low === null || high === null ? '' : `, ${thousands(low)} to ${thousands(high)} expected`;
-          return `${audience === 'ai' ? 'AI' : 'Human'} ${thousands(views)}${usual}`;
-        }),
-        ...happened.map(({ words }) => words),
-      ],
+      said: [dayRange(days), ...said, ...happened],
     };
   });
-  return drawLines(points, {
-    title: 'Human and AI views per week, and where they were expected',
-    lines: ['human', 'ai'],
-    bands: [
-      ['human', 'human_low', 'human_high'],
-      ['ai', 'ai_low', 'ai_high'],
-    ],
-  });
+  const bands = [['human', 'human_low', 'human_high'] as const, ['ai', 'ai_low', 'ai_high'] as const];
+  const title = 'Human and AI views per week, and where they were expected';
+  return drawLines(points, { title, lines: ['human', 'ai'], bands });
 }
 
 /** What AI reads and people hardly do, the reverse, and how that changes. */
-export async function ai({ rows, range }: Asking): Promise<object> {
+export async function ai({ rows, range }: PageRequest): Promise<object> {
   const [[totals], series, oneSided, overtaken, leaving] = await Promise.all([
     rows('totals'),
     rows('series', { path: null }),

@@ -353,7 +353,7 @@ describe('an action', () => {
       /done[^]+Skipped until 16 Dec 2026[^]+id="skips"[^]+\/<wbr>quickstart|\/quickstart/,
     );
     await act({ ...skip, token, action: 'unskip' });
-    expect(await look(/next choice considers/)).not.toContain('id="skips"');
+    expect(await look(/can be proposed again/)).not.toContain('id="skips"');
     const attempt = /name="job" value="5"><input type="hidden" name="attempt" value="(.+?)"/.exec(
       (await ask('/agents')).text,
     )?.[1];
@@ -387,7 +387,7 @@ describe('an action', () => {
       const next = await serveSite(directory);
       const { text } = await ask('/agents', { authorization: `Bearer ${next.token}` }, { of: next });
       expect(text).toMatch(
-        /Skip \/guides\/page-7[^]{0,80}not done<\/b>[^]{0,60}Readership was stopped in the meantime\. Check below[^<]+ask for it again/,
+        /Skip \/guides\/page-7[^]{0,80}not done<\/b>[^]{0,60}Readership was stopped before this finished\. Check below[^<]+request it again/,
       );
       expect(text).not.toContain('id="skips"');
       await next.stop();
@@ -432,7 +432,7 @@ describe('a question', () => {
     expect((await ask('/ask')).text).toContain('<a href="/ask?name=%C3%9Cber+uns">Über uns</a>');
     expect((await ask(String(saved.headers['location']))).text).toMatch(/1 row[^]+<td[^>]*>41</);
     const again = { token, action: 'save', name, sql: 'SELECT 42 AS answer' };
-    expect((await save(again)).text).toContain('already. Open it to replace it');
+    expect((await save(again)).text).toContain('already exists. Open it to replace it');
     expect((await save({ ...again, opened: name })).status).toBe(303);
     const csv = await ask('/ask.csv?name=%C3%9Cber+uns');
     expect(csv.text).toBe('answer\n42\n');

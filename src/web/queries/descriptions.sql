@@ -1,4 +1,4 @@
--- Grain: one row per table, view and macro, or the one of the name, with its columns.
+-- Grain: one row per table, view and macro; with a name, only that one, with its columns.
 WITH
   columns AS (
     SELECT table_name AS name, list({name: column_name, type: data_type, comment: comment} ORDER BY column_index) AS columns

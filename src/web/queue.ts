@@ -1,12 +1,20 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { type Listener, withLiveDatabase } from '../app/open.js';
 import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
+import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError, LockedError, messageOf } from '../errors.js';
+import { writeWhole } from '../files.js';
 import type { StepContext } from '../steps/step.js';
 import { publishStep } from '../steps/publish.js';
-import { DEEDS } from './deeds.js';
+
+/** Something that a form can request. */
+export interface Action {
+  readonly words: string;
+  /** Does it, and says what was done. */
+  readonly work: (context: StepContext, project: ProjectSettings) => Promise<string>;
+}
 
 const requestSchema = z.object({
   words: z.string(),
@@ -14,37 +22,36 @@ const requestSchema = z.object({
   /** What it waits for, what was done, or why not. */
   answer: z.string(),
 });
-/** An action that was asked for, and what became of it. */
+/** A requested action and its state. */
 type Request = z.infer<typeof requestSchema>;
 
 const KEPT = 8;
 const MOST_WAITING = 50;
 const STOPPED =
-  'readership was stopped in the meantime. Check below whether it was done before you ask for it again';
+  'readership was stopped before this finished. Check below whether it was done before you request it again';
 
 /** Takes turns with whatever else in this process holds the live database. */
 export type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
 /**
  * Carries out actions one after another, by the same steps as the commands. While another process holds the live
- * database, an action is kept and waits.
+ * database, an action waits.
  */
-export class Actions {
-  /** The newest first. They are stored, so that one that a stop of this process cut short is shown as not done. */
+export class ActionQueue {
+  /** The newest first. They are stored, so that one cut short by the end of this process is shown as not done. */
   readonly requests: Request[];
   readonly #file: string;
-  readonly #onError: (words: string) => void;
   readonly #waiting = new Map<string, Promise<void>>();
 
   constructor(
     private readonly workspace: Workspace,
     private readonly runtime: Runtime,
     private readonly inTurn: InTurn,
-    { port, onError }: { readonly port: number; readonly onError: (words: string) => void },
+    port: number,
+    private readonly onError: (words: string) => void,
   ) {
     // Another server of this workspace has another port.
     this.#file = join(workspace.dataDir, `web-requests-${port}.json`);
-    this.#onError = onError;
     this.requests = readRequests(this.#file).map((request) =>
       request.state === 'waiting' ? { ...request, state: 'failed', answer: STOPPED } : request,
     );
@@ -54,27 +61,16 @@ export class Actions {
     return this.#waiting.size;
   }
 
-  /** Keeps what a form asks for. Throws a `ConfigurationError` for a form that was not made here. */
-  add(form: URLSearchParams): void {
-    const action = form.get('action') ?? '';
-    const deed = Object.hasOwn(DEEDS, action) ? DEEDS[action] : undefined;
-    const parsed = deed?.safeParse(Object.fromEntries(form));
-    if (parsed?.success !== true)
-      throw new ConfigurationError('This form is incomplete. Nothing was changed.');
-    const { words, work } = parsed.data;
-    const key = form.toString();
-    // A second click.
+  /** Queues an action about the project `id`. A second click, which has the same `key`, changes nothing. */
+  add({ words, work }: Action, id: string | null, key: string): void {
     if (this.#waiting.has(key)) return;
     if (this.waiting >= MOST_WAITING)
       throw new ConfigurationError('Too many actions are waiting already. Try again later.');
-    const request: Request = {
-      ...{ words, state: 'waiting' },
-      answer: 'its turn comes once what is under way here has ended',
-    };
+    const request: Request = { words, state: 'waiting', answer: 'starts after the current action' };
     this.requests.unshift(request);
     while (this.requests.length > KEPT && this.requests.at(-1)?.state !== 'waiting') this.requests.pop();
     const done = this.#carryOut(request, async (context) => {
-      const project = context.projects.find(({ id }) => id === form.get('project'));
+      const project = context.projects.find((project) => project.id === id);
       if (project === undefined) throw new ConfigurationError('There is no such project.');
       return work(context, project);
     }).finally(() => {
@@ -85,7 +81,7 @@ export class Actions {
     this.#store();
   }
 
-  /** Waits until the action under way has ended, once the signal of this process has aborted. */
+  /** Waits until the current action has ended, once the signal of this process has aborted. */
   async close(): Promise<void> {
     if (this.runtime.signal.aborted) await Promise.all(this.#waiting.values());
   }
@@ -93,14 +89,12 @@ export class Actions {
   async #carryOut(request: Request, work: (context: StepContext) => Promise<string>): Promise<void> {
     const { signal } = this.runtime;
     const hold = {
-      command: 'serve',
-      maxWaitMs: 60_000,
-      listener: SILENT,
+      ...{ command: 'serve', maxWaitMs: 60_000, listener: SILENT },
       onHeld: (who: string) => {
         request.answer = `waits for ${who}, which holds the database`;
       },
     };
-    // A step never sits waiting for the hourly limit: what is planned is sent by a later run.
+    // An action does not wait for the hourly limit; a later run sends what is planned.
     const workspace = waitingAtMost(0, this.workspace);
     for (;;)
       try {
@@ -118,19 +112,17 @@ export class Actions {
       }
   }
 
-  /** Only the next start needs it, so no action fails for it. */
+  /** Only the next start needs the file, so an action does not fail without it. */
   #store(): void {
     try {
-      mkdirSync(dirname(this.#file), { recursive: true });
-      writeFileSync(`${this.#file}.new`, JSON.stringify(this.requests), { mode: 0o600 });
-      renameSync(`${this.#file}.new`, this.#file);
+      writeWhole(this.#file, JSON.stringify(this.requests));
     } catch (error) {
-      this.#onError(`Cannot write ${this.#file}: ${messageOf(error)}`);
+      this.onError(`Cannot write ${this.#file}: ${messageOf(error)}`);
     }
   }
 }
 
-/** Those of the process before; none when there was none, or when its file is damaged. */
+/** The requests of the previous process; none if its file is missing or damaged. */
 function readRequests(file: string): Request[] {
   try {
     return z.array(requestSchema).parse(JSON.parse(readFileSync(file, 'utf8')));
@@ -149,7 +141,7 @@ async function published(
   context: StepContext,
   work: (context: StepContext) => Promise<string>,
 ): Promise<string> {
-  // It was done, whatever becomes of that.
+  // The work is done even if this fails.
   const publish = () =>
     publishStep(context).then(
       () => '',

@@ -1,0 +1,134 @@
+import { HTTPException } from 'hono/http-exception';
+import { z } from 'zod';
+import { problemOf } from '../config/problems.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { addDays, type Day, daysBetween, parseDay } from '../day.js';
+import { ConfigurationError } from '../errors.js';
+import { ISO_CALENDAR, periodOf } from '../reports/period.js';
+import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
+import type { Visitor } from './access.js';
+import type { PublishedReader } from './history.js';
+import type { ActionQueue } from './queue.js';
+import type { Sources } from './sources.js';
+
+/** The number of days in each range that a link selects, up to the last loaded day. */
+const RANGES = { '4w': 28, '13w': 91, '26w': 182, '1y': 364, all: Infinity } as const;
+
+const dayField = z
+  .string()
+  .transform((text, context): Day | undefined => {
+    const day = text === '' ? undefined : parseDay(text);
+    if (day === undefined && text !== '') context.addIssue('write a day such as 2026-11-09');
+    return day;
+  })
+  .optional();
+const text = z.string().max(2000, 'too long').default('');
+
+/** The parameters in the address of a page. */
+const querySchema = z.object({
+  project: text,
+  range: z.enum(['4w', '13w', '26w', '1y', 'all', '']).default('13w'),
+  from: dayField,
+  to: dayField,
+  grain: z.enum(['day', 'week', 'month', '']).default(''),
+  against: z.enum(['before', 'year', 'none']).default('before'),
+  search: text,
+  section: text,
+  readers: z.enum(['', 'human', 'ai', 'both']).default(''),
+  sort: z.enum(['total', 'human', 'ai', 'human_change', 'ai_change', 'share', 'path']).default('total'),
+  page: z.coerce.number().int().min(1).max(100_000).default(1),
+  path: text,
+  sql: z.string().max(8_000, 'too long').default(''),
+  name: text,
+});
+type PageQuery = z.infer<typeof querySchema>;
+
+/** The parameters in an address. Throws a `ConfigurationError` that says what is wrong with them. */
+export function parseQuery(parameters: URLSearchParams): PageQuery {
+  const parsed = querySchema.safeParse(Object.fromEntries(parameters));
+  if (parsed.success) return parsed.data;
+  throw new ConfigurationError(problemOf(parsed.error));
+}
+
+const EXTENT = readSql(import.meta.url, 'queries/extent.sql');
+const extentRow = z.object({ first: dayColumn.nullable(), last: dayColumn.nullable() });
+
+/** The days that a page is about. */
+export type Range = NonNullable<Awaited<ReturnType<typeof rangeOf>>>;
+
+/** The requested days, as far as any are loaded; undefined for a project without a loaded day. */
+async function rangeOf(reader: Reader, project: string, query: PageQuery) {
+  const [row] = await reader.query(EXTENT, extentRow, { project });
+  const { first = null, last: end = null } = row ?? {};
+  if (first === null || end === null) return undefined;
+  const last = query.to !== undefined && query.to < end && query.to >= first ? query.to : end;
+  const length = RANGES[query.range === '' ? '13w' : query.range];
+  const start = query.from ?? (length === Infinity ? first : addDays(last, 1 - length));
+  const from = start < first || start > last ? first : start;
+  const days = daysBetween(from, last) + 1;
+  return {
+    ...{ first: from, last, days },
+    grain: query.grain === '' ? (days <= 100 ? 'day' : days <= 800 ? 'week' : 'month') : query.grain,
+    /** How many days earlier the days to compare with lie; 0 for none. */
+    shift: { before: days, year: 364, none: 0 }[query.against],
+    /** The name of the selected range; empty for days that were typed. */
+    chosen: query.from === undefined ? query.range : '',
+    /** The Monday of the last whole week of the range. */
+    week: addDays(periodOf('week', addDays(last, 1), ISO_CALENDAR).first, -7),
+    /** The first and the last day that is loaded at all. */
+    extent: { first, last: end },
+  };
+}
+
+const rowSchema = z.record(z.string(), z.json());
+export type Row = z.infer<typeof rowSchema>;
+
+/** Who requests a page. */
+export interface Visit {
+  readonly visitor: Visitor;
+  /** Aborts when the browser no longer waits for the response. */
+  readonly signal: AbortSignal;
+}
+
+/** A request for a page, with what most pages need to answer it. */
+export interface PageRequest extends Visit, Omit<Sources, 'runtime' | 'history'> {
+  readonly now: Date;
+  readonly queue: ActionQueue;
+  readonly reader: PublishedReader;
+  readonly query: PageQuery;
+  readonly project: ProjectSettings;
+  readonly range: Range;
+  /** The rows of a query in `queries/`, which can use any parameter of the address and of the range. */
+  readonly rows: (name: string, parameters?: Parameters) => Promise<Row[]>;
+}
+
+/** The number of rows of a list on one page. */
+export const PAGES_SHOWN = 50;
+
+/** Throws a `ConfigurationError` or an `HTTPException` for an address that no page can be shown for. */
+export async function requestOf(
+  address: URL,
+  visit: Visit,
+  reader: PublishedReader,
+  queue: ActionQueue,
+  { runtime, ...sources }: Sources,
+): Promise<PageRequest> {
+  const query = parseQuery(address.searchParams);
+  const project = sources.workspace.projects.find(({ id }) => ['', id].includes(query.project));
+  if (project === undefined)
+    throw new HTTPException(404, { message: `There is no project ${query.project}.` });
+  const range = await rangeOf(reader, project.id, query);
+  if (range === undefined)
+    throw new HTTPException(404, {
+      message: `Nothing is loaded for ${project.name} yet. Load it: readership export`,
+    });
+  const { first: from, last: to, grain, shift, week } = range;
+  const { search, section, readers, sort, path } = query;
+  const common = {
+    ...{ project: project.id, from, to, grain, shift, week, search, section, readers, sort, path },
+    ...{ limit: PAGES_SHOWN, offset: (query.page - 1) * PAGES_SHOWN },
+  };
+  const rows: PageRequest['rows'] = (name, parameters) =>
+    reader.query(readSql(import.meta.url, `queries/${name}.sql`), rowSchema, { ...common, ...parameters });
+  return { ...sources, ...visit, now: runtime.now(), queue, reader, query, project, range, rows };
+}
