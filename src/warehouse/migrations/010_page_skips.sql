@@ -1,4 +1,4 @@
--- Grain: one row per project and page that somebody skipped.
+-- Grain: one row per project and page that a person skipped.
 CREATE TABLE page_skips (
   project VARCHAR NOT NULL,
   path VARCHAR NOT NULL,
@@ -6,7 +6,7 @@ CREATE TABLE page_skips (
   skipped_until DATE
 );
 
-COMMENT ON TABLE page_skips IS 'Pages that somebody chose to skip: improve does not flag them. One row per project and page.';
+COMMENT ON TABLE page_skips IS 'Pages that a person chose to skip; improve does not flag them. One row per project and page.';
 COMMENT ON COLUMN page_skips.project IS 'Project id on the platform';
 COMMENT ON COLUMN page_skips.path IS 'Path of the page';
 COMMENT ON COLUMN page_skips.skipped_at IS 'When it was skipped (UTC)';
