@@ -1,13 +1,15 @@
 #!/usr/bin/env node
 import { type Command, CommanderError } from 'commander';
 import { setMaxListeners } from 'node:events';
-import { closeSync } from 'node:fs';
+import { closeSync, readFileSync } from 'node:fs';
+import { SourceMap, type SourceMapPayload } from 'node:module';
+import { dirname, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { Runtime } from './app/workspace.js';
-import type { Act } from './commands/options.js';
+import type { Act } from './commands/command.js';
 import { exitCodeOf, messageOf, ReadershipError } from './errors.js';
-import { commandLine } from './program.js';
+import { commandLine } from './commands/program.js';
 import { Output } from './terminal/output.js';
-import { stackInSource } from './terminal/stack.js';
 
 /** The exit code of a program ended by a signal: 128 plus the signal's number. */
 const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
@@ -61,7 +63,7 @@ const runtime: Runtime = {
   output,
 };
 
-const act: Act = async (work, { endsByInterruption = false } = {}) => {
+const act: Act = async (work, endsByInterruption) => {
   command.endsByInterruption = endsByInterruption;
   process.exitCode = await work(runtime);
 };
@@ -111,4 +113,27 @@ function explain(error: unknown): string {
   const detail =
     error instanceof Error && error.stack !== undefined ? stackInSource(error.stack) : messageOf(error);
   return `${output.noteColors.red('This is a bug in Readership; please report it:')}\n${detail}`;
+}
+
+/**
+ * A stack with positions in the source files, if the program has source maps. Node.js can do the
+ * same, but reads every map whenever a file is loaded.
+ */
+function stackInSource(stack: string): string {
+  return stack.replaceAll(
+    /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g,
+    (place, url: string, line: string, column: string) => {
+      try {
+        const file = fileURLToPath(url);
+        const map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')) as SourceMapPayload);
+        const entry = map.findEntry(Number(line) - 1, Number(column) - 1);
+        if (!('originalSource' in entry)) return place;
+        const source = relative(dirname(dirname(file)), resolve(dirname(file), entry.originalSource));
+        return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
+      } catch {
+        // Without a map, the position in the bundle is still useful.
+        return place;
+      }
+    },
+  );
 }

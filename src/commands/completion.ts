@@ -1,29 +1,25 @@
-import { Argument, type Command, type Option } from 'commander';
-import { type Act } from './options.js';
+import type { Command, Option } from 'commander';
+import { type Declare, defineCommand, value } from './command.js';
 
-const SHELLS = { bash, zsh, fish } as const;
+const SHELLS = { bash, zsh, fish };
+const NAMES = ['bash', 'zsh', 'fish'] as const;
 
-export function declareCompletion(program: Command, act: Act): void {
-  program
-    .command('completion')
-    .summary('complete commands and options in bash, zsh or fish')
-    .description('Writes a script that completes commands, options and their values.')
-    .addArgument(new Argument('<shell>', 'bash, zsh or fish').choices(Object.keys(SHELLS)))
-    .addHelpText(
-      'after',
-      `
-Examples:
+export const completion: Declare = (program, act) => {
+  defineCommand({
+    name: 'completion',
+    summary: 'complete commands and options in bash, zsh or fish',
+    description: 'Writes a script that completes commands, options and their values.',
+    arguments: [value('<shell>', 'bash, zsh or fish', { choices: NAMES })],
+    examples: `
   readership completion bash > ~/.local/share/bash-completion/completions/readership
   readership completion zsh >> ~/.zshrc
   readership completion fish > ~/.config/fish/completions/readership.fish`,
-    )
-    .action((shell: keyof typeof SHELLS) =>
-      act(({ output }) => {
-        output.data(SHELLS[shell](placesIn(program)));
-        return Promise.resolve(0);
-      }),
-    );
-}
+    run: (_, { output }, shell) => {
+      output.data(SHELLS[shell](placesIn(program)));
+      return Promise.resolve(0);
+    },
+  })(program, act);
+};
 
 /** A command by its words, such as ` jobs show`. */
 interface Place {
@@ -89,15 +85,10 @@ function zsh(places: readonly Place[]): string {
 
 function fish(places: readonly Place[]): string {
   const lines = places.flatMap(({ path, commands, values, options }) => {
-    const seen = path
-      .trim()
-      .split(' ')
-      .filter((word) => word !== '');
-    const inside = [...seen.map((word) => `__fish_seen_subcommand_from ${word}`)];
-    const names = commands.map((command) => command.name()).join(' ');
-    const atCommand = [...inside, ...(names === '' ? [] : [`not __fish_seen_subcommand_from ${names}`])].join(
-      '; and ',
-    );
+    const inside = (path.match(/\S+/g) ?? []).map((word) => `__fish_seen_subcommand_from ${word}`);
+    const names = commands.map((command) => command.name());
+    const outside = names.length === 0 ? [] : [`not __fish_seen_subcommand_from ${names.join(' ')}`];
+    const atCommand = [...inside, ...outside].join('; and ');
     return [
       ...commands.map(
         (command) =>

@@ -98,7 +98,7 @@ export async function tryPlatform(url: string, id: string, runtime: Runtime): Pr
 }
 
 /** The result of one check, which fails with the message of what it throws. */
-export async function found(check: string, examined: () => Promise<Verdict>): Promise<Finding> {
+export async function found(check: string, examined: () => Verdict | Promise<Verdict>): Promise<Finding> {
   try {
     return { check, ...(await examined()) };
   } catch (error) {

@@ -1,5 +1,4 @@
 import { tzOffset } from '@date-fns/tz';
-import type { Command } from 'commander';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PausedError, TryLaterError } from '../api/errors.js';
@@ -25,6 +24,7 @@ import { findReport, listReports } from '../reports/definition.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
+import { defineCommand, EMAIL_ENVIRONMENT, JSON_OUTPUT, value } from './command.js';
 import {
   fail,
   type Finding,
@@ -36,50 +36,46 @@ import {
   type Verdict,
   warn,
 } from './doctor-platform.js';
-import { type Act, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 
-type DoctorOptions = WorkspaceOptions & { readonly json?: boolean; readonly url?: string };
-
-export function declareDoctor(program: Command, act: Act): void {
-  withWorkspaceOptions(program.command('doctor'))
-    .summary('check configuration, keys, mail server, clock, database and disk')
-    .description(
-      'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends one request for views per project, counted in the hourly limit if the database can be opened. It changes nothing else: an older database is not migrated, and permission to create agent jobs is not checked. With --url, it tries a platform with three requests, before anything is configured.',
-    )
-    .option(
-      '--url <address>',
-      'try the platform at this address before configuring anything; needs --project',
-    )
-    .option('--project <id>', 'only this project')
-    .option('--json', 'write JSON')
-    .addHelpText(
-      'after',
-      `
-Examples:
+export const doctor = defineCommand({
+  name: 'doctor',
+  scope: 'workspace',
+  summary: 'check configuration, keys, mail server, clock, database and disk',
+  description:
+    'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends one request for views per project, counted in the hourly limit if the database can be opened. It changes nothing else: an older database is not migrated, and permission to create agent jobs is not checked. With --url, it tries a platform with three requests, before anything is configured.',
+  options: {
+    url: value('<address>', 'try the platform at this address before configuring anything; needs --project'),
+    project: value('<id>', 'only this project'),
+    ...JSON_OUTPUT,
+  },
+  examples: `
   readership doctor                 after installing it, or when something seems wrong
   readership doctor --url https://platform.example.com --project prj_123   does it work with my platform?
-  readership doctor --json | jq '.[] | select(.verdict != "pass")'
-${ENVIRONMENT_HELP}`,
-    )
-    .action((options: DoctorOptions) => act((runtime) => doctor(options, runtime)));
+  readership doctor --json | jq '.[] | select(.verdict != "pass")'`,
+  environment: EMAIL_ENVIRONMENT,
+  run: async ({ url, ...options }, runtime) => {
+    const findings = await (url === undefined
+      ? findingsOf(options, runtime)
+      : findingsAt(url, options, runtime));
+    if (options.json === true) runtime.output.json(findings);
+    else printFindings(findings, runtime.output);
+    return findings.some(({ verdict }) => verdict === 'fail') ? 1 : 0;
+  },
+});
+
+function findingsAt(
+  url: string,
+  { project, config, sandbox, shard }: WorkspaceOptions,
+  runtime: Runtime,
+): Promise<Finding[]> {
+  if (project === undefined || config !== undefined || sandbox === true || shard !== undefined)
+    throw new ConfigurationError(
+      '--url goes with --project, not with --config, --sandbox or --shard: readership doctor --url https://platform.example.com --project prj_123',
+    );
+  return tryPlatform(url, project, runtime);
 }
 
-async function doctor(options: DoctorOptions, runtime: Runtime): Promise<ExitCode> {
-  const findings = await findingsOf(options, runtime);
-  if (options.json === true) runtime.output.json(findings);
-  else printFindings(findings, runtime.output);
-  return findings.some(({ verdict }) => verdict === 'fail') ? 1 : 0;
-}
-
-async function findingsOf(options: DoctorOptions, runtime: Runtime): Promise<Finding[]> {
-  const { url, project, config, sandbox, shard } = options;
-  if (url !== undefined) {
-    if (project === undefined || config !== undefined || sandbox === true || shard !== undefined)
-      throw new ConfigurationError(
-        '--url goes with --project, not with --config, --sandbox or --shard: readership doctor --url https://platform.example.com --project prj_123',
-      );
-    return tryPlatform(url, project, runtime);
-  }
+async function findingsOf(options: WorkspaceOptions, runtime: Runtime): Promise<Finding[]> {
   try {
     return await examine(await readWorkspace(options, runtime), runtime);
   } catch (error) {
@@ -98,16 +94,16 @@ async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[
   const database = await openDatabase(workspace, runtime);
   const connection = await connect(workspace, runtime, { onSkew: () => undefined }, database.paceOf);
   const findings = await Promise.all([
-    found('configuration', () => Promise.resolve(configuration(workspace))),
+    found('configuration', () => configuration(workspace)),
     found('secrets', () => secrets(workspace)),
     found('server', () => server(workspace.configuration?.settings.baseUrl, runtime)),
     ...workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
     found('reports', () => reports(workspace)),
     found('email', () => email(workspace, runtime)),
     ...channels(workspace),
-    found('database', () => Promise.resolve(database.verdict)),
+    found('database', () => database.verdict),
     found('disk', () => disk(workspace)),
-    found('time zones', () => Promise.resolve(timeZones())),
+    found('time zones', timeZones),
   ]).finally(connection.close);
   try {
     await database.close();
@@ -184,11 +180,9 @@ async function email(
 const channels = (workspace: Workspace): Promise<Finding>[] =>
   [...channelsOf(workspace)].map(([name, channel]) =>
     found('channel', () =>
-      Promise.resolve(
-        'problem' in channel
-          ? fail(`${name}: ${channel.problem}`)
-          : pass(`${name}: posts to ${channel.kind} at ${channel.url.host}; nothing was sent`),
-      ),
+      'problem' in channel
+        ? fail(`${name}: ${channel.problem}`)
+        : pass(`${name}: posts to ${channel.kind} at ${channel.url.host}; nothing was sent`),
     ),
   );
 

@@ -1,4 +1,3 @@
-import { type Command, Option } from 'commander';
 import { readJobs } from '../agents/ledger.js';
 import { OPEN_STATES } from '../agents/lifecycle.js';
 import { planImprovement } from '../agents/plan.js';
@@ -18,73 +17,53 @@ import { planLines, whyNoJob } from '../print/pages.js';
 import { approvePages, skipPages, unskipPages } from '../steps/approve.js';
 import type { StepContext } from '../steps/step.js';
 import { improveStep } from '../steps/improve.js';
-import {
-  type Act,
-  dayArgument,
-  JSON_LOG,
-  PLATFORM_ENVIRONMENT_HELP,
-  withProjectOption,
-  withWorkspaceOptions,
-} from './options.js';
+import { aDay, defineCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { conclude, makeChange, runSteps } from './steps.js';
 
-interface ImproveOptions extends WorkspaceOptions {
-  readonly apply?: true | readonly string[];
-  readonly skip?: readonly string[];
-  readonly until?: Day;
-  readonly unskip?: readonly string[];
-  readonly verbose?: boolean;
-  readonly json?: boolean;
-}
+type Pages = readonly string[];
 
-export function declareImprove(program: Command, act: Act): void {
-  withProjectOption(withWorkspaceOptions(program.command('improve')))
-    .summary('show which pages deserve an agent, and why; create the jobs with --apply')
-    .description(
-      'Chooses the pages with the most sustained traffic from people and AI, and says why. Without --apply, it creates nothing. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
-    )
-    .option(
-      '--apply [pages...]',
+export const improve = defineCommand({
+  name: 'improve',
+  scope: 'project',
+  summary: 'show which pages deserve an agent, and why; create the jobs with --apply',
+  description:
+    'Chooses the pages with the most sustained traffic from people and AI, and says why. Without --apply, it creates nothing. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
+  options: {
+    apply: value<true | Pages>(
+      '[pages...]',
       'create the jobs, or only those for these pages; with /page#digest, only if the prompt is the one --verbose showed',
-    )
-    .addOption(
-      new Option('--skip <pages...>', 'stop flagging these pages, until --unskip or --until').conflicts([
-        'apply',
-        'unskip',
-        'json',
-      ]),
-    )
-    .option('--until <day>', 'with --skip: flag them again from this day on, YYYY-MM-DD', dayArgument)
-    .addOption(new Option('--unskip <pages...>', 'undo --skip').conflicts(['apply', 'json']))
-    .option('--verbose', 'show the exact prompts')
-    .option('--json', `${JSON_LOG}; without --apply, the plan`)
-    .addHelpText(
-      'after',
-      `
-Examples:
+    ),
+    skip: value<Pages>('<pages...>', 'stop flagging these pages, until --unskip or --until', {
+      conflicts: ['apply', 'unskip', 'json'],
+    }),
+    until: value('<day>', 'with --skip: flag them again from this day on, YYYY-MM-DD', aDay),
+    unskip: value<Pages>('<pages...>', 'undo --skip', { conflicts: ['apply', 'json'] }),
+    verbose: flag('show the exact prompts'),
+    json: flag(`${JSON_LOG}; without --apply, the plan`),
+  },
+  examples: `
   readership improve --verbose      show the plan and the prompts
   readership improve --apply        create the jobs
   readership improve --apply /quickstart /api/errors        only for these pages
   readership improve --skip /changelog --until 2027-01-01
-  readership improve --unskip /changelog
-${PLATFORM_ENVIRONMENT_HELP}`,
-    )
-    .action((options: ImproveOptions) =>
-      act((runtime) => {
-        const { apply: applied, skip, unskip, until } = options;
-        if (until !== undefined && skip === undefined)
-          throw new ConfigurationError(
-            '--until requires --skip: it sets the day from which the pages may be flagged again.',
-          );
-        if (skip !== undefined) return changeSkips(options, runtime, skip, until ?? null);
-        if (unskip !== undefined) return changeSkips(options, runtime, unskip);
-        if (applied === undefined) return showPlan(options, runtime);
-        return applied === true ? applyAll(options, runtime) : applySome(options, runtime, applied);
-      }),
-    );
-}
+  readership improve --unskip /changelog`,
+  environment: PLATFORM_ENVIRONMENT,
+  run: (options, runtime) => {
+    const { apply, skip, unskip, until } = options;
+    if (until !== undefined && skip === undefined)
+      throw new ConfigurationError(
+        '--until requires --skip: it sets the day from which the pages may be flagged again.',
+      );
+    if (skip !== undefined) return changeSkips(options, runtime, skip, until ?? null);
+    if (unskip !== undefined) return changeSkips(options, runtime, unskip);
+    if (apply === undefined) return showPlan(options, runtime);
+    return apply === true ? applyAll(options, runtime) : applySome(options, runtime, apply);
+  },
+});
 
-const showPlan = (options: ImproveOptions, runtime: Runtime): Promise<ExitCode> =>
+type ShowOptions = WorkspaceOptions & { readonly verbose?: boolean; readonly json?: boolean };
+
+const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
   withHistory<ExitCode>(
     options,
     runtime,
@@ -99,16 +78,16 @@ const showPlan = (options: ImproveOptions, runtime: Runtime): Promise<ExitCode> 
         const { maxPromptLength } = rules;
         const proposed = () =>
           plan.flagged.map((page) => proposalOf(project, page, { workspaceDir, maxPromptLength }));
-        const view = { name, plan, rules, width: output.width };
         if (options.json === true) {
           const flagged = proposed().map(({ prompt, digest, ...page }) => ({
             ...{ ...shownPage(page), digest, prompt },
           }));
           shown.push({ project, ...plan, flagged, leftOut: plan.leftOut.map(shownPage) });
-        } else
-          output.data(
-            planLines(options.verbose === true ? { ...view, proposals: proposed() } : view).join('\n'),
-          );
+        } else {
+          const view = { name, plan, rules, width: output.width };
+          const lines = planLines(options.verbose === true ? { ...view, proposals: proposed() } : view);
+          output.data(lines.join('\n'));
+        }
       }
       if (options.json === true) output.json(shown);
       return 0;
@@ -120,7 +99,7 @@ const shownPage = ({ path, why, evidence }: FlaggedPage | LeftOutPage) => ({
   ...{ path, code: why.code, why: wordsOf(why), evidence },
 });
 
-async function applyAll(options: ImproveOptions, runtime: Runtime): Promise<ExitCode> {
+async function applyAll(options: ShowOptions, runtime: Runtime): Promise<ExitCode> {
   const { result, outages } = await runSteps('improve', options, runtime, (runner, context) =>
     runner.step('improve', () => improveStep(context, true)),
   );
@@ -132,12 +111,7 @@ async function applyAll(options: ImproveOptions, runtime: Runtime): Promise<Exit
   return conclude(outages, runtime);
 }
 
-async function applySome(
-  options: ImproveOptions,
-  runtime: Runtime,
-  pages: readonly string[],
-): Promise<ExitCode> {
-  const { output } = runtime;
+async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): Promise<ExitCode> {
   const approvals = pages.map((page) => {
     const [path = '', digest] = page.split('#');
     return { path: pathArgument(path), digest };
@@ -149,25 +123,22 @@ async function applySome(
   const { answers = [], submitted = [] } = result ?? {};
   for (const { path, job, refusal } of answers) {
     const sent = submitted.find(({ id }) => id === job);
-    output.data(
-      escapeUnsafe(
-        refusal === undefined
-          ? `${path}: job ${job} ${sent === undefined || sent.remote_id === null ? `is ${sent?.state ?? 'planned'}` : 'created'}`
-          : `${path}: no job: ${refusal}`,
-      ),
-    );
+    const state =
+      sent === undefined || sent.remote_id === null ? `is ${sent?.state ?? 'planned'}` : 'created';
+    const words = refusal === undefined ? `job ${job} ${state}` : `no job: ${refusal}`;
+    runtime.output.data(escapeUnsafe(`${path}: ${words}`));
   }
   const code = conclude(outages, runtime);
   return code === 0 && answers.some(({ refusal }) => refusal !== undefined) ? 1 : code;
 }
 
 /** Skips pages until a day (null: until undone); without `until`, undoes it. */
-const changeSkips = (
-  options: ImproveOptions,
+function changeSkips(
+  options: WorkspaceOptions,
   runtime: Runtime,
-  pages: readonly string[],
+  pages: Pages,
   until?: Day | null,
-): Promise<ExitCode> => {
+): Promise<ExitCode> {
   const paths = pages.map(pathArgument);
   return makeChange('improve', options, runtime, async (context) => {
     const project = onlyProject(context);
@@ -176,18 +147,17 @@ const changeSkips = (
     const jobs = await readJobs(context.warehouse, project.id);
     for (const path of paths) {
       const open = jobs.find((job) => job.path === path && OPEN_STATES.has(job.state));
+      const continues = open === undefined ? '' : `; its job ${open.id}, ${open.state}, continues`;
       const words =
         until === undefined
           ? 'no longer skipped'
           : until === null
-            ? `skipped; to undo: readership improve --unskip ${path}`
-            : `skipped until ${longDay(until)}`;
-      const goesOn =
-        until !== undefined && open !== undefined ? `; its job ${open.id}, ${open.state}, continues` : '';
-      runtime.output.data(escapeUnsafe(`${path}: ${words}${goesOn}`));
+            ? `skipped; to undo: readership improve --unskip ${path}${continues}`
+            : `skipped until ${longDay(until)}${continues}`;
+      runtime.output.data(escapeUnsafe(`${path}: ${words}`));
     }
   });
-};
+}
 
 function pathArgument(path: string): string {
   if (!path.startsWith('/'))

@@ -1,8 +1,7 @@
-import type { Command } from 'commander';
 import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { parseEnv } from 'node:util';
 import { stringify } from 'yaml';
 import type { Runtime } from '../app/workspace.js';
@@ -10,16 +9,17 @@ import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../con
 import { firstProblem } from '../config/problems.js';
 import { settingsSchema } from '../config/schema.js';
 import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
-import { askLine } from '../terminal/ask.js';
+import { packageFile } from '../files.js';
+import { askLine } from '../terminal/person.js';
 import { printFindings, tryPlatform } from './doctor-platform.js';
-import type { Act } from './options.js';
+import { defineCommand, flag, value } from './command.js';
 
-const EXAMPLES = fileURLToPath(new URL('../../templates/workspace/', import.meta.url));
+const EXAMPLES = packageFile('templates/workspace/');
 
-/** By which editors complete and check the configuration: that of the installed version. */
-const SCHEMA = new URL('../../templates/workspace/readership.schema.json', import.meta.url).href;
+/** The schema of the installed version, with which editors complete and check the configuration. */
+const SCHEMA = pathToFileURL(join(EXAMPLES, 'readership.schema.json')).href;
 
-/** What somebody has said of the platform and the reports. */
+/** Answers about the platform and the reports. */
 interface Answers {
   readonly url?: string;
   readonly project?: string;
@@ -27,37 +27,29 @@ interface Answers {
   readonly email?: string;
 }
 
-type InitOptions = Answers & { readonly check: boolean };
-
 const KEY = 'READERSHIP_API_KEY';
 const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123' };
 
-export function declareInit(program: Command, act: Act): void {
-  program
-    .command('init')
-    .summary('write readership.yaml and .env, asking what belongs in them')
-    .description(
-      `Writes a commented ${CONFIG_FILE} and .env.example into this directory, and never overwrites a file. On a terminal, unless --url and --project are given, it asks for the platform's address, the project, the API key (not shown, and stored in ${DOT_ENV} for your eyes only), a time zone and an email address. With a key, it first tries the platform as readership doctor --url does, with three requests that change nothing.`,
-    )
-    .option('--url <address>', "the address of the platform's API")
-    .option('--project <id>', 'the id of the project')
-    .option('--timezone <name>', 'the time zone of reports, such as Europe/Zurich')
-    .option('--email <address>', 'who gets the weekly report and alerts')
-    .option('--no-check', 'do not try the platform')
-    .addHelpText(
-      'after',
-      `
-Examples:
+export const init = defineCommand({
+  name: 'init',
+  summary: 'write readership.yaml and .env, asking what belongs in them',
+  description: `Writes a commented ${CONFIG_FILE} and .env.example into this directory, and never overwrites a file. On a terminal, unless --url and --project are given, it asks for the platform's address, the project, the API key (not shown, and stored in ${DOT_ENV}, which only you can read), a time zone and an email address. With a key, it first tries the platform as readership doctor --url does, with three requests that change nothing.`,
+  options: {
+    url: value('<address>', "the address of the platform's API"),
+    project: value('<id>', 'the id of the project'),
+    timezone: value('<name>', 'the time zone of reports, such as Europe/Zurich'),
+    email: value('<address>', 'who gets the weekly report and alerts'),
+    noCheck: flag('do not try the platform'),
+  },
+  examples: `
   mkdir acme-readership && cd acme-readership && readership init
-  readership init --url ${EXAMPLE.url} --project ${EXAMPLE.project}   asks nothing
-
-Environment (or .env in this directory):
+  readership init --url ${EXAMPLE.url} --project ${EXAMPLE.project}   without questions`,
+  environment: `Environment (or .env in this directory):
   ${KEY}     the admin API key; when set, it is not asked for`,
-    )
-    .action((options: InitOptions) => act((runtime) => init(options, runtime)));
-}
+  run: ({ noCheck, ...given }, runtime) => writeFiles(given, noCheck !== true, runtime),
+});
 
-async function init({ check, ...given }: InitOptions, runtime: Runtime): Promise<ExitCode> {
+async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Promise<ExitCode> {
   const { workingDirectory, output, signal } = runtime;
   const pathOf = (name: string) => join(workingDirectory, name);
   for (const name of [CONFIG_FILE, '.env.example']) refuseIfThere(pathOf(name));
@@ -91,7 +83,7 @@ async function init({ check, ...given }: InitOptions, runtime: Runtime): Promise
   const secrets = await readFile(join(EXAMPLES, 'env.example'), 'utf8');
   const files = [
     { name: CONFIG_FILE, text: settings, mode: 0o666 },
-    // So that a copy of it, which will hold the key, is readable by its owner only.
+    // A copy of it will hold the key, so only its owner may read it.
     { name: '.env.example', text: secrets, mode: 0o600 },
     ...(typed === '' ? [] : [{ name: DOT_ENV, text: withKey(secrets, typed), mode: 0o600 }]),
   ];
@@ -211,7 +203,7 @@ async function writeAll(files: readonly NewFile[]): Promise<void> {
     try {
       await writeFile(path, text, { flag: 'wx', mode });
     } catch (cause) {
-      // What is there already belongs to somebody else.
+      // A file that already existed belongs to somebody else.
       const isOwn = !(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST');
       for (const file of files.slice(0, isOwn ? index + 1 : index)) await rm(file.path, { force: true });
       throw new ConfigurationError(`Cannot write ${path}: ${messageOf(cause)}. Nothing was written.`, {

@@ -1,127 +1,152 @@
-import { Command, InvalidArgumentError, Option } from 'commander';
-import { type JsonOption, listJobs, pollNow, type PollOptions, showJob } from './jobs-read.js';
-import type { Day } from '../day.js';
-import { markJobMerged, messageJob, resolveJob, type ResolveOptions } from './jobs-write.js';
+import { addMilliseconds, compareAsc } from 'date-fns';
+import { setTimeout as delay } from 'node:timers/promises';
+import { readEffects } from '../agents/effect.js';
+import { type Job, readJobsOf, readTransitions } from '../agents/ledger.js';
+import { readMessages, readMessagesOf } from '../agents/messages.js';
+import { nextTurn } from '../agents/submit.js';
+import { withHistory } from '../app/open.js';
+import type { Runtime } from '../app/workspace.js';
+import type { ExitCode } from '../errors.js';
+import { moment } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';
+import { pollStep } from '../steps/poll.js';
+import { findJob } from '../steps/settle.js';
 import {
-  type Act,
-  dayArgument,
-  durationArgument,
+  aDuration,
+  aJob,
+  defineCommand,
+  flag,
   JSON_LOG,
-  PLATFORM_ENVIRONMENT_HELP,
-  withProjectOption,
-  withWorkspaceOptions,
-} from './options.js';
-import type { WorkspaceOptions } from '../app/workspace.js';
+  JSON_OUTPUT,
+  PLATFORM_ENVIRONMENT,
+  value,
+} from './command.js';
+import { merged, message, resolve } from './jobs-change.js';
+import { conclude, runSteps } from './steps.js';
 
-export function declareJobs(program: Command, act: Act): void {
-  const jobs = program
-    .command('jobs')
-    .summary('list, poll, message and settle the agent jobs')
-    .description('Lists the agent jobs, polls them, sends them messages, and settles unconfirmed ones.')
-    .addHelpText(
-      'after',
-      `
-Examples:
+const list = defineCommand({
+  name: 'list',
+  isDefault: true,
+  scope: 'project',
+  description: 'List the jobs, from the published history.',
+  options: JSON_OUTPUT,
+  examples: `
+  readership jobs list
+  readership jobs list --json`,
+  run: (options, runtime) =>
+    withHistory<ExitCode>(options, runtime, async (history, { projects }) => {
+      const { output, now } = runtime;
+      const jobs = await readJobsOf(history, projects);
+      const messages = await readMessagesOf(history, projects);
+      if (options.json === true) output.json(jobs);
+      else if (jobs.length === 0) output.data('No jobs yet. Which pages would get one: readership improve');
+      else output.data(jobLines(jobs, output.width).join('\n'));
+      for (const line of unconfirmedLines(jobs, messages)) output.note(line);
+      const planned = [...jobs, ...messages].filter(({ state }) => state === 'planned').length;
+      for (const { id } of planned === 0 ? [] : projects) {
+        const turn = await nextTurn(history, id, now());
+        if (turn !== undefined)
+          output.note(
+            `${counted(planned, 'prompt')} planned: ${turn.why}; the next can be sent from ${moment(turn.at)}`,
+          );
+      }
+      return 0;
+    }),
+});
+
+const show = defineCommand({
+  name: 'show',
+  scope: 'workspace',
+  description: 'Show a job with its reason, evidence, messages, history and prompt.',
+  arguments: [value('<id>', 'number of the job', aJob)],
+  options: JSON_OUTPUT,
+  examples: `
+  readership jobs show 3`,
+  run: (options, runtime, id) =>
+    withHistory<ExitCode>(options, runtime, async (history, { projects }) => {
+      const job = findJob(await readJobsOf(history, projects), id);
+      const messages = await readMessages(history, job.project);
+      const effects = await readEffects(history, job.project);
+      const rest = {
+        messages: messages.filter((message) => message.job === id),
+        transitions: await readTransitions(history, id),
+        effect: effects.find((effect) => effect.job === id),
+      };
+      if (options.json === true) runtime.output.json({ ...job, ...rest });
+      else runtime.output.words(describeJob({ job, ...rest }));
+      return 0;
+    }),
+});
+
+const poll = defineCommand({
+  name: 'poll',
+  scope: 'project',
+  description:
+    'Send the waiting prompts (planned jobs only if improve.mode is apply), and poll the active jobs that are due.',
+  options: {
+    wait: value(
+      '<time>',
+      'keep polling while jobs are active, such as 30s or 10m (default: poll once)',
+      aDuration,
+    ),
+    watch: flag('keep polling, with a live view, until every job has ended'),
+    json: flag(JSON_LOG),
+  },
+  examples: `
+  readership jobs poll --wait 10m
+  readership jobs poll --watch`,
+  environment: PLATFORM_ENVIRONMENT,
+  run: async ({ wait = 0, watch, ...options }, runtime) => {
+    const { output, now, signal } = runtime;
+    const deadline = watch === true ? undefined : addMilliseconds(now(), wait);
+    const ended: Job[] = [];
+    // Each round releases the database, so that watching does not block other commands.
+    for (;;) {
+      const { result, outages } = await runSteps('jobs poll', options, runtime, (runner, context) =>
+        runner.step('poll', () => pollStep(context, { waitMs: 0 })),
+      );
+      const { stillActive = [] } = result ?? {};
+      ended.push(...(result?.ended ?? []));
+      const next = stillActive.flatMap(({ next_poll_at }) => next_poll_at ?? []).sort(compareAsc)[0];
+      const isOver = next === undefined || (deadline !== undefined && next > deadline);
+      const isHopeless = outages.some(({ outcome }) => outcome !== 'later');
+      if (!isOver && !isHopeless && (await watched(stillActive, next, runtime))) continue;
+
+      const jobs = [...ended, ...stillActive];
+      output.data(jobs.length === 0 ? 'No active jobs.' : jobLines(jobs, output.width).join('\n'));
+      return signal.aborted ? 0 : conclude(outages, runtime);
+    }
+  },
+});
+
+/** Shows the active jobs until `next`. False when interrupted. */
+async function watched(
+  active: readonly Job[],
+  next: Date,
+  { output, now, signal }: Runtime,
+): Promise<boolean> {
+  for (;;) {
+    const leftMs = next.getTime() - now().getTime();
+    if (signal.aborted || leftMs <= 0) break;
+    const left = `polling again in ${Math.ceil(leftMs / 1000)} s`;
+    output.live([...jobLines(active, output.noteWidth), left].join('\n'));
+    await delay(Math.min(leftMs, 1000), undefined, { signal }).catch(() => undefined);
+  }
+  output.clearLive();
+  return !signal.aborted;
+}
+
+export const jobs = defineCommand({
+  name: 'jobs',
+  summary: 'list, poll, message and settle the agent jobs',
+  description: 'Lists the agent jobs, polls them, sends them messages, and settles unconfirmed ones.',
+  subcommands: [list, show, poll, message, merged, resolve],
+  examples: `
   readership jobs list
   readership jobs show 3
   readership jobs poll --watch
   readership jobs message 3 "Mention the rate limits as well."
   readership jobs merged 3 2026-11-12         measure its effect from that day
   readership jobs resolve 3 --not-created     after checking the platform`,
-    );
-  withProjectOption(withWorkspaceOptions(jobs.command('list', { isDefault: true })))
-    .description('List the jobs, from the published history.')
-    .option('--json', 'write JSON')
-    .addHelpText('after', '\nExamples:\n  readership jobs list\n  readership jobs list --json')
-    .allowExcessArguments()
-    .action((options: JsonOption, { args: [other] }: Command) => {
-      if (other !== undefined) refuseCommand(other, jobs);
-      return act((runtime) => listJobs(options, runtime));
-    });
-  withWorkspaceOptions(jobs.command('show'))
-    .description('Show a job with its reason, evidence, messages, history and prompt.')
-    .argument('<id>', 'number of the job', jobNumber)
-    .option('--json', 'write JSON')
-    .addHelpText('after', '\nExample:\n  readership jobs show 3')
-    .action((id: number, options: JsonOption) => act((runtime) => showJob(id, options, runtime)));
-  withProjectOption(withWorkspaceOptions(jobs.command('poll')))
-    .description(
-      'Send the waiting prompts (planned jobs only if improve.mode is apply), and poll the active jobs that are due.',
-    )
-    .addOption(
-      new Option('--wait <time>', 'keep polling while jobs are active, such as 30s or 10m')
-        .argParser(durationArgument)
-        .default(0, 'poll once'),
-    )
-    .option('--watch', 'keep polling, with a live view, until every job has ended')
-    .option('--json', JSON_LOG)
-    .addHelpText(
-      'after',
-      `
-Examples:
-  readership jobs poll --wait 10m
-  readership jobs poll --watch
-${PLATFORM_ENVIRONMENT_HELP}`,
-    )
-    .action((options: PollOptions) => act((runtime) => pollNow(options, runtime)));
-  withWorkspaceOptions(jobs.command('message'))
-    .description(
-      'Send a follow-up message to a job, which reopens it. It is recorded before it is sent, and never sent twice automatically.',
-    )
-    .argument('<id>', 'number of the job', jobNumber)
-    .argument('<text>', 'what the agent should do now')
-    .addHelpText(
-      'after',
-      `
-Example:
-  readership jobs message 3 "Mention the rate limits as well."
-${PLATFORM_ENVIRONMENT_HELP}`,
-    )
-    .action((id: number, text: string, options: WorkspaceOptions) =>
-      act((runtime) => messageJob(id, text, options, runtime)),
-    );
-  withWorkspaceOptions(jobs.command('merged'))
-    .description(
-      'Record when the pull request of a job was merged, so that its effect is measured from then on. With pullRequests in readership.yaml, the date is looked up on GitHub or GitLab instead.',
-    )
-    .argument('<id>', 'number of the job', jobNumber)
-    .argument('[day]', 'day of the merge, YYYY-MM-DD (default: today, UTC)', dayArgument)
-    .addHelpText('after', '\nExample:\n  readership jobs merged 3 2026-11-12')
-    .action((id: number, day: Day | undefined, options: WorkspaceOptions) =>
-      act((runtime) => markJobMerged(id, day, options, runtime)),
-    );
-  withWorkspaceOptions(jobs.command('resolve'))
-    .description(
-      'Settle an unconfirmed job or message, or end an active job that is gone, after checking the platform.',
-    )
-    .argument('<id>', 'number of the job', jobNumber)
-    .option('--created <remote-id>', 'the job exists on the platform under this id: poll it')
-    .option('--not-created', 'the job does not exist there: plan it again')
-    .option('--sent', 'the message arrived there: poll the job')
-    .option('--not-sent', 'the message did not arrive: plan it again')
-    .option('--gone', 'the platform no longer has the active job: end it as failed')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  readership jobs resolve 3 --created job_81
-  readership jobs resolve 3 --not-created
-  readership jobs resolve 3 --sent
-  readership jobs resolve 3 --gone
-${PLATFORM_ENVIRONMENT_HELP}`,
-    )
-    .action((id: number, options: ResolveOptions) => act((runtime) => resolveJob(id, options, runtime)));
-}
-
-/** A default command would get unknown words. Without one, commander suggests a similar command. */
-function refuseCommand(word: string, jobs: Command): void {
-  const named = new Command().copyInheritedSettings(jobs);
-  for (const command of jobs.commands) named.command(command.name());
-  named.parse([word], { from: 'user' });
-}
-
-function jobNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text))
-    throw new InvalidArgumentError('Use the number of a job, as in readership jobs list.');
-  return Number(text);
-}
+});

@@ -2,8 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { relative, resolve } from 'node:path';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
-import { NOBODY } from '../config/mail-address.js';
-import { isAddress, parseRecipient } from '../config/recipients.js';
+import { isAddress, NOBODY, parseRecipient } from '../config/recipients.js';
 import { compose } from '../mail/message.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/errors.js';
@@ -13,9 +12,9 @@ import type { PreparedReport } from '../reports/render.js';
 import type { Reader } from '../warehouse/query.js';
 import { type Mailing, mailingsOf, noticeOf, reportOn } from '../steps/mailing.js';
 import type { Output } from '../terminal/output.js';
+import { openInBrowser } from '../terminal/person.js';
 import { openOwnHistory } from '../warehouse/published.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
-import { openInBrowser } from './open.js';
 
 /** How a report can be rendered without being sent. */
 export const FORMATS = ['html', 'text', 'json', 'eml'] as const;
@@ -25,7 +24,6 @@ export interface ReportOptions extends WorkspaceOptions {
   readonly format: (typeof FORMATS)[number];
   readonly output?: string;
   readonly open?: boolean;
-  readonly send?: boolean;
   readonly force?: boolean;
   readonly to?: string;
 }
@@ -100,9 +98,12 @@ export async function renderReport(
   const workspace = await readWorkspace(options, runtime);
   const { projects, settings, historyFile, reportsDir, directory: workspaceDir } = workspace;
   const { format, output } = options;
-  if (format === 'eml') onlyProject(projects, 'An email');
-  if (output !== undefined) onlyProject(projects, 'A file');
-  if (format === 'json') onlyProject(projects, 'A JSON document');
+  const single =
+    (format === 'eml' && 'An email') ||
+    (output !== undefined && 'A file') ||
+    (format === 'json' && 'A JSON document');
+  if (single !== false && projects.length !== 1)
+    throw new ConfigurationError(`${single} covers one project: choose it with --project.`);
   const place = { settings, workspaceDir };
   const report = await findReport(name, workspaceDir);
   const period = choosePeriod(report, options, settings, runtime.now());
@@ -187,10 +188,4 @@ async function writeOutput(
   } catch (cause) {
     throw new StorageError(`Cannot write the report to ${file}: ${messageOf(cause)}`, { cause });
   }
-}
-
-/** The one project of a single file or email. Throws a `ConfigurationError` when there are others. */
-function onlyProject(projects: readonly ProjectSettings[], what: string): void {
-  if (projects.length !== 1)
-    throw new ConfigurationError(`${what} covers one project: choose it with --project.`);
 }

@@ -1,4 +1,4 @@
-import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import type { Runtime } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { DeliveryError } from '../mail/deliver.js';
@@ -17,16 +17,12 @@ type SendOptions = Omit<ReportOptions, 'format'>;
 /** Emails a report now to the configured recipients who have not received it; with `force`, to all of them again. */
 export async function sendReport(name: string, options: SendOptions, runtime: Runtime): Promise<ExitCode> {
   const command = `report ${name} --send`;
-  const { result, outages, workspace } = await runSteps(
-    command,
-    options,
-    runtime,
-    async (runner, context) => {
-      const report = await findReport(name, context.workspaceDir);
-      const mailings = chooseMailings(mailingsOf(context, report), name, options.to);
-      return runner.step('report', () => send(context, mailings, options, runtime.output));
-    },
-  );
+  const done = await runSteps(command, options, runtime, async (runner, context) => {
+    const report = await findReport(name, context.workspaceDir);
+    const mailings = chooseMailings(mailingsOf(context, report), name, options.to);
+    return runner.step('report', () => send(context, mailings, options, runtime.output));
+  });
+  const { result, outages, workspace } = done;
   for (const { delivery, isNew } of result ?? [])
     runtime.output.data(
       isNew || delivery.state !== 'sent'
@@ -76,11 +72,7 @@ async function send(
   return undelivered.length === 0 ? result : { ...result, error: new DeliveryError(undelivered) };
 }
 
-export interface SettleOptions extends WorkspaceOptions {
-  readonly period?: string;
-  readonly delivered?: string;
-  readonly notDelivered?: string;
-}
+type SettleOptions = SendOptions & { readonly delivered?: string; readonly notDelivered?: string };
 
 /** Settles emails of unknown outcome to one address. Sends nothing. */
 export function settleDelivery(name: string, options: SettleOptions, runtime: Runtime): Promise<ExitCode> {

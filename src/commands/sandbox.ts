@@ -1,61 +1,46 @@
-import { type Command, InvalidArgumentError } from 'commander';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { ConfigurationError, type ExitCode, messageOf, ReadershipError } from '../errors.js';
-import type { Act } from './options.js';
-import type { Runtime } from '../app/workspace.js';
+import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { SANDBOX } from '../sandbox/defaults.js';
 import { type Sandbox, startSandbox } from '../sandbox/index.js';
+import { aPort, aWholeNumber, defineCommand, value } from './command.js';
 
-interface SandboxOptions {
-  readonly port: number;
-  readonly viewsPerHour?: number;
-}
+const DEFAULT_PORT = 4010;
 
-export function declareSandbox(program: Command, act: Act): void {
-  program
-    .command('sandbox')
-    .summary('serve the API locally, to try things out')
-    .description(
-      'Serves the whole documented API on this machine until interrupted, with realistic traffic and agents that finish within seconds. It stores its jobs in data/sandbox/sandbox.json.',
-    )
-    .option('--port <number>', 'port to listen on', portNumber, 4010)
-    .option(
-      '--views-per-hour <number>',
+export const sandbox = defineCommand({
+  name: 'sandbox',
+  summary: 'serve the API locally, to try things out',
+  description:
+    'Serves the whole documented API on this machine until interrupted, with realistic traffic and agents that finish within seconds. It stores its jobs in data/sandbox/sandbox.json.',
+  options: {
+    port: value('<number>', `port to listen on (default: ${DEFAULT_PORT})`, aPort),
+    viewsPerHour: value(
+      '<number>',
       'return 429 beyond this many page-view requests an hour (default: unlimited)',
-      wholeNumber,
-    )
-    .addHelpText(
-      'after',
-      '\nExamples:\n  readership sandbox\n  readership sandbox --port 8080 --views-per-hour 100',
-    )
-    .action((options: SandboxOptions) => act((runtime) => serve(options, runtime)));
-}
-
-async function serve(options: SandboxOptions, runtime: Runtime): Promise<ExitCode> {
-  const { workingDirectory, now, signal, output } = runtime;
-  const stateFile = join(workingDirectory, 'data/sandbox/sandbox.json');
-  const sandbox = await start(options.port, () => startSandbox({ now, ...options, stateFile }));
-  try {
-    output.data(instructions(sandbox));
-    if (!signal.aborted) await once(signal, 'abort');
-  } finally {
-    await sandbox.close();
-  }
-  return 0;
-}
-
-async function start(port: number, begin: () => Promise<Sandbox>): Promise<Sandbox> {
-  try {
-    return await begin();
-  } catch (cause) {
-    if (cause instanceof ReadershipError) throw cause;
-    throw new ConfigurationError(
-      `Cannot serve the sandbox on port ${port}: ${messageOf(cause)}. Try another --port.`,
-      { cause },
-    );
-  }
-}
+      aWholeNumber,
+    ),
+  },
+  examples: `
+  readership sandbox
+  readership sandbox --port 8080 --views-per-hour 100`,
+  run: async ({ port = DEFAULT_PORT, ...options }, { workingDirectory, now, signal, output }) => {
+    const stateFile = join(workingDirectory, 'data/sandbox/sandbox.json');
+    const sandbox = await startSandbox({ now, port, ...options, stateFile }).catch((cause: unknown) => {
+      if (cause instanceof ReadershipError) throw cause;
+      throw new ConfigurationError(
+        `Cannot serve the sandbox on port ${port}: ${messageOf(cause)}. Try another --port.`,
+        { cause },
+      );
+    });
+    try {
+      output.data(instructions(sandbox));
+      if (!signal.aborted) await once(signal, 'abort');
+    } finally {
+      await sandbox.close();
+    }
+    return 0;
+  },
+});
 
 const instructions = ({ baseUrl, apiKey, projectId }: Sandbox): string => `The sandbox is at ${baseUrl}
 
@@ -73,14 +58,3 @@ Requests and jobs so far: ${baseUrl}/_sandbox/requests and ${baseUrl}/_sandbox/j
 Faults on demand: PUT a list to ${baseUrl}/_sandbox/faults, such as [{"on": "views", "kind": "status", "status": 500}]
 
 Press Ctrl-C to stop.`;
-
-function portNumber(text: string): number {
-  const port = wholeNumber(text);
-  if (port > 65_535) throw new InvalidArgumentError('A port is a whole number up to 65535.');
-  return port;
-}
-
-function wholeNumber(text: string): number {
-  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('Use a whole number.');
-  return Number(text);
-}

@@ -1,15 +1,6 @@
-import type { Command } from 'commander';
-import { nextScheduled } from '../config/cron.js';
-import { apiKeyOf } from '../config/load.js';
 import pLimit from 'p-limit';
-import { ConfigurationError, type ExitCode, LockedError, messageOf } from '../errors.js';
-import { serveTicks, tick } from '../service/loop.js';
-import { type Log, logging, openLog } from '../print/log.js';
-import { type Act, ENVIRONMENT_HELP, withWorkspaceOptions } from './options.js';
 import { transportOf } from '../app/connection.js';
 import { withLiveDatabase } from '../app/open.js';
-import type { InTurn } from '../web/queue.js';
-import type { Web } from '../web/serve.js';
 import {
   readWorkspace,
   type Runtime,
@@ -17,53 +8,54 @@ import {
   type Workspace,
   type WorkspaceOptions,
 } from '../app/workspace.js';
+import { nextScheduled } from '../config/cron.js';
+import { apiKeyOf } from '../config/load.js';
+import { ConfigurationError, LockedError, messageOf } from '../errors.js';
+import { type Log, logging, openLog } from '../print/log.js';
+import { serveTicks, tick } from '../service/loop.js';
+import type { InTurn } from '../web/queue.js';
+import type { Web } from '../web/serve.js';
+import { defineCommand, EMAIL_ENVIRONMENT } from './command.js';
 
-export function declareStart(program: Command, act: Act): void {
-  withWorkspaceOptions(program.command('start'))
-    .summary('keep running, with each step on its schedule')
-    .description(
-      'Runs in the foreground and executes the steps of `run` on the schedules in the configuration. What is due follows from stored state, so it catches up on what it missed, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app, /metrics and /healthz), holds the database only while a step runs, and logs to standard output, beginning with the next scheduled time of each step (a paused step resumes earlier): JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
-    )
-    .addHelpText(
-      'after',
-      `
-Examples:
+export const start = defineCommand({
+  name: 'start',
+  scope: 'workspace',
+  summary: 'keep running, with each step on its schedule',
+  description:
+    'Runs in the foreground and executes the steps of `run` on the schedules in the configuration. What is due follows from stored state, so it catches up on what it missed, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app, /metrics and /healthz), holds the database only while a step runs, and logs to standard output, beginning with the next scheduled time of each step (a paused step resumes earlier): JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
+  examples: `
   readership start --sandbox        try it without an account
   readership start                  under a service manager such as systemd
-  readership start | jq .summary    the log is JSON
-${ENVIRONMENT_HELP}`,
-    )
-    .action((options: WorkspaceOptions) =>
-      act((runtime) => start(options, runtime), { endsByInterruption: true }),
-    );
-}
+  readership start | jq .summary    the log is JSON`,
+  environment: EMAIL_ENVIRONMENT,
+  endsByInterruption: () => true,
+  run: async (options, runtime) => {
+    const service = await openService(options, runtime);
+    const { workspace, log } = service;
+    const { schedule } = workspace.settings;
+    const warn = (message: string | Error) => {
+      log.warn(messageOf(message));
+    };
+    const logger = { info: warn, warn, error: warn, debug: () => undefined };
+    log.info({ schedule, dataDir: workspace.dataDir }, 'started');
+    // The web app's actions and the steps take turns with the live database.
+    const oneByOne = pLimit(1);
+    const web = await openWeb(service, options, runtime, (work) => oneByOne(work));
+    const { timezone, ...expressions } = schedule;
+    for (const [step, expression] of Object.entries(expressions))
+      log.info({ step, next: nextScheduled(expression, timezone, runtime.now()) }, `${step} is scheduled`);
+    try {
+      const tick = () => oneByOne(() => loggedTick(service, runtime));
+      await serveTicks({ schedule, logger, signal: runtime.signal, tick });
+    } finally {
+      await web?.close();
+    }
+    log.info('stopped; what was stored is complete');
+    return 0;
+  },
+});
 
-async function start(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
-  const service = await openService(options, runtime);
-  const { workspace, log } = service;
-  const { schedule } = workspace.settings;
-  const warn = (message: string | Error) => {
-    log.warn(messageOf(message));
-  };
-  const logger = { info: warn, warn, error: warn, debug: () => undefined };
-  log.info({ schedule, dataDir: workspace.dataDir }, 'started');
-  // The web app's actions and the steps take turns with the live database.
-  const oneByOne = pLimit(1);
-  const web = await openWeb(service, options, runtime, (work) => oneByOne(work));
-  const { timezone, ...expressions } = schedule;
-  for (const [step, expression] of Object.entries(expressions))
-    log.info({ step, next: nextScheduled(expression, timezone, runtime.now()) }, `${step} is scheduled`);
-  try {
-    const tick = () => oneByOne(() => loggedTick(service, runtime));
-    await serveTicks({ schedule, logger, signal: runtime.signal, tick });
-  } finally {
-    await web?.close();
-  }
-  log.info('stopped; what was stored is complete');
-  return 0;
-}
-
-/** Serves the web app as well, where the configuration says so. */
+/** Serves the web app as well, if the configuration says so. */
 async function openWeb(
   { workspace, log }: Service,
   options: WorkspaceOptions,
@@ -77,9 +69,7 @@ async function openWeb(
       'readership start shows no sign-in link, so the web app needs serve.password (write its hash with readership serve --hash-password) or serve.auth: proxy. See docs/serve.md.',
     );
   const { serveWeb } = await import('../web/serve.js');
-  const onError = (words: string) => {
-    log.error({ error: words }, 'a page failed');
-  };
+  const onError = (error: string) => log.error({ error }, 'a page failed');
   const web = await serveWeb({ workspace, options, runtime, settings, inTurn, onError });
   log.info({ address: web.address }, 'serving the web app');
   return web;
@@ -95,15 +85,11 @@ interface Service {
 export async function openService(options: WorkspaceOptions, runtime: Runtime): Promise<Service> {
   // A step does not wait for the hourly limit; a later tick resumes it.
   const workspace = waitingAtMost(0, await readWorkspace(options, runtime));
-  checkSecrets(workspace);
-  return { workspace, log: openLog(runtime.output), since: runtime.now() };
-}
-
-/** Throws a `ConfigurationError` if a project's key is missing or the mail server's address is invalid. */
-function checkSecrets(workspace: Workspace): void {
   const { configuration, projects } = workspace;
+  // A missing key and an invalid address of the mail server are found here.
   transportOf(workspace);
   if (configuration !== undefined) for (const project of projects) apiKeyOf(configuration, project);
+  return { workspace, log: openLog(runtime.output), since: runtime.now() };
 }
 
 /** One tick. Errors are logged and never end the service. */

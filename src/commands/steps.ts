@@ -1,5 +1,4 @@
-import { VIEWS_OPERATION } from '../api/client.js';
-import { type Listener, MAX_LOCK_WAIT_MS, withLiveDatabase } from '../app/open.js';
+import { MAX_LOCK_WAIT_MS, withLiveDatabase } from '../app/open.js';
 import {
   readWorkspace,
   type Runtime,
@@ -8,14 +7,10 @@ import {
   type WorkspaceOptions,
 } from '../app/workspace.js';
 import { type ExitCode, exitCodeOf, messageOf } from '../errors.js';
-import { nextMinute } from '../format/days.js';
-import { jobLine } from '../print/jobs.js';
-import { logging, openLog, retryNotes } from '../print/log.js';
+import { logging, openLog } from '../print/log.js';
 import { type ExportCost, ExportProgress } from '../print/progress.js';
-import type { StepContext } from '../steps/step.js';
 import { type Published, publishStep } from '../steps/publish.js';
-import { type StepOutage, StepRunner } from '../steps/step.js';
-import type { Output } from '../terminal/output.js';
+import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
 
 type StepsOptions = WorkspaceOptions & {
   /** Whether requests wait for the hourly limit as long as it takes. */
@@ -38,10 +33,9 @@ export async function withSteps<Result>(
   const progress = new ExportProgress(runtime.output);
   const { output } = runtime;
   if (json) output.logOnly();
-  const listener = json ? logging(openLog(output, true)) : showing(progress, output);
-  const onHeld = (who: string) => {
+  const listener = json ? logging(openLog(output, true)) : progress.listener;
+  const onHeld = (who: string) =>
     output.note(`The database is held by ${who}; waiting for up to ${MAX_LOCK_WAIT_MS / 1000} s.`);
-  };
   const hold = { command, listener, onHeld, maxWaitMs: MAX_LOCK_WAIT_MS };
   try {
     return await withLiveDatabase(workspace, runtime, hold, (context) => work(context, workspace, progress));
@@ -109,33 +103,4 @@ export function conclude(outages: readonly StepOutage[], { output, signal }: Run
     }
   const codes = outages.map(({ error }) => exitCodeOf(error));
   return ([2, 1, 75] as const).find((code) => codes.includes(code)) ?? 0;
-}
-
-function showing(progress: ExportProgress, output: Output): Listener {
-  const note = (text: string) => {
-    output.note(text);
-  };
-  return {
-    onWait: (until, why) => {
-      note(`${why} Waiting until ${nextMinute(until)}.`);
-    },
-    onReconciled: note,
-    onSkew: note,
-    onRequest: ({ name }) => {
-      if (name === VIEWS_OPERATION) progress.countRequest();
-    },
-    onRetry: retryNotes(note),
-    observer: {
-      onExportPlan: (project, plan) => {
-        progress.begin(project, plan);
-      },
-      onDay: (_, result) => {
-        progress.advance(result);
-      },
-      onAlertFailed: note,
-      onJob: (job) => {
-        note(jobLine(job));
-      },
-    },
-  };
 }

@@ -2,10 +2,9 @@ import { z } from 'zod';
 import { parseDay } from '../day.js';
 import { isSafe } from '../format/text.js';
 import { cronProblem } from './cron.js';
-import { parseMailAddress, parseSender } from './mail-address.js';
 
 /** A schema that parses text with `parse`, and reports `problem` if that returns undefined. */
-const parsedBy = <Value>(parse: (text: string) => Value | undefined, problem: string) =>
+export const parsedBy = <Value>(parse: (text: string) => Value | undefined, problem: string) =>
   z.string().transform((text, context): Value => {
     const value = parse(text);
     if (value !== undefined) return value;
@@ -107,10 +106,3 @@ export const cron = z.string().superRefine((text, context) => {
   const form = "minute, hour, day, month and weekday, such as '15 2 * * *'";
   context.addIssue(`not a cron expression: ${problem}; write ${form}`);
 });
-
-export const address = parsedBy(parseMailAddress, 'not an email address: write one such as docs@example.com');
-
-export const sender = parsedBy(
-  parseSender,
-  'not an email address: write docs@example.com, or Readership <docs@example.com>',
-);

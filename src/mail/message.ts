@@ -1,7 +1,7 @@
 import MailComposer from 'nodemailer/lib/mail-composer';
 import { createHash } from 'node:crypto';
 import { domainToASCII } from 'node:url';
-import { domainOf, type MailAddress, type Sender } from '../config/mail-address.js';
+import { domainOf, type MailAddress, type Sender } from '../config/recipients.js';
 import type { DeliveryKey, Figures } from './delivery.js';
 
 /** The content of an email. The HTML refers to images as `cid:<cid>`. */

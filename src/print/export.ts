@@ -1,12 +1,23 @@
+import type { Settings } from '../config/schema.js';
+import { type Day, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
-import type { ExportPlan } from '../export/plan.js';
+import { requestsToFindFirstDay } from '../export/first-day.js';
+import type { ExportForecast } from '../export/forecast.js';
 import type { DayResult } from '../export/load.js';
+import { DUE_ORDER, type ExportPlan } from '../export/plan.js';
 import type { Check } from '../export/verify.js';
-import type { Day } from '../day.js';
-import { dayList, duration, longDay, nextMinute, plainDayRange } from '../format/days.js';
+import { dayList, duration, longDay, moment, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
+import type { ProjectAudit } from '../steps/export.js';
 import type { ProjectExport } from '../steps/export.js';
 import type { ExportCost } from './progress.js';
+
+/** Lines below the first, without those that do not apply. */
+const indented = (lines: readonly (string | false | undefined)[]): string[] =>
+  lines.filter((line) => typeof line === 'string').map((line) => `  ${line}`);
+
+const nothingToLoad = (name: string, { range }: ExportPlan): string =>
+  `${name}: nothing to load: the history begins on ${longDay(range.first)}.`;
 
 /** The result of a project's export, in one to three lines. */
 export function loadedLines(exported: ProjectExport, cost: ExportCost): string[] {
@@ -14,10 +25,12 @@ export function loadedLines(exported: ProjectExport, cost: ExportCost): string[]
   const name = project.name;
   if (outcome === undefined) return [`${name}: nothing to load, because the platform has no views yet.`];
   const { plan, results, check, removed } = outcome;
-  const { note } = plan.range;
-  const lines = [...(note === undefined ? [] : [`  ${note}`]), ...removedLines(removed)];
-  if (plan.range.first > plan.range.last)
-    return [`${name}: nothing to load: the history begins on ${longDay(plan.range.first)}.`, ...lines];
+  const lines = indented([
+    plan.range.note,
+    removed.length > 0 &&
+      `${dayList(removed)} removed: stored too early by a clock that was ahead; loaded again once they have ended`,
+  ]);
+  if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan), ...lines];
   const loaded = results.filter((result) => result.outcome !== 'failed');
   const rows = loaded.reduce((sum, result) => sum + result.rows, 0);
   const added = loaded.filter((result) => result.outcome === 'added').length;
@@ -47,10 +60,9 @@ function detailLines(
   const restated = again.filter((result) => result.outcome === 'restated').length;
   const forgotten = loaded.filter((result) => result.outcome === 'forgotten').length;
   const failed = results.length - loaded.length;
-  const facts = [
+  return indented([
     alreadyFinal > 0 && `${counted(alreadyFinal, 'day')} already final, not read again`,
-    readToday > 0 && `${counted(readToday, 'day')} already read today, due again tomorrow`,
-    waiting.length > 0 && waitingLine(waiting),
+    ...whyNotNow(readToday, waiting),
     again.length > 0 &&
       `${counted(again.length, 'day')} read again, ${restated === 0 ? 'unchanged' : `${restated} restated`}`,
     forgotten > 0 && forgottenLine(forgotten),
@@ -59,32 +71,27 @@ function detailLines(
     inState('inconsistent') > 0 &&
       `${inState('inconsistent')} inconsistent: rows and totals did not add up, read again later`,
     failed > 0 && `${failed} failed: retried later`,
-  ];
-  return facts.filter((fact) => fact !== false).map((fact) => `  ${fact}`);
+  ]);
 }
 
-export const waitingLine = (days: readonly Day[]): string =>
-  `${counted(days.length, 'day')} failed or did not add up more than once: retried later, or now with --reload`;
-
-const removedLines = (removed: readonly Day[]): string[] =>
-  removed.length === 0
-    ? []
-    : [
-        `  ${dayList(removed)} removed: stored too early by a clock that was ahead; loaded again once they have ended`,
-      ];
+const whyNotNow = (readToday: number, waiting: readonly Day[]) => [
+  readToday > 0 && `${counted(readToday, 'day')} already read today, due again tomorrow`,
+  waiting.length > 0 &&
+    `${counted(waiting.length, 'day')} failed or did not add up more than once: retried later, or now with --reload`,
+];
 
 const forgottenLine = (days: number): string =>
-  `${counted(days, 'day')} the platform no longer has; the stored data is kept`;
+  `the platform no longer has ${counted(days, 'day')}; the stored data is kept`;
 
 function checkLines(check: Check | undefined): string[] {
   if (check === undefined || check.days === 0 || check.repaired.stopped !== undefined) return [];
   const found = check.differing.length;
   const forgotten = check.forgotten.length;
-  return [
-    `  the last ${counted(check.days, 'final day')} checked against the platform: ` +
+  return indented([
+    `the last ${counted(check.days, 'final day')} checked against the platform: ` +
       (found + forgotten === 0 ? 'all as stored' : `${counted(found, 'day')} differed and were loaded again`),
-    ...(forgotten === 0 ? [] : [`  ${forgottenLine(forgotten)}`]),
-  ];
+    forgotten > 0 && forgottenLine(forgotten),
+  ]);
 }
 
 function leftLines({ outcome, left }: ProjectExport): string[] {
@@ -95,4 +102,77 @@ function leftLines({ outcome, left }: ProjectExport): string[] {
   const next = resumeAt === undefined ? '' : `; resumes on ${nextMinute(resumeAt)}`;
   const end = finishingAt === undefined ? '' : `, done around ${nextMinute(finishingAt)}`;
   return [`  ${counted(plan.days.length, 'day')} left, about ${counted(requests, 'request')}${next}${end}`];
+}
+
+/** What an export would load, the requests it needs, and when it would be done. */
+export function forecastLines(
+  { project, plan, requests, hour, finishingAt }: ExportForecast,
+  { history: { requestsPerHour: limit } }: Settings,
+  now: Date,
+): string[] {
+  const name = project.name;
+  if (plan === undefined)
+    return [
+      `${name}: the first day is not known yet. The first export finds it with at most ${requestsToFindFirstDay(lastEndedDay(now))} requests, and then loads every day since, newest first.`,
+      `  A day takes one request per 250 pages viewed${limit === 'unlimited' ? '' : `: a year of small days takes 365, about ${Math.ceil(365 / limit)} h at ${limit} an hour`}. Set history.start, or --from, to load less.`,
+    ];
+  if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan)];
+  const { days, alreadyFinal, readToday, waiting } = plan;
+  const budget =
+    limit === 'unlimited' ? '' : ` of ${limit} an hour, ${hour.used(now)} of them used in the last hour`;
+  // Before any day was read, each is assumed to be small.
+  const isKnown = alreadyFinal + readToday + days.filter(({ due }) => due !== 'missing').length > 1;
+  const end = !isKnown
+    ? 'more for days with more than 250 pages, which the first days will show'
+    : finishingAt === undefined || finishingAt <= now
+      ? 'can all be sent now'
+      : `done around ${moment(finishingAt)}`;
+  return [
+    `${name}: ${counted(days.length, 'day')} to load of ${plainDayRange(plan.range)}; ${counted(alreadyFinal, 'day')} already final`,
+    ...indented([
+      ...whyNotNow(readToday, waiting),
+      ...DUE_ORDER.map((due) => dueLine(due, plan)),
+      `${isKnown ? 'about' : 'at least'} ${counted(requests, 'request')}${budget}: ${end}`,
+    ]),
+  ];
+}
+
+/** The days that are due for one reason, newest first. */
+function dueLine(due: (typeof DUE_ORDER)[number], plan: ExportPlan): string | false {
+  const days = plan.days.filter((planned) => planned.due === due).map(({ day }) => day);
+  const shown = days.length <= 4 ? days.join(', ') : `${days[0] ?? ''} back to ${days.at(-1) ?? ''}`;
+  return days.length > 0 && `${due.padEnd(12)}  ${counted(days.length, 'day')}, ${shown}`;
+}
+
+/** The same as JSON. */
+export const forecastJson = ({ project, plan, requests, hour, finishingAt }: ExportForecast, now: Date) => ({
+  project: project.id,
+  range: plan?.range ?? null,
+  days: plan?.days ?? [],
+  alreadyFinal: plan?.alreadyFinal ?? 0,
+  readToday: plan?.readToday ?? 0,
+  waiting: plan?.waiting ?? [],
+  requests: plan === undefined ? null : requests,
+  requestsUsedThisHour: hour.used(now),
+  finishingAt: finishingAt ?? null,
+});
+
+/** What an audit of a project found and repaired. */
+export function auditLines({ project, audit }: ProjectAudit): string[] {
+  const { days, differing, damaged, forgotten, refused, repaired } = audit;
+  if (days + refused.length === 0) return [`${project.name}: there are no final days to verify yet.`];
+  const wrong = differing.length + damaged.length;
+  const isClean = days > 0 && wrong + forgotten.length === 0;
+  const reloaded = repaired?.results.filter((result) => result.outcome !== 'failed').length ?? 0;
+  return [
+    `${project.name}: ${counted(days, 'final day')} verified${isClean ? ': all as stored' : ''}`,
+    ...indented([
+      differing.length > 0 && `differ from the platform: ${dayList(differing)}`,
+      damaged.length > 0 && `do not add up in the database: ${dayList(damaged)}`,
+      forgotten.length > 0 && forgottenLine(forgotten.length),
+      refused.length > 0 && `not compared, because the platform refuses their range: ${dayList(refused)}`,
+      repaired !== undefined && repaired.results.length > 0 && `${counted(reloaded, 'day')} loaded again`,
+      repaired === undefined && wrong > 0 && 'load them again: readership audit --repair',
+    ]),
+  ];
 }

@@ -41,6 +41,22 @@ export const resolveJobCommand = (id: number): string =>
 export const resolveMessageCommand = (job: number): string =>
   `readership jobs resolve ${job} --sent, or --not-sent`;
 
+/** What a person must find out about jobs and messages whose replies were lost. */
+export const unconfirmedLines = (jobs: readonly Job[], messages: readonly Message[]): string[] => [
+  ...jobs
+    .filter(({ state }) => state === 'unconfirmed')
+    .map(
+      (job) =>
+        `Job ${job.id} is unconfirmed: the reply was lost, so it may exist on the platform. ${howToLook(job)} Then: ${resolveJobCommand(job.id)}`,
+    ),
+  ...messages
+    .filter(({ state }) => state === 'unconfirmed')
+    .map(
+      ({ id, job }) =>
+        `Message ${id} to job ${job} is unconfirmed: the reply was lost, so the agent may have received it. Check the platform, then: ${resolveMessageCommand(job)}`,
+    ),
+];
+
 /** Statuses that a follow-up has ended: the job is active again. */
 const PAST: ReadonlySet<string> = new Set(ENDED_STATUSES);
 

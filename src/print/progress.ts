@@ -1,11 +1,15 @@
+import { VIEWS_OPERATION } from '../api/client.js';
+import type { Listener } from '../app/open.js';
 import type { Day } from '../day.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { messageOf } from '../errors.js';
 import type { DayResult } from '../export/load.js';
 import type { ExportPlan } from '../export/plan.js';
-import { duration, plainDayRange } from '../format/days.js';
+import { duration, nextMinute, plainDayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import type { Output } from '../terminal/output.js';
+import { jobLine } from './jobs.js';
+import { retryNotes } from './log.js';
 
 const BAR_WIDTH = 24;
 const PLAIN_LINE_EVERY_MS = 5_000;
@@ -32,13 +36,29 @@ export class ExportProgress {
 
   constructor(private readonly output: Output) {}
 
+  /** Notes what a person should know while steps run. */
+  get listener(): Listener {
+    const { note } = this.output;
+    return {
+      onWait: (until, why) => note(`${why} Waiting until ${nextMinute(until)}.`),
+      onReconciled: note,
+      onSkew: note,
+      onRequest: ({ name }) => {
+        if (name === VIEWS_OPERATION) this.#requests++;
+      },
+      onRetry: retryNotes(note),
+      observer: {
+        onExportPlan: (project, plan) => this.begin(project, plan),
+        onDay: (_, result) => this.advance(result),
+        onAlertFailed: note,
+        onJob: (job) => note(jobLine(job)),
+      },
+    };
+  }
+
   /** The cost of the export so far. */
   get cost(): ExportCost {
     return { requests: this.#requests, elapsedMs: this.#elapsedMs };
-  }
-
-  countRequest(): void {
-    this.#requests++;
   }
 
   begin(project: ProjectSettings, plan: ExportPlan): void {

@@ -106,10 +106,10 @@ export class Output {
 
   readonly drained = (): Promise<unknown> => once(this.out, 'drain');
 
-  note(text: string): void {
+  readonly note = (text: string): void => {
     this.clearLive();
     this.err.write(this.#shown(`${text}\n`, this.err));
-  }
+  };
 
   /** Redraws progress in place; only on a terminal. */
   live(text: string): void {

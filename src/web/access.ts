@@ -6,7 +6,7 @@ import { getCookie, setCookie } from 'hono/cookie';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { isIP } from 'node:net';
 import pLimit from 'p-limit';
-import type { ServeSettings } from '../config/serve.js';
+import type { ServeSettings } from '../config/schema.js';
 import { localHosts } from '../http-server.js';
 import { Remembering } from './history.js';
 

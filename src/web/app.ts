@@ -6,7 +6,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { Readable } from 'node:stream';
 import pLimit from 'p-limit';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
-import type { ServeSettings } from '../config/serve.js';
+import type { ServeSettings } from '../config/schema.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { bodyWithin } from '../http-server.js';
 import { HEADERS, openAccess, type WebContext, type WebEnv } from './access.js';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
-import type { Cut } from '../sql/apart.js';
+import type { Cut } from '../sql/process.js';
 import type { Reader } from '../warehouse/query.js';
 import { drawLines } from './lines.js';
 import { BusyError, LONGEST_MS } from './questions.js';

@@ -10,7 +10,7 @@ import { optionsOf, type Runtime, type Workspace, type WorkspaceOptions } from '
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing, writeWhole } from '../files.js';
-import { askApart, type Cut, writeApart } from '../sql/apart.js';
+import { askInProcess, type Cut, writeInProcess } from '../sql/process.js';
 
 /** Concurrent queries: each is a process that may use `sql.maxMemory`. Others wait, or are refused. */
 const AT_ONCE = 2;
@@ -44,7 +44,7 @@ export class Questions {
 
   /** The first rows of an answer. */
   answer(sql: string, signal: AbortSignal, limits: Cut) {
-    return this.#turn(signal, () => askApart(sql, { ...this.#apart, ...limits, signal }));
+    return this.#turn(signal, () => askInProcess(sql, { ...this.#apart, ...limits, signal }));
   }
 
   /** The whole answer as a file that is deleted once it has been read, or when `signal` aborts. */
@@ -60,7 +60,7 @@ export class Questions {
     }, LOOK_EVERY_MS);
     try {
       const apart = { ...this.#apart, signal: AbortSignal.any([signal, tooLarge.signal]) };
-      await this.#turn(signal, () => writeApart(sql, file, format, apart));
+      await this.#turn(signal, () => writeInProcess(sql, file, format, apart));
       tooLarge.signal.throwIfAborted();
     } catch (error) {
       await remove();

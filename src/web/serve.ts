@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import type { ServeSettings } from '../config/serve.js';
+import type { ServeSettings } from '../config/schema.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
 import { isLoopback } from './access.js';

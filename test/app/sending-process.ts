@@ -8,7 +8,7 @@ import { composePost } from '../../src/mail/compose.js';
 import { deliver } from '../../src/mail/deliver.js';
 import { compose } from '../../src/mail/message.js';
 import { outboxTransport, smtpTransport } from '../../src/mail/transport.js';
-import { parseMailAddress } from '../../src/config/mail-address.js';
+import { parseMailAddress } from '../../src/config/recipients.js';
 import { EffectsJournal } from '../../src/warehouse/effects.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { commandLine } from '../../src/program.js';
+import { commandLine } from '../../src/commands/program.js';
 
 /** The manual page: what --help says of all commands, on one page. */
 export async function manPage(): Promise<string> {

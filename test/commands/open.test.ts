@@ -2,7 +2,7 @@ import { chmod, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { expect, it, vi } from 'vitest';
-import { openInBrowser } from '../../src/commands/open.js';
+import { openInBrowser } from '../../src/terminal/person.js';
 import { Output } from '../../src/terminal/output.js';
 import { tempDir } from '../temp-dir.js';
 

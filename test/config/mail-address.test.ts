@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseMailAddress, parseSender } from '../../src/config/mail-address.js';
+import { parseMailAddress, parseSender } from '../../src/config/recipients.js';
 
 describe('a mail address', () => {
   it.each([

@@ -5,7 +5,7 @@ import { deliver } from '../../src/mail/deliver.js';
 import { reconcileDeliveries } from '../../src/mail/ledger.js';
 import { compose } from '../../src/mail/message.js';
 import { smtpTransport } from '../../src/mail/transport.js';
-import { parseMailAddress } from '../../src/config/mail-address.js';
+import { parseMailAddress } from '../../src/config/recipients.js';
 import { EffectsJournal } from '../../src/warehouse/effects.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 

@@ -1,9 +1,4 @@
-import {
-  parseMailAddress,
-  parseSender,
-  type MailAddress,
-  type Sender,
-} from '../../src/config/mail-address.js';
+import { parseMailAddress, parseSender, type MailAddress, type Sender } from '../../src/config/recipients.js';
 import { compose, type Email, type MailContent } from '../../src/mail/message.js';
 
 export function address(text: string): MailAddress {

@@ -6,7 +6,7 @@ import { buffer, text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ask } from '../../src/sql/answer.js';
 import { type AnswerStyle, formatAnswer, type TextFormat } from '../../src/sql/formats.js';
-import { workbookOf } from '../../src/sql/xlsx.js';
+import { workbookOf } from '../../src/sql/write.js';
 import { colorsOf } from '../../src/terminal/output.js';
 import { tries } from '../fuzz.js';
 

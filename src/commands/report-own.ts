@@ -1,12 +1,15 @@
+import { watch } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { once } from 'node:events';
 import { join, relative } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
-import { exists } from '../files.js';
+import { exists, packageFile } from '../files.js';
 import { inTitle } from '../format/text.js';
+import { findReport } from '../reports/definition.js';
+import { renderReport, type ReportOptions } from './report-render.js';
 
-const FILES = fileURLToPath(new URL('../../templates/workspace/report/', import.meta.url));
+const FILES = packageFile('templates/workspace/report/');
 
 /** Writes a new report that works as is. Replaces nothing. */
 export async function newReport(
@@ -41,5 +44,41 @@ export async function newReport(
   }
   output.note(`To see it while you edit it: readership report ${name} --watch --open`);
   output.note(`To email it, add recipients to the configuration: reports.${name}.to`);
+  return 0;
+}
+
+/** Editors write a file in several steps, so the report is rendered after a pause. */
+const PAUSE_MS = 100;
+
+/** Renders a report, and again whenever a file of it or a template changes, until it is interrupted. */
+export async function watchReport(name: string, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
+  const { output, signal } = runtime;
+  const { directory } = await readWorkspace(options, runtime);
+  if (directory === undefined)
+    throw new ConfigurationError('--watch is for your own reports, and the sandbox has none.');
+  const { folder } = await findReport(name, directory);
+  const render = async (isFirst: boolean) => {
+    const open = isFirst && options.open === true;
+    await renderReport(name, { ...options, open }, runtime).catch((error: unknown) => {
+      output.note(messageOf(error));
+    });
+  };
+  await render(true);
+  let rendering = Promise.resolve();
+  let pause: NodeJS.Timeout | undefined;
+  const changed = () => {
+    clearTimeout(pause);
+    pause = setTimeout(() => {
+      rendering = rendering.then(() => render(false));
+    }, PAUSE_MS);
+  };
+  const templates = join(directory, 'templates');
+  const watched = [folder, ...((await exists(templates)) ? [templates] : [])];
+  const watchers = watched.map((path) => watch(path, { recursive: true }, changed));
+  output.note(`Watching ${watched.join(' and ')}; Ctrl-C ends it.`);
+  if (!signal.aborted) await once(signal, 'abort');
+  clearTimeout(pause);
+  for (const watcher of watchers) watcher.close();
+  await rendering;
   return 0;
 }

@@ -1,0 +1,200 @@
+import { Argument, Command, InvalidArgumentError, Option } from 'commander';
+import { extname } from 'node:path';
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import { parseShard } from '../config/shard.js';
+import { DURATION_FORM, isLakeLocation, NOT_A_LAKE_LOCATION, parseDuration } from '../config/values.js';
+import { parseDay } from '../day.js';
+import { ConfigurationError, type ExitCode } from '../errors.js';
+
+/**
+ * Runs the work of a command, and makes its exit code that of the process: also after an
+ * interruption, if that is how the command ends.
+ */
+export type Act = (
+  work: (runtime: Runtime) => Promise<ExitCode>,
+  endsByInterruption: boolean,
+) => Promise<void>;
+
+/** Adds a command to the program, or a subcommand to its command. */
+export type Declare = (parent: Command, act: Act) => void;
+
+/** An argument or an option. Options are named by their keys: `viewsPerHour` is `--views-per-hour`. */
+interface Input<Value> {
+  /** Its value in the help, such as `<day>` or `[day]`; empty for a flag. */
+  readonly form: string;
+  readonly help: string;
+  readonly parse?: (text: string) => Value;
+  readonly choices?: readonly (Value & string)[];
+  /** The options with which it cannot be combined. */
+  readonly conflicts?: string[];
+}
+
+export const flag = (help: string): Input<true> => ({ form: '', help });
+
+export function value(form: string, help: string): Input<string>;
+export function value<Value>(form: string, help: string, rules?: Partial<Input<Value>>): Input<Value>;
+export function value<Value>(form: string, help: string, rules: Partial<Input<Value>> = {}): Input<Value> {
+  return { form, help, ...rules };
+}
+
+type Inputs = Readonly<Record<string, Input<unknown>>>;
+type ValueOf<One> = One extends Input<infer Value> ? Value : never;
+type Values<Arguments extends readonly Input<unknown>[]> = {
+  readonly [Index in keyof Arguments]: ValueOf<Arguments[Index]>;
+};
+type Given<Options extends Inputs> = WorkspaceOptions & {
+  readonly [Name in keyof Options]?: ValueOf<Options[Name]>;
+};
+
+interface Definition<Options extends Inputs, Arguments extends readonly Input<unknown>[]> {
+  readonly name: string;
+  /** Whether it has the options that choose a workspace, or also one that chooses a project in it. */
+  readonly scope?: 'workspace' | 'project';
+  /** The description in the list of commands, if it differs. */
+  readonly summary?: string;
+  readonly description: string;
+  readonly arguments?: Arguments;
+  readonly options?: Options;
+  /** Help before the examples. */
+  readonly notes?: string;
+  readonly examples: string;
+  readonly environment?: string;
+  readonly subcommands?: readonly Declare[];
+  /** Whether this subcommand is the one that its command runs without another name. */
+  readonly isDefault?: boolean;
+  readonly endsByInterruption?: (options: Given<Options>) => boolean;
+  /** Absent for a command that only has subcommands. */
+  readonly run?: (
+    options: Given<Options>,
+    runtime: Runtime,
+    ...values: Values<Arguments>
+  ) => Promise<ExitCode>;
+}
+
+/** A parser for commander, which shows `problem` if `parse` returns undefined. */
+export const parsedBy =
+  <Value>(parse: (text: string) => Value | undefined, problem: string) =>
+  (text: string): Value => {
+    const parsed = parse(text);
+    if (parsed === undefined) throw new InvalidArgumentError(problem);
+    return parsed;
+  };
+
+export const aDay = { parse: parsedBy(parseDay, 'Write a day as YYYY-MM-DD, such as 2026-01-31.') };
+export const aDuration = { parse: parsedBy(parseDuration, `This is not a duration: ${DURATION_FORM}.`) };
+export const aWholeNumber = { parse: parsedBy((text) => numberUpTo(999_999, text), 'Use a whole number.') };
+export const aPort = {
+  parse: parsedBy((text) => numberUpTo(65_535, text), 'A port is a whole number up to 65535.'),
+};
+export const aJob = {
+  parse: parsedBy(
+    (text) => numberUpTo(999_999_999, text),
+    'Use the number of a job, as in readership jobs list.',
+  ),
+};
+const aShard = {
+  parse: parsedBy(parseShard, 'Write I/N, counted from 1, such as 2/8 for the second of eight.'),
+};
+function numberUpTo(max: number, text: string): number | undefined {
+  const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+  return number <= max ? number : undefined;
+}
+export const aLake = {
+  parse(text: string): string {
+    if (text === '') throw new InvalidArgumentError('Use a directory or s3://bucket/prefix.');
+    if (!isLakeLocation(text)) throw new InvalidArgumentError(`This is ${NOT_A_LAKE_LOCATION}.`);
+    return text;
+  },
+};
+
+const WORKSPACE = {
+  config: value('<file>', 'configuration to use; paths in it are relative to it (default: readership.yaml)'),
+  sandbox: flag('use the embedded sandbox instead: needs no account, keeps data in data/sandbox/'),
+  shard: value('<i/n>', 'only shard i of n of the projects, with its own database, such as 2/8', aShard),
+};
+const PROJECT = { project: value('<id>', 'only this project of the configuration') };
+
+export const JSON_OUTPUT = { json: flag('write JSON') };
+/** What commands that run steps write with `--json`. */
+export const JSON_LOG = 'write one JSON object per line, like the log of start';
+
+const environmentHelp = (email: string): string => `Environment (or .env next to the configuration):
+  READERSHIP_API_KEY     the admin API key; a project can use another variable
+  READERSHIP_CODE_HOST_TOKEN
+                         reads pull requests of private repositories (pullRequests in readership.yaml)
+${email}  NO_COLOR               no colors`;
+
+/** For commands that call the platform but send no email. */
+export const PLATFORM_ENVIRONMENT = environmentHelp('');
+
+/** For commands that also send email. */
+export const EMAIL_ENVIRONMENT =
+  environmentHelp(`  READERSHIP_SMTP_URL    the mail server, such as smtps://user:password@smtp.example.com;
+                         without it, emails are written to data/outbox/
+`);
+
+/** Declares a command; its options and arguments have the types that their definitions imply. */
+export const defineCommand =
+  <Options extends Inputs = Record<never, never>, const Arguments extends readonly Input<unknown>[] = []>(
+    definition: Definition<Options, Arguments>,
+  ): Declare =>
+  (parent, act) => {
+    const { name, scope, summary, description, run, isDefault = false } = definition;
+    const command = parent.command(name, { isDefault }).description(description);
+    if (summary !== undefined) command.summary(summary);
+    for (const { form, help, parse, choices } of definition.arguments ?? []) {
+      const argument = new Argument(form, help);
+      if (parse !== undefined) argument.argParser(parse);
+      command.addArgument(choices === undefined ? argument : argument.choices(choices));
+    }
+    const inherited = { ...(scope && WORKSPACE), ...(scope === 'project' && PROJECT) };
+    for (const [key, input] of Object.entries<Input<unknown>>({ ...inherited, ...definition.options }))
+      command.addOption(optionOf(key, input));
+    const { notes = [], examples, environment = [] } = definition;
+    const title = examples.trim().includes('\n') ? 'Examples' : 'Example';
+    const sections = [notes, `${title}:\n${examples.replace(/^\n/, '')}`, environment].flat();
+    command.addHelpText('after', `\n${sections.join('\n\n')}`);
+    for (const declare of definition.subcommands ?? []) declare(command, act);
+    if (isDefault) command.allowExcessArguments();
+    if (run !== undefined)
+      command.action(() => {
+        const [other] = command.args;
+        if (isDefault && other !== undefined) refuseName(other, parent);
+        const options = command.opts<Given<Options>>();
+        // Commander has parsed them as defined.
+        const values = command.processedArgs as Values<Arguments>;
+        return act(
+          (runtime) => run(options, runtime, ...values),
+          definition.endsByInterruption?.(options) ?? false,
+        );
+      });
+  };
+
+export const flagNamed = (key: string): string =>
+  `--${key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+
+function optionOf(key: string, { form, help, parse, choices, conflicts = [] }: Input<unknown>): Option {
+  const option = new Option(`${flagNamed(key)} ${form}`.trim(), help).conflicts(conflicts);
+  // `--no-check` is a flag like any other.
+  option.negate = false;
+  if (parse !== undefined) option.argParser(parse);
+  return choices === undefined ? option : option.choices(choices);
+}
+
+/** A default subcommand gets unknown names as arguments. Without it, commander suggests a similar name. */
+function refuseName(name: string, parent: Command): void {
+  const named = new Command().copyInheritedSettings(parent);
+  for (const command of parent.commands) named.command(command.name());
+  named.parse([name], { from: 'user' });
+}
+
+/** The format for the name of `--output`; `hint` lists the known names. */
+export function formatOf<Format>(
+  file: string,
+  formats: Readonly<Record<string, Format>>,
+  hint: string,
+): Format {
+  const format = formats[extname(file).toLowerCase()];
+  if (format === undefined) throw new ConfigurationError(`${file}: ${hint}`);
+  return format;
+}

@@ -1,0 +1,105 @@
+import { type Job, readJobsOf } from '../agents/ledger.js';
+import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
+import type { Day } from '../day.js';
+import { ConfigurationError, type ExitCode } from '../errors.js';
+import { longDay } from '../format/days.js';
+import { jobLine } from '../print/jobs.js';
+import {
+  findJob,
+  type JobToChange,
+  jobToChange,
+  recordMerge,
+  sendMessage,
+  settleJob,
+} from '../steps/settle.js';
+import { aDay, aJob, defineCommand, flag, PLATFORM_ENVIRONMENT, value } from './command.js';
+import { makeChange } from './steps.js';
+
+const JOB = value('<id>', 'number of the job', aJob);
+
+export const message = defineCommand({
+  name: 'message',
+  scope: 'workspace',
+  description:
+    'Send a follow-up message to a job, which reopens it. It is recorded before it is sent, and never sent twice automatically.',
+  arguments: [JOB, value('<text>', 'what the agent should do now')],
+  examples: `
+  readership jobs message 3 "Mention the rate limits as well."`,
+  environment: PLATFORM_ENVIRONMENT,
+  run: (options, runtime, id, text) =>
+    changeJob('jobs message', id, options, runtime, async (found) => {
+      const { stopped } = await sendMessage(found, text);
+      if (stopped !== undefined) throw stopped instanceof Error ? stopped : new Error(String(stopped));
+      runtime.output.note(`The message was sent to job ${id}.`);
+    }),
+});
+
+export const merged = defineCommand({
+  name: 'merged',
+  scope: 'workspace',
+  description:
+    'Record when the pull request of a job was merged, so that its effect is measured from then on. With pullRequests in readership.yaml, the date is looked up on GitHub or GitLab instead.',
+  arguments: [
+    JOB,
+    value<Day | undefined>('[day]', 'day of the merge, YYYY-MM-DD (default: today, UTC)', aDay),
+  ],
+  examples: `
+  readership jobs merged 3 2026-11-12`,
+  run: (options, runtime, id, day) =>
+    changeJob('jobs merged', id, options, runtime, async (found) => {
+      const mergedOn = await recordMerge(found, day);
+      runtime.output.note(`Merged on ${longDay(mergedOn)}: its effect is measured from then.`);
+    }),
+});
+
+export const resolve = defineCommand({
+  name: 'resolve',
+  scope: 'workspace',
+  description:
+    'Settle an unconfirmed job or message, or end an active job that is gone, after checking the platform.',
+  arguments: [JOB],
+  options: {
+    created: value('<remote-id>', 'the job exists on the platform under this id: poll it'),
+    notCreated: flag('the job does not exist there: plan it again'),
+    sent: flag('the message arrived there: poll the job'),
+    notSent: flag('the message did not arrive: plan it again'),
+    gone: flag('the platform no longer has the active job: end it as failed'),
+  },
+  examples: `
+  readership jobs resolve 3 --created job_81
+  readership jobs resolve 3 --not-created
+  readership jobs resolve 3 --sent
+  readership jobs resolve 3 --gone`,
+  environment: PLATFORM_ENVIRONMENT,
+  run: ({ created, notCreated, sent, notSent, gone, ...options }, runtime, id) => {
+    const [decision, ...others] = [
+      created !== undefined && { created },
+      notCreated === true && ('not-created' as const),
+      sent === true && ('sent' as const),
+      notSent === true && ('not-sent' as const),
+      gone === true && ('gone' as const),
+    ].filter((one) => one !== false);
+    if (decision === undefined || others.length > 0)
+      throw new ConfigurationError(
+        `Give one of --created REMOTE_ID, --not-created or --gone for a job, --sent or --not-sent for its message. To find out which: readership jobs show ${id}`,
+      );
+    return changeJob('jobs resolve', id, options, runtime, (found) => settleJob(found, decision));
+  },
+});
+
+/** Finds the job, does the work, and shows the updated job. */
+const changeJob = (
+  command: string,
+  id: number,
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  work: (found: JobToChange) => Promise<void>,
+): Promise<ExitCode> =>
+  makeChange(command, options, runtime, async (context) => {
+    // This job is shown only once, at the end.
+    const onJob = (job: Job) => {
+      if (job.id !== id) context.observer.onJob?.(job);
+    };
+    await work(await jobToChange({ ...context, observer: { ...context.observer, onJob } }, id));
+    runtime.output.data(jobLine(findJob(await readJobsOf(context.warehouse, context.projects), id)));
+  });

@@ -1,0 +1,50 @@
+import { Command } from 'commander';
+import type { Act, Declare } from './command.js';
+import { version } from '../files.js';
+
+/** The commands in the order of the help, each loaded only when needed, because loading all of them is slow. */
+const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
+  run: async () => (await import('./run.js')).run,
+  start: async () => (await import('./start.js')).start,
+  export: async () => (await import('./export.js')).exportCommand,
+  audit: async () => (await import('./audit.js')).audit,
+  sql: async () => (await import('./sql.js')).sql,
+  status: async () => (await import('./status.js')).status,
+  doctor: async () => (await import('./doctor.js')).doctor,
+  report: async () => (await import('./report.js')).report,
+  serve: async () => (await import('./serve.js')).serve,
+  improve: async () => (await import('./improve.js')).improve,
+  jobs: async () => (await import('./jobs.js')).jobs,
+  mcp: async () => (await import('./mcp.js')).mcp,
+  publish: async () => (await import('./publish.js')).publish,
+  restore: async () => (await import('./restore.js')).restore,
+  init: async () => (await import('./init.js')).init,
+  sandbox: async () => (await import('./sandbox.js')).sandbox,
+  completion: async () => (await import('./completion.js')).completion,
+};
+
+/** The program with the command in the arguments, or with all commands for help, suggestions and completion. */
+export async function commandLine(act: Act, first = ''): Promise<Command> {
+  const program = new Command('readership')
+    .description(
+      'Keeps the history of who reads your docs, people and AI, in your own DuckDB file, reports on it, and puts agents to work on the pages that matter.',
+    )
+    .version(version)
+    .showHelpAfterError('For help, add --help.')
+    .exitOverride();
+  if (first === '--version' || first === '-V') return program;
+  const named = Object.hasOwn(COMMANDS, first) && first !== 'completion' ? COMMANDS[first] : undefined;
+  for (const load of named === undefined ? Object.values(COMMANDS) : [named]) (await load())(program, act);
+  if (named !== undefined) return program;
+  const { EMAIL_ENVIRONMENT } = await import('./command.js');
+  program.addHelpText(
+    'after',
+    `
+Exit codes: 0 done · 1 failed · 2 usage or configuration · 75 try again later · 130 interrupted (143 by SIGTERM, 129 by SIGHUP)
+
+${EMAIL_ENVIRONMENT}
+
+Start here: readership run --sandbox`,
+  );
+  return program;
+}
