@@ -5,7 +5,7 @@ import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../e
 import { isAddress, NOBODY, parseRecipient } from '../config/recipients.js';
 import { compose } from '../mail/message.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
-import { NothingLoadedError } from '../reports/errors.js';
+import { NothingLoadedError } from '../reports/coverage.js';
 import { writePage } from '../reports/pages.js';
 import { lastEnded, parsePeriod, type Period } from '../reports/period.js';
 import type { PreparedReport } from '../reports/render.js';

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
+import { percent, thousands } from '../format/numbers.js';
+import { csvCell, inTitle, shownPath, shownText } from '../format/text.js';
 import type { Parameters, Reader } from '../warehouse/query.js';
-import type { Query } from './definition.js';
+import type { Query, ReportDefinition } from './definition.js';
 
 const rowSchema = z.record(z.string(), z.json());
 export type Row = z.infer<typeof rowSchema>;
@@ -40,3 +42,113 @@ async function askOne(
 
 /** The rows of a query, whether it returns one or many. */
 export const rowsOf = (answers: Answers, query: string): Row[] => [answers[query] ?? []].flat();
+
+/** One value as shown by the built-in templates. */
+interface Cell {
+  readonly column: string;
+  readonly title: string;
+  readonly kind: 'path' | 'number' | 'text';
+  /** Empty for NULL. */
+  readonly text: string;
+  /** The sort key. */
+  readonly value: string | number;
+}
+
+/** No client clips an email below about 80 KB. */
+const ROWS_IN_MAIL = 30;
+
+/** The results of a report as tables in the order of its queries, for reports without their own template. */
+export const tablesOf = ({ queries }: ReportDefinition, answers: Answers) =>
+  queries.map(({ name, rows: expected }) => {
+    const rows = rowsOf(answers, name).map(cellsOf);
+    const firstRows = rows.slice(0, ROWS_IN_MAIL);
+    return {
+      ...{ name, title: inTitle(name), head: rows[0] ?? [], rows },
+      /** The rows that fit into an email, and how many are left out. */
+      ...{ firstRows, more: rows.length - firstRows.length },
+      /** The same rows as text. */
+      inWords: firstRows.map(rowInWords),
+      /** For a query that returns one row: its values, each with a title. */
+      facts: expected === 'one' ? (rows[0] ?? null) : null,
+    };
+  });
+
+const cellsOf = (row: Row): Cell[] =>
+  Object.entries(row).map(([column, value]) => ({ column, title: titleOf(column), ...shown(column, value) }));
+
+const rowInWords = ([first, ...rest]: readonly Cell[]) => ({
+  first: first === undefined ? '' : cellInWords(first),
+  rest: rest.map((cell) => `${cell.title} ${cellInWords(cell)}`).join(' · '),
+});
+
+const cellInWords = ({ kind, text }: Cell): string =>
+  kind === 'path' ? shownPath(text) : text === '' ? '–' : text;
+
+const titleOf = (column: string): string => inTitle(column).replace(/\bai\b/gi, 'AI');
+
+function shown(column: string, value: Row[string]): Pick<Cell, 'kind' | 'text' | 'value'> {
+  if (typeof value === 'number') return { kind: 'number', text: numberText(column, value), value };
+  if (value === null) return { kind: 'text', text: '', value: '' };
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  if (column === 'path') return { kind: 'path', text, value: text };
+  return { kind: 'text', text: shownText(text), value: text };
+}
+
+/** Fractions in columns named for a share or ratio as percentages, others with up to two decimals. */
+const numberText = (column: string, value: number): string =>
+  /(?:^|_)(?:share|ratio)$/.test(column)
+    ? percent(value)
+    : Number.isInteger(value)
+      ? thousands(value)
+      : value.toLocaleString('en-US', { maximumFractionDigits: 2 });
+
+/** Total size in bytes. Many mail servers refuse emails of 10 MB, and base64 adds a third. */
+const MAX_BYTES = 5_000_000;
+
+/**
+ * The rows of queries as CSV files. A file too long for an email has only its first rows, and its
+ * name says so. `of` has the answers of each project, by project id.
+ */
+export function attachmentsOf(
+  report: ReportDefinition,
+  queries: readonly string[],
+  of: readonly { readonly project: string; readonly answers: Answers }[],
+) {
+  const known = report.queries.map(({ name }) => name);
+  const unknown = queries.find((query) => !known.includes(query));
+  if (unknown !== undefined)
+    throw new ConfigurationError(
+      `reports.${report.name}.attach names ${unknown}, which is not a query of the report. Its queries are ${known.join(', ')}.`,
+    );
+  let left = MAX_BYTES;
+  return of.flatMap(({ project, answers }) =>
+    queries.map((query) => {
+      const rows = rowsOf(answers, query);
+      const { csv, count } = csvWithin(left, rows);
+      left -= Buffer.byteLength(csv);
+      const part = count === rows.length ? '' : `-first-${count}-of-${rows.length}-rows`;
+      const prefix = of.length === 1 ? '' : `${project.replaceAll(/[^A-Za-z0-9._-]/g, '_')}-`;
+      return { filename: `${prefix}${query}${part}.csv`, csv };
+    }),
+  );
+}
+
+/** As many rows as fit below the header, and their number. */
+function csvWithin(maxBytes: number, rows: readonly Row[]): { csv: string; count: number } {
+  const columns = Object.keys(rows[0] ?? {});
+  const lines = [columns.map((name) => csvCell(name, false)).join(',')];
+  let size = Buffer.byteLength(lines[0] ?? '') + 1;
+  for (const row of rows) {
+    const line = columns.map((column) => cellOf(row[column] ?? null)).join(',');
+    size += Buffer.byteLength(line) + 1;
+    if (size > maxBytes) break;
+    lines.push(line);
+  }
+  return { csv: `${lines.join('\n')}\n`, count: lines.length - 1 };
+}
+
+function cellOf(value: Row[string]): string {
+  if (value === null) return '';
+  if (typeof value === 'object') return csvCell(JSON.stringify(value), false);
+  return csvCell(String(value), typeof value === 'number');
+}

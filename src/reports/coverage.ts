@@ -4,7 +4,7 @@ import { DAY_STATES } from '../export/plan.js';
 import { dayList, dayRange, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import { NothingLoadedError } from './errors.js';
+import { ConfigurationError } from '../errors.js';
 import type { Calendar, Period } from './period.js';
 
 const PERIOD_DAYS = readSql(import.meta.url, 'statements/period-days.sql');
@@ -24,29 +24,11 @@ const extentRow = z.object({
   views: z.int(),
 });
 
+/** No day of a report's period is loaded: the wrong period, or a site too young for it. */
+export class NothingLoadedError extends ConfigurationError {}
+
 /** How much of a period is loaded, and how reliable its numbers are. */
-export interface Coverage {
-  readonly days: number;
-  readonly daysLoaded: number;
-  /** Days within the history that are not loaded. */
-  readonly missing: readonly Day[];
-  /** Days before the history starts, which will never be loaded. */
-  readonly before: readonly Day[];
-  readonly provisional: readonly Day[];
-  /** Days that were loaded, but whose rows moved during the walk, or whose later load failed. */
-  readonly doubtful: readonly Day[];
-  readonly latestLoad: Date | null;
-  readonly historySince: Day;
-  /** Days that a later load changed: by how many views, and by what share of the earlier count. */
-  readonly restated: {
-    readonly days: number;
-    readonly human: number;
-    readonly ai: number;
-    readonly ratio: number | null;
-  };
-  /** By how many views later loads changed the same number of days before the period. */
-  readonly restatedBefore: { readonly human: number; readonly ai: number };
-}
+export type Coverage = Awaited<ReturnType<typeof readCoverage>>;
 
 /** What a report's model gets besides the results of its queries. */
 export interface ModelContext {
@@ -60,58 +42,50 @@ export async function readCoverage(
   reader: Reader,
   project: { readonly id: string; readonly name: string },
   period: Period,
-): Promise<Coverage> {
-  const parameters = { project: project.id, from: period.first, to: period.last };
-  const days = await reader.query(PERIOD_DAYS, dayRow, parameters);
-  const before = { first: addDays(period.first, -days.length), last: addDays(period.first, -1) };
-  const daysBefore = await reader.query(PERIOD_DAYS, dayRow, {
-    ...{ project: project.id, from: before.first, to: before.last },
-  });
-  const [extent] = await reader.query(HISTORY_EXTENT, extentRow, parameters);
+) {
+  const daysFrom = (from: Day, to: Day) =>
+    reader.query(PERIOD_DAYS, dayRow, { project: project.id, from, to });
+  const { first: from, last: to } = period;
+  const days = await daysFrom(from, to);
+  const daysBefore = await daysFrom(addDays(from, -days.length), addDays(from, -1));
+  const [extent] = await reader.query(HISTORY_EXTENT, extentRow, { project: project.id, from, to });
   const loaded = days.filter(({ state }) => state !== null);
   const since = extent?.first_day ?? null;
   if (extent === undefined || since === null || loaded.length === 0)
     throw nothingLoaded(project.name, period, since && { first: since, last: extent?.last_day ?? since });
-  const restated = days.filter((day) => day.is_restated);
-  const [human, ai] = [
-    sum(restated.map((day) => day.human_restated)),
-    sum(restated.map((day) => day.ai_restated)),
-  ];
+  const changed = days.filter((day) => day.is_restated);
+  const [human, ai] = [sum(changed, 'human_restated'), sum(changed, 'ai_restated')];
   const viewsBefore = extent.views - human - ai;
-  const daysOf = (rows: readonly { readonly day: Day }[]): Day[] => rows.map(({ day }) => day);
-  const unloaded = days.filter(({ state }) => state === null);
+  const daysWhere = (fits: (row: (typeof days)[number]) => boolean): Day[] =>
+    days.filter(fits).map(({ day }) => day);
   return {
     days: days.length,
     daysLoaded: loaded.length,
-    missing: daysOf(unloaded.filter(({ day }) => day > since)),
-    before: daysOf(unloaded.filter(({ day }) => day < since)),
-    provisional: daysOf(days.filter(({ state }) => state === 'provisional')),
-    doubtful: daysOf(days.filter(({ state }) => state === 'inconsistent' || state === 'failed')),
+    /** Days within the history that are not loaded. */
+    missing: daysWhere(({ state, day }) => state === null && day > since),
+    /** Days before the history starts, which will never be loaded. */
+    before: daysWhere(({ state, day }) => state === null && day < since),
+    provisional: daysWhere(({ state }) => state === 'provisional'),
+    /** Days that were loaded, but whose rows moved during the walk, or whose later load failed. */
+    doubtful: daysWhere(({ state }) => state === 'inconsistent' || state === 'failed'),
     latestLoad: extent.latest_load,
     historySince: since,
+    /** Days that a later load changed: by how many views, and by what share of the earlier count. */
     restated: {
-      ...{ days: restated.length, human, ai },
+      ...{ days: changed.length, human, ai },
       ratio: viewsBefore > 0 ? (human + ai) / viewsBefore : null,
     },
-    restatedBefore: {
-      human: sum(daysBefore.map((day) => day.human_restated)),
-      ai: sum(daysBefore.map((day) => day.ai_restated)),
-    },
+    /** By how many views later loads changed the same number of days before the period. */
+    restatedBefore: { human: sum(daysBefore, 'human_restated'), ai: sum(daysBefore, 'ai_restated') },
   };
 }
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+const sum = (rows: readonly z.infer<typeof dayRow>[], column: 'human_restated' | 'ai_restated'): number =>
+  rows.reduce((total, row) => total + row[column], 0);
 
 /** Caveats about the numbers; empty for a period that is complete and final. */
-export function cautionsOf({
-  missing,
-  before,
-  days,
-  daysLoaded,
-  provisional,
-  doubtful,
-  historySince,
-}: Coverage): string[] {
+export function cautionsOf(coverage: Coverage): string[] {
+  const { missing, before, days, daysLoaded, provisional, doubtful, historySince } = coverage;
   const cautions: string[] = [];
   const covers = `all numbers cover ${counted(daysLoaded, 'loaded day')} of ${days} and are not compared with others`;
   if (before.length > 0) cautions.push(`The history starts on ${dayList([historySince])}: ${covers}.`);

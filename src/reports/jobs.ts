@@ -20,22 +20,25 @@ export type JobRow = z.infer<typeof jobRow>;
 const GROUPS = ['ready', 'running', 'unchanged', 'failed', 'unconfirmed'] as const;
 export type JobGroup = (typeof GROUPS)[number];
 
-export interface ReportedJob {
-  readonly id: number;
-  readonly path: string;
-  readonly group: JobGroup;
-  /** Whether someone has to act on it; for other jobs, the group is all there is to show. */
-  readonly isTask: boolean;
-  /** The pull request, if its address is a web address. */
-  readonly pullRequest: string | null;
-  /** Of the pull request, such as `#214`. */
-  readonly number: string | null;
-  readonly note: string | null;
-}
+/** A job as reports show it. */
+export type ReportedJob = ReturnType<typeof reportedJob>;
 
-export function reportedJob({ id, path, state, pr_link, note }: JobRow): ReportedJob {
-  const group = groupOf(state, pr_link !== null);
+const GROUP_OF: Readonly<Record<JobRow['state'], JobGroup>> = {
+  planned: 'running',
+  submitting: 'running',
+  active: 'running',
+  completed: 'unchanged',
+  archived: 'unchanged',
+  failed: 'failed',
+  refused: 'failed',
+  unconfirmed: 'unconfirmed',
+};
+
+export function reportedJob({ id, path, state, pr_link, note }: JobRow) {
+  const group = GROUP_OF[state] === 'unchanged' && pr_link !== null ? 'ready' : GROUP_OF[state];
+  /** Whether someone has to act on it; for other jobs, the group is all there is to show. */
   const isTask = group === 'ready' || group === 'unconfirmed';
+  /** The pull request, if its address is a web address. */
   const pullRequest = webLink(pr_link) ?? null;
   return { id, path, group, isTask, pullRequest, number: numberOf(pullRequest), note };
 }
@@ -46,34 +49,13 @@ const numberOf = (link: string | null): string | null => {
   return number === undefined ? null : `#${number}`;
 };
 
-function groupOf(state: JobRow['state'], hasPullRequest: boolean): JobGroup {
-  switch (state) {
-    case 'planned':
-    case 'submitting':
-    case 'active':
-      return 'running';
-    case 'completed':
-    case 'archived':
-      return hasPullRequest ? 'ready' : 'unchanged';
-    case 'failed':
-    case 'refused':
-      return 'failed';
-    case 'unconfirmed':
-      return 'unconfirmed';
-  }
-}
-
 /** Some jobs by their group, each in the given order. */
-export function byGroup<Job extends ReportedJob>(jobs: readonly Job[]): Record<JobGroup, Job[]> {
-  const groups: Record<JobGroup, Job[]> = {
-    ready: [],
-    running: [],
-    unchanged: [],
-    failed: [],
-    unconfirmed: [],
+export function byGroup<Job extends ReportedJob>(jobs: readonly Job[]) {
+  const of = (wanted: JobGroup) => jobs.filter(({ group }) => group === wanted);
+  return {
+    ...{ ready: of('ready'), running: of('running'), unchanged: of('unchanged') },
+    ...{ failed: of('failed'), unconfirmed: of('unconfirmed') },
   };
-  for (const job of jobs) groups[job.group].push(job);
-  return groups;
 }
 
 const JOBS_LISTED = 12;

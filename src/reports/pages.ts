@@ -1,10 +1,17 @@
-import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { ignoreMissing } from '../files.js';
+import { createHash } from 'node:crypto';
+import { open, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Settings } from '../config/schema.js';
+import type { Day } from '../day.js';
+import { ignoreMissing, version, writeWhole } from '../files.js';
 import { capitalised } from '../format/text.js';
+import type { Reader } from '../warehouse/query.js';
 import { storageFailure } from '../warehouse/storage-failure.js';
+import { BOOKKEEPING, tableDigests } from '../warehouse/visible.js';
+import type { ReportDefinition } from './definition.js';
 import { periodNamed, type Calendar, type Period } from './period.js';
 import type { PreparedReport } from './render.js';
+import { findTemplates, readPalette } from './templates.js';
 
 /**
  * Writes a report's page to `<directory>/<project>/<report>-<period>.html`, and returns that path. `source` tells what
@@ -17,7 +24,12 @@ export async function writePage(
   source?: string,
 ): Promise<string> {
   const file = join(directory, folderOf(project), fileOf({ name, period }));
-  await writeWhole(file, (await page()) + endOf(source));
+  const text = (await page()) + endOf(source);
+  try {
+    writeWhole(file, text);
+  } catch (cause) {
+    throw storageFailure(`write the report to ${file}`, cause);
+  }
   return file;
 }
 
@@ -117,13 +129,36 @@ const ENTITIES: Readonly<Record<string, string>> = {
 const titleIn = (html: string): string | undefined =>
   /<title>([^]*?)<\/title>/.exec(html)?.[1]?.replace(/&[#\w]+;/g, (entity) => ENTITIES[entity] ?? entity);
 
-/** Writes a file atomically. Throws a `StorageError` if it cannot be written. */
-async function writeWhole(file: string, text: string): Promise<void> {
-  try {
-    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-    await writeFile(`${file}.unfinished`, text, { mode: 0o600 });
-    await rename(`${file}.unfinished`, file);
-  } catch (cause) {
-    throw storageFailure(`write the report to ${file}`, cause);
-  }
+/** Sending emails changes this one, and not what reports are about. */
+const HIDDEN = { ...BOOKKEEPING, deliveries: 'all' } as const;
+
+/** Tables that every run changes. A report that reads one of them is rendered each time. */
+const OF_EVERY_RUN = /\b(?:runs|deliveries|request_uses|unfinished_pages|verifications)\b/i;
+
+/**
+ * Digests of all that the pages of a report show besides project and period: the history as readers see it, the
+ * definition, templates and settings, the version of Readership, and the day, which SQL may ask for. A page with the
+ * same digest is the same. Undefined for a report that asks for what every run changes.
+ */
+export async function sourceOfPages(
+  reader: Reader,
+  workspaceDir: string | undefined,
+  { reports, mail }: Pick<Settings, 'reports' | 'mail'>,
+  today: Day,
+  by = version,
+): Promise<(report: ReportDefinition, about: object) => string | undefined> {
+  const templates = [...(await findTemplates(workspaceDir))].sort();
+  const common = JSON.stringify([
+    ...[by, today, reports, mail],
+    await Promise.all(templates.map(async ([name, file]) => [name, await readFile(file, 'utf8')])),
+    await readPalette(workspaceDir),
+    await tableDigests(reader, 'main', HIDDEN),
+  ]);
+  return (report, about) =>
+    report.queries.some(({ sql }) => OF_EVERY_RUN.test(sql))
+      ? undefined
+      : createHash('sha256')
+          .update(common)
+          .update(JSON.stringify([report, about]))
+          .digest('hex');
 }

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { palettePng } from './png.js';
+import { crc32, deflateSync } from 'node:zlib';
+import { packageFile } from '../files.js';
 import type { Colors, Palette } from './templates.js';
 
-const FONTS = fileURLToPath(new URL('../../templates/fonts/', import.meta.url));
+const FONTS = packageFile('templates/fonts/');
 const FONT_FAMILY = 'Inter';
 
 /** An image in an email. */
@@ -63,4 +63,89 @@ async function rasterize(svg: string, width: number, colors: Colors): Promise<Ui
       font: { loadSystemFonts: false, fontFiles, ...defaults },
     }).render(),
   );
+}
+
+/** An image with four bytes per pixel: premultiplied red, green and blue, and opacity. */
+interface Pixels {
+  readonly pixels: Buffer;
+  readonly width: number;
+  readonly height: number;
+}
+
+const MOST_COLORS = 64;
+/** Colors that match in these bits look alike. */
+const ALIKE = 0xf8f8f8f8;
+
+/** A PNG of at most 256 colors, a quarter of the size of one in full color. */
+function palettePng({ pixels, width, height }: Pixels): Buffer {
+  const uses = new Map<number, number>();
+  for (let at = 0; at < pixels.length; at += 4) {
+    const color = pixels.readUInt32BE(at);
+    uses.set(color, (uses.get(color) ?? 0) + 1);
+  }
+  const places = new Map<number, number>();
+  const palette: number[] = [];
+  for (const [color] of [...uses].sort(([, one], [, two]) => two - one)) {
+    if (palette.length === MOST_COLORS) break;
+    if (places.has(color & ALIKE)) continue;
+    places.set(color & ALIKE, palette.length);
+    palette.push(color);
+  }
+  for (const color of uses.keys())
+    if (!places.has(color & ALIKE)) places.set(color & ALIKE, nearest(palette, color));
+
+  // Each row begins with its filter type: none.
+  const rows = Buffer.alloc(height * (width + 1));
+  for (let at = 0; at < width * height; at++)
+    rows[at + Math.floor(at / width) + 1] = places.get(pixels.readUInt32BE(4 * at) & ALIKE) ?? 0;
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([8, 3], 8);
+  const colors = palette.map((color) => channels(color));
+  return Buffer.concat([
+    Buffer.from('89504e470d0a1a0a', 'hex'),
+    chunk('IHDR', header),
+    chunk(
+      'PLTE',
+      Buffer.from(
+        colors.flatMap(([red, green, blue, opacity]) =>
+          [red, green, blue].map((part) =>
+            opacity === 0 ? 0 : Math.min(255, Math.round((part * 255) / opacity)),
+          ),
+        ),
+      ),
+    ),
+    chunk('tRNS', Buffer.from(colors.map(([, , , opacity]) => opacity))),
+    chunk('IDAT', deflateSync(rows, { level: 9 })),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+const channels = (color: number): [red: number, green: number, blue: number, opacity: number] => [
+  color >>> 24,
+  (color >>> 16) & 255,
+  (color >>> 8) & 255,
+  color & 255,
+];
+
+function nearest(palette: readonly number[], color: number): number {
+  const wanted = channels(color);
+  let [best, least] = [0, Infinity];
+  for (const [place, other] of palette.entries()) {
+    const distance = channels(other).reduce(
+      (sum, part, index) => sum + (part - (wanted[index] ?? 0)) ** 2,
+      0,
+    );
+    if (distance < least) [best, least] = [place, distance];
+  }
+  return best;
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type), data]);
+  const [size, check] = [Buffer.alloc(4), Buffer.alloc(4)];
+  size.writeUInt32BE(data.length);
+  check.writeUInt32BE(crc32(body));
+  return Buffer.concat([size, body, check]);
 }

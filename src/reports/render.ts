@@ -1,14 +1,17 @@
+import { problemOf } from '../config/problems.js';
+import { ConfigurationError, ReadershipError } from '../errors.js';
+import { plainDayRange } from '../format/days.js';
+import { counted } from '../format/numbers.js';
 import type { Reader } from '../warehouse/query.js';
-import { type Answers, ask, rowsOf } from './answers.js';
-import { cautionsOf, readCoverage } from './coverage.js';
+import { type Answers, ask, rowsOf, tablesOf } from './answers.js';
+import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import type { ReportDefinition } from './definition.js';
 import { draw, type Drawing } from './draw.js';
-import { ConfigurationError } from '../errors.js';
-import { modelOf } from './models.js';
+import { improveModel } from './improve.js';
 import type { Calendar, Period } from './period.js';
 import { withImages } from './raster.js';
-import { tablesOf } from './tables.js';
 import { fillLine, fillTemplate, findTemplates, readPalette } from './templates.js';
+import { weeklyModel } from './weekly/model.js';
 
 interface ReportRequest {
   readonly reader: Reader;
@@ -33,39 +36,13 @@ export interface Letterhead {
 }
 
 /** A report of one period with its query results. Each form is rendered on demand. */
-export interface PreparedReport {
-  readonly name: string;
-  readonly period: Period;
-  readonly subject: string;
-  /** The preview text that email clients show after the subject. */
-  readonly preheader: string;
-  readonly pageUrl: string | null;
-  readonly sentBy: string | null;
-  /** The data behind every form. */
-  readonly model: object;
-  /** A self-contained page. */
-  readonly page: () => Promise<string>;
-  readonly text: () => string;
-  /** A few lines of plain text, for a chat. */
-  readonly brief: () => string;
-  readonly answers: Answers;
-  readonly json: () => string;
-  readonly mail: () => Promise<ReportMail>;
-}
+export type PreparedReport = Awaited<ReturnType<typeof prepareReport>>;
 
 /** A report as the body of an email, regardless of how and to whom it is sent. */
-export interface ReportMail {
-  readonly subject: string;
-  /** The preview text that email clients show after the subject; `html` contains it. */
-  readonly preheader: string;
-  /** With all CSS inlined; pictures are referenced by `cid:`. */
-  readonly html: string;
-  readonly text: string;
-  readonly pictures: readonly { readonly cid: string; readonly png: Uint8Array }[];
-}
+export type ReportMail = Awaited<ReturnType<PreparedReport['mail']>>;
 
 /** Runs a report's queries on the history that `reader` reads. Writes nothing. */
-export async function prepareReport(request: ReportRequest): Promise<PreparedReport> {
+export async function prepareReport(request: ReportRequest) {
   const { reader, report, period, calendar, workspaceDir, where } = request;
   const { name, title, audience } = report;
   const project = partOf(request);
@@ -85,13 +62,16 @@ export async function prepareReport(request: ReportRequest): Promise<PreparedRep
   const line = (key: string, text: string) =>
     fillLine(name, `${report.folder}/report.yaml, ${key}`, text, { ...model, ...general });
   const subject = line('subject', report.subject);
+  /** The preview text that email clients show after the subject. */
   const preheader = line('preheader', report.preheader);
   const shown = { ...model, ...general, subject, preheader };
   const templates = await findTemplates(workspaceDir);
   const text = (): string => fillTemplate(name, 'text', templates, shown);
   return {
     ...{ name, period, subject, preheader, pageUrl, sentBy: general.sentBy, model, answers, text },
+    /** A few lines of plain text, for a chat. */
     brief: () => fillTemplate(name, 'brief', templates, shown),
+    /** A self-contained page. */
     page: async () => {
       const pictures: Record<string, Drawing[]> = {};
       for (const picture of report.pictures)
@@ -100,6 +80,7 @@ export async function prepareReport(request: ReportRequest): Promise<PreparedRep
       return fillTemplate(name, 'page', templates, { ...shown, palette, pictures });
     },
     json: () => JSON.stringify({ report: name, subject, ...model }, null, 2),
+    /** HTML with all CSS inlined and pictures referenced by `cid:`, and the same as text. */
     mail: async () => {
       const palette = await readPalette(workspaceDir);
       const pictures: Record<string, Drawing> = {};
@@ -162,4 +143,51 @@ export async function inlined(html: string): Promise<string> {
   // Loaded on demand, because only emails need it.
   const { inline } = await import('@css-inline/css-inline');
   return inline(html, { keepAtRules: true, removeInlinedSelectors: true, loadRemoteStylesheets: false });
+}
+
+/** Turns query results into sentences and figures, for templates that show more than rows. */
+type Model = (answers: Answers, context: ModelContext) => object;
+
+const MODELS = new Map<string, Model>([
+  ['weekly', weeklyModel],
+  ['improve', improveModel],
+]);
+
+/** What templates get besides the project and period: the report's model, or else its rows. */
+function modelOf(report: ReportDefinition, answers: Answers, context: ModelContext): object {
+  if (report.model === undefined) return { rows: answers };
+  const model = MODELS.get(report.model);
+  if (model === undefined)
+    throw new ConfigurationError(
+      `${report.folder}/report.yaml: there is no model “${report.model}”; there are ${[...MODELS.keys()].join(', ')}`,
+    );
+  try {
+    return model(answers, context);
+  } catch (cause) {
+    if (cause instanceof ReadershipError) throw cause;
+    throw new ConfigurationError(
+      `${report.folder}: the queries do not return what the ${report.model} model needs: ${problemOf(cause)}`,
+      { cause },
+    );
+  }
+}
+
+/** One email about several projects: the headline of each one's own email, and a link to the rest. */
+export async function digestOf(
+  { title }: ReportDefinition,
+  period: Period,
+  reports: readonly PreparedReport[],
+  workspaceDir: string | undefined,
+) {
+  const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
+  const parts = reports.map(({ subject, preheader, pageUrl }) => ({ subject, preheader, pageUrl }));
+  const sentBy = reports[0]?.sentBy ?? null;
+  const subject = `${title}, ${plainDayRange(period)}: ${counted(parts.length, 'project')}`;
+  const preheader = parts[0]?.subject ?? '';
+  const model = { subject, preheader, period, parts, palette, report: { title }, pageUrl: null, sentBy };
+  const brief = fillTemplate('digest', 'text', templates, model);
+  return {
+    ...{ subject, preheader, pictures: [], brief, text: signed(brief, sentBy) },
+    html: await inlined(fillTemplate('digest', 'mail', templates, model)),
+  };
 }

@@ -6,8 +6,10 @@ import { z } from 'zod';
 import { parseYaml, problemOf } from '../config/problems.js';
 import { ConfigurationError } from '../errors.js';
 import { ignoreMissing, searchedDirs } from '../files.js';
-import { TemplateError } from './errors.js';
 import { templateFunctions } from './template-functions.js';
+
+/** A template that cannot be read, parsed or filled; the message names its file. */
+export class TemplateError extends ConfigurationError {}
 
 /** The forms of a report that come from templates, and their file extensions. Only HTML is escaped. */
 const ENDINGS = {

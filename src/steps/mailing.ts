@@ -9,13 +9,12 @@ import { composeAll } from '../mail/compose.js';
 import { deliver } from '../mail/deliver.js';
 import type { Delivery, DeliveryAdmission, DeliveryKey, Figures } from '../mail/delivery.js';
 import type { Notice } from '../mail/message.js';
-import { attachmentsOf } from '../reports/attachments.js';
+import { attachmentsOf } from '../reports/answers.js';
 import type { ReportDefinition } from '../reports/definition.js';
-import { digestOf } from '../reports/digest.js';
-import { NothingLoadedError } from '../reports/errors.js';
+import { NothingLoadedError } from '../reports/coverage.js';
 import { pageUrl } from '../reports/pages.js';
 import type { Period } from '../reports/period.js';
-import { type PreparedReport, prepareReport } from '../reports/render.js';
+import { digestOf, type PreparedReport, prepareReport } from '../reports/render.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { StepContext } from './step.js';
 

@@ -9,7 +9,7 @@ import { DeliveryError } from '../../src/mail/deliver.js';
 import { claim, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { listReports } from '../../src/reports/definition.js';
-import { sourceOfPages } from '../../src/reports/source.js';
+import { sourceOfPages } from '../../src/reports/pages.js';
 import type { StepContext } from '../../src/steps/step.js';
 import { reportStep } from '../../src/steps/report.js';
 import { silentClock } from '../steps/step-context.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { attachmentsOf } from '../../src/reports/attachments.js';
+import { attachmentsOf } from '../../src/reports/answers.js';
 import { findReport } from '../../src/reports/definition.js';
 
 const report = await findReport('weekly', undefined);

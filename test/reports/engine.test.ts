@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.js';
 import { listReports } from '../../src/reports/definition.js';
-import { TemplateError } from '../../src/reports/errors.js';
+import { TemplateError } from '../../src/reports/templates.js';
 import type { PreparedReport } from '../../src/reports/render.js';
 import { siteHistory, type TestHistory } from './history.js';
 import { prepare } from './prepare.js';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { addDays, day } from '../../src/day.js';
 import { compareWeeks, type Audience } from '../../src/reports/weekly/comparison.js';
-import type { UsualRow } from '../../src/reports/weekly/rows.js';
+import type { UsualRow } from '../../src/reports/weekly/comparison.js';
 import { newsOf, type OtherNews } from '../../src/reports/weekly/sentences.js';
 
 const MONDAY = day('2026-11-09');

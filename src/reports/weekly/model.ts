@@ -3,8 +3,17 @@ import { changeOf, type Change } from '../../format/numbers.js';
 import type { Coverage, ModelContext } from '../coverage.js';
 import { agentWorkOf } from '../jobs.js';
 import { periodOf, type Calendar } from '../period.js';
-import { compareWeeks, placeIn, usualOf, type Audience, type Comparison } from './comparison.js';
-import { weeklyRows, type MostReadRow, type MovedRow, type WeekRow } from './rows.js';
+import {
+  type Audience,
+  compareWeeks,
+  type Comparison,
+  type MostReadRow,
+  type MovedRow,
+  placeIn,
+  usualOf,
+  type WeekRow,
+  weeklyRows,
+} from './comparison.js';
 import { newsOf } from './sentences.js';
 
 /**

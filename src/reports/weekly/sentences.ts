@@ -7,12 +7,13 @@ import {
   AUDIENCES,
   type Comparison,
   leader,
+  type MovedRow,
   other,
   placeIn,
   recordOf,
   usualOf,
+  type WeekRow,
 } from './comparison.js';
-import type { MovedRow, WeekRow } from './rows.js';
 
 /** A piece of a sentence; one that names an audience is shown in its color. */
 interface Phrase {
