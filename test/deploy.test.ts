@@ -24,13 +24,13 @@ async function readPackage() {
   return schema.parse(JSON.parse(await read('package.json')));
 }
 
-/** What a text says after the program's name, up to the end of the command: `export --plan`. */
+/** The arguments of each command in a text, such as `export --plan`. */
 const invocations = (text: string): string[] =>
   [
     ...text.matchAll(/(?:\bcli\.js|\breadership(?::\d+\.\d+\.\d+)?) ((?!readership|node)[a-z][^|&;\n`]*)/g),
   ].map(([, args = '']) => args.trim());
 
-/** The commands of a document, in blocks (with lines that go on joined) and between words. */
+/** The commands of a document, in code blocks (continued lines are joined) and in the text. */
 const shellOf = (markdown: string): string =>
   [...markdown.matchAll(/```sh\n([\s\S]*?)```|`(readership [^`]+)`/g)]
     .map(([, block, words]) => (block ?? words ?? '').replaceAll('\\\n', ''))
@@ -45,7 +45,7 @@ async function helpOf(...command: string[]): Promise<string> {
 const noComments = (text: string): string => text.replaceAll(/^#.*\n/gm, '');
 
 describe('the files of deploy/', () => {
-  it('are all in docs/operations.md, and none of their commands or options is made up', async () => {
+  it('are all in docs/operations.md, and use only existing commands and options', async () => {
     const operations = await read('docs/operations.md');
     const texts = [shellOf(operations)];
     for (const file of await readdir(join(ROOT, 'deploy'))) {
@@ -69,7 +69,7 @@ describe('the files of deploy/', () => {
     }
   });
 
-  it('name code, workspace and version as they are', async () => {
+  it('use the right paths and the current version', async () => {
     const { version, bin } = await readPackage();
     const program = join(CODE, bin.readership);
     for (const file of ['readership.service', 'crontab', 'Dockerfile'])
@@ -86,7 +86,7 @@ describe('the files of deploy/', () => {
 });
 
 describe('deploy/Dockerfile', () => {
-  it('builds on a Node that package.json allows and CI tests, with files that are there', async () => {
+  it('builds existing files on a Node version that package.json allows and CI tests', async () => {
     const dockerfile = noComments(await read('deploy/Dockerfile'));
     const { engines, files } = await readPackage();
     const ci = await read('.github/workflows/ci.yml');
@@ -102,7 +102,7 @@ describe('deploy/Dockerfile', () => {
       from.split(' '),
     );
     for (const path of copied) expect(existsSync(join(ROOT, path)), path).toBe(true);
-    // The web app and assistants answer with these.
+    // The web app and AI assistants need these.
     expect(copied).toEqual(expect.arrayContaining(['docs/data.md', 'docs/questions.md']));
     const shipped = dockerfile.slice(dockerfile.lastIndexOf('FROM '));
     for (const path of [
@@ -113,12 +113,12 @@ describe('deploy/Dockerfile', () => {
       expect(shipped).toMatch(new RegExp(`^COPY .*\\b${path.replace('.', '\\.')} `, 'm'));
   });
 
-  it('runs as somebody other than root, in the workspace, and stops by a signal that reaches it', async () => {
+  it('runs in the workspace, not as root, and receives the signal that stops it', async () => {
     const dockerfile = await read('deploy/Dockerfile');
     expect(dockerfile).toMatch(/^USER [1-9]\d*:[1-9]\d*$/m);
     expect(dockerfile.lastIndexOf('\nUSER ')).toBeGreaterThan(dockerfile.lastIndexOf('\nRUN '));
     expect(dockerfile.lastIndexOf(`\nWORKDIR ${WORKSPACE}\n`)).toBe(dockerfile.lastIndexOf('\nWORKDIR '));
-    // As a list: through a shell, the signal would end the shell.
+    // As a list, because a shell would receive the signal instead.
     expect(dockerfile).toMatch(/^ENTRYPOINT \["node", /m);
     expect(dockerfile).toMatch(/^CMD \["start"\]$/m);
   });
@@ -156,7 +156,7 @@ describe('deploy/cronjob.yaml', () => {
     }),
   });
 
-  it('runs the image once an hour, never twice at once, as its user, with the workspace mounted', async () => {
+  it('runs the image once an hour, one run at a time, as its user, with the workspace mounted', async () => {
     const documents = parseAllDocuments(await read('deploy/cronjob.yaml'), { strict: true });
     const [claim, job] = documents.map((document) => document.toJS() as unknown);
     expect(documents.flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([]);
@@ -177,7 +177,7 @@ describe('deploy/cronjob.yaml', () => {
 });
 
 describe('deploy/statefulset.yaml', () => {
-  it('runs each shard in a pod of its own, as the CronJob runs all, with a claim of its own', async () => {
+  it('runs each shard in its own pod with its own claim, and otherwise like the CronJob', async () => {
     const set = parseAllDocuments(await read('deploy/statefulset.yaml'), { strict: true });
     expect(set.flatMap(({ errors, warnings }) => [...errors, ...warnings])).toEqual([]);
     const schema = z.object({
@@ -208,7 +208,7 @@ describe('deploy/statefulset.yaml', () => {
       expect(own?.[key], key).toEqual(container?.[key]);
   });
 
-  it('gives a pod the shard of its ordinal', async () => {
+  it('gives each pod the shard of its ordinal', async () => {
     const [, command = ''] = /exec node (.+)$/m.exec(await read('deploy/statefulset.yaml')) ?? [];
     const { stdout } = await promisify(execFile)('sh', ['-c', `echo ${command}`], {
       env: { HOSTNAME: 'readership-7', SHARDS: '8' },
@@ -218,7 +218,7 @@ describe('deploy/statefulset.yaml', () => {
 });
 
 describe('.dockerignore', () => {
-  it('lets in what the Dockerfile copies, and nothing else', async () => {
+  it('admits only what the Dockerfile copies', async () => {
     const dockerfile = await read('deploy/Dockerfile');
     const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) =>
       from.split(' '),
@@ -232,7 +232,7 @@ describe('.dockerignore', () => {
 });
 
 describe('deploy/crontab', () => {
-  it('runs once an hour, with its files for nobody else to read', async () => {
+  it('runs once an hour, with private files', async () => {
     const [line = '', ...more] = noComments(await read('deploy/crontab'))
       .trim()
       .split('\n');
@@ -240,15 +240,15 @@ describe('deploy/crontab', () => {
     const [, schedule = '', command = ''] = /^((?:\S+ ){4}\S+) {2}(.+)$/.exec(line) ?? [];
     expect(cronProblem(schedule), schedule).toBeUndefined();
     expect(command).toMatch(/^cd \/srv\/readership && umask 077 && /);
-    // A percent sign ends a command of a crontab.
+    // In a crontab, a percent sign ends the command.
     expect(command).not.toContain('%');
   });
 });
 
 const shellcheck = ['/usr/bin/shellcheck', '/usr/local/bin/shellcheck'].find((path) => existsSync(path));
 
-describe.skipIf(shellcheck === undefined)('the shell scripts (skipped where shellcheck is missing)', () => {
-  it('have no problem that shellcheck knows', async () => {
+describe.skipIf(shellcheck === undefined)('the shell scripts (skipped without shellcheck)', () => {
+  it('pass shellcheck', async () => {
     const completion = await runCli(['completion', 'bash'], { cwd: ROOT });
     const check = promisify(execFile)(shellcheck ?? '', ['--shell=bash', '-', '.ci/run'], { cwd: ROOT });
     check.child.stdin?.end(completion.stdout);
@@ -259,7 +259,7 @@ describe.skipIf(shellcheck === undefined)('the shell scripts (skipped where shel
 const systemdAnalyze = ['/usr/bin/systemd-analyze', '/bin/systemd-analyze'].find((path) => existsSync(path));
 
 describe('deploy/readership.service', () => {
-  it('starts the service as its own user, gives it time to stop, and does not repeat what cannot work', async () => {
+  it('runs as its own user, has time to stop, and is not restarted after a configuration error', async () => {
     const unit = await read('deploy/readership.service');
     const value = (key: string) => new RegExp(`^${key}=(.*)$`, 'm').exec(unit)?.[1] ?? '';
     expect(value('User')).toBe('readership');
@@ -268,16 +268,16 @@ describe('deploy/readership.service', () => {
     expect(value('ExecStart')).toMatch(/^\/usr\/bin\/node .+ start$/);
     expect(Number(value('TimeoutStopSec'))).toBeGreaterThan(5);
     expect(value('RestartPreventExitStatus')).toBe('2');
-    // Node compiles to memory that it then executes.
+    // Node.js compiles code at run time.
     expect(unit).not.toContain('MemoryDenyWriteExecute');
   });
 
-  it.skipIf(systemdAnalyze === undefined)('is one that systemd understands', async () => {
+  it.skipIf(systemdAnalyze === undefined)('passes systemd-analyze', async () => {
     const file = join(ROOT, 'deploy/readership.service');
     const { stderr } = await promisify(execFile)(systemdAnalyze ?? '', ['verify', file]).catch(
       (error: unknown) => ({ stderr: String(error) }),
     );
-    // Another machine may have its node elsewhere.
+    // Node.js may be installed elsewhere.
     expect(
       stderr.split('\n').filter((line) => line.includes('readership') && !line.includes('/usr/bin/node')),
     ).toEqual([]);

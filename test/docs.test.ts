@@ -31,7 +31,7 @@ describe('the documentation', () => {
       expect(readme).toContain(`| \`${command}\` `);
   });
 
-  it('names every package that is installed with it, and why', async () => {
+  it('says why each dependency is there', async () => {
     const { dependencies } = JSON.parse(await read('package.json')) as {
       dependencies: Record<string, string>;
     };
@@ -46,14 +46,14 @@ describe('the documentation', () => {
     );
   });
 
-  it('names every function of templates', async () => {
+  it('names every template function', async () => {
     const [, section = ''] =
       /^## Template functions\n([\s\S]+?)^## /m.exec(await read('docs/reports.md')) ?? [];
     const named = [...section.matchAll(/`(\w+)`/g)].map(([, name]) => name);
     expect(named.sort()).toEqual(Object.keys(templateFunctions).sort());
   });
 
-  it('links to files that are there', async () => {
+  it('links only to existing files', async () => {
     for (const file of await markdownFiles()) {
       const links = [...(await read(file)).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(
         ([, link = '']) => link,
@@ -69,7 +69,7 @@ describe('the documentation', () => {
     for (const page of pages) expect(index).toContain(`(${page})`);
   });
 
-  it('is in the package, with all that it links to', async () => {
+  it('is in the package, with everything it links to', async () => {
     const { stdout } = await promisify(execFile)('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
       cwd: ROOT,
     });

@@ -12,7 +12,7 @@ import { tempDir } from './temp-dir.js';
 const ROOT = join(import.meta.dirname, '..');
 const workflow = z.object({
   concurrency: z.object({ 'cancel-in-progress': z.literal(false) }),
-  // Without a name, Actions runs `bash -e`, and a failed `tar | split` would save half a state.
+  // By default, Actions runs `bash -e`, and a failed `tar | split` would save half a state.
   defaults: z.object({ run: z.object({ shell: z.literal('bash') }) }),
   jobs: z.object({
     readership: z.object({
@@ -35,7 +35,7 @@ let scripts: ReadonlyMap<string, string>;
 beforeAll(async () => {
   const { jobs } = workflow.parse(parse(await readFile(join(ROOT, 'deploy/github-actions.yml'), 'utf8')));
   scripts = new Map(jobs.readership.steps.map(({ name = '', run = '' }) => [name, run]));
-  // It saves after a failed run as well, but not what it did not take.
+  // It also saves after a failed run, but only if it restored the state.
   expect(jobs.readership.steps.find(({ name }) => name === 'Save the state')?.if).toBe(
     "always() && steps.state.outcome == 'success'",
   );
@@ -53,7 +53,7 @@ beforeAll(async () => {
   );
 });
 
-/** Runs a script as Actions does where the shell is named. */
+/** Runs a script as Actions does when the shell is named. */
 async function shell(cwd: string, script: string, env: NodeJS.ProcessEnv = {}): Promise<Ending> {
   try {
     const { stdout, stderr } = await promisify(execFile)('bash', ['-eo', 'pipefail', '-c', script], {
@@ -69,7 +69,7 @@ async function shell(cwd: string, script: string, env: NodeJS.ProcessEnv = {}): 
   }
 }
 
-/** The steps of a run, each on what the one before left, in a fresh clone on a fresh runner. */
+/** The steps of a run, one after the other, in a new clone on a new runner. */
 async function play({
   begin = false,
   command = 'run --paused-ok',
@@ -78,9 +78,9 @@ async function play({
 }: {
   readonly begin?: boolean;
   readonly command?: string;
-  /** Whether the runner is lost before it saves. */
+  /** Whether the runner dies before it saves. */
   readonly dies?: boolean;
-  /** Said in each shell before its script. */
+  /** Commands to run in each shell before its script. */
   readonly before?: string;
 } = {}): Promise<Ending> {
   const [clone, temp, bin] = [await tempDir(), await tempDir(), await tempDir()];
@@ -112,7 +112,7 @@ const stateIn = async (): Promise<string> =>
 const created = (): number => platform.inspect().requests.counts.create?.['201'] ?? 0;
 
 describe('deploy/github-actions.yml', () => {
-  it('refuses to begin unless told to, keeps its state, and does nothing twice', async () => {
+  it('refuses to begin without `begin`, keeps its state, and does nothing twice', async () => {
     expect(await play()).toMatchObject({
       code: 1,
       output: says('no branch readership-state'),
@@ -121,14 +121,14 @@ describe('deploy/github-actions.yml', () => {
     expect(first, first.output).toMatchObject({ code: 0 });
     const jobs = created();
     expect(jobs).toBeGreaterThan(0);
-    // The runner is lost: whatever it did is not known, so nothing more is done.
+    // The runner dies: what it did is unknown, so nothing more is done.
     const second = await play({ dies: true });
     expect(second, second.output).toMatchObject({ code: 0, output: says('already sent') });
     expect(await play()).toMatchObject({ code: 1, output: says('without saving its state') });
     await shell(remote, 'git branch -D readership-running');
     expect(await play({ command: 'jobs' })).toMatchObject({ code: 0, output: says('active') });
 
-    // It cannot be packed whole: what was saved before stays.
+    // It cannot be packed completely: the saved state is kept.
     const before = await stateIn();
     const tar = 'tar() { [ "$1" = --extract ] || return 1; command tar "$@"; }';
     expect(await play({ command: 'jobs', before: tar })).toMatchObject({ code: 1 });

@@ -36,7 +36,7 @@ describe('the package', () => {
     await run('npm', ['install', ...options, join(source, tarball.filename)], { cwd: home });
   }, 240_000);
 
-  it('holds what the help and the written files cite', async () => {
+  it('contains the files that the help and the generated files mention', async () => {
     const names = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((name) =>
       name.endsWith('.ts'),
     );
@@ -50,12 +50,12 @@ describe('the package', () => {
       texts.flatMap((text) => text.match(/\b(?:docs|deploy)\/[\w./-]+\.(?:md|yaml|yml|py)\b/g) ?? []),
     );
     expect(cited.size).toBeGreaterThan(3);
-    // In no public registry, that would run whatever somebody registered under the name.
+    // It is in no public registry, so npx would run whatever someone else registered under the name.
     expect(texts.filter((text) => text.includes('npx readership'))).toEqual([]);
     expect([...cited].filter((name) => !files.has(name))).toEqual([]);
   });
 
-  it('installed in an empty directory, runs the loop on the sandbox, reports, answers SQL and serves', async () => {
+  it('installed in an empty directory, runs on the sandbox, reports, answers SQL and serves the web app', async () => {
     expect(await readership('init')).toContain('Wrote readership.yaml and .env.example.');
     const said = await readership('run', '--sandbox');
     const [, query = ''] = /^\s*readership sql --sandbox "(FROM site_weeks .*)"$/m.exec(said) ?? [];

@@ -22,10 +22,10 @@ const SETTINGS = `
 history: { start: ${FIRST_DAY}, requestsPerHour: unlimited }
 improve: { mode: apply, exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'] }
 `;
-/** When the service is there: for a backfill, for what settles and the agents' ends, weeks later, and a night after. */
+/** When the service runs: the backfill, settled days and ended jobs, weeks later, and a night after. */
 const HOURS_BETWEEN = [0, 24, 48 * 24, 24];
 
-/** The published history of a site that the service has looked after, with every ledger in use. */
+/** The published history of a site after a service has run, with every ledger in use. */
 async function publishedHistory(): Promise<string> {
   const clock = clockAt(new Date('2026-09-29T13:00:00Z'));
   const sandbox = await serveSandbox({ now: clock.now, firstDay: FIRST_DAY, pages: 200 });
@@ -62,7 +62,7 @@ const plain = {
   isTerminal: false,
 };
 
-/** As `readership sql --format markdown` answers. */
+/** The answer as `readership sql --format markdown` writes it. */
 async function answerTo(sql: string): Promise<string> {
   const answer = await ask(history.connection, sql);
   if (answer === undefined) throw new Error('no statement');
@@ -71,7 +71,7 @@ async function answerTo(sql: string): Promise<string> {
   return text;
 }
 
-it('docs/questions.md asks twenty questions, and gives the answers of today: npx vitest run questions -u', async () => {
+it('docs/questions.md has twenty questions with the right answers (update: npx vitest run questions -u)', async () => {
   const page = await readFile(QUESTIONS, 'utf8');
   const pieces: string[] = [];
   let written = 0;

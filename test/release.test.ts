@@ -15,7 +15,7 @@ const schema = z.object({
   }),
 });
 
-it('a release takes its section of the changelog, and is refused without a dated one or by another tag', async () => {
+it('a release uses its section of the changelog, and is refused without a dated one or with another tag', async () => {
   const file = join(import.meta.dirname, '../.github/workflows/release.yml');
   const { steps } = schema.parse(parse(await readFile(file, 'utf8'))).jobs.release;
   const script = steps.find(({ name }) => name === 'Find the changes')?.run ?? expect.fail();

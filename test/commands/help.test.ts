@@ -28,12 +28,12 @@ describe('--help', () => {
       const [, example = ''] = /^Examples?:\n([\s\S]+)/m.exec(text) ?? [];
       expect(example, command.join(' ')).toContain(`readership ${command.join(' ')}`);
       const ofIt = commandsIn(text, command);
-      // It renders by itself, and has a subcommand.
+      // It has an action and a subcommand.
       if (ofIt.length === 0 || command.join(' ') === 'report') leaves.push(command.join(' '));
       await Promise.all(ofIt.map(visit));
     };
     await Promise.all(commands.map(visit));
-    // Add a new command to the tests with marked secrets, too.
+    // Also add a new command to the tests with marked secrets.
     expect(leaves.sort()).toEqual(Object.keys(COMMANDS).sort());
   }, 120_000);
 
@@ -41,7 +41,7 @@ describe('--help', () => {
     await expect(await manPage()).toMatchFileSnapshot('../../man/readership.1');
   });
 
-  it('is also what help shows of a command, and a misspelled one is answered with the nearest', async () => {
+  it('is also what `help` shows for a command, and a misspelled one is corrected', async () => {
     const cwd = await tempDir();
     expect((await runCli(['help', 'jobs', 'message'], { cwd })).stdout).toBe(await help(['jobs', 'message']));
     for (const args of [

@@ -14,7 +14,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(workspaceDir, { recursive: true }));
 
-/** Renders the report of docs/reports.md from those of its files that fit. */
+/** Renders the report of docs/reports.md from the files whose names match. */
 async function sections(fits: RegExp) {
   const guide = await readFile('docs/reports.md', 'utf8');
   for (const [, file = '', text = ''] of guide.matchAll(STEP)) {
@@ -47,7 +47,7 @@ test('five lines of YAML and one query make a page, plain text and an email', as
   });
 });
 
-test('a chart and a page of its own need no other change', async () => {
+test('a chart and its own page need no other change', async () => {
   const { html } = await sections(/./);
   expect(html).toMatch(/<h1>\/\S+ is read most: [\d,]+ human views\.<\/h1>/);
   expect(html).toMatch(/<svg role="img"[^>]*><title>Sections<\/title>/);
