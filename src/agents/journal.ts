@@ -28,7 +28,7 @@ import {
 } from './ledger.js';
 import { JOB_STATES, type JobState, type MessageState, OPEN_STATES } from './lifecycle.js';
 import { type Message, planMessage, readMessages, storeMessage } from './messages.js';
-import { evidenceRow, NO_EVIDENCE } from './select.js';
+import { evidenceRow, NO_EVIDENCE } from './reasons.js';
 
 /** The effects journal's record of a job, written before it is sent. */
 export const jobIntent = (job: Job) => ({

@@ -16,7 +16,7 @@ import {
   REMOTE_STATES,
   type RemoteState,
 } from './lifecycle.js';
-import { type Evidence, evidenceColumns } from './select.js';
+import { type Evidence, evidenceColumns } from './reasons.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const JOBS_OF_PROJECT = statement('jobs-of-project');

@@ -2,6 +2,7 @@ import { UTCDate } from '@date-fns/utc';
 import { startOfISOWeek, subDays } from 'date-fns';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import type { Settings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { inSequence } from '../format/days.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
@@ -39,11 +40,8 @@ const choiceRow = z.object({
 });
 
 /** The settings of the `improve` section that planning needs. */
-export interface PlanRules extends SelectionRules {
-  readonly cooldownDays: number;
-  readonly maxJobsPerRun: number;
-  readonly maxJobsPerWeek: number;
-}
+export type PlanRules = SelectionRules &
+  Pick<Settings['improve'], 'cooldownDays' | 'maxJobsPerRun' | 'maxJobsPerWeek'>;
 
 /** What improving a project would do now. `waiting` are jobs planned earlier and not sent yet; they go first. */
 export interface ImprovePlan extends Selection {
@@ -84,12 +82,11 @@ export function roomLeft(
 ): SelectionState['room'] {
   const inRun = maxJobsPerRun - waiting;
   const inWeek = maxJobsPerWeek - plannedThisWeek;
-  return inWeek < inRun
-    ? {
-        count: Math.max(0, inWeek),
-        limit: { code: 'limit', setting: 'maxJobsPerWeek', limit: maxJobsPerWeek },
-      }
-    : { count: Math.max(0, inRun), limit: { code: 'limit', setting: 'maxJobsPerRun', limit: maxJobsPerRun } };
+  const [setting, limit] =
+    inWeek < inRun
+      ? (['maxJobsPerWeek', maxJobsPerWeek] as const)
+      : (['maxJobsPerRun', maxJobsPerRun] as const);
+  return { count: Math.max(0, Math.min(inRun, inWeek)), limit: { code: 'limit', setting, limit } };
 }
 
 function countPlannedThisWeek(jobs: readonly Job[], now: Date): number {

@@ -48,7 +48,7 @@ export function proposalOf(project: string, page: FlaggedPage, rules: PromptRule
 
 /**
  * The exact text sent to the agent for a page: an instruction, by default the template's, and the reference. Templates
- * never see a raw path: `{{path}}` is quoted already, so that one of a workspace cannot forget it. The reference is
+ * never see a raw path: `{{path}}` is already quoted, so a workspace's template cannot forget that. The reference is
  * added after it for the same reason. Throws a `ConfigurationError` when the template cannot be used or the text is too
  * long.
  */

@@ -123,8 +123,8 @@ interface Task {
 }
 
 /**
- * Looks up the pull requests that are due, and stores when one was merged, or closed without that. One that cannot be
- * looked up is no failure of the platform's jobs: the reason is stored with it. Returns the jobs that changed.
+ * Looks up the pull requests that are due, and stores when one was merged, or closed without being merged. One that
+ * cannot be looked up does not fail the step; the reason is stored with it. Returns the jobs that changed.
  */
 export async function noticeMerges(task: Task): Promise<Job[]> {
   const { warehouse, project, now, codeHost, signal } = task;
@@ -148,10 +148,10 @@ export async function noticeMerges(task: Task): Promise<Job[]> {
       const next =
         error instanceof TryLaterError ? addMilliseconds(now(), error.retryAfterMs ?? 600_000) : undefined;
       // A limit or a rejected token applies to the remaining pull requests too.
-      const isOfAll = next !== undefined || (error instanceof RefusedError && error.status !== 404);
-      for (const other of isOfAll ? due.slice(index) : [job])
+      const concernsAll = next !== undefined || (error instanceof RefusedError && error.status !== 404);
+      for (const other of concernsAll ? due.slice(index) : [job])
         await record(task, other, { problem, closed_on: other.closed_on, next });
-      if (isOfAll) break;
+      if (concernsAll) break;
     }
   }
   return (await readJobs(warehouse, project)).filter(({ id }) => changed.includes(id));

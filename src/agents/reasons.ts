@@ -4,16 +4,34 @@ import { signedPercent, thousands } from '../format/numbers.js';
 
 export const leavingColumn = z.object({ human_change: z.number(), ai_change: z.number() }).nullable();
 
-/** The numbers behind a flagged page; views are weekly medians. */
-const flagged = z.object({
+/** The evidence stored with a job: views by people and AI over the last full weeks, at most 8. */
+export const evidenceColumns = {
+  /** Weekly medians. */
+  weekly_human: z.number(),
+  weekly_ai: z.number(),
+  /** 1 is the most viewed page. */
+  human_rank: z.int(),
+  ai_rank: z.int(),
+  /** Null without human views. */
+  ai_per_human: z.number().nullable(),
+  /** Relative change from the older to the newer half of the weeks; null if the older half has no views. */
+  trend: z.number().nullable(),
+  /** Oldest first. */
+  weeks: z.array(z.object({ week: dayColumn, human: z.int(), ai: z.int() })),
+};
+export const evidenceRow = z.object(evidenceColumns);
+export type Evidence = z.infer<typeof evidenceRow>;
+
+/** For a job stored without evidence. */
+export const NO_EVIDENCE: Evidence = {
+  ...{ weekly_human: 0, weekly_ai: 0, human_rank: 0, ai_rank: 0 },
+  ...{ ai_per_human: null, trend: null, weeks: [] },
+};
+
+const flagged = evidenceRow.extend({
   code: z.literal('flagged'),
   rank: z.int(),
-  weekly_human: z.number(),
-  human_rank: z.int(),
-  weekly_ai: z.number(),
-  ai_rank: z.int(),
-  ai_per_human: z.number().nullable(),
-  trend: z.number().nullable(),
+  /** Their number. */
   weeks: z.int(),
   /** Changes relative to the median page, if the page is losing people but not AI; null otherwise. */
   leaving: leavingColumn.default(null),

@@ -1,27 +1,16 @@
 import picomatch from 'picomatch';
 import { z } from 'zod';
+import type { Settings } from '../config/schema.js';
 import { percent } from '../format/numbers.js';
-import { dayColumn } from '../warehouse/query.js';
-import { type FlagReason, leavingColumn, type Reason } from './reasons.js';
+import {
+  type Evidence,
+  evidenceRow,
+  type FlagReason,
+  leavingColumn,
+  NO_EVIDENCE,
+  type Reason,
+} from './reasons.js';
 import type { IsListed } from './sitemap.js';
-
-/** The evidence stored with a job: views by people and AI over the last full weeks, at most 8. */
-export const evidenceColumns = {
-  /** Weekly medians. */
-  weekly_human: z.number(),
-  weekly_ai: z.number(),
-  /** 1 is the most viewed page. */
-  human_rank: z.int(),
-  ai_rank: z.int(),
-  /** Null without human views. */
-  ai_per_human: z.number().nullable(),
-  /** Relative change from the older to the newer half of the weeks; null if the older half has no views. */
-  trend: z.number().nullable(),
-  /** Oldest first. */
-  weeks: z.array(z.object({ week: dayColumn, human: z.int(), ai: z.int() })),
-};
-export const evidenceRow = z.object(evidenceColumns);
-export type Evidence = z.infer<typeof evidenceRow>;
 
 /** A page's views over the last full weeks; see `statements/candidates.sql`. */
 export const candidateRow = evidenceRow.extend({
@@ -33,13 +22,10 @@ export const candidateRow = evidenceRow.extend({
 export type Candidate = z.infer<typeof candidateRow>;
 
 /** The selection rules in the `improve` section of the configuration. */
-export interface SelectionRules {
-  readonly minWeeklyViews: number;
-  readonly readingShare: number;
-  readonly humanWeight: number;
-  readonly aiWeight: number;
-  readonly exclude: readonly string[];
-}
+export type SelectionRules = Pick<
+  Settings['improve'],
+  'minWeeklyViews' | 'readingShare' | 'humanWeight' | 'aiWeight' | 'exclude'
+>;
 
 /** What affects the selection besides views. */
 export interface SelectionState {
@@ -103,16 +89,13 @@ export function selectPages(
     const { path } = page;
     if (state.only?.includes(path) === false) continue;
     const evidence = evidenceRow.parse(page);
-    const why = objection(page, isExcluded(path), state);
+    const isFull = flagged.length >= state.room.count;
+    const why = objection(page, isExcluded(path), state) ?? (isFull ? state.room.limit : undefined);
     if (why !== undefined) leftOut.push({ path, why, evidence });
-    else if (flagged.length >= state.room.count) leftOut.push({ path, why: state.room.limit, evidence });
     else {
-      const facts = {
-        rank: aboveFloor.indexOf(page) + 1,
-        weeks: evidence.weeks.length,
-        leaving: page.leaving,
-      };
-      flagged.push({ path, why: { ...evidence, ...facts, code: 'flagged' }, evidence });
+      const [rank, weeks] = [aboveFloor.indexOf(page) + 1, evidence.weeks.length];
+      const { leaving } = page;
+      flagged.push({ path, why: { ...evidence, code: 'flagged', rank, weeks, leaving }, evidence });
     }
   }
   for (const path of state.only ?? []) {
@@ -133,16 +116,16 @@ function whyNotConsidered(
   aboveFloor: readonly Candidate[],
   { readingShare: share, minWeeklyViews: views }: SelectionRules,
 ): Reason {
-  const notConsidered = (words: string): Reason => ({ code: 'not-considered', words });
-  if (page === undefined) return notConsidered('not viewed in the last eight full weeks');
-  const weeks = page.weeks.length;
-  if (weeks < MIN_WEEKS)
-    return notConsidered(`there are only ${weeks} full weeks of history; ${MIN_WEEKS} are needed`);
-  return notConsidered(
-    aboveFloor.includes(page)
-      ? `not among the pages that make up ${percent(share)} of all views (improve.readingShare)`
-      : `fewer than ${views} views a week (improve.minWeeklyViews)`,
-  );
+  const weeks = page?.weeks.length ?? 0;
+  const words =
+    page === undefined
+      ? 'not viewed in the last eight full weeks'
+      : weeks < MIN_WEEKS
+        ? `there are only ${weeks} full weeks of history; ${MIN_WEEKS} are needed`
+        : aboveFloor.includes(page)
+          ? `not among the pages that make up ${percent(share)} of all views (improve.readingShare)`
+          : `fewer than ${views} views a week (improve.minWeeklyViews)`;
+  return { code: 'not-considered', words };
 }
 
 /** The first pages, up to and including the one that reaches `target`. */
@@ -175,12 +158,6 @@ function objection(
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-
-/** For a job stored without evidence. */
-export const NO_EVIDENCE: Evidence = {
-  ...{ weekly_human: 0, weekly_ai: 0, human_rank: 0, ai_rank: 0 },
-  ...{ ai_per_human: null, trend: null, weeks: [] },
-};
 
 const MAX_LENGTH = 200;
 

@@ -1,10 +1,11 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { setImmediate } from 'node:timers/promises';
 import { createGunzip } from 'node:zlib';
+import { SaxesParser } from 'saxes';
 import type { Dispatcher } from 'undici';
 import { ReadershipError } from '../errors.js';
 import { ask, connectionFailure, connections } from '../network.js';
-import { type ParsedSitemap, type ParseLimits, parseSitemap, tooManyPages } from './sitemap-xml.js';
 
 /** The configured sitemap cannot be used, so no page can be chosen. */
 export class SitemapError extends ReadershipError {
@@ -18,22 +19,24 @@ export class SitemapError extends ReadershipError {
   }
 }
 
-export interface SitemapLimits extends ParseLimits {
+export const SITEMAP_LIMITS = {
   /** Per file, both compressed and decompressed. */
-  readonly maxBytes: number;
-  readonly maxRedirects: number;
-  /** For all files together, parsing included. */
-  readonly timeoutMs: number;
-}
-
-export const SITEMAP_LIMITS: SitemapLimits = {
   maxBytes: 50 * 1024 * 1024,
-  maxDepth: 16,
+  /** Sitemaps of an index. */
   maxFiles: 100,
   maxPages: 500_000,
-  maxRedirects: 5,
+  /** For all files together, parsing included. */
   timeoutMs: 30_000,
 };
+type SitemapLimits = typeof SITEMAP_LIMITS;
+
+const MAX_REDIRECTS = 5;
+/** The deepest element of a real sitemap, an image's address, is the fourth. */
+const MAX_DEPTH = 16;
+/** Per element: the parser handles all attributes of one at once. */
+const MAX_ATTRIBUTES = 100;
+/** Characters parsed between checks of the signal. */
+const SLICE = 65_536;
 
 /** Whether the sitemap lists the page of a path. */
 export type IsListed = (path: string) => boolean;
@@ -62,6 +65,7 @@ export function listedPages(
 ): IsListed {
   const site = siteUrl === undefined ? undefined : new URL(siteUrl);
   const base = site?.pathname.replace(/\/+$/, '') ?? '';
+  const trimmed = (path: string): string => path.replace(/\/+$/, '') || '/';
   const paths = new Set<string>();
   for (const { hostname, pathname } of addresses) {
     if (site !== undefined && hostname !== site.hostname) continue;
@@ -73,11 +77,9 @@ export function listedPages(
   return (path) => paths.has(trimmed(path));
 }
 
-const trimmed = (path: string): string => path.replace(/\/+$/, '') || '/';
-
 /**
- * The addresses that a sitemap lists, including those of the sitemaps it refers to. `source` is a file
- * or a web address. Throws a `SitemapError` when any of it cannot be read or passes a limit.
+ * The addresses of the pages in a sitemap, and in the sitemaps of an index. `source` is a file
+ * or a web address. Throws a `SitemapError` when any of it cannot be read or exceeds a limit.
  */
 export async function loadSitemap(
   source: string,
@@ -87,12 +89,10 @@ export async function loadSitemap(
   const agent = connections();
   const timeout = AbortSignal.timeout(limits.timeoutMs);
   const deadline = AbortSignal.any([signal, timeout]);
-  const read = async (file: string): Promise<ParsedSitemap> => {
+  const read = async (file: string) => {
     try {
       deadline.throwIfAborted();
-      const chunks = isWebAddress(file)
-        ? await fetched(file, agent, deadline, limits.maxRedirects)
-        : await fileChunks(file, deadline);
+      const chunks = await (isWebAddress(file) ? fetched(file, agent, deadline) : fileChunks(file, deadline));
       return await parseSitemap(await textOf(chunks, limits.maxBytes), deadline, limits);
     } catch (cause) {
       const late = `reading took longer than ${limits.timeoutMs / 1000} s; save it as a file and use that`;
@@ -100,16 +100,16 @@ export async function loadSitemap(
     }
   };
   try {
-    const first = await read(source);
-    const pages = first.kind === 'urlset' ? [...first.addresses] : [];
-    for (const child of first.kind === 'urlset' ? [] : first.addresses) {
+    const { kind, addresses } = await read(source);
+    const pages = kind === 'urlset' ? addresses : [];
+    for (const child of kind === 'urlset' ? [] : addresses) {
       if (isWebAddress(source) && child.origin !== new URL(source).origin)
         throw new SitemapError(source, `it refers to a sitemap on another site, ${child.href}`);
-      const { kind, addresses } = await read(child.href);
-      if (kind !== 'urlset')
+      const listed = await read(child.href);
+      if (listed.kind !== 'urlset')
         throw new SitemapError(child.href, 'it is an index that another index refers to; use it instead');
-      for (const address of addresses) pages.push(address);
-      if (pages.length > limits.maxPages) throw new SitemapError(source, tooManyPages(limits.maxPages));
+      for (const address of listed.addresses) pages.push(address);
+      if (pages.length > limits.maxPages) throw new SitemapError(source, tooManyPages(limits));
     }
     if (pages.length === 0)
       throw new SitemapError(source, 'it lists no pages; check that it is the sitemap of this site');
@@ -121,12 +121,15 @@ export async function loadSitemap(
 
 const isWebAddress = (source: string): boolean => /^https?:\/\//i.test(source);
 
+const tooManyPages = ({ maxPages }: SitemapLimits): string =>
+  `it lists more than ${maxPages} pages; use a sitemap of part of the site`;
+
 /** Follows redirects only within the site, so a site cannot redirect us to a private network. */
 async function fetched(
   address: string,
   dispatcher: Dispatcher,
   signal: AbortSignal,
-  redirectsLeft: number,
+  redirectsLeft = MAX_REDIRECTS,
 ): Promise<AsyncIterable<Buffer>> {
   const { statusCode, headers, body } = await ask(address, { dispatcher, signal });
   if (statusCode === 200) return body;
@@ -167,4 +170,74 @@ async function collected(chunks: AsyncIterable<Buffer>, maxBytes: number): Promi
     parts.push(chunk);
   }
   return Buffer.concat(parts);
+}
+
+/** The element that holds an address, by the root element. */
+const ENTRY = { urlset: 'url/loc', sitemapindex: 'sitemap/loc' } as const;
+
+/**
+ * Reads a sitemap (sitemaps.org): the `http` and `https` addresses of pages or of further sitemaps. It works slice
+ * by slice, so that signals and timers are served meanwhile. Throws an `Error` that says why it is not a sitemap or
+ * which limit it exceeds, or the signal's reason.
+ */
+export async function parseSitemap(xml: string, signal: AbortSignal, limits: SitemapLimits) {
+  const root: { kind?: keyof typeof ENTRY } = {};
+  const addresses: URL[] = [];
+  const open: string[] = [];
+  let attributes = 0;
+  let text = '';
+  // It is strict and ignores entity declarations, so nothing expands.
+  const parser = new SaxesParser({ xmlns: true });
+  parser.on('error', (error) => {
+    throw error;
+  });
+  parser.on('attribute', () => {
+    attributes += 1;
+    if (attributes > MAX_ATTRIBUTES) throw new Error(`an element has more than ${MAX_ATTRIBUTES} attributes`);
+  });
+  parser.on('opentag', ({ local }) => {
+    open.push(local);
+    attributes = 0;
+    if (open.length === 1) root.kind = rootKind(local);
+    // The parser looks up a namespace through all open elements: deep nesting takes quadratic time.
+    if (open.length > MAX_DEPTH)
+      throw new Error(`its elements are nested more than ${MAX_DEPTH} deep, so it is not a sitemap`);
+    text = '';
+  });
+  for (const event of ['text', 'cdata'] as const)
+    parser.on(event, (part) => {
+      text += part;
+    });
+  parser.on('closetag', () => {
+    const { kind } = root;
+    // Images and other extensions have their own addresses, one level deeper.
+    if (kind !== undefined && open.slice(1).join('/') === ENTRY[kind]) addresses.push(address(text));
+    if (kind === 'urlset' && addresses.length > limits.maxPages) throw new Error(tooManyPages(limits));
+    if (kind === 'sitemapindex' && addresses.length > limits.maxFiles)
+      throw new Error(
+        `it refers to more than ${limits.maxFiles} sitemaps; use one of them, or a smaller index`,
+      );
+    open.pop();
+  });
+  for (let start = 0; start < xml.length; start += SLICE) {
+    parser.write(xml.slice(start, start + SLICE));
+    await setImmediate();
+    signal.throwIfAborted();
+  }
+  parser.close();
+  const { kind } = root;
+  if (kind === undefined) throw new Error('it is empty');
+  return { kind, addresses };
+}
+
+function rootKind(local: string): keyof typeof ENTRY {
+  if (local === 'urlset' || local === 'sitemapindex') return local;
+  throw new Error(`its root element is <${local.slice(0, 100)}>, not <urlset> or <sitemapindex>`);
+}
+
+function address(text: string): URL {
+  const trimmed = text.trim();
+  if (!/^https?:/i.test(trimmed) || !URL.canParse(trimmed))
+    throw new Error(`it lists “${trimmed.slice(0, 100)}”, which is not a web address`);
+  return new URL(trimmed);
 }

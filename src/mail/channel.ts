@@ -148,7 +148,7 @@ async function firstWords(body: Readable): Promise<string> {
       if (text.length > MAX_WORDS) break;
     }
   } catch {
-    // What came of it is enough.
+    // The part that arrived is enough.
   }
   return text;
 }

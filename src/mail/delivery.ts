@@ -21,7 +21,7 @@ export interface Figures {
   readonly ai: number;
 }
 
-const deliveryKey = z.object({
+export const deliveryKey = z.object({
   report: z.string(),
   project: z.string(),
   period: z.string(),
@@ -65,38 +65,22 @@ const LAST_RETRY_MS = 4 * 3_600_000;
 /** Whether a delivery may be attempted now. One that arrived or may have arrived needs `force`. */
 export function mayBeTried(delivery: Delivery | undefined, admission: DeliveryAdmission, now: Date): boolean {
   if (delivery === undefined) return true;
-  switch (delivery.state) {
-    case 'waiting':
-      return admission !== 'due' || delivery.next_attempt_at === null || delivery.next_attempt_at <= now;
-    case 'sent':
-    case 'failed':
-    case 'unknown':
-      return admission === 'force';
-    case 'sending':
-      return false;
-  }
+  const { state, next_attempt_at: next } = delivery;
+  if (state === 'sending') return false;
+  if (state !== 'waiting') return admission === 'force';
+  return admission !== 'due' || next === null || next <= now;
 }
 
 /** The delivery after its attempt. */
-export function settled(delivery: Delivery, { kind, words }: Outcome, now: Date): Delivery {
-  const ended = { ...delivery, settled_at: now, next_attempt_at: null, note: words };
-  switch (kind) {
-    case 'sent':
-      return { ...ended, state: 'sent' };
-    case 'refused':
-      return { ...ended, state: 'failed' };
-    case 'unknown':
-      return { ...ended, state: 'unknown' };
-    case 'not-sent':
-      if (delivery.attempts >= MAX_ATTEMPTS)
-        return { ...ended, state: 'failed', note: `given up after ${delivery.attempts} attempts: ${words}` };
-      return {
-        ...ended,
-        state: 'waiting',
-        settled_at: null,
-        next_attempt_at: addMilliseconds(now, retryDelayMs(delivery.attempts)),
-      };
-  }
+export function settled(delivery: Delivery, { kind, words: note }: Outcome, now: Date): Delivery {
+  const { attempts } = delivery;
+  const ended = { ...delivery, settled_at: now, next_attempt_at: null, note };
+  if (kind === 'refused') return { ...ended, state: 'failed' };
+  if (kind !== 'not-sent') return { ...ended, state: kind };
+  if (attempts >= MAX_ATTEMPTS)
+    return { ...ended, state: 'failed', note: `given up after ${attempts} attempts: ${note}` };
+  const next_attempt_at = addMilliseconds(now, retryDelayMs(attempts));
+  return { ...ended, state: 'waiting', settled_at: null, next_attempt_at };
 }
 
 /** Doubles from five minutes, which suits greylisting, to hours, for a server that is down. */
@@ -119,9 +103,9 @@ export interface PeriodState {
 /** What to do about a report now. */
 export type Due =
   | { readonly kind: 'due'; readonly recipients: readonly Recipient[] }
-  /** For its missing days, until they are loaded or patience is over. */
+  /** Days are missing: it waits until they are loaded or the time is up. */
   | { readonly kind: 'waits'; readonly missingDays: number; readonly until: Date }
-  /** Its time has not come, or every recipient had it, is tried again later, or never. */
+  /** It is too early, or every delivery was sent, is retried later, or has failed. */
   | { readonly kind: 'nothing' };
 
 /**

@@ -14,6 +14,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 import {
   type DeliveryAdmission,
   type Delivery,
+  deliveryKey,
   deliveryRow,
   type Figures,
   mayBeTried,
@@ -139,9 +140,8 @@ const EVENT_OF = {
 const intentOf = (delivery: Delivery) => ({
   effect: 'email' as const,
   ref: fingerprintOf(delivery),
-  ...{ report: delivery.report, project: delivery.project, period: delivery.period },
-  ...{ recipient: delivery.recipient, via: delivery.via, messageId: delivery.message_id },
-  attempts: delivery.attempts,
+  ...deliveryKey.parse(delivery),
+  ...{ via: delivery.via, messageId: delivery.message_id, attempts: delivery.attempts },
   ...(delivery.days_covered === null
     ? {}
     : { figures: { days: delivery.days_covered, human: delivery.human ?? 0, ai: delivery.ai ?? 0 } }),
@@ -162,7 +162,7 @@ const columnsOf = (figures: Figures | null) => ({
 });
 
 const deliveryOf = ({ messageId, attempt, ...entry }: EntryOf<'email'>): Delivery => ({
-  ...{ report: entry.report, project: entry.project, period: entry.period, recipient: entry.recipient },
+  ...deliveryKey.parse(entry),
   ...{ state: 'sending', via: entry.via, message_id: messageId, attempts: entry.attempts },
   ...{ tried_at: new Date(attempt), settled_at: null, next_attempt_at: null, note: null },
   ...columnsOf(entry.figures ?? null),

@@ -85,15 +85,15 @@ export const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 30_000, silenceMs: 12
 const GOODBYE_MS = 1_000;
 
 /**
- * Sends one email over its own connection. Returns the server's reply of acceptance, or throws how
- * far it got.
+ * Sends one email over its own connection; without an email, it only connects and logs in. Returns the server's
+ * reply of acceptance, or how far the conversation got.
  *
  * nodemailer's pooled transport resends an email when its connection closes, and the plain one does
  * not reveal whether sending had begun. Both matter here, so this uses the layer below them.
  */
 export async function speakSmtp(
   server: SmtpServer,
-  { envelope, bytes }: Email,
+  email: Pick<Email, 'envelope' | 'bytes'> | undefined,
   timeouts: SmtpTimeouts,
   interruption: AbortSignal,
 ): Promise<{ readonly reply: string } | SmtpFailure> {
@@ -102,56 +102,41 @@ export async function speakSmtp(
   const signal = AbortSignal.any([interruption, AbortSignal.timeout(timeouts.totalMs)]);
   const step = stepsOf(connection, signal);
   try {
-    await logIn(connection, server, step, () => {
+    await step((done) => {
+      connection.connect(done);
+    });
+    if (server.login !== undefined && connection.allowsAuth) {
       stage = 'login';
-    });
-    stage = 'envelope';
-    // The body is read only when the server has requested it.
-    const body = Readable.from(
-      (function* () {
-        stage = 'message';
-        yield bytes;
-      })(),
-    );
-    const { response } = await step<{ response: string }>((done) => {
-      connection.send({ from: envelope.from, to: envelope.to, size: bytes.length }, body, done);
-    });
+      const { user, password: pass } = server.login;
+      await step((done) => {
+        connection.login({ credentials: { user, pass } }, done);
+      });
+    }
+    let reply = '';
+    if (email !== undefined) {
+      stage = 'envelope';
+      // The body is read only when the server has requested it.
+      const body = Readable.from(
+        (function* () {
+          stage = 'message';
+          yield email.bytes;
+        })(),
+      );
+      const envelope = { ...email.envelope, size: email.bytes.length };
+      const sent = await step<{ response: string }>((done) => {
+        connection.send(envelope, body, done);
+      });
+      reply = sent.response;
+    }
     connection.quit();
     setTimeout(() => {
       connection.close();
     }, GOODBYE_MS).unref();
-    return { reply: response };
+    return { reply };
   } catch (error) {
     connection.close();
     return { stage, error };
   }
-}
-
-/** Connects and logs in without sending anything. Throws if that fails. */
-export async function trySmtp(server: SmtpServer, timeouts: SmtpTimeouts, signal: AbortSignal) {
-  const connection = new SMTPConnection(connectionOptions(server, timeouts));
-  const within = AbortSignal.any([signal, AbortSignal.timeout(timeouts.totalMs)]);
-  try {
-    await logIn(connection, server, stepsOf(connection, within));
-  } finally {
-    connection.close();
-  }
-}
-
-async function logIn(
-  connection: SMTPConnection,
-  { login }: SmtpServer,
-  step: ReturnType<typeof stepsOf>,
-  onLogin?: () => void,
-): Promise<void> {
-  await step<unknown>((done) => {
-    connection.connect(done);
-  });
-  if (login === undefined || !connection.allowsAuth) return;
-  onLogin?.();
-  await step<unknown>((done) => {
-    connection.login({ credentials: { user: login.user, pass: login.password } }, done);
-  });
 }
 
 const connectionOptions = (server: SmtpServer, { connectMs, silenceMs }: SmtpTimeouts) => ({
@@ -188,7 +173,7 @@ function stepsOf(connection: SMTPConnection, signal: AbortSignal) {
   });
   // After the last step, nothing awaits this promise.
   lost.catch(() => undefined);
-  return <Value>(begin: (done: Done<Value>) => void): Promise<Value> =>
+  return <Value = unknown>(begin: (done: Done<Value>) => void): Promise<Value> =>
     Promise.race([
       lost,
       new Promise<Value>((resolve, reject) => {

@@ -12,7 +12,6 @@ import {
   type SmtpServer,
   type SmtpStage,
   speakSmtp,
-  trySmtp,
 } from './smtp.js';
 
 /** Sends emails. `send` never throws: every failure is an outcome. */
@@ -90,13 +89,12 @@ const TRIAL_TIMEOUTS = { connectMs: 5_000, silenceMs: 5_000, totalMs: 10_000 };
 export async function tryMailServer(url: string, signal: AbortSignal): Promise<string> {
   const server = parseSmtpUrl(url);
   const { host, port } = server;
-  try {
-    await trySmtp(server, TRIAL_TIMEOUTS, signal);
+  const result = await speakSmtp(server, undefined, TRIAL_TIMEOUTS, signal);
+  if ('reply' in result)
     return `${host}:${port} ${server.login === undefined ? 'answers' : 'accepts the login'}`;
-  } catch (cause) {
-    const words = redactor(secretsOf(server))(responseOf(cause) ?? messageOf(cause));
-    throw new Error(`${host}:${port}: ${words.slice(0, MAX_WORDS)}`, { cause });
-  }
+  const { error: cause } = result;
+  const words = redactor(secretsOf(server))(responseOf(cause) ?? messageOf(cause));
+  throw new Error(`${host}:${port}: ${words.slice(0, MAX_WORDS)}`, { cause });
 }
 
 /** The password, both plain and encoded with the user as for SMTP, because a server may echo either. */

@@ -39,12 +39,16 @@ export async function sendAlerts(context: StepContext): Promise<void> {
   try {
     const outages = await readOutages(warehouse, now());
     const sent = (await readDeliveries(warehouse)).filter(({ report }) => report === ALERT);
-    const drops = await dropsFor(context);
+    const drops = await dropsBegun(context);
     // Two shards may fail in the same millisecond and need an alert each.
     const all = shard === undefined ? '-' : shardName(shard);
     for (const recipient of to) {
       const known = sent.filter((delivery) => delivery.recipient === recipient);
-      for (const alert of [...outages.flatMap((outage) => outageAlert(outage, known)), ...drops(known)]) {
+      const alerts = [
+        ...outages.flatMap((outage) => outageAlert(outage, known)),
+        ...drops.map(({ drop, project }) => dropAlert(drop, project, known)),
+      ];
+      for (const alert of alerts) {
         const key = { report: ALERT, project: alert.project ?? all, period: alert.period };
         const to = { recipients: [recipient], admission: 'due' as const };
         const attempted = await handOver(context, noticeOf(alert, shard), key, to);
@@ -99,30 +103,22 @@ type Drop = z.infer<typeof dropRow>;
 /** Days that dropped within a week of each other count as one drop. An older one is not reported. */
 const ONE_DROP_DAYS = 7;
 
-/**
- * Alerts about drops in the last week, as a function of what was already sent: one per drop, for its
- * first day.
- */
-async function dropsFor({
-  warehouse,
-  projects,
-  now,
-}: StepContext): Promise<(sent: readonly Delivery[]) => Alert[]> {
+/** The first days of the drops in the last week, with their projects. */
+async function dropsBegun({ warehouse, projects, now }: StepContext) {
   const last = lastEndedDay(now());
   const drops = await warehouse.query(DROPPED_DAYS, dropRow, { last_day: last });
-  const isSame = (one: Drop, other: Drop) => one.project === other.project && one.audience === other.audience;
-  const begun = drops.filter(
-    (drop) =>
-      daysBetween(drop.day, last) < ONE_DROP_DAYS &&
-      drops.every((other) => {
-        const days = daysBetween(other.day, drop.day);
-        return !isSame(drop, other) || days <= 0 || days > ONE_DROP_DAYS;
-      }),
-  );
-  return (sent) =>
-    begun.flatMap((drop): Alert[] => {
+  const precedes = (one: Drop, other: Drop): boolean => {
+    const days = daysBetween(one.day, other.day);
+    const isSame = one.project === other.project && one.audience === other.audience;
+    return isSame && days > 0 && days <= ONE_DROP_DAYS;
+  };
+  return drops
+    .filter(
+      (drop) => daysBetween(drop.day, last) < ONE_DROP_DAYS && !drops.some((one) => precedes(one, drop)),
+    )
+    .flatMap((drop) => {
       const project = projects.find(({ id }) => id === drop.project);
-      return project === undefined ? [] : [dropAlert(drop, project, sent)];
+      return project === undefined ? [] : [{ drop, project }];
     });
 }
 

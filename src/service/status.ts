@@ -14,7 +14,7 @@ import { readHistoryStart } from '../export/range.js';
 import { readLastVerification } from '../export/verify.js';
 import { freeDisk } from '../files.js';
 import { readDeliveries } from '../mail/ledger.js';
-import { isGoingOn, readLastRuns, readOutages } from '../steps/runs.js';
+import { readLastRuns, readOutages } from '../steps/runs.js';
 import type { Reader } from '../warehouse/query.js';
 
 /** What `readership status` shows, in every format. */
@@ -84,7 +84,7 @@ async function readOperations(reader: Reader, { projects, historyFile, dataDir }
     publishedAt: (await stat(historyFile)).mtime,
     diskFreeBytes: await freeDisk(dataDir),
     runs: (await readLastRuns(reader, now)).filter(isOfBefore),
-    outages: outages.filter((outage) => isOfBefore(outage) && isGoingOn(outage)),
+    outages: outages.filter((outage) => isOfBefore(outage) && outage.over_at === null),
     jobs: states,
     unconfirmedJobs: jobs
       .filter(({ state }) => state === 'unconfirmed')

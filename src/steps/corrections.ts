@@ -26,13 +26,13 @@ const LEAST_SHARE = 0.02;
 const UNUSUAL = 3;
 
 /**
- * Whether what was sent needs a correction: it had fewer days, or its views changed by more than
- * they usually do. Not before every day of the period is final, so that one correction is enough.
+ * Whether a report that was sent needs a correction: it covered fewer days, or its views have changed by more than
+ * usual. Never before all days of the period are final, so that one correction is enough.
  */
 export function isOutdated(said: Figures, stored: Stored, usualShare: number): boolean {
   if (stored.final < stored.expected) return false;
   const daysMore = stored.days - said.days;
-  // A digest that was sent before a project was added, or removed, was right.
+  // A digest that was sent before a project was added or removed was correct.
   if (daysMore < 0 || (daysMore > 0 && daysMore % stored.length === 0)) return false;
   const change = Math.abs(stored.human - said.human) + Math.abs(stored.ai - said.ai);
   const share = change / Math.max(1, said.human + said.ai);
@@ -70,7 +70,7 @@ interface Sent {
   readonly recipients: readonly Recipient[];
 }
 
-/** What was sent of a mailing in the last weeks, by period and numbers. */
+/** What was sent of a mailing in recent weeks, by period and numbers. */
 function sentBefore(
   { settings, now }: StepContext,
   { report, audience }: Mailing,
@@ -150,7 +150,7 @@ async function noticeOf(
   const [row] = rows.filter((one) => one.said !== one.now);
   const news =
     row === undefined
-      ? 'all days are loaded, and the numbers stay as they were'
+      ? 'all days are loaded, and the numbers are unchanged'
       : `${counted(row.now, row.name.replace(/s$/, '').replace(/^H/, 'h'))}, not ${thousands(row.said)}`;
   const subject = `Correction: ${name}, ${plainDayRange(period)}: ${news}`;
   const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);

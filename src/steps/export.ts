@@ -12,11 +12,11 @@ import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
-/** What the export of a project did; no outcome when the platform has no view of it yet. */
+/** The export of a project; `outcome` is undefined if the platform has no views of it yet. */
 export interface ProjectExport {
   readonly project: ProjectSettings;
   readonly outcome: ExportOutcome | undefined;
-  /** What is left to do, where something stopped it. */
+  /** The remaining work, if the export was stopped. */
   readonly left?: ExportForecast | undefined;
 }
 
@@ -28,8 +28,8 @@ interface ExportBounds {
 }
 
 /**
- * Loads what is due of every project, stage by stage: the latest days of all come before the past of any. An error in
- * one project does not stop the others.
+ * Loads the due days of every project in stages: the latest days of all projects come before older days of any. An
+ * error in one project does not affect the others.
  */
 export async function exportStep(
   context: StepContext,
@@ -45,7 +45,7 @@ export async function exportStep(
   return withOutage({ detail, summary }, errors);
 }
 
-/** Adds what is left to do of the projects that something stopped. */
+/** Adds the remaining work of the projects whose export was stopped. */
 async function withForecasts(
   { warehouse, limits, settings, now }: StepContext,
   bounds: ExportBounds,
@@ -70,20 +70,20 @@ function leftWords(detail: readonly ProjectExport[]): string {
   return `; about ${counted(requests, 'request')} left${end}`;
 }
 
-/** The days that have ended here and not on the platform, when that is more than a moment around midnight. */
+/** An error if days have ended on this machine but not on the platform, unless its clock is only slightly behind. */
 function withheldDays({ clock, now }: StepContext): ClockError[] {
   const [here, both] = [lastEndedDay(now()), lastEndedDay(clock.earlier())];
   if (!clock.isFarOff() || here === both) return [];
   const days = plainDayRange({ first: addDays(both, 1), last: here });
   return [
     new ClockError(
-      `${days} not loaded: by the platform's clock, which is behind this one, that has not ended. ` +
+      `${days} not loaded: by the platform's clock, which is behind this machine's, that has not ended yet. ` +
         'Set whichever clock is wrong: readership doctor',
     ),
   ];
 }
 
-/** All projects at once, which share the connections; a stage begins when all have done the one before. */
+/** Exports all projects together, over shared connections. A stage begins when all have finished the previous one. */
 async function exportInTurns(context: StepContext, bounds: ExportBounds) {
   const { projects, limits, settings, warehouse, now } = context;
   const backfilling = new Set<string>();
@@ -142,7 +142,7 @@ export interface ProjectAudit {
   readonly audit: Audit;
 }
 
-/** Compares the settled history of every project with the platform. A repair that failed counts as an error. */
+/** Compares the settled history of every project with the platform. A failed repair counts as an error. */
 export async function auditStep(given: StepContext, repair: boolean): Promise<StepResult<ProjectAudit[]>> {
   const context = await byBothClocks(given);
   const { settings, warehouse, clientOf, now, signal, observer } = context;
@@ -158,6 +158,6 @@ export async function auditStep(given: StepContext, repair: boolean): Promise<St
   const findings = detail.flatMap(({ project, audit: { differing, damaged } }) =>
     differing.length + damaged.length === 0 ? [] : `${project.id}: ${[...differing, ...damaged].join(', ')}`,
   );
-  const summary = findings.length === 0 ? 'no day differs' : `days that differ: ${findings.join('; ')}`;
+  const summary = findings.length === 0 ? 'no days differ' : `days that differ: ${findings.join('; ')}`;
   return withOutage({ detail, summary }, [...errors, ...repairs.flatMap(faultsOfLoad)]);
 }

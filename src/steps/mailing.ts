@@ -23,11 +23,11 @@ export interface Mailing {
   readonly report: ReportDefinition;
   readonly audience: Audience;
   readonly projects: readonly ProjectSettings[];
-  /** What the ledger of deliveries calls the project: a project id, or a name for all of them. */
+  /** The project in the ledger of deliveries: a project id, or a name for all projects. */
   readonly project: string;
 }
 
-/** Every mailing of a report, as the configuration has it; none for a report without recipients. */
+/** The configured mailings of a report; none if it has no recipients. */
 export function mailingsOf(
   {
     settings,
@@ -51,7 +51,7 @@ export function mailingsOf(
 
 export type Place = Pick<StepContext, 'settings' | 'workspaceDir'>;
 
-/** A report about a project, with its questions answered by `reader`. */
+/** A report about a project, with the answers of `reader` to its questions. */
 export const reportOn = (
   { settings, workspaceDir }: Place,
   reader: Reader,
@@ -65,7 +65,7 @@ export const reportOn = (
     pageUrl: pageUrl(settings.reports.baseUrl, project.id, { name: report.name, period }),
   });
 
-/** What a mailing says of a period. Throws a `NothingLoadedError` when nothing is loaded for any project. */
+/** The content of a mailing about a period. Throws a `NothingLoadedError` when nothing is loaded for any project. */
 export async function noticeOf(
   place: Place,
   reader: Reader,
@@ -101,9 +101,9 @@ export async function noticeOf(
   };
 }
 
-/** What is stored of a period, over all projects that have any of it. */
+/** What is stored of a period, for all projects that have any days of it. */
 export interface Stored extends Figures {
-  /** Days of the period, and those of all the projects that have any of it. */
+  /** The number of days in the period, and its multiple for those projects. */
   readonly length: number;
   readonly expected: number;
   /** Days that no longer change. */
@@ -128,30 +128,36 @@ export async function storedOf(
   return { length, expected, days: sum('days'), final: sum('final'), human: sum('human'), ai: sum('ai') };
 }
 
-/** Hands a notice to those of the recipients who may have it; returns the deliveries attempted. */
+/** Who gets a mailing, if their deliveries may be attempted. */
+interface Addressees {
+  readonly recipients: readonly Recipient[];
+  readonly admission: DeliveryAdmission;
+}
+
+/** Sends a notice to the recipients whose deliveries may be attempted; returns those deliveries. */
 export async function handOver(
   { settings, warehouse, journal, transport, channels, now, signal }: StepContext,
   notice: Notice,
   key: Omit<DeliveryKey, 'recipient'>,
-  to: { readonly recipients: readonly Recipient[]; readonly admission: DeliveryAdmission },
+  to: Addressees,
 ): Promise<Delivery[]> {
   const messages = await composeAll(notice, key, to.recipients, { mail: settings.mail, channels }, now());
   const task = { warehouse, journal, now, signal, transport: transport(), admission: to.admission };
   return deliver(task, messages);
 }
 
-/** Sends a mailing to those of the recipients who may have it; returns the deliveries attempted. */
+/** Sends a mailing of a period, as `handOver` does. */
 export async function sendMailing(
   context: StepContext,
   mailing: Mailing,
   period: Period,
-  to: { readonly recipients: readonly Recipient[]; readonly admission: DeliveryAdmission },
+  to: Addressees,
 ): Promise<Delivery[]> {
   const { warehouse, now } = context;
   if (period.last > lastEndedDay(now()))
     throw new ConfigurationError(
       `${mailing.report.name} ${period.name} was not emailed: its last day, ${longDay(period.last)}, has not ended ` +
-        'by the clocks of this machine and the platform. An email of it would be the only one: send it after that day.',
+        'by the clocks of this machine and the platform. It is emailed only once, so send it after that day.',
     );
   const notice = await noticeOf(context, warehouse, mailing, period);
   const key = { report: mailing.report.name, project: mailing.project, period: period.name };

@@ -5,26 +5,26 @@ import { type LakeChange, publishLake } from '../warehouse/lake/lake.js';
 import { isPublished, publish } from '../warehouse/publish.js';
 import type { StepContext, StepResult } from './step.js';
 
-/** What is published now: the size of the history, and what was done to the lake where there is one. */
+/** The size of the published history, and the changes to the lake, if there is one. */
 export interface Published {
   readonly bytes: number;
   readonly lake?: LakeChange;
 }
 
-/** Whether readers have all that is stored, in the history and in the lake where there is one. */
+/** Whether everything stored is published, in the history and in the lake, if there is one. */
 export const isUpToDate = async ({ warehouse, historyFile, lake, now }: StepContext): Promise<boolean> =>
   (lake === undefined || (await publishedLake(warehouse)) === lake.location) &&
   isPublished(warehouse, historyFile, now());
 
 /**
- * Publishes the history, and the lake where there is one, when readers would see a difference, and `isWhole` in any
- * case. A lake that cannot be written does not keep the history from being published: the result has the reason, and
- * the next publish tries again.
+ * Publishes the history, and the lake if there is one, when readers would see a difference; always with `isWhole`. If
+ * the lake cannot be written, the history is published nevertheless: the result contains the error, and the next
+ * publish retries.
  */
 export async function publishStep(context: StepContext, isWhole = false): Promise<StepResult<Published>> {
   const { warehouse, historyFile, lake: place, shard, settings, now, signal } = context;
   const isDue = isWhole || !(await isPublished(warehouse, historyFile, now()));
-  // From now on the lake is behind, wherever this ends.
+  // Recorded first, because the lake is out of date until it is published too.
   if (isDue) await warehouse.transaction(({ connection }) => recordLake(connection, null));
   const size = isDue ? await publish(warehouse, historyFile, isWhole) : (await stat(historyFile)).size;
   const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
@@ -38,7 +38,7 @@ export async function publishStep(context: StepContext, isWhole = false): Promis
   }
 }
 
-/** What was done to a lake, without a period. */
+/** The changes to a lake, without a final period. */
 export function lakeSummary({ files, written, replaced, sentBytes, receivedBytes }: LakeChange): string {
   const done = `${files} files, ${written} written, ${replaced} replaced`;
   if (sentBytes + receivedBytes === 0) return done;

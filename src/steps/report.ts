@@ -31,7 +31,7 @@ interface Mailed {
 
 interface Reported extends Mailed {
   /** The pages of all reports, and where they are. */
-  readonly pages: readonly { project: ProjectSettings; subject: string; file: string }[];
+  readonly pages: { project: ProjectSettings; subject: string; file: string }[];
 }
 
 /**
@@ -41,8 +41,8 @@ interface Reported extends Mailed {
 export async function reportStep(given: StepContext): Promise<StepResult<Reported>> {
   const context = await byBothClocks(given);
   const { settings, projects, warehouse, workspaceDir, reportsDir, now, signal } = context;
-  const pages: { project: ProjectSettings; subject: string; file: string }[] = [];
-  const mailed: Mailed = { held: [], deliveries: [...context.unknownDeliveries] };
+  const detail: Reported = { pages: [], held: [], deliveries: [...context.unknownDeliveries] };
+  const { pages, deliveries } = detail;
   const { reports, broken } = await listReports(workspaceDir);
   const problems: unknown[] = [...broken];
   // If a template is broken, rendering reports it.
@@ -76,16 +76,15 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
       });
     await attempt(async () => {
       for (const mailing of mailingsOf(context, report))
-        await attempt(() => mailDue(context, mailing, mailed));
+        await attempt(() => mailDue(context, mailing, detail));
     });
   }
-  const { held, deliveries } = mailed;
   const undelivered = deliveries.filter(({ state }) => state !== 'sent');
   if (undelivered.length > 0) problems.push(new DeliveryError(undelivered));
   const sent = deliveries.length - undelivered.length;
   const noun = deliveries.every(({ via }) => via === 'smtp' || via === 'outbox') ? 'email' : 'report';
   const summary = `${counted(rendered, 'page')} rendered, ${counted(sent, noun)} sent, ${undelivered.length} unconfirmed`;
-  return withOutage({ detail: { pages, held, deliveries }, summary }, together(problems));
+  return withOutage({ detail, summary }, together(problems));
 }
 
 /** A step records one error, so the configuration errors of several reports become one that lists each once. */
@@ -113,8 +112,8 @@ async function mailDue(context: StepContext, mailing: Mailing, mailed: Mailed): 
 }
 
 /**
- * What is due of a mailing: the last period that has ended, to everyone; earlier ones only to those
- * whose delivery still waits. After weeks offline, nobody is sent old news.
+ * The periods of a mailing to consider: the latest that has ended, for everyone; earlier ones, only for recipients
+ * whose delivery is waiting. So nobody gets old news after weeks offline.
  */
 async function duePeriods(
   context: StepContext,
@@ -125,7 +124,7 @@ async function duePeriods(
   const current = lastEnded(report.period, now(), settings.reports);
   const waiting = new Set(deliveries.flatMap(({ state, period }) => (state === 'waiting' ? period : [])));
   waiting.delete(current.name);
-  // An email that was begun by a clock that was ahead waits until its period has ended.
+  // An email that was begun too early, by a fast clock, waits until its period has ended.
   const earlier = [...waiting]
     .flatMap((name) => periodNamed(name, settings.reports) ?? [])
     .filter(({ last }) => last <= current.last);
@@ -146,10 +145,7 @@ async function duePeriods(
   );
 }
 
-/**
- * From when a period may be emailed, and until when it waits for missing days: from the export that
- * could have loaded the last.
- */
+/** When a period may be emailed, and how long it waits for missing days after the export that could load the last. */
 function timesOf(report: ReportDefinition, { last }: Period, { schedule, reports }: Settings) {
   const ended = startOfDay(addDays(last, 1));
   const next = (cron: string) => nextScheduled(cron, schedule.timezone, subMilliseconds(ended, 1));

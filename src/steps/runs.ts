@@ -11,10 +11,11 @@ const LAST_RUNS = readSql(import.meta.url, 'statements/last-runs.sql');
 const STEPS = ['export', 'improve', 'poll', 'report', 'publish', 'audit'] as const;
 export type StepName = (typeof STEPS)[number];
 
-/** How a step ended: `later` is tried again by itself, `interrupted` was asked to stop. */
-export type StepOutcome = 'done' | 'failed' | 'later' | 'interrupted';
+const OUTCOMES = ['done', 'failed', 'later', 'interrupted'] as const;
+/** How a step ended: `later` is retried automatically, `interrupted` was asked to stop. */
+export type StepOutcome = (typeof OUTCOMES)[number];
 
-/** How a step ended, in a sentence, and when it may go on where the budget or the server said so. */
+/** How a step ended, a summary, and when it may resume, if the budget or the server gave a time. */
 export interface StepEnd {
   readonly outcome: StepOutcome;
   readonly summary: string;
@@ -25,15 +26,15 @@ export interface StepEnd {
 const lastRunRow = z.object({
   step: z.enum(STEPS),
   started_at: timestampColumn,
-  outcome: z.enum(['running', 'done', 'failed', 'later', 'interrupted']),
+  outcome: z.enum(['running', ...OUTCOMES]),
   resume_at: timestampColumn.nullable(),
   summary: z.string().nullable(),
   done_at: timestampColumn.nullable(),
   failures: z.int(),
 });
 /**
- * The latest run of a step; `done_at` is the start of the latest that succeeded, `failures` how
- * many since then failed, or had to be tried later without knowing when.
+ * The latest run of a step; `done_at` is the start of the latest one that succeeded, `failures` the number of
+ * runs since then that failed or were paused without a resume time.
  */
 export type LastRun = z.infer<typeof lastRunRow>;
 
@@ -74,10 +75,8 @@ const outageRow = z.object({
   since: timestampColumn,
   over_at: timestampColumn.nullable(),
 });
-/** The latest outage of a step, which lasts until `over_at`, the start of the run that succeeded. */
+/** The latest outage of a step. It ended at `over_at`, the start of the run that succeeded; null if it continues. */
 export type Outage = z.infer<typeof outageRow>;
 
 export const readOutages = (reader: Reader, now: Date): Promise<Outage[]> =>
   reader.query(OUTAGES, outageRow, { now });
-
-export const isGoingOn = ({ over_at: overAt }: Outage): boolean => overAt === null;

@@ -21,32 +21,26 @@ const common = {
   note: z.string().optional(),
 };
 
+const prompted = { project: z.string(), path: z.string(), plannedAt: moment, prompt: z.string() };
+
 /** Every entry contains enough to rebuild its row in the database. */
 const entrySchema = z.discriminatedUnion('effect', [
   z.object({
     effect: z.literal('job'),
-    ...common,
-    project: z.string(),
-    path: z.string(),
-    plannedAt: moment,
+    ...{ ...common, ...prompted },
     remoteId: z.string().optional(),
     remoteStatus: z.string().optional(),
     prLink: z.string().optional(),
     reason: z.string(),
     /** Columns of `agent_jobs`. */
     evidence: z.record(z.string(), z.unknown()),
-    prompt: z.string(),
   }),
   z.object({
     effect: z.literal('message'),
-    ...common,
-    project: z.string(),
-    path: z.string(),
+    ...{ ...common, ...prompted },
     /** Reference of the job that it is for. */
     job: z.string(),
-    plannedAt: moment,
     origin: z.enum(['typed', 'askWhenNoChange']),
-    prompt: z.string(),
   }),
   z.object({
     effect: z.literal('email'),

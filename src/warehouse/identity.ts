@@ -28,13 +28,13 @@ export async function agreeOnWorkspace(journal: EffectsJournal, warehouse: Wareh
   );
 }
 
-/** Where the lake is that has what was published last; null where none has. */
+/** The location of the lake that is up to date; null if there is none. */
 export async function publishedLake(reader: Reader): Promise<string | null> {
   const [workspace] = await reader.query('FROM workspace', workspaceRow);
   return workspace?.lake ?? null;
 }
 
-/** Records where the lake is that has what is published; null before that is published. */
+/** Records the location of the lake that is up to date; null if there is none. */
 export async function recordLake(connection: DuckDBConnection, location: string | null): Promise<void> {
   const sql = 'UPDATE workspace SET lake = $location WHERE lake IS DISTINCT FROM $location';
   await runStatement(connection, sql, { location });

@@ -1,4 +1,4 @@
-import type { Evidence } from '../../src/agents/select.js';
+import type { Evidence } from '../../src/agents/reasons.js';
 import { day } from '../../src/day.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 

@@ -5,11 +5,11 @@ import { describe, expect, it } from 'vitest';
 import {
   listedPages,
   loadSitemap,
+  parseSitemap,
   readSitemap,
   SITEMAP_LIMITS,
   SitemapError,
 } from '../../src/agents/sitemap.js';
-import { parseSitemap } from '../../src/agents/sitemap-xml.js';
 import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 

@@ -83,7 +83,7 @@ describe('readership run --sandbox', () => {
       .map((line) => logLine.parse(JSON.parse(line)))
       .flatMap(({ step, outcome, summary }) => (outcome === undefined ? [] : [{ step, outcome, summary }]));
     expect(ends).toEqual([
-      { step: 'audit', outcome: 'done', summary: 'no day differs' },
+      { step: 'audit', outcome: 'done', summary: 'no days differ' },
       { step: 'publish', outcome: 'done', summary: expect.any(String) as string },
     ]);
   });
