@@ -63,7 +63,10 @@ export async function planImprovement(
   const candidates = await reader.query(CANDIDATES, candidateRow, { project, now });
   const jobs = await readJobs(reader, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
-  const plannedThisWeek = countPlannedThisWeek(jobs, now);
+  const monday = startOfISOWeek(new UTCDate(now));
+  const plannedThisWeek = jobs.filter(
+    ({ planned_at, state }) => planned_at >= monday && state !== 'refused',
+  ).length;
   const skips = await readSkips(reader, project, now);
   const selection = selectPages(candidates, rules, {
     busy: new Map([...skippedPages(skips), ...busyPages(jobs, rules.cooldownDays, now)]),
@@ -87,11 +90,6 @@ export function roomLeft(
       ? (['maxJobsPerWeek', maxJobsPerWeek] as const)
       : (['maxJobsPerRun', maxJobsPerRun] as const);
   return { count: Math.max(0, Math.min(inRun, inWeek)), limit: { code: 'limit', setting, limit } };
-}
-
-function countPlannedThisWeek(jobs: readonly Job[], now: Date): number {
-  const monday = startOfISOWeek(new UTCDate(now));
-  return jobs.filter((job) => job.planned_at >= monday && job.state !== 'refused').length;
 }
 
 /**
@@ -149,30 +147,27 @@ export const skippedPages = (skips: readonly Skip[]): [path: string, why: Reason
 /** Skips a page from now on, replacing an earlier skip; the page is no longer proposed. */
 export const skipPage = (
   warehouse: Warehouse,
-  { project, path, now, until }: { project: string; path: string; now: Date; until: Day | null },
+  page: { readonly project: string; readonly path: string },
+  skip: { readonly now: Date; readonly until: Day | null },
 ): Promise<void> =>
   warehouse.transaction(async (transaction) => {
-    await transaction.execute(FORGET_SKIP, { project, path });
-    await transaction.execute(RECORD_SKIP, { project, path, now, until });
-    await transaction.execute(SKIP_CHOICE, { project, path, ...storedReason(reasonOfSkip(until)) });
+    await transaction.execute(FORGET_SKIP, page);
+    await transaction.execute(RECORD_SKIP, { ...page, ...skip });
+    await transaction.execute(SKIP_CHOICE, { ...page, ...storedReason(reasonOfSkip(skip.until)) });
   });
 
 /** Ends a skip; the next selection considers the page again. */
 export const unskipPage = (
   warehouse: Warehouse,
-  { project, path }: { project: string; path: string },
+  page: { readonly project: string; readonly path: string },
 ): Promise<void> =>
   warehouse.transaction(async (transaction) => {
-    await transaction.execute(FORGET_SKIP, { project, path });
-    await transaction.execute(FORGET_SKIPPED_CHOICE, { project, path });
+    await transaction.execute(FORGET_SKIP, page);
+    await transaction.execute(FORGET_SKIPPED_CHOICE, page);
   });
 
 /** An error message with similar paths if the history has no such page; undefined if it has one. */
-export async function unknownPage(
-  reader: Reader,
-  project: string,
-  path: string,
-): Promise<string | undefined> {
+export async function unknownPage(reader: Reader, project: string, path: string) {
   const rows = await reader.query(NEAR_PATHS, z.object({ path: z.string() }), { project, path });
   const near = rows.map((row) => row.path);
   if (near[0] === path) return undefined;

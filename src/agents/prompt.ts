@@ -8,14 +8,14 @@ import { wordsOf } from './reasons.js';
 import type { FlaggedPage } from './select.js';
 
 /** Where prompts come from, and how long one may be. */
-export interface PromptRules {
+interface PromptRules {
   /** The workspace's `templates/prompts/` overrides the built-in prompts. */
   readonly workspaceDir: string | undefined;
   readonly maxPromptLength: number;
 }
 
 /** The page that a prompt is about, and the reference of its job. */
-export interface PromptPage {
+interface PromptPage {
   readonly project: string;
   readonly path: string;
   readonly reason: string;

@@ -31,11 +31,11 @@ export function parseSmtpUrl(text: string): SmtpServer {
     /^\/?$/.test(url.pathname) &&
     url.search + url.hash === '';
   if (!isUsable)
-    throw faulty('is not of the form smtp://user:password@host:587 or smtps://user:password@host:465');
+    throw invalid('is not of the form smtp://user:password@host:587 or smtps://user:password@host:465');
   const user = decode(url.username);
   const password = decode(url.password);
   if ((user === '') !== (password === ''))
-    throw faulty('has a user name without a password, or a password without a user name');
+    throw invalid('has a user name without a password, or a password without a user name');
   const host = url.hostname.replaceAll(/[[\]]/g, '');
   const secure = url.protocol === 'smtps:';
   return {
@@ -51,11 +51,11 @@ function decode(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
-    throw faulty('has a % in its user name or password that is not encoded as %25');
+    throw invalid('has a % in its user name or password that is not encoded as %25');
   }
 }
 
-const faulty = (what: string): ConfigurationError =>
+const invalid = (what: string): ConfigurationError =>
   new ConfigurationError(
     `${SMTP_URL_VARIABLE} ${what}. Encode characters such as @ : / % in a password as %40 %3A %2F %25.`,
   );

@@ -85,7 +85,7 @@ export async function skipPages(
     const unknown = await unknownPage(warehouse, project, path);
     if (unknown !== undefined) throw new ConfigurationError(`Cannot skip ${path}: ${unknown}`);
   }
-  for (const path of paths) await skipPage(warehouse, { project, path, now: now(), until });
+  for (const path of paths) await skipPage(warehouse, { project, path }, { now: now(), until });
 }
 
 /** Ends the skips of pages. Throws a `ConfigurationError` before any is ended. */

@@ -77,7 +77,7 @@ function withheldDays({ clock, now }: StepContext): ClockError[] {
   const days = plainDayRange({ first: addDays(both, 1), last: here });
   return [
     new ClockError(
-      `${days} not loaded: by the platform's clock, which is behind this machine's, that has not ended yet. ` +
+      `${days} not loaded: not over yet by the platform's clock, which is behind this machine's. ` +
         'Set whichever clock is wrong: readership doctor',
     ),
   ];

@@ -30,7 +30,7 @@ export interface JobToChange {
   readonly messages: readonly Message[];
 }
 
-/** Finds a job. Throws a `ConfigurationError` where there is none. */
+/** Finds a job. Throws a `ConfigurationError` if there is none. */
 export function findJob(jobs: readonly Job[], id: number): Job {
   const job = jobs.find((candidate) => candidate.id === id);
   if (job === undefined)

@@ -68,7 +68,7 @@ export interface Publication {
   readonly signal: AbortSignal;
 }
 
-export const projectRow = z.object({ project: z.string() });
+const projectRow = z.object({ project: z.string() });
 
 /** The name of a publisher's transactions: its shard, and the id of its workspace. */
 const PUBLISHER = /^readership:(all|shard-\d+-of-\d+):(.*)$/;

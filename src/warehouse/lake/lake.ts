@@ -10,22 +10,13 @@ import { quoted } from '../instance.js';
 import { queryRows, readSql } from '../query.js';
 import { storageFailure } from '../storage-failure.js';
 import type { Warehouse } from '../warehouse.js';
-import {
-  creation,
-  fileSchema,
-  findOldLake,
-  type LakeFile,
-  monthNameOf,
-  ownerOf,
-  projectRow,
-  type Publication,
-  TABLES,
-} from './actions.js';
+import { fileSchema, findOldLake, type LakeFile, monthNameOf, type Publication, TABLES } from './actions.js';
 import { DiskStorage, type LakeStorage } from './storage.js';
 import { LakeTable } from './table.js';
 
 const MONTHS = readSql(import.meta.url, 'months.sql');
 const WRITTEN = readSql(import.meta.url, 'written.sql');
+const PROJECT = z.object({ project: z.string() });
 const LAKE_PROJECTS = 'CREATE OR REPLACE TEMP TABLE lake_projects AS';
 
 const monthRow = z.object({
@@ -74,7 +65,7 @@ export async function publishLake(warehouse: Warehouse, options: LakeOptions): P
 }
 
 async function bringUp(work: Publication): Promise<LakeChange> {
-  const { storage, existing, now, source } = work;
+  const { storage, existing, now } = work;
   const { location, keepReplacedMs } = work.place;
   const months = await storedMonths(work);
   const paths = [...existing.keys()];
@@ -87,8 +78,7 @@ async function bringUp(work: Publication): Promise<LakeChange> {
     );
   const tables = TABLES.map((name) => new LakeTable(work, name));
   // Created before any data, to claim the location for this workspace.
-  for (const table of tables)
-    await table.commit(() => (table.version < 0 ? creation(table.name, source, now) : []));
+  for (const table of tables) await table.create();
   const held = tables.flatMap(({ ownFiles }) => ownFiles).length;
   if (months.length === 0 && held > 0)
     throw new ConfigurationError(
@@ -110,7 +100,7 @@ async function bringUp(work: Publication): Promise<LakeChange> {
 
 /** The months of the shard's projects. Creates the temporary views that `writeMonth` reads. */
 async function storedMonths({ connection, shard }: Publication): Promise<Month[]> {
-  const stored = await queryRows(connection, 'SELECT DISTINCT project FROM day_loads', projectRow);
+  const stored = await queryRows(connection, 'SELECT DISTINCT project FROM day_loads', PROJECT);
   const projects = stored.flatMap(({ project }) => (isInShard(project, shard) ? quoted(project) : []));
   await connection.run(`${LAKE_PROJECTS} SELECT unnest([${projects.join()}]::VARCHAR[]) AS project`);
   for (const name of TABLES) await connection.run(readSql(import.meta.url, `${name}.sql`));
@@ -175,7 +165,7 @@ export async function fillFromLake(
     for (const name of TABLES) {
       const table = new LakeTable(reader, name);
       await table.refresh();
-      const owner = table.version < 0 ? undefined : ownerOf(table.state, reader);
+      const { owner } = table;
       const files: string[] = [];
       for (const file of table.ownFiles) files.push(quoted(await storage.localCopy(`${name}/${file.path}`)));
       if (owner === undefined || (name === 'days' && files.length === 0))

@@ -9,9 +9,11 @@ import {
   type Action,
   actionSchema,
   appIdOf,
+  creation,
   expectOwn,
   isOwn,
   type LakeFile,
+  ownerOf,
   type Publication,
   type TableName,
 } from './actions.js';
@@ -46,6 +48,11 @@ export class LakeTable {
     return [...this.state.values()].flatMap(({ add }) => (add && isOwn(add.path, this.work) ? add : []));
   }
 
+  /** The id of the workspace that publishes as this shard; undefined before its first publish. */
+  get owner(): string | undefined {
+    return this.version < 0 ? undefined : ownerOf(this.state, this.work);
+  }
+
   /** Whether a file is part of the table. */
   has(path: string): boolean {
     return this.state.get(path)?.add !== undefined;
@@ -61,6 +68,12 @@ export class LakeTable {
       this.#apply(text.split('\n').filter((line) => line !== ''));
       this.version++;
     }
+  }
+
+  /** Creates the table if it does not exist. */
+  create(): Promise<void> {
+    const { source, now } = this.work;
+    return this.commit(() => (this.version < 0 ? creation(this.name, source, now) : []));
   }
 
   /**
