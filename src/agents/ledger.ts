@@ -33,8 +33,8 @@ export const within = <Result>(ledger: Ledger, work: (transaction: Transaction) 
   ledger instanceof Transaction ? work(ledger) : ledger.transaction(work);
 
 /**
- * Identifies a job or message in the effects journal, the prompt and the pull request. It is derived from values that
- * never change, so every copy of the database agrees on it.
+ * Identifies a job or message in the effects journal, the prompt and the pull request. It is
+ * derived from values that never change, so every copy of the database agrees on it.
  */
 export const referenceOf = (...parts: readonly (string | Date)[]): string =>
   createHash('sha256')

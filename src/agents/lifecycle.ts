@@ -3,8 +3,9 @@ import { ENDED_STATUSES } from '../api/schema.js';
 import type { Outcome } from '../warehouse/effect.js';
 
 /**
- * The life of an agent job: `planned → submitting → active → completed | failed | archived`, or else `unconfirmed` (the
- * reply was lost, so the job may exist on the platform) or `refused` (the platform rejected it).
+ * The life of an agent job: `planned → submitting → active → completed | failed | archived`, or
+ * else `unconfirmed` (the reply was lost, so the job may exist on the platform) or `refused` (the
+ * platform rejected it).
  */
 export const LOCAL_STATES = ['planned', 'submitting', 'unconfirmed', 'refused'] as const;
 /** States of a job that exists on the platform under a known id. */
@@ -86,8 +87,9 @@ const ACCOUNT_STATUSES = new Set([401, 402, 403]);
 const DEFAULT_PAUSE_MS = 10 * 60_000;
 
 /**
- * What a failure says about the outcome of a POST. A prompt may be sent again only if the server is known not to have
- * acted. Anything ambiguous, including a bug of ours, is unknown and is never sent again automatically.
+ * What a failure says about the outcome of a POST. A prompt may be sent again only if the server is
+ * known not to have acted. Anything ambiguous, including a bug of ours, is unknown and is never
+ * sent again automatically.
  */
 export function outcomeOf(error: unknown): Exclude<Outcome['event'], 'sent'> {
   if (error instanceof TryLaterError && error.isKnownNotDone) return 'not-sent';

@@ -93,8 +93,8 @@ export function roomLeft(
 }
 
 /**
- * Pages that get no job now: they have one, or had one that ended less than `cooldownDays` ago. A refused job does not
- * count: if its cause is not fixed, the platform will refuse again.
+ * Pages that get no job now: they have one, or had one that ended less than `cooldownDays` ago. A
+ * refused job does not count: if its cause is not fixed, the platform will refuse again.
  */
 export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date): Map<string, Reason> {
   const busy = new Map<string, Reason>();

@@ -31,8 +31,8 @@ interface PollOutcome {
 }
 
 /**
- * Polls the jobs that are due, until all have ended or `waitMs` has passed. If the platform cannot answer now, the
- * remaining polls wait as long as it requests, or else the shortest delay.
+ * Polls the jobs that are due, until all have ended or `waitMs` has passed. If the platform cannot
+ * answer now, the remaining polls wait as long as it requests, or else the shortest delay.
  */
 export async function pollJobs(task: PollTask): Promise<PollOutcome> {
   const deadline = addMilliseconds(task.now(), task.waitMs);

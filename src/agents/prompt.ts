@@ -47,10 +47,10 @@ export function proposalOf(project: string, page: FlaggedPage, rules: PromptRule
 }
 
 /**
- * The exact text sent to the agent for a page: an instruction, by default the template's, and the reference. Templates
- * never see a raw path: `{{path}}` is already quoted, so a workspace's template cannot forget that. The reference is
- * added after it for the same reason. Throws a `ConfigurationError` when the template cannot be used or the text is too
- * long.
+ * The exact text sent to the agent for a page: an instruction, by default the template's, and the
+ * reference. Templates never see a raw path: `{{path}}` is already quoted, so a workspace's
+ * template cannot forget that. The reference is added after it for the same reason. Throws a
+ * `ConfigurationError` when the template cannot be used or the text is too long.
  */
 export function composePrompt(
   page: PromptPage,
@@ -72,8 +72,8 @@ const valuesOf = ({ path, project, reason, reference }: PromptPage) => ({
 });
 
 /**
- * A text as a JSON string of printable ASCII, which cannot close its quotes, break its line or change the text
- * direction.
+ * A text as a JSON string of printable ASCII, which cannot close its quotes, break its line or
+ * change the text direction.
  */
 export const quoted = (path: string): string =>
   JSON.stringify(path).replaceAll(

@@ -123,8 +123,9 @@ interface Task {
 }
 
 /**
- * Looks up the pull requests that are due, and stores when one was merged, or closed without being merged. One that
- * cannot be looked up does not fail the step; the reason is stored with it. Returns the jobs that changed.
+ * Looks up the pull requests that are due, and stores when one was merged, or closed without being
+ * merged. One that cannot be looked up does not fail the step; the reason is stored with it.
+ * Returns the jobs that changed.
  */
 export async function noticeMerges(task: Task): Promise<Job[]> {
   const { warehouse, project, now, codeHost, signal } = task;

@@ -66,8 +66,8 @@ const MIN_DAYS_VIEWED = 14;
 const MIN_DAYS_VIEWED_BY_PEOPLE = 7;
 
 /**
- * Chooses as many pages as allowed, none below the minimum: first those losing people but not AI, then those with the
- * most sustained traffic, which together make up `readingShare` of it.
+ * Chooses as many pages as allowed, none below the minimum: first those losing people but not AI,
+ * then those with the most sustained traffic, which together make up `readingShare` of it.
  */
 export function selectPages(
   candidates: readonly Candidate[],
@@ -165,8 +165,9 @@ const MAX_LENGTH = 200;
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9][A-Za-z0-9._~-]*)*\/?$/;
 
 /**
- * Whether a path is a plain URL path of reasonable length. Anyone can visit a made-up address often enough to have it
- * counted, so a path is untrusted text: only a plain one may become part of a prompt.
+ * Whether a path is a plain URL path of reasonable length. Anyone can visit a made-up address often
+ * enough to have it counted, so a path is untrusted text: only a plain one may become part of a
+ * prompt.
  */
 export const isPlainPath = (path: string): boolean =>
   path.startsWith('/') && path.length <= MAX_LENGTH && PLAIN_PATH.test(path);

@@ -42,8 +42,8 @@ const SLICE = 65_536;
 export type IsListed = (path: string) => boolean;
 
 /**
- * Reads the sitemap once; the answer then looks up a site's pages by the site's address. Undefined when
- * no sitemap is configured. Throws a `SitemapError`.
+ * Reads the sitemap once; the answer then looks up a site's pages by the site's address. Undefined
+ * when no sitemap is configured. Throws a `SitemapError`.
  */
 export async function readSitemap(
   source: string | undefined,
@@ -55,8 +55,9 @@ export async function readSitemap(
 }
 
 /**
- * With the site's address, only its own pages count, and paths may start at its front page. A slash at
- * the end makes no difference. Throws a `SitemapError` when the sitemap lists no page of the site.
+ * With the site's address, only its own pages count, and paths may start at its front page. A slash
+ * at the end makes no difference. Throws a `SitemapError` when the sitemap lists no page of the
+ * site.
  */
 export function listedPages(
   source: string,
@@ -176,9 +177,9 @@ async function collected(chunks: AsyncIterable<Buffer>, maxBytes: number): Promi
 const ENTRY = { urlset: 'url/loc', sitemapindex: 'sitemap/loc' } as const;
 
 /**
- * Reads a sitemap (sitemaps.org): the `http` and `https` addresses of pages or of further sitemaps. It works slice
- * by slice, so that signals and timers are served meanwhile. Throws an `Error` that says why it is not a sitemap or
- * which limit it exceeds, or the signal's reason.
+ * Reads a sitemap (sitemaps.org): the `http` and `https` addresses of pages or of further sitemaps.
+ * It works slice by slice, so that signals and timers are served meanwhile. Throws an `Error` that
+ * says why it is not a sitemap or which limit it exceeds, or the signal's reason.
  */
 export async function parseSitemap(xml: string, signal: AbortSignal, limits: SitemapLimits) {
   const root: { kind?: keyof typeof ENTRY } = {};

@@ -98,8 +98,9 @@ export async function submitMessages(task: SubmitTask): Promise<SubmitOutcome> {
 }
 
 /**
- * Sends planned prompts one after another, each at most once, within the hourly limit and outside pauses. It stops at
- * the first failure, since the next prompt would probably fail too, and keeps the rest.
+ * Sends planned prompts one after another, each at most once, within the hourly limit and outside
+ * pauses. It stops at the first failure, since the next prompt would probably fail too, and keeps
+ * the rest.
  */
 async function submitAll(
   task: SubmitTask,
@@ -120,8 +121,8 @@ async function submitAll(
 }
 
 /**
- * Records the prompt in the journal and then in the database, before it is sent and again once its outcome is known, so
- * that it is never sent twice, whatever happens in between.
+ * Records the prompt in the journal and then in the database, before it is sent and again once its
+ * outcome is known, so that it is never sent twice, whatever happens in between.
  */
 async function submit(
   { warehouse, journal, project, now, pollDelayMs, signal }: SubmitTask,
@@ -166,9 +167,9 @@ export interface Turn {
 }
 
 /**
- * When a project's next prompt may be sent; undefined for now. Each intent is committed
- * before its prompt is sent, so the intents of the last hour are the prompts to count, including those of killed
- * processes.
+ * When a project's next prompt may be sent; undefined for now. Each intent is committed before its
+ * prompt is sent, so the intents of the last hour are the prompts to count, including those of
+ * killed processes.
  */
 export async function nextTurn(reader: Reader, project: string, now: Date): Promise<Turn | undefined> {
   const uses = await reader.query(USES_SINCE, useRow, { project, since: subHours(now, 2) });

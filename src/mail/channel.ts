@@ -98,8 +98,9 @@ const ABOUT_THE_CHANNEL = new Set([301, 307, 308, 401, 403, 404, 410, 425, 429])
 const OF_GATEWAYS = new Set([408, 503]);
 
 /**
- * What a status says about the notice. A server error does not reveal whether the notice was accepted, nor does a
- * redirect, which some servers (such as Google Apps Script) return after accepting it.
+ * What a status says about the notice. A server error does not reveal whether the notice was
+ * accepted, nor does a redirect, which some servers (such as Google Apps Script) return after
+ * accepting it.
  */
 function classifyStatus(status: number, saysWhen: boolean): Outcome['kind'] {
   if (status >= 200 && status < 300) return 'sent';

@@ -47,8 +47,8 @@ export const deliveryRow = deliveryKey.extend({
 export type Delivery = z.infer<typeof deliveryRow>;
 
 /**
- * How an attempt ended. After `not-sent` and `refused`, the message is known not to have arrived. The words are the
- * server's, or the path of the file.
+ * How an attempt ended. After `not-sent` and `refused`, the message is known not to have arrived.
+ * The words are the server's, or the path of the file.
  */
 export interface Outcome {
   readonly kind: Ending;

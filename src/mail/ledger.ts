@@ -40,8 +40,8 @@ export interface Claim {
 }
 
 /**
- * Writes the intent to send a message to the journal and commits it, or returns undefined if it must not be sent now.
- * Nothing is sent before this.
+ * Writes the intent to send a message to the journal and commits it, or returns undefined if it
+ * must not be sent now. Nothing is sent before this.
  */
 export function claim(
   { warehouse, journal }: Ledgers,

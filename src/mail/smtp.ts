@@ -85,8 +85,8 @@ export const DEFAULT_TIMEOUTS: SmtpTimeouts = { connectMs: 30_000, silenceMs: 12
 const GOODBYE_MS = 1_000;
 
 /**
- * Sends one email over its own connection; without an email, it only connects and logs in. Returns the server's
- * reply of acceptance, or how far the conversation got.
+ * Sends one email over its own connection; without an email, it only connects and logs in. Returns
+ * the server's reply of acceptance, or how far the conversation got.
  *
  * nodemailer's pooled transport resends an email when its connection closes, and the plain one does
  * not reveal whether sending had begun. Both matter here, so this uses the layer below them.

@@ -52,8 +52,8 @@ export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTra
 }
 
 /**
- * What a failed SMTP conversation says about the email, by the server's last reply code, if any. The first
- * matching row decides; without a match, it is unknown whether the email arrived.
+ * What a failed SMTP conversation says about the email, by the server's last reply code, if any.
+ * The first matching row decides; without a match, it is unknown whether the email arrived.
  *
  * Before the first byte of the email is sent, nothing can have arrived. After that, a refusal by
  * the server is believed, but no reply, a lost connection, or 421 (the server is shutting down)
@@ -123,7 +123,8 @@ const responseOf = (error: unknown): string | undefined =>
 const MAX_RECIPIENT_LENGTH = 80;
 
 /**
- * The name of an email's file: readable, with a fingerprint that makes it unique whatever the project and recipient.
+ * The name of an email's file: readable, with a fingerprint that makes it unique whatever the
+ * project and recipient.
  */
 function outboxFileName(key: DeliveryKey): string {
   const plain = (text: string) => text.replaceAll(/[^A-Za-z0-9@._+-]/g, '_');

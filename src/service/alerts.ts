@@ -29,8 +29,8 @@ interface Alert {
 export const ALERT = 'alert';
 
 /**
- * Sends an alert about each outage once, and about its end to the same recipients, and one about each drop in views.
- * Never throws.
+ * Sends an alert about each outage once, and about its end to the same recipients, and one about
+ * each drop in views. Never throws.
  */
 export async function sendAlerts(context: StepContext): Promise<void> {
   const { settings, shard, warehouse, now, signal, observer } = context;

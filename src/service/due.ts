@@ -24,10 +24,10 @@ const LONGEST_DELAY_MS = 3_600_000;
 const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
 
 /**
- * The steps that are due: those last scheduled after the start of their latest successful run, so a step that missed
- * several runs catches up with one. A step that failed or was paused is retried at the time that the budget or the
- * server gave, or else with growing delays. Publishing is due with any other step, and if anything stored is not
- * published.
+ * The steps that are due: those last scheduled after the start of their latest successful run, so a
+ * step that missed several runs catches up with one. A step that failed or was paused is retried at
+ * the time that the budget or the server gave, or else with growing delays. Publishing is due with
+ * any other step, and if anything stored is not published.
  */
 export function dueSteps(
   schedule: Settings['schedule'],

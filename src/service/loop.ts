@@ -27,9 +27,9 @@ interface LoopOptions {
 }
 
 /**
- * The one loop: export, improve, poll, report, publish. Each step finds what is due in stored state, so the loop may
- * run at any time, twice, or after a week offline. A step that fails is recorded and does not stop the next; an
- * interruption does.
+ * The one loop: export, improve, poll, report, publish. Each step finds what is due in stored
+ * state, so the loop may run at any time, twice, or after a week offline. A step that fails is
+ * recorded and does not stop the next; an interruption does.
  */
 export async function runLoop(context: StepContext, options: LoopOptions) {
   const run = new StepRunner(context, options.due);
@@ -83,8 +83,8 @@ interface ServiceOptions {
 }
 
 /**
- * Ticks at once, and then whenever any of the schedules is due; each tick decides which steps are. Returns
- * once the signal has aborted and the current tick has ended.
+ * Ticks at once, and then whenever any of the schedules is due; each tick decides which steps are.
+ * Returns once the signal has aborted and the current tick has ended.
  */
 export async function serveTicks({ schedule, tick, signal, logger }: ServiceOptions): Promise<void> {
   const { timezone, ...expressions } = schedule;

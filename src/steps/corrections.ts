@@ -26,8 +26,9 @@ const LEAST_SHARE = 0.02;
 const UNUSUAL = 3;
 
 /**
- * Whether a report that was sent needs a correction: it covered fewer days, or its views have changed by more than
- * usual. Never before all days of the period are final, so that one correction is enough.
+ * Whether a report that was sent needs a correction: it covered fewer days, or its views have
+ * changed by more than usual. Never before all days of the period are final, so that one correction
+ * is enough.
  */
 export function isOutdated(said: Figures, stored: Stored, usualShare: number): boolean {
   if (stored.final < stored.expected) return false;

@@ -28,8 +28,8 @@ interface ExportBounds {
 }
 
 /**
- * Loads the due days of every project in stages: the latest days of all projects come before older days of any. An
- * error in one project does not affect the others.
+ * Loads the due days of every project in stages: the latest days of all projects come before older
+ * days of any. An error in one project does not affect the others.
  */
 export async function exportStep(
   context: StepContext,

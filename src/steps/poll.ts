@@ -14,8 +14,8 @@ interface PollOptions {
 }
 
 /**
- * Sends the waiting prompts, and polls the active jobs that are due. Planned jobs are sent only in `mode: apply`.
- * Returns the jobs that ended while they were polled, and those still active.
+ * Sends the waiting prompts, and polls the active jobs that are due. Planned jobs are sent only in
+ * `mode: apply`. Returns the jobs that ended while they were polled, and those still active.
  */
 export async function pollStep(
   context: StepContext,

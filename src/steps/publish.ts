@@ -17,9 +17,9 @@ export const isUpToDate = async ({ warehouse, historyFile, lake, now }: StepCont
   isPublished(warehouse, historyFile, now());
 
 /**
- * Publishes the history, and the lake if there is one, when readers would see a difference; always with `isWhole`. If
- * the lake cannot be written, the history is published nevertheless: the result contains the error, and the next
- * publish retries.
+ * Publishes the history, and the lake if there is one, when readers would see a difference; always
+ * with `isWhole`. If the lake cannot be written, the history is published nevertheless: the result
+ * contains the error, and the next publish retries.
  */
 export async function publishStep(context: StepContext, isWhole = false): Promise<StepResult<Published>> {
   const { warehouse, historyFile, lake: place, shard, settings, now, signal } = context;

@@ -35,8 +35,9 @@ interface Reported extends Mailed {
 }
 
 /**
- * Renders every report of every project for its last period that has ended, unless its page would be the same, and
- * emails those that are due. A failure affects neither the other reports nor the other projects.
+ * Renders every report of every project for its last period that has ended, unless its page would
+ * be the same, and emails those that are due. A failure affects neither the other reports nor the
+ * other projects.
  */
 export async function reportStep(given: StepContext): Promise<StepResult<Reported>> {
   const context = await byBothClocks(given);
@@ -112,8 +113,8 @@ async function mailDue(context: StepContext, mailing: Mailing, mailed: Mailed): 
 }
 
 /**
- * The periods of a mailing to consider: the latest that has ended, for everyone; earlier ones, only for recipients
- * whose delivery is waiting. So nobody gets old news after weeks offline.
+ * The periods of a mailing to consider: the latest that has ended, for everyone; earlier ones, only
+ * for recipients whose delivery is waiting. So nobody gets old news after weeks offline.
  */
 async function duePeriods(
   context: StepContext,

@@ -33,8 +33,8 @@ const lastRunRow = z.object({
   failures: z.int(),
 });
 /**
- * The latest run of a step; `done_at` is the start of the latest one that succeeded, `failures` the number of
- * runs since then that failed or were paused without a resume time.
+ * The latest run of a step; `done_at` is the start of the latest one that succeeded, `failures` the
+ * number of runs since then that failed or were paused without a resume time.
  */
 export type LastRun = z.infer<typeof lastRunRow>;
 

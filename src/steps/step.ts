@@ -72,8 +72,9 @@ export interface StepResult<Detail> {
 }
 
 /**
- * The same context with the earlier of two clocks, this machine's and the platform's, so that a day is loaded or
- * emailed only once it has ended by both. Asks the platform for the time unless a response has already told it.
+ * The same context with the earlier of two clocks, this machine's and the platform's, so that a day
+ * is loaded or emailed only once it has ended by both. Asks the platform for the time unless a
+ * response has already told it.
  */
 export async function byBothClocks(context: StepContext): Promise<StepContext> {
   if (context.projects.length > 0) await context.clock.ask();

@@ -26,9 +26,10 @@ export function refuseToForget(liveFile: string, historyFile: string): void {
 }
 
 /**
- * Throws a `BehindError` when the live database on `connection` is an older state than the history published from it,
- * such as yesterday's copy, or a file whose log was deleted. Every publication holds the run that published it, and
- * that run was committed to the live database first, so a live database without it has gone backwards.
+ * Throws a `BehindError` when the live database on `connection` is an older state than the history
+ * published from it, such as yesterday's copy, or a file whose log was deleted. Every publication
+ * holds the run that published it, and that run was committed to the live database first, so a live
+ * database without it has gone backwards.
  */
 export async function refuseToGoBack(
   connection: DuckDBConnection,

@@ -206,8 +206,8 @@ function expectOwners(
 const yearOf = ({ at }: Entry): number => Number(at.slice(0, 4));
 
 /**
- * The lines of one file. A last line without a line feed was being written when the process or machine stopped, so
- * nothing was sent for it. It is cut off unless it is complete.
+ * The lines of one file. A last line without a line feed was being written when the process or
+ * machine stopped, so nothing was sent for it. It is cut off unless it is complete.
  */
 async function readLines(path: string): Promise<{ lines: Line[]; cutBytes: number }> {
   try {

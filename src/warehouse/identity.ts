@@ -19,8 +19,8 @@ export async function workspaceIdOf(
 }
 
 /**
- * Gives the live database and the effects journal next to it the same id: the one that either of them has. Throws a
- * `StorageError` if they belong to different workspaces.
+ * Gives the live database and the effects journal next to it the same id: the one that either of
+ * them has. Throws a `StorageError` if they belong to different workspaces.
  */
 export async function agreeOnWorkspace(journal: EffectsJournal, warehouse: Warehouse): Promise<void> {
   await journal.claim(

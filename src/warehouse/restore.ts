@@ -164,8 +164,9 @@ async function expectTables(connection: DuckDBConnection, source: string): Promi
 }
 
 /**
- * Locks the live file, and keeps its current contents and log under the name `aside`. A file that cannot be opened is
- * moved there, because no process can hold it. One that opens stays in place, so that a kill leaves it there.
+ * Locks the live file, and keeps its current contents and log under the name `aside`. A file that
+ * cannot be opened is moved there, because no process can hold it. One that opens stays in place,
+ * so that a kill leaves it there.
  */
 async function holdAndKeepAside(liveFile: string, aside: string, options: HoldOptions): Promise<HeldFile> {
   if (!(await exists(liveFile))) return moveAsideAndHold(liveFile, aside, options);

@@ -107,8 +107,9 @@ function expectSplit(publisher: string, { place, shard }: Publication): void {
 }
 
 /**
- * The id of the workspace that publishes to a table as the shard; undefined before its first publish. Throws a
- * `ConfigurationError` when the table is not a lake of Readership, or has another number of shards.
+ * The id of the workspace that publishes to a table as the shard; undefined before its first
+ * publish. Throws a `ConfigurationError` when the table is not a lake of Readership, or has another
+ * number of shards.
  */
 export function ownerOf(state: TableState, work: Publication): string | undefined {
   if (sourceOf(state) === undefined)

@@ -28,8 +28,9 @@ const linesOf = (actions: readonly object[]): string =>
   actions.map((action) => `${JSON.stringify(action)}\n`).join('');
 
 /**
- * One Delta table of a lake: its log, by the protocol at https://github.com/delta-io/delta/blob/master/PROTOCOL.md.
- * A commit is the file of the next version, created only if it does not exist.
+ * One Delta table of a lake: its log, by the protocol at
+ * https://github.com/delta-io/delta/blob/master/PROTOCOL.md. A commit is the file of the next
+ * version, created only if it does not exist.
  */
 export class LakeTable {
   /** The newest version read; -1 if the table does not exist. */
