@@ -1,4 +1,4 @@
-import { Agent, type Dispatcher, EnvHttpProxyAgent, request } from 'undici';
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { ConfigurationError, messageOf } from './errors.js';
 import { version } from './files.js';
 
@@ -42,12 +42,14 @@ type Asked = { signal: AbortSignal } & Partial<Pick<Dispatcher.RequestOptions, '
   };
 
 /** Sends a request to any address, not only the platform's. */
-export const ask = (url: string, { headers, dispatcher, ...options }: Asked) =>
-  request(url, {
+export function ask(url: string, { headers, dispatcher, method = 'GET', ...options }: Asked) {
+  const { origin, pathname, search } = new URL(url);
+  return (dispatcher ?? (shared ??= connections())).request({
     ...options,
-    dispatcher: dispatcher ?? (shared ??= connections()),
+    ...{ origin, path: pathname + search, method },
     headers: { 'user-agent': USER_AGENT, ...headers },
   });
+}
 
 const UNTRUSTED = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',

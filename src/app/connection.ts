@@ -9,7 +9,6 @@ import type { ProjectSettings } from '../config/schema.js';
 import { type Channel, openChannel } from '../mail/channel.js';
 import { type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
 import { SANDBOX } from '../sandbox/defaults.js';
-import { startSandbox } from '../sandbox/index.js';
 import type { Runtime, Workspace } from './workspace.js';
 
 /** The API of each project. `close` ends connections, and the embedded sandbox if one was started. */
@@ -33,10 +32,7 @@ export async function connect(
   paceOf: (project: ProjectSettings) => Pace | undefined,
 ): Promise<Connection> {
   const { configuration, settings } = workspace;
-  const sandbox =
-    configuration === undefined
-      ? await startSandbox({ now: runtime.now, stateFile: join(workspace.dataDir, 'sandbox.json') })
-      : undefined;
+  const sandbox = configuration === undefined ? await startOwnSandbox(workspace, runtime) : undefined;
   const baseUrl = sandbox?.baseUrl ?? settings.baseUrl;
   const ask = () => askForDate(baseUrl, runtime.signal);
   const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew });
@@ -71,6 +67,11 @@ export async function connect(
       await sandbox?.close();
     },
   };
+}
+
+async function startOwnSandbox({ dataDir }: Workspace, { now }: Runtime) {
+  const { startSandbox } = await import('../sandbox/index.js');
+  return startSandbox({ now, stateFile: join(dataDir, 'sandbox.json') });
 }
 
 /** The mail server from the environment; without one, or in the sandbox, the outbox. */

@@ -10,12 +10,10 @@ import type { Reconciliation } from '../warehouse/effect.js';
 import { EffectsJournal } from '../warehouse/effects.js';
 import { agreeOnWorkspace } from '../warehouse/identity.js';
 import { openWarehouse } from '../warehouse/open.js';
-import { openOwnHistory } from '../warehouse/published.js';
-import type { Reader } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { openBudgets, sharedLimits } from './budgets.js';
 import { channelsOf, connect, transportOf } from './connection.js';
-import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from './workspace.js';
+import type { Runtime, Workspace } from './workspace.js';
 
 /** How long a command waits for another process to release the live database. */
 export const MAX_LOCK_WAIT_MS = 30_000;
@@ -82,21 +80,6 @@ export async function withLiveDatabase<Result>(
     if (reconciled !== undefined) listener.onReconciled(reconciled);
     return withConnection(workspace, ledgers, runtime, listener, work);
   });
-}
-
-/** Runs `work` with the published history, which other processes cannot block. */
-export async function withHistory<Result>(
-  options: WorkspaceOptions,
-  runtime: Runtime,
-  work: (history: Reader, workspace: Workspace) => Promise<Result>,
-): Promise<Result> {
-  const workspace = await readWorkspace(options, runtime);
-  const history = await openOwnHistory(workspace.historyFile);
-  try {
-    return await work(history, workspace);
-  } finally {
-    history.close();
-  }
 }
 
 async function withConnection<Result>(

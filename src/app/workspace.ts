@@ -15,6 +15,8 @@ import { ConfigurationError } from '../errors.js';
 import { SANDBOX } from '../sandbox/defaults.js';
 import type { Output } from '../terminal/output.js';
 import type { LakePlace } from '../warehouse/lake/storage.js';
+import { openOwnHistory } from '../warehouse/published.js';
+import type { Reader } from '../warehouse/query.js';
 import { possibleSecrets, refuseSecretsInSettings, secretsOf } from './secrets.js';
 
 /** The parts of the process that a command uses, which tests can replace. */
@@ -187,4 +189,19 @@ async function refuseOtherSplit(dataDir: string, shard: Shard | undefined): Prom
       `${dataDir} contains the histories of ${other} shards. Choose one: --shard I/${other}, with I from 1 to ${other}. ` +
         `To change the number of shards, see docs/scale.md.`,
     );
+}
+
+/** Runs `work` with the published history, which other processes cannot block. */
+export async function withHistory<Result>(
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  work: (history: Reader, workspace: Workspace) => Promise<Result>,
+): Promise<Result> {
+  const workspace = await readWorkspace(options, runtime);
+  const history = await openOwnHistory(workspace.historyFile);
+  try {
+    return await work(history, workspace);
+  } finally {
+    history.close();
+  }
 }

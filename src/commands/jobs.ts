@@ -4,8 +4,7 @@ import { readEffects } from '../agents/effect.js';
 import { type Job, readJobsOf, readTransitions } from '../agents/ledger.js';
 import { readMessages, readMessagesOf } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
-import { withHistory } from '../app/open.js';
-import type { Runtime } from '../app/workspace.js';
+import { type Runtime, withHistory } from '../app/workspace.js';
 import type { ExitCode } from '../errors.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
@@ -41,7 +40,7 @@ const list = defineCommand({
       const messages = await readMessagesOf(history, projects);
       if (options.json === true) output.json(jobs);
       else if (jobs.length === 0) output.data('No jobs yet. Which pages would get one: readership improve');
-      else output.data(jobLines(jobs, output.width).join('\n'));
+      else output.data((await jobLines(jobs, output.width)).join('\n'));
       for (const line of unconfirmedLines(jobs, messages)) output.note(line);
       const planned = [...jobs, ...messages].filter(({ state }) => state === 'planned').length;
       for (const { id } of planned === 0 ? [] : projects) {
@@ -114,7 +113,7 @@ const poll = defineCommand({
       if (!isOver && !isHopeless && (await watched(stillActive, next, runtime))) continue;
 
       const jobs = [...ended, ...stillActive];
-      output.data(jobs.length === 0 ? 'No active jobs.' : jobLines(jobs, output.width).join('\n'));
+      output.data(jobs.length === 0 ? 'No active jobs.' : (await jobLines(jobs, output.width)).join('\n'));
       return signal.aborted ? 0 : conclude(outages, runtime);
     }
   },
@@ -130,7 +129,7 @@ async function watched(
     const leftMs = next.getTime() - now().getTime();
     if (signal.aborted || leftMs <= 0) break;
     const left = `polling again in ${Math.ceil(leftMs / 1000)} s`;
-    output.live([...jobLines(active, output.noteWidth), left].join('\n'));
+    output.live([...(await jobLines(active, output.noteWidth)), left].join('\n'));
     await delay(Math.min(leftMs, 1000), undefined, { signal }).catch(() => undefined);
   }
   output.clearLive();

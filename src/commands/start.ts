@@ -89,7 +89,7 @@ export async function openService(options: WorkspaceOptions, runtime: Runtime): 
   // A missing key and an invalid address of the mail server are found here.
   transportOf(workspace);
   if (configuration !== undefined) for (const project of projects) apiKeyOf(configuration, project);
-  return { workspace, log: openLog(runtime.output), since: runtime.now() };
+  return { workspace, log: await openLog(runtime.output), since: runtime.now() };
 }
 
 /** One tick. Errors are logged and never end the service. */

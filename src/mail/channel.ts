@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { ChannelSettings } from '../config/recipients.js';
 import { isInTheClear } from '../config/values.js';
-import { ask, connectionFailure, connections } from '../network.js';
 import { redactor, unmistakable } from '../redact.js';
 import type { Departure } from '../warehouse/effects.js';
 import type { DeliveryKey, Figures, Outcome } from './delivery.js';
@@ -81,7 +80,7 @@ export async function post(
       kind: classifyStatus(answer.status, answer.saysWhen),
       words: said(`answered ${answer.status}${answer.text === '' ? '' : `: ${answer.text}`}`),
     };
-  const words = `${answer.isSent ? 'did not answer' : 'could not be reached'}: ${connectionFailure(answer.error)}`;
+  const words = `${answer.isSent ? 'did not answer' : 'could not be reached'}: ${answer.problem}`;
   return { kind: answer.isSent ? 'unknown' : 'not-sent', words: said(words) };
 }
 
@@ -111,7 +110,7 @@ function classifyStatus(status: number, saysWhen: boolean): Outcome['kind'] {
 
 type Answer =
   | { readonly status: number; readonly saysWhen: boolean; readonly text: string }
-  | { readonly error: unknown; readonly isSent: boolean };
+  | { readonly problem: string; readonly isSent: boolean };
 
 /** One request over its own connection. Until its body is read, nothing can have arrived. */
 async function exchange(
@@ -120,6 +119,8 @@ async function exchange(
   body: string,
   signal: AbortSignal,
 ): Promise<Answer> {
+  // Loaded only here, because every command reads the addresses of channels.
+  const { ask, connectionFailure, connections } = await import('../network.js');
   let isSent = false;
   const sent = Readable.from(
     (function* () {
@@ -134,7 +135,7 @@ async function exchange(
     const saysWhen = response.headers['retry-after'] !== undefined;
     return { status: response.statusCode, saysWhen, text: text.replaceAll(/\s+/g, ' ').trim() };
   } catch (error) {
-    return { error, isSent };
+    return { problem: connectionFailure(error), isSent };
   } finally {
     await dispatcher.destroy();
   }

@@ -21,6 +21,9 @@ export interface Figures {
   readonly ai: number;
 }
 
+/** The report name of alerts in the ledger of deliveries, which prevents sending one twice. */
+export const ALERT = 'alert';
+
 export const deliveryKey = z.object({
   report: z.string(),
   project: z.string(),

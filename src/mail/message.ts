@@ -1,4 +1,3 @@
-import MailComposer from 'nodemailer/lib/mail-composer';
 import { createHash } from 'node:crypto';
 import { domainToASCII } from 'node:url';
 import { domainOf, type MailAddress, type Sender } from '../config/recipients.js';
@@ -64,6 +63,7 @@ export async function compose(
   { from, unsubscribe }: Letterhead,
   now: Date,
 ): Promise<Email> {
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   const id = messageIdOf(key, from);
   const composed = new MailComposer({
     from: { name: from.name, address: from.address },

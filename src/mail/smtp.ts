@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import SMTPConnection from 'nodemailer/lib/smtp-connection';
+import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { SMTP_URL_VARIABLE } from '../config/load.js';
 import { ConfigurationError } from '../errors.js';
 import type { Email } from './message.js';
@@ -98,7 +98,7 @@ export async function speakSmtp(
   interruption: AbortSignal,
 ): Promise<{ readonly reply: string } | SmtpFailure> {
   let stage: SmtpStage = 'connect';
-  const connection = new SMTPConnection(connectionOptions(server, timeouts));
+  const connection = await openConnection(server, timeouts);
   const signal = AbortSignal.any([interruption, AbortSignal.timeout(timeouts.totalMs)]);
   const step = stepsOf(connection, signal);
   try {
@@ -139,21 +139,27 @@ export async function speakSmtp(
   }
 }
 
-const connectionOptions = (server: SmtpServer, { connectMs, silenceMs }: SmtpTimeouts) => ({
-  host: server.host,
-  port: server.port,
-  secure: server.secure,
-  requireTLS: server.requireTls,
-  ignoreTLS: false,
-  opportunisticTLS: false,
-  tls: { rejectUnauthorized: true, minVersion: 'TLSv1.2' as const },
-  dnsTimeout: connectMs,
-  connectionTimeout: connectMs,
-  greetingTimeout: connectMs,
-  socketTimeout: silenceMs,
-  socketCloseTimeout: GOODBYE_MS,
-  logger: false,
-});
+async function openConnection(
+  server: SmtpServer,
+  { connectMs, silenceMs }: SmtpTimeouts,
+): Promise<SMTPConnection> {
+  const { default: Connection } = await import('nodemailer/lib/smtp-connection');
+  return new Connection({
+    host: server.host,
+    port: server.port,
+    secure: server.secure,
+    requireTLS: server.requireTls,
+    ignoreTLS: false,
+    opportunisticTLS: false,
+    tls: { rejectUnauthorized: true, minVersion: 'TLSv1.2' },
+    dnsTimeout: connectMs,
+    connectionTimeout: connectMs,
+    greetingTimeout: connectMs,
+    socketTimeout: silenceMs,
+    socketCloseTimeout: GOODBYE_MS,
+    logger: false,
+  });
+}
 
 type Done<Value> = (error?: Error | null, value?: Value) => void;
 

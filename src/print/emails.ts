@@ -4,10 +4,9 @@ import type { Runtime } from '../app/workspace.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
-import type { Delivery, DeliveryKey } from '../mail/delivery.js';
+import { ALERT, type Delivery, type DeliveryKey } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext } from '../steps/step.js';
-import { ALERT } from '../service/alerts.js';
 import type { LoopOutcome } from '../service/loop.js';
 import type { HeldReport } from '../steps/report.js';
 

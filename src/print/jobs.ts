@@ -4,7 +4,7 @@ import type { Job, Transition } from '../agents/ledger.js';
 import type { Message } from '../agents/messages.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
-import { alignedLines, type Column } from '../terminal/table.js';
+import type { Column } from '../terminal/table.js';
 import { escapeLines, escapeUnsafe } from '../format/text.js';
 
 /** Maximum length of notes in a list. */
@@ -18,12 +18,14 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** Jobs as a table; the first line names the columns. */
-export const jobLines = (jobs: readonly Job[], width: number): string[] =>
-  alignedLines(
-    COLUMNS,
-    jobs.map((job) => [String(job.id), stateOf(job), job.path, shortOutcome(job)].map(escapeUnsafe)),
-    width,
+export async function jobLines(jobs: readonly Job[], width: number): Promise<string[]> {
+  // Loading what measures text takes long, and most commands print no table.
+  const { alignedLines } = await import('../terminal/table.js');
+  const rows = jobs.map((job) =>
+    [String(job.id), stateOf(job), job.path, shortOutcome(job)].map(escapeUnsafe),
   );
+  return alignedLines(COLUMNS, rows, width);
+}
 
 /** A job on one line, for progress. */
 export const jobLine = (job: Job): string =>

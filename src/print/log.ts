@@ -1,4 +1,4 @@
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { TryLaterError } from '../api/errors.js';
 import type { Listener } from '../app/open.js';
@@ -53,18 +53,24 @@ export type Log = Logger;
 const lineSchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.string().default('') });
 
 /** A log on standard output: one JSON object per line, or readable lines on a terminal unless `alwaysJson`. */
-export function openLog(output: Output, alwaysJson = false): Log {
+export async function openLog(output: Output, alwaysJson = false): Promise<Log> {
+  const { pino } = await import('pino');
   const write = (line: string) => {
-    output.write(output.isTerminal && !alwaysJson ? lineForPeople(line, output.colors) : line);
+    const isForPeople = output.isTerminal && !alwaysJson;
+    output.write(isForPeople ? lineForPeople(line, pino.levels.labels, output.colors) : line);
   };
   return pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, { write });
 }
 
-function lineForPeople(line: string, { dim, green, yellow, red }: Colors): string {
+function lineForPeople(
+  line: string,
+  levels: Readonly<Record<number, string>>,
+  { dim, green, yellow, red }: Colors,
+): string {
   const { level, time, msg, ...details } = lineSchema.parse(JSON.parse(line));
   const color = level >= 50 ? red : level >= 40 ? yellow : green;
   const facts = Object.entries(details).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
-  const name = pino.levels.labels[level]?.toUpperCase() ?? '';
+  const name = levels[level]?.toUpperCase() ?? '';
   return `${dim(time)} ${color(name)} ${msg}${dim(facts.join(''))}\n`;
 }
 

@@ -76,11 +76,8 @@ async function agentLines(
   { projects, warehouse, settings }: StepContext,
   width: number,
 ): Promise<string[]> {
-  const jobs = await readJobsOf(warehouse, projects);
-  return [
-    ...outcome.improved.map((improved) => improvedLine(improved, settings.improve.mode)),
-    ...jobLines(jobs, width - 2).slice(1),
-  ];
+  const [, ...jobs] = await jobLines(await readJobsOf(warehouse, projects), width - 2);
+  return [...outcome.improved.map((improved) => improvedLine(improved, settings.improve.mode)), ...jobs];
 }
 
 function improvedLine({ project, plan, submitted }: ProjectImprovement, mode: 'plan' | 'apply'): string {

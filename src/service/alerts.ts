@@ -5,7 +5,7 @@ import { addDays, type Day, daysBetween, lastEndedDay, parseDay } from '../day.j
 import { messageOf } from '../errors.js';
 import { dayRange, longDay, moment } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
-import type { Delivery } from '../mail/delivery.js';
+import { ALERT, type Delivery } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import type { Notice } from '../mail/message.js';
 import { ask, connectionFailure } from '../network.js';
@@ -24,9 +24,6 @@ interface Alert {
   readonly text: string;
   readonly data: object;
 }
-
-/** The report name of alerts in the ledger of deliveries, which prevents sending one twice. */
-export const ALERT = 'alert';
 
 /**
  * Sends an alert about each outage once, and about its end to the same recipients, and one about

@@ -26,6 +26,17 @@ async function loaded(...args: string[]): Promise<string[]> {
 const text = async (files: readonly string[]): Promise<string> =>
   (await Promise.all(files.map((file) => readFile(join(ROOT, 'build', file), 'utf8')))).join('\n');
 
+/** Texts in the code of packages that take long to load, and that few commands need. */
+const OF_FEW_COMMANDS = {
+  undici: 'UND_ERR_CONNECT_TIMEOUT',
+  handlebars: 'registerPartial',
+  hono: 'Context is not finalized',
+  nodemailer: 'MimeNode',
+  pino: 'thread-stream',
+  'undici, all of it': 'WebSocketStream',
+  'string-width': 'RGI_Emoji',
+};
+
 describe('a command that starts', () => {
   it('loads no command for the version, and for SQL neither the HTTP client nor the templates', async () => {
     const version = await loaded('--version');
@@ -35,6 +46,13 @@ describe('a command that starts', () => {
     expect(sql).toContain('run SQL over the whole history');
     expect(sql).not.toContain('UND_ERR_CONNECT_TIMEOUT');
     expect(sql).not.toContain('registerPartial');
+  });
+
+  it('loads for the status and for an export only what they need', async () => {
+    const packagesIn = (code: string) =>
+      Object.entries(OF_FEW_COMMANDS).flatMap(([name, part]) => (code.includes(part) ? name : []));
+    expect(packagesIn(await text(await loaded('status', '--sandbox')))).toEqual([]);
+    expect(packagesIn(await text(await loaded('export', '--config', 'missing.yaml')))).toEqual(['undici']);
   });
 
   it('says where in the source a failure of its own was thrown', async () => {

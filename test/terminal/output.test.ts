@@ -9,12 +9,15 @@ const HOSTILE = '/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202
 const ESCAPED = String.raw`/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\u000d\u0009/end`;
 
 /** What one of the streams got: both are terminals, or pipes. */
-function written(isTTY: boolean, work: (output: Output) => void): { out: string; err: string } {
+async function written(
+  isTTY: boolean,
+  work: (output: Output) => Promise<void> | void,
+): Promise<{ out: string; err: string }> {
   const [out, err] = [new PassThrough(), new PassThrough()].map((stream) =>
     Object.assign(stream, { isTTY, columns: 400 }),
   );
   if (out === undefined || err === undefined) throw new Error('two streams');
-  work(new Output(out, err, true, screen));
+  await work(new Output(out, err, true, screen));
   return { out: String(out.read() ?? ''), err: String(err.read() ?? '') };
 }
 
@@ -26,30 +29,30 @@ const everyWay = (output: Output) => {
 };
 
 describe('text of strangers', () => {
-  it('is shown escaped on a terminal, whichever way it is written', () => {
-    const { out, err } = written(true, everyWay);
+  it('is shown escaped on a terminal, whichever way it is written', async () => {
+    const { out, err } = await written(true, everyWay);
     expect(out).toBe(`${ESCAPED}\n`.repeat(3));
     expect(err).toContain(`${ESCAPED}\n`);
     expect(err).not.toContain('\u001b[31m');
   });
 
-  it('is data as it is in a pipe', () => {
-    const { out, err } = written(false, everyWay);
+  it('is data as it is in a pipe', async () => {
+    const { out, err } = await written(false, everyWay);
     expect(out).toBe(`${HOSTILE}\n`.repeat(3));
     expect(err).toBe(`${HOSTILE}\n`);
   });
 
-  it('is colored by us alone: our colors survive, theirs are shown', () => {
-    const { out } = written(true, (output) => {
+  it('is colored by us alone: our colors survive, theirs are shown', async () => {
+    const { out } = await written(true, (output) => {
       output.data(output.colors.red(HOSTILE));
     });
     expect(out).toBe(`\u001b[31m${ESCAPED}\u001b[39m\n`);
   });
 
-  it('is shown escaped in what is drawn over, and in the log', () => {
-    const { out, err } = written(true, (output) => {
+  it('is shown escaped in what is drawn over, and in the log', async () => {
+    const { out, err } = await written(true, async (output) => {
       output.live(HOSTILE);
-      openLog(output).warn({ path: HOSTILE }, HOSTILE);
+      (await openLog(output)).warn({ path: HOSTILE }, HOSTILE);
     });
     expect(err).toContain(ESCAPED);
     expect(out).toContain(ESCAPED);
