@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { messageOf, StorageError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
-import { quoted } from '../warehouse/instance.js';
+import { quoted } from '../warehouse/duckdb.js';
 import { type Answer, type AnswerColumn, expectOneSelect } from './answer.js';
 import { jsonValue, textOf } from './formats.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import { OUTAGES } from '../warehouse/visible.js';
+import { OUTAGES } from '../warehouse/publish.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 
 const START_STEP = readSql(import.meta.url, 'statements/start-step.sql');

@@ -5,9 +5,8 @@ import { StorageError } from '../errors.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { exists } from '../files.js';
-import { quoted } from './instance.js';
+import { quoted, RESTORE } from './duckdb.js';
 import { dayColumn, queryRows, readSql, timestampColumn } from './query.js';
-import { RESTORE } from './storage-failure.js';
 
 const IS_BEHIND = readSql(import.meta.url, 'statements/is-behind.sql');
 const LACKING = readSql(import.meta.url, 'statements/lacking.sql');

@@ -14,7 +14,7 @@ import {
   type Outcome,
   parseLine,
 } from './effect.js';
-import { storageFailure } from './storage-failure.js';
+import { storageFailure } from './duckdb.js';
 
 const CURRENT = 'effects.log';
 const JOURNAL = /^effects(-\d{4})?\.log$/;

@@ -3,8 +3,14 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { StorageError } from '../errors.js';
 import { exists, ignoreMissing, syncToDisk } from '../files.js';
-import { isHeldElsewhere, isOfDamage } from './storage-failure.js';
-import { databaseOf, openForWriting, whileUsing, writeAttached } from './instance.js';
+import {
+  databaseOf,
+  isHeldElsewhere,
+  isOfDamage,
+  openForWriting,
+  whileUsing,
+  writeAttached,
+} from './duckdb.js';
 
 /** The log is folded into a new file if it is larger than this, */
 const MIN_LOG_BYTES = 16 * 1024 ** 2;

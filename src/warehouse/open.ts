@@ -6,7 +6,7 @@ import { sleepFor } from '../sleep.js';
 import { refuseToGoBack } from './behind.js';
 import { type DatabaseLimits, LiveFile } from './live-file.js';
 import { expectMigrated, migrateLive, schemaVersion } from './migrate.js';
-import { isHeldElsewhere, isOfStorage, storageFailure } from './storage-failure.js';
+import { isHeldElsewhere, isOfStorage, storageFailure } from './duckdb.js';
 import { Warehouse } from './warehouse.js';
 
 const RETRY_DELAY_MS = 250;
@@ -77,8 +77,7 @@ export async function holdLiveFile(path: string, options: HoldOptions): Promise<
   await writeFile(lockFile, JSON.stringify(holder), { mode: 0o600 }).catch(() => undefined);
   const release = async () => {
     // Removed before the lock is released, because afterwards the file may be the next holder's. A
-    // file that cannot be
-    // removed is as harmless as one that a killed process left.
+    // file that cannot be removed is as harmless as one that a killed process left.
     await rm(lockFile, { force: true }).catch(() => undefined);
     file.close();
   };

@@ -3,11 +3,10 @@ import { access } from 'node:fs/promises';
 import type { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
 import { exists } from '../files.js';
-import { openSafely } from './instance.js';
+import { isOfDamage, openSafely } from './duckdb.js';
 import { readyOf } from './live-file.js';
 import { isDescribed } from './migrate.js';
 import { type Parameters, queryRows, type Reader } from './query.js';
-import { isOfDamage } from './storage-failure.js';
 
 /** The published history, open read-only: it neither blocks the export nor is blocked by it. */
 export class History implements Reader {

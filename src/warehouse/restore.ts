@@ -6,12 +6,11 @@ import { messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing } from '../files.js';
 import { BehindError } from './behind.js';
 import { expectJournalOf } from './effects.js';
-import { databaseOf, quoted } from './instance.js';
+import { databaseOf, isOfDamage, quoted } from './duckdb.js';
 import { changeDatabase, logOf, removeDatabase } from './live-file.js';
 import { migrate } from './migrate.js';
 import { type HeldFile, holdLiveFile, type HoldOptions, openWarehouse } from './open.js';
 import { queryRows } from './query.js';
-import { isOfDamage } from './storage-failure.js';
 import type { Warehouse } from './warehouse.js';
 
 export interface Restoration {

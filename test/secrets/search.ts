@@ -2,7 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { cp, readdir, readFile } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
 import PostalMime from 'postal-mime';
-import { quoted } from '../../src/warehouse/instance.js';
+import { quoted } from '../../src/warehouse/duckdb.js';
 import type { CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { tracesIn } from './marks.js';

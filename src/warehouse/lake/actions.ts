@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type Shard, shardName } from '../../config/shard.js';
 import { ConfigurationError } from '../../errors.js';
-import { quoted } from '../instance.js';
+import { quoted } from '../duckdb.js';
 import { queryRows } from '../query.js';
 import type { LakePlace, LakeStorage } from './storage.js';
 

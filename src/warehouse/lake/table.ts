@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ConfigurationError, messageOf, StorageError } from '../../errors.js';
 import { ignoreMissing } from '../../files.js';
 import { sleepFor } from '../../sleep.js';
-import { quoted } from '../instance.js';
+import { quoted } from '../duckdb.js';
 import { queryRows, readSql } from '../query.js';
 import {
   type Action,
