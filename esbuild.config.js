@@ -1,9 +1,10 @@
 /**
  * Bundles the command line into dist/, or the directory given: one file that every command starts with, and chunks that
- * commands load when they need them. Only packages with a native binary stay outside.
+ * commands load when they need them. Only packages with a native binary stay outside. Next to them, dist/ has the
+ * separate modules, for tests that start programs of their own. Types are not checked here: `npm run check:types`.
  */
 import { build } from 'esbuild';
-import { chmodSync, cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import process from 'node:process';
 
@@ -47,23 +48,29 @@ const partOfUndici = {
   },
 };
 
-const { metafile } = await build({
-  entryPoints: ['src/cli.ts'],
+const output = {
   outdir,
-  bundle: true,
-  splitting: true,
-  chunkNames: '[name]-[hash]',
   platform: 'node',
   format: 'esm',
   target: 'node20.19',
+  sourcemap: true,
+  sourcesContent: false,
+};
+
+rmSync(outdir, { recursive: true, force: true });
+if (outdir === 'dist') await build({ ...output, entryPoints: ['src/**/*.ts'], outbase: 'src' });
+const { metafile } = await build({
+  ...output,
+  entryPoints: ['src/cli.ts'],
+  bundle: true,
+  splitting: true,
+  chunkNames: '[name]-[hash]',
   external: NATIVE,
   plugins: [ownUrls, partOfUndici],
   // Parsing takes a good part of the time that a command takes to start. Names stay, for stack traces.
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: 'none',
-  sourcemap: true,
-  sourcesContent: false,
   metafile: true,
   // For bundled CommonJS modules.
   banner: {
