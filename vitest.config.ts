@@ -1,4 +1,6 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Modules that decide from their arguments alone: every branch is tested. */
 const DECISIONS = [
@@ -7,14 +9,24 @@ const DECISIONS = [
   'src/{mail/{classify,delivery},reports/period,service/due}.ts',
 ];
 
+/** The short files, which come last, keep all workers busy to the end. */
+class SlowestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isSlow = ({ moduleId }: TestSpecification) => moduleId.endsWith('.slow.test.ts');
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))];
+  }
+}
+
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     setupFiles: 'test/setup.ts',
     // Loading all modules again for each file would take a minute and a half.
     isolate: false,
-    // By default it leaves a core idle; most tests wait for a process, a server or the disk.
-    maxWorkers: '100%',
+    // Most tests wait for a process, a server or the disk, so one more than cores keeps all of them busy.
+    maxWorkers: availableParallelism() + 1,
+    sequence: { sequencer: SlowestFirst },
     testTimeout: 30_000,
     hookTimeout: 30_000,
     coverage: {
