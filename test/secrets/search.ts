@@ -18,6 +18,7 @@ export async function tracesLeft(directory: string, { stdout, stderr }: CliResul
 
 async function tracesInFiles(directory: string): Promise<string[]> {
   const found: string[] = [];
+  const parquetFiles: [string, string][] = [];
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     const name = relative(directory, path);
@@ -26,9 +27,9 @@ async function tracesInFiles(directory: string): Promise<string[]> {
     found.push(...placed(name, await readFile(path)));
     if (name.endsWith('.eml')) found.push(...(await tracesInMail(name, await readFile(path))));
     if (name.endsWith('.duckdb')) found.push(...(await tracesInDatabase(name, path)));
-    if (name.endsWith('.parquet')) found.push(...(await tracesInParquet(name, path)));
+    if (name.endsWith('.parquet')) parquetFiles.push([name, path]);
   }
-  return found;
+  return [...found, ...(await tracesInParquet(parquetFiles))];
 }
 
 const placed = (place: string, content: string | Buffer): string[] =>
@@ -58,10 +59,14 @@ async function tracesInDatabase(name: string, path: string): Promise<string[]> {
   });
 }
 
-const tracesInParquet = (name: string, path: string): Promise<string[]> =>
-  withConnection(':memory:', async (rowsOf) =>
-    placed(name, JSON.stringify(await rowsOf(`FROM read_parquet(${quoted(path)})`))),
-  );
+/** Of pairs of a name and a path. */
+const tracesInParquet = (files: readonly (readonly [string, string])[]): Promise<string[]> =>
+  withConnection(':memory:', async (rowsOf) => {
+    const found: string[] = [];
+    for (const [name, path] of files)
+      found.push(...placed(name, JSON.stringify(await rowsOf(`FROM read_parquet(${quoted(path)})`))));
+    return found;
+  });
 
 async function withConnection<Result>(
   path: string,
