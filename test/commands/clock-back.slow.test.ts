@@ -61,19 +61,14 @@ async function finalDays({ cwd }: Site): Promise<string[]> {
 
 const viewsAsked = ({ sandbox }: Site): number => sandbox.inspect().requests.counts.views?.['200'] ?? 0;
 
-it.each([
-  ['an hour', HOUR_MS],
-  ['a day', DAY_MS],
-  ['a week', 7 * DAY_MS],
-])(
-  'a clock that jumps back by %s duplicates nothing, skips no wait, and has no effect once it is right',
-  async (_, behindMs) => {
-    const { site, run, pass, now } = await siteInTime();
-    const first = await run(['run']);
-    expect(first.code, first.output).toBe(0);
-    const final = await finalDays(site);
+it('a clock that jumps back duplicates nothing, skips no wait, and has no effect once it is right', async () => {
+  const { site, run, pass, now } = await siteInTime();
+  const first = await run(['run']);
+  expect(first.code, first.output).toBe(0);
+  const final = await finalDays(site);
 
-    pass(60_000);
+  pass(60_000);
+  for (const behindMs of [HOUR_MS, DAY_MS, 7 * DAY_MS]) {
     for (const args of [['run'], ['export']]) {
       const { code, output } = await run(args, behindMs);
       expect([0, 75], output).toContain(code);
@@ -85,11 +80,11 @@ it.each([
     const status = await run(['status'], behindMs);
     expect(status.output).not.toMatch(/[-−]\d+ (s|min|h)\b/);
     expect(status.output).toContain('which is in the future by this clock: readership doctor');
+  }
 
-    pass(2 * DAY_MS);
-    const last = await run(['run']);
-    expect(last.code, last.output).toBe(0);
-    expect((await run(['status'])).output).toMatch(/published +\d.* ago/);
-    await expectAllOnce(site, addDays(dayOf(now()), -1));
-  },
-);
+  pass(2 * DAY_MS);
+  const last = await run(['run']);
+  expect(last.code, last.output).toBe(0);
+  expect((await run(['status'])).output).toMatch(/published +\d.* ago/);
+  await expectAllOnce(site, addDays(dayOf(now()), -1));
+});
