@@ -25,36 +25,36 @@ async function siteOnSmallDisk(context: TestContext) {
 }
 
 describe('a full disk (skipped if none can be mounted)', () => {
-  it.for([
-    ['starting', 4, 'The disk is full'],
-    ['loading days', 128, 'The disk is full'],
-    ['publishing', 300, 'the previous one was kept'],
-  ] as const)(
-    'when %s (%i KiB left) ends every command with one clear message; nothing is lost or duplicated',
-    async ([, kibibytes, words], context) => {
-      const { disk, published, run, site } = await siteOnSmallDisk(context);
-      expect(await run('export', '--to', daysAgo(12))).toMatchObject({ code: 0 });
-      const before = await published();
+  it('ends every command with one clear message; nothing is lost or duplicated', async (context) => {
+    const { disk, published, run, site } = await siteOnSmallDisk(context);
+    expect(await run('export', '--to', daysAgo(12))).toMatchObject({ code: 0 });
+    const before = await published();
+    for (const [when, kibibytes, words] of [
+      ['starting', 4, 'The disk is full'],
+      ['loading days', 128, 'The disk is full'],
+      ['publishing', 300, 'the previous one was kept'],
+    ] as const) {
       for (const args of WRITING) {
         await disk.leaveRoom(kibibytes * 1024);
         const { code, stderr } = await run(...args);
-        expect({ command: args.join(' '), code }).toEqual({ command: args.join(' '), code: 1 });
-        expect(stderr).toContain(words);
+        const what = `${args.join(' ')}, full when ${when}: ${stderr}`;
+        expect(code, what).toBe(1);
+        expect(stderr, what).toContain(words);
         expect(
           stderr.match(/The disk is full: free some space, then run the command again/g),
-          stderr,
+          what,
         ).toHaveLength(1);
-        expect((await published()).equals(before)).toBe(true);
+        expect((await published()).equals(before), what).toBe(true);
       }
       const { stdout } = await run('doctor');
       expect(stdout).toMatch(/fail +disk .+ Make room/);
       await disk.makeRoom();
-      const { code, stderr } = await run('run');
-      expect(code, stderr).toBe(0);
-      await expectAllOnce(site);
-      expect((await published()).equals(before)).toBe(false);
-    },
-  );
+    }
+    const { code, stderr } = await run('run');
+    expect(code, stderr).toBe(0);
+    await expectAllOnce(site);
+    expect((await published()).equals(before)).toBe(false);
+  });
 
   it('leaves no partial database if it could not be created', async (context) => {
     const { disk, run } = await siteOnSmallDisk(context);
