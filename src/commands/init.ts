@@ -66,10 +66,8 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
   const key = known === '' ? typed : known;
   const { url, project } = platform;
   if (check && url !== undefined && project !== undefined && key !== '') {
-    const findings = await tryPlatform(url, project, {
-      ...runtime,
-      environment: { ...environment, [KEY]: key },
-    });
+    const keyed = { ...runtime, environment: { ...environment, [KEY]: key } };
+    const findings = await tryPlatform(url, project, keyed);
     printFindings(findings, output);
     if (findings.some(({ verdict }) => verdict === 'fail')) {
       const anyway = asks ? await asked('Write the files anyway? [y/N] ', runtime) : 'no';
@@ -88,29 +86,25 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
     ...(typed === '' ? [] : [{ name: DOT_ENV, text: withKey(secrets, typed), mode: 0o600 }]),
   ];
   signal.throwIfAborted();
-  await writeAll(files.map(({ name, ...file }) => ({ path: pathOf(name), ...file })));
+  await writeAll(files.map((file) => ({ ...file, path: pathOf(file.name) })));
   const names = new Intl.ListFormat('en').format(files.map(({ name }) => name));
+  const hasKey = key !== '';
+  const hasFile = typed !== '' || existsSync(pathOf(DOT_ENV));
   const steps = [
-    ...(url === undefined || project === undefined
-      ? [`Set baseUrl and the project's id in ${CONFIG_FILE}.`]
-      : []),
-    ...secretSteps(typed !== '' || existsSync(pathOf(DOT_ENV)), key !== ''),
-    ...(answers.email === undefined
-      ? []
-      : [`Set ${SMTP_URL_VARIABLE} as well; until then, emails are only written to data/outbox/.`]),
+    (url === undefined || project === undefined) && `Set baseUrl and the project's id in ${CONFIG_FILE}.`,
+    hasFile && !hasKey && `Add ${KEY} to ${DOT_ENV}.`,
+    !hasFile && !hasKey && `Copy .env.example to ${DOT_ENV}, and add your API key.`,
+    !hasFile &&
+      hasKey &&
+      `${KEY} is not stored: keep it in the environment, or copy .env.example to ${DOT_ENV} and add it.`,
+    answers.email !== undefined &&
+      `Set ${SMTP_URL_VARIABLE} as well; until then, emails are only written to data/outbox/.`,
     'readership export --plan   (shows what it will request; sends nothing)',
     'readership run             (loads the history, and writes the first report)',
-  ];
+  ].filter((step) => step !== false);
   output.data([`Wrote ${names}. Next:`, ...steps.map((step, index) => `  ${index + 1}. ${step}`)].join('\n'));
   return 0;
 }
-
-const secretSteps = (hasFile: boolean, hasKey: boolean): string[] => {
-  if (hasFile) return hasKey ? [] : [`Add ${KEY} to ${DOT_ENV}.`];
-  return hasKey
-    ? [`${KEY} is not stored: keep it in the environment, or copy .env.example to ${DOT_ENV} and add it.`]
-    : [`Copy .env.example to ${DOT_ENV}, and add your API key.`];
-};
 
 function refuseIfThere(path: string, how = ''): void {
   if (existsSync(path))
@@ -191,14 +185,10 @@ function withKey(example: string, key: string): string {
   return example.replace(`${KEY}=`, () => line);
 }
 
-interface NewFile {
-  readonly path: string;
-  readonly text: string;
-  readonly mode: number;
-}
-
 /** All or nothing. */
-async function writeAll(files: readonly NewFile[]): Promise<void> {
+async function writeAll(
+  files: readonly { readonly path: string; readonly text: string; readonly mode: number }[],
+): Promise<void> {
   for (const [index, { path, text, mode }] of files.entries())
     try {
       await writeFile(path, text, { flag: 'wx', mode });

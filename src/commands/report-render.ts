@@ -104,15 +104,14 @@ export async function renderReport(
     (format === 'json' && 'A JSON document');
   if (single !== false && projects.length !== 1)
     throw new ConfigurationError(`${single} covers one project: choose it with --project.`);
-  const place = { settings, workspaceDir };
   const report = await findReport(name, workspaceDir);
   const period = choosePeriod(report, options, settings, runtime.now());
-  const isStored = format === 'html' && output === undefined;
   const shown: string[] = [];
   const history = await openOwnHistory(historyFile);
   const render = async (project: ProjectSettings) => {
-    if (isStored) {
-      const prepared = await reportOn(place, history, project, { report, period });
+    const prepare = () => reportOn({ settings, workspaceDir }, history, project, { report, period });
+    if (format === 'html' && output === undefined) {
+      const prepared = await prepare();
       const file = await writePage(reportsDir, project.id, prepared);
       runtime.output.data(relative(runtime.workingDirectory, file));
       runtime.output.note(prepared.subject);
@@ -122,7 +121,7 @@ export async function renderReport(
     const text =
       format === 'eml'
         ? await writtenMail(history, { report, period, project }, workspace, options, runtime)
-        : await inFormat(await reportOn(place, history, project, { report, period }), format);
+        : await inFormat(await prepare(), format);
     if (output === undefined) runtime.output.data(text);
     else await writeOutput(output, text, format, runtime);
     if (output !== undefined && format === 'html') shown.push(resolve(runtime.workingDirectory, output));

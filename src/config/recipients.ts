@@ -155,52 +155,35 @@ export const audiencesIn = (reports: object): [string, Audience[]][] =>
     .filter(isAudiences)
     .map(([report, all]) => [report, all.filter(({ to }) => to.length > 0)]);
 
-/** Contradictions between recipients, channels and mail settings: each problem with its path in the configuration. */
-export function recipientProblems({
-  reports,
-  alerts,
-  mail,
-  channels,
-}: {
+interface RecipientSettings {
   readonly reports: object;
   readonly alerts: { readonly to: readonly Recipient[] };
   readonly mail?: object | undefined;
   readonly channels: object;
-}): { path: string[]; message: string }[] {
+}
+
+/** Contradictions between recipients, channels and mail settings: each problem with its path in the configuration. */
+export function recipientProblems({ reports, alerts, mail, channels }: RecipientSettings) {
   const known = Object.keys(channels);
   const ofReports = audiencesIn(reports).map(([name, all]) => ({
-    ...{ path: ['reports', name], all: all.flatMap(({ to }) => to) },
+    ...{ path: ['reports', name], to: all.flatMap(({ to }) => to) },
     attaches: all.some(({ attach, to }) => attach.length > 0 && !to.some(isAddress)),
   }));
-  return [...ofReports, { path: ['alerts'], all: alerts.to, attaches: false }].flatMap(
-    ({ path, all, attaches }) => {
-      const twice = all.find((one, index) => all.indexOf(one) !== index);
-      const stray = all.filter((one) => !isAddress(one) && !known.includes(one));
-      return [
-        ...(twice === undefined
-          ? []
-          : [{ path, message: `${twice} is in two audiences; each recipient gets a report only once` }]),
-        ...stray.map((one) => ({
-          path: [...path, 'to'],
-          message: `${one} is neither an email address nor one of the channels${known.length === 0 ? ': add it under channels' : `, which are ${known.join(', ')}`}`,
-        })),
-        ...(mail === undefined && all.some(isAddress)
-          ? [
-              {
-                path: [...path, 'to'],
-                message: 'needs mail.from, the sender, such as Readership <docs@example.com>',
-              },
-            ]
-          : []),
-        ...(attaches
-          ? [
-              {
-                path: [...path, 'attach'],
-                message: 'only emails have attachments: name an email address in to',
-              },
-            ]
-          : []),
-      ];
-    },
-  );
+  const problems: { path: string[]; message: string }[] = [];
+  for (const { path, to, attaches } of [...ofReports, { path: ['alerts'], to: alerts.to, attaches: false }]) {
+    const report = (key: readonly string[], message: string) =>
+      problems.push({ path: [...path, ...key], message });
+    const twice = to.find((one, index) => to.indexOf(one) !== index);
+    if (twice !== undefined)
+      report([], `${twice} is in two audiences; each recipient gets a report only once`);
+    for (const stray of to.filter((one) => !isAddress(one) && !known.includes(one)))
+      report(
+        ['to'],
+        `${stray} is neither an email address nor one of the channels${known.length === 0 ? ': add it under channels' : `, which are ${known.join(', ')}`}`,
+      );
+    if (mail === undefined && to.some(isAddress))
+      report(['to'], 'needs mail.from, the sender, such as Readership <docs@example.com>');
+    if (attaches) report(['attach'], 'only emails have attachments: name an email address in to');
+  }
+  return problems;
 }

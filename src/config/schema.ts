@@ -162,7 +162,7 @@ const serveSchema = z
       .describe('where browsers find it, behind a reverse proxy'),
     auth: z.enum(['link', 'password', 'proxy']).optional(),
     password: passwordHash.optional(),
-    viewerPassword: passwordHash.optional().describe('of those who may look and ask, but change nothing'),
+    viewerPassword: passwordHash.optional().describe('for visitors who may look and ask, but change nothing'),
     header: z
       .string()
       .regex(/^[\w-]+$/, 'not the name of a header')
@@ -177,8 +177,8 @@ const serveSchema = z
       )
       .min(1)
       .optional()
-      .describe('the addresses of the proxy: no other may connect'),
-    editors: z.array(z.string().min(1)).optional().describe('the visitors that may act; all when left out'),
+      .describe('the addresses of the proxy; connections from others are refused'),
+    editors: z.array(z.string().min(1)).optional().describe('the visitors who may act; by default all'),
   })
   .superRefine(({ auth, password, header }, context) => {
     const lacks = (key: string, message: string) => {

@@ -7,22 +7,12 @@ import type { Colors, Output } from '../terminal/output.js';
 
 /** Logs the service's steps, jobs and failed days, and each loaded day at level `debug`. */
 export const logging = (log: Log): Listener => ({
-  onWait: (until, why) => {
-    log.info({ until, why }, 'requests are waiting');
-  },
-  onReconciled: (words) => {
-    log.warn(words);
-  },
-  onSkew: (words) => {
-    log.warn(words);
-  },
-  onRetry: (error, retriesLeft) => {
-    log.warn({ retriesLeft, error: error.message }, 'a request is retried');
-  },
+  onWait: (until, why) => log.info({ until, why }, 'requests are waiting'),
+  onReconciled: (words) => log.warn(words),
+  onSkew: (words) => log.warn(words),
+  onRetry: ({ message: error }, retriesLeft) => log.warn({ retriesLeft, error }, 'a request is retried'),
   observer: {
-    onStepStart: (step) => {
-      log.info({ step }, `${step} started`);
-    },
+    onStepStart: (step) => log.info({ step }, `${step} started`),
     onStepEnd: (step, { outcome, summary, resume_at: resumeAt }) => {
       const level = outcome === 'failed' ? 'error' : outcome === 'later' ? 'warn' : 'info';
       log[level](
@@ -30,21 +20,17 @@ export const logging = (log: Log): Listener => ({
         `${step} ${outcome}`,
       );
     },
-    onAlertFailed: (error) => {
-      log.warn({ error }, 'an alert could not be sent');
-    },
-    onExportPlan: (project, { days, requests }) => {
-      log.info({ project: project.id, days: days.length, requests }, 'days to load');
-    },
+    onAlertFailed: (error) => log.warn({ error }, 'an alert could not be sent'),
+    onExportPlan: ({ id: project }, { days, requests }) =>
+      log.info({ project, days: days.length, requests }, 'days to load'),
     onDay: ({ id: project }, result) => {
       const { day } = result;
       if (result.outcome === 'failed')
         log.warn({ project, day, error: messageOf(result.error) }, 'a day failed');
       else log.debug({ project, day, rows: result.rows }, 'a day was loaded');
     },
-    onJob: ({ id: job, project, path, state, pr_link: pullRequest }) => {
-      log.info({ project, job, path, state, pullRequest }, 'a job changed');
-    },
+    onJob: ({ id: job, project, path, state, pr_link: pullRequest }) =>
+      log.info({ project, job, path, state, pullRequest }, 'a job changed'),
   },
 });
 
@@ -81,11 +67,9 @@ const SAME_MOMENT_MS = 400;
 const SAME_PROBLEM_MS = 60_000;
 
 /** Notes about retries: the full error the first time, then only that there is a retry. */
-export function retryNotes(
-  note: (text: string) => void,
-): (error: TryLaterError, retriesLeft: number) => void {
+export function retryNotes(note: (text: string) => void) {
   let last = { reason: '', retriesLeft: -1, ms: -Infinity };
-  return ({ reason, message }, retriesLeft) => {
+  return ({ reason, message }: TryLaterError, retriesLeft: number): void => {
     const ms = performance.now();
     const isSame = reason === last.reason && ms - last.ms < SAME_PROBLEM_MS;
     if (isSame && retriesLeft === last.retriesLeft && ms - last.ms < SAME_MOMENT_MS) return;

@@ -161,50 +161,45 @@ export function metricsText(
     ),
   ];
   const startOf = (day: Day | null) => (day === null ? undefined : seconds(startOfDay(day)));
-  return [
-    metric('needs', 'Problems that need a person: readership status', [[{}, needs.length]]),
-    metric('days', 'Days of the history by state', projects.flatMap(daysIn)),
-    metric(
+  const metrics: readonly (readonly [name: string, help: string, samples: Samples])[] = [
+    ['needs', 'Problems that need a person: readership status', [[{}, needs.length]]],
+    ['days', 'Days of the history by state', projects.flatMap(daysIn)],
+    [
       'last_day_timestamp_seconds',
       'Start of the last loaded day (UTC)',
       ofProjects(({ lastDay }) => startOf(lastDay)),
-    ),
-    metric(
+    ],
+    [
       'requests_last_hour',
       'Requests for page views in the last hour',
       ofProjects(({ requests }) => requests.usedThisHour),
-    ),
-    metric(
-      'requests_due',
-      'Requests that loading all days still takes',
-      ofProjects(({ requests }) => requests.left),
-    ),
-    metric(
+    ],
+    ['requests_due', 'Requests needed to load all days', ofProjects(({ requests }) => requests.left)],
+    [
       'step_timestamp_seconds',
       'When a step last began',
       runs.map(({ step, started_at: at }) => [{ step }, seconds(at)]),
-    ),
-    metric(
+    ],
+    [
       'step_done',
       'Whether its last run was done',
       runs.map(({ step, outcome }) => [{ step }, outcome === 'done' ? 1 : 0]),
-    ),
-    metric(
-      'jobs',
-      'Agent jobs by state',
-      Object.entries(jobs).map(([state, count]) => [{ state }, count]),
-    ),
-    metric('unconfirmed', 'What may or may not have been sent', [
-      [{ kind: 'job' }, unconfirmedJobs.length],
-      [{ kind: 'message' }, unconfirmedMessages.length],
-      [{ kind: 'email' }, unknownDeliveries.length],
-    ]),
-    metric('published_timestamp_seconds', 'When the history was published', [[{}, seconds(publishedAt)]]),
-    metric('disk_free_bytes', 'Free space where the data is', [[{}, diskFreeBytes]]),
-  ].join('');
+    ],
+    ['jobs', 'Agent jobs by state', Object.entries(jobs).map(([state, count]) => [{ state }, count])],
+    [
+      'unconfirmed',
+      'What may or may not have been sent',
+      Object.entries({ job: unconfirmedJobs, message: unconfirmedMessages, email: unknownDeliveries }).map(
+        ([kind, all]) => [{ kind }, all.length],
+      ),
+    ],
+    ['published_timestamp_seconds', 'When the history was published', [[{}, seconds(publishedAt)]]],
+    ['disk_free_bytes', 'Free space where the data is', [[{}, diskFreeBytes]]],
+  ];
+  return metrics.map(metricText).join('');
 }
 
-const metric = (name: string, help: string, samples: Samples): string =>
+const metricText = ([name, help, samples]: readonly [string, string, Samples]): string =>
   [
     `# HELP readership_${name} ${help}`,
     `# TYPE readership_${name} gauge`,
