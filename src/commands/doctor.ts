@@ -164,14 +164,8 @@ async function email(
 ): Promise<Verdict> {
   const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
   if (url !== '') return pass(await tryMailServer(url, signal));
-  const { reports, alerts } = settings;
-  const all = [
-    ...alerts.to,
-    ...Object.values(reports.audiences)
-      .flat()
-      .flatMap(({ to }) => to),
-  ];
-  const isMailed = all.some(isAddress);
+  const audiences = [settings.alerts, ...Object.values(settings.reports.audiences).flat()];
+  const isMailed = audiences.some(({ to }) => to.some(isAddress));
   if (configuration === undefined || !isMailed) return pass(`emails would be written to ${outboxDir}`);
   return warn(`Emails are only written to ${outboxDir}: to send them, set ${SMTP_URL_VARIABLE}.`);
 }
@@ -195,17 +189,14 @@ interface Database {
 
 async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Promise<Database> {
   const { liveFile, historyFile } = workspace;
-  const without = (verdict: Verdict): Database => ({
-    verdict,
-    paceOf: () => undefined,
-    close: () => Promise.resolve(),
-  });
+  const closed = { paceOf: () => undefined, close: () => Promise.resolve() };
   try {
     refuseToForget(liveFile, historyFile);
     if (!(await exists(liveFile)))
-      return without(
-        warn(`There is no database yet. Load the history: readership export, or readership run`),
-      );
+      return {
+        ...closed,
+        verdict: warn('There is no database yet. Load the history: readership export, or readership run'),
+      };
     const warehouse = await openWarehouse(liveFile, {
       ...{ command: 'readership doctor', now, signal, maxWaitMs: 0 },
       ...{ historyFile, mustBeMigrated: true },
@@ -215,7 +206,7 @@ async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Pro
     return { verdict, paceOf, close: () => warehouse.close() };
   } catch (error) {
     const isTemporary = error instanceof LockedError || error instanceof OlderSchemaError;
-    return without((isTemporary ? warn : fail)(messageOf(error)));
+    return { ...closed, verdict: (isTemporary ? warn : fail)(messageOf(error)) };
   }
 }
 

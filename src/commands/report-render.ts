@@ -8,7 +8,6 @@ import { findReport, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
 import { writePage } from '../reports/pages.js';
 import { lastEnded, parsePeriod, type Period } from '../reports/period.js';
-import type { PreparedReport } from '../reports/render.js';
 import type { Reader } from '../warehouse/query.js';
 import { type Mailing, mailingsOf, noticeOf, reportOn } from '../steps/mailing.js';
 import type { Output } from '../terminal/output.js';
@@ -121,10 +120,21 @@ export async function renderReport(
     const text =
       format === 'eml'
         ? await writtenMail(history, { report, period, project }, workspace, options, runtime)
-        : await inFormat(await prepare(), format);
-    if (output === undefined) runtime.output.data(text);
-    else await writeOutput(output, text, format, runtime);
-    if (output !== undefined && format === 'html') shown.push(resolve(runtime.workingDirectory, output));
+        : await (await prepare())[format === 'html' ? 'page' : format]();
+    if (output === undefined) {
+      runtime.output.data(text);
+      return;
+    }
+    const file = resolve(runtime.workingDirectory, output);
+    // An email is bytes, each a character of Latin-1.
+    const [whole, encoding] =
+      format === 'eml'
+        ? ([text, 'latin1'] as const)
+        : ([text.endsWith('\n') ? text : `${text}\n`, 'utf8'] as const);
+    await writeFile(file, whole, encoding).catch((cause: unknown) => {
+      throw new StorageError(`Cannot write the report to ${output}: ${messageOf(cause)}`, { cause });
+    });
+    if (format === 'html') shown.push(file);
   };
   try {
     await forEachLoaded(projects, render, runtime.output);
@@ -134,9 +144,6 @@ export async function renderReport(
     history.close();
   }
 }
-
-const inFormat = (report: PreparedReport, format: 'html' | 'text' | 'json'): string | Promise<string> =>
-  format === 'html' ? report.page() : format === 'text' ? report.text() : report.json();
 
 /**
  * The email that the first recipient, or the one asked for, would get, as its bytes, each a character
@@ -171,20 +178,4 @@ async function writtenMail(
       `${report.name} has no recipients yet, so this email is addressed to ${mail.from.address}${settings.mail === undefined ? ', also its sender: mail.from is not set' : ''}.`,
     );
   return bytes.toString('latin1');
-}
-
-/** Writes to the file that `--output` names. Throws a `StorageError` when it cannot be written. */
-async function writeOutput(
-  file: string,
-  text: string,
-  format: ReportOptions['format'],
-  { workingDirectory }: Pick<Runtime, 'workingDirectory'>,
-): Promise<void> {
-  try {
-    const path = resolve(workingDirectory, file);
-    if (format === 'eml') await writeFile(path, text, 'latin1');
-    else await writeFile(path, text.endsWith('\n') ? text : `${text}\n`);
-  } catch (cause) {
-    throw new StorageError(`Cannot write the report to ${file}: ${messageOf(cause)}`, { cause });
-  }
 }
