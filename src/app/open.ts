@@ -1,7 +1,6 @@
 import { reconcileJobs, reconcileMessages } from '../agents/journal.js';
 import type { ClientOptions } from '../api/client.js';
 import { counted } from '../format/numbers.js';
-import type { Delivery } from '../mail/delivery.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
 import type { Observer, StepContext } from '../steps/step.js';
 import { pruneRuns } from '../steps/runs.js';
@@ -75,56 +74,34 @@ export async function withLiveDatabase<Result>(
   work: (context: StepContext) => Promise<Result>,
 ): Promise<Result> {
   refuseToForget(workspace.liveFile, workspace.historyFile);
+  const { now, signal } = runtime;
   const named = { ...hold, command: `readership ${hold.command}` };
   return withLedgers(workspace, runtime, named, async ({ reconciled, ...ledgers }) => {
-    if (reconciled !== undefined) listener.onReconciled(reconciled);
-    return withConnection(workspace, ledgers, runtime, listener, work);
+    const { observer, onWait, onReconciled, ...callbacks } = listener;
+    if (reconciled !== undefined) onReconciled(reconciled);
+    const paceOf = openBudgets(ledgers.warehouse, workspace, now, onWait);
+    const { close, ...connection } = await connect(workspace, runtime, callbacks, paceOf);
+    try {
+      const { settings, projects, shard, directory: workspaceDir, historyFile, reportsDir, lake } = workspace;
+      return await work({
+        ...{ settings, projects, shard, workspaceDir, historyFile, reportsDir, lake },
+        ...{ ...ledgers, ...connection, now, signal, observer },
+        limits: sharedLimits(workspace),
+        transport: () => transportOf(workspace),
+        channels: channelsOf(workspace),
+      });
+    } finally {
+      await close();
+    }
   });
-}
-
-async function withConnection<Result>(
-  workspace: Workspace,
-  ledgers: Omit<Ledgers, 'reconciled'>,
-  runtime: Runtime,
-  { observer, onWait, ...callbacks }: Listener,
-  work: (context: StepContext) => Promise<Result>,
-): Promise<Result> {
-  const { now, signal } = runtime;
-  const { settings, projects, shard, directory: workspaceDir } = workspace;
-  const { historyFile, reportsDir, lake } = workspace;
-  const paceOf = openBudgets(ledgers.warehouse, workspace, now, onWait);
-  const { clientOf, clock, codeHost, close } = await connect(workspace, runtime, callbacks, paceOf);
-  try {
-    const transport = () => transportOf(workspace);
-    const places = { workspaceDir, historyFile, reportsDir, lake };
-    return await work({
-      limits: sharedLimits(workspace),
-      ...{ settings, projects, shard, ...ledgers, clientOf, clock, codeHost, transport },
-      channels: channelsOf(workspace),
-      ...{ ...places, now, signal, observer },
-    });
-  } finally {
-    await close();
-  }
-}
-
-/** How journal and database were reconciled. */
-export interface Reconciled {
-  /** A one-line message; undefined if both agreed. */
-  readonly words: string | undefined;
-  /** Emails whose outcome was newly found to be unknown. */
-  readonly unknownDeliveries: readonly Delivery[];
 }
 
 /**
  * Reconciles the effects journal and the ledgers of the database in both directions, including their workspace. Runs
- * whenever the live database is opened, before anything else is decided. Sends nothing.
+ * whenever the live database is opened, before anything else is decided. Sends nothing. `words` is undefined if both
+ * agreed; `unknownDeliveries` are the emails whose outcome was newly found to be unknown.
  */
-export async function reconcileEffects(
-  journal: EffectsJournal,
-  warehouse: Warehouse,
-  now: Date,
-): Promise<Reconciled> {
+export async function reconcileEffects(journal: EffectsJournal, warehouse: Warehouse, now: Date) {
   await agreeOnWorkspace(journal, warehouse);
   const jobs = await reconcileJobs(journal, warehouse, now);
   const messages = await reconcileMessages(journal, warehouse, now);
@@ -143,24 +120,20 @@ function wordsOf(
   kinds: Readonly<Record<'job' | 'message' | 'email', Reconciliation>>,
   { found }: EffectsJournal,
 ): string[] {
-  const list = (count: (of: Reconciliation) => number): string | undefined => {
-    const parts = Object.entries(kinds).flatMap(([kind, of]) =>
-      count(of) > 0 ? counted(count(of), kind) : [],
-    );
-    return parts.length === 0 ? undefined : parts.join(', ');
+  const words = (what: keyof Reconciliation, write: (list: string) => string): string[] => {
+    const list = Object.entries(kinds).flatMap(([kind, of]) => (of[what] > 0 ? counted(of[what], kind) : []));
+    return list.length === 0 ? [] : [write(list.join(', '))];
   };
-  const stored = list((of) => of.stored);
-  const unknown = list((of) => of.unknown);
-  const written = list((of) => of.written);
   return [
-    ...(stored === undefined ? [] : [`added the outcome of ${stored} to the database`]),
-    ...(unknown === undefined
-      ? []
-      : [
-          `${unknown} may or may not have been sent and will not be sent again automatically: readership status`,
-        ]),
-    ...(written === undefined
-      ? []
-      : [`${found ? 'added' : 'it was missing; wrote it again with'} ${written} from the database`]),
+    ...words('stored', (list) => `added the outcome of ${list} to the database`),
+    ...words(
+      'unknown',
+      (list) =>
+        `${list} may or may not have been sent and will not be sent again automatically: readership status`,
+    ),
+    ...words(
+      'written',
+      (list) => `${found ? 'added' : 'it was missing; wrote it again with'} ${list} from the database`,
+    ),
   ];
 }

@@ -3,7 +3,7 @@ import { type Message, readMessages } from '../../src/agents/messages.js';
 import type { SubmitTask } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
-import { reconcileEffects, type Reconciled } from '../../src/app/open.js';
+import { reconcileEffects } from '../../src/app/open.js';
 import type { EffectsJournal } from '../../src/warehouse/effects.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { afterTest } from '../cleanup.js';
@@ -26,7 +26,7 @@ export interface AgentDesk {
   readonly job: (id: number) => Promise<Job>;
   messages(): Promise<Message[]>;
   /** Closes the database and opens it again, as another process would. */
-  restart(): Promise<Reconciled>;
+  restart(): ReturnType<typeof reconcileEffects>;
 }
 
 export async function agentDesk(options: Partial<SandboxOptions> = {}): Promise<AgentDesk> {
