@@ -75,7 +75,7 @@ describe('what a failure says about the outcome of a POST', () => {
     expect([outcomeOf(error), pauseAfter(error)]).toEqual(['not-sent', undefined]);
   });
 
-  it('a fault of our own: unknown, for it may have come after the reply', () => {
+  it('an error of our own: unknown, because it may have come after the reply', () => {
     expect(outcomeOf(new TypeError('undefined is not a function'))).toBe('unknown');
   });
 });

@@ -344,7 +344,7 @@ async function live(steps: readonly Step[]): Promise<void> {
   }
 }
 
-describe('the life of jobs and messages, whatever happens and in whatever order', () => {
+describe('the life of jobs and messages, whatever happens in any order', () => {
   it('is that of the model, and the platform gets no prompt twice', { timeout: 120_000 }, async () => {
     const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30, size: 'max' }), live);
     await fc.assert(property, tries(30));

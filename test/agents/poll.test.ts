@@ -27,7 +27,7 @@ const secondsToNextPoll = async (desk: AgentDesk): Promise<number> => {
 };
 
 describe('polling', () => {
-  it('asks for what is due only, less and less often, across restarts', async () => {
+  it('requests only what is due, less and less often, across restarts', async () => {
     const desk = await deskWithJobs(1);
     const delays = [await secondsToNextPoll(desk)];
     for (let round = 0; round < 6; round++) {
@@ -78,7 +78,7 @@ describe('polling', () => {
     expect((await desk.job(1)).note).toBeNull();
   });
 
-  it('ends no reopened job on a fault, although the platform said “completed” when last asked', async () => {
+  it('ends no reopened job on an error, although the platform last answered “completed”', async () => {
     const desk = await deskWithJobs(1, { outcomes: ['no-change'], jobSeconds: 4 });
     desk.clock.advance(60);
     await pollJobs(taskOf(desk));
@@ -101,7 +101,7 @@ describe('polling', () => {
     expect([state, pr_link !== null]).toEqual(['completed', true]);
   });
 
-  it('that is told to stop while it waits ends with the reason', async () => {
+  it('that is stopped while it waits ends with the reason', async () => {
     const desk = await deskWithJobs(1);
     const stop = new AbortController();
     const reason = new Error('told to stop');
@@ -116,7 +116,7 @@ describe('polling', () => {
     await expect(polling).rejects.toBe(reason);
   });
 
-  it('goes on to other jobs when the platform does not know one', async () => {
+  it('continues with other jobs when the platform does not know one', async () => {
     const desk = await deskWithJobs(2, { jobSeconds: 4 });
     desk.clock.advance(60);
     desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 404, times: 1 }]);

@@ -119,7 +119,7 @@ describe('prompt templates', () => {
     expect(compose).toThrow(file);
   });
 
-  it('are held to the longest prompt allowed', () => {
+  it('are limited to the longest prompt allowed', () => {
     expect(() => composePrompt(about('/a'), { ...RULES, maxPromptLength: 200 })).toThrow(
       'more than improve.maxPromptLength (200)',
     );

@@ -208,7 +208,7 @@ describe('what a sitemap lists', () => {
     );
   });
 
-  it('is not asked for without a sitemap', async () => {
+  it('is not requested without a sitemap', async () => {
     expect((await readSitemap(undefined, signal))(SITE)).toBeUndefined();
   });
 });

@@ -149,7 +149,7 @@ describe('follow-up messages', () => {
     return desk;
   }
 
-  it('reopen the job, to be polled anew from the shortest delay', async () => {
+  it('reopen the job, which is polled again from the shortest delay', async () => {
     const desk = await deskWithEndedJob();
     await submitMessages(desk.task());
     expect(await desk.messages()).toMatchObject([{ state: 'sent' }]);

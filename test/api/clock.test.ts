@@ -81,7 +81,7 @@ it('takes the earlier clock for what has ended, and the later one for what has n
   expect(clock.later()?.toISOString()).toBe('2026-11-19T05:00:00.900Z');
 });
 
-it('asks for the time once, and not after a response has told it', async () => {
+it('requests the time once, and not after a response contained it', async () => {
   const unknown = clockAt(() => Promise.reject(new Error('unreachable')));
   await unknown.clock.ask();
   await unknown.clock.ask();
@@ -92,7 +92,7 @@ it('asks for the time once, and not after a response has told it', async () => {
   expect(known.asked()).toBe(0);
 });
 
-it('is told by every response, a refusal included', async () => {
+it('is read from every response, even a refusal', async () => {
   const dates: unknown[] = [];
   const { client } = await clientOf(
     (response, count) => {

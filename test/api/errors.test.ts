@@ -180,7 +180,7 @@ describe('no whole answer', () => {
   });
 });
 
-describe('an answer that is none of the interface', () => {
+describe('an answer that the API does not document', () => {
   const WRONG: [string, string][] = [
     ['a web page', '<!doctype html><title>Welcome</title>'],
     ['nothing at all', ''],
@@ -280,7 +280,7 @@ describe('a request that is sent again', () => {
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(395);
   });
 
-  it('is handed on instead when Retry-After asks for longer than the policy waits', async () => {
+  it('is returned instead when Retry-After is longer than the policy waits', async () => {
     const { client, server } = await clientOf(answer(429, { 'retry-after': '3' }));
     const fault = await faultOf(client.views(PAGE));
     expect(fault).toBeInstanceOf(PausedError);

@@ -218,7 +218,7 @@ describe('a page of views checked by hand', () => {
     next: fc.string(),
   });
 
-  it('is what the schema makes of it, and is refused when the schema refuses it', () => {
+  it('is parsed by the schema, and refused when the schema refuses it', () => {
     const property = fc.property(fc.oneof({ weight: 9, arbitrary: page }, odd), (json) => {
       const { data } = viewsResponseSchema.safeParse(json);
       expect(readViewsResponse(json)).toEqual(data);

@@ -32,7 +32,7 @@ function escaped(text: string): string {
 }
 
 describe('a server that echoes the key', () => {
-  it.each(ECHOES)('in %s: no message holds it, nor a piece of it', async (_, body) => {
+  it.each(ECHOES)('in %s: no message contains it, or a piece of it', async (_, body) => {
     for (const status of [400, 401, 429, 500]) {
       const messages = await messagesOf((response) => response.writeHead(status).end(body));
       for (const message of messages) expect(message).not.toContain(PIECE);
@@ -42,7 +42,7 @@ describe('a server that echoes the key', () => {
   it.each([
     ['a page where JSON was due', `<!doctype html>Bearer ${KEY}`],
     ['the place where the quote ends', `${'x'.repeat(60 - PIECE.length)}${KEY}`],
-  ])('in %s: no message holds it, nor a piece of it', async (_, body) => {
+  ])('in %s: no message contains it, or a piece of it', async (_, body) => {
     for (const message of await messagesOf((response) => response.end(body)))
       expect(message).not.toContain(PIECE);
   });

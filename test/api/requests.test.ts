@@ -10,7 +10,7 @@ const row = (index: number) => ({ path: `/${index}`, human: 1, ai: 0, total: 1 }
 const rows = (count: number) => Array.from({ length: count }, (_, index) => row(index));
 
 describe('the four operations', () => {
-  it('are asked as the interface documents', async () => {
+  it('are sent as the API documents', async () => {
     const { client, server } = await clientOf(
       (response, _, { url }) => {
         reply(response, 200, url.pathname.endsWith('views') ? NO_ROWS : JOB);
@@ -51,7 +51,7 @@ describe('the four operations', () => {
   });
 });
 
-describe('bounds that the interface states', () => {
+describe('limits that the API documents', () => {
   it.each([
     ['limit 0', { limit: 0 }],
     ['limit 251', { limit: 251 }],
@@ -117,7 +117,7 @@ describe('the pages of a range', () => {
     return sizes;
   };
 
-  it('are asked for in the largest size, offset by limit while more is promised', async () => {
+  it('are requested in the largest size, offset by limit while there are more', async () => {
     const { offsets, pages } = await pagesOf((offset) => ({
       views: rows(offset < 500 ? 250 : 3),
       hasMore: offset < 500,

@@ -37,11 +37,11 @@ describe('what a job may look like', () => {
     expect(await job(body)).toEqual(body);
   });
 
-  it('keeps a status that the interface does not name', async () => {
+  it('keeps a status that the API does not document', async () => {
     expect(await job({ id: 'j', status: 'pending review' })).toMatchObject({ status: 'pending review' });
   });
 
-  it('ignores fields that the interface does not name', async () => {
+  it('ignores fields that the API does not document', async () => {
     const { id, status, source } = await job({
       ...{ id: 'j', status: 'failed', cost: 3 },
       source: { repository: 'a/b', ref: 'main', host: 'x' },
@@ -65,7 +65,7 @@ describe('what a job may look like', () => {
 });
 
 describe('what a page of views may look like', () => {
-  it('takes fields that the interface does not name, and drops them', async () => {
+  it('accepts fields that the API does not document, and drops them', async () => {
     const body = {
       ...{ ...GOOD, nextCursor: 'x' },
       totals: { ...COUNTS, bots: 4 },

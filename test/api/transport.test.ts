@@ -114,7 +114,7 @@ describe('the deadline for a whole answer', () => {
     expect(await faultOf(client.createJob('Go', DEPARTURE))).toBeInstanceOf(UnknownOutcomeError);
   });
 
-  it('is not held by one that came in time', async () => {
+  it('is not delayed by one that arrived in time', async () => {
     const { client } = await clientOf((response) => response.end(BODY), {
       limits: { responseTimeoutMs: 5_000 },
     });

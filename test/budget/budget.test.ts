@@ -207,7 +207,7 @@ describe('the reserve', () => {
 });
 
 describe('a lease', () => {
-  test('begins only when all of it is free', async () => {
+  test('starts only when all of it is free', async () => {
     const clock = sleepingClock();
     const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
     const start = clock.now();
@@ -216,7 +216,7 @@ describe('a lease', () => {
     expect(await takeAll(budget)).toBe(9);
   });
 
-  test('of more than a tenth of the limit begins with that, and goes on with what is free', async () => {
+  test('of more than a tenth of the limit starts with that, and continues with what is free', async () => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
     const budget = budgetOn(warehouse, clock, { maxWaitMs: 0 });
@@ -398,7 +398,7 @@ describe('waiting', () => {
     expect(clock.now()).toEqual(freeAt(start));
   });
 
-  test('does not take a pause that the server asked for as a budget that is spent', async () => {
+  test('does not mistake a pause that the server requested for a used-up budget', async () => {
     const clock = sleepingClock();
     const told: string[] = [];
     const onWait = (_: Date, why: string) => told.push(why);

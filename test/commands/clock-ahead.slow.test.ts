@@ -99,7 +99,7 @@ it('days that an earlier version stored before they ended are removed, and loade
   await expectAllOnce(site);
 });
 
-it('a platform whose clock is years behind stops the export aloud, and only as long as it is', async () => {
+it('a platform whose clock is years behind stops the export with a message, and only while it is', async () => {
   const { site, run, emails, setPlatform } = await siteWithClock();
   expect((await run(['export', '--to', daysAgo(3)])).code).toBe(0);
   setPlatform(() => new Date(Date.now() - 1_500 * DAY_MS));

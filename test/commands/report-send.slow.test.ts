@@ -284,7 +284,7 @@ describe('readership report weekly --output', () => {
     expect(await readdir(join(directory, 'data'))).not.toContain('reports');
   });
 
-  it('is refused with a name that stands for no format', async () => {
+  it('is refused with an unknown format', async () => {
     await expect(report('weekly', '--output', 'weekly.pdf')).rejects.toThrow(
       /weekly\.pdf: .+ For a PDF, print/,
     );
@@ -324,7 +324,7 @@ it('readership report lists the reports that work, and says what is wrong with t
   expect(notes).toMatch(/^The report broken cannot be used: .*broken\/report\.yaml:1 /);
 });
 
-it('readership report new writes a report that works as it is, and replaces nothing', async () => {
+it('readership report new writes a report that works unchanged, and replaces nothing', async () => {
   await send({});
   const { lines, notes } = await report('new', 'busy_pages');
   expect(lines).toBe('reports/busy_pages/pages.sql\nreports/busy_pages/report.yaml\n');
@@ -336,7 +336,7 @@ it('readership report new writes a report that works as it is, and replaces noth
   await expect(report('new', '../x')).rejects.toThrow('cannot be the name of a report');
 });
 
-it('readership report --watch renders again on each change, and goes on after a mistake', async () => {
+it('readership report --watch renders again on each change, and continues after an error', async () => {
   await send({});
   await report('new', 'mine');
   const { err, runtime: its } = runtime({});

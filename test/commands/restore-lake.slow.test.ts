@@ -17,7 +17,7 @@ async function published(): Promise<string> {
   return cwd;
 }
 
-it('a lost data directory comes back from the lake, and goes on publishing there', async () => {
+it('a lost data directory is restored from the lake, and publishes there again', async () => {
   const cwd = await published();
   await rm(join(cwd, 'data'), { recursive: true });
   const { code, stdout } = await runCli(['restore', '--from', 'lake'], { cwd });

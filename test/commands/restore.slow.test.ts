@@ -87,7 +87,7 @@ describe('a live database that is lost', () => {
     expect(requestsOf(restored['request_uses'])).toBeGreaterThanOrEqual(requestsOf(before['request_uses']));
   });
 
-  it('continues as if nothing had happened: no final day reloaded, no duplicate job or email, no request forgotten', async () => {
+  it('continues as if nothing had happened: no final day reloaded, no duplicate job or email, no request uncounted', async () => {
     const [mails, jobs] = [await outbox(), sandbox.inspect().jobs.length];
     expect(mails).toHaveLength(1);
     expect(jobs).toBeGreaterThan(0);

@@ -111,7 +111,7 @@ describe('a cron expression', () => {
     },
   );
 
-  it('that is accepted means the same moments to both libraries, whatever its parts', () => {
+  it('that is accepted means the same times to both libraries', () => {
     const atom = fc.oneof(
       fc.constantFrom('*', '?', 'L', 'H', 'MON', 'SUN-SAT', 'feb', '1#2', '3W', '5L', '1-7/3', '*/2', '0-59'),
       fc.tuple(fc.nat(31), fc.nat(31), fc.nat(8)).map(([from, to, step]) => `${from}-${to}/${step}`),

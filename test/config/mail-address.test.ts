@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseMailAddress, parseSender } from '../../src/config/recipients.js';
 
-describe('a mail address', () => {
+describe('an email address', () => {
   it.each([
     [' Docs@Example.COM ', 'Docs@example.com'],
     ['first.last+weekly@docs.example.co.uk', 'first.last+weekly@docs.example.co.uk'],
@@ -25,7 +25,7 @@ describe('a mail address', () => {
     expect(parseMailAddress(text)).toBeUndefined();
   });
 
-  it('is written with a name where it says who mails are from', () => {
+  it('is written with a name in the sender of emails', () => {
     expect(parseSender('Readership <docs@Example.com>')).toEqual({
       name: 'Readership',
       address: 'docs@example.com',

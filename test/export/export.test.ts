@@ -96,7 +96,7 @@ describe('many days at once', () => {
 });
 
 describe('days that have not settled', () => {
-  it('are provisional, read again until they have settled, then final and never asked for again', async () => {
+  it('are provisional, read again until they have settled, then final and never requested again', async () => {
     const opened = await setUp();
     const { warehouse } = opened.task;
     const range = { from: '2026-11-12', to: '2026-11-17' };
@@ -282,7 +282,7 @@ describe('a day that cannot be loaded', () => {
     { kind: 'status', status: 500 },
   ] as const;
 
-  it.each(FAULTS)('is recorded with the reason, and what was stored of it stays: $kind', async (fault) => {
+  it.each(FAULTS)('is recorded with the reason, and keeps its stored rows: $kind', async (fault) => {
     const { sandbox, task } = await setUp();
     const { warehouse } = task;
     const range = { from: '2026-11-16', to: '2026-11-17' };
@@ -356,7 +356,7 @@ describe('a day that cannot be loaded', () => {
     expect(stopped).toBeUndefined();
   });
 
-  it('is not blamed for the fault of another: one under way when the export stops stays as it was', async () => {
+  it('is not blamed for the failure of another: one in progress when the export stops is unchanged', async () => {
     let held = 0;
     const server = await serve(({ url }, response) => {
       // One day is held under way; all others fail.

@@ -58,7 +58,7 @@ describe('where a history begins', () => {
     expect(asked()).toBe(0);
   });
 
-  it('ends with yesterday, UTC, whatever is asked for', async () => {
+  it('ends with yesterday in UTC, whatever is requested', async () => {
     const { request } = await setUp('2026-11-02');
     const range = { ...request, start: day('2026-11-05'), to: day('2026-12-31') };
     expect(await resolveRange(range)).toMatchObject({ last: '2026-11-17' });

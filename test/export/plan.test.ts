@@ -71,7 +71,7 @@ describe('the plan of an export', () => {
     expect(plan(done)).toMatchObject({ days: [], requests: 0, alreadyFinal: 10 });
   });
 
-  test('reads a day that may change, or moved, once a day, however often a backfill goes on', () => {
+  test('reads a day that may change, or changed, once a day, however often a backfill resumes', () => {
     const atMidnight = new Date('2026-11-18T00:05:00Z');
     const read = ledgerOf(
       record(YESTERDAY, 'provisional', 300, atMidnight),

@@ -151,7 +151,7 @@ describe('an ordinary night, counted by the platform', () => {
     expect(await opened.storedRows(at)).toEqual(expect.arrayContaining(withOneMore(opened.original(at))));
   });
 
-  test('asked for again on the same day costs one request for each day that is settling', async () => {
+  test('run again on the same day costs one request for each day that is settling', async () => {
     const opened = await openExport({ days: 30 });
     await opened.run();
     await opened.run();
@@ -159,7 +159,7 @@ describe('an ordinary night, counted by the platform', () => {
     expect((await opened.counting(() => opened.run())).requests).toBe(SETTLE_DAYS);
   });
 
-  test('knows a provisional day by its first page, in whatever order the platform sends the rows', async () => {
+  test('recognizes a provisional day by its first page, in whatever order the platform sends the rows', async () => {
     const opened = await openExport({ days: 5, pages: 700 });
     await opened.run();
     opened.clock.advance(DAY_MS);

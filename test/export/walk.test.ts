@@ -80,7 +80,7 @@ describe('a day', () => {
     await expect(walkDay(client, DAY, { isSettled: () => true })).rejects.toThrow(PagingError);
   });
 
-  it('whose pages are shorter than requested, with more to follow, is an error that says so', async () => {
+  it('with pages shorter than requested, and more to follow, is an error that says so', async () => {
     const capped = movingViews([rows]);
     const views: typeof capped.client.views = async (query) => {
       const page = await capped.client.views(query);

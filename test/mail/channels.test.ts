@@ -137,7 +137,7 @@ describe('what a channel gets', () => {
     expect(link?.text.text).toBe('<https://reports.example.com/prj_1/weekly-2026-W46.html|Open the report>');
   });
 
-  it('stays within what Slack takes, whatever its length', () => {
+  it('stays within the limits of Slack, whatever its length', () => {
     const brief = '&'.repeat(5_000);
     const { blocks } = JSON.parse(
       postTo('slack', 'https://hooks.example.com/x', { brief, subject: '𝄞'.repeat(300) }).body,

@@ -26,12 +26,12 @@ describe('a failed conversation', () => {
     );
   });
 
-  it('never counts as not arrived by the silence of a server that had been sent the mail', () => {
+  it('never counts as not delivered when a server is silent after receiving the email', () => {
     for (const code of [undefined, 0, 200, 250, 354, 421, 600])
       expect(classify('message', code)).toBe('unknown');
   });
 
-  it('always counts as not arrived before the mail was sent', () => {
+  it('always counts as not delivered before the email was sent', () => {
     for (const stage of ['connect', 'login', 'envelope'] as const)
       for (const code of [undefined, 0, 200, 250, 354, 421, 450, 530, 550])
         expect(classify(stage, code)).not.toBe('unknown');

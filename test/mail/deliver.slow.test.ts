@@ -50,7 +50,7 @@ async function send(
 const take = (recipient: string, ...behaviors: Behavior[]) => server.behaviors.set(recipient, behaviors);
 const received = (recipient: string): number => server.accepted.get(recipient)?.length ?? 0;
 
-describe('a mail handed to a mail server', () => {
+describe('an email handed to a mail server', () => {
   it('arrives as it was composed, and never again by itself', async () => {
     const [delivery] = await send(['docs@example.com']);
     expect(delivery).toMatchObject({ state: 'sent', via: 'smtp', attempts: 1, note: '250 queued' });
@@ -170,8 +170,8 @@ describe('a mail handed to a mail server', () => {
   });
 });
 
-describe('a server with a certificate that nobody vouches for', () => {
-  it('is given no mail: it waits', async () => {
+describe('a server with an untrusted certificate', () => {
+  it('gets no email: it waits', async () => {
     const impostor = await startMailServer({ secure: true });
     const [delivery] = await send(['a@example.com'], {
       transport: smtpTransport(`smtps://127.0.0.1:${impostor.port}`, TIMEOUTS),
@@ -204,7 +204,7 @@ describe('a password', () => {
     await guarded.close();
   });
 
-  it('appears nowhere, though the server refuses it and says it aloud', async () => {
+  it('appears nowhere, although the server refuses it and repeats it', async () => {
     const guarded = await startMailServer({
       authOptional: false,
       allowInsecureAuth: true,
@@ -221,7 +221,7 @@ describe('a password', () => {
     await guarded.close();
   });
 
-  it('is not needed in an address; without the login that a server wants, mails wait', async () => {
+  it('is not needed in an address; without the login that a server requires, emails wait', async () => {
     const guarded = await startMailServer({ authOptional: false, allowInsecureAuth: true });
     const [delivery] = await send(['a@example.com'], {
       transport: smtpTransport(`smtp://127.0.0.1:${guarded.port}`, TIMEOUTS),
@@ -232,7 +232,7 @@ describe('a password', () => {
 });
 
 describe('without a mail server', () => {
-  it('a mail is put into the outbox, whole, once', async () => {
+  it('an email is put into the outbox, complete, once', async () => {
     const outbox = join(test.directory, 'outbox');
     const transport = outboxTransport(outbox);
     const [delivery] = await send(['docs@example.com'], { transport });
@@ -244,7 +244,7 @@ describe('without a mail server', () => {
     ]);
   });
 
-  it('no two mails share a file, and none leaves the outbox, whatever recipients are called', async () => {
+  it('no two emails share a file, and none leaves the outbox, whatever the names of the recipients', async () => {
     const outbox = join(test.directory, 'outbox');
     const recipients = [
       'a/b@example.com',
@@ -257,14 +257,14 @@ describe('without a mail server', () => {
     expect(new Set(await readdir(outbox)).size).toBe(4);
   });
 
-  it('a mail that cannot be written waits', async () => {
+  it('an email that cannot be written waits', async () => {
     const transport = outboxTransport(join(test.directory, 'warehouse.duckdb', 'outbox'));
     expect(await send(['docs@example.com'], { transport })).toMatchObject([{ state: 'waiting' }]);
   });
 });
 
 describe('an interruption', () => {
-  it('begins no mail, and lets the one under way come to its end', async () => {
+  it('starts no email, and finishes the one in progress', async () => {
     take('a@example.com', { on: 'data', do: 'delay', ms: 150 });
     const interruption = new AbortController();
     server.onEvent = (event) => {

@@ -19,7 +19,7 @@ const composed = async (changes: Partial<typeof key> = {}) => {
   return { message, parsed, header };
 };
 
-describe('a mail', () => {
+describe('an email', () => {
   it('is text and HTML as alternatives, with the pictures related to the HTML', async () => {
     const { message, parsed } = await composed();
     const types = [...message.bytes.toString().matchAll(/^Content-Type: ([a-z/]+)/gm)].map(

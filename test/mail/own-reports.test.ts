@@ -130,7 +130,7 @@ describe('a report of the workspace', () => {
     expect(part.text).not.toContain('/page-3');
   });
 
-  it('whose queries cannot be limited to a part says so', async () => {
+  it('whose queries cannot be limited to a part is refused with the reason', async () => {
     await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
     await write('reports/sections/sections.sql', 'SELECT 1 AS one');
     const { error } = await report(MONDAY, { sections: { to: ['a@example.com'], where: '/sdks/**' } });
@@ -171,7 +171,7 @@ describe('a report of the workspace', () => {
     );
   });
 
-  it('that says mail: false is not emailed, and the configuration is told', async () => {
+  it('with mail: false is not emailed, and the configuration is refused', async () => {
     await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
     const yaml = await readFile(join(test.directory, 'reports/sections/report.yaml'), 'utf8');
     await write('reports/sections/report.yaml', `${yaml}mail: false\n`);

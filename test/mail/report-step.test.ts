@@ -119,7 +119,7 @@ describe('the report step', () => {
     expect(await sourceBy('1.0.0')).not.toBe(await sourceBy('1.0.1'));
   });
 
-  it('mails the week that has ended to everyone, once, however often it runs', async () => {
+  it('emails the week that has ended to everyone, once, however often it runs', async () => {
     await loadDays(test.warehouse, day('2026-10-12'), day('2026-11-15'));
     const first = await report(MONDAY);
     expect(first).toMatchObject({
@@ -156,7 +156,7 @@ describe('the report step', () => {
     expect((await report('2026-11-16T05:00:00Z')).detail.deliveries).toHaveLength(2);
   });
 
-  it('goes out without the missing day when patience is over, and says so', async () => {
+  it('is sent without the missing day after the longest wait, and says so', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-14'));
     expect((await report('2026-11-17T02:14:00Z')).detail.deliveries).toEqual([]);
     expect((await report('2026-11-17T02:15:00Z')).detail.deliveries).toHaveLength(2);
@@ -199,7 +199,7 @@ describe('the report step', () => {
     expect(detail.deliveries.map(({ period }) => period)).toEqual(['2026-W49', '2026-W49']);
   });
 
-  it('mails the other reports when the templates of one are broken, and records which is broken', async () => {
+  it('emails the other reports when the templates of one are broken, and records which is broken', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
     const [page, email] = ['weekly.html.hbs', 'weekly.mail.html.hbs'].map((name) =>
       join(test.directory, 'templates', name),

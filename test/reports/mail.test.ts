@@ -111,7 +111,7 @@ const ORNAMENTS: readonly string[] = [
 ];
 
 describe('the pictures in the email', () => {
-  test('are transparent, one for each scheme, small, twice as wide as shown, and told in words', async () => {
+  test('are transparent, one for each color scheme, small, twice as wide as shown, and described in words', async () => {
     const { pictures, html } = await mailOf('weekly');
     const shown = [...html.matchAll(/<img [^>]*>/g)].map(([tag]) => tag);
     expect(shown).toHaveLength(pictures.length);

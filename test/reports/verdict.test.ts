@@ -104,7 +104,7 @@ describe('the headline', () => {
 });
 
 describe('what was said last week rests', () => {
-  test('for a change that goes on, unless there is no other news', () => {
+  test('for a change that continues, unless there is no other news', () => {
     expect(headline([100, 144], [100, 120], [100, 99])).toBe('AI stays ahead of people for a second week.');
     expect(headline([900, 144], [900, 120], [900, 100])).toBe(
       'Again, AI read your docs 20% more than last week.',

@@ -85,7 +85,7 @@ describe('the host that a request names', () => {
     expect((await ask(sandbox.baseUrl, `${name}:${port}`)).status).toBe(200);
   });
 
-  it('may be the host it was told to listen on', async () => {
+  it('may be the host it listens on', async () => {
     const { sandbox } = await openSandbox({ host: '127.0.0.2' });
     expect((await ask(sandbox.baseUrl, new URL(sandbox.baseUrl).host)).status).toBe(200);
     const { port } = new URL(sandbox.baseUrl);

@@ -13,7 +13,7 @@ describe('faults before the request is handled', () => {
     expect(performance.now() - started).toBeGreaterThanOrEqual(55);
   });
 
-  it('latency lets a second fault strike the same request', async () => {
+  it('latency lets a second fault affect the same request', async () => {
     const { sandbox, get, viewsPath } = await openSandbox();
     sandbox.setFaults([
       { on: 'any', kind: 'latency', delayMs: 1 },
@@ -176,8 +176,8 @@ describe('faults in the paging of views', () => {
   });
 });
 
-describe('aiming faults', () => {
-  it('strikes only its operation, after the requests let through, as often as told', async () => {
+describe('targeted faults', () => {
+  it('affects only its operation, after the requests let through, as many times as set', async () => {
     const { sandbox, create, get, viewsPath } = await openSandbox();
     sandbox.setFaults([{ on: 'views', kind: 'status', status: 500, after: 1, times: 2 }]);
     await create();

@@ -30,7 +30,7 @@ describe('looking at a sandbox from outside, without a key', () => {
     });
   });
 
-  it('puts faults in force, shows them, and clears them', async () => {
+  it('sets faults, shows them and clears them', async () => {
     const { sandbox, get, viewsPath } = await openSandbox();
     const url = `${sandbox.baseUrl}/_sandbox/faults`;
     const put = await fetch(url, { method: 'PUT', body: '[{"on":"views","kind":"status","status":503}]' });

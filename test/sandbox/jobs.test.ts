@@ -3,7 +3,7 @@ import { agentJobSchema } from '../../src/api/schema.js';
 import { NOW, openSandbox } from './open-sandbox.js';
 
 describe('agent jobs', () => {
-  it('are created active with 201, and every field of the interface', async () => {
+  it('are created active with 201 and every field of the API', async () => {
     const { post, jobPath } = await openSandbox();
     const response = await post(jobPath, { prompt: 'Improve /quickstart' });
     expect(response.status).toBe(201);
@@ -49,7 +49,7 @@ describe('agent jobs', () => {
     expect(new Set(statuses)).toEqual(new Set(['active', 'completed']));
   });
 
-  it('end as they are told to', async () => {
+  it('end with the configured outcome', async () => {
     const { clock, create, job } = await openSandbox({ outcomes: ['failed', 'no-change'], jobSeconds: 1 });
     const ids = [(await create()).id, (await create()).id, (await create()).id];
     clock.advance(1);

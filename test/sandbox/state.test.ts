@@ -59,7 +59,7 @@ describe('a sandbox with a state file', () => {
     expect((await opened.create()).id).toBe('job_000002');
   });
 
-  it('refuses a file that is not its own, and leaves it as it is', async () => {
+  it('refuses a file that is not its own, and does not change it', async () => {
     const stateFile = join(folder, 'sandbox.json');
     writeFileSync(stateFile, '{"version":2}');
     const refused = openSandbox({ stateFile });

@@ -22,7 +22,7 @@ describe('the traffic of a sandbox', () => {
     expect(site(2).week(3)).not.toEqual(site(1).week(3));
   });
 
-  it('is the same whatever was asked before', () => {
+  it('does not depend on earlier requests', () => {
     const walked = site();
     for (let week = 0; week < 30; week += 1) walked.week(week);
     expect(walked.week(3)).toEqual(site().week(3));

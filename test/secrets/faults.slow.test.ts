@@ -87,7 +87,7 @@ async function interrupted(args: readonly string[], cwd: string, when: Promise<v
   return result;
 }
 
-describe('a fault of the platform', () => {
+describe('a failure of the platform', () => {
   it(
     'of any kind leaves no trace of a secret',
     async () => {
@@ -112,7 +112,7 @@ describe('a fault of the platform', () => {
   );
 
   it(
-    'that tells the key back, in any writing, leaves no trace of it',
+    'that repeats the key, in any encoding, leaves no trace of it',
     async () => {
       const patient = new Set(['429', '429 in plain text', '500', '503', 'a cut connection']);
       const echoes = Object.keys(ECHOES).map((name, turn) => ({
@@ -139,7 +139,7 @@ describe('a fault of the platform', () => {
     LIMIT_MS,
   );
 
-  it('in the midst of which it is killed leaves no trace in the log of the database either', async () => {
+  it('during which it is killed leaves no trace in the log of the database either', async () => {
     const server = await serveEcho(ECHOES[BELIEVED] ?? expect.fail());
     const platform = { baseUrl: server.baseUrl, projectId: SANDBOX.projectId };
     const cwd = await markedWorkspace({ platform }, base);
@@ -165,7 +165,7 @@ const RECIPIENTS: Readonly<Record<string, Behavior>> = {
   'late@example.com': { on: 'data', do: 'delay', ms: 5 },
 };
 
-describe('a mail server that tells the password back', () => {
+describe('a mail server that repeats the password', () => {
   const send = ['report', 'weekly', '--send', '--force'];
   const sending = async (server: MailServer, args = send, recipients?: string[], scheme?: string) => {
     const { platform } = await sandboxAsBefore();
@@ -180,7 +180,7 @@ describe('a mail server that tells the password back', () => {
     };
   };
 
-  it('in whatever reply leaves no trace of it', async () => {
+  it('in any reply leaves no trace of it', async () => {
     const { server, passwords } = await echoingMailServer();
     for (const [recipient, behavior] of Object.entries(RECIPIENTS))
       server.behaviors.set(recipient, [behavior]);
@@ -205,7 +205,7 @@ describe('a mail server that tells the password back', () => {
   });
 
   it.each(['rcpt', 'data'] as const)(
-    'that says nothing after %s leaves none when that is interrupted',
+    'that is silent after %s leaves no trace when the command is interrupted',
     async (on) => {
       const { server } = await echoingMailServer();
       server.behaviors.set(RECIPIENT, [{ on, do: 'silence' }]);
@@ -218,7 +218,7 @@ describe('a mail server that tells the password back', () => {
     },
   );
 
-  it('that has a certificate nobody vouches for is not told it, and none is left', async () => {
+  it('with an untrusted certificate never gets it, and no trace is left', async () => {
     const { server, passwords } = await echoingMailServer({ secure: true });
     for (const args of [send, ['doctor']]) {
       const { cwd, end } = await sending(server, args, undefined, 'smtps');

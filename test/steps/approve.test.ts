@@ -147,7 +147,7 @@ describe('a skipped page', () => {
       ).getRowObjectsJson(),
     );
 
-  it('is proposed and sent no more, and its report says so at once', async () => {
+  it('is no longer proposed or sent, and its report says so at once', async () => {
     const all = await skipped('2026-12-01');
     expect(pathsOf((await all.plan()).flagged)).not.toContain('/guides/page-1');
     expect((await all.approve({ path: '/guides/page-1' })).answers[0]?.refusal).toBe(

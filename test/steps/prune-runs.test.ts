@@ -5,7 +5,7 @@ import { pruneRuns, readOutages } from '../../src/steps/runs.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
-it('old runs are forgotten once there are many, but for those since the latest success of a step', async () => {
+it('old runs are deleted once there are many, except those since the latest success of a step', async () => {
   const warehouse = await liveWarehouse();
   const count = async () =>
     warehouse.query(

@@ -4,7 +4,7 @@ import { StepRunner } from '../../src/steps/step.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { stepContext } from './step-context.js';
 
-it('a step that is asked to stop and leaves work undone without a fault does not count as done', async () => {
+it('a step that is stopped and leaves work undone without an error does not count as done', async () => {
   const warehouse = await liveWarehouse();
   const stop = new AbortController();
   const runner = new StepRunner(stepContext(warehouse, { signal: stop.signal }));

@@ -48,7 +48,7 @@ describe('the effects journal', () => {
     expect([...(effect?.attempts ?? [])]).toEqual(['2026-11-21T03:00:00.000Z']);
   });
 
-  it('says that nothing was sent when the database could not be told', async () => {
+  it('records that nothing was sent if the database could not record it', async () => {
     const journal = await openIn(await tempDir());
     const failing = journal.depart({ ...EMAIL, ref: 'a' }, at('2026-11-21'), () =>
       Promise.reject(new Error('disk full')),
@@ -57,7 +57,7 @@ describe('the effects journal', () => {
     expect(journal.known('email').get('a')?.last.event).toBe('not-sent');
   });
 
-  it('cuts a torn last line off, and goes on behind a whole one', async () => {
+  it('drops a torn last line, and appends after a complete one', async () => {
     const directory = await tempDir();
     const first = await openIn(directory);
     await send(first, 'a', at('2026-11-21'));

@@ -196,7 +196,7 @@ describe('a log that has grown large', () => {
   const withoutHeader = (file: Buffer): Buffer =>
     Buffer.concat([Buffer.alloc(3 * PAGE), file.subarray(3 * PAGE)]);
 
-  it('is folded into a new file when it is closed, which is smaller than the log and has all of it', async () => {
+  it('is merged into a new file on close, which is smaller than the log and has all its rows', async () => {
     const [before] = states;
     expect(folded['']?.length).toBeLessThan(before?.files['.wal']?.length ?? 0);
     expect(await daysThen(folded)).toBe(DAYS);
@@ -208,7 +208,7 @@ describe('a log that has grown large', () => {
     expect(states).toHaveLength(10);
   });
 
-  it('leaves one whatever prefix of the pages of the new file was written', async () => {
+  it('is left whole, however many pages of the new file were written', async () => {
     const [before] = states;
     const next = folded[''] ?? Buffer.of();
     const pages = Array.from({ length: Math.ceil(next.length / PAGE) }, (_, index) => index * PAGE);

@@ -80,7 +80,7 @@ describe('a database', () => {
     expect(await onFile(path, "SELECT 1 FROM duckdb_views() WHERE view_name = 'site_days'")).toBe(0);
   });
 
-  it('whose migration fails stays as it is, with nothing of any migration applied', async () => {
+  it('whose migration fails is unchanged, with no part of any migration applied', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     // This table makes the second migration fail.
     await onFile(path, 'CREATE TABLE runs (mine INTEGER)');

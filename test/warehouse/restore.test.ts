@@ -33,7 +33,7 @@ const bytesOf = async (directory: string) => {
   return Promise.all(names.map(async (name) => [name, await readFile(join(directory, name), 'base64')]));
 };
 
-it('the database or lake of another workspace is refused, and every file stays as it is', async () => {
+it('the database or lake of another workspace is refused, and no file changes', async () => {
   const [own, other] = [await workspace(), await workspace()];
   const before = await bytesOf(own.directory);
   const hold = { command: 'test', now: () => new Date(), maxWaitMs: 0 };

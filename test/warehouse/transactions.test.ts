@@ -104,7 +104,7 @@ describe('appending', () => {
 describe('transactions', () => {
   const insert = (path: string) => `INSERT INTO page_views VALUES ('p', '2026-01-01', '${path}', 1, 0, 1)`;
 
-  it('that throw leave nothing, and the next one goes on', async () => {
+  it('that throw store nothing, and the next one works', async () => {
     const warehouse = await liveWarehouse();
     const failed = warehouse.transaction(async (transaction) => {
       await transaction.execute(insert('/a'), {});
@@ -159,7 +159,7 @@ describe('transactions', () => {
 });
 
 describe('loading with one thread', () => {
-  it('leaves DuckDB with the threads that it had, also after a fault', async () => {
+  it('leaves DuckDB with the threads that it had, even after an error', async () => {
     const warehouse = await liveWarehouse();
     const threads = async () =>
       (

@@ -171,7 +171,7 @@ describe('access', () => {
     expect((await ask('/', { host, 'x-user': 'ann@example.com' }, { of: behind })).status).toBe(200);
   });
 
-  it('lets no one but the proxy connect, and listens nowhere else without its addresses', async () => {
+  it('lets only the proxy connect, and listens nowhere else without its addresses', async () => {
     const proxy = { auth: 'proxy', header: 'x-user', host: '0.0.0.0' } as const;
     await expect(serveSite(directory, proxy)).rejects.toThrow(/set serve\.proxies/);
     await expect(serveSite(directory, { host: '0.0.0.0' })).rejects.toThrow(/set serve\.password/);
@@ -184,7 +184,7 @@ describe('access', () => {
     }
   });
 
-  it('takes no form of a site whose name is digits, even where it is asked for by digits', async () => {
+  it('accepts no form from a site whose name is digits, even when requested by digits', async () => {
     const of = guarded;
     const login = (origin: string) =>
       ask('/login', { origin, host: `192.0.2.7:${of.port}` }, { method: 'POST', body: 'password=x', of });
@@ -266,7 +266,7 @@ describe('what visitors made up', () => {
     expect(text).not.toMatch(/^[=+@]/m);
   });
 
-  it('leaves no file behind when an answer is asked for and not read', async () => {
+  it('leaves no file behind when an answer is requested but not read', async () => {
     const temporary = await tempDir();
     vi.stubEnv('TMPDIR', temporary);
     const sql = encodeURIComponent('SELECT range FROM range(100000)');

@@ -40,7 +40,7 @@ describe('an AI assistant', () => {
   }, 60_000);
   const ask = (name: string, args?: Record<string, unknown>) => assistant.ask(name, args);
 
-  it('sees tools that only read, and is told that paths are data', async () => {
+  it('sees tools that only read, and reads that paths are data', async () => {
     const { tools } = await assistant.client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(TOOLS);
     for (const { annotations } of tools)

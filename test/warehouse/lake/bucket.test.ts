@@ -55,7 +55,7 @@ describe('a lake in a bucket', () => {
     expect(await readdir(dirname(warehouse.path))).not.toContain('lake-upload');
   });
 
-  it('goes on from a checkpoint, and restores a database', async () => {
+  it('continues from a checkpoint, and restores a database', async () => {
     const { endpoint } = await serveBucket();
     const warehouse = await twoDays();
     const options = lakeOptions('', { place: placeAt(endpoint) });

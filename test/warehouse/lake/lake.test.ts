@@ -135,7 +135,7 @@ describe('the lake', () => {
     });
   });
 
-  it('is left as it is, to the byte and the moment, when no row changed, whenever days were loaded', async () => {
+  it('keeps its bytes and times when no row changed, whenever days were loaded', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     const before = await stampsOf(directory);
@@ -194,7 +194,7 @@ describe('the lake', () => {
     expect(await dataFiles(directory)).toEqual(await namedFiles(directory));
   });
 
-  it('is the same read from a checkpoint as from its first entry on, and goes on from there', async () => {
+  it('reads the same from a checkpoint as from its first entry, and continues from there', async () => {
     const { warehouse, directory } = await threeMonths();
     const now = new Date();
     for (let round = 0; round < 24; round++) {
@@ -434,7 +434,7 @@ describe('a directory that is not a lake', () => {
     expect(await readFile(file, 'utf8')).toBe('precious');
   });
 
-  it.runIf(existsSync('/sys'))('and cannot be made says so', async () => {
+  it.runIf(existsSync('/sys'))('that cannot be created is reported', async () => {
     const { warehouse } = await threeMonths();
     await rejected(
       publishTo(warehouse, '/sys/lake'),
@@ -455,7 +455,7 @@ describe('publishing a lake', () => {
     for (const file of files) expect(await readFile(join(directory, file), 'utf8')).toBe('precious');
   });
 
-  it('to a directory that cannot be written leaves the state before, and goes on when it can', async () => {
+  it('to a directory that cannot be written keeps the previous state, and continues when it can', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     const before = await lakeViews(directory);
@@ -469,7 +469,7 @@ describe('publishing a lake', () => {
     expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
   });
 
-  it('that is told to stop leaves the state before, and nothing half done', async () => {
+  it('that is stopped keeps the previous state, and leaves nothing half done', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     const before = await stampsOf(directory);

@@ -41,7 +41,7 @@ it.each([
   },
 );
 
-it('a lake that is empty or split otherwise restores nothing, and says so', async () => {
+it('a lake that is empty or split differently restores nothing, and the message says so', async () => {
   const { warehouse, lake } = await published();
   const { place } = lakeOptions(lake);
   await mkdir(lake);
