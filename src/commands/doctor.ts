@@ -115,12 +115,12 @@ async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[
 }
 
 function configuration({ configuration, settings }: Workspace): Verdict {
-  const place = configuration === undefined ? 'the sandbox has its own' : configuration.directory;
+  const place = configuration === undefined ? 'built in' : configuration.directory;
   return pass(`${place}; ${counted(settings.projects.length, 'project')}, data in ${settings.dataDir}`);
 }
 
 async function secrets({ configuration }: Workspace): Promise<Verdict> {
-  if (configuration === undefined) return pass('the sandbox has none');
+  if (configuration === undefined) return pass('none needed in the sandbox');
   const file = join(configuration.directory, DOT_ENV);
   const found = await stat(file).catch(ignoreMissing);
   if (found === undefined) return pass(`there is no ${file}; secrets come from the environment`);
@@ -202,7 +202,7 @@ async function openDatabase(workspace: Workspace, { now, signal }: Runtime): Pro
       ...{ historyFile, mustBeMigrated: true },
     });
     const paceOf = openBudgets(warehouse, waitingAtMost(0, workspace), now, () => undefined);
-    const verdict = pass(`${liveFile} opens, is of this version, and is not in use`);
+    const verdict = pass(`${liveFile} opens, has the current version, and is not in use`);
     return { verdict, paceOf, close: () => warehouse.close() };
   } catch (error) {
     const isTemporary = error instanceof LockedError || error instanceof OlderSchemaError;
@@ -224,6 +224,6 @@ function timeZones(): Verdict {
     tzOffset('Europe/Zurich', new Date(`${day}T12:00:00Z`)),
   );
   return january === 60 && july === 120
-    ? pass(`known, version ${process.versions['tz'] ?? 'unknown'}`)
+    ? pass(`available, version ${process.versions['tz'] ?? 'unknown'}`)
     : fail('This Node.js has no time zone data: install one built with full-icu.');
 }

@@ -32,8 +32,8 @@ const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123' };
 
 export const init = defineCommand({
   name: 'init',
-  summary: 'write readership.yaml and .env, asking what belongs in them',
-  description: `Writes a commented ${CONFIG_FILE} and .env.example into this directory, and never overwrites a file. On a terminal, unless --url and --project are given, it asks for the platform's address, the project, the API key (not shown, and stored in ${DOT_ENV}, which only you can read), a time zone and an email address. With a key, it first tries the platform as readership doctor --url does, with three requests that change nothing.`,
+  summary: 'write readership.yaml and .env, prompting for the values',
+  description: `Writes a commented ${CONFIG_FILE} and .env.example into this directory, and never overwrites a file. On a terminal, unless --url and --project are given, it prompts for the platform's address, the project, the API key (not shown, and stored in ${DOT_ENV}, which only you can read), a time zone and an email address. With a key, it first tries the platform as readership doctor --url does, with three requests that change nothing.`,
   options: {
     url: value('<address>', "the address of the platform's API"),
     project: value('<id>', 'the id of the project'),
@@ -45,7 +45,7 @@ export const init = defineCommand({
   mkdir acme-readership && cd acme-readership && readership init
   readership init --url ${EXAMPLE.url} --project ${EXAMPLE.project}   without questions`,
   environment: `Environment (or .env in this directory):
-  ${KEY}     the admin API key; when set, it is not asked for`,
+  ${KEY}     the admin API key; if set, init does not prompt for it`,
   run: ({ noCheck, ...given }, runtime) => writeFiles(given, noCheck !== true, runtime),
 });
 

@@ -5,7 +5,7 @@ import { defineCommand } from './command.js';
 export const mcp = defineCommand({
   name: 'mcp',
   scope: 'project',
-  summary: 'answer the questions of an AI assistant (Model Context Protocol)',
+  summary: 'let an AI assistant query the history (Model Context Protocol)',
   description:
     'Serves the published history to an AI assistant over standard input and output, until the assistant disconnects: SQL in the safe mode of readership sql, the weekly report, pages, movers and proposals. Read only; it reads no secrets. How to add it to an assistant: docs/mcp.md.',
   examples: `

@@ -27,7 +27,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
 export async function commandLine(act: Act, first = ''): Promise<Command> {
   const program = new Command('readership')
     .description(
-      'Keeps the history of who reads your docs, people and AI, in your own DuckDB file, reports on it, and puts agents to work on the pages that matter.',
+      'Exports who reads your docs, people and AI, into a DuckDB file you own; reports on it, and creates agent jobs for the pages that matter.',
     )
     .version(version)
     .showHelpAfterError('For help, add --help.')

@@ -10,7 +10,7 @@ import { aPort, defineCommand, flag, value } from './command.js';
 export const serve = defineCommand({
   name: 'serve',
   scope: 'project',
-  summary: 'look at the history in the browser, and ask it questions',
+  summary: 'browse and query the history in the browser',
   description:
     'Serves a web app over the published history until Ctrl-C or SIGTERM: who reads the site, each page, what AI reads, agents, SQL, reports, the health of the data, /metrics for Prometheus and /healthz for probes. It listens on this machine only and lets in anyone who opens the link that it prints. To listen elsewhere, it needs a password or a proxy that signs people in: docs/serve.md.',
   options: {

@@ -50,7 +50,7 @@ export const start = defineCommand({
     } finally {
       await web?.close();
     }
-    log.info('stopped; what was stored is complete');
+    log.info('stopped; all stored data is complete');
     return 0;
   },
 });

@@ -91,13 +91,13 @@ export const makeChange = (
 export function conclude(outages: readonly StepOutage[], { output, signal }: Runtime): ExitCode {
   if (signal.aborted)
     output.note(
-      'Interrupted. What was stored is complete; the next run or readership publish makes it visible to readers.',
+      'Interrupted. All stored data is complete; the next run or readership publish makes it visible to readers.',
     );
   else
     for (const { step, outcome, error } of outages) {
       const words =
         outcome === 'later'
-          ? 'paused; the next run resumes it, and readership start does so by itself'
+          ? 'paused; the next run resumes it, and readership start does so automatically'
           : 'failed';
       output.note(`${output.noteColors.red(`${step} ${words}:`)} ${messageOf(error)}`);
     }

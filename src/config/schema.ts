@@ -167,7 +167,7 @@ const serveSchema = z
       .string()
       .regex(/^[\w-]+$/, 'not the name of a header')
       .optional()
-      .describe('in which the proxy names the visitor'),
+      .describe('the header with the name of the visitor'),
     proxies: z
       .array(
         z.union(
@@ -185,7 +185,7 @@ const serveSchema = z
       context.addIssue({ code: 'custom', path: [key], message });
     };
     if (auth === 'proxy' && header === undefined)
-      lacks('auth', 'proxy also needs header, the name of the header in which the proxy says who it is');
+      lacks('auth', 'proxy also needs header, the name of the header with the name of the visitor');
     if (auth === 'password' && password === undefined)
       lacks('auth', 'password also needs password, a line that readership serve --hash-password writes');
   })

@@ -21,7 +21,7 @@ const STORED_PAGES = statement('stored-pages');
 const DELETE_PAGES = 'DELETE FROM page_views WHERE project = $project AND day = $day::DATE';
 const DELETE_LOAD = 'DELETE FROM day_loads WHERE project = $project AND day = $day::DATE';
 
-const FORGOTTEN = 'the platform no longer has it; what was stored of it before stays';
+const FORGOTTEN = 'the platform no longer has it; the stored data is kept';
 
 const ledgerRow = viewCountsSchema.extend({
   day: dayColumn,

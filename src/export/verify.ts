@@ -18,7 +18,7 @@ const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verifica
 const DAMAGED_DAYS = readSql(import.meta.url, 'statements/damaged-days.sql');
 
 /** Why a day that differs is listed as failed. */
-const DIFFERS = 'the platform has other numbers for it now; it is read again next time';
+const DIFFERS = 'its numbers on the platform have changed; it will be loaded again next time';
 
 /** How far back the nightly check looks. Older days are checked only by `audit`. */
 const RECENT_DAYS = 35;

@@ -19,7 +19,7 @@ const SMALLER_PAGES = 50;
 /** A settled day is not final if a larger share of its views belongs to no page. */
 const MAX_UNATTRIBUTED_SHARE = 0.05;
 
-const MOVED = 'rows moved while the day was read; it is read again later';
+const MOVED = 'rows moved while the day was read; it will be read again later';
 
 /** A day as it was read. */
 export interface DayViews {
@@ -90,7 +90,7 @@ export async function walkDay(
       return walked(walk.totals, walk.reading.rows, doubtOf(walk));
     last = walk;
   }
-  if (last === undefined) throw new PagingError('the export has no page at all');
+  if (last === undefined) throw new PagingError('the export has no pages');
   return walked(last.totals, all.rows, MOVED);
 }
 
@@ -124,7 +124,7 @@ async function walkOnce(
     all.add(page.views);
     if (equalCounts(all.sum, totals)) break;
   }
-  if (totals === undefined) throw new PagingError('the export has no page at all');
+  if (totals === undefined) throw new PagingError('the export has no pages');
   return { reading, totals, isSteady };
 }
 
@@ -167,7 +167,7 @@ function doubtOf({ reading, totals }: Walk): string | undefined {
   const share = Math.max(Math.abs(total), Math.abs(human) + Math.abs(ai)) / Math.max(1, totals.total);
   return share <= MAX_UNATTRIBUTED_SHARE
     ? undefined
-    : `its pages and its totals differ by ${percent(share)}; it is read again later`;
+    : `its pages and its totals differ by ${percent(share)}; it will be read again later`;
 }
 
 const walked = (totals: ViewCounts, rows: readonly PageViews[], doubt?: string): WalkedDay => ({

@@ -81,7 +81,7 @@ export function settled(delivery: Delivery, { kind, words: note }: Outcome, now:
   if (kind === 'refused') return { ...ended, state: 'failed' };
   if (kind !== 'not-sent') return { ...ended, state: kind };
   if (attempts >= MAX_ATTEMPTS)
-    return { ...ended, state: 'failed', note: `given up after ${attempts} attempts: ${note}` };
+    return { ...ended, state: 'failed', note: `gave up after ${attempts} attempts: ${note}` };
   const next_attempt_at = addMilliseconds(now, retryDelayMs(attempts));
   return { ...ended, state: 'waiting', settled_at: null, next_attempt_at };
 }

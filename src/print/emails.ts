@@ -65,7 +65,7 @@ export function deliveryLine(
       return red(`${what}: not delivered (${words}). When that is fixed: ${again}`);
     case 'unknown':
       return red(
-        `${what}: UNKNOWN whether it arrived (${words}). It is not sent again automatically. Ask them, then: ${settleCommands(delivery, shard)}`,
+        `${what}: may or may not have arrived (${words}). It will not be sent again automatically. Ask the recipient, then: ${settleCommands(delivery, shard)}`,
       );
   }
 }
@@ -101,4 +101,4 @@ export const hadLine = ({ report, period, recipient, settled_at }: Delivery): st
   );
 
 const heldLine = ({ report, period, due }: HeldReport): string =>
-  `${report} ${period}: waits for ${counted(due.missingDays, 'missing day')} until ${moment(due.until)} at the latest`;
+  `${report} ${period}: waiting for ${counted(due.missingDays, 'missing day')} until ${moment(due.until)} at the latest`;

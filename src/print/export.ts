@@ -67,17 +67,18 @@ function detailLines(
       `${counted(again.length, 'day')} read again, ${restated === 0 ? 'unchanged' : `${restated} restated`}`,
     forgotten > 0 && forgottenLine(forgotten),
     inState('final') > 0 && `${inState('final')} now final`,
-    inState('provisional') > 0 && `${inState('provisional')} provisional: may still change, read again later`,
+    inState('provisional') > 0 &&
+      `${inState('provisional')} provisional: may still change, will be loaded again`,
     inState('inconsistent') > 0 &&
-      `${inState('inconsistent')} inconsistent: rows and totals did not add up, read again later`,
-    failed > 0 && `${failed} failed: retried later`,
+      `${inState('inconsistent')} inconsistent: rows and totals did not add up, will be loaded again`,
+    failed > 0 && `${failed} failed: will be retried`,
   ]);
 }
 
 const whyNotNow = (readToday: number, waiting: readonly Day[]) => [
   readToday > 0 && `${counted(readToday, 'day')} already read today, due again tomorrow`,
   waiting.length > 0 &&
-    `${counted(waiting.length, 'day')} failed or did not add up more than once: retried later, or now with --reload`,
+    `${counted(waiting.length, 'day')} failed or did not add up more than once: will be retried later, or now with --reload`,
 ];
 
 const forgottenLine = (days: number): string =>
@@ -89,7 +90,9 @@ function checkLines(check: Check | undefined): string[] {
   const forgotten = check.forgotten.length;
   return indented([
     `the last ${counted(check.days, 'final day')} checked against the platform: ` +
-      (found + forgotten === 0 ? 'all as stored' : `${counted(found, 'day')} differed and were loaded again`),
+      (found + forgotten === 0
+        ? 'no differences'
+        : `${counted(found, 'day')} differed and were loaded again`),
     forgotten > 0 && forgottenLine(forgotten),
   ]);
 }
@@ -165,7 +168,7 @@ export function auditLines({ project, audit }: ProjectAudit): string[] {
   const isClean = days > 0 && wrong + forgotten.length === 0;
   const reloaded = repaired?.results.filter((result) => result.outcome !== 'failed').length ?? 0;
   return [
-    `${project.name}: ${counted(days, 'final day')} verified${isClean ? ': all as stored' : ''}`,
+    `${project.name}: ${counted(days, 'final day')} verified${isClean ? ', no differences' : ''}`,
     ...indented([
       differing.length > 0 && `differ from the platform: ${dayList(differing)}`,
       damaged.length > 0 && `do not add up in the database: ${dayList(damaged)}`,

@@ -51,7 +51,7 @@ export async function summarize(
     ...section('Email', await mailLines(outcome, context, runtime)),
     ...section('Look at it', [`${commandOf('serve', configuration === undefined, shard)} --open`]),
     ...section(
-      'Ask the history',
+      'Query the history',
       examples({ isSandbox: configuration === undefined, shard }, week, await aPage(context, week)),
     ),
   ];

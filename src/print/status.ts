@@ -45,7 +45,7 @@ function daysOr(days: readonly Day[], none: string, paint: (text: string) => str
 
 function settlingText({ settling, settleDays, recommendedSettleDays }: ProjectStatus): string {
   const { restated_days: days, oldest_change_days: oldest } = settling;
-  if (oldest === null) return 'no day changed after its first load in the last 90 days';
+  if (oldest === null) return 'none in the last 90 days';
   const advice =
     recommendedSettleDays === null || recommendedSettleDays === settleDays
       ? `; history.settleDays: ${settleDays} is right`
@@ -182,13 +182,13 @@ export function metricsText(
     ],
     [
       'step_done',
-      'Whether its last run was done',
+      'Whether the last run of a step succeeded',
       runs.map(({ step, outcome }) => [{ step }, outcome === 'done' ? 1 : 0]),
     ],
     ['jobs', 'Agent jobs by state', Object.entries(jobs).map(([state, count]) => [{ state }, count])],
     [
       'unconfirmed',
-      'What may or may not have been sent',
+      'Jobs, messages and emails that may or may not have been sent',
       Object.entries({ job: unconfirmedJobs, message: unconfirmedMessages, email: unknownDeliveries }).map(
         ([kind, all]) => [{ kind }, all.length],
       ),

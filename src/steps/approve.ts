@@ -54,7 +54,7 @@ export async function approvePages(
     }
     const proposal = proposalOf(project.id, page, { workspaceDir, maxPromptLength });
     if (digest !== undefined && digest !== proposal.digest)
-      answers.push({ path, refusal: `its prompt changed since ${digest} was shown: look at it again` });
+      answers.push({ path, refusal: `its prompt changed since ${digest} was shown: review it again` });
     else if (instruction?.trim() === '') answers.push({ path, refusal: 'the prompt is empty' });
     else
       answers.push({

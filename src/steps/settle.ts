@@ -84,7 +84,7 @@ export async function sendMessage(
       `The message has ${text.length} characters, more than improve.maxPromptLength (${maxPromptLength}).`,
     );
   if (!isRemoteJob(job))
-    throw new ConfigurationError(`Job ${job.id} is ${job.state}: the platform is not known to have it.`);
+    throw new ConfigurationError(`Job ${job.id} is ${job.state}: it is not known to exist on the platform.`);
   const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
   if (open !== undefined)
     throw new ConfigurationError(

@@ -130,7 +130,7 @@ export async function schemaVersion(connection: DuckDBConnection, path: string):
   if (version > MIGRATIONS.length)
     throw new StorageError(
       `${path} was written by a newer Readership (schema ${version}; this one supports ${MIGRATIONS.length}). ` +
-        `Nothing was changed. Install the newer version: npm install -g readership@latest`,
+        `Nothing was changed. Install the newer version of Readership.`,
     );
   return version;
 }

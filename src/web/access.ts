@@ -156,7 +156,7 @@ export const pathOf = ({ pathname }: URL): string => pathname.replace(/^\/+/, '/
 const WHY_NOT = {
   link: 'Open the link that readership serve printed when it started: it lets this browser in.',
   password: 'Sign in to see who reads the docs.',
-  proxy: 'The proxy did not say who you are. Sign in to it, and check serve.header in readership.yaml.',
+  proxy: 'The proxy did not identify you. Sign in to it, and check serve.header in readership.yaml.',
 } as const;
 
 export const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|::1)$/.test(host);

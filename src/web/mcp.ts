@@ -134,7 +134,7 @@ export function mcpServer(sources: Sources): McpServer {
 
   for (const [name, title] of [
     ['data', 'What each table, view, column and macro means'],
-    ['questions', 'Questions answered in SQL, to build on'],
+    ['questions', 'Example questions, answered in SQL'],
   ] as const) {
     const uri = `readership://docs/${name}`;
     const mimeType = 'text/markdown';

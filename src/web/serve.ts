@@ -21,7 +21,7 @@ function expectGuarded({ host, auth, proxies }: ServeSettings): void {
     );
   if (proxies === undefined)
     throw new ConfigurationError(
-      `${where} set serve.proxies in readership.yaml to the addresses of the proxy: anyone else could claim to be anyone. Or listen on 127.0.0.1. See docs/serve.md.`,
+      `${where} set serve.proxies in readership.yaml to the addresses of the proxy, because any other machine could claim to be any user. Or listen on 127.0.0.1. See docs/serve.md.`,
     );
 }
 

@@ -179,7 +179,7 @@ function drawWeeks(weeks: readonly z.infer<typeof weekRow>[], marks: readonly Ma
     };
   });
   const bands = [['human', 'human_low', 'human_high'] as const, ['ai', 'ai_low', 'ai_high'] as const];
-  const title = 'Human and AI views per week, and where they were expected';
+  const title = 'Human and AI views per week, with their expected ranges';
   return drawLines(points, { title, lines: ['human', 'ai'], bands });
 }
 

@@ -70,7 +70,7 @@ describe('an export', () => {
       const ended = await result;
       expect(performance.now() - toldAtMs).toBeLessThan(5_000);
       expect(ended.code, ended.stderr).toBe(code);
-      expect(ended.stderr).toContain('Interrupted. What was stored is complete');
+      expect(ended.stderr).toContain('Interrupted. All stored data is complete');
       await expectCleanEnd(cwd, ended);
       const days = await wholeDays(cwd);
       expect(days).toBeGreaterThan(0);

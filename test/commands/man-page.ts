@@ -10,7 +10,7 @@ export async function manPage(): Promise<string> {
   return [
     `.TH READERSHIP 1 "" "readership ${program.version() ?? ''}"`,
     '.SH NAME',
-    'readership \\- keep the history of who reads your docs',
+    'readership \\- export and report who reads your docs',
     '.SH SYNOPSIS',
     '.B readership',
     '.I command',

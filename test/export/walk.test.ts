@@ -237,12 +237,12 @@ describe('views that belong to no page', () => {
 
   it.each([
     ['5% of all views', counts(208, 0), undefined],
-    ['more', counts(209, 0), 'its pages and its totals differ by 5.3%; it is read again later'],
-    ['43%', counts(348, 0), 'its pages and its totals differ by 43.1%; it is read again later'],
+    ['more', counts(209, 0), 'its pages and its totals differ by 5.3%; it will be read again later'],
+    ['43%', counts(348, 0), 'its pages and its totals differ by 43.1%; it will be read again later'],
     [
       'fewer than the rows have',
       counts(100, 0),
-      'its pages and its totals differ by 98.0%; it is read again later',
+      'its pages and its totals differ by 98.0%; it will be read again later',
     ],
   ])('leave the day in doubt when they are %s', async (_, sum, doubt) => {
     const { walked, walks } = await walk([{ rows: [row('/a', 198)], totals: sum }]);

@@ -123,7 +123,7 @@ describe('an email handed to a mail server', () => {
         states.push(state);
     expect(states).toEqual([...Array<string>(7).fill('waiting'), 'failed']);
     const [delivery] = await readDeliveries(test.warehouse);
-    expect(delivery?.note).toMatch(/^given up after 8 attempts: .*451/);
+    expect(delivery?.note).toMatch(/^gave up after 8 attempts: .*451/);
   });
 
   it('is never sent again by itself when nobody knows whether it arrived; but when that is forced', async () => {

@@ -96,7 +96,7 @@ describe('pages approved one by one', () => {
     expect(answers).toEqual([
       {
         path: '/guides/page-1',
-        refusal: `its prompt changed since ${first.digest} was shown: look at it again`,
+        refusal: `its prompt changed since ${first.digest} was shown: review it again`,
       },
     ]);
     expect(sent()).toEqual([]);
