@@ -92,17 +92,8 @@ export class Client {
       throw new RangeError(`limit must be a whole number from ${min} to ${max}, not ${query.limit}`);
     if (!Number.isInteger(query.offset) || query.offset < 0)
       throw new RangeError(`offset must be a whole number from 0 on, not ${query.offset}`);
-    const search = new URLSearchParams({
-      dateFrom: query.dateFrom,
-      dateTo: query.dateTo,
-      limit: String(query.limit),
-      offset: String(query.offset),
-    });
-    const operation = this.#operation(
-      VIEWS_OPERATION,
-      'GET',
-      `/v1/analytics/:project/views?${search.toString()}`,
-    );
+    const search = `dateFrom=${query.dateFrom}&dateTo=${query.dateTo}&limit=${query.limit}&offset=${query.offset}`;
+    const operation = this.#operation(VIEWS_OPERATION, 'GET', `/v1/analytics/:project/views?${search}`);
     return this.#read(operation, readViews, this.#viewsPace, options);
   }
 

@@ -214,8 +214,10 @@ export async function* viewsPages(
         );
       yield response;
       if (!response.hasMore) return;
+      known = Math.max(known, page + 2);
       read += sumCounts(response.views).total;
-      known = Math.max(known, page + 2, page + 1 + Math.min(page + 1, pagesLeft(response, read, limit)));
+      if (atOnce() > 1)
+        known = Math.max(known, page + 1 + Math.min(page + 1, pagesLeft(response, read, limit)));
     }
   } finally {
     await Promise.allSettled(underWay);

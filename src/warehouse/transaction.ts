@@ -92,11 +92,12 @@ const typeOf = (column: Column<never>): DuckDBType =>
 
 /** Fills a column of a chunk. Those that are the same in all rows, and numbers, are handed over whole. */
 function setColumn<Row>(chunk: DuckDBDataChunk, index: number, column: Column<Row>, rows: readonly Row[]) {
+  const vector = duckdb.data_chunk_get_vector(chunk.chunk, index);
   if ('text' in column) {
-    chunk.setColumnValues(index, rows.map(column.text));
+    for (const [place, row] of rows.entries())
+      duckdb.vector_assign_string_element(vector, place, column.text(row));
     return;
   }
-  const vector = duckdb.data_chunk_get_vector(chunk.chunk, index);
   if ('same' in column) {
     const { same } = column;
     const value = typeof same === 'string' ? duckdb.create_varchar(same) : duckdb.create_date(same);
