@@ -1,10 +1,11 @@
+import { Decompress } from 'fzstd';
 import type { IncomingHttpHeaders } from 'node:http';
+import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { messageOf } from '../errors.js';
 import { connectionFailure, connections, USER_AGENT } from '../network.js';
 import type { ResponseHeaders } from './clock.js';
 import { ConcurrencyLimit } from './concurrency.js';
-import { decodeBody, MAX_RESPONSE_BYTES } from './decode.js';
 import {
   type ApiError,
   ContractError,
@@ -13,6 +14,9 @@ import {
   TryLaterError,
   UnknownOutcomeError,
 } from './errors.js';
+
+/** 250 rows of long paths fit many times over. */
+const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
 
 /** Limits on requests. */
 export interface TransportLimits {
@@ -172,6 +176,46 @@ function textOf(operation: Operation, { status, headers, body }: Answer): string
       ? new ContractError(operation, what, { cause })
       : new UnknownOutcomeError(operation, what, { cause });
   }
+}
+
+/** The text of a body in its `Content-Encoding`. Throws an error whose message says why it cannot be read. */
+function decodeBody(body: Buffer, encodings: string): string {
+  const names = encodings
+    .split(',')
+    .map((name) => name.trim().toLowerCase())
+    .filter((name) => name !== '' && name !== 'identity');
+  const text = names.reduceRight((data, name) => decompress(data, name), body).toString();
+  return text.startsWith('\uFEFF') ? text.slice(1) : text;
+}
+
+function decompress(body: Buffer, encoding: string): Buffer {
+  const limit = { maxOutputLength: MAX_RESPONSE_BYTES };
+  switch (encoding) {
+    case 'gzip':
+    case 'x-gzip':
+      return gunzipSync(body, limit);
+    case 'br':
+      return brotliDecompressSync(body, limit);
+    case 'deflate':
+      return inflateSync(body, limit);
+    case 'zstd':
+      return unzstd(body);
+    default:
+      throw new Error(`the content encoding ${encoding} is unknown`);
+  }
+}
+
+/** Node.js 20 has no zstd. */
+function unzstd(body: Buffer): Buffer {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  const stream = new Decompress((piece) => {
+    size += piece.length;
+    if (size > MAX_RESPONSE_BYTES) throw new Error(`it is larger than ${MAX_RESPONSE_BYTES} bytes`);
+    pieces.push(piece);
+  });
+  stream.push(body, true);
+  return Buffer.concat(pieces);
 }
 
 function failureOf(operation: Operation, cause: Error, isSent: boolean): ApiError {
