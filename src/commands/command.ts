@@ -43,7 +43,8 @@ type Values<Arguments extends readonly Input<unknown>[]> = {
   readonly [Index in keyof Arguments]: ValueOf<Arguments[Index]>;
 };
 type Given<Options extends Inputs> = WorkspaceOptions & {
-  readonly [Name in keyof Options]?: ValueOf<Options[Name]>;
+  // Without options of its own, a command has no other names than those of the workspace.
+  readonly [Name in keyof Options as string extends Name ? never : Name]?: ValueOf<Options[Name]>;
 };
 
 interface Definition<Options extends Inputs, Arguments extends readonly Input<unknown>[]> {
@@ -72,7 +73,7 @@ interface Definition<Options extends Inputs, Arguments extends readonly Input<un
 }
 
 /** A parser for commander, which shows `problem` if `parse` returns undefined. */
-export const parsedBy =
+const parsedBy =
   <Value>(parse: (text: string) => Value | undefined, problem: string) =>
   (text: string): Value => {
     const parsed = parse(text);
@@ -95,10 +96,12 @@ export const aJob = {
 const aShard = {
   parse: parsedBy(parseShard, 'Write I/N, counted from 1, such as 2/8 for the second of eight.'),
 };
+
 function numberUpTo(max: number, text: string): number | undefined {
   const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
   return number <= max ? number : undefined;
 }
+
 export const aLake = {
   parse(text: string): string {
     if (text === '') throw new InvalidArgumentError('Use a directory or s3://bucket/prefix.');
@@ -135,7 +138,7 @@ export const EMAIL_ENVIRONMENT =
 
 /** Declares a command; its options and arguments have the types that their definitions imply. */
 export const defineCommand =
-  <Options extends Inputs = Record<never, never>, const Arguments extends readonly Input<unknown>[] = []>(
+  <Options extends Inputs, const Arguments extends readonly Input<unknown>[] = []>(
     definition: Definition<Options, Arguments>,
   ): Declare =>
   (parent, act) => {

@@ -2,14 +2,13 @@ import type { Command, Option } from 'commander';
 import { type Declare, defineCommand, value } from './command.js';
 
 const SHELLS = { bash, zsh, fish };
-const NAMES = ['bash', 'zsh', 'fish'] as const;
 
 export const completion: Declare = (program, act) => {
   defineCommand({
     name: 'completion',
     summary: 'complete commands and options in bash, zsh or fish',
     description: 'Writes a script that completes commands, options and their values.',
-    arguments: [value('<shell>', 'bash, zsh or fish', { choices: NAMES })],
+    arguments: [value('<shell>', 'bash, zsh or fish', { choices: ['bash', 'zsh', 'fish'] as const })],
     examples: `
   readership completion bash > ~/.local/share/bash-completion/completions/readership
   readership completion zsh >> ~/.zshrc
@@ -57,14 +56,12 @@ function bash(places: readonly Place[]): string {
           `    ${quoted(`${path} ${flagOf(option)}`)}) words=${quoted(option.argChoices?.join(' ') ?? '')} ;;`,
       ),
   );
+  const nested = places.slice(1).map(({ path }) => quoted(path));
   return `_readership() {
   local place='' word words=''
   for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do
     case "$place $word" in
-    ${places
-      .slice(1)
-      .map(({ path }) => quoted(path))
-      .join('|')}) place="$place $word" ;;
+    ${nested.join('|')}) place="$place $word" ;;
     esac
   done
   case "$place" in
@@ -96,12 +93,8 @@ function fish(places: readonly Place[]): string {
       ),
       ...values.map((value) => `-f -n ${quoted(atCommand)} -a ${value}`),
       ...options.map((option) => {
-        const kind =
-          option.argChoices === undefined
-            ? option.required
-              ? ' -r'
-              : ''
-            : ` -x -a ${quoted(option.argChoices.join(' '))}`;
+        const choices = option.argChoices && ` -x -a ${quoted(option.argChoices.join(' '))}`;
+        const kind = choices ?? (option.required ? ' -r' : '');
         const condition = inside.length === 0 ? '' : `-n ${quoted(atCommand)} `;
         return `${condition}-l ${flagOf(option).replace('--', '')} -d ${quoted(option.description)}${kind}`;
       }),

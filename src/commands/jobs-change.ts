@@ -1,7 +1,7 @@
 import { type Job, readJobsOf } from '../agents/ledger.js';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import type { Day } from '../day.js';
-import { ConfigurationError, type ExitCode } from '../errors.js';
+import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { jobLine } from '../print/jobs.js';
 import {
@@ -29,7 +29,7 @@ export const message = defineCommand({
   run: (options, runtime, id, text) =>
     changeJob('jobs message', id, options, runtime, async (found) => {
       const { stopped } = await sendMessage(found, text);
-      if (stopped !== undefined) throw stopped instanceof Error ? stopped : new Error(String(stopped));
+      if (stopped !== undefined) throw stopped instanceof Error ? stopped : new Error(messageOf(stopped));
       runtime.output.note(`The message was sent to job ${id}.`);
     }),
 });

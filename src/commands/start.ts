@@ -69,7 +69,7 @@ async function openWeb(
       'readership start shows no sign-in link, so the web app needs serve.password (write its hash with readership serve --hash-password) or serve.auth: proxy. See docs/serve.md.',
     );
   const { serveWeb } = await import('../web/serve.js');
-  const onError = (error: string) => log.error({ error }, 'a page failed');
+  const onError = (error: string): void => log.error({ error }, 'a page failed');
   const web = await serveWeb({ workspace, options, runtime, settings, inTurn, onError });
   log.info({ address: web.address }, 'serving the web app');
   return web;

@@ -19,6 +19,10 @@ export function parseShard(text: string): Shard | undefined {
 
 export const formatShard = ({ index, count }: Shard): string => `${index}/${count}`;
 
+/** What follows a command that is about one shard. */
+export const shardOption = (shard: Shard | undefined): string =>
+  shard === undefined ? '' : ` --shard ${formatShard(shard)}`;
+
 /**
  * The shard of a project depends only on its id, so it does not change when projects are added or
  * removed. A project in shard i of n is in shard i or n + i of 2n.

@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { formatShard, type Shard } from '../config/shard.js';
+import { type Shard, shardOption } from '../config/shard.js';
 import type { Runtime } from '../app/workspace.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
@@ -73,15 +73,15 @@ export function deliveryLine(
 /** Alerts and digests are about all projects, or all projects of a shard. */
 const isAboutAll = (project: string): boolean => project === '-' || project.startsWith('shard-');
 
+const projectOption = (project: string): string => (isAboutAll(project) ? '' : ` --project ${project}`);
+
 /** The commands that settle a delivery of unknown outcome. The period is quoted for the shell. */
 export const settleCommands = (
   { report, period, project, recipient }: DeliveryKey,
   shard: Shard | undefined,
 ): string => {
   const quoted = period.includes(' ') ? `'${period}'` : period;
-  const of = isAboutAll(project) ? '' : ` --project ${project}`;
-  const ofShard = shard === undefined ? '' : ` --shard ${formatShard(shard)}`;
-  return `readership report ${report} --period ${quoted}${of}${ofShard} --delivered ${recipient}, or --not-delivered ${recipient}`;
+  return `readership report ${report} --period ${quoted}${projectOption(project)}${shardOption(shard)} --delivered ${recipient}, or --not-delivered ${recipient}`;
 };
 
 /**
@@ -92,7 +92,7 @@ export const resendCommand = (
   { report, period, project, recipient }: DeliveryKey,
   shard: Shard | undefined,
 ): string =>
-  `readership report ${report} --period ${period.replace(/ correction$/, '')}${isAboutAll(project) ? '' : ` --project ${project}`} --send --force --to ${recipient}${shard === undefined ? '' : ` --shard ${formatShard(shard)}`}`;
+  `readership report ${report} --period ${period.replace(/ correction$/, '')}${projectOption(project)} --send --force --to ${recipient}${shardOption(shard)}`;
 
 /** For a report that was already sent. */
 export const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>

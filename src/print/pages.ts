@@ -94,20 +94,14 @@ function leftOutLines(
     .slice(0, limit)
     .map(([path, why]) => [escapeUnsafe(path), escapeUnsafe(wordsOf(why))]);
   const more = reasons.size - rows.length;
+  const [skip] = skips;
   const uncounted = [
-    ...(more > 0 ? [`${counted(more, 'more page')} left out: --verbose lists them`] : []),
-    ...(beyondShare > 0
-      ? [
-          `${counted(beyondShare, 'page')} beyond those that make up ${Math.round(readingShare * 100)}% of all views`,
-        ]
-      : []),
-    ...(belowFloor > 0
-      ? [`${counted(belowFloor, 'page')} with fewer than ${minWeeklyViews} views a week`]
-      : []),
-    ...skips
-      .slice(0, 1)
-      .map(({ path }) => `To undo a skip: readership improve --unskip ${escapeUnsafe(path)}`),
-  ];
+    more > 0 && `${counted(more, 'more page')} left out: --verbose lists them`,
+    beyondShare > 0 &&
+      `${counted(beyondShare, 'page')} beyond those that make up ${Math.round(readingShare * 100)}% of all views`,
+    belowFloor > 0 && `${counted(belowFloor, 'page')} with fewer than ${minWeeklyViews} views a week`,
+    skip !== undefined && `To undo a skip: readership improve --unskip ${escapeUnsafe(skip.path)}`,
+  ].filter((line) => line !== false);
   return [
     ...(rows.length === 0 ? [] : ['', ...indentedTable(LEFT_OUT_COLUMNS, rows, width)]),
     ...(uncounted.length === 0 ? [] : ['', ...uncounted.map((line) => `  ${line}`)]),

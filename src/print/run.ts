@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { readJobsOf } from '../agents/ledger.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { formatShard, type Shard } from '../config/shard.js';
+import { type Shard, shardOption } from '../config/shard.js';
 import { dayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { ISO_CALENDAR, lastEnded, type Period } from '../reports/period.js';
@@ -31,35 +31,30 @@ export async function summarize(
   const section = (title: string, lines: readonly string[]) =>
     lines.length === 0 ? [] : ['', bold(title), ...lines.map((line) => `  ${line}`)];
   const week = lastEnded('week', now(), ISO_CALENDAR);
+  const isSandbox = configuration === undefined;
+  const loaded = outcome.exported.flatMap((project) => loadedLines(project, cost));
+  const read = await Promise.all(context.projects.map((project) => readLine(project, context, week)));
+  const pages = (outcome.reported?.pages ?? []).flatMap(({ file, subject }) => [
+    subject,
+    `  ${cyan(relative(workingDirectory, file))}`,
+  ]);
   const lines = [
-    ...section(
-      'Loaded',
-      outcome.exported.flatMap((project) => loadedLines(project, cost)),
-    ),
-    ...section(
-      'Read',
-      (await Promise.all(context.projects.map((project) => readLine(project, context, now())))).flat(),
-    ),
+    ...section('Loaded', loaded),
+    ...section('Read', read.flat()),
     ...section('Agents', await agentLines(outcome, context, output.width)),
-    ...section(
-      'Report',
-      (outcome.reported?.pages ?? []).flatMap(({ file, subject }) => [
-        subject,
-        `  ${cyan(relative(workingDirectory, file))}`,
-      ]),
-    ),
+    ...section('Report', pages),
     ...section('Email', await mailLines(outcome, context, runtime)),
-    ...section('Look at it', [`${commandOf('serve', configuration === undefined, shard)} --open`]),
-    ...section(
-      'Query the history',
-      examples({ isSandbox: configuration === undefined, shard }, week, await aPage(context, week)),
-    ),
+    ...section('Look at it', [`${commandOf('serve', isSandbox, shard)} --open`]),
+    ...section('Query the history', examples({ isSandbox, shard }, week, await aPage(context, week))),
   ];
   return lines.join('\n');
 }
 
-async function readLine(project: ProjectSettings, { warehouse }: StepContext, now: Date): Promise<string[]> {
-  const week = lastEnded('week', now, ISO_CALENDAR);
+async function readLine(
+  project: ProjectSettings,
+  { warehouse }: StepContext,
+  week: Period,
+): Promise<string[]> {
   const [row] = await warehouse.query(
     'SELECT human, ai, ai_share FROM site_weeks WHERE project = $project AND week = $week::DATE',
     weekRow,
@@ -102,7 +97,7 @@ async function aPage(
 }
 
 const commandOf = (command: string, isSandbox: boolean, shard: Shard | undefined): string =>
-  `readership ${command}${isSandbox ? ' --sandbox' : ''}${shard === undefined ? '' : ` --shard ${formatShard(shard)}`}`;
+  `readership ${command}${isSandbox ? ' --sandbox' : ''}${shardOption(shard)}`;
 
 function examples(
   { isSandbox, shard }: { isSandbox: boolean; shard: Shard | undefined },

@@ -102,7 +102,7 @@ export function needsOf(
     ),
     ...unknownDeliveries.map((delivery) => {
       const { report, period, recipient } = delivery;
-      return `${report} ${period} may or may not have reached ${recipient}. Ask them, then: ${settleCommands(delivery, shard)}`;
+      return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery, shard)}`;
     }),
   ];
 }
