@@ -9,6 +9,8 @@ import { prepare } from './prepare.js';
 const FIRST = day('2025-12-29');
 const WEEKS = 53;
 const LAST = addDays(FIRST, 7 * WEEKS - 1);
+/** In CI, every fourth week, including the first and the last. */
+const STRIDE = process.env['CI'] === undefined ? 1 : 4;
 
 let history: TestHistory;
 beforeAll(async () => {
@@ -73,7 +75,7 @@ test('every week of a year shows the numbers of independent SQL, in every format
   const weeks = await history.reader.query(INDEPENDENT, weekRow);
   expect(weeks).toHaveLength(WEEKS);
   expect(weeks.at(-1)?.week).toBe('2026-W53');
-  for (const week of weeks) {
+  for (const week of weeks.filter((_, index) => index % STRIDE === 0)) {
     const report = await prepare({
       ...{ reader: history.reader, name: 'weekly', period: week.week },
       ...{ project: { id: 'prj_1', name: 'Acme Docs' }, now: new Date('2027-02-01T00:00:00Z') },
