@@ -167,7 +167,7 @@ const serveSchema = z
       .string()
       .regex(/^[\w-]+$/, 'not the name of a header')
       .optional()
-      .describe('the header with the name of the visitor'),
+      .describe("the header in which the proxy sends the visitor's name"),
     proxies: z
       .array(
         z.union(
@@ -185,7 +185,7 @@ const serveSchema = z
       context.addIssue({ code: 'custom', path: [key], message });
     };
     if (auth === 'proxy' && header === undefined)
-      lacks('auth', 'proxy also needs header, the name of the header with the name of the visitor');
+      lacks('auth', "proxy also needs header, in which the proxy sends the visitor's name");
     if (auth === 'password' && password === undefined)
       lacks('auth', 'password also needs password, a line that readership serve --hash-password writes');
   })
