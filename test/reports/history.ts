@@ -1,4 +1,4 @@
-import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
+import { DuckDBInstance } from '@duckdb/node-api';
 import { join } from 'node:path';
 import { day, type Day } from '../../src/day.js';
 import { queryRows, type Reader } from '../../src/warehouse/query.js';
