@@ -161,7 +161,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     }
     expect(nightly.child.exitCode).toBeNull();
     sandbox.setFaults([]);
-    await one.getByText('It was sent').waitFor();
+    await one.getByText('Sent', { exact: true }).waitFor();
     await other
       .getByText(/Skipped until/)
       .first()
