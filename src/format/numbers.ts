@@ -50,10 +50,7 @@ export const inWords = (count: number): string => WORDS[count] ?? thousands(coun
 
 /** The change of a count from the week before. */
 export type Change =
-  | { readonly kind: 'unknown' }
-  | { readonly kind: 'new' }
-  | { readonly kind: 'from zero' }
-  | { readonly kind: 'ratio'; readonly ratio: number };
+  { readonly kind: 'unknown' | 'new' | 'from zero' } | { readonly kind: 'ratio'; readonly ratio: number };
 
 /** The change of a count; an increase from zero has no percentage. */
 export function changeOf(now: number, before: number): Change {
@@ -63,14 +60,6 @@ export function changeOf(now: number, before: number): Change {
 
 /** A change as text: `+19%`, `new`, `from 0`, or a dash if there is nothing to compare with. */
 export function writeChange(change: Change): string {
-  switch (change.kind) {
-    case 'unknown':
-      return '–';
-    case 'new':
-      return 'new';
-    case 'from zero':
-      return 'from 0';
-    case 'ratio':
-      return signedPercent(change.ratio);
-  }
+  if (change.kind === 'ratio') return signedPercent(change.ratio);
+  return { unknown: '–', new: 'new', 'from zero': 'from 0' }[change.kind];
 }

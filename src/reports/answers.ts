@@ -19,25 +19,20 @@ export async function ask(
   parameters: Parameters,
 ): Promise<Answers> {
   const answers: Record<string, Row | Row[]> = {};
-  for (const query of queries) answers[query.name] = await askOne(reader, query, parameters);
+  for (const { name, file, sql, rows } of queries) {
+    const found = await reader.query(sql, rowSchema, parameters).catch((cause: unknown) => {
+      if (cause instanceof ReadershipError) throw cause;
+      throw new ConfigurationError(`${file}: ${problemOf(cause)}`, { cause });
+    });
+    const [only] = found;
+    if (rows === 'many') answers[name] = found;
+    else if (only !== undefined && found.length === 1) answers[name] = only;
+    else
+      throw new ConfigurationError(
+        `${file}: returned ${found.length} rows, but report.yaml expects one; if it can return several, write ${name}: many`,
+      );
+  }
   return answers;
-}
-
-async function askOne(
-  reader: Reader,
-  { name, file, sql, rows }: Query,
-  parameters: Parameters,
-): Promise<Row | Row[]> {
-  const found = await reader.query(sql, rowSchema, parameters).catch((cause: unknown) => {
-    if (cause instanceof ReadershipError) throw cause;
-    throw new ConfigurationError(`${file}: ${problemOf(cause)}`, { cause });
-  });
-  if (rows === 'many') return found;
-  const [only, ...more] = found;
-  if (only !== undefined && more.length === 0) return only;
-  throw new ConfigurationError(
-    `${file}: returned ${found.length} rows, but report.yaml expects one; if it can return several, write ${name}: many`,
-  );
 }
 
 /** The rows of a query, whether it returns one or many. */

@@ -47,56 +47,34 @@ const reportFile = z.strictObject({
   pictures: z.record(name, pictureSettings).optional(),
 });
 
-type ReportFile = z.infer<typeof reportFile>;
-
 /** A report as its folder defines it, with its SQL and pictures read. */
-export interface ReportDefinition extends Omit<ReportFile, 'queries' | 'pictures'> {
-  readonly name: string;
-  readonly folder: string;
-  readonly isBuiltIn: boolean;
-  readonly queries: readonly Query[];
-  readonly pictures: readonly Picture[];
-}
-
-export interface Query {
-  readonly name: string;
-  readonly file: string;
-  readonly sql: string;
-  readonly rows: 'one' | 'many';
-}
-
-export interface Picture extends z.infer<typeof pictureSettings> {
-  readonly name: string;
-  readonly query: string;
-  readonly title: string;
-  readonly file: string;
-  readonly spec: Readonly<Record<string, unknown>>;
-}
+export type ReportDefinition = Awaited<ReturnType<typeof readReport>>;
+export type Query = ReportDefinition['queries'][number];
+export type Picture = ReportDefinition['pictures'][number];
 
 /**
  * Every report by name, and an error for each that cannot be used. A report in the workspace
  * replaces the built-in one of the same name.
  */
-export async function listReports(
-  workspaceDir?: string,
-): Promise<{ reports: ReportDefinition[]; broken: ConfigurationError[] }> {
-  const folders = await reportFolders(workspaceDir);
-  const read = await Promise.all([...folders].map(([name, folder]) => readReport(name, folder)));
-  return {
-    reports: read.flatMap((report) => (report instanceof ConfigurationError ? [] : report)),
-    broken: read.filter((report) => report instanceof ConfigurationError),
-  };
+export async function listReports(workspaceDir?: string) {
+  const reports: ReportDefinition[] = [];
+  const broken: ConfigurationError[] = [];
+  for (const [name, folder] of await reportFolders(workspaceDir))
+    try {
+      reports.push(await readReport(name, folder));
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error;
+      broken.push(error);
+    }
+  return { reports, broken };
 }
 
 /** One report by name. Problems in other reports are ignored. */
 export async function findReport(name: string, workspaceDir: string | undefined): Promise<ReportDefinition> {
   const folders = await reportFolders(workspaceDir);
   const folder = folders.get(name);
-  if (folder === undefined)
-    throw new ConfigurationError(`There is no report “${name}”. Reports: ${[...folders.keys()].join(', ')}`);
-  const report = await readReport(name, folder);
-  if (report instanceof ConfigurationError) throw report;
-  return report;
+  if (folder !== undefined) return readReport(name, folder);
+  throw new ConfigurationError(`There is no report “${name}”. Reports: ${[...folders.keys()].join(', ')}`);
 }
 
 async function reportFolders(workspaceDir: string | undefined): Promise<Map<string, string>> {
@@ -110,10 +88,11 @@ async function reportFolders(workspaceDir: string | undefined): Promise<Map<stri
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-async function readReport(name: string, folder: string): Promise<ReportDefinition | ConfigurationError> {
+/** Throws a `ConfigurationError` that lists every problem of the report. */
+async function readReport(name: string, folder: string) {
   const file = join(folder, 'report.yaml');
   const problems: string[] = [];
-  /** The parsed file; undefined if it cannot be read or parsed, which is added to the problems. */
+  /** The parsed text of a file; undefined if it cannot be read or parsed, which is added to the problems. */
   const read = <Value>(file: string, parse: (text: string) => Value): Promise<Value | undefined> =>
     readFile(file, 'utf8')
       .then(parse)
@@ -121,11 +100,10 @@ async function readReport(name: string, folder: string): Promise<ReportDefinitio
         problems.push(`${file}: ${isMissing(error) ? 'missing' : problemOf(error)}`);
         return undefined;
       });
-
   const parsed = await read(file, (text) => parseYaml(text, reportFile, 'unknown report setting'));
-  if (parsed === undefined) return cannotUse(name, problems);
+  if (parsed === undefined) throw cannotUse(name, problems);
   if ('problems' in parsed)
-    return cannotUse(
+    throw cannotUse(
       name,
       parsed.problems.map(({ line, message }) => `${file}:${line}  ${message}`),
     );
@@ -136,29 +114,27 @@ async function readReport(name: string, folder: string): Promise<ReportDefinitio
     Object.fromEntries(
       files.filter((file) => file.endsWith(ending)).map((file) => [file.slice(0, -ending.length), value]),
     );
-  const { queries: asked, pictures: drawn, ...settings } = parsed.value;
-  const queries: Query[] = [];
-  for (const [query, rows] of Object.entries(asked ?? everyFile('.sql', 'many' as const))) {
-    const sql = await read(join(folder, `${query}.sql`), (text) => text);
-    if (sql !== undefined) queries.push({ name: query, file: join(folder, `${query}.sql`), sql, rows });
+  const { queries: asked = everyFile('.sql', 'many' as const), pictures: drawn, ...settings } = parsed.value;
+  const queries = [];
+  for (const [name, rows] of Object.entries(asked)) {
+    const file = join(folder, `${name}.sql`);
+    const sql = await read(file, (text) => text);
+    if (sql !== undefined) queries.push({ name, file, sql, rows });
   }
-  const pictures: Picture[] = [];
-  const unsaid = everyFile('.vl.json', pictureSettings.parse({}));
-  for (const [picture, { query = picture, title = inTitle(picture), ...how }] of Object.entries(
-    drawn ?? unsaid,
-  )) {
-    const names = Object.keys(asked ?? everyFile('.sql', null));
-    if (!names.includes(query))
+  const pictures = [];
+  const settingsOf = Object.entries(drawn ?? everyFile('.vl.json', pictureSettings.parse({})));
+  for (const [name, { query = name, title = inTitle(name), ...how }] of settingsOf) {
+    if (!Object.hasOwn(asked, query))
       problems.push(
-        `${file}: pictures.${picture}.query: there is no query ${query}; there are ${names.join(', ')}`,
+        `${file}: pictures.${name}.query: there is no query ${query}; there are ${Object.keys(asked).join(', ')}`,
       );
-    const specFile = join(folder, `${picture}.vl.json`);
+    const specFile = join(folder, `${name}.vl.json`);
     const spec = await read(specFile, (text) => z.record(z.string(), z.unknown()).parse(JSON.parse(text)));
-    if (spec !== undefined) pictures.push({ ...how, query, title, name: picture, file: specFile, spec });
+    if (spec !== undefined) pictures.push({ ...how, query, title, name, file: specFile, spec });
   }
   if (queries.length === 0 && problems.length === 0)
     problems.push(`${folder}: no query; write one in a file such as pages.sql`);
-  if (problems.length > 0) return cannotUse(name, problems);
+  if (problems.length > 0) throw cannotUse(name, problems);
   return { ...settings, name, folder, isBuiltIn: isBuiltIn(folder), queries, pictures };
 }
 

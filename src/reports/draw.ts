@@ -53,24 +53,29 @@ const NARROW = 500;
 
 const narrowPart = z.looseObject({ usermeta: z.looseObject({ narrow: z.looseObject({}) }) });
 
+const padding = z
+  .union([
+    z.number().transform((all) => ({ left: all, right: all })),
+    z.object({ left: z.number().catch(0), right: z.number().catch(0) }),
+  ])
+  .catch({ left: 0, right: 0 });
+
 function sized({ spec: given, query }: Picture, rows: readonly object[], width: number): TopLevelSpec {
   const { data: narrow } = narrowPart.safeParse(given);
   const spec = width < NARROW ? { ...given, ...narrow?.usermeta.narrow } : given;
-  const plot = width - side(spec['padding'], 'left') - side(spec['padding'], 'right');
+  const { left, right } = padding.parse(spec['padding']);
   const sizing = { autosize: { type: 'fit-x', contains: 'padding' }, background: 'transparent' };
   // Vega modifies the rows it is given, so it gets copies.
   const datasets = { [query]: rows.map((row) => ({ ...row })) };
   // Not validated here: Vega-Lite reports what is wrong with a specification.
-  return { data: { name: query }, ...sizing, ...spec, width: plot, datasets } as unknown as TopLevelSpec;
+  return {
+    data: { name: query },
+    ...sizing,
+    ...spec,
+    width: width - left - right,
+    datasets,
+  } as unknown as TopLevelSpec;
 }
-
-const side = (padding: unknown, name: 'left' | 'right'): number => {
-  const value: unknown =
-    typeof padding === 'object' && padding !== null
-      ? Object.entries(padding).find(([key]) => key === name)?.[1]
-      : padding;
-  return typeof value === 'number' ? value : 0;
-};
 
 /** Vega's labels for screen readers do not identify the marks; one title and description serve better. */
 function labelled(svg: string, { title, spec }: Picture): string {

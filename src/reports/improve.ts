@@ -70,11 +70,7 @@ export function improveModel(answers: object) {
     pages: [
       ...jobs.map((job) => ({
         ...{ path: job.path, why: job.reason, human: job.human, ai: job.ai, age: job.flaggedAge },
-        state: job.isMerged
-          ? 'Merged'
-          : job.group === 'ready'
-            ? (job.number ?? 'Pull request')
-            : STATES[job.group],
+        state: job.isMerged ? 'Merged' : ((job.group === 'ready' ? job.number : null) ?? STATES[job.group]),
       })),
       ...proposed.map((page) => ({ ...page, state: 'Suggested' })),
     ],
@@ -82,10 +78,7 @@ export function improveModel(answers: object) {
     earlierWork:
       effects.length === 0
         ? null
-        : {
-            together: togetherWords(effects_together) ?? null,
-            ...earlierWorkOf(effects),
-          },
+        : { together: togetherWords(effects_together) ?? null, ...earlierWorkOf(effects) },
     skipped: skippedOf(choices),
   };
 }

@@ -65,7 +65,7 @@ const fileOf = ({ name, period }: Pick<PreparedReport, 'name' | 'period'>): stri
   `${name}-${period.name}.html`;
 
 /** All pages below a directory, newest period first. */
-export async function storedPages(directory: string, calendar: Calendar): Promise<StoredPage[]> {
+export async function storedPages(directory: string, calendar: Calendar) {
   const files = (await readdir(directory, { recursive: true }).catch(ignoreMissing)) ?? [];
   const pages = await Promise.all(files.map((file) => storedPage(directory, file, calendar)));
   return pages
@@ -75,36 +75,21 @@ export async function storedPages(directory: string, calendar: Calendar): Promis
 
 const compare = (one: string, two: string): number => (one < two ? -1 : one > two ? 1 : 0);
 
-/** A rendered page on disk. */
-export interface StoredPage {
-  readonly period: Period;
-  /** The report's name as a title, such as `Weekly`; the report itself may have been removed. */
-  readonly report: string;
-  readonly subject: string;
-  /** Its address below that of the directory. */
-  readonly href: string;
-  readonly file: string;
-  /** Identifies the project and report, which earlier and later pages share. */
-  readonly series: string;
-}
-
 /** The page in a file below `directory`; undefined for any other file. */
-async function storedPage(
-  directory: string,
-  file: string,
-  calendar: Calendar,
-): Promise<StoredPage | undefined> {
+async function storedPage(directory: string, file: string, calendar: Calendar) {
   const [project = '', name = '', ...deeper] = file.split(/[/\\]/);
   const [, report = '', periodName = ''] = /^(.+)-(\d{4}-W?\d{2}(?:-\d{2})?)\.html$/.exec(name) ?? [];
   const period = periodNamed(periodName, calendar);
   if (period === undefined || deeper.length > 0) return undefined;
   return {
     period,
+    /** The report's name as a title, such as `Weekly`; the report itself may have been removed. */
     report: capitalised(report.replaceAll(/[-_]/g, ' ')),
     subject: titleIn(await beginningOf(join(directory, file))) ?? name,
-    // The folder's name is the encoded project id, and is encoded again in an address.
+    /** Its address below that of the directory. The folder's name, an encoded project id, is encoded again. */
     href: `${encodeURIComponent(project)}/${encodeURIComponent(name)}`,
     file: join(directory, file),
+    /** Identifies the project and report, which earlier and later pages share. */
     series: `${project}/${report}`,
   };
 }

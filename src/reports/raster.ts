@@ -102,20 +102,14 @@ function palettePng({ pixels, width, height }: Pixels): Buffer {
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
   header.set([8, 3], 8);
-  const colors = palette.map((color) => channels(color));
+  const colors = palette.map(channels);
+  const plain = colors.flatMap(([red, green, blue, opacity]) =>
+    [red, green, blue].map((part) => (opacity === 0 ? 0 : Math.min(255, Math.round((part * 255) / opacity)))),
+  );
   return Buffer.concat([
     Buffer.from('89504e470d0a1a0a', 'hex'),
     chunk('IHDR', header),
-    chunk(
-      'PLTE',
-      Buffer.from(
-        colors.flatMap(([red, green, blue, opacity]) =>
-          [red, green, blue].map((part) =>
-            opacity === 0 ? 0 : Math.min(255, Math.round((part * 255) / opacity)),
-          ),
-        ),
-      ),
-    ),
+    chunk('PLTE', Buffer.from(plain)),
     chunk('tRNS', Buffer.from(colors.map(([, , , opacity]) => opacity))),
     chunk('IDAT', deflateSync(rows, { level: 9 })),
     chunk('IEND', Buffer.alloc(0)),
@@ -131,15 +125,10 @@ const channels = (color: number): [red: number, green: number, blue: number, opa
 
 function nearest(palette: readonly number[], color: number): number {
   const wanted = channels(color);
-  let [best, least] = [0, Infinity];
-  for (const [place, other] of palette.entries()) {
-    const distance = channels(other).reduce(
-      (sum, part, index) => sum + (part - (wanted[index] ?? 0)) ** 2,
-      0,
-    );
-    if (distance < least) [best, least] = [place, distance];
-  }
-  return best;
+  const distances = palette.map((other) =>
+    channels(other).reduce((sum, part, index) => sum + (part - (wanted[index] ?? 0)) ** 2, 0),
+  );
+  return distances.indexOf(Math.min(...distances));
 }
 
 function chunk(type: string, data: Buffer): Buffer {

@@ -1,17 +1,7 @@
 import Handlebars, { type HelperDelegate } from 'handlebars';
 import { z } from 'zod';
 import { day, dayOf } from '../day.js';
-import {
-  type Change,
-  compact,
-  counted,
-  finePercent,
-  inWords,
-  percent,
-  signedPoints,
-  thousands,
-  writeChange,
-} from '../format/numbers.js';
+import * as numbers from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
 import { capitalised, mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/text.js';
 
@@ -23,7 +13,7 @@ const range = z.object({ first: dayField, last: dayField });
 const spark = z.array(
   z.object({ ago: number, views: number, low: number.nullable(), high: number.nullable() }),
 );
-const change: z.ZodType<Change> = z.discriminatedUnion('kind', [
+const change: z.ZodType<numbers.Change> = z.discriminatedUnion('kind', [
   z.object({ kind: z.enum(['unknown', 'new', 'from zero']) }),
   z.object({ kind: z.literal('ratio'), ratio: number }),
 ]);
@@ -48,7 +38,7 @@ function sparkline(weeks: readonly SparkWeek[], audience: string): string {
     ...weeks.toReversed().flatMap((week) => (week.low === null ? [] : `${x(week)} ${y(week.low)}`)),
   ];
   const last = weeks.at(-1);
-  const words = `Views per week: ${weeks.map(({ views }) => thousands(views)).join(', ')}`;
+  const words = `Views per week: ${weeks.map(({ views }) => numbers.thousands(views)).join(', ')}`;
   return (
     `<svg role="img" class="spark" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" xmlns="http://www.w3.org/2000/svg"><title>${words}</title>` +
     (band.length > 0 ? `<path d="M${band.join('L')}Z" fill="var(--muted)" fill-opacity=".22"/>` : '') +
@@ -87,16 +77,16 @@ const ofTwo =
 
 /** The functions that templates can call. */
 export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
-  thousands: of(number, thousands),
-  compact: of(number, compact),
-  percent: of(number, percent),
-  finePercent: of(number, finePercent),
-  signedPoints: of(number, signedPoints),
-  counted: ofTwo(number, text, counted),
-  inWords: of(number, inWords),
+  thousands: of(number, numbers.thousands),
+  compact: of(number, numbers.compact),
+  percent: of(number, numbers.percent),
+  finePercent: of(number, numbers.finePercent),
+  signedPoints: of(number, numbers.signedPoints),
+  counted: ofTwo(number, text, numbers.counted),
+  inWords: of(number, numbers.inWords),
   capitalised: of(text, capitalised),
   upperCase: of(text, (words) => words.toUpperCase()),
-  change: of(change, writeChange),
+  change: of(change, numbers.writeChange),
 
   dayRange: of(range, dayRange),
   shortDayRange: of(range, shortDayRange),
@@ -108,17 +98,10 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   moment: ofTwo(z.date(), text, moment),
 
   /** A path as text with line breaks allowed after slashes. */
-  brokenPath: of(
-    text,
-    (path) =>
-      new Handlebars.SafeString(
-        shownPath(path)
-          .split('/')
-          .map(Handlebars.escapeExpression)
-          .join('/<wbr>')
-          .replace(/^\/<wbr>/, '/'),
-      ),
-  ),
+  brokenPath: of(text, (path) => {
+    const escaped = Handlebars.escapeExpression(shownPath(path));
+    return new Handlebars.SafeString(escaped.replace(/(?!^)\//g, '/<wbr>'));
+  }),
   shownPath: of(text, shownPath),
   wholePath: of(text, wholePath),
   shownText: of(text, shownText),
@@ -128,7 +111,7 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   webLink: of(text.nullable(), webLink),
 
   /** Length of a bar, relative to the longest one. */
-  barLength: ofTwo(number, number, (value, longest) => percent(longest > 0 ? value / longest : 0)),
+  barLength: ofTwo(number, number, (value, longest) => numbers.percent(longest > 0 ? value / longest : 0)),
   /** The same in pixels, for emails: `barPixels value longest 96`. Anything above zero is visible. */
   barPixels: (value: unknown, longest: unknown, most: unknown): number => {
     const [views, scale, pixels] = [number.parse(value), number.parse(longest), number.parse(most)];

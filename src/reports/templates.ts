@@ -56,11 +56,7 @@ export function fillTemplate(
   const path =
     templates.get(nameOf(report + ENDINGS[form])) ?? templates.get(nameOf(ANY_REPORT + ENDINGS[form]));
   if (path === undefined) throw new ConfigurationError('templates/ is incomplete: reinstall Readership');
-  return new Filling(report, templates, form === 'text' || form === 'brief').fill(
-    path,
-    () => readFileSync(path, 'utf8'),
-    model,
-  );
+  return new Filling(report, templates, form === 'text' || form === 'brief').fill(path, model);
 }
 
 /** Fills page templates repeatedly; each is read once. `functions` are additional functions for them. */
@@ -73,13 +69,13 @@ export function pageFiller(
     const path = templates.get(name);
     if (path === undefined)
       throw new ConfigurationError(`There is no template ${name}: reinstall Readership`);
-    return filling.fill(path, () => readFileSync(path, 'utf8'), model);
+    return filling.fill(path, model);
   };
 }
 
 /** Fills a line of plain text, such as a subject. `source` is its file and key. */
 export const fillLine = (report: string, source: string, line: string, model: object): string =>
-  new Filling(report, new Map(), true).fill(source, () => line, model);
+  new Filling(report, new Map(), true).fill(source, model, line);
 
 /** One template being filled, with its layouts and partials. */
 class Filling {
@@ -98,9 +94,9 @@ class Filling {
     for (const [name, file] of templates) this.#environment.registerPartial(name, this.#partial(file));
   }
 
-  fill(file: string, read: () => string, model: object): string {
+  fill(file: string, model: object, text?: string): string {
     return this.#in(file, () => {
-      const template = this.#compiled.get(file) ?? this.#compile(read());
+      const template = this.#compiled.get(file) ?? this.#compile(text ?? readFileSync(file, 'utf8'));
       this.#compiled.set(file, template);
       return template(listingFields(model));
     });

@@ -75,11 +75,8 @@ export type FaultInput = z.input<typeof faultSchema>;
 export type FaultOf<Kind extends Fault['kind']> = Extract<Fault, { kind: Kind }>;
 export type PagingFault = FaultOf<'endless' | 'counts-move' | 'order-moves'>;
 
-/** The faults of one request: delays first, then at most one fault of another kind. */
-interface Struck {
-  readonly delayMs: number;
-  readonly fault: Exclude<Fault, FaultOf<'latency'>> | undefined;
-}
+/** A fault that changes the reply. A request can have one of these, after any delays. */
+type ReplyFault = Exclude<Fault, FaultOf<'latency'>>;
 
 /** Holds the active faults and decides which of them apply to a request. */
 export function createSwitchboard() {
@@ -94,9 +91,9 @@ export function createSwitchboard() {
     },
     list: (): readonly Fault[] => armed.map(({ fault }) => fault),
     /** Called once per request, which it counts for every matching fault. */
-    strike: (operation: Operation): Struck => {
+    strike: (operation: Operation) => {
       let delayMs = 0;
-      let struck: Struck['fault'];
+      let struck: ReplyFault | undefined;
       for (const entry of armed) {
         const { fault } = entry;
         if (fault.on !== 'any' && fault.on !== operation) continue;
@@ -142,7 +139,7 @@ export const faults = (
 /** The faulty reply; undefined to keep the handler's reply. */
 async function replyOf(
   c: SandboxContext,
-  fault: NonNullable<Struck['fault']>,
+  fault: ReplyFault,
   handle: () => Promise<void>,
   now: () => Date,
 ): Promise<Response | undefined> {

@@ -42,10 +42,7 @@ const querySchema = z
   });
 
 /** The rows of a range that one request returns. */
-interface ViewsWindow {
-  readonly limit: number;
-  readonly offset: number;
-}
+type ViewsWindow = Pick<z.infer<typeof querySchema>, 'limit' | 'offset'>;
 
 /** One page: the range's totals, and its rows from `offset` on. */
 const pageOf = ({ totals, rows }: RangeViews, { limit, offset }: ViewsWindow): ViewsResponse => ({

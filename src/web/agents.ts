@@ -35,25 +35,21 @@ export async function agents(request: PageRequest): Promise<object> {
       attempt: lost === undefined ? null : attemptOf(lost),
     };
   });
-  const group = (title: string, fits: (job: Job) => boolean) => ({
-    title,
-    jobs: shown.filter((job) => fits(job)),
-  });
+  const isWaiting = ({ state }: Job) => ['planned', 'submitting', 'active'].includes(state);
   const hasEnded = ({ state }: Job) => ['completed', 'failed', 'archived', 'refused'].includes(state);
-  const groups = [
-    group('Pull requests to review', (job) => job.pr_link !== null && job.merged_on === null),
-    group(
-      'At work',
-      (job) => ['planned', 'submitting', 'active'].includes(job.state) && job.pr_link === null,
-    ),
-    group('Merged', ({ merged_on }) => merged_on !== null),
-    group('Ended without a pull request', (job) => hasEnded(job) && job.pr_link === null),
+  const groups: readonly (readonly [title: string, fits: (job: Job) => boolean])[] = [
+    ['Pull requests to review', (job) => job.pr_link !== null && job.merged_on === null],
+    ['At work', (job) => job.pr_link === null && isWaiting(job)],
+    ['Merged', ({ merged_on }) => merged_on !== null],
+    ['Ended without a pull request', (job) => job.pr_link === null && hasEnded(job)],
   ];
   return {
     ...(await proposalsOf(request)),
     skips: await readSkips(reader, project.id, now),
     unconfirmed: shown.filter(({ attempt }) => attempt !== null),
-    groups: groups.filter((one) => one.jobs.length > 0),
+    groups: groups
+      .map(([title, fits]) => ({ title, jobs: shown.filter(fits) }))
+      .filter(({ jobs }) => jobs.length > 0),
     // Copies, because they change, and templates remember a model by its identity.
     requests: queue.requests.map((one) => ({ ...one })),
     waits: queue.waiting,
@@ -78,15 +74,13 @@ const lostMessage = (messages: readonly Message[]): Message | undefined =>
 const attemptOf = ({ submitted_at }: Pick<Job | Message, 'submitted_at'>): string =>
   submitted_at?.toISOString() ?? '';
 
+type Given<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>>;
+
 /** An action made from the fields of a form. */
 const action = <Fields extends z.ZodRawShape>(
   fields: Fields,
-  words: (given: z.output<z.ZodObject<Fields>>) => string,
-  work: (
-    given: z.output<z.ZodObject<Fields>>,
-    context: StepContext,
-    project: ProjectSettings,
-  ) => Promise<string>,
+  words: (given: Given<Fields>) => string,
+  work: (given: Given<Fields>, context: StepContext, project: ProjectSettings) => Promise<string>,
 ): z.ZodType<Action> =>
   z.object(fields).transform((given) => ({
     words: words(given),

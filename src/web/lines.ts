@@ -1,13 +1,13 @@
-/** One point of a picture: a day, a week or a month. Values are NULL where nothing is loaded. */
+/** One point of a picture: a day, a week or a month. Values are null where nothing is loaded. */
 export interface Point {
   readonly values: Readonly<Record<string, number | null>>;
-  /** What is said of the point under the pointer. */
+  /** The text for the point under the pointer. */
   readonly said: readonly string[];
-  /** Below the axis: what to know about its days. */
+  /** Shown below the axis: the state of its days. */
   readonly flag?: 'missing' | 'provisional' | 'restated' | undefined;
-  /** On the axis, where there is room. */
+  /** Shown on the axis if there is room. */
   readonly label: string;
-  /** Whether a line across the picture says that something happened, such as a pull request. */
+  /** Whether a vertical line marks an event, such as a pull request. */
   readonly isMarked: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface LinesOptions {
 
 /** The height of the plot in pixels; its width is 1,000 units, stretched to what the screen has. */
 const HEIGHT = 220;
-/** Of short ones, such as 23 Aug; long ones need more room each. */
+/** The limit for short labels, such as 23 Aug; long ones need more room each. */
 const MOST_LABELS = 7;
 const MOST_LONG_LABELS = 5;
 
@@ -49,16 +49,10 @@ export function drawLines(points: readonly Point[], { title, lines, bands = [], 
     labels: points.flatMap(({ label }, index) =>
       (points.length - 1 - index) % every === 0 ? { label, x: `${round(xOf(index) / 10)}%` } : [],
     ),
-    flags: points.flatMap(({ flag, said }, index) =>
-      flag === undefined
-        ? []
-        : {
-            flag,
-            said: said.join(', '),
-            x: round((index / points.length) * 1000),
-            width: round(1000 / points.length),
-          },
-    ),
+    flags: points.flatMap(({ flag, said }, index) => {
+      const [x, width] = [round((index / points.length) * 1000), round(1000 / points.length)];
+      return flag === undefined ? [] : { flag, said: said.join(', '), x, width };
+    }),
     marks: points.flatMap(({ isMarked }, index) => (isMarked ? { x: round(xOf(index)) } : [])),
     said: JSON.stringify(points.map(({ said }) => said)),
     height: HEIGHT,
@@ -82,10 +76,11 @@ function niceStep(least: number): number {
   return Math.ceil(([1, 2, 2.5, 5, 10].find((factor) => factor * power >= least) ?? 10) * power);
 }
 
+type Values = readonly (number | null)[];
 type Place = (value: number) => number;
 
 /** A line with a gap where there is no value; a single value between gaps is a dot. */
-function pathOf(values: readonly (number | null)[], xOf: Place, yOf: Place): string {
+function pathOf(values: Values, xOf: Place, yOf: Place): string {
   return values
     .map((value, index) => {
       if (value === null) return '';
@@ -96,12 +91,7 @@ function pathOf(values: readonly (number | null)[], xOf: Place, yOf: Place): str
     .join('');
 }
 
-function areaOf(
-  low: readonly (number | null)[],
-  high: readonly (number | null)[],
-  xOf: Place,
-  yOf: Place,
-): string {
+function areaOf(low: Values, high: Values, xOf: Place, yOf: Place): string {
   const runs: number[][] = [];
   for (const [index, value] of high.entries())
     if (value !== null && low[index] != null) {
@@ -110,8 +100,7 @@ function areaOf(
     }
   return runs
     .map((run) => {
-      const at = (values: readonly (number | null)[]) => (index: number) =>
-        `${round(xOf(index))},${yOf(values[index] ?? 0)}`;
+      const at = (values: Values) => (index: number) => `${round(xOf(index))},${yOf(values[index] ?? 0)}`;
       return `M${run.map(at(high)).join('L')}L${run.toReversed().map(at(low)).join('L')}Z`;
     })
     .join('');

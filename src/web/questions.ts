@@ -16,7 +16,7 @@ import { askInProcess, type Cut, writeInProcess } from '../sql/process.js';
 const AT_ONCE = 2;
 const WAITING_AT_MOST = 8;
 export const LONGEST_MS = 60_000;
-/** Of an answer to download. */
+/** The largest answer to download. */
 const MAX_FILE_BYTES = 500_000_000;
 const LOOK_EVERY_MS = 250;
 /** The formats of downloads. */
@@ -31,13 +31,10 @@ export class Questions {
   readonly #inTurn = pLimit(AT_ONCE);
   readonly #apart;
 
-  constructor(
-    { settings }: Workspace,
-    options: WorkspaceOptions,
-    { workingDirectory: cwd, environment }: Runtime,
-  ) {
+  constructor({ settings }: Workspace, options: WorkspaceOptions, runtime: Runtime) {
     this.#apart = {
-      ...{ cwd, environment: withoutSecrets(environment, settings), options: optionsOf(options) },
+      ...{ options: optionsOf(options), cwd: runtime.workingDirectory },
+      environment: withoutSecrets(runtime.environment, settings),
       timeoutMs: Math.min(settings.sql.timeout, LONGEST_MS),
     };
   }
@@ -92,13 +89,8 @@ export class Questions {
 /** The total size of the files below a directory, which come and go. */
 async function sizeOf(directory: string): Promise<number> {
   const names = await readdir(directory, { recursive: true }).catch(() => []);
-  const sizes = names.map((name) =>
-    stat(join(directory, name)).then(
-      ({ size }) => size,
-      () => 0,
-    ),
-  );
-  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  const files = await Promise.all(names.map((name) => stat(join(directory, name)).catch(() => undefined)));
+  return files.reduce((sum, file) => sum + (file?.size ?? 0), 0);
 }
 
 /** More queries at once than this machine should answer. */

@@ -95,15 +95,11 @@ export function compareWeeks(
   };
 }
 
-/** The range of nine in ten weeks that follow the line through the `weeks` full weeks before. */
-export interface UsualRange {
-  readonly low: number;
-  readonly high: number;
-  readonly weeks: number;
-}
-
-/** The usual range of an audience; null if the week is not full, or too few weeks came before it. */
-export function usualOf({ usual }: Comparison, audience: Audience): UsualRange | null {
+/**
+ * The range of nine in ten weeks that follow the line through the `weeks` full weeks before; null if the week is not
+ * full, or too few weeks came before it.
+ */
+export function usualOf({ usual }: Comparison, audience: Audience) {
   const { low = null, high = null, weeks_used: weeks = null } = rowOf(usual, audience) ?? {};
   return low === null || high === null || weeks === null ? null : { low, high, weeks };
 }
@@ -118,7 +114,7 @@ const rowOf = (rows: readonly UsualRow[], of: Audience): UsualRow | undefined =>
   rows.find(({ audience }) => audience === of);
 
 /** The position of a count relative to its usual range. */
-export function placeIn(usual: UsualRange | null, count: number): 'unknown' | 'below' | 'inside' | 'above' {
+export function placeIn(usual: ReturnType<typeof usualOf>, count: number) {
   if (usual === null) return 'unknown';
   if (count < usual.low) return 'below';
   return count > usual.high ? 'above' : 'inside';

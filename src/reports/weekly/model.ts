@@ -111,15 +111,13 @@ function shareOf({ thisWeek, before, earlier }: Comparison) {
   };
 }
 
-const weekFigures = (row: WeekRow, calendar: Calendar) => ({
-  name: periodOf('week', row.week, calendar).name,
-  first: row.week,
-  last: addDays(row.week, 6),
-  human: row.human,
-  ai: row.ai,
-  share: row.ai_share,
-  daysLoaded: row.days_loaded,
-});
+function weekFigures(
+  { week: first, human, ai, ai_share: share, days_loaded: daysLoaded }: WeekRow,
+  calendar: Calendar,
+) {
+  const { name } = periodOf('week', first, calendar);
+  return { name, first, last: addDays(first, 6), human, ai, share, daysLoaded };
+}
 
 const MOST_READ_FIRST = 10;
 

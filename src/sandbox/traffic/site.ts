@@ -132,23 +132,15 @@ function changelogEntry({ firstDay }: SiteOptions, number: number): Page {
 }
 
 /** A site, which grows as days pass. */
-export interface Site extends SiteOptions {
-  /** Pages that exist at `age`, in no particular order. */
-  readonly pagesAt: (age: number) => Page[];
-}
+export type Site = ReturnType<typeof createSite>;
 
 /** Loses readers at the end of the first half year, for the weekly report to find. */
 const LEAVING = { path: '/guides/migrate-v1', fadesAt: HALF_YEAR - 12 };
 
-const prominentPage = ([path, human, ai]: Prominent): Page => ({
-  path,
-  key: hashText(path),
-  human,
-  ai,
-  launchedAt: undefined,
-  fadesAt: path === LEAVING.path ? LEAVING.fadesAt : undefined,
-  lasting: 1,
-});
+function prominentPage([path, human, ai]: Prominent): Page {
+  const fadesAt = path === LEAVING.path ? LEAVING.fadesAt : undefined;
+  return { path, key: hashText(path), human, ai, launchedAt: undefined, fadesAt, lasting: 1 };
+}
 
 function tailNames(seed: number, count: number): string[] {
   const names = shuffled([...tailPaths()], seed);
@@ -171,12 +163,13 @@ function lastingPages(options: SiteOptions): Page[] {
   return [...prominent, ...tail];
 }
 
-export function createSite(options: SiteOptions): Site {
+export function createSite(options: SiteOptions) {
   const lasting = lastingPages(options);
   const entries: Page[] = [];
   return {
     ...options,
-    pagesAt: (age) => {
+    /** Pages that exist at `age`, in no particular order. */
+    pagesAt: (age: number): Page[] => {
       for (let next = entries.length - CHANGELOG_BEFORE; next * CHANGELOG_EVERY < age; next += 1) {
         entries.push(changelogEntry(options, next));
       }

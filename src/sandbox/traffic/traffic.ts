@@ -1,4 +1,3 @@
-import type { PageViews, ViewCounts } from '../../api/schema.js';
 import { addDays, type Day, dayOf, daysBetween, daysIn, startOfDay } from '../../day.js';
 import { fraction, hash, poisson, uniformFrom, wobble } from './random.js';
 import { createSite, type Page, type Site, type SiteOptions } from './site.js';
@@ -165,10 +164,7 @@ function remembered<T>(limit: number): (key: string, make: () => T) => T {
 }
 
 /** All views of a range of days: one row per page, most viewed first. */
-export interface RangeViews {
-  readonly totals: ViewCounts;
-  readonly rows: readonly PageViews[];
-}
+export type RangeViews = ReturnType<typeof sumPages>;
 
 /** A requested range; `to` is exclusive, and an undefined end is open. */
 interface AskedRange {
@@ -180,7 +176,7 @@ interface AskedRange {
 const DAYS_KEPT = 1100;
 const RANGES_KEPT = 64;
 
-function sumPages(days: readonly (readonly PageDay[])[]): RangeViews {
+function sumPages(days: readonly (readonly PageDay[])[]) {
   const pages = new Map<string, { path: string; human: number; ai: number; total: number }>();
   const totals = { human: 0, ai: 0, total: 0 };
   for (const { path, human, ai } of days.flat()) {
