@@ -40,7 +40,10 @@ const lineSchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.s
 
 /** A log on standard output: one JSON object per line, or readable lines on a terminal unless `alwaysJson`. */
 export async function openLog(output: Output, alwaysJson = false): Promise<Log> {
-  const { pino } = await import('pino');
+  // In the bundle, a CommonJS package that is loaded on demand has only its default export.
+  const {
+    default: { pino },
+  } = await import('pino');
   const write = (line: string) => {
     const isForPeople = output.isTerminal && !alwaysJson;
     output.write(isForPeople ? lineForPeople(line, pino.levels.labels, output.colors) : line);
