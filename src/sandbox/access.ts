@@ -92,8 +92,8 @@ interface LoggedRequest {
 
 const RECENT_KEPT = 1000;
 
-/** Logs requests. `onRequest` is called for each one as it arrives. */
-export function createRequestLog(onRequest: (operation: Operation) => void) {
+/** Logs requests. `onRequest` is called for each one as it arrives, with its path and query. */
+export function createRequestLog(onRequest: (operation: Operation, url: string) => void) {
   const counts: Partial<Record<Operation, Record<string, number>>> = {};
   const recent: LoggedRequest[] = [];
   const count = (operation: Operation, status: string, by: 1 | -1): void => {
@@ -107,7 +107,7 @@ export function createRequestLog(onRequest: (operation: Operation) => void) {
       recent.push(entry);
       if (recent.length > RECENT_KEPT) recent.shift();
       count(operation, 'none', 1);
-      onRequest(operation);
+      onRequest(operation, entry.url);
       await next();
       if (c.get('unanswered') === true) return;
       entry.status = c.res.status;

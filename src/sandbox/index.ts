@@ -43,8 +43,8 @@ export interface SandboxOptions {
   /** Prompts accepted in a rolling hour, creates and messages together. */
   readonly usesPerHour?: number;
   readonly viewsPerHour?: number | 'unlimited';
-  /** Called for each request as it arrives, before faults apply. */
-  readonly onRequest?: (operation: Operation) => void;
+  /** Called for each request as it arrives, with its path and query, before faults apply. */
+  readonly onRequest?: (operation: Operation, url: string) => void;
 }
 
 /** A running sandbox: its address and credentials, and what tests can do with it. */

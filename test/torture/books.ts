@@ -10,6 +10,7 @@ import { z } from 'zod';
 const dayRow = z.object({
   day: z.string(),
   state: z.enum(['provisional', 'final', 'inconsistent', 'failed']).nullable(),
+  attempted_ms: z.number(),
   loaded_ms: z.number().nullable(),
   pages: z.number().nullable(),
   human: z.number().nullable(),

@@ -4,6 +4,7 @@ export const PROPERTIES = {
   jobs: 'no job or message arrives twice, and none is unknown to the ledger',
   mails: 'no mail arrives twice, and deliveries say what arrived',
   budget: 'never more requests in an hour than allowed, and none uncounted',
+  lost: 'a kill loses at most the requests of one day, or a tenth of the hourly limit',
   published: 'the published file opens at any moment, and is a committed state',
   ledgers: 'the ledgers agree with the facts and with each other',
   kept: 'nothing that was committed is lost',

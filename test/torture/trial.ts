@@ -19,16 +19,22 @@ export async function runTrial(plan: Plan, bench: Bench): Promise<TrialResult> {
   let killed = 0;
   let starved = 0;
   for (const step of plan.steps) {
+    const [arrivedBefore, beganMs] = [world.arrivals.length, world.clock.now().getTime() + step.advanceMs];
     const ended = await takeStep(world, step);
     commands += ended.length;
     killed += ended.filter(({ signal }) => signal !== null).length;
     if (step.diskLeft !== null && world.disk !== undefined) starved += 1;
     await world.look();
+    if (isKillAlone(step)) world.lookAtLosses(arrivedBefore, beganMs);
   }
   commands += await calmDown(world);
   const evidence = await world.close();
   return { seed: plan.seed, violations: world.violations, commands, killed, starved, evidence };
 }
+
+/** Whether a step may meet a kill, and nothing else that costs requests. */
+const isKillAlone = ({ faults, diskLeft, behindMs }: Step): boolean =>
+  faults.length === 0 && diskLeft === null && behindMs === 0;
 
 async function takeStep(world: World, step: Step): Promise<Ended[]> {
   const { clock, task, sandbox, mailServer } = world;

@@ -6,7 +6,7 @@ import type { Operation } from '../../src/sandbox/faults.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.js';
 import { type MailServer, type ServerEvent, startMailServer } from '../mail/mail-server.js';
 import { type Books, readBooks } from './books.js';
-import { type Arrival, budgetFaults, uncountedRequests } from './checks/budget.js';
+import { type Arrival, budgetFaults, lostRequests, uncountedRequests } from './checks/budget.js';
 import { historyFaults } from './checks/history.js';
 import { jobFaults } from './checks/jobs.js';
 import { losses } from './checks/kept.js';
@@ -61,8 +61,8 @@ export class World {
     const truth = truthOf(plan);
     const sandbox = await startSandbox({
       ...{ now: clock.now, jobSeconds: 4, usesPerHour: 10_000, ...truth.site },
-      onRequest: (operation) => {
-        world.arrivals.push({ operation, atMs: clock.now().getTime() });
+      onRequest: (operation, url) => {
+        world.arrivals.push({ operation, url, atMs: clock.now().getTime() });
         world.lastSignMs = performance.now();
         world.onArrival(operation);
       },
@@ -165,6 +165,14 @@ export class World {
     if (before !== undefined) this.report('kept', losses(before, books));
     if (published !== undefined) this.report('published', losses(published, books));
     return books;
+  }
+
+  /** Looks at what a kill has lost, after a step that began with so many arrivals and met nothing else. */
+  lookAtLosses(before: number, sinceMs: number): void {
+    const { requestsPerHour } = this.plan.settings;
+    if (this.live === undefined || requestsPerHour === 'unlimited') return;
+    const arrived = this.arrivals.slice(before);
+    this.report('lost', lostRequests(this.live, arrived, sinceMs, requestsPerHour));
   }
 
   #platform = () => ({ truth: this.truth, now: this.clock.now(), behindMs: this.behindMs });

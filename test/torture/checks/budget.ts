@@ -4,6 +4,8 @@ import type { Books } from '../books.js';
 /** A request as the platform counted it, refused and lost ones included. */
 export interface Arrival {
   readonly operation: Operation;
+  /** Path and query. */
+  readonly url: string;
   readonly atMs: number;
 }
 
@@ -41,4 +43,28 @@ export function uncountedRequests(
   const counted = reserved.reduce((sum, { requests }) => sum + requests, 0);
   const arrived = arrivals.filter(({ operation, atMs }) => operation === 'views' && atMs >= sinceMs).length;
   return counted >= arrived ? [] : [`${arrived} requests arrived within a day, the ledger has ${counted}`];
+}
+
+/**
+ * Requests for pages of days, all answered, whose days the ledger has not heard of since: what a kill has lost. It may
+ * be more than a tenth of the hourly limit only where all of them are for one day.
+ */
+export function lostRequests(
+  { days }: Books,
+  arrivals: readonly Arrival[],
+  sinceMs: number,
+  limit: number,
+): string[] {
+  const recorded = new Set(days.filter(({ attempted_ms: at }) => at >= sinceMs).map(({ day }) => day));
+  const lost = arrivals.flatMap(({ operation, url }) => {
+    const query = new URL(url, 'http://platform').searchParams;
+    const day = query.get('dateFrom');
+    // A request for totals wants one row.
+    const isForPages = operation === 'views' && query.get('limit') !== '1';
+    return isForPages && day !== null && !recorded.has(day) ? [day] : [];
+  });
+  const most = Math.floor(limit / 10);
+  return lost.length <= most || new Set(lost).size === 1
+    ? []
+    : [`${lost.length} requests of ${limit} an hour lost, for ${[...new Set(lost)].join(', ')}`];
 }

@@ -16,6 +16,7 @@ WITH
 SELECT
   day::VARCHAR AS day,
   state,
+  coalesce(epoch_ms(attempted_at), 0)::DOUBLE AS attempted_ms,
   epoch_ms(loaded_at)::DOUBLE AS loaded_ms,
   pages::DOUBLE AS pages,
   (human - unattributed_human)::DOUBLE AS human,
