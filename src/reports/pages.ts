@@ -9,7 +9,7 @@ import type { Reader } from '../warehouse/query.js';
 import { storageFailure } from '../warehouse/duckdb.js';
 import { BOOKKEEPING, tableDigests } from '../warehouse/publish.js';
 import type { ReportDefinition } from './definition.js';
-import { periodNamed, type Calendar, type Period } from './period.js';
+import { periodNamed, type Calendar } from './period.js';
 import type { PreparedReport } from './render.js';
 import { findTemplates, readPalette } from './templates.js';
 
