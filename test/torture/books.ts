@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
 /**
- * What a database file holds, read with SQL of its own: nothing here comes from the product, so that no fault of its
- * reading can hide one of its writing.
+ * The contents of a database file, read with separate SQL: nothing here comes from the product, so that no bug in its
+ * reading can hide one in its writing.
  */
 
 const dayRow = z.object({
@@ -81,8 +81,8 @@ const STATEMENTS = {
 };
 
 /**
- * Reads a database as the next one to open it will find it, log included, and leaves it as it is. Undefined for a file
- * without a table, as a command leaves it that was killed before it had made any.
+ * Reads a database as the next process to open it will find it, log included, without changing it. Undefined for a file
+ * without tables, which a command leaves if it is killed before it creates any.
  */
 export const readBooks = (file: string): Promise<Books | undefined> =>
   within(file, async (query) => {

@@ -12,7 +12,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Commands after which everything must have come right, however much was left open. */
+/** The number of commands after which everything must be right, however much was left open. */
 const MOST_COMMANDS = 25;
 
 const [ADA, BOB] = RECIPIENTS;
@@ -23,8 +23,8 @@ const DUE_MAILS = [
 ] as const;
 
 /**
- * The calm after the faults: days later, with a platform and a mail server that are well, and a person who settles what
- * only a person can. Everything must come right. Returns how many commands it took.
+ * The calm after the faults: days later, with a working platform and mail server, and a person who settles what only a
+ * person can. Everything must end up right. Returns the number of commands that it took.
  */
 export async function calmDown(world: World): Promise<number> {
   world.sandbox.setFaults([]);
@@ -36,7 +36,7 @@ export async function calmDown(world: World): Promise<number> {
     if (command === undefined) return commands + (await closeTheBooks(world));
     const code = await calmCommand(world, command);
     if (command[0] === 'run') hasRun = code === 0;
-    // The hour of the budget, or the hours after which a mail is tried again.
+    // The hour of the budget, or the hours after which an email is retried.
     world.clock.advance(code === 75 ? 62 * MINUTE_MS : code === 1 ? 5 * HOUR_MS : MINUTE_MS);
   }
   world.report('converges', [`not caught up after ${MOST_COMMANDS} commands`]);
@@ -54,7 +54,7 @@ async function calmCommand(world: World, command: readonly string[]): Promise<nu
   return end.code;
 }
 
-/** What a person would type next; nothing when all is done. */
+/** What a person would type next; undefined when all is done. */
 function nextCommand({ live, sandbox, plan }: World, hasRun: boolean): readonly string[] | undefined {
   if (live === undefined || !hasRun) return ['run'];
   const remote = sandbox.inspect().jobs;
@@ -77,7 +77,7 @@ function nextCommand({ live, sandbox, plan }: World, hasRun: boolean): readonly 
   return undefined;
 }
 
-/** Everything must be as if nothing had happened; and where the trial says so, once more makes no difference. */
+/** Everything must be as if nothing had happened, and if the trial says so, another run must change nothing. */
 async function closeTheBooks(world: World): Promise<number> {
   const { live, plan, clock, truth } = world;
   if (live === undefined) {

@@ -1,6 +1,6 @@
 import { type Uniform, uniformFrom } from '../../src/sandbox/traffic/random.js';
 
-/** Choices that are the same for the same seed, as long as they are asked for in the same order. */
+/** Choices that are the same for the same seed, as long as they are made in the same order. */
 export class Choice {
   readonly #uniform: Uniform;
 
@@ -18,7 +18,7 @@ export class Choice {
     return items[Math.floor(this.#uniform() * items.length)] ?? items[0];
   }
 
-  /** One of the items, each as likely as its weight. */
+  /** One of the items, with probabilities by weight. */
   weighted<Item>(items: readonly [readonly [number, Item], ...(readonly [number, Item])[]]): Item {
     let left = this.#uniform() * items.reduce((sum, [weight]) => sum + weight, 0);
     for (const [weight, item] of items) if ((left -= weight) < 0) return item;

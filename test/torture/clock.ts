@@ -1,6 +1,6 @@
 /**
- * A clock of its own for each trial: it runs faster than the real one, so that a pause of half a minute costs seconds,
- * and it is set forward between two commands. The commands share it: see `preload.ts`.
+ * A separate clock for each trial, which runs faster than the real one, so that a pause of half a minute takes seconds,
+ * and is set forward between two commands. The commands share it: see `preload.ts`.
  */
 
 /** The moment `originSimulatedMs` was at `originRealMs`; from there it runs `rate` times as fast. */
@@ -10,7 +10,7 @@ export interface ClockSetting {
   readonly rate: number;
 }
 
-/** High enough that waits cost little, low enough that a busy machine's hiccup stays within the slack of the budget. */
+/** High enough that waits are short, low enough that a hiccup of a busy machine stays within the budget's slack. */
 const RATE = 8;
 
 export class Clock {
@@ -30,7 +30,7 @@ export class Clock {
     this.#setting = { ...this.#setting, originSimulatedMs: originSimulatedMs + ms };
   }
 
-  /** What a command is told, whose clock is `behindMs` behind. */
+  /** The clock of a command that is `behindMs` behind. */
   settingBehind(behindMs: number): ClockSetting {
     return { ...this.#setting, originSimulatedMs: this.#setting.originSimulatedMs - behindMs };
   }

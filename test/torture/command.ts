@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import ts from 'typescript';
 import type { Preloaded } from './preload.js';
 
-/** What commands of a trial have in common. */
+/** What the commands of a trial have in common. */
 export interface Task {
   /** The built command. */
   readonly program: string;
@@ -28,7 +28,7 @@ export interface Running {
   readonly ended: Promise<Ended>;
 }
 
-/** Starts the built command in a process of its own. */
+/** Starts the built command in a separate process. */
 export function startCommand(task: Task, args: readonly string[], preloaded: Preloaded): Running {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, ['--import', task.preload, task.program, ...args], {
@@ -49,7 +49,7 @@ export function startCommand(task: Task, args: readonly string[], preloaded: Pre
 export const runCommand = (task: Task, args: readonly string[], preloaded: Preloaded): Promise<Ended> =>
   startCommand(task, args, preloaded).ended;
 
-/** Makes `preload.ts` into a file that Node can load before the command; returns its address. */
+/** Compiles `preload.ts` into a file that Node.js can load before the command; returns its URL. */
 export async function makePreload(): Promise<string> {
   const source = await readFile(new URL('preload.ts', import.meta.url), 'utf8');
   const { outputText } = ts.transpileModule(source, {

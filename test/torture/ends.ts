@@ -2,7 +2,7 @@ import { SANDBOX } from '../../src/sandbox/defaults.js';
 import type { Ended } from './command.js';
 import { MAILING, type Step } from './plan.js';
 
-/** Whether a fault of the step leaves a command waiting until it gives up by itself, which takes minutes. */
+/** Whether a fault of the step makes a command wait until it gives up, which takes minutes. */
 export const mayHang = ({ command, beside, faults, mail }: Step): boolean =>
   faults.some(({ kind }) => kind === 'timeout') ||
   ([command[0], beside?.[0]].some((name) => MAILING.includes(name ?? '')) &&
@@ -10,10 +10,10 @@ export const mayHang = ({ command, beside, faults, mail }: Step): boolean =>
       .flat()
       .some((behavior) => behavior.do === 'silence'));
 
-/** What a command may end with by itself: the documented codes, but for what only people can get wrong. */
+/** The codes with which a command may end on its own: the documented ones, except for mistakes of people. */
 const CODES = [0, 1, 75];
 const CODES_OF_SIGNALS = [130, 143];
-/** It says 2 when there is no such job or its last message is still open; when nothing is loaded to report on. */
+/** They exit 2 if there is no such job, if its last message is still open, or if nothing is loaded to report on. */
 const MAY_BE_REFUSED = ['jobs message', 'report'];
 
 /** Ways in which a command must never end. */
@@ -29,7 +29,7 @@ export function endFaults(command: readonly string[], end: Ended, isStruck: bool
     code === null ? signal === 'SIGKILL' || (isStruck && signal === 'SIGTERM') : codes.includes(code);
   return [
     ...(isExpected ? [] : [`${name} ended with ${code ?? signal ?? 'nothing'}`]),
-    ...(output.includes('bug in Readership') ? [`${name} met a fault of its own`] : []),
+    ...(output.includes('bug in Readership') ? [`${name} reported a bug of its own`] : []),
     ...(/^\s+at .+:\d+:\d+\)?$/m.test(output) ? [`${name} wrote a stack trace`] : []),
     ...(output.includes(SANDBOX.apiKey) ? [`${name} wrote the key`] : []),
   ];

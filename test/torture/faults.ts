@@ -2,11 +2,11 @@ import type { FaultInput } from '../../src/sandbox/faults.js';
 import type { Behavior } from '../mail/mail-server.js';
 import type { Choice } from './choice.js';
 
-/** What a fault is, without whom it strikes and how often. */
+/** A fault without its target and number of times. */
 type Strike = (choice: Choice) => DistributiveOmit<FaultInput, 'on' | 'after' | 'times'>;
 type DistributiveOmit<Union, Key extends PropertyKey> = Union extends unknown ? Omit<Union, Key> : never;
 
-/** Every fault that the sandbox can make of any request. */
+/** Every fault that the sandbox can apply to any request. */
 const OF_ANY: readonly [Strike, ...Strike[]] = [
   (choice) => ({ kind: 'latency', delayMs: choice.whole(1, 60) }),
   (choice) => ({
@@ -28,7 +28,7 @@ const OF_ANY: readonly [Strike, ...Strike[]] = [
   }),
 ];
 
-/** And those that only the paging of views knows. */
+/** Faults that only the paging of views has. */
 const OF_VIEWS: readonly [Strike, ...Strike[]] = [
   () => ({ kind: 'negative-count' }),
   (choice) => ({ kind: 'endless', beyond: choice.pick(['last-page', 'nothing'] as const) }),
@@ -36,7 +36,7 @@ const OF_VIEWS: readonly [Strike, ...Strike[]] = [
   () => ({ kind: 'order-moves' }),
 ];
 
-/** Faults of one command: none or some, most striking a few times, some for as long as it runs. */
+/** Faults for one command: none or some, most of them a few times, some for as long as it runs. */
 export function platformFaults(choice: Choice): FaultInput[] {
   return Array.from(
     {
@@ -68,7 +68,7 @@ export function platformFaults(choice: Choice): FaultInput[] {
   );
 }
 
-/** What a mail server does with the next mails for one recipient, one a conversation. */
+/** What a mail server does with the next emails for one recipient, one per conversation. */
 export function mailBehaviors(choice: Choice): Behavior[] {
   if (choice.chance(0.4)) return [];
   return Array.from({ length: choice.whole(1, 2) }, () =>

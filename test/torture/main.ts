@@ -7,15 +7,15 @@ import { buildShim, killAtWrites } from './writes.js';
 
 const HELP = `npm run torture -- [--seed N] [--trials N] [--minutes N] [--lanes N]
 
-Runs the built command against a platform and a mail server that fail at random, kills it at random points, and holds
-what is left against what the platform and the mail server know. Every trial is decided by its seed.
+Runs the built command against a platform and a mail server that fail at random, kills it at random points, and
+compares what it stored with what the platform and the mail server received. The seed determines the whole trial.
 
-  --seed     of the first trial (default: by the clock)
-  --trials   how many (default: 50, or as many as fit when --minutes is given)
-  --minutes  begin no trial after this time
-  --lanes    trials at the same time (default: one a core)
-  --kills    instead of trials: kill a process that commits days at so many single writes of the live file, half of
-             them torn; takes Linux and a C compiler
+  --seed     seed of the first trial (default: from the clock)
+  --trials   number of trials (default: 50, or as many as fit into --minutes)
+  --minutes  start no trial after this time
+  --lanes    number of concurrent trials (default: one per core)
+  --kills    instead of trials, kill a process that commits days, at this many writes of the live file, half of them
+             torn; needs Linux and a C compiler
 `;
 
 const print = (line: string) => process.stdout.write(`${line}\n`);
@@ -48,7 +48,7 @@ const minutes = whole('minutes', Infinity);
 let done = 0;
 const interruption = new AbortController();
 process.once('SIGINT', () => {
-  print('Ends with the trials under way.');
+  print('Stopping after the running trials.');
   interruption.abort();
 });
 
@@ -72,7 +72,7 @@ print(
     `${sum(({ starved }) => starved)} on a small disk, ${((performance.now() - startedMs) / 60_000).toFixed(1)} minutes`,
 );
 if (!sum(({ starved }) => starved))
-  print('No disk was full: that takes root, and a machine that lets it mount.');
+  print('No disk was full, because filling one needs root and permission to mount.');
 process.exitCode = results.some(({ violations }) => violations.length > 0) ? 1 : 0;
 
 function lineOf(property: Property, words: string, of: readonly TrialResult[]): string {
@@ -88,13 +88,13 @@ function lineOf(property: Property, words: string, of: readonly TrialResult[]): 
 async function tortureWrites(kills: number): Promise<number> {
   const shim = await buildShim();
   if (shim === undefined) {
-    print('No write was struck: that takes Linux and a C compiler (cc).');
+    print('No kills: this needs Linux and a C compiler (cc).');
     return 0;
   }
   const { killed, torn, ended, violations } = await killAtWrites(shim, seed, kills);
   for (const violation of violations) print(violation);
   print(
-    `${killed} kills at a write from seed ${seed} on, ${torn} of them torn, and ${ended} processes that ended before theirs: ` +
+    `${killed} kills at a write from seed ${seed} on, ${torn} of them torn, and ${ended} processes that ended before their kill: ` +
       `${violations.length} violations in ${((performance.now() - startedMs) / 60_000).toFixed(1)} minutes`,
   );
   return violations.length > 0 ? 1 : 0;

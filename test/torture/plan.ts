@@ -4,7 +4,7 @@ import { Choice } from './choice.js';
 import { mailBehaviors, platformFaults } from './faults.js';
 import type { KillPoint } from './preload.js';
 
-/** Where a command is struck by a signal: see `KillPoint`, or so long after something arrived at a server. */
+/** When a command gets a signal: see `KillPoint`, or this long after something arrived at a server. */
 export type Strike =
   | ({ readonly at: 'point' } & KillPoint)
   | ({ readonly at: 'request'; readonly on: Operation; readonly count: number } & LateStrike)
@@ -16,7 +16,7 @@ interface LateStrike {
   readonly signal: KillPoint['signal'];
 }
 
-/** What an earlier crash, or a person, may have left in the data directory. */
+/** What an earlier crash or a person may have left in the data directory. */
 export type Litter =
   'lock of a dead process' | 'unreadable lock' | 'half a publication' | 'nothing published';
 
@@ -29,9 +29,9 @@ export interface Step {
   readonly mail: Readonly<Record<string, readonly Behavior[]>>;
   readonly strike: Strike | null;
   readonly litter: Litter | null;
-  /** Bytes that may still be written, where the disk can be made so small. */
+  /** Bytes that can still be written, if the disk can be made that small. */
   readonly diskLeft: number | null;
-  /** By how much the clock of the command is behind the server's. */
+  /** How far the clock of the command is behind the server's. */
   readonly behindMs: number;
 }
 
@@ -40,18 +40,18 @@ export interface Settings {
   readonly settleDays: number;
   readonly concurrency: number;
   readonly mode: 'plan' | 'apply';
-  /** Of a week. */
+  /** Duration of a week. */
   readonly maxJobs: number;
 }
 
-/** A trial, decided by its seed alone: commands on one data directory, each with what befalls it. */
+/** A trial, determined by its seed: commands on one data directory, each with its faults. */
 export interface Plan {
   readonly seed: number;
-  /** `grown` begins with six weeks of history, `new` with none. */
+  /** `grown` starts with six weeks of history, `new` with none. */
   readonly site: 'grown' | 'new';
   readonly settings: Settings;
   readonly steps: readonly Step[];
-  /** Whether a last, needless run must change nothing. */
+  /** Whether a last, unneeded run must change nothing. */
   readonly endsTwice: boolean;
 }
 
@@ -61,7 +61,7 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Commands that mail. */
+/** Commands that send email. */
 export const MAILING = ['run', 'report'];
 
 const COMMANDS = [
@@ -75,12 +75,12 @@ const COMMANDS = [
   [1, ['audit', '--repair']],
 ] as const satisfies [number, string[]][];
 
-/** Statements and changes of files that a command makes on a grown site, roughly. */
+/** The approximate number of statements and file changes of a command on a grown site. */
 const POINTS: Readonly<Record<string, number>> = { run: 170, export: 150, jobs: 45, improve: 60 };
 const POINTS_OF_FIRST_EXPORT = 330;
 const POINTS_OF_OTHERS = 50;
 
-/** More than the platform takes in an hour. */
+/** More than the platform accepts in an hour. */
 const MANY_JOBS = 130;
 
 export function planTrial(seed: number): Plan {
@@ -154,7 +154,7 @@ const planBeside = (choice: Choice, number: number): readonly string[] =>
       ])
     : planCommand(choice, number + 5);
 
-/** Requests after which a command is worth killing: those that cannot be taken back, where it sends any. */
+/** Requests after which killing a command is interesting: those that cannot be undone, if it sends any. */
 const TELLING: Readonly<Record<string, readonly [Operation, ...Operation[]]>> = {
   run: ['views', 'create', 'create', 'job'],
   improve: ['create'],

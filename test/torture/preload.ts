@@ -1,6 +1,6 @@
 /**
- * Loaded into a command before its own first line (`node --import`): gives it the clock of the trial, and kills it at
- * the point that the trial has chosen. The command itself knows nothing of it, so it is the one that users run.
+ * Loaded into a command before its first line (`node --import`): gives it the clock of the trial, and kills it at the
+ * point that the trial has chosen. The command itself is unchanged, exactly as users run it.
  */
 import { createRequire, syncBuiltinESMExports } from 'node:module';
 import files from 'node:fs/promises';
@@ -21,7 +21,7 @@ export interface Preloaded {
 }
 
 type Call = (this: unknown, ...args: unknown[]) => unknown;
-/** Something whose functions are replaced; what they are is known to their callers alone. */
+/** Something whose functions are replaced; only their callers know their types. */
 type Patched = Record<string, unknown>;
 
 const { clock, kill } = JSON.parse(process.env['TORTURE_PLAN'] ?? '') as Preloaded;

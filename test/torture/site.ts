@@ -9,11 +9,11 @@ import { runCommand } from './command.js';
 import { type Plan, RECIPIENTS, type Settings } from './plan.js';
 import { Truth } from './truth.js';
 
-/** When every trial begins: a Wednesday, a few hours into the day. */
+/** The start of every trial: a Wednesday, a few hours into the day. */
 export const START = new Date('2026-11-18T05:00:00Z');
 const TODAY = day('2026-11-18');
 
-/** More than the 250 that one page of the interface holds, so that rows can move between two. */
+/** More than the 250 rows of one page, so that rows can move between two pages. */
 const PAGES = 330;
 const GROWN = { seed: 1, firstDay: addDays(TODAY, -44), pages: PAGES };
 
@@ -46,7 +46,7 @@ alerts: { to: [${OPS}] }
 mail: { from: Readership <readership@example.com> }
 `;
 
-/** Writes the workspace of a trial; its data are those of `grown`, where that is given. */
+/** Writes the workspace of a trial, with the data of `grown`, if given. */
 export async function makeWorkspace(
   directory: string,
   baseUrl: string,
@@ -58,7 +58,7 @@ export async function makeWorkspace(
   if (grown !== undefined) await cp(join(grown, 'data'), join(directory, 'data'), { recursive: true });
 }
 
-/** Loads the history that grown trials begin with, by the command itself; returns the directory that holds it. */
+/** Loads the history that grown trials start with, using the command itself; returns its directory. */
 export async function growSite(program: string, preload: string): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'readership-torture-grown-'));
   const clock = new Clock(START);

@@ -1,7 +1,7 @@
 /*
- * Loaded into a command with LD_PRELOAD: kills it at the n-th time that it changes a file of the data directory, before
- * the change, or in the middle of it. What a torn write leaves is a prefix of its 4 KiB pages; of a log or any other
- * file that is appended to, a prefix of its bytes. TEAR is "directory<TAB>n<TAB>mode<TAB>permille"; mode is `whole` (killed
+ * Loaded into a command with LD_PRELOAD: kills it at the n-th change of a file in the data directory, before the change
+ * or in the middle of it. A torn write leaves a prefix of its 4 KiB pages, or for a log or any other file that is
+ * appended to, a prefix of its bytes. TEAR is "directory<TAB>n<TAB>mode<TAB>permille"; mode is `whole` (killed
  * before the change), `torn` (killed after permille/1000 of it) or `count` (writes the number of changes to TEAR_COUNT).
  */
 #define _GNU_SOURCE
@@ -67,7 +67,7 @@ static int is_last(void) {
   pthread_mutex_lock(&turn);
   int is = ++changes == kill_at;
   if (!is) pthread_mutex_unlock(&turn);
-  /* Otherwise no other thread may change a file any more. */
+  /* Otherwise, no other thread may change a file from now on. */
   return is;
 }
 
@@ -76,7 +76,7 @@ static void die(void) {
   for (;;) pause();
 }
 
-/* How much of a write reaches the disk: whole pages of the file, or any number of bytes where it is appended to. */
+/* How much of a write reaches the disk: whole pages of the file, or any number of bytes if it is appended to. */
 static size_t torn_part(int file, size_t size, off_t offset) {
   struct stat found;
   size_t part = size * permille / 1000;

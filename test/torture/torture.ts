@@ -8,21 +8,21 @@ import { growSite } from './site.js';
 import { runTrial } from './trial.js';
 
 export interface Session {
-  /** Of the first trial; the others have the numbers after it. */
+  /** The seed of the first trial; the others have the numbers after it. */
   readonly seed: number;
   readonly trials: number;
-  /** No trial begins after this time. */
+  /** No trial starts after this time. */
   readonly minutes: number;
   /** Trials at the same time. */
   readonly lanes: number;
-  /** No trial begins after it aborts. */
+  /** No trial starts after it aborts. */
   readonly signal?: AbortSignal;
   readonly onTrial?: (result: TrialResult) => void;
 }
 
 const PROGRAM = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
-/** Runs trials of the built command, each decided by its seed. */
+/** Runs trials of the built command, each determined by its seed. */
 export async function torture({
   seed,
   trials,

@@ -6,13 +6,13 @@ import { type Plan, RECIPIENTS, type Step, type Strike } from './plan.js';
 import type { TrialResult } from './properties.js';
 import { type Bench, World } from './world.js';
 
-/** How long a command may take, in real time, on a machine that has much else to do. */
+/** How long a command may take, in real time, on a busy machine. */
 const LONGEST_MS = 90_000;
-/** The silence after which one is given up that a fault may have left waiting. */
+/** The silence after which a command that a fault may have left waiting is given up. */
 const PATIENCE_MS = 2_500;
 const LOOK_EVERY_MS = 400;
 
-/** Runs one trial: its commands with what befalls them, and then the calm in which everything must come right. */
+/** Runs one trial: its commands with their faults, and then the calm in which everything must end up right. */
 export async function runTrial(plan: Plan, bench: Bench): Promise<TrialResult> {
   const world = await World.open(plan, bench);
   let commands = 0;
@@ -32,7 +32,7 @@ export async function runTrial(plan: Plan, bench: Bench): Promise<TrialResult> {
   return { seed: plan.seed, violations: world.violations, commands, killed, starved, evidence };
 }
 
-/** Whether a step may meet a kill, and nothing else that costs requests. */
+/** Whether a step may be killed, but meets no other fault that costs requests. */
 const isKillAlone = ({ faults, diskLeft, behindMs }: Step): boolean =>
   faults.length === 0 && diskLeft === null && behindMs === 0;
 
@@ -66,7 +66,7 @@ async function takeStep(world: World, step: Step): Promise<Ended[]> {
   return ended;
 }
 
-/** Arranges for a signal that depends on what happens outside the command. */
+/** Arranges for a signal that depends on an event outside the command. */
 function arm(world: World, { child }: Running, strike: Strike): void {
   const kill = () => {
     if (strike.delayMs === 0) child.kill(strike.signal);
@@ -86,14 +86,14 @@ function arm(world: World, { child }: Running, strike: Strike): void {
     };
 }
 
-/** Looks at the published file again and again while commands run. */
+/** Checks the published file repeatedly while commands run. */
 async function watch(world: World, running: readonly Running[]): Promise<void> {
   const over = Promise.all(running.map(({ ended }) => ended)).then(() => 'over' as const);
   while ((await Promise.race([over, delay(LOOK_EVERY_MS, 'not yet' as const)])) !== 'over')
     await world.lookAtPublished();
 }
 
-/** Waits for the end of a command; one that a fault has left hanging is killed when nothing more comes from it. */
+/** Waits for the end of a command; one that a fault left hanging is killed after a time of silence. */
 async function endInTime({ child, ended }: Running, step: Step, world: World): Promise<Ended> {
   const startedMs = performance.now();
   const hangs = mayHang(step);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { addDays, type Day } from '../../src/day.js';
 import { createTraffic, type Traffic } from '../../src/sandbox/traffic/traffic.js';
 
-/** What decides the traffic of a sandbox. */
+/** What determines the traffic of a sandbox. */
 export interface SiteKey {
   readonly seed: number;
   readonly firstDay: Day;
@@ -11,10 +11,10 @@ export interface SiteKey {
 
 const HOUR_MS = 3_600_000;
 
-/** After this many hours from its start, a day of the sandbox never changes again. */
+/** A day of the sandbox no longer changes this many hours after its start. */
 const SETTLED_MS = 72 * HOUR_MS;
 
-/** What the platform knew of a day, as a fingerprint of all its rows, straight from what makes the traffic. */
+/** The platform's data of a day, as a fingerprint of all its rows, directly from the traffic generator. */
 export class Truth {
   readonly #traffic: Traffic;
   readonly #known = new Map<string, string>();
@@ -23,7 +23,7 @@ export class Truth {
     this.#traffic = createTraffic(site);
   }
 
-  /** Every state in which the platform showed the day from one moment to another, both included. */
+  /** Every state in which the platform showed the day between two moments, both included. */
   shownBetween(day: Day, fromMs: number, toMs: number): Set<string> {
     const shown = new Set<string>();
     for (let at = Math.floor(fromMs / HOUR_MS) * HOUR_MS; at <= toMs; at += HOUR_MS)

@@ -20,23 +20,23 @@ import type { Property, Violation } from './properties.js';
 import { makeWorkspace, START, truthOf } from './site.js';
 import type { Truth } from './truth.js';
 
-/** What all trials of a session share: the command, what is loaded into it, and the history that some begin with. */
+/** What all trials of a session share: the command, the preloaded module, and the history that some start with. */
 export interface Bench {
   readonly program: string;
   readonly preload: string;
   readonly grown: string;
 }
 
-/** The surroundings of one trial: its data directory, its platform, its mail server, its clock; and what was seen. */
+/** The environment of one trial: its data directory, platform, mail server and clock, and its violations. */
 export class World {
   readonly violations: Violation[] = [];
   readonly arrivals: Arrival[] = [];
-  /** Told of every request that arrives at the platform, and of every step of a mail. */
+  /** Called for every request that arrives at the platform, and for every step of an email. */
   onArrival: (operation: Operation) => void = () => undefined;
   onMail: (event: ServerEvent) => void = () => undefined;
-  /** When a command was last heard of, by the clock of `performance`. */
+  /** When a command last did something visible, by the clock of `performance`. */
   lastSignMs = 0;
-  /** The furthest that the clock of a command was behind. */
+  /** The largest delay of a command's clock. */
   behindMs = 0;
   live: Books | undefined;
   #isPublished: boolean;
@@ -49,7 +49,7 @@ export class World {
     readonly truth: Truth,
     readonly sandbox: Sandbox,
     readonly mailServer: MailServer,
-    /** Where the data lie; undefined where it cannot be had. */
+    /** The disk with the data; undefined if it cannot be mounted. */
     readonly disk: SmallDisk | undefined,
   ) {
     this.#isPublished = plan.site === 'grown';
@@ -99,7 +99,7 @@ export class World {
 
   report(property: Property, details: readonly string[]): void {
     for (const detail of details) {
-      // What is wrong stays wrong: once is enough.
+      // A problem is found again by every later check, but is reported once.
       if (this.violations.some((known) => known.property === property && known.detail === detail)) continue;
       this.note(`VIOLATION of ${property}: ${detail}`);
       this.violations.push({ seed: this.plan.seed, property, detail });
@@ -124,7 +124,7 @@ export class World {
     }
   }
 
-  /** Looks at the published file, at any moment. */
+  /** Checks the published file, at any moment. */
   async lookAtPublished(): Promise<Books | undefined> {
     if (!existsSync(this.historyFile)) {
       if (this.#isPublished) this.report('published', ['the published file is gone']);
@@ -138,12 +138,12 @@ export class World {
         this.report('published', [...ledgerFaults(published), ...historyFaults(published, this.#platform())]);
       return published;
     } catch (error) {
-      this.report('published', [`it cannot be read: ${String(error)}`]);
+      this.report('published', [`the published file cannot be read: ${String(error)}`]);
       return undefined;
     }
   }
 
-  /** Looks at everything, while no command runs. */
+  /** Checks everything, while no command runs. */
   async look(): Promise<Books | undefined> {
     const before = this.live;
     try {
@@ -158,7 +158,7 @@ export class World {
     this.report('ledgers', ledgerFaults(books));
     this.report('history', historyFaults(books, this.#platform()));
     this.report('jobs', jobFaults(books, this.sandbox.inspect().jobs));
-    this.report('mails', mailFaults(books, this.mailServer.accepted));
+    this.report('emails', mailFaults(books, this.mailServer.accepted));
     this.report('budget', budgetFaults(this.arrivals, requestsPerHour));
     if (requestsPerHour !== 'unlimited')
       this.report('budget', uncountedRequests(books, this.arrivals, this.clock.now(), this.behindMs));
@@ -167,7 +167,7 @@ export class World {
     return books;
   }
 
-  /** Looks at what a kill has lost, after a step that began with so many arrivals and met nothing else. */
+  /** Checks what a kill has lost, after a step that began after `before` arrivals and met no other fault. */
   lookAtLosses(before: number, sinceMs: number): void {
     const { requestsPerHour } = this.plan.settings;
     if (this.live === undefined || requestsPerHour === 'unlimited') return;
@@ -177,7 +177,7 @@ export class World {
 
   #platform = () => ({ truth: this.truth, now: this.clock.now(), behindMs: this.behindMs });
 
-  /** Ends the servers; the directory stays, with a log, when there is something to look at. */
+  /** Stops the servers. Keeps the directory, with a log, if a property was violated. */
   async close(): Promise<string | undefined> {
     await this.sandbox.close();
     await this.mailServer.close();

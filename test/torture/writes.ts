@@ -1,7 +1,7 @@
 /**
- * Kills at single changes of the live file, its log and their copies. A process commits days, and is killed by a shim
- * between it and the C library (`tear.c`) at a chosen write, sync, rename or removal: before it, or with a part of it
- * done. Then the database must open with every day whose commit was reported, whole, and take another.
+ * Kills at single changes of the live file, its log and their copies. A process commits days, and a shim between it and
+ * the C library (`tear.c`) kills it at a chosen write, sync, rename or removal: before it, or halfway through it. The
+ * database must then open with every day whose commit was reported, complete, and accept another.
  */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,12 +17,12 @@ import { Choice } from './choice.js';
 
 const BUILT = fileURLToPath(new URL('../../dist/warehouse/open.js', import.meta.url));
 const SHIM = fileURLToPath(new URL('tear.c', import.meta.url));
-/** After so many kills a new database is begun, so that beginnings are tried as well. */
+/** After this many kills a new database is started, so that its first writes are tried too. */
 const KILLS_A_DATABASE = 25;
 /** Three days of the largest make the log large enough to be folded. */
 const SIZES = [1, 300, 90_000] as const;
 
-/** Commits days of the numbers of rows given, from the day `first` on, and says each when it is committed. */
+/** Commits days with the given numbers of rows, from the day `first` on, and prints each when it is committed. */
 const COMMIT = `
   import { writeSync } from 'node:fs';
   const [built, path, first, ...sizes] = process.argv.slice(1);
@@ -40,7 +40,7 @@ const COMMIT = `
   }
   await warehouse.close();`;
 
-/** How many processes were killed, torn ones among them; how many ended before; and what was wrong after. */
+/** The number of processes killed, of torn writes, of processes that ended before, and what was wrong afterwards. */
 interface WriteKills {
   readonly killed: number;
   readonly torn: number;
@@ -54,7 +54,7 @@ interface Strike {
   readonly permille: number;
 }
 
-/** The shim, built; undefined where there is no C compiler or no LD_PRELOAD. */
+/** The compiled shim; undefined if there is no C compiler or no LD_PRELOAD. */
 export async function buildShim(): Promise<string | undefined> {
   if (process.platform !== 'linux') return undefined;
   const shim = join(await mkdtemp(join(tmpdir(), 'readership-tear-')), 'tear.so');
@@ -66,7 +66,7 @@ export async function buildShim(): Promise<string | undefined> {
   }
 }
 
-/** Kills until there were `kills` of them, each decided by the seed. */
+/** Kills `kills` processes, each determined by the seed. */
 export async function killAtWrites(shim: string, seed: number, kills: number): Promise<WriteKills> {
   const choice = new Choice(seed);
   const violations: string[] = [];
@@ -77,7 +77,7 @@ export async function killAtWrites(shim: string, seed: number, kills: number): P
     const until = Math.min(kills, done.killed + KILLS_A_DATABASE);
     for (let day = 0; done.killed < until; day += 10) {
       const sizes = Array.from({ length: choice.whole(1, 4) }, () => choice.pick(SIZES));
-      // An opening and a commit make a few changes, a fold makes dozens.
+      // Opening and committing make a few changes, a fold makes dozens.
       const at = choice.whole(1, choice.pick([12, 12, 80]));
       const strike = { at, isTorn: choice.chance(0.5), permille: choice.whole(0, 999) };
       const { wasKilled, committed } = await commitAndDie(
@@ -137,7 +137,7 @@ const DAYS = `
   SELECT (day - DATE '2000-01-01')::INTEGER AS day, count(*) AS rows, sum(human)::BIGINT AS views
   FROM page_views GROUP BY ALL ORDER BY ALL`;
 
-/** What is wrong with the database now. Adds to `stored` the day that was in flight, where it was committed. */
+/** What is wrong with the database now. Adds the day that was in flight to `stored` if it was committed. */
 async function wrongIn(
   path: string,
   stored: Map<number, number>,
@@ -162,6 +162,6 @@ async function wrongIn(
       ...days.filter(({ day }) => !stored.has(day)).map(({ day }) => `day ${day} was never committed`),
     ];
   } catch (error) {
-    return [`it does not open: ${messageOf(error)}`];
+    return [`the database does not open: ${messageOf(error)}`];
   }
 }

@@ -12,7 +12,7 @@ export interface Arrival {
 const HOUR_MS = 3_600_000;
 const PROMPTS_PER_HOUR = 100;
 
-/** Rolling hours in which more arrived than was allowed. */
+/** Rolling hours in which more requests arrived than allowed. */
 export function budgetFaults(arrivals: readonly Arrival[], requestsPerHour: number | 'unlimited'): string[] {
   const timesOf = (...operations: Operation[]) =>
     arrivals.filter(({ operation }) => operations.includes(operation)).map(({ atMs }) => atMs);
@@ -30,7 +30,7 @@ function hourFaults(what: string, times: readonly number[], limit: number): stri
     : [`more than ${limit} ${what} in the hour that ended ${new Date(sorted[at] ?? 0).toISOString()}`];
 }
 
-/** Requests of the last day that the ledger has forgotten. `behindMs` is the furthest that a command's clock was. */
+/** Requests of the last day that are not in the ledger. `behindMs` is the largest delay of a command's clock. */
 export function uncountedRequests(
   { uses }: Books,
   arrivals: readonly Arrival[],
@@ -46,8 +46,8 @@ export function uncountedRequests(
 }
 
 /**
- * Requests for pages of days, all answered, whose days the ledger has not heard of since: what a kill has lost. It may
- * be more than a tenth of the hourly limit only where all of them are for one day.
+ * Answered requests for pages of days that the ledger has not recorded since: what a kill has lost. They may exceed a
+ * tenth of the hourly limit only if all of them are for one day.
  */
 export function lostRequests(
   { days }: Books,
@@ -59,7 +59,7 @@ export function lostRequests(
   const lost = arrivals.flatMap(({ operation, url }) => {
     const query = new URL(url, 'http://platform').searchParams;
     const day = query.get('dateFrom');
-    // A request for totals wants one row.
+    // A request for totals has a limit of one row.
     const isForPages = operation === 'views' && query.get('limit') !== '1';
     return isForPages && day !== null && !recorded.has(day) ? [day] : [];
   });

@@ -2,10 +2,10 @@ import type { StoredJob } from '../../../src/sandbox/state.js';
 import type { Books } from '../books.js';
 import { repeated } from './ledgers.js';
 
-/** The page that a prompt is about stands in it on a line of its own. */
+/** A prompt names its page on a separate line. */
 const pageOf = (prompt: string): string => /^"(\/.*)"$/m.exec(prompt)?.[1] ?? prompt;
 
-/** Jobs and messages that the platform got twice, or that the ledger does not answer for. */
+/** Jobs and messages that the platform got twice, or that the ledger does not account for. */
 export function jobFaults({ jobs, messages }: Books, remote: readonly StoredJob[]): string[] {
   const arrived = remote.flatMap((job) => job.messages.map(({ prompt }) => ({ to: job.id, prompt })));
   return [
@@ -29,13 +29,13 @@ export function jobFaults({ jobs, messages }: Books, remote: readonly StoredJob[
     ...jobs.flatMap(({ id, remote_id }) =>
       remote_id === null || remote.some((job) => job.id === remote_id)
         ? []
-        : [`job ${id} is ${remote_id}, which is not there`],
+        : [`job ${id} is ${remote_id}, which does not exist`],
     ),
     ...messages.flatMap(({ id, job, state, prompt }) =>
       state !== 'sent' ||
       arrived.some(({ to, prompt: text }) => to === remoteOf(jobs, job) && text === prompt)
         ? []
-        : [`message ${id} is sent, and did not arrive`],
+        : [`message ${id} is sent, but did not arrive`],
     ),
   ];
 }
@@ -46,7 +46,7 @@ const isOpen = ({ state }: { readonly state: string }): boolean =>
 const remoteOf = (jobs: Books['jobs'], id: number): string | undefined =>
   jobs.find((job) => job.id === id)?.remote_id ?? undefined;
 
-/** What is still open when the platform has been well for days and a person has settled what only a person can. */
+/** What is still open after the platform worked for days and a person settled what only a person can. */
 export const openJobs = ({ jobs, messages }: Books): string[] => [
   ...jobs
     .filter(({ state }) => ['planned', 'submitting', 'active', 'unconfirmed'].includes(state))

@@ -1,11 +1,11 @@
 import type { Books } from '../books.js';
 
-/** A command whose clock is behind dates what it loads before what was there. */
+/** A command whose clock is behind dates what it loads before existing data. */
 const FURTHEST_BEHIND_MS = 3_600_000;
 
 /**
- * What `before` holds and `after` has lost: the same database at a later time, or a publication and the live file that
- * it was made from.
+ * What is in `before` but missing from `after`: the same database at a later time, or a publication and the live file
+ * that it was made from.
  */
 export function losses(before: Books, after: Books): string[] {
   const days = new Map(after.days.map((row) => [row.day, row]));
@@ -49,12 +49,12 @@ function missing<Row>(
   return before.map(nameOf).flatMap((name) => (kept.has(name) ? [] : [`${what} ${name} is gone`]));
 }
 
-/** Whether two databases tell the same of days, jobs, messages and reports sent. */
+/** Whether two databases have the same days, jobs, messages and sent reports. */
 export function differences(one: Books, other: Books): string[] {
   const told = ({ days, jobs, messages, deliveries, transitions }: Books) => ({
     days: days.map(({ day, state, fingerprint }) => [day, state, fingerprint]),
     ...{ jobs, messages, transitions },
-    // Alerts are mailed last of all, when the history is published already.
+    // Alerts are emailed last, when the history is already published.
     deliveries: deliveries.filter(({ report }) => report !== 'alert'),
   });
   const [left, right] = [told(one), told(other)];

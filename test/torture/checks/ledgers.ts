@@ -1,6 +1,6 @@
 import type { Books } from '../books.js';
 
-/** From a state, the states that may follow; `null` is where each begins. Written from the documentation, by hand. */
+/** The states that may follow a state; each starts with `null`. Written by hand from the documentation. */
 const OF_JOBS: ReadonlyMap<string | null, readonly string[]> = new Map([
   [null, ['planned']],
   ['planned', ['submitting']],
@@ -16,7 +16,7 @@ const OF_MESSAGES: ReadonlyMap<string | null, readonly string[]> = new Map([
   ['unconfirmed', ['sent', 'planned']],
 ]);
 
-/** What the tables of one database say against each other. */
+/** Contradictions between the tables of one database. */
 export function ledgerFaults(books: Books): string[] {
   return [
     ...books.days.flatMap(dayFaults),
@@ -51,7 +51,7 @@ export const repeated = (names: readonly string[]): string[] =>
   names.filter((name, index) => names.indexOf(name) !== index).map((name) => `${name} is listed twice`);
 
 function dayFaults(day: Books['days'][number]): string[] {
-  if (day.state === null) return [`${day.day} has rows and no entry in day_loads`];
+  if (day.state === null) return [`${day.day} has rows but no entry in day_loads`];
   const isStored = day.loaded_ms !== null;
   const { fact_pages, fact_paths, fact_human, fact_ai, fact_total } = day;
   const { pages, human, ai, total } = isStored ? day : { pages: 0, human: 0, ai: 0, total: 0 };
@@ -60,7 +60,7 @@ function dayFaults(day: Books['days'][number]): string[] {
   return [
     ...(facts === ledger ? [] : [`${day.day} has ${facts} in page_views and ${ledger} in day_loads`]),
     ...(fact_paths === fact_pages ? [] : [`${day.day} names a path twice`]),
-    ...(isStored || day.state === 'failed' ? [] : [`${day.day} is ${day.state} and was never loaded`]),
+    ...(isStored || day.state === 'failed' ? [] : [`${day.day} is ${day.state} but was never loaded`]),
   ];
 }
 
@@ -74,12 +74,12 @@ function chainFaults(
   let at: string | null = null;
   for (const { from_state, to_state } of chain) {
     if (from_state !== at)
-      faults.push(`${name} went on from ${from_state ?? 'nothing'}, though it was ${at ?? 'nothing'}`);
+      faults.push(`${name} continued from ${from_state ?? 'nothing'}, although it was ${at ?? 'nothing'}`);
     if (allowed.get(from_state)?.includes(to_state) !== true)
       faults.push(`${name} went from ${from_state ?? 'nothing'} to ${to_state}`);
     at = to_state;
   }
   return at === state
     ? faults
-    : [...faults, `${name} is ${state}, its last transition says ${at ?? 'nothing'}`];
+    : [...faults, `${name} is ${state}, but its last transition says ${at ?? 'nothing'}`];
 }

@@ -30,7 +30,7 @@ export function mailFaults(
       const [least, most] = COPIES[state] ?? [1, 0];
       return copies >= least && copies <= most
         ? []
-        : [`${report} ${period} to ${recipient} is ${state}, and arrived ${copies} times`];
+        : [`${report} ${period} to ${recipient} is ${state}, but arrived ${copies} times`];
     }),
   ];
 }
@@ -44,7 +44,7 @@ function isGoingOn(period: string, runs: Books['runs']): boolean {
   );
 }
 
-/** Emails that should have been sent, or given up, since the mail server has worked for days. */
+/** Emails that should have been sent or given up, because the mail server has worked for days. */
 export const openMails = (
   { deliveries, runs }: Books,
   due: readonly (readonly [report: string, recipient: string])[],
