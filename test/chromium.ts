@@ -20,14 +20,14 @@ const isProgram = (file: string): boolean => {
 };
 
 /**
- * The installed Chromium: `CHROMIUM` in the environment, or one in a usual place. Tests that need it skip where there is
- * none, but not under CI, where a missing browser would leave the pages untested without a word.
+ * The installed Chromium: `CHROMIUM` in the environment, or one in a usual place. Tests that need it are skipped if
+ * there is none, except in CI, where a missing browser would silently leave the pages untested.
  */
 const chromiumFile: string | undefined = [process.env['CHROMIUM'] ?? '', ...USUAL_PLACES].find(isProgram);
 
 export const skipWithoutChromium = chromiumFile === undefined && process.env['CI'] === undefined;
 
-/** Starts the browser, quiet: without it calling its makers, a page that makes no request makes none. */
+/** Starts the browser without its own background requests, so that only the page's requests are seen. */
 export function launchChromium(): Promise<Browser> {
   if (chromiumFile === undefined) {
     throw new Error(

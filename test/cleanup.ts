@@ -3,7 +3,7 @@ type CleanUp = () => unknown;
 const ofTest: CleanUp[] = [];
 const ofFile: CleanUp[] = [];
 
-/** Runs after the current test; in the reverse order, as what is opened last is closed first. */
+/** Runs after the current test, in reverse order: what was opened last is closed first. */
 export const afterTest = (cleanUp: CleanUp): unknown => ofTest.push(cleanUp);
 
 /** Runs after the last test of the file. */

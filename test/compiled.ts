@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import ts from 'typescript';
 
-/** A program of the tests as JavaScript in a directory, over what `npm run build` has built. */
+/** A test program as JavaScript in a directory, using the output of `npm run build`. */
 export async function compiled(program: URL, directory: string): Promise<string> {
   const source = await readFile(program, 'utf8');
   const dist = new URL('../dist/', import.meta.url).href;

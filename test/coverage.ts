@@ -11,8 +11,8 @@ import type { ReportContext, Vitest } from 'vitest/node';
 const DIST = new URL('../dist/', import.meta.url).href;
 
 /**
- * Vitest's own coverage, and the lines that the built command ran in processes of its own: `runCli` has them tell.
- * Branches and functions are those of the tests' own process alone, and a process that was killed tells nothing.
+ * Vitest's own coverage, plus the lines that the built command ran in separate processes, as `runCli` has them report.
+ * Branches and functions are only those of the tests' own process, and a killed process reports nothing.
  */
 class CoverageWithProcesses extends V8CoverageProvider {
   #directory = '';
@@ -51,7 +51,7 @@ async function scriptsRun(directory: string): Promise<Map<string, Uint8Array>> {
   return scripts;
 }
 
-/** Ranges are properly nested, and the innermost one around a character tells whether it was run. */
+/** Ranges are properly nested, and the innermost one around a character shows whether it was run. */
 function withRun(functions: Profiler.FunctionCoverage[], before: Uint8Array | undefined): Uint8Array {
   const ranges = functions.flatMap((one) => one.ranges);
   ranges.sort((one, other) => one.startOffset - other.startOffset || other.endOffset - one.endOffset);
@@ -60,7 +60,7 @@ function withRun(functions: Profiler.FunctionCoverage[], before: Uint8Array | un
   return run.map((here, index) => here | (before?.[index] ?? 0));
 }
 
-/** The sources of a bundled script, and of each the lines, from 1, of which something was run. */
+/** The sources of a bundled script, each with the lines, from 1, of which some part was run. */
 async function linesRun(script: string, wasRun: Uint8Array): Promise<Map<string, Set<number>>> {
   const [code, mapText] = await Promise.all([readFile(script, 'utf8'), readFile(`${script}.map`, 'utf8')]);
   const map = new SourceMap(JSON.parse(mapText) as SourceMapPayload);

@@ -45,7 +45,7 @@ describe('a day', () => {
 });
 
 describe('a range of days', () => {
-  it('goes from the first to the last, and of none there is none', () => {
+  it('goes from the first to the last of some days, of which there must be one', () => {
     const [first, middle, last] = [day('2026-02-27'), day('2026-02-28'), day('2026-03-01')];
     expect(rangeOf([first, middle, last])).toEqual({ first, last });
     expect(rangeOf([first])).toEqual({ first, last: first });
@@ -69,7 +69,7 @@ describe('arithmetic of days', () => {
     expect(daysBetween(day(to), day(from)) + days).toBe(0);
   });
 
-  it('agrees with a count of milliseconds over thirty years, forth and back', () => {
+  it('agrees with a count of milliseconds over thirty years, back and forth', () => {
     const first = day('2010-01-01');
     for (let count = 0; count < 30 * 366; count++) {
       const then = new Date(startOfDay(first).getTime() + count * DAY_MS).toISOString().slice(0, 10);
@@ -80,7 +80,7 @@ describe('arithmetic of days', () => {
 });
 
 describe('a range of days', () => {
-  it('holds both its ends, oldest first', () => {
+  it('includes both its ends, oldest first', () => {
     expect(daysIn({ first: day('2024-02-28'), last: day('2024-03-01') })).toEqual([
       '2024-02-28',
       '2024-02-29',
@@ -88,7 +88,7 @@ describe('a range of days', () => {
     ]);
   });
 
-  it('holds one day when its ends are the same, and none when they are the wrong way round', () => {
+  it('has one day if its ends are the same, and none if they are reversed', () => {
     const [earlier, later] = [day('2026-11-17'), day('2026-11-18')];
     expect(daysIn({ first: later, last: later })).toEqual([later]);
     expect(daysIn({ first: later, last: earlier })).toEqual([]);
@@ -123,7 +123,7 @@ describe('days and instants', () => {
   });
 });
 
-describe('days against a calendar of whole numbers, without any library or Date', () => {
+describe('days, compared with a calendar of whole numbers that uses no library and no Date', () => {
   const isLeap = (year: number) => year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
   const monthLengths = (year: number) => [31, isLeap(year) ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
   const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
@@ -145,7 +145,7 @@ describe('days against a calendar of whole numbers, without any library or Date'
   const parts = fc.tuple(fc.integer({ min: 1, max: 9_990 }), fc.integer({ min: 0, max: 13 }), fc.nat(32));
   const anyDay = parts.filter((all) => exists(...all)).map((all) => day(written(...all)));
 
-  it('there are exactly those that exist', () => {
+  it('are exactly those that exist', () => {
     const property = fc.property(parts, (all) => {
       const text = written(...all);
       expect(parseDay(text)).toBe(exists(...all) ? text : undefined);
@@ -153,7 +153,7 @@ describe('days against a calendar of whole numbers, without any library or Date'
     fc.assert(property, tries(2_000));
   });
 
-  it('lie as far apart as their numbers say, and moving one by that far leads to the other', () => {
+  it('are as far apart as their numbers, and adding that distance to one gives the other', () => {
     const property = fc.property(anyDay, anyDay, (from, to) => {
       const distance = numberOf(to) - numberOf(from);
       expect(daysBetween(from, to)).toBe(distance);
@@ -163,7 +163,7 @@ describe('days against a calendar of whole numbers, without any library or Date'
     fc.assert(property, tries(1_000));
   });
 
-  it('of a range are as many as its length, each the next one, none twice', () => {
+  it('of a range are as many as its length, consecutive, and none twice', () => {
     const property = fc.property(anyDay, fc.integer({ min: -5, max: 800 }), (first, length) => {
       const numbers = daysIn({ first, last: addDays(first, length - 1) }).map(numberOf);
       expect(numbers).toEqual(
@@ -173,7 +173,7 @@ describe('days against a calendar of whole numbers, without any library or Date'
     fc.assert(property, tries(100));
   });
 
-  it('begin at midnight UTC, and hold the 86,400,000 milliseconds after it', () => {
+  it('begin at midnight UTC, and last 86,400,000 milliseconds', () => {
     const property = fc.property(fc.nat(3 * DAYS_OF_FOUR_CENTURIES), fc.nat(DAY_MS - 1), (days, withinMs) => {
       const instant = new Date(days * DAY_MS + withinMs);
       expect(numberOf(dayOf(instant))).toBe(EPOCH + days);

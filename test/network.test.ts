@@ -15,7 +15,7 @@ import { connections } from '../src/network.js';
 import { reply, serve } from './serve.js';
 import { tempDir } from './temp-dir.js';
 
-/** A proxy that leads every address to the server on `port`, and says what it was asked for, and with which headers. */
+/** A proxy that sends every request to the server on `port`, and records addresses and headers. */
 async function proxyTo(port: string) {
   const asked: (string | undefined)[] = [];
   const headers: IncomingHttpHeaders[] = [];
@@ -43,7 +43,7 @@ const clientAt = (baseUrl: string) =>
   });
 const QUERY = { dateFrom: day('2026-11-01'), dateTo: day('2026-11-02'), limit: 1, offset: 0 };
 
-it('reaches the platform and a sitemap through the proxy of the environment, and says which version asks', async () => {
+it('reaches the platform and a sitemap through the proxy from the environment, and sends its version', async () => {
   const server = await serve(({ url }, response) => {
     if (url.pathname === '/sitemap.xml') response.end(SITEMAP);
     else reply(response, 200, { totals: { human: 0, ai: 0, total: 0 }, views: [], hasMore: false });
@@ -64,7 +64,7 @@ it('reaches the platform and a sitemap through the proxy of the environment, and
   );
 });
 
-it('goes past the proxy to this machine, and to what NO_PROXY names', async () => {
+it('bypasses the proxy for this machine, and for what NO_PROXY names', async () => {
   const server = await serve((_, response) => {
     reply(response, 200, {});
   });
@@ -79,7 +79,7 @@ it('goes past the proxy to this machine, and to what NO_PROXY names', async () =
   expect(server.seen).toHaveLength(1);
 });
 
-it('says which variable is not the address of a proxy, and not what it holds', () => {
+it('names the variable that is not the address of a proxy, without its value', () => {
   vi.stubEnv('HTTPS_PROXY', 'proxy:pass-word@');
   expect(() => connections()).toThrow('HTTPS_PROXY is not the address of a proxy');
   expect(() => connections()).not.toThrow('pass-word');

@@ -36,13 +36,13 @@ export async function journalOf({ path }: Warehouse): Promise<EffectsJournal> {
   return journal;
 }
 
-/** Publishes to a file what a reader would see a difference in; returns its size, and undefined when there is none. */
+/** Publishes to a file if a reader would see a difference; returns its size, or undefined if not. */
 export const publishChanges = async (warehouse: Warehouse, target: string): Promise<number | undefined> =>
   (await isPublished(warehouse, target, new Date('2026-11-22T05:00:00Z')))
     ? undefined
     : publish(warehouse, target);
 
-/** Closes it before the test is over. */
+/** Closes it before the end of the test. */
 export async function closeNow(warehouse: Warehouse): Promise<void> {
   open.delete(warehouse);
   await warehouse.close();

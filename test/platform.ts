@@ -17,16 +17,16 @@ interface SeenViews {
 export interface PlatformOptions {
   /** The platform's clock. */
   readonly now: () => Date;
-  /** Pages of a day: none for days without views. Asked again for every request. */
+  /** The rows of a day; none for days without views. Called for every request. */
   readonly rowsOf: (day: Day) => readonly PageViews[];
-  /** Requests answered in a rolling hour, others refused with 429; those of others count as well. */
+  /** Requests answered in a rolling hour, including those of others; any more are refused with 429. */
   readonly limit?: number;
   readonly othersUsed?: readonly Date[];
-  /** What a 429 says to wait; nothing by default. */
+  /** The wait in a 429; none by default. */
   readonly retryAfter?: string;
 }
 
-/** A platform whose views a test decides, and every request that reached it. */
+/** A platform whose views a test determines, and every request that reached it. */
 export interface Platform extends TestServer {
   readonly views: readonly SeenViews[];
   /** The most requests answered in any rolling hour. */
@@ -42,7 +42,7 @@ export async function servePlatform(options: PlatformOptions): Promise<Platform>
   const server = await serve((request, response) => {
     const at = options.now();
     const date = at.toUTCString();
-    // Asked for the time alone.
+    // A request only for the time.
     if (request.url.pathname === '/') {
       reply(response, 404, {}, { date });
       return;
@@ -84,7 +84,7 @@ function pageOf({ from, to, limit, offset }: ReturnType<typeof askedOf>, rowsOf:
     rows = rowsOf(at);
     totals.push(sumCounts(rows));
   }
-  // A range is only ever probed for its totals: the rows of its last day stand for those of all.
+  // Ranges are only requested for their totals, so the rows of the last day are enough.
   return {
     totals: sumCounts(totals),
     views: rows.slice(offset, offset + limit),

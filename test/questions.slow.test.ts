@@ -14,7 +14,7 @@ import { clockAt } from './sandbox/open-sandbox.js';
 
 const QUESTIONS = join(import.meta.dirname, '../docs/questions.md');
 
-/** A question's SQL, and the table of its answer if there is one already. */
+/** A question's SQL, and the table of its answer if it has one already. */
 const ASKED = /```sql\n([^]+?)```\n(?:\n(?:\|.*\n)+)?/g;
 
 const FIRST_DAY = day('2026-05-18');
@@ -22,7 +22,7 @@ const SETTINGS = `
 history: { start: ${FIRST_DAY}, requestsPerHour: unlimited }
 improve: { mode: apply, exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'] }
 `;
-/** When the service runs: the backfill, settled days and ended jobs, weeks later, and a night after. */
+/** When the service runs: for the backfill, for settled days and ended jobs, weeks later, and a night later. */
 const HOURS_BETWEEN = [0, 24, 48 * 24, 24];
 
 /** The published history of a site after a service has run, with every ledger in use. */

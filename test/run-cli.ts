@@ -7,7 +7,7 @@ const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 
 export interface CliOptions {
   readonly cwd: string;
-  /** Beside PATH and HOME, all that the process sees. */
+  /** The whole environment of the process, except for PATH and HOME. */
   readonly env?: Readonly<Record<string, string>>;
   /** What is piped in; nothing by default. */
   readonly stdin?: string;
@@ -21,15 +21,15 @@ export interface CliResult {
   readonly stderr: string;
 }
 
-/** A command under way. */
+/** A running command. */
 export interface CliProcess {
   readonly child: ChildProcess;
   readonly result: Promise<CliResult>;
-  /** Resolves when what it has written, on either stream, matches; rejects when it ends without. */
+  /** Resolves when its output on either stream matches; rejects if it ends without a match. */
   until(pattern: RegExp): Promise<void>;
 }
 
-/** Starts the built command line in a process of its own, with pipes for all its streams. */
+/** Starts the built command line in a separate process, with pipes for all its streams. */
 export function startCli(args: readonly string[], { cwd, env = {}, stdin = '' }: CliOptions): CliProcess {
   if (!existsSync(CLI)) throw new Error(`${CLI} is not built: npm run build`);
   const { PATH = '', HOME = '', COVERAGE_OF_PROCESSES: directory } = process.env;

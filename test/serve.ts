@@ -27,7 +27,7 @@ export async function serve(
   const seen: SeenRequest[] = [];
   const server = createServer((incoming, response) => {
     const atMs = performance.now();
-    // Tests have clocks of their own, so a server says what time it is only where its test does.
+    // Tests have their own clocks, so a server sends the time only if its test does.
     response.sendDate = false;
     void text(incoming).then((body) => {
       const { method = '', url = '', headers } = incoming;

@@ -6,7 +6,7 @@ const run = promisify(execFile);
 
 const ROOMY_BYTES = 256 * 2 ** 20;
 
-/** A disk of its own for a directory, in memory, that can be filled up and made read-only. Needs root, and Linux. */
+/** A separate in-memory disk for a directory that can be filled up and made read-only. Needs root and Linux. */
 export class SmallDisk {
   private constructor(readonly directory: string) {}
 
@@ -20,7 +20,7 @@ export class SmallDisk {
     return new SmallDisk(directory);
   }
 
-  /** Leaves room for so many bytes beyond what is there. */
+  /** Leaves room for this many more bytes. */
   async leaveRoom(bytes: number): Promise<void> {
     const { blocks, bfree, bsize } = await statfs(this.directory);
     await this.#remount(`size=${(blocks - bfree) * bsize + bytes}`);
@@ -34,7 +34,7 @@ export class SmallDisk {
     await this.#remount(isReadOnly ? 'ro' : 'rw');
   }
 
-  /** Gone from the directory at once, and for good when the last process has let go of it. */
+  /** Unmounts it at once; it is freed when the last process has closed its files. */
   async unmount(): Promise<void> {
     await run('umount', ['--lazy', this.directory]);
   }

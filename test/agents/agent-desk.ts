@@ -20,7 +20,7 @@ export interface AgentDesk {
   journal: EffectsJournal;
   readonly client: Client;
   task(): SubmitTask;
-  /** Plans a job a page: `/page-1`, `/page-2`, … */
+  /** Plans one job per page: `/page-1`, `/page-2`, … */
   plan(count: number): Promise<void>;
   readonly jobs: () => Promise<Job[]>;
   readonly job: (id: number) => Promise<Job>;

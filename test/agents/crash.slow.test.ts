@@ -10,13 +10,13 @@ import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli, startCli } from '../run-cli.js';
 import { type AgentSite, agentSite } from './agent-site.js';
 
-/** 300 were run when this was written; the suite keeps fewer, and `CRASH_RUNS=300` brings them back. */
+/** 300 were run when this was written; the suite runs fewer, unless `CRASH_RUNS=300` is set. */
 const RUNS = Number(process.env['CRASH_RUNS'] ?? 12);
 const RUNS_A_SITE = 8;
 const LANES = 2;
 const PAGES = 24;
 
-/** What may strike a run. A 429 asks for no wait, so that the next run has something to do. */
+/** The faults that a run may meet. A 429 has no wait, so that the next run has something to do. */
 const FAULTS: readonly (FaultInput['kind'] | undefined)[] = [
   ...(['lost-reply', 'status-after', 'timeout', 'reset', 'rate-limit', 'status'] as const),
   undefined,
@@ -35,7 +35,7 @@ function faultsOf(uniform: Uniform): FaultInput[] {
   });
 }
 
-/** Two runs of three create jobs; the others send a message, each with words of its own. */
+/** Two of three runs create jobs; the others send a message, each with a different text. */
 const commandOf = (seed: number, uniform: Uniform): string[] =>
   uniform() < 0.65
     ? ['improve', '--apply']
@@ -82,7 +82,7 @@ const pageOf = (prompt: string): string | undefined => /^"(\/.*)"$/m.exec(prompt
 const repeated = (values: readonly unknown[]): unknown[] =>
   values.filter((value, index) => values.indexOf(value) !== index);
 
-/** The sandbox's own record against the ledger, when the dust has settled. */
+/** Compares the sandbox's own record with the ledger once everything has ended. */
 async function check(sandbox: Sandbox, site: AgentSite, tally: Tally): Promise<void> {
   const remote = sandbox.inspect().jobs;
   const warehouse = await liveWarehouse(site.liveFile);
@@ -128,7 +128,7 @@ async function crashSite(lane: number, firstSeed: number, runs: number, tally: T
 }
 
 it(
-  `${RUNS} runs killed at any point, beside faults of every kind, never send an intent twice, nor lose a job`,
+  `${RUNS} runs killed at random points, with faults of every kind, never send a prompt twice or lose a job`,
   async ({ annotate }) => {
     const tally: Tally = { killed: 0, jobs: 0, unconfirmed: 0, messages: 0 };
     const starts = Array.from({ length: Math.ceil(RUNS / RUNS_A_SITE) }, (_, site) => site * RUNS_A_SITE);

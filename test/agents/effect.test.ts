@@ -62,7 +62,7 @@ describe('the effect of a change', () => {
     );
   });
 
-  it('is not claimed without a merge date', async () => {
+  it('is not reported without a merge date', async () => {
     await store('NULL::DATE AS merged_on');
     const { people, words } = await onlyEffect();
     expect(people).toMatchObject({ verdict: 'cannot tell', ratio: null, low: null, high: null });
@@ -118,7 +118,7 @@ describe('the effect of a change', () => {
     expect(effects.find(({ job }) => job === 1)?.audiences[0]).toMatchObject({ comparison_pages: 21 });
   });
 
-  it('of all changes combined is given for six or more', async () => {
+  it('is also given for all changes combined if there are six or more', async () => {
     await store();
     const together = () =>
       history.reader.query(`FROM project_effects ORDER BY audience DESC`, projectEffectRow);
@@ -159,7 +159,7 @@ describe('pages losing people but not AI', () => {
       z.object({ path: z.string(), human_change: z.number(), ai_change: z.number(), z: z.number() }),
     );
 
-  it('is a page that people view less in the last eight weeks than in the eight before, and AI does not', async () => {
+  it('are those that people viewed less in the last eight weeks than in the eight before, while AI did not', async () => {
     await store(MERGED, { first: '2026-07-20' });
     const since = `day >= '2026-09-21'`;
     await history.run(`
@@ -173,7 +173,7 @@ describe('pages losing people but not AI', () => {
     expect(found[0]?.z).toBeLessThan(-3);
   });
 
-  it('is not claimed without sixteen full weeks', async () => {
+  it('are not reported without sixteen full weeks', async () => {
     await store(MERGED, { first: '2026-08-03' });
     await history.run(
       `UPDATE page_views SET human = human // 2 WHERE path = '/guides/page-1' AND day >= '2026-09-21'`,

@@ -60,7 +60,7 @@ describe('what a failure says about the outcome of a POST', () => {
     expect(sandbox.inspect().jobs).toHaveLength(jobs);
   });
 
-  it('503 with Retry-After: the server says itself that it did not begin', async () => {
+  it('503 with Retry-After: the server itself says that it did not start', async () => {
     const server = await serve((_, response) => {
       reply(response, 503, { error: 'busy' }, { 'retry-after': '20' });
     });
@@ -80,7 +80,7 @@ describe('what a failure says about the outcome of a POST', () => {
   });
 });
 
-describe('how long a failure keeps prompts back', () => {
+describe('how long a failure delays prompts', () => {
   it('429: as long as the server asks, or ten minutes', async () => {
     const { client } = await faultySandbox([
       { on: 'create', kind: 'rate-limit', seconds: 90, times: 1 },

@@ -4,7 +4,7 @@ import { runCli } from '../run-cli.js';
 import { agentSite } from './agent-site.js';
 import { steadyPages } from './reading.js';
 
-it('a job that the platform no longer knows is ended by hand, and by nothing else', async () => {
+it('a job that the platform no longer has is ended only by hand', async () => {
   const sandbox = await startSandbox({ now: () => new Date(), jobSeconds: 3600 });
   const site = await agentSite(sandbox, steadyPages(2), '{ maxJobsPerWeek: 20, readingShare: 1 }');
   const run = (...args: string[]) => runCli(args, site);

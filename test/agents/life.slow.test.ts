@@ -5,7 +5,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/index.js';
 import { type AgentSite, agentSite } from './agent-site.js';
 import { steadyPages } from './reading.js';
 
-// Each command is a process of its own, and a shared machine may be slow.
+// Each command is a separate process, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
 const listed = z.array(z.object({ id: z.int(), state: z.string(), prLink: z.string().nullable() }));
@@ -27,7 +27,7 @@ const commandLineOf = (site: AgentSite) => {
   return { run, states };
 };
 
-describe('the whole life of jobs, through the command line', () => {
+describe('the whole life of jobs, on the command line', () => {
   let sandbox: Sandbox;
   let run: (...args: string[]) => Promise<CliResult>;
   let states: () => Promise<unknown[]>;
@@ -53,7 +53,7 @@ describe('the whole life of jobs, through the command line', () => {
     expect(sandbox.inspect().jobs).toEqual([]);
   });
 
-  it('skips a page, shows it, undoes it, and refuses what makes no sense', async () => {
+  it('skips a page, shows it, undoes the skip, and rejects invalid options', async () => {
     const skipped = await run('improve', '--skip', '/guides/page-6', '--until', '2999-01-01');
     expect([skipped.code, skipped.stdout]).toEqual([0, '/guides/page-6: skipped until 1 Jan 2999\n']);
     const plan = await run('improve');
@@ -78,7 +78,7 @@ describe('the whole life of jobs, through the command line', () => {
     expect(sandbox.inspect().jobs).toEqual([]);
   });
 
-  it('creates the jobs, and stops where a reply is lost', async () => {
+  it('creates the jobs, and stops when a reply is lost', async () => {
     sandbox.setFaults([{ on: 'create', kind: 'lost-reply', after: 4 }]);
     const applied = await run('improve', '--apply');
     expect(applied.stdout).toMatch('Acme Docs: 4 jobs created');
@@ -90,7 +90,7 @@ describe('the whole life of jobs, through the command line', () => {
     expect(stderr).toMatch('readership jobs resolve 5 --created REMOTE_ID, or --not-created');
   });
 
-  it('watches them to their ends: with a pull request, without, failed, archived', async () => {
+  it('polls them until they end: with a pull request, without one, failed, archived', async () => {
     const watched = await run('jobs', 'poll', '--watch');
     expect(watched.code).toBe(0);
     expect(await states()).toEqual([
@@ -136,7 +136,7 @@ describe('the whole life of jobs, through the command line', () => {
     expect(stdout).toMatch('Improve one page of this documentation');
   });
 
-  it('resolves an unconfirmed job only with an id that the platform knows, and that no other job has', async () => {
+  it('resolves an unconfirmed job only with an id that exists on the platform and that no other job has', async () => {
     expect((await run('jobs', 'resolve', '5', '--created', 'job_999999')).code).toBe(1);
     expect((await run('jobs', 'resolve', '5', '--created', 'job_000001')).stderr).toMatch(
       'is already recorded as job 1',
@@ -192,7 +192,7 @@ describe('in mode: plan', () => {
     await sandbox.close();
   });
 
-  it('what somebody applied and a failure kept back is sent by the next improve --apply, not by jobs poll', async () => {
+  it('jobs that were applied but delayed by a failure are sent by the next improve --apply, not by jobs poll', async () => {
     const { sandbox, readership } = await life(2, '{ mode: plan }');
     sandbox.setFaults([{ on: 'create', kind: 'rate-limit', seconds: 1, times: 1 }]);
     const applied = await readership.run('improve', '--apply');

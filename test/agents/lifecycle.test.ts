@@ -36,12 +36,12 @@ const JOB_TABLE: readonly JobRow[] = [
 ];
 
 describe('the life of a job', () => {
-  it.each(JOB_TABLE)('%s (%s) happens in %s only, and leads to %s', (event, status, from, to) => {
+  it.each(JOB_TABLE)('%s (%s) happens only in %s, and leads to %s', (event, status, from, to) => {
     for (const state of JOB_STATES)
       expect(nextState(state, event, status)).toBe(from.includes(state) ? to : undefined);
   });
 
-  it('never leads back to where a prompt would be sent again, but from what is known not to be done', () => {
+  it('never returns to a state from which a prompt would be sent again, unless it is known not to have been sent', () => {
     const back = JOB_TABLE.filter(([, , , to]) => to === 'planned').map(([event]) => event);
     expect(back).toEqual(['not-sent', 'found-not-sent']);
   });
@@ -58,14 +58,14 @@ const MESSAGE_TABLE: readonly Row<MessageEvent, MessageState>[] = [
 ];
 
 describe('the life of a message', () => {
-  it.each(MESSAGE_TABLE)('%s happens in %s only, and leads to %s', (event, from, to) => {
+  it.each(MESSAGE_TABLE)('%s happens only in %s, and leads to %s', (event, from, to) => {
     for (const state of MESSAGE_STATES)
       expect(nextMessageState(state, event)).toBe(from.includes(state) ? to : undefined);
   });
 });
 
-describe('the time between two questions', () => {
-  it('doubles from the least to the most, and stays there', () => {
+describe('the time between two polls', () => {
+  it('doubles from the minimum to the maximum, and stays there', () => {
     const delays = [0, 1, 2, 5, 6, 7, 1000].map((polls) => pollDelayMs(polls, 5_000, 300_000));
     expect(delays).toEqual([5_000, 10_000, 20_000, 160_000, 300_000, 300_000, 300_000]);
   });

@@ -21,7 +21,7 @@ import { clockAt, NOW } from '../sandbox/open-sandbox.js';
 import { reply, type SeenRequest, serve } from '../serve.js';
 import { EVIDENCE } from './reading.js';
 
-/** What a platform does with a POST, and what it lets the sender know. */
+/** What a platform does with a POST, and what the sender learns. */
 const FATES = [
   'taken',
   'taken-lost',
@@ -59,7 +59,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('wait'), minutes: fc.integer({ min: 1, max: 30 }) }),
 );
 
-/** Where a prompt stands after its POST, by a table of its own. */
+/** The state of a prompt after its POST, from a separate table. */
 const AFTER: Readonly<Record<Fate, 'taken' | 'unconfirmed' | 'refused' | 'planned'>> = {
   ...{
     taken: 'taken',
@@ -72,14 +72,14 @@ const AFTER: Readonly<Record<Fate, 'taken' | 'unconfirmed' | 'refused' | 'planne
 };
 const PAUSE_MINUTES = 10;
 
-/** A platform that follows a script, and knows what it has really got. */
+/** A platform that follows a script, and records what it really received. */
 class ScriptedPlatform {
   readonly jobs: { readonly id: string; readonly prompt: string; status: string }[] = [];
   readonly messages: string[] = [];
-  /** Ids of the jobs that it no longer knows; a message that it takes all the same brings one back. */
+  /** Ids of the jobs that it no longer has; a message that it accepts nevertheless restores one. */
   readonly deleted = new Set<string>();
   isDown = false;
-  /** Prompts of the POSTs that came, and ids of the jobs asked for, in order. */
+  /** The prompts of the POSTs and the ids of the jobs that were requested, in order. */
   readonly posts: string[] = [];
   readonly asked: string[] = [];
   fates: Fate[] = [];
@@ -121,7 +121,7 @@ class ScriptedPlatform {
     if (id === undefined) this.jobs.push(job);
     else this.messages.push(prompt);
     this.deleted.delete(job.id);
-    // A follow-up reopens.
+    // A follow-up reopens the job.
     job.status = 'active';
     return job;
   }
@@ -161,7 +161,7 @@ async function live(steps: readonly Step[]): Promise<void> {
     await reconcileEffects(journal, warehouse, clock.now());
   };
 
-  /** Sends what is planned; a crash in the middle leaves the process that sent it nothing to say. */
+  /** Sends what is planned; after a crash in the middle, the sending process records nothing more. */
   const submitting = async (submit: typeof submitJobs, fates: readonly Fate[]) => {
     platform.fates = [...fates];
     const crashed = new Promise<'crashed'>((resolve) => {
@@ -278,7 +278,7 @@ async function live(steps: readonly Step[]): Promise<void> {
         return;
       }
       case 'resolve': {
-        // Whoever resolves has looked at the platform, and tells the truth.
+        // Whoever resolves it has looked at the platform, and reports it correctly.
         for (const [prompt, state] of model.jobs) {
           const remote = platform.jobs.find((candidate) => candidate.prompt === prompt);
           if (state === 'active' && remote !== undefined && platform.deleted.has(remote.id)) {
@@ -333,7 +333,7 @@ async function live(steps: readonly Step[]): Promise<void> {
       expect(messages.map(({ prompt, state }) => [prompt, state])).toEqual(
         Array.from(model.messages, ([prompt, { state }]) => [prompt, state]),
       );
-      // The promise that all of this is for.
+      // The main promise.
       expect(new Set(platform.jobs.map(({ prompt }) => prompt)).size).toBe(platform.jobs.length);
       expect(new Set(platform.messages).size).toBe(platform.messages.length);
     }
@@ -344,8 +344,8 @@ async function live(steps: readonly Step[]): Promise<void> {
   }
 }
 
-describe('the life of jobs and messages, whatever happens in any order', () => {
-  it('is that of the model, and the platform gets no prompt twice', { timeout: 120_000 }, async () => {
+describe('the life of jobs and messages, for any sequence of events', () => {
+  it('matches the model, and the platform gets no prompt twice', { timeout: 120_000 }, async () => {
     const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30, size: 'max' }), live);
     await fc.assert(property, tries(30));
   });

@@ -12,7 +12,7 @@ const RULES: PlanRules = {
 };
 const AT = { now: NOW, isListed: undefined };
 
-describe('what speaks for a page, from the history', () => {
+describe('the evidence for a page, from the history', () => {
   let history: TestHistory;
   beforeAll(async () => {
     history = await emptyHistory();
@@ -39,7 +39,7 @@ describe('what speaks for a page, from the history', () => {
     expect(weeks).toBe(8);
   });
 
-  it('holds medians, ranks, trend and ratio', async () => {
+  it('contains medians, ranks, trend and ratio', async () => {
     const { flagged } = await planImprovement(history.reader, 'prj_sandbox', RULES, AT);
     const evidence = Object.fromEntries(flagged.map((page) => [page.path, page.evidence]));
     expect(evidence['/steady']).toMatchObject({
@@ -50,7 +50,7 @@ describe('what speaks for a page, from the history', () => {
     expect(evidence['/steady']?.weeks[0]).toEqual({ week: '2026-09-21', human: 700, ai: 350 });
   });
 
-  it('takes whole weeks only: neither the current one nor one with a day missing', async () => {
+  it('uses whole weeks only: neither the current one nor one with a missing day', async () => {
     const gappy = await emptyHistory();
     await gappy.run(readingSql(steadyPages(1), { first: '2026-10-12', last: '2026-11-17' }));
     await gappy.run("DELETE FROM day_loads WHERE day = '2026-10-28'");
@@ -61,7 +61,7 @@ describe('what speaks for a page, from the history', () => {
 });
 
 describe('the stored choice', () => {
-  it('is written again only when it came out differently', async () => {
+  it('is written again only if it has changed', async () => {
     const warehouse = await liveWarehouse();
     await storeReading(warehouse, steadyPages(3));
     const choose = async (rules: PlanRules) =>

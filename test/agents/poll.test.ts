@@ -10,7 +10,7 @@ const taskOf = (desk: AgentDesk, changes: Partial<PollTask> = {}): PollTask => (
   ...{ minDelayMs: 5_000, maxDelayMs: 60_000, waitMs: 0, ...changes },
 });
 
-/** A desk whose jobs the platform is working on. */
+/** A desk with jobs that are running on the platform. */
 async function deskWithJobs(
   count: number,
   options: Parameters<typeof agentDesk>[0] = {},
@@ -55,7 +55,7 @@ describe('polling', () => {
     ]);
   });
 
-  it('takes a status it does not know for “still going”, and keeps the word', async () => {
+  it('treats an unknown status as “still going”, and stores it as sent', async () => {
     const desk = await deskWithJobs(1);
     desk.clock.advance(5);
     const client = { job: (id: string) => Promise.resolve({ id, status: 'thinking' }) };
@@ -63,7 +63,7 @@ describe('polling', () => {
     expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'thinking' });
   });
 
-  it('keeps a job through errors, with a note, and leaves the platform alone after a 429', async () => {
+  it('keeps a job active after errors, with a note, and sends nothing more after a 429', async () => {
     const desk = await deskWithJobs(3);
     desk.clock.advance(5);
     desk.sandbox.setFaults([{ on: 'job', kind: 'rate-limit' }]);
@@ -78,7 +78,7 @@ describe('polling', () => {
     expect((await desk.job(1)).note).toBeNull();
   });
 
-  it('ends no reopened job on an error, although the platform last answered “completed”', async () => {
+  it('does not end a reopened job after an error, although the platform last answered “completed”', async () => {
     const desk = await deskWithJobs(1, { outcomes: ['no-change'], jobSeconds: 4 });
     desk.clock.advance(60);
     await pollJobs(taskOf(desk));
@@ -101,7 +101,7 @@ describe('polling', () => {
     expect([state, pr_link !== null]).toEqual(['completed', true]);
   });
 
-  it('that is stopped while it waits ends with the reason', async () => {
+  it('ends with the reason if it is stopped while waiting', async () => {
     const desk = await deskWithJobs(1);
     const stop = new AbortController();
     const reason = new Error('told to stop');
@@ -116,7 +116,7 @@ describe('polling', () => {
     await expect(polling).rejects.toBe(reason);
   });
 
-  it('continues with other jobs when the platform does not know one', async () => {
+  it('continues with other jobs if the platform no longer has one', async () => {
     const desk = await deskWithJobs(2, { jobSeconds: 4 });
     desk.clock.advance(60);
     desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 404, times: 1 }]);

@@ -67,11 +67,11 @@ describe('the prompt', () => {
     expect(compose(path)).toBe(around(quoted(path)));
   });
 
-  it('lets no path, however shaped, out of its quotes or its line', () => {
+  it('keeps any path inside its quotes and on its line', () => {
     const anyPath = fc.oneof(
       fc.string({ unit: 'binary' }),
       fc.string({ unit: 'grapheme' }),
-      // Lone surrogates, and what text is made of that wants to get out.
+      // Lone surrogates, and characters that could end the quotes or the line.
       fc.array(fc.integer({ min: 0, max: 0xffff })).map((codes) => String.fromCharCode(...codes)),
       fc
         .array(fc.constantFrom('"', '\\', '\n', '\r', '\u2028', '\u202e', '{{', '}}', '`', '/'))
@@ -83,7 +83,7 @@ describe('the prompt', () => {
         const length = (prompt.length - around('').length) / 2;
         const inPrompt = prompt.slice(before.length, before.length + length);
         expect(prompt).toBe(around(inPrompt));
-        // One JSON string of printable ASCII: its only bare quotes are its ends, and it says the path exactly.
+        // One JSON string of printable ASCII: its only unescaped quotes are its ends, and it is exactly the path.
         expect(inPrompt).toMatch(/^"(?:[ !#-[\]-~]|\\(?:["\\bfnrt]|u[0-9a-f]{4}))*"$/);
         expect(JSON.parse(inPrompt)).toBe(path);
       }),
@@ -99,7 +99,7 @@ describe('prompt templates', () => {
     );
   });
 
-  it('may be the workspace’s own: even those never see a bare path, and all end with the reference', async () => {
+  it('may come from the workspace: even those get only the quoted path, and all end with the reference', async () => {
     const workspaceDir = await tempDir();
     await mkdir(join(workspaceDir, 'templates/prompts'), { recursive: true });
     await writeFile(join(workspaceDir, 'templates/prompts/improve.hbs'), 'Fix {{path}}, {{reason}}.');

@@ -17,7 +17,7 @@ afterEach(async () => {
 
 type Answers = readonly { readonly status?: number; readonly body?: unknown; readonly headers?: object }[];
 
-/** Jobs that ended with pull requests, and a stand-in for their host that gives these answers, the last one for ever. */
+/** Jobs that ended with pull requests, and a fake host that gives these answers, repeating the last one. */
 async function reviewed(answers: Answers, pages = 1, token?: string) {
   const desk = await agentDesk({ jobSeconds: 1, outcomes: ['pull-request'] });
   const server = await serve((_, response, count) => {
@@ -53,7 +53,7 @@ const CLOSED = { body: { state: 'closed', merged_at: null, closed_at: '2026-11-1
 const HOUR = 3600;
 
 describe('a merged pull request', () => {
-  it('is noticed, with the day of the merge in UTC, and looked up no more', async () => {
+  it('is recorded with the day of the merge in UTC, and not looked up again', async () => {
     const { poll, server, job } = await reviewed([OPEN, MERGED]);
     await poll();
     expect((await job(1)).merged_on).toBeNull();
@@ -78,7 +78,7 @@ describe('a merged pull request', () => {
     expect(server.seen[0]?.headers['user-agent']).toMatch(/^readership\/\d/);
   });
 
-  it('is not believed when it was merged before its job was planned, or after today', async () => {
+  it('is ignored if its merge date is before its job was planned, or after today', async () => {
     const { poll, job } = await reviewed([{ body: { state: 'closed', merged_at: '2026-11-17T23:59:59Z' } }]);
     await poll();
     const { merged_on, pull_request_problem } = await job(1);
@@ -89,7 +89,7 @@ describe('a merged pull request', () => {
   });
 });
 
-it('a pull request closed without being merged is noticed, and so is its reopening', async () => {
+it('a pull request closed without being merged is recorded, and so is its reopening', async () => {
   const { poll, job } = await reviewed([CLOSED, OPEN]);
   await poll(30 * HOUR);
   expect((await job(1)).closed_on).toBe('2026-11-19');
@@ -98,7 +98,7 @@ it('a pull request closed without being merged is noticed, and so is its reopeni
 });
 
 describe('a code host', () => {
-  it('that limits requests gets none until then, and the jobs are polled', async () => {
+  it('that limits requests gets none until the limit resets, and jobs are still polled', async () => {
     const limit = { status: 429, headers: { 'retry-after': '7200' } };
     const { poll, server, job } = await reviewed([limit, OPEN], 3);
     expect((await poll()).error).toBeUndefined();
@@ -133,7 +133,7 @@ describe('a code host', () => {
     await expect(asked).rejects.toMatchObject({ name: 'TryLaterError', retryAfterMs });
   });
 
-  it('gets ten requests a round at most', async () => {
+  it('gets at most ten requests per round', async () => {
     const { poll, server } = await reviewed([OPEN], 12);
     await poll();
     expect(server.seen).toHaveLength(10);
@@ -141,7 +141,7 @@ describe('a code host', () => {
     expect(server.seen).toHaveLength(12);
   });
 
-  it('that hides a repository says what it takes; one pull request does not keep the others waiting', async () => {
+  it('that hides a repository: the note says what is required, and other pull requests are still looked up', async () => {
     const { poll, job } = await reviewed([{ status: 404, body: { message: 'Not Found' } }, MERGED], 2);
     await poll(80 * HOUR);
     expect((await job(1)).pull_request_problem).toMatch(
@@ -150,7 +150,7 @@ describe('a code host', () => {
     expect((await job(2)).merged_on).toBe('2026-11-21');
   });
 
-  it('that refuses the token is asked once a round, and no message holds the token', async () => {
+  it('that refuses the token gets one request per round, and no message contains the token', async () => {
     const { poll, server, job } = await reviewed([{ status: 401, body: { message: TOKEN } }], 2, TOKEN);
     await poll();
     expect(server.seen.map(({ headers }) => headers.authorization)).toEqual([`Bearer ${TOKEN}`]);
@@ -159,7 +159,7 @@ describe('a code host', () => {
     expect(problem).not.toContain(TOKEN);
   });
 
-  it('that answers with anything else is not understood', async () => {
+  it('that answers with anything else: the note says that it is not a pull request', async () => {
     const bodies = ['<html>', [], { merged_at: null }, { state: 'closed', merged_at: 'yesterday' }];
     const { poll, jobs } = await reviewed(
       bodies.map((body) => ({ body })),

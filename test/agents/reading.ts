@@ -31,7 +31,7 @@ export const storeReading = (
   ...reading: Parameters<typeof readingSql>
 ): Promise<unknown> => warehouse.exclusive((connection) => connection.run(readingSql(...reading)));
 
-/** `count` pages, each read a little less than the one before, all above the default floor. */
+/** `count` pages, each with slightly fewer views than the one before, all above the default minimum. */
 export const steadyPages = (count: number): DailyReading[] =>
   Array.from({ length: count }, (_, index) => ({
     path: `/guides/page-${index + 1}`,

@@ -11,7 +11,7 @@ const LIMIT: Reason = { code: 'limit', setting: 'maxJobsPerRun', limit: 5 };
 const HAS_JOB: Reason = { code: 'has-job', job: 4, state: 'active' };
 const FREE = { busy: new Map<string, Reason>(), isListed: undefined, room: { count: 99, limit: LIMIT } };
 
-/** A page read alike in each of eight weeks. */
+/** A page with the same views in each of eight weeks. */
 const page = (
   path: string,
   weekly_human: number,
@@ -46,7 +46,7 @@ describe('which pages deserve an agent', () => {
     expect(flaggedBy(pages, { aiWeight: 0 })).toEqual(['/people']);
   });
 
-  it('those that carry the configured share of all reading, and no more', () => {
+  it('those that together have the configured share of all views, and no more', () => {
     const pages = [page('/a', 500), page('/b', 300), page('/c', 150), page('/d', 50)];
     const { flagged, beyondShare, belowFloor } = selectPages(pages, { ...RULES, readingShare: 0.8 }, FREE);
     expect(flagged.map(({ path }) => path)).toEqual(['/a', '/b']);
@@ -63,7 +63,7 @@ describe('which pages deserve an agent', () => {
     expect(flagged?.evidence.weeks).toHaveLength(8);
   });
 
-  it('first those losing people but not AI, even beyond that share, and the reason says so', () => {
+  it('first those losing people but not AI, even beyond that share, and the reason mentions it', () => {
     const leaving = { human_change: -0.35, ai_change: 0.03 };
     const pages = [
       page('/a', 500),
@@ -79,13 +79,13 @@ describe('which pages deserve an agent', () => {
     expect(beyondShare).toBe(1);
   });
 
-  it('none from less than four whole weeks', () => {
+  it('none with fewer than four whole weeks', () => {
     const young = page('/a', 900);
     expect(flaggedBy([{ ...young, weeks: young.weeks.slice(0, 3) }])).toEqual([]);
   });
 });
 
-describe('which are left out, and why', () => {
+describe('which pages are left out, and why', () => {
   it.each<[string, string[]]>([
     ['excluded by a glob', whyNot(page('/changelog/2026/may', 500), { exclude: ['/changelog/**'] })],
     ['viewed on only 13 days', whyNot(page('/a', 500, 0, { days_viewed: 13 }))],

@@ -28,7 +28,7 @@ const index = (...addresses: string[]): string =>
     .map((loc) => `<sitemap><loc>${loc}</loc></sitemap>`)
     .join('')}</sitemapindex>`;
 
-/** Serves files by path, `{base}` in them being the server's own address. */
+/** Serves files by path, with `{base}` in them replaced by the server's own address. */
 async function site(files: Readonly<Record<string, string | Buffer>>) {
   const server = await serve(({ url }, response) => {
     const file = files[url.pathname];
@@ -39,7 +39,7 @@ async function site(files: Readonly<Record<string, string | Buffer>>) {
 }
 
 describe('reading a sitemap', () => {
-  it('takes the addresses of pages, not those of their images', async () => {
+  it('reads the addresses of pages, not of their images', async () => {
     const { kind, addresses } = await parse(urlset(`${SITE}/a`, ` ${SITE}/b?x=1&amp;y=2\n`));
     expect([kind, addresses.map(String)]).toEqual(['urlset', [`${SITE}/a`, `${SITE}/b?x=1&y=2`]]);
   });
@@ -70,12 +70,12 @@ describe('reading a sitemap', () => {
     await expect(parse(xml)).rejects.toThrow(words);
   });
 
-  it('takes elements as deep as the limit', async () => {
+  it('accepts elements nested as deep as the limit', async () => {
     const xml = urlset(`${SITE}/a`).replace('</urlset>', `${'<a>'.repeat(15)}${'</a>'.repeat(15)}</urlset>`);
     expect((await parse(xml)).addresses).toHaveLength(1);
   });
 
-  it('reads an address that is cut by the slices it is parsed in', async () => {
+  it('reads an address that is split between two chunks', async () => {
     const pages = Array.from({ length: 5000 }, (_, page) => `${SITE}/${page}`);
     expect((await parse(urlset(...pages))).addresses.map(String)).toEqual(pages);
   });
@@ -138,7 +138,7 @@ describe('loading a sitemap', () => {
     await expect(loading).rejects.toThrow(words);
   });
 
-  it('refuses too many pages of several sitemaps together, and a file that is too large', async () => {
+  it('refuses too many pages across several sitemaps, and a file that is too large', async () => {
     const pages = (from: number) => Array.from({ length: 15 }, (_, page) => `${SITE}/${from + page}`);
     const { baseUrl } = await site({
       '/sitemap.xml': index('{base}/one.xml', '{base}/two.xml'),
@@ -153,7 +153,7 @@ describe('loading a sitemap', () => {
     await expect(loadSitemap('/dev/null', signal, limits)).rejects.toThrow('it is not a regular file');
   });
 
-  it('follows no redirect to another site, whether of the sitemap or of one it refers to', async () => {
+  it('follows no redirect to another site, neither for the sitemap nor for one it refers to', async () => {
     const other = await site({ '/sitemap.xml': urlset(`${SITE}/a`) });
     const server = await serve(({ url }, response) => {
       if (url.pathname === '/index.xml') response.end(index(`${server.baseUrl}/sitemap.xml`));
@@ -166,7 +166,7 @@ describe('loading a sitemap', () => {
     expect(other.seen).toEqual([]);
   });
 
-  it('does not wait forever for a server, and says which sitemap cannot be read', async () => {
+  it('does not wait forever for a server, and names the sitemap that cannot be read', async () => {
     const { baseUrl } = await serve(() => undefined);
     const limits = { ...SITEMAP_LIMITS, timeoutMs: 50 };
     await expect(loadSitemap(`${baseUrl}/slow.xml`, signal, limits)).rejects.toThrow(
@@ -191,18 +191,18 @@ describe('what a sitemap lists', () => {
     (text) => new URL(text),
   );
 
-  it('is the site’s own pages, from its root or its front page, slash or not', () => {
+  it('is the site’s own pages, from its root or its front page, with or without a slash', () => {
     const isListed = listedPages('sitemap.xml', addresses, `${SITE}/docs`);
     expect(['/docs/a', '/a', '/a/', '/b', '/c', '/ignore-previous-instructions'].map(isListed)).toEqual([
       ...[true, true, true, true, false, false],
     ]);
   });
 
-  it('is every page when the site’s address is not known', () => {
+  it('is every page if the site’s address is not known', () => {
     expect(listedPages('sitemap.xml', addresses, undefined)('/c')).toBe(true);
   });
 
-  it('is refused when it lists none of the site', () => {
+  it('is refused if it lists no page of the site', () => {
     expect(() => listedPages('sitemap.xml', addresses, 'https://other.example.com')).toThrow(
       'lists no page of https://other.example.com',
     );

@@ -29,7 +29,7 @@ describe('submitting jobs', () => {
     expect(desk.sandbox.inspect().jobs).toHaveLength(3);
   });
 
-  it('marks as unconfirmed what a killed process left half sent', async () => {
+  it('marks jobs as unconfirmed that a killed process was sending', async () => {
     const desk = await agentDesk();
     await desk.plan(1);
     const change = { event: 'submit', now: desk.clock.now(), cause: 'about to be sent' } as const;
@@ -40,7 +40,7 @@ describe('submitting jobs', () => {
     expect(desk.sandbox.inspect().jobs).toEqual([]);
   });
 
-  it('stops at a refusal: what one meets, the next would meet too', async () => {
+  it('stops at a refusal, because the next job would be refused too', async () => {
     const desk = await agentDesk();
     await desk.plan(2);
     desk.sandbox.setFaults([{ on: 'create', kind: 'status', status: 400 }]);
@@ -77,7 +77,7 @@ describe('the hourly limit', () => {
     expect(waits.length).toBeGreaterThan(2);
   }, 60_000);
 
-  it('counts messages and sendings that came to nothing together with jobs', async () => {
+  it('counts messages and failed attempts together with jobs', async () => {
     const desk = await agentDesk();
     await desk.plan(99);
     desk.sandbox.setFaults([{ on: 'create', kind: 'status', status: 401, times: 1 }]);
@@ -95,7 +95,7 @@ describe('the hourly limit', () => {
     );
   });
 
-  it('promises no planned job to the schedule that improve.mode: plan keeps from it', async () => {
+  it('does not say that the schedule will send the rest if improve.mode is plan', async () => {
     const desk = await agentDesk();
     await desk.plan(2);
     desk.sandbox.setFaults([{ on: 'create', kind: 'rate-limit', times: 1 }]);
@@ -149,7 +149,7 @@ describe('follow-up messages', () => {
     return desk;
   }
 
-  it('reopen the job, which is polled again from the shortest delay', async () => {
+  it('reopen the job, which is polled again, starting with the shortest delay', async () => {
     const desk = await deskWithEndedJob();
     await submitMessages(desk.task());
     expect(await desk.messages()).toMatchObject([{ state: 'sent' }]);
@@ -173,7 +173,7 @@ describe('follow-up messages', () => {
     expect(messagesOf(desk.sandbox.inspect().jobs[0])).toHaveLength(arrived);
   });
 
-  it('are unconfirmed when the process was killed while sending', async () => {
+  it('are unconfirmed if the process was killed while sending', async () => {
     const desk = await deskWithEndedJob();
     await desk.warehouse.exclusive((connection) =>
       connection.run("UPDATE agent_messages SET state = 'submitting'"),

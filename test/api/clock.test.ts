@@ -57,7 +57,7 @@ it.each([
   expect(said).toHaveLength(isFarOff ? 1 : 0);
 });
 
-it('says which clock is off, by how much, what follows and what to do', () => {
+it('says which clock is off, by how much, with what consequences, and what to do', () => {
   const { clock, said } = clockAt();
   clock.observe({ date: 'Mon, 19 Oct 2026 05:00:00 GMT' });
   expect(said).toEqual([
@@ -71,7 +71,7 @@ it('says which clock is off, by how much, what follows and what to do', () => {
   expect(behind.said[0]).toMatch(/^The clock of this machine is 2 h 0 min behind that of https/);
 });
 
-it('takes the earlier clock for what has ended, and the later one for what has not', () => {
+it('uses the earlier clock for what has ended, and the later one for what has not', () => {
   const { clock } = clockAt();
   clock.observe({ date: 'Mon, 19 Oct 2026 05:00:00 GMT' });
   expect(clock.earlier().toISOString()).toBe('2026-10-19T05:00:00.900Z');
@@ -81,7 +81,7 @@ it('takes the earlier clock for what has ended, and the later one for what has n
   expect(clock.later()?.toISOString()).toBe('2026-11-19T05:00:00.900Z');
 });
 
-it('requests the time once, and not after a response contained it', async () => {
+it('requests the time once, and not if a response already contained it', async () => {
   const unknown = clockAt(() => Promise.reject(new Error('unreachable')));
   await unknown.clock.ask();
   await unknown.clock.ask();

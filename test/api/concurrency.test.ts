@@ -25,8 +25,8 @@ function open(most: number) {
   return { limit, underWay, send, answer };
 }
 
-describe('requests under way at once', () => {
-  it('are few to begin with, and more with each fast answer, up to the limit', async () => {
+describe('concurrent requests', () => {
+  it('are few at first, and one more after each fast answer, up to the limit', async () => {
     const { limit, underWay, send, answer } = open(6);
     const sent = Array.from({ length: 12 }, () => send());
     await new Promise(setImmediate);
@@ -39,7 +39,7 @@ describe('requests under way at once', () => {
     expect(await Promise.all(sent)).toHaveLength(12);
   });
 
-  it('never exceed a limit below the first number', async () => {
+  it('never exceed a limit that is below the initial number', async () => {
     const { underWay, send, answer } = open(2);
     void Promise.all([send(), send(), send()]);
     await new Promise(setImmediate);
@@ -48,7 +48,7 @@ describe('requests under way at once', () => {
     expect(underWay).toHaveLength(2);
   });
 
-  it('stay as many after a slow answer, and are more after any other', async () => {
+  it('stay the same after a slow answer, and increase after any other', async () => {
     const { limit, send, answer } = open(16);
     void send();
     await answer(200, 2_000);
@@ -59,7 +59,7 @@ describe('requests under way at once', () => {
   });
 
   it.each([429, 500, 503, new Error('reset')])(
-    'are half as many after %s, and never fewer than two',
+    'are halved after %s, but never fewer than two',
     async (failure) => {
       const { limit, send, answer } = open(16);
       for (let time = 0; time < 4; time++) {
@@ -78,7 +78,7 @@ describe('requests under way at once', () => {
     },
   );
 
-  it('are not sent once the signal aborts, and leave their place to others', async () => {
+  it('are not sent once the signal aborts, and give up their place', async () => {
     const { underWay, send, answer } = open(1);
     const abort = new AbortController();
     const [first, second, third] = [send(), send(abort.signal), send()];

@@ -45,7 +45,7 @@ const OPERATIONS = [
   },
 ] as const;
 
-/** The fault that each operation meets at a server, which must have been asked exactly once. */
+/** The error of each operation with a server that must have received exactly one request. */
 async function faultsAt(
   handle: (response: ServerResponse) => unknown,
   responseTimeoutMs = 20_000,
@@ -71,7 +71,7 @@ const answer =
     reply(response, status, { error: 'Words of the server', details: [{ message: 'and more' }] }, headers);
   };
 
-describe('an answer that is a refusal', () => {
+describe('a refusal', () => {
   it.each([
     [400, 'project id is unknown'],
     [401, 'ACME_KEY is wrong or has expired'],
@@ -89,7 +89,7 @@ describe('an answer that is a refusal', () => {
   });
 });
 
-describe('an answer that asks to come back', () => {
+describe('an answer that asks to retry later', () => {
   it.each([
     ['seconds', { 'retry-after': '30' }, 30_000],
     ['an HTTP date', { 'retry-after': 'Wed, 18 Nov 2026 05:01:00 GMT' }, 60_000],
@@ -103,14 +103,14 @@ describe('an answer that asks to come back', () => {
     }
   });
 
-  it('429 with a body of plain text is quoted as well', async () => {
+  it('429 with a plain-text body is quoted too', async () => {
     const { all } = await faultsAt((response) => {
       response.writeHead(429, { 'content-type': 'text/plain' }).end('Slow down,\n please');
     });
     for (const fault of all) expect(fault.message).toContain('429: “Slow down, please”');
   });
 
-  it('503 that names a time was not taken, so a POST may be sent again', async () => {
+  it('503 with a time was not carried out, so a POST may be sent again', async () => {
     const { all } = await faultsAt(answer(503, { 'retry-after': '5' }));
     for (const fault of all)
       expect(fault).toMatchObject({ reason: 'not-taken', retryAfterMs: 5_000, isKnownNotDone: true });
@@ -132,7 +132,7 @@ describe('a server that fails', () => {
   );
 });
 
-describe('no whole answer', () => {
+describe('an incomplete answer', () => {
   const LOST: [string, (response: ServerResponse) => unknown][] = [
     ['the connection is reset', (response) => response.socket?.resetAndDestroy()],
     ['no answer comes in time', () => undefined],
@@ -194,7 +194,7 @@ describe('an answer that the API does not document', () => {
     ],
   ];
 
-  it.each(WRONG)('%s: the contract is broken; of a POST the outcome is unknown', async (_, body) => {
+  it.each(WRONG)('%s: the contract is broken, and the outcome of a POST is unknown', async (_, body) => {
     const { get, post } = await faultsAt((response) => response.end(body));
     for (const fault of get) {
       expect(fault).toBeInstanceOf(ContractError);
@@ -203,7 +203,7 @@ describe('an answer that the API does not document', () => {
     for (const fault of post) expect(fault).toBeInstanceOf(UnknownOutcomeError);
   });
 
-  it('a web page points at baseUrl', async () => {
+  it('a web page: the message points to baseUrl', async () => {
     const { all } = await faultsAt((response) => response.end('<!doctype html><title>Welcome</title>'));
     for (const fault of all) {
       expect(fault.message).toContain('begins “<!doctype html><title>Welcome</title>”');
@@ -267,7 +267,7 @@ describe('a request that is sent again', () => {
     expect(counted).toBe(3);
   });
 
-  it('waits for as long as Retry-After asks', async () => {
+  it('waits for as long as Retry-After says', async () => {
     const { client, server } = await clientOf(
       (response, count) => {
         if (count > 1) reply(response, 200, NO_ROWS);
@@ -280,7 +280,7 @@ describe('a request that is sent again', () => {
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(395);
   });
 
-  it('is returned instead when Retry-After is longer than the policy waits', async () => {
+  it('is not made if Retry-After is longer than the policy waits: the error says when to retry', async () => {
     const { client, server } = await clientOf(answer(429, { 'retry-after': '3' }));
     const fault = await faultOf(client.views(PAGE));
     expect(fault).toBeInstanceOf(PausedError);
@@ -289,7 +289,7 @@ describe('a request that is sent again', () => {
   });
 });
 
-it('a 503 with a Retry-After beyond the longest delay is not waited for: the error says when to come back', async () => {
+it('a 503 with a Retry-After beyond the longest delay is not waited for: the error says when to retry', async () => {
   const { client, server } = await clientOf(answer(503, { 'retry-after': '3' }));
   const fault = await faultOf(client.views(PAGE));
   expect(fault).toMatchObject({
@@ -303,7 +303,7 @@ it('a 503 with a Retry-After beyond the longest delay is not waited for: the err
 describe('an abort', () => {
   const REASON = new Error('told to stop');
 
-  it('sends nothing when it came before', async () => {
+  it('before the request sends nothing', async () => {
     const { client, server } = await clientOf((response) => {
       reply(response, 200, NO_ROWS);
     });
@@ -313,7 +313,7 @@ describe('an abort', () => {
     expect(server.seen).toHaveLength(0);
   });
 
-  it('ends a request under way', async () => {
+  it('ends a request in progress', async () => {
     const abort = new AbortController();
     const { client, server } = await clientOf(() => {
       abort.abort(REASON);
@@ -322,7 +322,7 @@ describe('an abort', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  it('leaves the outcome of a POST under way unknown', async () => {
+  it('leaves the outcome of a POST in progress unknown', async () => {
     const abort = new AbortController();
     const { client } = await clientOf(() => {
       abort.abort(REASON);
@@ -332,7 +332,7 @@ describe('an abort', () => {
     );
   });
 
-  it('ends the wait for another attempt, with its reason', async () => {
+  it('ends the wait for the next attempt, with its reason', async () => {
     const abort = new AbortController();
     const { client, server } = await clientOf(answer(429, { 'retry-after': '2' }), {
       onRetry: () =>

@@ -98,7 +98,7 @@ const anyBody = fc
   )
   .map(([text, cutAt, flips]) => {
     const bytes = Buffer.from(text);
-    // Flipped bits make UTF-8 invalid, and JSON all but right.
+    // Flipped bits make UTF-8 invalid, and JSON almost valid.
     for (const [at, byte] of flips) if (at < bytes.length) bytes[at] = byte;
     return cutAt === null ? bytes : bytes.subarray(0, Math.floor(bytes.length * cutAt));
   });
@@ -134,7 +134,7 @@ const anyAnswer: fc.Arbitrary<Answer> = fc.record({
 const DOCUMENTED = [ContractError, RefusedError, TryLaterError, UnknownOutcomeError];
 const FORMS = [KEY, encodeURIComponent(KEY)];
 
-describe('whatever a server answers', () => {
+describe('any answer of a server', () => {
   let baseUrl: string;
   let answer: Answer;
   beforeAll(async () => {
@@ -144,7 +144,7 @@ describe('whatever a server answers', () => {
     ({ baseUrl } = server);
   });
 
-  /** What becomes of a request that is answered so. A client of its own: after a 429, none would send another. */
+  /** The result of a request with this answer. It has a new client, because after a 429 no client sends another. */
   async function came<Value>(anyOne: Answer, ask: (client: Client) => Promise<Value>) {
     answer = anyOne;
     const client = openClient(baseUrl, { retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 } });
@@ -169,7 +169,7 @@ describe('whatever a server answers', () => {
   ] as const;
 
   it.each(REQUESTS)(
-    '%s fits its schema, or is a documented error, and neither holds the key',
+    '%s fits its schema, or is a documented error, and neither contains the key',
     async (_, schema, ask) => {
       const property = fc.asyncProperty(anyAnswer, async (anyOne) => {
         const end = await came<unknown>(anyOne, ask);
@@ -187,7 +187,7 @@ describe('whatever a server answers', () => {
     },
   );
 
-  it('a created job whose answer cannot be read is unknown, never taken for not created', async () => {
+  it('a created job whose answer cannot be read is unknown, never considered not created', async () => {
     const unreadable = anyAnswer.filter(({ status }) => status < 300 || status >= 500);
     const property = fc.asyncProperty(unreadable, async (anyOne) => {
       const end = await came({ ...anyOne, headers: {} }, (client) =>
@@ -199,7 +199,7 @@ describe('whatever a server answers', () => {
   });
 });
 
-describe('a page of views checked by hand', () => {
+describe('the hand-written parser for a page of views', () => {
   const count = fc.oneof(fc.nat(), fc.constantFrom(-1, 0.5, NaN, 2 ** 53, -0, '2', null, undefined, [], {}));
   const path = fc.oneof(
     fc.string(),
@@ -218,7 +218,7 @@ describe('a page of views checked by hand', () => {
     next: fc.string(),
   });
 
-  it('is parsed by the schema, and refused when the schema refuses it', () => {
+  it('returns what the schema returns, and refuses what it refuses', () => {
     const property = fc.property(fc.oneof({ weight: 9, arbitrary: page }, odd), (json) => {
       const { data } = viewsResponseSchema.safeParse(json);
       expect(readViewsResponse(json)).toEqual(data);

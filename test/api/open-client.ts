@@ -31,7 +31,7 @@ export function openClient(baseUrl: string, options: Partial<ClientOptions> = {}
   return client;
 }
 
-/** A client of a server that handles every request as told; `count` is 1 for the first. */
+/** A client of a server that handles every request with `handle`; `count` is 1 for the first. */
 export async function clientOf(
   handle: (response: ServerResponse, count: number, request: SeenRequest) => unknown,
   options: Partial<ClientOptions> = {},

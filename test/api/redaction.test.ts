@@ -32,7 +32,7 @@ function escaped(text: string): string {
 }
 
 describe('a server that echoes the key', () => {
-  it.each(ECHOES)('in %s: no message contains it, or a piece of it', async (_, body) => {
+  it.each(ECHOES)('in %s: no message contains it, or a part of it', async (_, body) => {
     for (const status of [400, 401, 429, 500]) {
       const messages = await messagesOf((response) => response.writeHead(status).end(body));
       for (const message of messages) expect(message).not.toContain(PIECE);
@@ -42,7 +42,7 @@ describe('a server that echoes the key', () => {
   it.each([
     ['a page where JSON was due', `<!doctype html>Bearer ${KEY}`],
     ['the place where the quote ends', `${'x'.repeat(60 - PIECE.length)}${KEY}`],
-  ])('in %s: no message contains it, or a piece of it', async (_, body) => {
+  ])('in %s: no message contains it, or a part of it', async (_, body) => {
     for (const message of await messagesOf((response) => response.end(body)))
       expect(message).not.toContain(PIECE);
   });
@@ -76,13 +76,13 @@ describe('a server that echoes the key', () => {
     }
   });
 
-  it('leaves paths alone that only happen to hold a key as short as a word', async () => {
+  it('does not change paths that happen to contain a key as short as a word', async () => {
     const page = { ...NO_ROWS, views: [{ path: '/secret-management\\', human: 1, ai: 0, total: 1 }] };
     const { client } = await clientOf((response) => response.end(JSON.stringify(page)), { apiKey: 'secret' });
     expect(await client.views(PAGE)).toEqual(page);
   });
 
-  it('leaves the rest of the words readable', async () => {
+  it('leaves the rest of the text readable', async () => {
     const [message] = await messagesOf((response) =>
       response.writeHead(401).end(JSON.stringify({ error: `no such key: ${KEY}` })),
     );
@@ -90,8 +90,8 @@ describe('a server that echoes the key', () => {
   });
 });
 
-describe('what a message quotes of the server', () => {
-  it('is cut at a sane length', async () => {
+describe('the server text that a message quotes', () => {
+  it('is cut to a reasonable length', async () => {
     const [message = ''] = await messagesOf((response) =>
       response.writeHead(400).end('long '.repeat(10_000)),
     );
@@ -99,7 +99,7 @@ describe('what a message quotes of the server', () => {
     expect(message).toContain('…”');
   });
 
-  it('is the words of a web page, without its tags, scripts and styles', async () => {
+  it('is the text of a web page, without its tags, scripts and styles', async () => {
     const [message] = await messagesOf((response) =>
       response
         .writeHead(502)
@@ -108,12 +108,12 @@ describe('what a message quotes of the server', () => {
     expect(message).toContain('502: “Bad gateway”');
   });
 
-  it('is nothing when the server said nothing', async () => {
+  it('is empty if the server said nothing', async () => {
     const [message] = await messagesOf((response) => response.writeHead(500).end());
     expect(message).toContain('the server answered 500.');
   });
 
-  it('holds no control character that could steer a terminal', async () => {
+  it('contains no character that could control a terminal', async () => {
     const body = JSON.stringify({ error: 'red \u001b[31malert\u0007\u009b2J' });
     for (const message of await messagesOf((response) => response.writeHead(400).end(body)))
       // eslint-disable-next-line no-control-regex

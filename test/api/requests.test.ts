@@ -34,7 +34,7 @@ describe('the four operations', () => {
     }
   });
 
-  it.each([200, 201, 202])('take %i for success', async (status) => {
+  it.each([200, 201, 202])('accept %i as success', async (status) => {
     const { client } = await clientOf((response) => {
       reply(response, status, JOB);
     });
@@ -42,7 +42,7 @@ describe('the four operations', () => {
     expect(await client.job('job_1')).toMatchObject(JOB);
   });
 
-  it('keep a base URL that has a path', async () => {
+  it('keep the path of a base URL', async () => {
     const { server } = await clientOf((response) => {
       reply(response, 200, NO_ROWS);
     });
@@ -132,19 +132,19 @@ describe('the pages of a range', () => {
     expect(offsets).toEqual(['0+250', '250+250']);
   });
 
-  it('are an error when one is shorter than requested though more are promised', async () => {
+  it('are an error if one is shorter than requested although more are promised', async () => {
     const { offsets, pages } = await pagesOf((offset) => ({ views: rows(10), hasMore: offset === 0 }));
     expect((await faultOf(drain(pages))).message).toContain('has 10 rows of the 250 requested');
     expect(offsets).toHaveLength(1);
   });
 
-  it('may be one that is empty', async () => {
+  it('may be a single empty one', async () => {
     const { offsets, pages } = await pagesOf(() => ({ views: [], hasMore: false }));
     expect(await drain(pages)).toEqual([0]);
     expect(offsets).toHaveLength(1);
   });
 
-  it('are an error when one is empty though more are promised', async () => {
+  it('are an error if one is empty although more are promised', async () => {
     const { offsets, pages } = await pagesOf((offset) => ({
       views: offset === 0 ? rows(250) : [],
       hasMore: true,
@@ -155,7 +155,7 @@ describe('the pages of a range', () => {
     expect(offsets).toHaveLength(2);
   });
 
-  it('are an error when they do not end', async () => {
+  it('are an error if they do not end', async () => {
     let asked = 0;
     const client = {
       views: () => {

@@ -19,7 +19,7 @@ describe('Retry-After', () => {
     expect(parseRetryAfter(header, NOW)).toBe(waitMs);
   });
 
-  it('takes a date in the past for no wait', () => {
+  it('treats a date in the past as no wait', () => {
     expect(parseRetryAfter('Wed, 18 Nov 2026 04:59:00 GMT', NOW)).toBe(0);
   });
 
@@ -38,13 +38,13 @@ describe('Retry-After', () => {
     expect(parseRetryAfter(undefined, NOW)).toBeUndefined();
   });
 
-  it('never believes a wait of more than a day', () => {
+  it('never accepts a wait of more than a day', () => {
     expect(parseRetryAfter('99999999999999999999', NOW)).toBe(DAY_MS);
     expect(parseRetryAfter('Fri, 18 Nov 2050 05:00:00 GMT', NOW)).toBe(DAY_MS);
   });
 });
 
-describe('Retry-After against a reading of the grammar character by character', () => {
+describe('Retry-After, compared with a parser that reads the grammar character by character', () => {
   const zone = process.env['TZ'];
   afterEach(() => {
     if (zone === undefined) delete process.env['TZ'];
@@ -56,7 +56,7 @@ describe('Retry-After against a reading of the grammar character by character', 
     const at = new Date(NOW.getTime() + seconds * 1_000);
     return fc.constantFrom(String(Math.abs(seconds)), at.toUTCString(), rfc850(at), asctime(at));
   });
-  /** A header with a few characters left out, put in or replaced. */
+  /** A header with a few characters removed, inserted or replaced. */
   const damaged = fc
     .tuple(
       header,
@@ -92,7 +92,7 @@ const asctime = (at: Date) => {
   return `${start} ${String(at.getUTCDate()).padStart(2)} ${timeOf(at)} ${at.getUTCFullYear()}`;
 };
 
-/** The wait that a header asks for, read from left to right as the RFC writes it down. */
+/** The wait in a header, parsed from left to right by the grammar in the RFC. */
 function secondReading(header: string): number | undefined {
   let rest = header.trim();
   const isNumber = (text: string) =>
@@ -100,7 +100,7 @@ function secondReading(header: string): number | undefined {
   const capped = (waitMs: number) => Math.min(Math.max(waitMs, 0), DAY_MS);
   if (isNumber(rest)) return capped(Number(rest) * 1_000);
 
-  // Whatever does not fit leaves something that nothing fits.
+  // A part that does not match leaves text that no later part matches.
   const word = (...words: readonly string[]): number => {
     const index = words.findIndex((candidate) => rest.startsWith(candidate));
     rest = index === -1 ? '\0' : rest.slice(words[index]?.length);

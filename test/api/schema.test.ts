@@ -24,7 +24,7 @@ describe('what a job may look like', () => {
     expect(await job({ id: 'j', status: 'completed' })).toEqual({ id: 'j', status: 'completed' });
   });
 
-  it('takes null for every other field', async () => {
+  it('accepts null for every other field', async () => {
     const body = {
       ...{ id: 'j', status: 'active', source: null, model: null },
       ...{ prLink: null, createdAt: null, archivedAt: null },
@@ -32,7 +32,7 @@ describe('what a job may look like', () => {
     expect(await job(body)).toEqual(body);
   });
 
-  it('takes null inside the source', async () => {
+  it('accepts null inside the source', async () => {
     const body = { id: 'j', status: 'active', source: { repository: null, ref: null } };
     expect(await job(body)).toEqual(body);
   });
@@ -74,7 +74,7 @@ describe('what a page of views may look like', () => {
     expect(await views(body)).toEqual(GOOD);
   });
 
-  it('takes a total that is not human + ai: it is stored as sent', async () => {
+  it('accepts a total that is not human + ai, which is stored as sent', async () => {
     const body = { ...GOOD, totals: { human: 2, ai: 1, total: 9 } };
     expect(await views(body)).toEqual(body);
   });

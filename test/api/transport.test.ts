@@ -19,7 +19,7 @@ const ZSTD = Buffer.from(
   'base64',
 );
 
-describe('an answer in a content encoding', () => {
+describe('an encoded answer', () => {
   it.each([
     ['gzip', gzipSync(BODY)],
     ['x-gzip', gzipSync(BODY)],
@@ -60,7 +60,7 @@ describe('an answer in a content encoding', () => {
     },
   );
 
-  it('is read in an error as well', async () => {
+  it('is decoded in an error too', async () => {
     const { client } = await clientOf((response) => {
       const body = gzipSync(JSON.stringify({ error: 'unknown project' }));
       response.writeHead(400, { 'content-encoding': 'gzip' }).end(body);
@@ -96,7 +96,7 @@ describe('an error body of any shape', () => {
 });
 
 describe('the deadline for a whole answer', () => {
-  /** Sends a byte now and then, for ever. */
+  /** Sends a byte now and then, forever. */
   const drip = async (response: ServerResponse) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     while (!response.destroyed) {
@@ -105,7 +105,7 @@ describe('the deadline for a whole answer', () => {
     }
   };
 
-  it('ends one that trickles in, and a GET may be sent again', async () => {
+  it('ends an answer that trickles in, and a GET may be sent again', async () => {
     const { client } = await clientOf(drip, { retries: NO_RETRIES, limits: { responseTimeoutMs: 60 } });
     const fault = await faultOf(client.views(PAGE));
     expect(fault).toBeInstanceOf(TryLaterError);
@@ -114,7 +114,7 @@ describe('the deadline for a whole answer', () => {
     expect(await faultOf(client.createJob('Go', DEPARTURE))).toBeInstanceOf(UnknownOutcomeError);
   });
 
-  it('is not delayed by one that arrived in time', async () => {
+  it('leaves no timer behind after an answer that arrived in time', async () => {
     const { client } = await clientOf((response) => response.end(BODY), {
       limits: { responseTimeoutMs: 5_000 },
     });
@@ -137,7 +137,7 @@ it('an answer of more than 16 MB breaks the contract, and is not requested again
   expect(server.seen).toHaveLength(1);
 });
 
-it('each POST has a connection of its own, and GETs share theirs', async () => {
+it('each POST has its own connection, and GETs share theirs', async () => {
   const ports: [string, number | undefined][] = [];
   const { client } = await clientOf(async (response, _, { method }) => {
     ports.push([method, response.socket?.remotePort]);

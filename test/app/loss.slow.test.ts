@@ -58,7 +58,7 @@ const DAY_LATER = new Date('2026-11-19T05:00:00Z');
 const page = (number: number) => ({ path: `/page-${number}`, reason: 'much read', evidence: EVIDENCE });
 
 let platform: TestServer;
-/** What the platform got, in order. */
+/** What the platform received, in order. */
 const posts: string[] = [];
 let mailServer: MailServer;
 let program: string;
@@ -75,7 +75,7 @@ beforeAll(async () => {
   const file = join(base, 'warehouse.duckdb');
   await closeNow(await liveWarehouse(file));
   await copyFile(file, join(base, 'yesterday.duckdb'));
-  // A job that the platform works on, for the message; then what is about to be sent.
+  // A job that is running on the platform, for the message; then what is about to be sent.
   const warehouse = await liveWarehouse(file);
   await planJob(warehouse, { project: 'prj_1', page: page(0), prompt: 'Improve /page-0', now: NOW });
   await withTask(warehouse, base, NOW, (task) => submitJobs(task));
@@ -111,13 +111,13 @@ async function withTask<Result>(
   }
 }
 
-/** How often the effect has left: for the job its page, for the email its recipient. */
+/** How often the effect was sent: for a job by its page, for an email by its recipient. */
 const arrivals = (kind: Kind): number =>
   kind === 'email'
     ? (mailServer.accepted.get('docs@example.com')?.length ?? 0)
     : posts.filter((prompt) => prompt === (kind === 'job' ? 'Improve /page-1' : 'Mention the limits')).length;
 
-/** Opens the database as a command does, and sends what is due; then what is stored of the effect. */
+/** Opens the database as a command does, and sends what is due. Returns what is stored about the effect. */
 async function nextRun(directory: string, kind: Kind) {
   const warehouse = await liveWarehouse(join(directory, 'warehouse.duckdb'));
   const states = await withTask(warehouse, directory, DAY_LATER, async (task) => {
@@ -161,7 +161,7 @@ const STATE_OF = {
 
 describe.each(KINDS)('a process killed while it sends a %s', (kind) => {
   it.each(MOMENTS)(
-    '%s: it is %s, whatever else is lost, and never sent twice',
+    '%s: it is %s, no matter what else is lost, and never sent twice',
     async (moment, known, sent) => {
       const killed = await tempDir();
       await cp(base, killed, { recursive: true });
@@ -184,7 +184,7 @@ describe.each(KINDS)('a process killed while it sends a %s', (kind) => {
         expect(arrivals(kind) - start, loss).toBe(0);
         expect(again, loss).toBeUndefined();
         if (known === 'unknown') expect(words, loss).toContain(`1 ${kind}`);
-        // The rest goes on.
+        // The rest continues.
         expect(posts.slice(others), loss).toContain('Improve /page-2');
       }
     },

@@ -1,5 +1,5 @@
-// A process that sends one job, message, email or post to a channel, and kills itself at one of the moments between two
-// writes: the one that loss.slow.test.ts and channels.slow.test.ts start. Its imports of src are those of dist when it runs.
+// A process that sends one job, message, email or post to a channel, and kills itself at one of the moments between
+// two writes. Started by loss.slow.test.ts and channels.slow.test.ts. When it runs, it imports dist instead of src.
 import { dirname } from 'node:path';
 import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';

@@ -39,7 +39,7 @@ describe('the rolling hour', () => {
     const arrived: Date[] = [];
     for (let sent = 0; sent < 600; sent++) {
       await takeOne(budget, sent % 3 === 0 ? 'urgent' : 'backfill');
-      // Up to nine seconds on its way, and at times a minute until the next.
+      // A request takes up to nine seconds to arrive, and sometimes the next one leaves a minute later.
       arrived.push(addSeconds(clock.now(), (sent * 7) % 10));
       clock.advance(sent % 11 === 0 ? 58_000 : (sent % 5) * 300);
     }
@@ -72,11 +72,11 @@ describe('the rolling hour', () => {
     expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0 }))).toBe(100 - used);
   });
 
-  test('at its boundary: no request leaves within an hour of the one a limit before it, and soon after that the next', async () => {
+  test('at its boundary: with a limit of 5, each request leaves an hour after the fifth one before it, or soon after', async () => {
     const clock = sleepingClock();
     const budget = budgetOn(await liveWarehouse(), clock, { limit: 5 });
     const sent: number[] = [];
-    // The last second of the life of a lease, and one that takes longer to arrive than any other.
+    // The last second of a lease, and a request that takes longest to arrive.
     for (let day = 0; day < 20; day++) {
       const lease = await budget.lease(5, 'urgent');
       clock.advance(LEASE_LIFE_MS - 1_000);
@@ -91,7 +91,7 @@ describe('the rolling hour', () => {
     expect(Math.max(...apart)).toBeLessThan(63 * MINUTE_MS);
   });
 
-  test('gives back what a lease has left when it ends', async () => {
+  test('gets back what a lease has not used when it ends', async () => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
     const lease = await budgetOn(warehouse, clock).lease(10, 'urgent');
@@ -101,7 +101,7 @@ describe('the rolling hour', () => {
     expect(await usedIn(warehouse, clock)).toBe(1);
   });
 
-  test('a lease that takes longer than it may is renewed, and counts from then', async () => {
+  test('a lease that takes longer than allowed is renewed, and counts from then', async () => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
     const lease = await budgetOn(warehouse, clock).lease(10, 'urgent');
@@ -148,7 +148,7 @@ describe('the rolling hour', () => {
     },
   );
 
-  test('is one budget for each bucket', async () => {
+  test('is counted separately for each bucket', async () => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
     expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0 }))).toBe(100);
@@ -184,7 +184,7 @@ describe('the rolling hour', () => {
 });
 
 describe('the reserve', () => {
-  test('is kept from the backfill and there for the night', async () => {
+  test('is kept from the backfill and available for the night', async () => {
     const budget = budgetOn(await liveWarehouse(), sleepingClock(), {
       reserve: () => Promise.resolve(17),
       maxWaitMs: 0,
@@ -196,7 +196,7 @@ describe('the reserve', () => {
     expect(await takeAll(budget, 'urgent')).toBe(17);
   });
 
-  test('a backfill gets on even where the reserve is the whole budget', async () => {
+  test('a backfill makes progress even if the reserve is the whole budget', async () => {
     const budget = budgetOn(await liveWarehouse(), sleepingClock(), {
       limit: 4,
       reserve: () => Promise.resolve(4),
@@ -230,7 +230,7 @@ describe('a lease', () => {
     expect(await takeAll(budget)).toBe(100);
   });
 
-  test('waits for others where more than a tenth of the limit would be under way', async () => {
+  test('waits for others if more than a tenth of the limit would be in progress', async () => {
     const clock = sleepingClock();
     const budget = budgetOn(await liveWarehouse(), clock);
     const order: string[] = [];
@@ -249,7 +249,7 @@ describe('a lease', () => {
     expect(order).toEqual(['first ends', 'second ends', 'third begins']);
   });
 
-  test('that is refused in the middle leaves nothing under way', async () => {
+  test('that is refused halfway leaves nothing in progress', async () => {
     const clock = sleepingClock();
     const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
     const lease = await budget.lease(60, 'urgent');
@@ -282,7 +282,7 @@ describe('a refusal', () => {
       },
       { now: clock.now, pace: budgetOn(warehouse, clock, { maxWaitMs: 2 * MINUTE_MS }) },
     );
-    // What our own count says is left, others have spent: a second refusal would be our own fault.
+    // Others have used what our count says is left: a second refusal would be our own mistake.
     expect(await pausedUntilOf(client.views(PAGE))).toEqual(
       header === undefined ? freeAt(at) : addMinutes(at, 30),
     );
@@ -292,7 +292,7 @@ describe('a refusal', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  test('of a burst is waited for, and costs no budget', async () => {
+  test('of a burst is waited out, and costs no budget', async () => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
     const budget = budgetOn(warehouse, clock, { maxWaitMs: 2 * MINUTE_MS });
@@ -322,7 +322,7 @@ describe('a refusal', () => {
     expect(await pausedUntilOf(takeOne(budget))).toEqual(used === 1 ? addSeconds(at, 60) : freeAt(at));
   });
 
-  test('survives the end of the process that met it', async () => {
+  test('outlives the process that received it', async () => {
     const clock = sleepingClock();
     const path = join(await tempDir(), 'warehouse.duckdb');
     const first = await liveWarehouse(path);
@@ -333,7 +333,7 @@ describe('a refusal', () => {
     expect(await pausedUntilOf(takeOne(budget))).toEqual(addMinutes(at, 45));
   });
 
-  test('holds back all workers together, those already waiting for their turn too', async () => {
+  test('holds back all workers, including those already waiting for their turn', async () => {
     const clock = sleepingClock();
     const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
     await takeOne(budget);
@@ -343,7 +343,7 @@ describe('a refusal', () => {
     await recorded;
   });
 
-  test('of several requests in flight counts once, and the longest wait holds', async () => {
+  test('of several requests in flight counts once, and the longest wait applies', async () => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
     const budget = budgetOn(warehouse, clock, { limit: 'unlimited', maxWaitMs: 0 });
@@ -387,7 +387,7 @@ describe('waiting', () => {
     );
   });
 
-  test('tells how long everybody waits, and why', async () => {
+  test('reports how long everyone waits, and why', async () => {
     const clock = sleepingClock();
     const start = clock.now();
     const told: unknown[] = [];

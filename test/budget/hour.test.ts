@@ -31,7 +31,7 @@ describe('what counts', () => {
     }
   });
 
-  test('a clock set back by minutes frees nothing: what lies in the future counts as if it were fresh', () => {
+  test('a clock set back by minutes frees nothing: requests dated in the future count as if they were new', () => {
     const hour = hourOf(lease(addMinutes(NOW, 20), 10));
     expect(hour.used(NOW)).toBe(10);
     expect(hour.nextFreeAt(10, 1, NOW)).toEqual(freeAt(NOW));
@@ -44,7 +44,7 @@ describe('what counts', () => {
     expect(hour.pausedUntil(NOW)).toBeUndefined();
   });
 
-  test('a clock set back by days under way makes nothing count for longer than an hour', () => {
+  test('a clock set back by days during an export makes nothing count for longer than an hour', () => {
     const hour = hourOf(lease(minutesAgo(1), 10), lease(minutesAgo(10), 5));
     const back = minutesAgo(3 * 24 * 60);
     expect(hour.used(back)).toBe(15);
@@ -57,7 +57,7 @@ describe('what counts', () => {
     expect(hour.used(NOW)).toBe(6);
   });
 
-  test('of several pauses the longest holds, and one that is over does not', () => {
+  test('the longest of several pauses applies, and one that is over does not', () => {
     const hour = hourOf(pause(addMinutes(NOW, 5)), pause(addMinutes(NOW, 30)), pause(minutesAgo(1)));
     expect(hour.pausedUntil(NOW)).toEqual(addMinutes(NOW, 30));
     expect(hour.pausedUntil(addMinutes(NOW, 30))).toBeUndefined();
@@ -68,18 +68,18 @@ describe('the next free request', () => {
   const rows = [lease(minutesAgo(50), 60), lease(minutesAgo(10), 40)];
   const hour = hourOf(...rows);
 
-  test('is free now while there is room', () => {
+  test('is free at once while there is room', () => {
     expect(hour.nextFreeAt(101, 1, NOW)).toEqual(NOW);
   });
 
-  test('waits for the earliest lease that makes enough room, whatever order the ledger has', () => {
+  test('waits for the earliest lease that makes enough room, in any order of the ledger', () => {
     const turned = hourOf(...[...rows].reverse());
     expect(turned.nextFreeAt(100, 1, NOW)).toEqual(freeAt(minutesAgo(50)));
     expect(turned.nextFreeAt(100, 60, NOW)).toEqual(freeAt(minutesAgo(50)));
     expect(turned.nextFreeAt(100, 61, NOW)).toEqual(freeAt(minutesAgo(10)));
   });
 
-  test('waits longer when the limit was lowered below what is used', () => {
+  test('waits longer if the limit was lowered below what is used', () => {
     expect(hour.nextFreeAt(30, 1, NOW)).toEqual(freeAt(minutesAgo(10)));
   });
 
@@ -111,7 +111,7 @@ function seeded(seed: number): () => number {
   };
 }
 
-test('the finishing time is that of sending each request as early as it may be, for any ledger', () => {
+test('the finishing time is that of sending each request as early as allowed, for any ledger', () => {
   for (let seed = 1; seed <= 100; seed++) {
     const random = seeded(seed);
     const below = (bound: number) => Math.floor(random() * bound);
@@ -132,6 +132,6 @@ test('a part of several requests begins when all of them are free', () => {
   expect(finish(3, 3, 3, 1)).toEqual(NOW);
   expect(finish(3, 3, 3, 3)).toEqual(first);
   expect(finish(3, 3, 3, 3, 3, 3, 3)).toEqual(second);
-  // One of more than the limit cannot wait for more than all of it.
+  // A part with more requests than the limit waits for at most all of the limit.
   expect(finish(1, 12)).toEqual(first);
 });

@@ -5,7 +5,7 @@ import { RequestBudget, type BudgetOptions } from '../../src/budget/budget.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 
-/** A clock whose sleepers move it on. */
+/** A clock that advances when something sleeps. */
 export interface SleepingClock {
   readonly now: () => Date;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
@@ -61,7 +61,7 @@ export async function takeOne(
   }
 }
 
-/** Takes as many requests as can be had without waiting. */
+/** Takes as many requests as possible without waiting. */
 export async function takeAll(budget: RequestBudget, priority: Priority = 'urgent'): Promise<number> {
   for (let taken = 0; ; taken++) {
     try {
@@ -73,7 +73,7 @@ export async function takeAll(budget: RequestBudget, priority: Priority = 'urgen
   }
 }
 
-/** The most of these moments in any rolling hour. */
+/** The maximum number of these moments in any rolling hour. */
 export function busiestHour(moments: readonly Date[]): number {
   const times = moments.map((moment) => moment.getTime());
   return Math.max(

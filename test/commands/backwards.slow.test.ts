@@ -6,7 +6,7 @@ import { tempDir } from '../temp-dir.js';
 import { expectAllOnce, openSite, type Site } from './site.js';
 import { daysAgo, liveFile } from './workspace.js';
 
-// Each command is a process of its own, and a shared machine may be slow.
+// Each command is a separate process, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
 
 const exists = (path: string): Promise<boolean> =>
@@ -15,7 +15,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** As a kill within DuckDB's own checkpoint left it: some of a block's pages are new, the others old. */
+/** As a kill during DuckDB's own checkpoint left it: some of a block's pages are new, the others old. */
 async function tear(file: string): Promise<void> {
   const bytes = await readFile(file);
   for (let at = 12_288; at < 12_288 + 32 * 4_096; at++) bytes[at] = 0;
@@ -29,7 +29,7 @@ describe('a live database that has gone backwards', () => {
   let today: string;
   const published = () => readFile(join(data, 'history.duckdb'));
 
-  /** Puts the data directory of today back. */
+  /** Puts today's data directory back. */
   async function startOver(): Promise<void> {
     await rm(data, { recursive: true });
     await cp(today, data, { recursive: true });
@@ -91,7 +91,7 @@ describe('a live database that has gone backwards', () => {
     await expectAllOnce(site);
   });
 
-  it('and was whole all along is left alone by restore', async () => {
+  it('but is intact is not changed by restore', async () => {
     await startOver();
     const result = await site.run('restore');
     expect(result, result.stderr).toMatchObject({ code: 0 });
@@ -99,7 +99,7 @@ describe('a live database that has gone backwards', () => {
     expect((await readdir(data)).filter((name) => name.includes('replaced'))).toEqual([]);
   });
 
-  it('on purpose is restored from an older file, with its log, and published; both states from before are kept', async () => {
+  it('can be restored from an older file on purpose, and published; both previous states are kept', async () => {
     await startOver();
     const history = await published();
     const restored = await site.run('restore', '--from', join(yesterday, 'warehouse.duckdb'));
@@ -121,12 +121,12 @@ describe('a live database that has gone backwards', () => {
       daysAgo(1),
     );
 
-    // And back again, from what was kept.
+    // And back again, from the kept files.
     const keptLive = kept.find((name) => /^warehouse.+\d$/.test(name)) ?? '';
     expect(await site.run('restore', '--from', join(data, keptLive))).toMatchObject({ code: 0 });
   });
 
-  it('keeps its neighbors: a history of another workspace, none, or a damaged one is written again', async () => {
+  it('is not assumed if the history is missing, damaged or of another workspace: it is written again', async () => {
     const other = await openSite({ firstDay: daysAgo(12) });
     expect(await other.run('export')).toMatchObject({ code: 0 });
     const file = join(data, 'history.duckdb');
@@ -145,7 +145,7 @@ describe('a live database that has gone backwards', () => {
     }
   });
 
-  it('is not touched when the file to restore from is of no use', async () => {
+  it('is not changed if the file to restore from is unusable', async () => {
     await startOver();
     await rm(`${liveFile(site.cwd)}.wal`);
     const directory = await tempDir();

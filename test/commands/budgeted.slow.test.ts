@@ -71,7 +71,7 @@ describe('readership export --plan', () => {
     expect(new Date(plan?.finishingAt ?? 0).getTime()).toBeGreaterThan(Date.now() + 55 * 60_000);
     expect(platform.views).toHaveLength(sent);
 
-    // As after a kill: the live database knows more than what was published.
+    // As after a kill: the live database has more than what was published.
     const [published] = planSchema.parse(JSON.parse(json.stdout));
     await inLedger((warehouse) =>
       warehouse.transaction((transaction) =>

@@ -9,7 +9,7 @@ import { type Ended, makePreload, runCommand } from '../torture/command.js';
 import { expectAllOnce, openSite } from './site.js';
 import { daysAgo, liveFile } from './workspace.js';
 
-// Each command is a process of its own, and a shared machine may be slow.
+// Each command is a separate process, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 120_000 });
 
 const DAY_MS = 24 * 3_600_000;
@@ -47,7 +47,7 @@ async function siteWithClock() {
   return { site, run, emails, storedAfter, setPlatform };
 }
 
-it('a clock 30 days ahead loads and emails nothing that has not happened, and says so', async () => {
+it('with a clock 30 days ahead, nothing that has not happened is loaded or emailed, and a message says why', async () => {
   const { site, run, emails, storedAfter } = await siteWithClock();
   const ahead = await run(['run'], 30);
   expect(ahead.output).toMatch(/clock of this machine is 30 days ahead of that of http.+NTP/);
@@ -86,7 +86,7 @@ it('days that an earlier version stored before they ended are removed, and loade
   );
   await closeNow(warehouse);
 
-  // While this clock is ahead they may have ended, for all that is known; a period of them is not emailed.
+  // While this clock is ahead, nobody can know whether they have ended; a period with them is not emailed.
   const ahead = await run(['run'], 30);
   expect(ahead.code, ahead.output).toBe(75);
   expect(emails()).toBe(before);
@@ -99,7 +99,7 @@ it('days that an earlier version stored before they ended are removed, and loade
   await expectAllOnce(site);
 });
 
-it('a platform whose clock is years behind stops the export with a message, and only while it is', async () => {
+it('a platform whose clock is years behind stops the export with a message, but only while it is', async () => {
   const { site, run, emails, setPlatform } = await siteWithClock();
   expect((await run(['export', '--to', daysAgo(3)])).code).toBe(0);
   setPlatform(() => new Date(Date.now() - 1_500 * DAY_MS));

@@ -6,11 +6,11 @@ import { expect, it } from 'vitest';
 import { runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 
-/** As bash calls a completion: the words before the cursor, the last of them begun. */
+/** As bash calls a completion: the words before the cursor, the last of which is incomplete. */
 const COMPLETE =
   'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _readership; printf "%s " "${COMPREPLY[@]}"';
 
-it('bash completes commands, options and their values, each where it can stand', async () => {
+it('bash completes commands, options and their values, each where it is allowed', async () => {
   const cwd = await tempDir();
   const { stdout: script } = await runCli(['completion', 'bash'], { cwd });
   await writeFile(join(cwd, 'script'), script);
@@ -27,7 +27,7 @@ it('bash completes commands, options and their values, each where it can stand',
   expect(await completed('export', '--unskip')).toBe('');
 });
 
-it('fish and zsh get scripts of their own; another shell is refused', async () => {
+it('fish and zsh get their own scripts; other shells are rejected', async () => {
   const cwd = await tempDir();
   expect((await runCli(['completion', 'fish'], { cwd })).stdout).toMatch(
     /\ncomplete -c readership -f -n '__fish_seen_subcommand_from jobs; and not .+' -a show -d 'Show a job/,

@@ -69,7 +69,7 @@ describe('a damaged file', () => {
     },
   );
 
-  it('that is the published history, with pages changed: the message says so, and its commands rebuild it', async () => {
+  it('that is the published history, with changed pages, is reported, and the suggested commands rebuild it', async () => {
     const file = join(data, 'history.duckdb');
     await chmod(file, 0o644);
     await flipPages(file);

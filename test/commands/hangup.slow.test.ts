@@ -11,7 +11,7 @@ import { tempDir } from '../temp-dir.js';
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const SCRIPT = '/usr/bin/script';
 
-/** Runs a command on a terminal of its own and closes that terminal once `seen` is shown; its exit code. */
+/** Runs a command in a new terminal and closes the terminal once `seen` is shown; returns the exit code. */
 async function exitCodeWithoutTerminal(cwd: string, command: string, seen: RegExp): Promise<string> {
   // The shell on the terminal dies of SIGHUP; the one inside it ignores the signal and notes the code.
   await writeFile(

@@ -105,7 +105,7 @@ describe.skipIf(!existsSync(SCRIPT))(
       return { code: Number((await ended)[0]), shown };
     }
 
-    it('asks until it has valid answers, tries the platform, and shows the key to nobody', async () => {
+    it('asks until it has valid answers, tries the platform, and never shows the key', async () => {
       const { baseUrl, projectId } = await serveSandbox({ apiKey: `${KEY}#'` });
       const cwd = await tempDir();
       const { code, shown } = await onTerminal(cwd, [

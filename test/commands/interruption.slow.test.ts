@@ -79,7 +79,7 @@ describe('an export', () => {
     },
   );
 
-  it('whose terminal closes exits 129, although it can write nothing more, and what is stored is whole', async () => {
+  it('whose terminal closes exits 129, although it can write nothing more, and what is stored is complete', async () => {
     const { sandbox, cwd } = await setUp();
     const { child, result } = startCli(['export'], { cwd, env });
     await reach(sandbox, 12);

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { openSite, type Site } from './site.js';
 import { daysAgo, liveFile } from './workspace.js';
 
-// Each command is a process of its own, and a shared machine may be slow.
+// Each command is a separate process, and a shared machine may be slow.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const QUIET = 'history: { requestsPerHour: unlimited }\n';
@@ -27,7 +27,7 @@ interface Loss {
   readonly what: string;
   /** Loses it from the data directory `now`, given a copy from `before` any effect. */
   readonly lose: (now: string, before: string) => Promise<void>;
-  /** How commands refuse to go on; without it, the journal puts it right unasked. */
+  /** The message with which commands refuse to continue; without it, the journal repairs the loss automatically. */
   readonly refusal?: RegExp;
 }
 
@@ -68,7 +68,7 @@ const LOSSES: readonly Loss[] = [
   },
 ];
 
-describe('whatever is lost, nothing irreversible happens twice', () => {
+describe('no matter what is lost, nothing irreversible happens twice', () => {
   let site: Site;
   let data: string;
   let before: string;
@@ -86,7 +86,7 @@ describe('whatever is lost, nothing irreversible happens twice', () => {
     emails: [...site.mailServer.accepted].map(([recipient, emails]) => [recipient, emails.length]).sort(),
   });
 
-  /** Sees that commands refuse to go on and change nothing, and restores. */
+  /** Checks that commands refuse to continue and change nothing, and restores. */
   async function restore(refusal: RegExp): Promise<void> {
     const published = () => readFile(join(data, 'history.duckdb'));
     const [history, names] = [await published(), await readdir(data)];
@@ -135,7 +135,7 @@ describe('whatever is lost, nothing irreversible happens twice', () => {
 
     if (refusal !== undefined) await restore(refusal);
     const resumed = await site.run('run');
-    // An email that is found to be of unknown outcome is a failure once, so that somebody looks.
+    // An email found to have an unknown outcome is a failure once, so that somebody looks at it.
     const isNews = resumed.stderr.includes('may or may not have been sent');
     expect(resumed, resumed.stderr).toMatchObject({ code: isNews ? 1 : 0 });
     expect(effects()).toEqual(sent);

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { commandLine } from '../../src/commands/program.js';
 
-/** The manual page: what --help says of all commands, on one page. */
+/** The manual page: --help of all commands, on one page. */
 export async function manPage(): Promise<string> {
   const program = await commandLine(() => Promise.reject(new Error('nothing is run')));
   const [exitCodes = '', environment = ''] = afterHelp(program).split(/\n\n(?=Environment)/);
@@ -86,7 +86,7 @@ function afterHelp(command: Command): string {
 
 const verbatim = (lines: string): string[] => ['.nf', ...lines.trimEnd().split('\n').map(text), '.fi'];
 
-/** Text that roff takes for nothing else. */
+/** Text escaped for roff. */
 const text = (raw: string): string =>
   raw
     .replaceAll('\\', '\\e')

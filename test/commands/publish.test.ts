@@ -77,7 +77,7 @@ describe('publish --parquet', () => {
     expect(stderr).toMatch(/readership\.yaml:4 {2}publish\.parquet: not a directory or s3:/);
   });
 
-  it('sends a lake to a bucket, with the key of .env, and says how much', async () => {
+  it('uploads a lake to a bucket, with the key from .env, and reports the size', async () => {
     const { endpoint, files } = await serveBucket();
     const cwd = await setUp(`publish: { parquet: 's3://bucket/lake', endpoint: '${endpoint}' }\n`);
     await writeFile(join(cwd, '.env'), `AWS_ACCESS_KEY_ID=id\nAWS_SECRET_ACCESS_KEY=secret-of-the-store\n`);

@@ -130,7 +130,7 @@ describe('readership report weekly --send', () => {
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
   });
 
-  it('is settled by a person, either way: once delivered it stays so, and else it is sent again', async () => {
+  it('is settled by a person: as delivered, it stays so; as not delivered, it is sent again', async () => {
     for (const recipient of ['docs@example.com', 'lead@example.com'])
       server.behaviors.set(recipient, [{ on: 'data', do: 'drop-lost' }]);
     await send({});
@@ -182,7 +182,7 @@ describe('readership report weekly --send', () => {
     );
   });
 
-  it('is settled only where it is unknown; anything else says what there is', async () => {
+  it('is settled only if its outcome is unknown; otherwise a message lists what is stored', async () => {
     await expect(report('weekly', '--delivered', 'docs@example.com')).rejects.toThrow(
       'No email of weekly was ever sent',
     );
@@ -200,7 +200,7 @@ describe('readership report weekly --send', () => {
     );
   });
 
-  it('exits to be tried again later after a temporary refusal, and tries at once when run again', async () => {
+  it('exits 75 after a temporary refusal, and tries at once when run again', async () => {
     server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const first = await send({});
     expect(first.exitCode).toBe(75);
@@ -245,7 +245,7 @@ describe('readership report weekly --format eml', () => {
     expect(copies('docs@example.com')).toBe(0);
   });
 
-  it('is addressed to nobody while it has no recipients, and says so', async () => {
+  it('is addressed to nobody while there are no recipients, and a note says so', async () => {
     await send({});
     await writeFile(
       join(directory, 'readership.yaml'),

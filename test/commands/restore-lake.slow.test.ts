@@ -32,7 +32,7 @@ it('a lost data directory is restored from the lake, and publishes there again',
   expect((await runCli(['publish'], { cwd })).stdout).toContain('4 files, 0 written, 0 replaced');
 });
 
-it('a directory that is not a lake changes nothing, and says so', async () => {
+it('a directory that is not a lake is refused, and nothing changes', async () => {
   const cwd = await published();
   const before = (await readdir(join(cwd, 'data'))).sort();
   const { code, stderr } = await runCli(['restore', '--from', 'data'], { cwd });

@@ -73,7 +73,7 @@ describe('a live database that is lost', () => {
     expect((await run('sql', 'FROM jobs')).code).toBe(0);
   });
 
-  it('is restored by what it says, with every ledger', async () => {
+  it('is restored by the command in the message, with every ledger', async () => {
     expect((await run('run')).stderr).toContain('readership restore');
     const { code, stderr } = await run('restore');
     expect(code, stderr).toBe(0);

@@ -164,7 +164,7 @@ describe('a data directory', () => {
     expect(platform.seen).toHaveLength(requests);
   });
 
-  it('that was not split is refused to a shard; copied to each as the docs say, it continues where it was', async () => {
+  it('that was not split is refused to a shard; copied to each shard as documented, it continues where it was', async () => {
     const { cwd, platform } = await setUp('publish: { parquet: lake }\n');
     await call(cwd, 'export');
     const data = join(cwd, 'data');

@@ -44,7 +44,7 @@ function parseCsv(text: string): string[][] {
   return rows;
 }
 
-/** The process that a process has started, as soon as it runs. */
+/** The child of a process, as soon as it runs. */
 async function childOf(pid = 0): Promise<number> {
   for (;;) {
     const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
@@ -58,7 +58,7 @@ async function childOf(pid = 0): Promise<number> {
 
 const mapsOf = (pid: string): Promise<string> => readFile(`/proc/${pid}/maps`, 'utf8');
 
-/** Where the stack of a process lies, which is random for each program executed. */
+/** The address of a process's stack, which is random for each program executed. */
 const stackOf = async (pid: string): Promise<string | undefined> =>
   /^(\S+)-.*\[stack\]$/m.exec(await mapsOf(pid))?.[1];
 
@@ -127,7 +127,7 @@ describe('readership sql', () => {
     }
   });
 
-  it('with several statements answers the last, and says that there were others', async () => {
+  it('with several statements answers the last one, and notes that there were others', async () => {
     const several = await sql(['SELECT 1 AS a; SELECT 2 AS b']);
     expect(several).toMatchObject({ code: 0, stdout: 'b\n2\n' });
     expect(several.stderr).toContain('the last of 2 results');
@@ -169,7 +169,7 @@ describe('readership sql', () => {
     expect(await readFile(output, 'utf8')).toBe('answer\n42\n');
   });
 
-  it('takes the format from the name of the file, and refuses one that it does not know', async () => {
+  it('takes the format from the file name, and refuses an unknown one', async () => {
     const beginning = async (file: string) => {
       await answer(['SELECT 1 AS a', '--output', file]);
       return (await readFile(join(cwd, file), 'latin1')).slice(0, 9);
@@ -243,7 +243,7 @@ describe('readership sql', () => {
     expect(await readdir(join(cwd, 'data'))).not.toContain('history.duckdb.tmp');
   });
 
-  it('limits temporary files too, in a directory of their own', async () => {
+  it('limits temporary files too, in their own directory', async () => {
     const temp = await tempDir();
     const query =
       "SELECT value FROM duckdb_settings() WHERE name IN ('temp_directory', 'max_temp_directory_size') ORDER BY name";
@@ -260,7 +260,7 @@ describe('readership sql', () => {
         join(directory, 'readership.yaml'),
         `baseUrl: http://127.0.0.1:9\nprojects: [{ id: prj_1, apiKeyEnv: OTHER_KEY }]\ndataDir: ${join(cwd, 'data')}\n`,
       );
-      // A line that cannot be read: whoever reads the file fails.
+      // A line that cannot be parsed: any process that reads the file fails.
       await mkdir(join(directory, '.env'));
       const secrets = { OTHER_KEY: 'adm_1234567890abc', READERSHIP_SMTP_URL: 'smtp://a:adm_1234567890abc@h' };
       const { child, result } = startCli(['sql', 'SELECT 1 AS one UNION ALL SELECT sleep_ms(30000)'], {
@@ -309,7 +309,7 @@ describe('readership sql', () => {
     expect(result.stderr).toMatch(/not a regular file|symbolic link/);
   });
 
-  it('before anything was published says how to load it', async () => {
+  it('before anything is published says how to load data', async () => {
     const directory = await tempDir();
     await writeFile(
       join(directory, 'readership.yaml'),

@@ -55,7 +55,7 @@ describe('a command that starts', () => {
     expect(packagesIn(await text(await loaded('export', '--config', 'missing.yaml')))).toEqual(['undici']);
   });
 
-  it('says where in the source a failure of its own was thrown', async () => {
+  it('shows where in the source a bug was thrown', async () => {
     // `process.cwd` is called right at the start.
     const broken = `data:text/javascript,process.cwd = () => { throw new TypeError('broken') }`;
     const ended = promisify(execFile)(process.execPath, ['--import', broken, CLI, 'status'], { cwd: ROOT });
@@ -65,7 +65,7 @@ describe('a command that starts', () => {
     });
   });
 
-  it('is passed on with the licenses of what is bundled', async () => {
+  it('is distributed with the licenses of the bundled packages', async () => {
     const licenses = await readFile(join(ROOT, 'build/LICENSES.txt'), 'utf8');
     for (const name of ['zod', 'undici', '@duckdb/node-api', 'vega'])
       expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'm'));

@@ -77,7 +77,7 @@ describe('the write-ahead log of a killed export', () => {
     expect(before).toBeGreaterThan(committed.length / 2);
   });
 
-  it('with one byte changed is refused with what to do, or has complete days up to that byte', async () => {
+  it('with one changed byte is refused with advice, or has complete days up to that byte', async () => {
     let refused = 0;
     for (let count = 0; count < 16; count++) {
       const at = choice.whole(0, log.length - 1);

@@ -38,7 +38,7 @@ async function problemsOf(yaml: string): Promise<{ line: number; words: string }
   }
 }
 
-/** That whatever is wrong with a file is said with a line that it has, and without the library's own words for bugs. */
+/** Checks that every problem of a file names one of its lines, and contains no internal error of the library. */
 async function expectProblemsWithLines(yaml: string): Promise<void> {
   const lines = yaml.split(/\r\n|\r|\n/).length;
   for (const { line, words } of await problemsOf(yaml)) {

@@ -109,7 +109,7 @@ describe('readership.yaml', () => {
     expect(settings.reports.audiences['improve']?.[0]?.to).toEqual(['b@example.com']);
   });
 
-  it('that is empty lacks both that it needs', async () => {
+  it('that is empty lacks both required settings', async () => {
     const message = await problemsIn('# nothing yet\n');
     expect(message).toContain('baseUrl: is missing');
     expect(message).toContain('projects: is missing');
@@ -190,7 +190,7 @@ describe('readership.yaml', () => {
     expect(environment['READERSHIP_API_KEY']).toBe('adm_1');
   });
 
-  it('takes a base URL with slashes at its end for the one without', async () => {
+  it('ignores slashes at the end of the base URL', async () => {
     const { settings } = await load({ yaml: SMALLEST.replace('.com', '.com/api//') });
     expect(settings.baseUrl).toBe('https://platform.example.com/api');
   });
@@ -314,7 +314,7 @@ describe('the configuration written by init', () => {
     expect(settings).toEqual(settingsSchema.parse({ baseUrl, projects }));
   });
 
-  /** Keys that are not settings of their own: reports, and what is made of them. */
+  /** Keys that are not settings themselves: names of reports, and their contents. */
   const NAMED: Readonly<Record<string, object>> = {
     reports: { weekly: 0, improve: 0, audiences: 0, baseUrl: 0 },
   };

@@ -26,14 +26,14 @@ const restatements = ({ warehouse }: OpenExport) =>
   );
 
 describe('an audit', () => {
-  test('of a history that is as stored takes one request and changes nothing', async () => {
+  test('of an unchanged history takes one request and changes nothing', async () => {
     const opened = await settled();
     const { result, requests } = await opened.audit();
     expect(result).toEqual({ days: DAYS - 3, differing: [], forgotten: [], damaged: [], refused: [] });
     expect(requests).toBe(1);
   });
 
-  test('names the day that differs, and with repair loads it again and records by how much', async () => {
+  test('names the day that differs; with repair, loads it again and records by how much it changed', async () => {
     const opened = await settled();
     const at = opened.dayAt(17);
     opened.changed.set(at, withOneMore(opened.original(at)));
@@ -46,7 +46,7 @@ describe('an audit', () => {
     expect((await opened.audit()).result.differing).toEqual([]);
   });
 
-  test('sees damage to stored rows without a request, and with repair restores them', async () => {
+  test('finds damaged rows without a request; with repair, restores them', async () => {
     const opened = await settled();
     const [altered, lost, doubled] = [opened.dayAt(5), opened.dayAt(6), opened.dayAt(9)];
     const first = "path = '/page-0'";
@@ -85,7 +85,7 @@ describe('an audit', () => {
     expect(await opened.storedRows(at)).toHaveLength(2);
   });
 
-  test('does not see a reshuffle that keeps every sum: a reload of the day does', async () => {
+  test('misses a change that keeps every sum; a reload of the day finds it', async () => {
     const opened = await settled();
     const at = opened.dayAt(20);
     const [first, second, third] = opened.original(at);

@@ -10,46 +10,43 @@ import { reply, serve } from '../serve.js';
 import { PROJECT } from './open-export.js';
 import { sumCounts } from '../../src/export/totals.js';
 
-test.each([1, 4])(
-  'no more than %i days are under way at once, as the platform sees it',
-  async (concurrency) => {
-    const rows = rowsOf(toDay('2026-11-17'), 900);
-    const underWay = new Set<string>();
-    let most = 0;
-    let atOnce = 0;
-    let mostAtOnce = 0;
-    const server = await serve(async ({ url }, response) => {
-      const offset = Number(url.searchParams.get('offset'));
-      const asked = url.searchParams.get('dateFrom') ?? '';
-      underWay.add(asked);
-      most = Math.max(most, underWay.size);
-      mostAtOnce = Math.max(mostAtOnce, ++atOnce);
-      await delay(3);
-      atOnce--;
-      const hasMore = offset + 250 < rows.length;
-      if (!hasMore) underWay.delete(asked);
-      reply(response, 200, { totals: sumCounts(rows), views: rows.slice(offset, offset + 250), hasMore });
-    });
-    const client = openClient(server.baseUrl, { limits: { responseTimeoutMs: 5_000 } });
-    const planned = Array.from({ length: 24 }, (_, index) => ({
-      day: addDays(lastEndedDay(NOW), -index),
-      due: 'missing' as const,
-      priority: 'backfill' as const,
-      requests: 4,
-    }));
-    const { results } = await loadDays(
-      {
-        warehouse: await liveWarehouse(),
-        client,
-        project: PROJECT,
-        settleDays: 3,
-        concurrency,
-        now: () => NOW,
-      },
-      planned,
-    );
-    expect(results).toHaveLength(24);
-    expect(most).toBe(concurrency);
-    expect(mostAtOnce).toBe(concurrency);
-  },
-);
+test.each([1, 4])('no more than %i days are read at once, as the platform sees it', async (concurrency) => {
+  const rows = rowsOf(toDay('2026-11-17'), 900);
+  const underWay = new Set<string>();
+  let most = 0;
+  let atOnce = 0;
+  let mostAtOnce = 0;
+  const server = await serve(async ({ url }, response) => {
+    const offset = Number(url.searchParams.get('offset'));
+    const asked = url.searchParams.get('dateFrom') ?? '';
+    underWay.add(asked);
+    most = Math.max(most, underWay.size);
+    mostAtOnce = Math.max(mostAtOnce, ++atOnce);
+    await delay(3);
+    atOnce--;
+    const hasMore = offset + 250 < rows.length;
+    if (!hasMore) underWay.delete(asked);
+    reply(response, 200, { totals: sumCounts(rows), views: rows.slice(offset, offset + 250), hasMore });
+  });
+  const client = openClient(server.baseUrl, { limits: { responseTimeoutMs: 5_000 } });
+  const planned = Array.from({ length: 24 }, (_, index) => ({
+    day: addDays(lastEndedDay(NOW), -index),
+    due: 'missing' as const,
+    priority: 'backfill' as const,
+    requests: 4,
+  }));
+  const { results } = await loadDays(
+    {
+      warehouse: await liveWarehouse(),
+      client,
+      project: PROJECT,
+      settleDays: 3,
+      concurrency,
+      now: () => NOW,
+    },
+    planned,
+  );
+  expect(results).toHaveLength(24);
+  expect(most).toBe(concurrency);
+  expect(mostAtOnce).toBe(concurrency);
+});

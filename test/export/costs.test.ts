@@ -12,7 +12,7 @@ import { exportHistory } from './export-history.js';
 import { PROJECT } from './open-export.js';
 import { expectWhole, storedDays } from './stored-days.js';
 
-/** Exports that many days of so many pages from a platform that counts the requests whose days are not stored. */
+/** Exports `days` days of `pages` pages from a platform that counts the requests whose days are not stored. */
 async function openExport({ days, pages, limit }: { days: number; pages: number; limit: number }) {
   const clock = sleepingClock();
   const last = lastEndedDay(clock.now());

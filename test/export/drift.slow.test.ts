@@ -11,7 +11,7 @@ import { PROJECT } from './open-export.js';
 
 const WALKS = 200;
 
-/** A site that is counted while it is read: pages rise and fall in the order, views and pages are added. */
+/** A site that changes while it is read: pages rise and fall in the order, and views and pages are added. */
 class LivelyDay {
   rows: PageViews[];
   /** Everything that was true at the time of some request. */
@@ -24,7 +24,7 @@ class LivelyDay {
     this.rows.sort((left, right) => right.total - left.total);
   }
 
-  /** What a request sees; by the next one something may have moved. */
+  /** The data for one request; before the next one something may move. */
   read(): PageViews[] {
     this.truths.add(written(this.rows));
     const seen = [...this.rows];
@@ -77,7 +77,7 @@ test('of 200 days whose rows move between pages while they are read, none is sto
     if (result.state === 'inconsistent') marked++;
     else expect(isTrue, `${result.day} is ${result.state}`).toBe(true);
   }
-  // Neither everything nor nothing: most days come right when they are read again.
+  // Some, but not all: most days are right when they are read again.
   const repeated = days.filter(
     (at) => platform.views.filter(({ from, offset }) => from === at && offset === 0).length > 1,
   );

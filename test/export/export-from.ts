@@ -18,7 +18,7 @@ export const exportFrom = ({ from, to, client, ...task }: ExportFrom): Promise<E
     ...{ project: 'prj_1', settleDays: 3, concurrency: 6, now: () => NOW },
     ...task,
     client: {
-      // Only the client knows of a pause that the server asked for, which holds for every lease.
+      // Only the client knows of a pause that the server requested, which applies to every lease.
       views: (query, options) =>
         client.views(query, query.limit === 1 ? { ...options, lease: undefined } : options),
       lease: () => Promise.resolve({ next: () => Promise.resolve(), end: () => Promise.resolve() }),

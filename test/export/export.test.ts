@@ -42,8 +42,8 @@ const restatements = (warehouse: Awaited<ReturnType<typeof liveWarehouse>>) =>
     z.record(z.string(), z.union([z.string(), z.number()])),
   );
 
-describe('every loaded day adds up, and the history to what the server reports', () => {
-  it('of the sandbox', async () => {
+describe('every loaded day adds up, and the history matches what the server reports', () => {
+  it('with the sandbox', async () => {
     const opened = await setUp();
     const { warehouse } = opened.task;
     const { results, stopped } = await exportFrom({ ...opened.task, from: '2026-10-01', to: '2026-11-17' });
@@ -58,7 +58,7 @@ describe('every loaded day adds up, and the history to what the server reports',
     }
   });
 
-  it('of a second, independent server with 5,000 paths a day and 50 ms latency', async () => {
+  it('with a second, independent server with 5,000 paths a day and 50 ms latency', async () => {
     const server = await serveIndependently();
     const { projectId, apiKey, path, pathsADay } = INDEPENDENT;
     const limits = { responseTimeoutMs: 20_000 };
@@ -138,8 +138,8 @@ describe('days that have not settled', () => {
   });
 });
 
-describe('paths that UTF-8 cannot hold', () => {
-  it('stay as many as they are, also beside paths that spell their escapes', async () => {
+describe('paths that UTF-8 cannot encode', () => {
+  it('stay distinct, even from paths that look like their escapes', async () => {
     const paths = ['/\ud800', '/\ud801', '/\udc00\ud800', '/\\\ud800', '/🦆', '/\ufffd', '/a\\b'];
     const spelled = ['/\\ud800', '/\\u005cud800', '/\\u005c', '/\\u005cu005cud800', '/\\\\ud800'];
     const all = [...paths, ...spelled];
@@ -171,7 +171,7 @@ describe('a day that is read again', () => {
     return { warehouse, result: results[0] };
   };
 
-  it('and is the same leaves no restatement', async () => {
+  it('and is unchanged leaves no restatement', async () => {
     const { warehouse, result } = await readTwice(
       { '/a': [1, 2], '/b': [3, 0] },
       { '/b': [3, 0], '/a': [1, 2] },
@@ -181,7 +181,7 @@ describe('a day that is read again', () => {
     expect(await storedRows(warehouse, DAY)).toHaveLength(2);
   });
 
-  it('and has changed is replaced whole, and says by how much', async () => {
+  it('and has changed is replaced as a whole, and the change is recorded', async () => {
     const { warehouse, result } = await readTwice(
       { '/a': [1, 2], '/b': [3, 0], '/c': [1, 1] },
       { '/a': [2, 2], '/d': [9, 9], '/c': [1, 1] },
@@ -201,7 +201,7 @@ describe('a day that is read again', () => {
     await expectWhole(warehouse);
   });
 
-  it('and moves views between pages is restated, though its totals stay', async () => {
+  it('and has moved views between pages is restated, although its totals are the same', async () => {
     const { warehouse } = await readTwice({ '/a': [1, 0], '/b': [2, 0] }, { '/a': [2, 0], '/b': [1, 0] });
     expect(await restatements(warehouse)).toMatchObject([
       { total_before: 3, total_after: 3, pages_changed: 2 },
@@ -220,7 +220,7 @@ describe('a day that is read again', () => {
     ]);
   });
 
-  it('and has settled, and is empty now, keeps what was stored: the platform forgot it', async () => {
+  it('and is empty now, although it had settled, keeps what was stored: the platform forgot it', async () => {
     const { client } = scriptedViews([[{ rows: { '/a': [1, 2] } }], [{ rows: {} }]]);
     const warehouse = await liveWarehouse();
     await exportFrom({ warehouse, client, from: DAY, to: DAY });
@@ -254,7 +254,7 @@ describe('a day that is read again', () => {
 });
 
 describe('a stretch of days that can never be loaded', () => {
-  it('keeps no older day waiting', async () => {
+  it('does not delay older days', async () => {
     const bad = new Set(daysIn({ first: day('2026-10-20'), last: day('2026-11-05') }));
     const { client } = scriptedViews([[{ rows: { '/a': [1, 2] } }]]);
     const operation = { name: 'read page views', method: 'GET', url: '/views' } as const;
@@ -289,7 +289,7 @@ describe('a day that cannot be loaded', () => {
     await exportFrom({ ...task, ...range });
     const before = await storedRows(warehouse, '2026-11-17');
     expect(before.length).toBeGreaterThan(250);
-    // A provisional day would be known by its first page alone.
+    // A provisional day would be recognized by its first page alone.
     await warehouse.transaction((transaction) =>
       transaction.execute("UPDATE day_loads SET state = 'inconsistent'"),
     );
@@ -326,7 +326,7 @@ describe('a day that cannot be loaded', () => {
     await expectWhole(task.warehouse);
   });
 
-  it('for the fifth time in a row, like any other, stops the export; days not reached stay as they were', async () => {
+  it('stops the export if it is the fifth in a row and any other day fails too; days not reached are unchanged', async () => {
     const opened = await setUp();
     opened.sandbox.setFaults([{ on: 'views', kind: 'html', after: 2 }]);
     const { results, stopped } = await exportFrom({
@@ -341,7 +341,7 @@ describe('a day that cannot be loaded', () => {
     expect(requestsFor(opened, '2026-11-04')).toBe(0);
   });
 
-  it('four times, then loaded, then four times, stops nothing', async () => {
+  it('does not stop the export after four failures, a success and four more failures', async () => {
     const { sandbox, task } = await setUp();
     sandbox.setFaults([
       { on: 'views', kind: 'html', times: 4 },
@@ -356,10 +356,10 @@ describe('a day that cannot be loaded', () => {
     expect(stopped).toBeUndefined();
   });
 
-  it('is not blamed for the failure of another: one in progress when the export stops is unchanged', async () => {
+  it('is not recorded as failed because of another: a day in progress when the export stops is unchanged', async () => {
     let held = 0;
     const server = await serve(({ url }, response) => {
-      // One day is held under way; all others fail.
+      // One day is kept in progress; all others fail.
       if (url.searchParams.get('dateFrom') === '2026-11-10') held++;
       else reply(response, 500, { error: 'down' });
     });
@@ -415,7 +415,7 @@ describe('a day that the platform refuses', () => {
     await expectWhole(warehouse);
   });
 
-  it('costs less and less: it is retried at once, then after an hour, then after four', async () => {
+  it('is retried less and less often: at once, then after an hour, then after four', async () => {
     const { warehouse, client, asked } = await refusing(400, (date) => date === '2026-11-05');
     const load = async (hours: number) => {
       const before = asked.length;
@@ -434,7 +434,7 @@ describe('a day that the platform refuses', () => {
     expect(await load(20)).toEqual({ retried: 0, waiting });
   });
 
-  it('holds up none of the days that got their requests before it', async () => {
+  it('does not delay the days that got their requests before it', async () => {
     const { warehouse, client } = await refusing(400, (date) => date === '2026-11-10');
     const range = { first: day('2026-10-01'), last: day('2026-11-10') };
     const { results } = await exportHistory({
@@ -444,7 +444,7 @@ describe('a day that the platform refuses', () => {
     expect(results.filter(({ outcome }) => outcome === 'failed')).toHaveLength(1);
   });
 
-  it('as all of a long stretch are, keeps no other day waiting', async () => {
+  it('delays no other day, even if a long stretch of days is refused', async () => {
     const { warehouse, client } = await refusing(400, (date) => date > '2026-10-15' && date < '2026-11-08');
     const { stopped } = await exportFrom({
       warehouse,
@@ -492,7 +492,7 @@ describe('a nightly check that the platform does not answer', () => {
   });
 });
 
-describe('what every other day would meet as well', () => {
+describe('a failure that would affect every other day', () => {
   it.each([
     ['a refused key', { kind: 'status', status: 401 }],
     ['an unknown project', { kind: 'status', status: 400 }],
@@ -513,12 +513,12 @@ describe('what every other day would meet as well', () => {
     });
     expect(results).toEqual([]);
     expect(stopped).toMatchObject({ exitCode: fault.kind === 'status' ? 1 : 75 });
-    // Each request is repeated once; a second one asks whether the project is refused or the day.
+    // Each request is repeated once; a second one checks whether the project or only the day is refused.
     expect(totalRequests(opened) - asked).toBeLessThanOrEqual(4);
     expect([await storedDays(task.warehouse), await storedTotals(task.warehouse)]).toEqual(before);
   });
 
-  it('leaves the days that were loaded before it', async () => {
+  it('keeps the days that were loaded before it', async () => {
     const { sandbox, task } = await setUp();
     sandbox.setFaults([{ on: 'views', kind: 'status', status: 403, after: 8 }]);
     const { results, stopped } = await exportFrom({
@@ -535,7 +535,7 @@ describe('what every other day would meet as well', () => {
 });
 
 describe('an interruption', () => {
-  it('leaves whole days, and the next export completes them', async () => {
+  it('leaves complete days, and the next export loads the rest', async () => {
     const opened = await setUp();
     const { task } = opened;
     const abort = new AbortController();
@@ -561,7 +561,7 @@ describe('an interruption', () => {
     expect(await storedTotals(warehouse)).toEqual(await totalsFrom(opened, '2026-10-20', '2026-11-17'));
   });
 
-  it('before it began sends nothing', async () => {
+  it('before the export begins sends nothing', async () => {
     const opened = await setUp();
     const signal = AbortSignal.abort(new Error('interrupted'));
     const { results } = await exportFrom({ ...opened.task, signal, from: '2026-11-01', to: '2026-11-10' });
@@ -657,8 +657,8 @@ describe('rows that move while a day is read', () => {
   });
 });
 
-describe('an export that stores what it should not', () => {
-  it('does not exist: a database that cannot be written stops it, and no day is called failed', async () => {
+describe('a database that cannot be written', () => {
+  it('stops the export, and no day is recorded as failed', async () => {
     const warehouse = await liveWarehouse();
     await warehouse.exclusive(async (connection) => {
       await connection.run('ALTER TABLE page_views RENAME TO moved_away');

@@ -35,7 +35,7 @@ describe('where a history begins', () => {
     },
   );
 
-  it('is nowhere while the platform has no view: it is looked for again next time', async () => {
+  it('is unknown while the platform has no views, and searched for again next time', async () => {
     const { request, asked } = await setUp('2026-11-18');
     expect(await resolveRange({ ...request, start: 'auto' })).toBeUndefined();
     expect(asked()).toBe(1);
@@ -58,7 +58,7 @@ describe('where a history begins', () => {
     expect(asked()).toBe(0);
   });
 
-  it('ends with yesterday in UTC, whatever is requested', async () => {
+  it('does not affect the end, which is yesterday in UTC even if a later day is requested', async () => {
     const { request } = await setUp('2026-11-02');
     const range = { ...request, start: day('2026-11-05'), to: day('2026-12-31') };
     expect(await resolveRange(range)).toMatchObject({ last: '2026-11-17' });
@@ -121,13 +121,13 @@ describe('on a platform that refuses long or old ranges, the first day', () => {
     expect(asked).toHaveLength(before);
   });
 
-  it('is to be set as history.start when it cannot be found', async () => {
+  it('must be set as history.start if it cannot be found', async () => {
     const { request } = await limitedPlatform({ longestDays: 31, first: day('2026-11-18') });
     const range = resolveRange({ ...request, start: 'auto' });
     await expect(range).rejects.toThrow(/refuses ranges of more than 31 days.*set history\.start/s);
   });
 
-  it('is to be set when not even yesterday is answered for: the words of the platform come first', async () => {
+  it('must be set if the platform refuses even yesterday; its reason comes first', async () => {
     const { request, asked } = await limitedPlatform({ oldest: day('2027-01-01') });
     const range = resolveRange({ ...request, start: 'auto' });
     await expect(range).rejects.toThrow(/this range is not possible.*set history\.start/s);
@@ -142,7 +142,7 @@ describe('on a platform that refuses long or old ranges, the first day', () => {
 });
 
 describe('a first day that the user gives', () => {
-  it('takes no request for a few days, and one for many, where nothing is known yet', async () => {
+  it('takes no request for a few days, and one for many, if nothing is known yet', async () => {
     const { request, asked } = await limitedPlatform({});
     const from = (first: string) => resolveRange({ ...request, start: 'auto', from: day(first) });
     expect(await from('2026-11-10')).toEqual({ first: '2026-11-10', last: YESTERDAY });
@@ -151,14 +151,14 @@ describe('a first day that the user gives', () => {
     expect(asked).toEqual([{ first: '2025-01-01', last: YESTERDAY }]);
   });
 
-  it('takes one request where the range is refused, and is believed', async () => {
+  it('takes one request if the range is refused, and is accepted', async () => {
     const { request, asked } = await limitedPlatform({ longestDays: 31 });
     const from = day('2025-01-01');
     expect(await resolveRange({ ...request, start: 'auto', from })).toEqual({ first: from, last: YESTERDAY });
     expect(asked).toHaveLength(1);
   });
 
-  it('before the remembered one is loaded when there are views by now', async () => {
+  it('and is before the remembered one is loaded if it now has views', async () => {
     const { request, asked, limits } = await limitedPlatform({});
     await resolveRange({ ...request, start: 'auto' });
     const before = asked.length;
@@ -173,7 +173,7 @@ describe('a first day that the user gives', () => {
     ['has no views of', {}],
     ['refuses', { oldest: FIRST }],
   ])(
-    'before the remembered one is not loaded, and the outcome says why: the platform %s it',
+    'and is before the remembered one is not loaded if the platform %s it, and a note says so',
     async (why, limits) => {
       const { request, asked } = await limitedPlatform(limits);
       await resolveRange({ ...request, start: 'auto' });

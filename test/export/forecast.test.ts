@@ -22,7 +22,7 @@ interface SiteOptions {
   readonly limit?: number;
 }
 
-/** Projects of one organization, with a key each, on a platform that refuses what is over the limit. */
+/** Projects of one organization, each with its own key, on a platform that refuses requests above the limit. */
 async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
   const clock = sleepingClock();
   const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
@@ -45,7 +45,7 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
   const configuration = { settings, directory: '', environment };
   const path = join(await tempDir(), 'warehouse.duckdb');
 
-  /** A process of its own: exports until the budget or a kill stops it. Returns when it may go on. */
+  /** Exports in a new process until the budget or a kill stops it. Returns when it may resume. */
   const exportOnce = async (
     bounds: { from?: Day } = {},
     killedAfter = Infinity,
@@ -106,7 +106,7 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
     };
   };
 
-  /** How far off the finishing time said now is, as a part of the time that it takes. */
+  /** The error of the finishing time predicted now, as a share of the time that it takes. */
   const sayAndFinish = async (bounds: { from?: Day } = {}, killedAfter?: number) => {
     const begun = clock.now();
     const before = platform.views.length;
@@ -124,7 +124,7 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
   return { clock, platform, settings, exportOnce, forecast, sayAndFinish };
 }
 
-describe('the requests and the finishing time that are said hold', () => {
+describe('the predicted requests and finishing time are right', () => {
   test('before the first export of two projects that share a key', async () => {
     const { sayAndFinish, platform } = await openSite({ days: 140, pages: 200, projects: ['a', 'b'] });
     const { said, sent, took, saidMinutes } = await sayAndFinish();
@@ -133,7 +133,7 @@ describe('the requests and the finishing time that are said hold', () => {
     expect(platform.busiestHour()).toBeLessThanOrEqual(100);
   });
 
-  test('in the middle of a backfill, right after a kill as well', async () => {
+  test('in the middle of a backfill, even right after a kill', async () => {
     const { clock, exportOnce, sayAndFinish, platform } = await openSite({
       ...{ days: 90, pages: 700, projects: ['a', 'b'] },
     });
@@ -147,14 +147,14 @@ describe('the requests and the finishing time that are said hold', () => {
     expect(platform.views.every(({ status }) => status === 200)).toBe(true);
   });
 
-  test('of three projects that do not finish together, at the end of an hour', async () => {
+  test('for three projects that do not finish together, at the end of an hour', async () => {
     const { clock, exportOnce, sayAndFinish } = await openSite({
       ...{ days: 33, pages: 700, projects: ['a', 'b', 'c'] },
     });
     const resumeAt = await exportOnce();
     clock.advance((resumeAt?.getTime() ?? NaN) - clock.now().getTime());
     const { said, sent, took, saidMinutes } = await sayAndFinish();
-    // A project that is done waits for the others: its days that may change are not read again each hour.
+    // A project that is done waits for the others: its days that may change are not read every hour.
     expect(Math.abs(sent - said)).toBeLessThanOrEqual(3);
     expect(saidMinutes).toBe(took);
   });
@@ -188,7 +188,7 @@ describe('the requests and the finishing time that are said hold', () => {
     expect(saidMinutes).toBe(took);
   });
 
-  test('for an export of some days only, --from', async () => {
+  test('for an export of only some days, with --from', async () => {
     const { clock, sayAndFinish } = await openSite({ days: 60, pages: 300, projects: ['a', 'b'] });
     await sayAndFinish({ from: addDays(lastEndedDay(clock.now()), -1) });
     const from = addDays(lastEndedDay(clock.now()), -45);
@@ -199,10 +199,10 @@ describe('the requests and the finishing time that are said hold', () => {
   });
 });
 
-test('a night on the way to the end is counted', async () => {
+test('a night before the end is counted', async () => {
   const { forecast, clock } = await openSite({ days: 1_200, pages: 700, projects: ['a'], limit: 20 });
   const { requests, finishingAt } = await forecast();
-  // One for each day: what is read today needs no check.
+  // One request for each day: what is read today needs no check.
   expect(requests).toBe(1_200);
   const nights = Math.floor(((finishingAt?.getTime() ?? 0) - clock.now().getTime()) / DAY_MS);
   const within = finishingAt === undefined ? 0 : differenceInMinutes(finishingAt, clock.now());
@@ -211,7 +211,7 @@ test('a night on the way to the end is counted', async () => {
   expect(within).toBeGreaterThan(60 * 60 + nights * 15);
 });
 
-test('without the first day, no finishing time is said', async () => {
+test('without the first day, no finishing time is predicted', async () => {
   const warehouse = await liveWarehouse();
   const settings = settingsSchema.parse({ baseUrl: 'https://platform.example.com', projects: [{ id: 'a' }] });
   const limits = sharedLimits({ settings, configuration: undefined });

@@ -6,7 +6,7 @@ import { sumCounts } from '../../src/export/totals.js';
 import { reply } from '../serve.js';
 import { row } from './moving-views.js';
 
-/** What a day is in the ledger after such answers to all of its requests; none where nothing is recorded of it. */
+/** The state of a day in the ledger after such answers to all of its requests; undefined if it is not recorded. */
 type Outcome = 'failed' | 'final' | 'inconsistent' | undefined;
 
 type Answer = readonly [
@@ -53,7 +53,7 @@ const COME_BACK = [
   ),
   status(429, 'slow down'),
 ];
-/** A pause of the server holds for all days, so the day itself has not failed. */
+/** A pause that the server requests applies to all days, so the day itself has not failed. */
 const LONG_PAUSES = ['60', '3600', '99999999999', 'Fri, 18 Nov 2050 05:00:00 GMT'].map((wait): Answer => [
   `429, retry-after: ${wait}`,
   undefined,
@@ -134,7 +134,7 @@ const ODD_BODIES: readonly Answer[] = [
     (response, url) => {
       const offset = Number(url.searchParams.get('offset'));
       const views = many(250).map((one) => ({ ...one, path: `${one.path}-${offset}` }));
-      // A server of a million pages is cut short here: every tenth page repeats the first.
+      // Instead of a million pages, every tenth page repeats the first.
       reply(response, 200, {
         totals: sumCounts(views),
         views: offset < 2_500 ? views : many(250),

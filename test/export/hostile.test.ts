@@ -15,13 +15,13 @@ import { storedDays } from './stored-days.js';
 
 const TEN_DAYS = daysIn({ first: day('2026-11-01'), last: day('2026-11-10') });
 
-describe('of ten days, one of which is always answered with', () => {
+describe('ten days, one of which is always answered with', () => {
   let warehouse: Warehouse;
   let server: TestServer;
   beforeAll(async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     warehouse = await openWarehouse(path, { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 });
-    // Each answer has a project of its own, and a day of its own.
+    // Each answer has its own project and its own day.
     server = await serve(({ url }, response) => {
       const index = Number(url.pathname.split('/')[3]);
       const answer = HOSTILE_ANSWERS[index]?.[2];
@@ -33,7 +33,7 @@ describe('of ten days, one of which is always answered with', () => {
 
   const badDay = (index: number) => addDays(day('2026-11-01'), index % TEN_DAYS.length);
 
-  /** Exports as often as it takes while the platform asks for pauses. */
+  /** Exports as often as needed while the platform requests pauses. */
   async function exportAll(project: string): Promise<void> {
     let now = NOW;
     for (let run = 0; run < 4; run++) {
@@ -65,7 +65,7 @@ describe('of ten days, one of which is always answered with', () => {
     },
   );
 
-  it('is one that says in the ledger what was wrong', async () => {
+  it('anything wrong: the ledger says what', async () => {
     const failed = (await storedDays(warehouse)).filter(({ state }) => state !== 'final');
     expect(failed.length).toBeGreaterThan(60);
     for (const { failure } of failed) expect(failure).toMatch(/\w{3}/);

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { reply, serve, type TestServer } from '../serve.js';
 
 /**
- * A second server of the interface that shares nothing with the sandbox nor with the product: traffic by arithmetic,
- * 5,000 paths a day in an order that changes from day to day, each answer after 50 ms.
+ * A second server of the API that shares nothing with the sandbox or the product: arithmetic traffic, 5,000 paths a
+ * day in an order that changes daily, and each answer after 50 ms.
  */
 
 const PATHS_A_DAY = 5_000;
@@ -72,6 +72,6 @@ export const INDEPENDENT = {
 export const serveIndependently = (): Promise<TestServer> =>
   serve(({ url, headers }, response) => answer(url, headers.authorization, response));
 
-/** What it holds for the days from `from` up to and including `to`. */
+/** Its totals for the days from `from` up to and including `to`. */
 export const independentTotals = (from: string, to: string): Counts =>
   totalsOf(rowsOf(dayNumber(from), dayNumber(to) + 1));

@@ -21,23 +21,23 @@ import { PROJECT, withOneMore } from './open-export.js';
 
 const PAGES = 751;
 const REQUESTS_A_DAY = 4;
-/** Days at once, by default. */
+/** Concurrent days, by default. */
 const CONCURRENCY = 6;
-/** What a request takes, on the clock of the test. */
+/** Duration of a request, on the clock of the test. */
 const REQUEST_MS = 200;
 
 interface World {
   readonly clock: ReturnType<typeof sleepingClock>;
   readonly platform: Platform;
   readonly firstDay: Day;
-  /** A new process that exports what is due, and how it ended. */
+  /** Exports what is due in a new process, and returns how it ended. */
   readonly exportOnce: (end: 'closed' | 'crashed', to?: Day) => Promise<PausedError | 'done'>;
   readonly loadedDays: () => Promise<Map<Day, Date>>;
-  /** Has the platform show one view more, from now on, of each of these days. */
+  /** Adds one view to each of these days on the platform. */
   readonly restate: (days: readonly Day[]) => void;
 }
 
-/** A year of history on a platform that answers 100 requests an hour, and counts those of others too. */
+/** A year of history on a platform that answers 100 requests an hour, including those of others. */
 async function openWorld(options: {
   maxWait: string;
   days: number;
@@ -123,7 +123,7 @@ function answered({ platform }: World): Map<string, number> {
   return counts;
 }
 
-/** The request that was refused first; and those refused that were sent after its answer had come. */
+/** The number of refused requests, and of those that were sent after the first refusal had arrived. */
 function refusals({ platform }: World) {
   const refused = platform.views.filter(({ status }) => status === 429).map(({ at }) => at.getTime());
   const first = refused[0] ?? Infinity;
@@ -133,7 +133,7 @@ function refusals({ platform }: World) {
   };
 }
 
-describe('a backfill of 365 days of 4 requests, at 100 requests an hour', () => {
+describe('a backfill of 365 days of 4 requests each, at 100 requests an hour', () => {
   test.each([
     { mode: 'the service, beside another client of the key', maxWait: '0s', tickMinutes: 20, othersUsed: 40 },
     { mode: 'one command an hour', maxWait: '2m', tickMinutes: 60, othersUsed: 0 },
@@ -150,11 +150,11 @@ describe('a backfill of 365 days of 4 requests, at 100 requests an hour', () => 
         const nightAt = new Date(`${dayOf(clock.now())}T02:15:00Z`);
         const isNight = clock.now().getTime() === nightAt.getTime();
         const tonight = lastEndedDay(clock.now());
-        // Three of the processes are killed: what they had reserved is not given back.
+        // Three of the processes are killed, so their reserved requests are not returned.
         outcome = await world.exportOnce([3, 7, 12].includes(processes++) ? 'crashed' : 'closed');
         if (isNight && (await world.loadedDays()).has(tonight)) nights++;
         else if (isNight) throw new Error(`${tonight} is late`);
-        // To the next tick while something is left, but never past that of the night.
+        // Advances to the next tick while something is left, but never past that of the night.
         const today = new Date(`${dayOf(clock.now())}T02:15:00Z`);
         const night = clock.now() < today ? today : addMinutes(today, 24 * 60);
         const next = addMinutes(clock.now(), tickMinutes);
@@ -169,7 +169,7 @@ describe('a backfill of 365 days of 4 requests, at 100 requests an hour', () => 
       expect(refusals(world).later).toBe(0);
       expect(refusals(world).count > 0).toBe(othersUsed > 0);
 
-      // No page is read twice but those of days that the one refusal stopped, and first pages of days still settling.
+      // No page is read twice, except those of days that the one refusal stopped, and first pages of settling days.
       const isSettling = (at: string) => at >= addDays(lastEndedDay(begun), -3);
       const twice = [...answered(world)].filter(([, count]) => count > 1).map(([key]) => key.split(' '));
       const halfRead = new Set(twice.flatMap(([at = '']) => (isSettling(at) ? [] : [at])));
@@ -185,7 +185,7 @@ describe('a backfill of 365 days of 4 requests, at 100 requests an hour', () => 
 });
 
 describe('tonight', () => {
-  test('is loaded within minutes, although a backfill spent all it may just before', async () => {
+  test('is loaded within minutes, although a backfill has just used all that it may', async () => {
     const world = await openWorld({ maxWait: '0s', days: 200 });
     const { clock } = world;
     await world.exportOnce('closed');
@@ -199,7 +199,7 @@ describe('tonight', () => {
     expect(refusals(world).count).toBe(0);
   });
 
-  test('is not dropped half-way when the backfill beside it is out of budget', async () => {
+  test('is not dropped halfway if the backfill in the same export runs out of budget', async () => {
     const world = await openWorld({ maxWait: '0s', days: 100 });
     await world.exportOnce('closed');
     world.clock.advance(new Date('2026-11-19T02:05:00Z').getTime() - world.clock.now().getTime());
@@ -212,7 +212,7 @@ describe('tonight', () => {
 
 describe('days of many requests', () => {
   test('are read in parts across hours: no request is sent twice', async () => {
-    // 20 requests a day, six days at a time: all begun at once, none would ever be finished within 100 an hour.
+    // 20 requests a day, six days at a time: if all began at once, none would be finished within 100 an hour.
     const world = await openWorld({ maxWait: '0s', days: 12, pages: 5_000 });
     let hours = 0;
     while ((await world.exportOnce('closed')) !== 'done' && hours++ < 24) world.clock.advance(61 * MINUTE_MS);
@@ -223,7 +223,7 @@ describe('days of many requests', () => {
     expect(counts.every((count) => count === 1)).toBe(true);
   });
 
-  test('are loaded even where one alone takes more than half an hour’s budget', async () => {
+  test('are loaded even if a single one takes more than half of the hourly limit', async () => {
     const world = await openWorld({ maxWait: '0s', days: 3, pages: 15_000 });
     let hours = 0;
     while ((await world.exportOnce('closed')) !== 'done' && hours++ < 24) world.clock.advance(62 * MINUTE_MS);
@@ -231,7 +231,7 @@ describe('days of many requests', () => {
     expect(hours).toBeLessThanOrEqual(2);
   });
 
-  test('that take more than an hour allows are loaded over several hours by the service, kills included', async () => {
+  test('that take more than the hourly limit are loaded over several hours by the service, even if it is killed', async () => {
     const world = await openWorld({ maxWait: '0s', days: 2, pages: 26_000 });
     expect(await world.exportOnce('closed')).toBeInstanceOf(PausedError);
     expect(await world.loadedDays()).toEqual(new Map());
@@ -259,7 +259,7 @@ describe('days of many requests', () => {
     expect(beginnings).toHaveLength(2);
   });
 
-  test('that take more than an hour’s budget are loaded where an export may wait for the next', async () => {
+  test('that take more than the hourly limit are loaded by an export that may wait for the next hour', async () => {
     const world = await openWorld({ maxWait: '2h', days: 6, pages: 26_000 });
     expect(await world.exportOnce('closed')).toBe('done');
     expect((await world.loadedDays()).size).toBe(6);
@@ -267,8 +267,8 @@ describe('days of many requests', () => {
   });
 });
 
-describe('a recent past that changed more than an hour allows to find out and to read again', () => {
-  test('comes right over the hours', async () => {
+describe('recent days with more changes than one hour is enough to find and reload', () => {
+  test('are corrected over several hours', async () => {
     const world = await openWorld({ maxWait: '0s', days: 40, pages: 251, limit: 20 });
     const { clock } = world;
     const untilDone = async (): Promise<number> => {

@@ -2,7 +2,7 @@ import type { Client, ViewsQuery } from '../../src/api/client.js';
 import type { PageViews, ViewCounts } from '../../src/api/schema.js';
 import { sumCounts } from '../../src/export/totals.js';
 
-/** What the platform has of a day at the time of one request; its totals are the sum of its rows unless given. */
+/** The platform's data of a day at the time of one request; its totals are the sum of its rows unless given. */
 export interface Moment {
   readonly rows: readonly PageViews[];
   readonly totals?: ViewCounts;

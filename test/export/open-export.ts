@@ -14,7 +14,7 @@ import { type Platform, rowsOf, servePlatform } from '../platform.js';
 export const PROJECT = 'prj_1';
 export const SETTLE_DAYS = 3;
 
-/** A site whose views a test can change: days without an entry are as they always were. */
+/** A site whose views a test can change: days without an entry are unchanged. */
 export interface OpenExport {
   readonly clock: SleepingClock;
   readonly warehouse: Warehouse;
@@ -22,9 +22,9 @@ export interface OpenExport {
   readonly changed: Map<Day, readonly PageViews[]>;
   readonly yesterday: () => Day;
   readonly original: (day: Day) => PageViews[];
-  /** What a load is told, to be spread into other calls. */
+  /** The options of a load, to be spread into other calls. */
   readonly task: Omit<ExportTask, 'range'>;
-  /** Exports what is due, beginning where the platform does unless told otherwise. */
+  /** Exports what is due, starting where the platform's history starts unless `from` is given. */
   readonly run: (from?: Day) => Promise<ExportOutcome>;
   /** Requests that reached the platform while `work` was done. */
   readonly counting: <Result>(work: () => Promise<Result>) => Promise<{ result: Result; requests: number }>;

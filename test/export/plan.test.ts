@@ -46,7 +46,7 @@ describe('the plan of an export', () => {
     record(day('2026-11-16'), 'provisional'),
   );
 
-  test('has yesterday first, then what may have changed or went wrong, then the holes, each newest first', () => {
+  test('has yesterday first, then days that may have changed or failed, then the gaps, each newest first', () => {
     expect(plan(ledger).days.map(({ day: at, due, priority }) => [at, due, priority])).toEqual([
       ['2026-11-17', 'yesterday', 'urgent'],
       ['2026-11-16', 'provisional', 'urgent'],
@@ -60,7 +60,7 @@ describe('the plan of an export', () => {
     expect(plan(ledger)).toMatchObject({ alreadyFinal: 2, readToday: 0 });
   });
 
-  test('counts one request for a provisional day, and for others those of its pages or of the newest day', () => {
+  test('counts one request for a provisional day, and for others one per page of the day, or of the newest day', () => {
     const requests = Object.fromEntries(plan(ledger).days.map((planned) => [planned.day, planned.requests]));
     expect(requests).toMatchObject({ '2026-11-17': 2, '2026-11-16': 1, '2026-11-14': 2, '2026-11-08': 2 });
     expect(plan(ledger).requests).toBe(2 + 1 + 1 + 2 + 2 + 2 + 2 + 2);
@@ -83,18 +83,18 @@ describe('the plan of an export', () => {
       '2026-11-15',
     ]);
     expect(planned.readToday).toBe(2);
-    // Without holes nobody goes on: whoever asks again wants to know.
+    // Without gaps there is no backfill to resume, so an export that is run again reads them again.
     const asked = planExport(read, { first: day('2026-11-15'), last: YESTERDAY }, NOW);
     expect(asked.days.map(({ due }) => due)).toEqual(['provisional', 'provisional', 'inconsistent']);
   });
 
-  test('tries a day that failed today again, but not out of what is kept for the night', () => {
+  test('retries a day that failed today, but not with the requests reserved for the night', () => {
     const today = new Date('2026-11-18T02:15:00Z');
     const failed = ledgerOf(record(YESTERDAY, 'failed', null, today));
     expect(plan(failed).days[0]).toMatchObject({ day: YESTERDAY, due: 'yesterday', priority: 'backfill' });
   });
 
-  test('tries days that failed today after the holes: a stretch that always fails keeps none of them waiting', () => {
+  test('retries days that failed today after the gaps, so that a stretch that always fails delays none of them', () => {
     const today = new Date('2026-11-18T02:15:00Z');
     const rest = daysIn(range).filter((at) => at > '2026-11-12');
     const failed = ledgerOf(
@@ -171,7 +171,7 @@ test.each([
   expect(requestsFor(pages)).toBe(requests);
 });
 
-test('a night takes yesterday, the days still settling, and one request for the past', () => {
+test('a night takes requests for yesterday and the days still settling, and one for the past', () => {
   expect(nightlyRequests(900, 3)).toBe(4 + 3 * 4 + 1);
 });
 

@@ -10,11 +10,11 @@ import { liveWarehouse } from '../open-warehouse.js';
 import { exportHistory } from './export-history.js';
 import { resolveRange } from '../../src/export/range.js';
 
-/** The interface promises no earlier data than this, so nobody looks for any. */
+/** The API promises no data from before this day, so none is searched for. */
 const SEARCHED_SINCE = day('2015-01-01');
 const bisection = (last: Day) => 2 * Math.ceil(Math.log2(daysBetween(SEARCHED_SINCE, last))) + 2;
 
-/** How often each page of each day was asked for whole. */
+/** How often each full page of each day was requested. */
 function readings({ platform }: OpenExport, since = 0): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { from, offset, limit } of platform.views.slice(since)) {
@@ -31,7 +31,7 @@ describe('a fresh backfill, counted by the platform', () => {
     { days: 60, pages: 251 },
     { days: 20, pages: 1_999 },
   ])(
-    'of $days days of $pages pages asks for every page once, and finds the first day by bisection',
+    'of $days days of $pages pages requests every page once, and finds the first day by bisection',
     async (size) => {
       const opened = await openExport(size);
       const { result, requests } = await opened.counting(() => opened.run());
@@ -44,7 +44,7 @@ describe('a fresh backfill, counted by the platform', () => {
     },
   );
 
-  test('asks the sandbox as little', async () => {
+  test('sends as few requests to the sandbox', async () => {
     const { sandbox, clock } = await openSandbox({ firstDay: day('2026-09-21') });
     const warehouse = await liveWarehouse();
     const client = openClient(sandbox.baseUrl, {
@@ -81,7 +81,7 @@ describe('a fresh backfill, counted by the platform', () => {
     expect(requests).toBeLessThanOrEqual(1 + SETTLE_DAYS + 1);
   });
 
-  test('of a platform without any view takes one request, and is tried again', async () => {
+  test('of a platform without views takes one request, and is tried again', async () => {
     const opened = await openExport({ days: 0 });
     const attempt = () => opened.counting(() => opened.run().catch((error: unknown) => error));
     expect((await attempt()).requests).toBe(1);
@@ -97,7 +97,7 @@ describe('a fresh backfill, counted by the platform', () => {
   });
 });
 
-test('a settled history of 365 days is verified with 1 request, and a day that changed repaired in few', async () => {
+test('a settled history of 365 days is verified with 1 request, and a changed day is repaired with few', async () => {
   const opened = await openExport({ days: 365 + SETTLE_DAYS });
   await opened.run();
   const audit = () => opened.counting(() => auditHistory(opened.task, true));
@@ -134,7 +134,7 @@ describe('an ordinary night, counted by the platform', () => {
         'added',
         ...Array<string>(SETTLE_DAYS).fill('unchanged'),
       ]);
-      // The day that is final since tonight was read tonight.
+      // The day that became final tonight was read tonight.
       expect(result.check).toMatchObject({ differing: [], days: 29 - SETTLE_DAYS + night });
       expect(requests).toBeLessThanOrEqual(requestsFor(pages) + SETTLE_DAYS + 1);
     }
@@ -159,7 +159,7 @@ describe('an ordinary night, counted by the platform', () => {
     expect((await opened.counting(() => opened.run())).requests).toBe(SETTLE_DAYS);
   });
 
-  test('recognizes a provisional day by its first page, in whatever order the platform sends the rows', async () => {
+  test('recognizes a provisional day by its first page, in any order of the rows', async () => {
     const opened = await openExport({ days: 5, pages: 700 });
     await opened.run();
     opened.clock.advance(DAY_MS);
@@ -172,7 +172,7 @@ describe('an ordinary night, counted by the platform', () => {
     expect(await opened.statesOf(settling)).toEqual(['provisional']);
   });
 
-  test('stores a provisional day that became empty as empty, and says by how much it changed', async () => {
+  test('stores a provisional day that became empty as empty, and records by how much it changed', async () => {
     const opened = await openExport({ days: 5 });
     await opened.run();
     opened.clock.advance(DAY_MS);

@@ -23,7 +23,7 @@ export interface Page {
   readonly totals?: ViewCounts;
 }
 
-/** Serves the walks of a script, one after another, the last one for ever; throws when a walk is longer than scripted. */
+/** Serves the walks of a script in order, repeating the last one; throws if a walk is longer than scripted. */
 export function scriptedViews(walks: readonly (readonly Page[])[]) {
   let walk = -1;
   const queries: ViewsQuery[] = [];

@@ -41,7 +41,7 @@ export const storedTotals = async (warehouse: Warehouse): Promise<ViewCounts | u
     )
   )[0];
 
-/** What makes each a fault: a path twice, rows of a day that is not loaded, a day that does not add up and does not say so. */
+/** Each row is a problem: a repeated path, rows of a day not loaded, or a day that does not add up but is not marked. */
 const BROKEN = `
   SELECT project, day::VARCHAR AS day, 'a path twice' AS fault FROM page_views GROUP BY project, day, path HAVING count(*) > 1
   UNION ALL
@@ -58,7 +58,7 @@ const BROKEN = `
     OR coalesce(sum(view.total), 0) + any_value(unattributed_total) <> any_value(load.total)
     OR count(view.path) <> any_value(load.pages)`;
 
-/** Asserts what holds for every stored day, however it came there. */
+/** Asserts what is true of every stored day, however it was loaded. */
 export async function expectWhole(warehouse: Warehouse): Promise<void> {
   const row = z.object({ project: z.string(), day: z.string(), fault: z.string() });
   expect(await warehouse.query(BROKEN, row)).toEqual([]);

@@ -32,7 +32,7 @@ const changedDays = (...indexes: number[]) =>
   new Map(indexes.map((index) => [dayAt(index), withOneMore(rowsOf(dayAt(index), 5))]));
 
 describe('verifying a year', () => {
-  test('takes one request when nothing changed', async () => {
+  test('takes one request if nothing changed', async () => {
     expect(await verify(new Map())).toMatchObject({ found: [], requests: 1 });
   });
 
@@ -46,23 +46,23 @@ describe('verifying a year', () => {
     },
   );
 
-  test('finds all of several days', async () => {
+  test('finds all of several changed days', async () => {
     const indexes = [3, 4, 90, 250, 364];
     const { found, requests } = await verify(changedDays(...indexes));
     expect(found).toEqual(indexes.map(dayAt));
     expect(requests).toBeLessThanOrEqual(1 + indexes.length * Math.ceil(Math.log2(365)));
   });
 
-  test('asks once for each run of neighbors: a gap is not counted as a difference', async () => {
+  test('sends one request for each run of consecutive days: a gap does not count as a difference', async () => {
     const withGaps = stored.filter((_, index) => index !== 100 && index !== 101 && index !== 200);
     expect(await verify(changedDays(101), withGaps)).toMatchObject({ found: [], requests: 3 });
   });
 
-  test('asks nothing when nothing is stored', async () => {
+  test('sends nothing if nothing is stored', async () => {
     expect(await verify(new Map(), [])).toMatchObject({ found: [], requests: 0 });
   });
 
-  test('tells days that the platform forgot from corrected ones, and looks for them no further', async () => {
+  test('distinguishes days that the platform forgot from corrected ones, and searches no further for them', async () => {
     const forgotten = YEAR.slice(0, 200);
     const { details, requests } = await verify(new Map(forgotten.map((at) => [at, []])));
     expect(details.map((one) => one.day)).toEqual(forgotten);
@@ -70,7 +70,7 @@ describe('verifying a year', () => {
     expect(requests).toBeLessThanOrEqual(1 + 2 * Math.ceil(Math.log2(365)));
   });
 
-  test('does not see changes that keep the sums: the documented limit of comparing totals', async () => {
+  test('misses changes that keep the sums: the documented limit of comparing totals', async () => {
     const rows = rowsOf(dayAt(10), 5);
     const reshuffled = rows.map((row, index) => ({ ...row, path: rows.at(-1 - index)?.path ?? '' }));
     const lessOne = rowsOf(dayAt(21), 5).map((row, index) =>

@@ -41,7 +41,7 @@ describe('a day', () => {
     [1, 1],
     [2, 2],
     [16, 5],
-  ])('is read up to %i pages at once, none that does not exist', async (atOnce, expected) => {
+  ])('is read up to %i pages at once, and only pages that exist', async (atOnce, expected) => {
     const many = Array.from({ length: 2_600 }, (_, index) => row(`/page-${index}`, 9));
     const { client, queries } = movingViews([many]);
     let underWay = 0;
@@ -60,7 +60,7 @@ describe('a day', () => {
     expect(most).toBe(expected);
   });
 
-  it('without a view adds up', async () => {
+  it('without views adds up', async () => {
     const { walked, walks } = await walk([[]]);
     expect(walked).toMatchObject({ totals: counts(0), rows: [], doubt: undefined });
     expect(walks).toBe(1);
@@ -80,7 +80,7 @@ describe('a day', () => {
     await expect(walkDay(client, DAY, { isSettled: () => true })).rejects.toThrow(PagingError);
   });
 
-  it('with pages shorter than requested, and more to follow, is an error that says so', async () => {
+  it('with pages shorter than requested although more follow is an error that says so', async () => {
     const capped = movingViews([rows]);
     const views: typeof capped.client.views = async (query) => {
       const page = await capped.client.views(query);
@@ -105,7 +105,7 @@ describe('rows that move while a day is read', () => {
     expect(byPath(walked.rows)).toEqual(byPath(rows));
   });
 
-  it('are complete when only the walks together have all of them', async () => {
+  it('are complete even if only all walks together found them', async () => {
     const lossyAt = (index: number) => withMoved(rows, index, 0);
     const { walked, walks } = await walk([
       ...[rows, lossyAt(899), lossyAt(899), lossyAt(899)],
@@ -117,7 +117,7 @@ describe('rows that move while a day is read', () => {
   });
 
   it('and whose counts rise meanwhile are accepted only with their latest counts', async () => {
-    // A row of the first page rises after it was read: the day is one short until that row is read again.
+    // A row of the first page gets a view after it was read: the day is one short until that row is read again.
     const risen = changed(rows, 3);
     const { walked, queries } = await walk([rows, risen]);
     expect(queries).toHaveLength(5);
@@ -200,7 +200,7 @@ describe('a path in two rows', () => {
     expect(byPath(walked.rows)).toEqual(byPath([row('/twice', 2), ...rest]));
   });
 
-  it('that is a mere copy counts once', async () => {
+  it('counts once if the second is only a copy', async () => {
     const rows = [row('/twice', 900), row('/twice', 900), ...rest];
     const totals = sumCounts(rows.slice(1));
     const { walked, walks } = await walk([{ rows, totals }]);

@@ -25,7 +25,7 @@ const environment = {
   ...process.env,
   ...{ AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret', AWS_REGION: 'us-east-1' },
   LAKE_ENDPOINT: `http://127.0.0.1:${port}`,
-  // spark-submit looks for Spark in the Python that it finds first.
+  // spark-submit looks for Spark in the first Python on the path.
   PATH: `${join(venv, 'bin')}:${process.env['PATH'] ?? ''}`,
 };
 const children: ChildProcess[] = [];
@@ -52,7 +52,7 @@ function run(command: string, ...values: string[]): string {
 /** The rows, the views by people, all views, and the days that every engine must find. */
 type Sums = readonly [rows: number, human: number, total: number, days: number];
 
-/** Asks the engines, one question after another, in one process that keeps them warm. */
+/** Queries the engines, one query after another, in one process that keeps them warm. */
 function startEngines() {
   const values = [join(HERE, 'engines.py'), ...(QUICK ? [] : ['--spark'])];
   const child = spawn(join(venv, 'bin/python'), values, {
@@ -156,7 +156,7 @@ async function main(): Promise<void> {
     assert.deepEqual(answer, before.slice(0, 2), `${engine} opened before a publish`);
   pass('a reader who opened before a publish finishes with what was there');
 
-  // Each kill begins from the same lake and database, a little later.
+  // Each kill starts with the same lake and database, and comes a little later.
   let killed = 0;
   for (let dieAt = 1; killed < KILLS; dieAt += QUICK ? 9 : 1) {
     const [copy, own] = [join(home, 'killed'), join(home, 'killed.duckdb')];
@@ -203,7 +203,7 @@ async function shardsAtOnce(ask: ReturnType<typeof startEngines>, lake: string):
   await makeDatabase(first);
   for (const other of others) copyDatabase(first, other);
   await Promise.all(databases.map((each, index) => publish(each, lake, `${index + 1}/${SHARDS}`, ROUNDS)));
-  // Every database holds all projects and went through the same rounds: the lake is as any one of them.
+  // Every database has all projects and went through the same rounds, so the lake matches any of them.
   everyEngine(await ask({ ask: 'read', lake }), await sumsOf(first), `${SHARDS} shards, ${ROUNDS} rounds`);
   // The documented queries of a month: the ten most read pages, and all projects.
   const page = readFileSync(join(HERE, '../../docs/scale.md'), 'utf8');
@@ -227,7 +227,7 @@ async function shardsAtOnce(ask: ReturnType<typeof startEngines>, lake: string):
       last.set(entry.txn.appId, entry.txn.version);
     }
   assert.equal(last.size, SHARDS);
-  // One of them has made the table, which is one commit more.
+  // One of them created the table, which is one more commit.
   const rounds = [...last.values()].sort((a, b) => a - b);
   assert.deepEqual(rounds, [...Array.from({ length: SHARDS - 1 }, () => ROUNDS), ROUNDS + 1]);
   pass(`${SHARDS} shards × ${ROUNDS} rounds at once commit each round once`);

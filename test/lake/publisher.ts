@@ -1,4 +1,4 @@
-/** Publishes in rounds, each of which changes one day: DATABASE PLACE SHARD ROUNDS DIE_AT, the touch of a file that kills. */
+/** Publishes in rounds that change one day each: DATABASE PLACE SHARD ROUNDS DIE_AT; it dies at that change of a file. */
 import fs from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { parseShard } from '../../src/config/shard.js';

@@ -16,7 +16,7 @@ import { isGenuine, KINDS, postTo } from './posts.js';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
 
-/** The moments between two steps, what is known of the post when the process ends there, and what arrived. */
+/** The moments between two steps, what is known about the post if the process ends there, and what arrived. */
 const MOMENTS = [
   ['journaled', 'unknown', 0],
   ['begun', 'unknown', 0],
@@ -35,7 +35,7 @@ beforeAll(async () => {
   await closeNow(await liveWarehouse(join(base, 'warehouse.duckdb')));
 });
 
-/** Goes on where a process was killed, as the next run does. */
+/** Continues where a process was killed, as the next run does. */
 async function nextRun(directory: string, kind: (typeof KINDS)[number], url: string, now: Date) {
   const warehouse = await liveWarehouse(join(directory, 'warehouse.duckdb'));
   const journal = await EffectsJournal.open(directory);
@@ -53,7 +53,7 @@ async function nextRun(directory: string, kind: (typeof KINDS)[number], url: str
 }
 
 describe.each(KINDS)('a process killed while it posts to %s', (kind) => {
-  it('leaves the post known or unknown at each moment, never doubled, and a person settles it', async () => {
+  it('leaves its outcome known or unknown, never posts twice, and a person can settle it', async () => {
     await pMap(
       MOMENTS,
       async ([moment, known, arrived]) => {
@@ -81,7 +81,7 @@ describe.each(KINDS)('a process killed while it posts to %s', (kind) => {
         ).toEqual(known === 'unknown' ? ['unknown'] : []);
         expect(standIn.seen, moment).toHaveLength(arrived);
         if (moment === 'begun') {
-          // Somebody looked, and it is not there: it is posted when it is next due.
+          // Somebody checked, and it is not there: it is posted when it is next due.
           const [delivery] = run.stored;
           if (delivery === undefined) throw new Error('no delivery');
           await resolveDelivery(run.ledgers, delivery, false, new Date('2026-11-19T06:00:00Z'));

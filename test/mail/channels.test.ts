@@ -30,7 +30,7 @@ async function setUp() {
 }
 
 describe('a post to a channel', () => {
-  it('is sent once, with the numbers it rests on in the ledger', async () => {
+  it('is sent once, with its numbers in the ledger', async () => {
     const send = await setUp();
     const standIn = await serve((_, response) => {
       response.end('ok');
@@ -72,7 +72,7 @@ describe('a post to a channel', () => {
     expect(standIn.seen).toHaveLength(1);
   });
 
-  it('answered 503 with a Retry-After is waiting', async () => {
+  it('waits after a 503 with a Retry-After', async () => {
     const send = await setUp();
     const standIn = await serve((_, response) => {
       response.writeHead(503, { 'retry-after': '60' }).end();
@@ -80,7 +80,7 @@ describe('a post to a channel', () => {
     expect((await send(postTo('slack', standIn.baseUrl))).stored).toMatchObject([{ state: 'waiting' }]);
   });
 
-  it('is unknown when the server switches protocols and says no more', async () => {
+  it('is unknown if the server switches protocols and sends nothing more', async () => {
     const send = await setUp();
     const server = createServer((socket) => {
       socket.on('error', () => undefined);
@@ -93,7 +93,7 @@ describe('a post to a channel', () => {
     expect((await send(postTo('webhook', url))).stored).toMatchObject([{ state: 'unknown' }]);
   });
 
-  it('waits when nobody listens, and is unknown when the connection is lost after it left', async () => {
+  it('waits if nothing listens, and is unknown if the connection is lost after it was sent', async () => {
     const send = await setUp();
     const server = createServer((socket) => socket.on('data', () => socket.resetAndDestroy()));
     server.listen(0, '127.0.0.1');
@@ -110,7 +110,7 @@ describe('a post to a channel', () => {
     ]);
   });
 
-  it('never repeats its address or secret, though the channel does', async () => {
+  it('never reveals its address or secret, although the channel echoes them', async () => {
     const send = await setUp();
     const standIn = await serve((request, response) => {
       reply(response, 500, { url: request.url.href, id: 'B0CDEFGHIJKLMNOP', secret: SECRET });
@@ -124,7 +124,7 @@ describe('a post to a channel', () => {
 });
 
 describe('what a channel gets', () => {
-  it('is escaped for Slack, so that no path names a channel or forges a link', () => {
+  it('is escaped for Slack, so that no path can mention a channel or forge a link', () => {
     const { text, blocks } = JSON.parse(postTo('slack', 'https://hooks.example.com/x').body) as {
       text: string;
       blocks: { type: string; text: { type: string; text: string; verbatim?: boolean } }[];
@@ -137,7 +137,7 @@ describe('what a channel gets', () => {
     expect(link?.text.text).toBe('<https://reports.example.com/prj_1/weekly-2026-W46.html|Open the report>');
   });
 
-  it('stays within the limits of Slack, whatever its length', () => {
+  it('stays within the limits of Slack, no matter how long it is', () => {
     const brief = '&'.repeat(5_000);
     const { blocks } = JSON.parse(
       postTo('slack', 'https://hooks.example.com/x', { brief, subject: '𝄞'.repeat(300) }).body,
@@ -163,7 +163,7 @@ describe('what a channel gets', () => {
     ]);
   });
 
-  it('is signed JSON for a webhook; a changed body, id or moment is found out', async () => {
+  it('is signed JSON for a webhook; a changed body, id or time is detected', async () => {
     const standIn = await serve((_, response) => {
       response.writeHead(204).end();
     });
@@ -214,7 +214,7 @@ describe('what a channel gets', () => {
     expect(await Promise.all(all)).toEqual(['true', 'false', 'false', 'false']);
   });
 
-  it('leaves out data that a receiver would refuse for its size, and says where it is', () => {
+  it('leaves out data that is too large for the receiver, and says where it is', () => {
     const { body } = postTo('webhook', 'https://example.com/x', { data: { rows: 'x'.repeat(600_000) } });
     expect(body.length).toBeLessThan(2_000);
     expect(JSON.parse(body)).toMatchObject({
@@ -254,7 +254,7 @@ describe('a channel', () => {
   });
 });
 
-it('deliveries of 0.1.0 stay, and none of them is sent again', async () => {
+it('deliveries from 0.1.0 are kept, and none of them is sent again', async () => {
   const path = await databaseOf010(async (connection) => {
     await connection.run(`
       INSERT INTO deliveries VALUES

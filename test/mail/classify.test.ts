@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { CLASSIFICATION, classify } from '../../src/mail/transport.js';
 
-// One case a row of the table, in its order, and one that fits none: where the conversation was, the server's last word,
-// what it means.
+// One case per row of the table, in its order, and one that matches none: the step of the conversation, the server's
+// last reply, and what it means.
 const CASES = [
   ['connect', 554, 'not-sent'],
   ['login', 535, 'not-sent'],

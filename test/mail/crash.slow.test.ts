@@ -16,18 +16,18 @@ import { compiled } from '../compiled.js';
 import { letter } from './letters.js';
 import { type Behavior, type MailServer, type ServerEvent, startMailServer } from './mail-server.js';
 
-/** Each is a process killed at a moment that its seed chooses. */
+/** Each kills a process at a moment chosen by its seed. */
 const RUNS = Number(process.env['CRASH_RUNS'] ?? 12);
 const AT_ONCE = 3;
 
 let server: MailServer;
 let directory: string;
 let program: string;
-/** A database without a delivery, to begin with. */
+/** A database without deliveries, to start with. */
 let empty: string;
-/** How long a process takes that is left alone. */
+/** How long a process takes if it is not killed. */
 let lifetimeMs: number;
-/** What the server tells the run that a recipient belongs to. */
+/** How the server behaves toward the run that a recipient belongs to. */
 const listeners = new Map<string, (event: ServerEvent) => void>();
 
 beforeAll(async () => {
@@ -50,7 +50,7 @@ afterAll(async () => {
 });
 
 it(
-  `nobody gets a period twice, however ${RUNS} processes are killed`,
+  `nobody gets the same report twice, no matter when ${RUNS} processes are killed`,
   async () => {
     const seeds = Array.from({ length: RUNS }, (_, seed) => seed);
     const outcomes = await pMap(seeds, crashAndRecover, { concurrency: AT_ONCE });
@@ -62,14 +62,14 @@ it(
         `${killed} of ${RUNS} killed; of ${found.length} mails ${count('sent')} sent, ${count('failed')} refused, ` +
           `${count('unknown')} unknown, of which ${outcomes.reduce((sum, { unknownYetTaken }) => sum + unknownYetTaken, 0)} had arrived\n`,
       );
-    // The seeds are of use only if they hit: most processes die before they end, some with a mail under way.
+    // The seeds are useful only if they hit: most processes die before they end, some while sending an email.
     expect(killed).toBeGreaterThan(RUNS / 2);
     expect(count('unknown')).toBeGreaterThan(0);
   },
   RUNS * 3_000,
 );
 
-/** Kills a process, goes on where it ended, an hour and two days later, and checks what became of every mail. */
+/** Kills a process, continues an hour and two days later, and checks the outcome of every email. */
 async function crashAndRecover(seed: number) {
   const random = randomOf(seed);
   const recipients = ['a', 'b', 'c'].map((name) => `${name}-${seed}@example.com`);
@@ -103,14 +103,14 @@ async function crashAndRecover(seed: number) {
     if (state === 'sent') expect(copies(recipient), `seed ${seed}, ${recipient}`).toBe(1);
     if (state === 'failed') expect(copies(recipient), `seed ${seed}, ${recipient}`).toBe(0);
   }
-  // What nobody knew stays what nobody knows, and is never tried again.
+  // An unknown outcome stays unknown, and the email is never tried again.
   const unknown = (all: readonly Delivery[]) => all.filter(({ state }) => state === 'unknown');
   expect(unknown(deliveries)).toEqual(expect.arrayContaining(unknown(settled)));
   const unknownYetTaken = unknown(deliveries).filter(({ recipient }) => copies(recipient) === 1).length;
   return { wasKilled, deliveries, unknownYetTaken };
 }
 
-/** Whether the process was killed before it ended by itself. */
+/** Whether the process was killed before it ended on its own. */
 async function runAndKill(file: string, recipients: readonly string[], random: () => number) {
   const child = start(file, recipients);
   const ended = once(child, 'exit');
@@ -138,7 +138,7 @@ const start = (file: string, recipients: readonly string[]): ChildProcess =>
 const open = (file: string): Promise<Warehouse> =>
   openWarehouse(file, { command: 'test', now: () => new Date(), maxWaitMs: 5_000 });
 
-/** Most mails are taken, some slowly; the others meet every kind of fault, once. */
+/** Most emails are accepted, some slowly; the others meet every kind of fault once. */
 function behaviorsOf(random: () => number): Behavior[] {
   const faults: Behavior[] = [
     { on: 'rcpt', do: 451 },

@@ -9,7 +9,7 @@ import { letter } from './letters.js';
 import { type Behavior, type MailServer, startMailServer } from './mail-server.js';
 import { testWarehouse, type TestWarehouse } from './warehouse.js';
 
-/** Long enough for a busy machine, short enough for the tests of a server that says nothing. */
+/** Long enough for a busy machine, short enough for the tests of a server that does not reply. */
 const TIMEOUTS = { connectMs: 2_000, silenceMs: 1_000, totalMs: 6_000 };
 const MONDAY = new Date('2026-11-16T03:00:00Z');
 const hoursLater = (hours: number) => new Date(MONDAY.getTime() + hours * 3_600_000);
@@ -51,7 +51,7 @@ const take = (recipient: string, ...behaviors: Behavior[]) => server.behaviors.s
 const received = (recipient: string): number => server.accepted.get(recipient)?.length ?? 0;
 
 describe('an email handed to a mail server', () => {
-  it('arrives as it was composed, and never again by itself', async () => {
+  it('arrives as it was composed, and is never sent again automatically', async () => {
     const [delivery] = await send(['docs@example.com']);
     expect(delivery).toMatchObject({ state: 'sent', via: 'smtp', attempts: 1, note: '250 queued' });
     expect(await send(['docs@example.com'], { now: hoursLater(1000) })).toEqual([]);
@@ -62,7 +62,7 @@ describe('an email handed to a mail server', () => {
     expect(arrived?.toString().trimEnd()).toBe(bytes.toString().trimEnd());
   });
 
-  it('arrives again when that is forced, with the same Message-ID', async () => {
+  it('is sent again if forced, with the same Message-ID', async () => {
     const [first] = await send(['docs@example.com']);
     expect(first?.state).toBe('sent');
     const [second] = await send(['docs@example.com'], { admission: 'force' });
@@ -105,7 +105,7 @@ describe('an email handed to a mail server', () => {
     expect(await readDeliveries(test.warehouse)).toEqual([delivery]);
   });
 
-  it('is tried again, later and not sooner, when a greylist refused it', async () => {
+  it('is retried later, and no sooner, after a greylist refused it', async () => {
     take('docs@example.com', { on: 'rcpt', do: 451 });
     const [first] = await send(['docs@example.com']);
     expect(first?.next_attempt_at).toEqual(new Date(MONDAY.getTime() + 5 * 60_000));
@@ -126,7 +126,7 @@ describe('an email handed to a mail server', () => {
     expect(delivery?.note).toMatch(/^gave up after 8 attempts: .*451/);
   });
 
-  it('is never sent again by itself when nobody knows whether it arrived; but when that is forced', async () => {
+  it('is never sent again automatically if its outcome is unknown, but it can be forced', async () => {
     take('docs@example.com', { on: 'data', do: 'drop-accepted' });
     await send(['docs@example.com']);
     expect(await send(['docs@example.com'], { now: hoursLater(1000) })).toEqual([]);
@@ -136,7 +136,7 @@ describe('an email handed to a mail server', () => {
     expect(forced?.state).toBe('sent');
   });
 
-  it('arrives though those to others do not', async () => {
+  it('arrives even if those to others do not', async () => {
     take('b@example.com', { on: 'rcpt', do: 550 });
     take('c@example.com', { on: 'rcpt', do: 'silence' });
     take('d@example.com', { on: 'data', do: 'drop-lost' });
@@ -145,7 +145,7 @@ describe('an email handed to a mail server', () => {
     expect(received('e@example.com')).toBe(1);
   });
 
-  it('waits when the server cannot be reached, or does not take the login', async () => {
+  it('waits if the server cannot be reached, or rejects the login', async () => {
     const gone = await startMailServer();
     await gone.close();
     const [unreachable] = await send(['a@example.com'], {
@@ -204,7 +204,7 @@ describe('a password', () => {
     await guarded.close();
   });
 
-  it('appears nowhere, although the server refuses it and repeats it', async () => {
+  it('appears nowhere, although the server rejects it and echoes it', async () => {
     const guarded = await startMailServer({
       authOptional: false,
       allowInsecureAuth: true,
@@ -244,7 +244,7 @@ describe('without a mail server', () => {
     ]);
   });
 
-  it('no two emails share a file, and none leaves the outbox, whatever the names of the recipients', async () => {
+  it('no two emails share a file, and none is written outside the outbox, for any names of recipients', async () => {
     const outbox = join(test.directory, 'outbox');
     const recipients = [
       'a/b@example.com',

@@ -1,5 +1,5 @@
-// A process that delivers the weekly to some recipients, as a step does: the one that crash.slow.test.ts kills. Its imports
-// of src are those of dist when it runs.
+// A process that delivers the weekly report to some recipients, as a step does, and that crash.slow.test.ts kills. When it
+// runs, it imports dist instead of src.
 import { dirname } from 'node:path';
 import { deliver } from '../../src/mail/deliver.js';
 import { reconcileDeliveries } from '../../src/mail/ledger.js';

@@ -42,7 +42,7 @@ describe('a report', () => {
     expect(whatIsDue(scheduled, at('18T08:00')).kind).toBe('due');
   });
 
-  it('is never due while it has nothing to say', () => {
+  it('is never due while it has no content', () => {
     expect(whatIsDue({ ...complete, daysLoaded: 0 }, at('30T00:00')).kind).toBe('waits');
   });
 
@@ -55,7 +55,7 @@ describe('a report', () => {
     },
   );
 
-  it('is due again when the next attempt has come, and not before', () => {
+  it('is due again at the time of the next attempt, and not before', () => {
     const deliveries = [delivery(docs, 'waiting', at('16T04:00')), delivery(lead, 'sent')];
     expect(whatIsDue({ ...complete, deliveries }, at('16T03:59'))).toEqual({ kind: 'nothing' });
     expect(whatIsDue({ ...complete, deliveries }, at('16T04:00'))).toEqual({

@@ -26,7 +26,7 @@ export const content: MailContent = {
   pictures: [{ cid: 'weekly.daily_views@readership', png: PNG }],
 };
 
-/** The weekly of `period` for a recipient. */
+/** The weekly report of `period` for a recipient. */
 export const letter = (recipient: string, period = '2026-W46'): Promise<Email> =>
   compose(
     { report: 'weekly', project: 'prj_1', period, recipient },

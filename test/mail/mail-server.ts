@@ -2,25 +2,25 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { SMTPServer, type SMTPServerOptions, type SMTPServerSession } from 'smtp-server';
 
-/** What the server does with mail for a recipient. Numbers are reply codes. */
+/** What the server does with an email for a recipient. Numbers are reply codes. */
 export type Behavior =
   | { readonly on: 'rcpt'; readonly do: number | 'drop' | 'silence' }
-  /** `drop-accepted` and `silence` take the mail and say nothing of it; `drop-lost` loses it. */
+  /** `drop-accepted` and `silence` accept the email without a reply; `drop-lost` loses it. */
   | { readonly on: 'data'; readonly do: number | 'drop-accepted' | 'drop-lost' | 'silence' }
   | { readonly on: 'data'; readonly do: 'delay'; readonly ms: number };
 
-/** Where a conversation is; `accepted` before the reply is sent. */
+/** The step of a conversation; `accepted` comes before the reply is sent. */
 export type ServerEvent = 'connect' | 'rcpt' | 'data' | 'accepted';
 
-/** A real SMTP server on loopback that remembers what it took. */
+/** A real SMTP server on loopback that records what it accepted. */
 export interface MailServer {
   readonly port: number;
-  /** Mails taken for good, whether or not the sender was told, by recipient. */
+  /** Accepted emails by recipient, whether or not the sender got a reply. */
   readonly accepted: Map<string, Buffer[]>;
-  /** By recipient; everything else is accepted. A list is used up, one a conversation. */
+  /** By recipient; everything else is accepted. Each conversation uses up one entry of the list. */
   readonly behaviors: Map<string, Behavior[]>;
   onEvent: (event: ServerEvent, recipient: string) => void;
-  /** What it adds to its replies about mails. */
+  /** What it adds to its replies about emails. */
   words: string;
   close(): Promise<void>;
 }

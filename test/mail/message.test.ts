@@ -64,7 +64,7 @@ describe('an email', () => {
     expect(bytes).toContain('\r\nList-ID: <weekly.prj-1.readership.example.com>\r\n');
   });
 
-  it('has an id of its report, project, period and recipient, under the domain it is from', async () => {
+  it('has an id made of its report, project, period and recipient, in the sender’s domain', async () => {
     const { parsed } = await composed();
     expect(parsed.messageId).toMatch(/^<readership\.[0-9a-f]{32}@example\.com>$/);
     const others = await Promise.all([
@@ -76,7 +76,7 @@ describe('an email', () => {
     expect(new Set([parsed.messageId, ...others.map(({ message }) => message.id)]).size).toBe(5);
   });
 
-  it('is the same, byte by byte, when it is composed again', async () => {
+  it('is the same, byte for byte, when it is composed again', async () => {
     expect((await composed()).message.bytes).toEqual((await composed()).message.bytes);
   });
 
@@ -85,7 +85,7 @@ describe('an email', () => {
     expect(message.envelope.to).toBe('docs@xn--mller-kva.example');
   });
 
-  it('cannot be given another header by its subject', async () => {
+  it('cannot get another header through its subject', async () => {
     const subject = 'Views\r\nBcc: eve@example.com';
     const message = await compose(key, { ...content, subject }, { from }, now);
     const { headers } = await PostalMime.parse(message.bytes);

@@ -64,7 +64,7 @@ function report(time: string, reports: object, projects: object[] = [{ id: 'prj_
 const mailTo = async (recipient: string) =>
   PostalMime.parse(server.accepted.get(recipient)?.[0] ?? `nothing for ${recipient}`);
 
-describe('a report of the workspace', () => {
+describe('a report that a workspace defines', () => {
   it('is rendered, emailed once and recorded like the built-in ones: a month, a week and a day', async () => {
     await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
     const yaml = await readFile(join(test.directory, 'reports/sections/report.yaml'), 'utf8');
@@ -101,7 +101,7 @@ describe('a report of the workspace', () => {
 
     expect((await report(MONDAY, reports)).summary).toMatch(/^0 pages rendered/);
     await write('reports/by_day/sections.sql', 'SELECT count(*) AS runs FROM runs');
-    // What every run changes is asked for by each.
+    // Each report queries a table that every run changes.
     for (let again = 0; again < 2; again++)
       expect((await report(MONDAY, reports)).summary).toMatch(/^1 page rendered/);
   });
@@ -162,7 +162,7 @@ describe('a report of the workspace', () => {
       expect(text).toContain(words);
   });
 
-  it('that the configuration names and nobody wrote is an error that says which there are', async () => {
+  it('that is configured but does not exist is an error that lists the existing ones', async () => {
     await loadDays(test.warehouse, day('2026-10-01'), day('2026-11-15'));
     const { error } = await report(MONDAY, { sectoins: { to: ['a@example.com'] } });
     expect(error).toHaveProperty(

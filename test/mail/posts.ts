@@ -18,7 +18,7 @@ const notice: Notice = {
 
 export const KINDS = ['slack', 'teams', 'webhook'] as const;
 
-/** The weekly of a week for a channel that posts to `url`. */
+/** The weekly report of a week for a channel that posts to `url`. */
 export function postTo(kind: Post['channel']['kind'], url: string, said: Partial<Notice> = {}): Post {
   const secretEnv = kind === 'webhook' ? 'SECRET' : undefined;
   const channel = openChannel({ kind, urlEnv: 'URL', secretEnv }, { URL: url, SECRET });
@@ -26,7 +26,7 @@ export function postTo(kind: Post['channel']['kind'], url: string, said: Partial
   return composePost(key, { ...notice, ...said }, channel, new Date('2026-11-16T03:00:00Z'));
 }
 
-/** As docs/reports.md tells receivers to verify a webhook. */
+/** Verifies a webhook as docs/reports.md describes it. */
 export function isGenuine(headers: NodeJS.Dict<string | string[]>, body: string): boolean {
   const signed = `${String(headers['webhook-id'])}.${String(headers['webhook-timestamp'])}.${body}`;
   const signature = `v1,${createHmac('sha256', KEY).update(signed).digest('base64')}`;

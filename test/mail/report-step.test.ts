@@ -164,7 +164,7 @@ describe('the report step', () => {
     for (const part of [mail.text, mail.html]) expect(part).toMatch(/Sun\s+15\s+Nov\s+is\s+not\s+loaded/);
   });
 
-  it('reports an email that a killed process left half sent, once as an error, and does not send it again', async () => {
+  it('reports an email that a killed process was sending, once as an error, and does not send it again', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
     const now = new Date(MONDAY);
     await claim(test, await letter('docs@example.com'), { via: 'smtp', admission: 'due', now });
@@ -182,7 +182,7 @@ describe('the report step', () => {
     expect((await report('2026-11-16T05:00:00Z')).error).toBeUndefined();
   });
 
-  it('is to be tried later when all that failed will be, and keeps trying when the next week has begun', async () => {
+  it('is retried later if everything that failed will be, and is still retried after the next week has begun', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
     server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const { error } = await report('2026-11-22T23:58:00Z');

@@ -6,7 +6,7 @@ import { openWarehouse } from '../../src/warehouse/open.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { newDatabase } from '../new-database.js';
 
-/** A directory of its own, with a live database in it that can be closed and opened again. */
+/** A new directory with a live database that can be closed and opened again. */
 export interface TestWarehouse {
   readonly directory: string;
   readonly warehouse: Warehouse;

@@ -7,7 +7,7 @@ const attached = (rows: Parameters<typeof attachmentsOf>[2][number]['answers'][s
   attachmentsOf(report, ['most_read'], [{ project: 'prj_1', answers: { most_read: rows } }]);
 
 describe('the rows of a query as a CSV attachment', () => {
-  it('keep every value, and nothing in them is a formula', () => {
+  it('keep every value, and none of them is a formula', () => {
     const [file] = attached([
       { path: '=cmd()', human: -5, note: 'a "quoted", text', nothing: null, days: ['2026-11-09'] },
       { path: '/docs', human: 1.5, note: '+1', nothing: null, days: [] },
@@ -36,7 +36,7 @@ describe('the rows of a query as a CSV attachment', () => {
     expect(file?.filename).toBe(`most_read-first-${count}-of-60000-rows.csv`);
   });
 
-  it('of several projects are files of their own', () => {
+  it('of several projects are in separate files', () => {
     const answers = { most_read: [{ path: '/' }] };
     const files = attachmentsOf(
       report,
@@ -49,7 +49,7 @@ describe('the rows of a query as a CSV attachment', () => {
     expect(files.map(({ filename }) => filename)).toEqual(['prj_1-most_read.csv', '.._x-most_read.csv']);
   });
 
-  it('of a query that there is none of is an error that names those there are', () => {
+  it('of an unknown query are an error that names the known ones', () => {
     expect(() => attachmentsOf(report, ['pagess'], [])).toThrow(
       /reports\.weekly\.attach names pagess, which is not a query of the report\. Its queries are weeks, /,
     );

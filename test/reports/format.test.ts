@@ -180,7 +180,7 @@ describe('template functions', () => {
     expect(() => call('thousands', undefined)).toThrow();
     expect(() => call('dayRange', { first: '2026-11-09' })).toThrow();
   });
-  test('what has something', () => {
+  test('`has`, for empty and other values', () => {
     expect([[], null, 0, [1], 3, 'x'].map((value) => call('has', value))).toEqual([
       false,
       false,

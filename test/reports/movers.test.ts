@@ -93,7 +93,7 @@ describe('what moved', () => {
     expect(await movers()).toEqual([]);
   });
 
-  test('claims nothing with fewer than three full weeks before', async () => {
+  test('lists nothing with fewer than three full weeks before', async () => {
     await change('/changelog', 'human = human * 2');
     await history.run(`DELETE FROM page_views WHERE day < '2026-10-19'`);
     await loadDays(history);
@@ -154,7 +154,7 @@ describe('the usual range of a site', () => {
           (day::DATE - DATE '2025-09-01') // 7 AS week, 1 + 0.03 * sin(5 * week) AS noise
       )`);
 
-  test('follows a line: growth is usual, and so a higher week is no record', async () => {
+  test('follows the trend: growth is usual, so a higher week is not a record', async () => {
     await store('20000 * 1.03 ** week * noise');
     const [usual] = await range('2026-11-09');
     if (usual?.low == null || usual.high === null) throw new Error('no usual range');
@@ -164,14 +164,14 @@ describe('the usual range of a site', () => {
     expect(usual.high / usual.low).toBeLessThan(1.5);
   });
 
-  test('has no place for a week that doubles, which is a record', async () => {
+  test('does not include a week that doubles, which is a record', async () => {
     await store('20000 * 1.03 ** week * noise * if(week = 62, 2, 1)');
     const [usual] = await range('2026-11-09');
     expect(usual).toMatchObject({ is_record: true });
     expect(usual?.views).toBeGreaterThan(usual?.high ?? Infinity);
   });
 
-  test('moves where the same week of last year left its own', async () => {
+  test('shifts if the same week of last year was outside its own', async () => {
     await store('20000 * noise * if(week % 52 = 16, 0.4, 1)');
     const [holiday] = await range('2025-12-22');
     expect(holiday?.views).toBeLessThan(holiday?.low ?? 0);

@@ -117,7 +117,7 @@ function viewsOn(site: Site, days: readonly Day[]) {
   );
 }
 
-/** What the weekly must say, from what the server counted. */
+/** What the weekly report must say, calculated from what the server counted. */
 function expected(site: Site, { week: first, restated = new Map() }: Dataset) {
   const days = week(first);
   const before = week(addDays(first, -7));
@@ -178,7 +178,7 @@ const wordsOf = (html: string): string =>
     .replaceAll(/<[^>]+>/g, ' ')
     .replaceAll(/&[#\w]+;/g, (entity) => (entity === '&amp;' ? '&' : ' '));
 
-/** The counts that follow a text, changes left out. */
+/** The counts that follow a text, without the changes. */
 function countsAfter(words: string, text: string, count: number): number[] {
   const at = words.indexOf(text);
   const rest = at < 0 ? '' : words.slice(at + text.length, at + text.length + 160).replaceAll('from 0', '');
@@ -187,17 +187,17 @@ function countsAfter(words: string, text: string, count: number): number[] {
     .map(([, number = '']) => Number(number.replaceAll(',', '')));
 }
 
-/** The number that a label is followed by. */
+/** The number after a label. */
 const figure = (words: string, label: string): string | undefined =>
   new RegExp(`${label}:?\\s+(\\d[\\d,]*)`).exec(words)?.[1];
 
-/** Two ways to compute a ratio may differ in its last digits. */
+/** Two ways to calculate a ratio may differ in the last digits. */
 const close = (value: unknown) =>
   JSON.parse(JSON.stringify(value), (_, one: unknown) =>
     typeof one === 'number' && !Number.isInteger(one) ? Number(one.toFixed(9)) : one,
   ) as unknown;
 
-describe('the weekly says what the server counted, in every form', () => {
+describe('the weekly report says what the server counted, in every format', () => {
   it.each(Object.entries(DATASETS))('%s', async (_, dataset) => {
     const site = generate(dataset);
     const history = await stored(site, dataset.restated ?? new Map());
@@ -246,7 +246,7 @@ describe('the weekly says what the server counted, in every form', () => {
       for (const { path, human, ai } of truth.mostRead)
         expect(countsAfter(list, path, 2), `${form}, ${path}`).toEqual([human, ai]);
     }
-    // The first line of the email, and the words in place of its picture, which a first week has not.
+    // The first line of the email, and the alternative text of its picture, which a first week does not have.
     expect(mail.preheader).toContain(`${thousands(truth.human.views)} human`);
     if (truth.pages.new !== null)
       expect(mail.html).toContain(`Human: ${thousands(truth.human.views)} this week`);

@@ -81,7 +81,7 @@ describe('the headline', () => {
     usual = { human: within(280, 320), ai: within(90, 110) };
     expect(headline([300, 100], [200, 100])).toBe('A calm week: views by people and AI are as usual.');
   });
-  test('for a record reports it if nothing bigger happened', () => {
+  test('reports a record if nothing bigger happened', () => {
     usual = { ai: { ...within(130, 149), is_record: true } };
     expect(headline([300, 150], [300, 149])).toBe('AI reads your docs more than ever: the most in 26 weeks.');
     expect(headline([300, 400], [310, 149])).toMatch(/^AI now reads/);
@@ -103,7 +103,7 @@ describe('the headline', () => {
   });
 });
 
-describe('what was said last week rests', () => {
+describe('last week’s news is not reported as new', () => {
   test('for a change that continues, unless there is no other news', () => {
     expect(headline([100, 144], [100, 120], [100, 99])).toBe('AI stays ahead of people for a second week.');
     expect(headline([900, 144], [900, 120], [900, 100])).toBe(
@@ -126,7 +126,7 @@ describe('what was said last week rests', () => {
     usualBefore = { human: within(10, 20), ai: within(40, 60) };
     expect(headline([100, 50], [100, 50])).toBe('A calm week: views by people and AI are as usual.');
   });
-  test('as does the second week ahead in the third', () => {
+  test('for an audience ahead for a third week', () => {
     expect(headline([100, 104], [100, 103], [100, 90])).toBe('AI stays ahead of people for a second week.');
     expect(headline([100, 105], [100, 104], [100, 103], [100, 90])).toBe(
       'AI still reads your docs more than people do.',

@@ -111,7 +111,7 @@ describe('the weekly report', () => {
     expect(textOf(settled.html)).toContain('No page differs from its recent weeks');
   });
 
-  test('says so and shows no changes if the week before is missing', async () => {
+  test('shows no changes if the week before is missing, and says why', async () => {
     const history = await smallHistory('2026-10-05', '2026-11-15');
     await history.run(`DELETE FROM day_loads WHERE day BETWEEN '2026-11-02' AND '2026-11-08'`);
     const text = textOf((await weekly(history)).html);
@@ -138,7 +138,7 @@ describe('the weekly report', () => {
     expect(model).toMatchObject({ comparedWith: null, human: { views: 250, usual: null } });
   });
 
-  test('says beside a number that later loads changed it, or the one it is compared with', async () => {
+  test('notes beside a number that later loads changed it, or the one it is compared with', async () => {
     const history = await smallHistory('2026-10-05', '2026-11-15');
     const restated = (day: string, human: number) =>
       history.run(

@@ -25,7 +25,7 @@ describe('access', () => {
     },
   );
 
-  it('lets a read-only key export and poll, and refuses it prompts with 403', async () => {
+  it('lets a read-only key export and poll, and refuses its prompts with 403', async () => {
     const { sandbox, create, viewsPath, jobPath } = await openSandbox();
     const { id } = await create();
     const headers = { Authorization: `Bearer ${sandbox.readOnlyKey}` };
@@ -66,7 +66,7 @@ describe('access', () => {
     }
   });
 
-  it('answers to the keys and project it is given', async () => {
+  it('accepts the keys and project it is given', async () => {
     const { get, sandbox } = await openSandbox({ apiKey: 'sandbox_mine', projectId: 'prj_mine' });
     expect(sandbox).toMatchObject({ apiKey: 'sandbox_mine', projectId: 'prj_mine' });
     expect((await get('/v1/analytics/prj_mine/views')).status).toBe(200);
@@ -148,7 +148,7 @@ describe('the body of a request', () => {
     expect(sandbox.inspect().jobs).toEqual([]);
   });
 
-  it('is taken when it is streamed and within the bound', async () => {
+  it('is accepted if it is streamed and within the limit', async () => {
     const { sandbox, jobPath } = await openSandbox();
     const { statusCode } = await request(sandbox.baseUrl + jobPath, {
       method: 'POST',

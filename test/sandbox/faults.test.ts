@@ -89,7 +89,7 @@ describe('faults after the request was handled', () => {
     expect(sandbox.inspect().jobs).toMatchObject([{ messages: [{ prompt: 'more' }] }]);
   });
 
-  it('cut-body: the status is fine, the body breaks off', async () => {
+  it('cut-body: the status is fine, the body is cut off', async () => {
     const { sandbox, get, viewsPath } = await openSandbox();
     sandbox.setFaults([{ on: 'views', kind: 'cut-body', times: 1 }]);
     const response = await get(`${viewsPath}?${DAY}`);
@@ -122,7 +122,7 @@ describe('faults after the request was handled', () => {
     },
   );
 
-  it('missing-field: takes a field of a job, too', async () => {
+  it('missing-field: removes a field of a job, too', async () => {
     const { sandbox, create, get, jobPath } = await openSandbox();
     const { id } = await create();
     sandbox.setFaults([{ on: 'job', kind: 'missing-field', field: 'status' }]);

@@ -104,7 +104,7 @@ describe('agent jobs', () => {
     },
   );
 
-  it('take 100 prompts in a rolling hour, creates and messages together, and then answer 429', async () => {
+  it('accept 100 prompts in a rolling hour, creates and messages together, and then answer 429', async () => {
     const { sandbox, clock, create, post, jobPath } = await openSandbox();
     const { id } = await create();
     clock.advance(1800);

@@ -10,7 +10,7 @@ import { afterTest } from '../cleanup.js';
 /** A Wednesday, five hours into the day; the default first day is Monday 18 May 2026. */
 export const NOW = new Date('2026-11-18T05:00:00Z');
 
-/** A clock that moves only when told to. */
+/** A clock that moves only when a test advances it. */
 export interface Clock {
   readonly now: () => Date;
   readonly advance: (seconds: number) => void;
@@ -26,7 +26,7 @@ export function clockAt(start: Date): Clock {
   };
 }
 
-/** A sandbox with a client that uses its key and checks replies against the interface's schema. */
+/** A sandbox with a client that uses its key and checks replies against the API's schema. */
 export interface OpenSandbox {
   readonly sandbox: Sandbox;
   readonly clock: Clock;

@@ -35,7 +35,7 @@ describe('the traffic of a sandbox', () => {
     expect(share(week(25))).toBeGreaterThan(0.5);
   });
 
-  it('levels off: years later the site is of the same order', () => {
+  it('levels off: years later the site has the same order of magnitude', () => {
     const { week } = site();
     expect(share(week(250))).toBeGreaterThan(0.5);
     expect(share(week(250))).toBeLessThan(0.62);
@@ -43,7 +43,7 @@ describe('the traffic of a sandbox', () => {
     expect(week(250).rows.length).toBeLessThan(1000);
   });
 
-  it('has some 2,500 to 3,000 human views a day', () => {
+  it('has about 2,500 to 3,000 human views a day', () => {
     for (const week of [0, 8, 16, 25]) {
       const perDay = site().week(week).totals.human / 7;
       expect(perDay).toBeGreaterThan(2300);
@@ -51,7 +51,7 @@ describe('the traffic of a sandbox', () => {
     }
   });
 
-  it('loses people at weekends, and AI much less', () => {
+  it('falls on weekends for people, and much less for AI', () => {
     const { from } = site();
     const monday = addDays(firstDay, 70);
     const drop = (kind: 'human' | 'ai') =>
@@ -61,7 +61,7 @@ describe('the traffic of a sandbox', () => {
     expect(drop('ai')).toBeLessThan(1);
   });
 
-  it('has some 450 pages, of which a day reads part: two requests of 250 rows', () => {
+  it('has about 450 pages, part of which are viewed each day: two requests of 250 rows', () => {
     const { from } = site();
     const { rows } = from(firstDay, 182);
     expect(rows.length).toBeGreaterThan(430);
@@ -86,7 +86,7 @@ describe('the traffic of a sandbox', () => {
     expect(row?.ai).toBeGreaterThan(20 * (row?.human ?? Infinity));
   });
 
-  it('gets new pages, a changelog entry a fortnight among them', () => {
+  it('gets new pages, including a changelog entry every two weeks', () => {
     const { from } = site();
     const known = new Set(from(firstDay, 91).rows.map(({ path }) => path));
     const fresh = from(addDays(firstDay, 91), 91).rows.filter(({ path }) => !known.has(path));
@@ -96,7 +96,7 @@ describe('the traffic of a sandbox', () => {
     expect(fresh.length).toBeGreaterThan(15);
   });
 
-  it('has bursts: in most weeks some page is read half as much again as the week before', () => {
+  it('has bursts: in most weeks, some page is viewed at least 50% more than the week before', () => {
     const { week } = site();
     const bursts = Array.from({ length: 25 }, (_, index) => {
       const before = new Map(week(index).rows.map(({ path, total }) => [path, total]));
@@ -107,7 +107,7 @@ describe('the traffic of a sandbox', () => {
     expect(bursts.filter((pages) => pages.length > 0).length).toBeGreaterThan(12);
   });
 
-  it('has a page that falls away', () => {
+  it('has a page that fades', () => {
     const views = (week: number) =>
       site()
         .week(week)
@@ -163,7 +163,7 @@ describe('late data', () => {
     expect((await views(yesterday)).totals.total).toBeGreaterThan(first.totals.total);
   });
 
-  it('tells two sandboxes of the same seed and clock the same', async () => {
+  it('is the same in two sandboxes with the same seed and clock', async () => {
     const one = await openSandbox({ seed: 3 });
     const other = await openSandbox({ seed: 3 });
     expect(await one.views('limit=250')).toEqual(await other.views('limit=250'));

@@ -47,7 +47,7 @@ describe('the views export', () => {
     expect((await views('dateFrom=2026-11-02&dateTo=2026-11-02')).totals.total).toBe(0);
   });
 
-  it('takes ISO 8601 date-times for the UTC day they lie in, wherever the sandbox runs', async () => {
+  it('reads ISO 8601 date-times as the UTC day they are in, wherever the sandbox runs', async () => {
     vi.stubEnv('TZ', 'Pacific/Auckland');
     const { views } = await openSandbox();
     const plain = await views(WEEK);
@@ -59,7 +59,7 @@ describe('the views export', () => {
     }
   });
 
-  it('takes an open range for everything from the first day until now', async () => {
+  it('reads an open range as everything from the first day until now', async () => {
     const { sandbox, views } = await openSandbox();
     const all = await views('limit=1');
     expect(sandbox.firstDay).toBe('2026-05-18');

@@ -35,7 +35,7 @@ describe('a command that works', () => {
       tryAll(inTurn, () => Promise.resolve(shared)),
       tryAll(apart, () => markedWorkspace(surroundings)),
     ]);
-    // The sandbox answers to this key alone.
+    // The sandbox accepts only this key.
     const { views, create, message } = platform.inspect().requests.counts;
     expect([views?.['200'], create?.['201'], message?.['200']].every((count = 0) => count > 0)).toBe(true);
     expect([...passwords]).toEqual([PASSWORD]);
@@ -72,7 +72,7 @@ describe('a secret in the configuration', () => {
   });
 });
 
-/** Throws what is written to a socket, once a secret is in it: outside of all that could catch it. */
+/** Throws what is written to a socket if it contains a secret, where nothing can catch it. */
 const CRASH = `
 const { Socket } = require('node:net');
 const { write } = Socket.prototype;
@@ -108,7 +108,7 @@ describe('a crash', () => {
 });
 
 describe('what the search finds', () => {
-  it('is a secret in every writing that it is looked for in', async () => {
+  it('is a secret in every encoding that it searches for', async () => {
     for (const secret of [KEY, PASSWORD, `/${PING_ID}`]) {
       expect(tracesIn(secret)).not.toEqual([]);
       expect(tracesIn(inEveryWriting(secret))).not.toEqual([]);

@@ -24,5 +24,5 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
   init: [[]],
   sandbox: [['--port', '0']],
 };
-/** Those that begin with a workspace of their own: something is due at once, or nothing in the way. */
+/** Commands that need a new workspace: something is due at once, or no file may exist. */
 export const APART = new Set(['start', 'init', 'sandbox']);

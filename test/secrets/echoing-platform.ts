@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { reply, type SeenRequest, serve, type TestServer } from '../serve.js';
 import { inEveryWriting, KEY, WRITINGS } from './marks.js';
 
-/** How a platform answers that tells back who asked. */
+/** How a platform answers that echoes the key. */
 export type Echo = (response: ServerResponse, request: SeenRequest) => void;
 
 const ECHO = inEveryWriting(KEY);
@@ -19,7 +19,7 @@ const refused =
     reply(response, status, { error: ECHO, details: [{ message: ECHO }] }, { ...HEADERS, ...headers });
   };
 
-/** Every field that may hold words holds the key, in each writing once. */
+/** Every text field contains the key, once in each encoding. */
 const believed: Echo = (response, { method, url }) => {
   const words = Object.values(WRITINGS).map((write) => write(KEY));
   const counts = { human: 2, ai: 1, total: 3 };
@@ -40,10 +40,10 @@ const DAY_MS = 86_400_000;
 const daysAsked = ({ searchParams }: URL): number =>
   (Date.parse(searchParams.get('dateTo') ?? '') - Date.parse(searchParams.get('dateFrom') ?? '')) / DAY_MS;
 
-/** The one that is no fault: what it says is stored. */
+/** The one that is not an error: its contents are stored. */
 export const BELIEVED = 'what is to be believed';
 
-/** All the ways in which a platform may tell the key back. */
+/** All the ways in which a platform may echo the key. */
 export const ECHOES: Readonly<Record<string, Echo>> = {
   ...Object.fromEntries([302, 400, 401, 403, 404].map((status) => [String(status), refused(status)])),
   429: refused(429, { 'retry-after': KEY }),

@@ -20,7 +20,7 @@ const LIMIT_MS = 300_000;
 
 const MESSAGE = ['jobs', 'message', '1', 'Mention the limits.'];
 
-/** The commands that speak to the platform. */
+/** The commands that send requests to the platform. */
 const SPEAKING: readonly (readonly string[])[] = [
   ['run'],
   ['audit', '--repair'],
@@ -59,7 +59,7 @@ let stateFile: string;
 beforeAll(async () => {
   stateFile = join(await tempDir(), 'sandbox.json');
   base = await markedWorkspace({ platform: await markedSandbox({ stateFile }) });
-  // No mail server is there.
+  // There is no mail server.
   expect(await runCli(['run'], { cwd: base })).toMatchObject({ code: 75 });
 }, LIMIT_MS);
 
@@ -71,7 +71,7 @@ function oneEvent(): { readonly happened: Promise<void>; readonly happens: () =>
   return { happened, happens };
 }
 
-/** A sandbox that knows the jobs of the base, and tells of the first request. */
+/** A sandbox with the jobs of the base workspace, and a promise of its first request. */
 async function sandboxAsBefore(): Promise<{ platform: Sandbox; asked: Promise<void> }> {
   const copy = join(await tempDir(), 'sandbox.json');
   await cp(stateFile, copy);
@@ -171,7 +171,7 @@ describe('a mail server that repeats the password', () => {
     const { platform } = await sandboxAsBefore();
     const smtp = smtpUrl(server.port, scheme);
     const surroundings = { platform, smtp, ...(recipients === undefined ? {} : { recipients }) };
-    // In the base, mails wait for their turn.
+    // In the base workspace, emails are waiting to be retried.
     const cwd = await markedWorkspace(surroundings, args[0] === 'run' ? undefined : base);
     return {
       cwd,

@@ -3,7 +3,7 @@ import { afterFile } from '../cleanup.js';
 import { type MailServer, startMailServer } from '../mail/mail-server.js';
 import { inEveryWriting, PASSWORD } from './marks.js';
 
-/** A mail server that says the password in every reply it can, and the passwords that reached it. */
+/** A mail server that echoes the password in every reply it can, and the passwords that reached it. */
 export interface EchoingMailServer {
   readonly server: MailServer;
   readonly passwords: Set<string>;
@@ -11,7 +11,7 @@ export interface EchoingMailServer {
 
 const ECHO = inEveryWriting(PASSWORD);
 
-/** Lets those in who have the password, unless `refuse` is the code it refuses all with. */
+/** Accepts logins with the password, unless `refuse` is the code with which it refuses all. */
 export async function echoingMailServer({
   refuse,
   ...options

@@ -7,7 +7,7 @@ import type { Sandbox, SandboxOptions } from '../../src/sandbox/index.js';
 import { dotEnv, KEY, PING_ID, smtpUrl } from './marks.js';
 import { tracesLeft } from './search.js';
 
-/** Who the reports go to; others may be added. */
+/** The recipients of the reports; others may be added. */
 export const RECIPIENT = 'lead@example.com';
 
 export interface Surroundings {
@@ -28,7 +28,7 @@ publish: { parquet: lake }
 alerts: { to: [ops@example.com], pingUrl: '${pings ?? 'http://127.0.0.1:1'}/${PING_ID}' }
 `;
 
-/** A workspace whose secrets are the marked ones, in its `.env`; with the data of another, if one is given. */
+/** A workspace with the marked secrets in its `.env`, and with the data of another workspace, if given. */
 export async function markedWorkspace(surroundings: Surroundings, like?: string): Promise<string> {
   const cwd = await workspaceOf(surroundings.platform, settingsOf(surroundings));
   await writeFile(join(cwd, '.env'), dotEnv(surroundings.smtp ?? smtpUrl(1), surroundings.pings));
@@ -40,11 +40,11 @@ export async function markedWorkspace(surroundings: Surroundings, like?: string)
   return cwd;
 }
 
-/** A sandbox that takes the marked key alone, with weeks enough for agents to be of use. */
+/** A sandbox that accepts only the marked key, with enough weeks for pages to be proposed. */
 export const markedSandbox = (options: Partial<SandboxOptions> = {}): Promise<Sandbox> =>
   serveSandbox({ apiKey: KEY, firstDay: daysAgo(70), pages: 40, jobSeconds: 3600, ...options });
 
-/** Runs a command to its end: the service to the end of what it begins with, the sandbox until it serves. */
+/** Runs a command to its end, the service until it has done what is due, and the sandbox until it serves. */
 export async function runToEnd(args: readonly string[], options: CliOptions): Promise<CliResult> {
   const [command] = args;
   if (!['start', 'sandbox', 'serve'].includes(command ?? '')) return runCli(args, options);
@@ -54,7 +54,7 @@ export async function runToEnd(args: readonly string[], options: CliOptions): Pr
   return stays.result;
 }
 
-/** Nothing of the secrets is in what the command wrote, nor in any file of the workspace. */
+/** Checks that no trace of the secrets is in what the command wrote or in any file of the workspace. */
 export async function expectNoTrace(cwd: string, result: CliResult, what: string): Promise<void> {
   expect({ what, traces: await tracesLeft(cwd, result) }).toEqual({ what, traces: [] });
 }

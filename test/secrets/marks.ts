@@ -1,4 +1,4 @@
-/** What addresses, JSON and regular expressions write otherwise. */
+/** Characters that addresses, JSON and regular expressions escape. */
 const OTHERWISE = String.raw`/+&"'<>=%#@:\$(.*`;
 
 const TRACES = [
@@ -11,7 +11,7 @@ const TRACES = [
 ] as const;
 const [KEY_BEGIN, KEY_END, PASSWORD_BEGIN, PASSWORD_END, PING_TRACE, HOOK_TRACE] = TRACES;
 
-/** The marked secrets. Whatever is done to the rest of one, in any writing a trace of it stays as it is. */
+/** The marked secrets. However the rest is encoded, the mark in each stays unchanged. */
 export const KEY = `${KEY_BEGIN}${OTHERWISE}${KEY_END}`;
 export const PASSWORD = `${PASSWORD_BEGIN} é𝄞${OTHERWISE}${PASSWORD_END}`;
 export const PING_ID = `${PING_TRACE}-4c1e-9d2b`;
@@ -20,7 +20,7 @@ export const HOOK_ID = `${HOOK_TRACE}-8a7b`;
 
 const USER = 'docs@example.com';
 
-/** A `.env` as a user writes it; no quotation mark but the backtick is free. */
+/** A `.env` as a user writes it; of the quotation marks, only the backtick is not part of a secret. */
 export const dotEnv = (smtp: string, hooks = 'http://127.0.0.1:1'): string =>
   `READERSHIP_API_KEY=\`${KEY}\`\nREADERSHIP_SMTP_URL=${smtp}\nCHAT=${hooks}/services/T0/${HOOK_ID}\n`;
 
@@ -47,7 +47,7 @@ const FORMS = TRACES.flatMap((trace) => [
   Array.from(trace, (letter) => `\\u00${letter.charCodeAt(0).toString(16)}`).join(''),
 ]).map((form) => form.toLowerCase());
 
-/** The traces of secrets in a text, with what surrounds them. */
+/** The traces of secrets in a text, with their surroundings. */
 export function tracesIn(content: string | Buffer): string[] {
   const text = typeof content === 'string' ? content : content.toString('latin1');
   const lower = text.toLowerCase();

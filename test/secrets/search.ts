@@ -7,10 +7,10 @@ import type { CliResult } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { tracesIn } from './marks.js';
 
-/** The user's own words: one holds the secrets, the other the address that is pinged. */
+/** The user's own files: one contains the secrets, the other the address that is pinged. */
 const CONFIGURED = new Set(['.env', 'readership.yaml']);
 
-/** Where traces of secrets are, each with its place: in what a command wrote, or a file that it left. */
+/** The traces of secrets, each with its place: in what a command wrote, or in a file that it left. */
 export async function tracesLeft(directory: string, { stdout, stderr }: CliResult): Promise<string[]> {
   const written = [...placed('standard output', stdout), ...placed('standard error', stderr)];
   return [...written, ...(await tracesInFiles(directory))];
@@ -35,7 +35,7 @@ async function tracesInFiles(directory: string): Promise<string[]> {
 const placed = (place: string, content: string | Buffer): string[] =>
   tracesIn(content).map((trace) => `${place}: ${trace}`);
 
-/** A mail as who reads it sees it: its text is encoded on the way. */
+/** An email as its reader sees it: its text is encoded in transit. */
 export async function tracesInMail(name: string, bytes: Buffer): Promise<string[]> {
   const { attachments, ...mail } = await PostalMime.parse(bytes);
   const names = attachments.map(({ filename, contentId }) => [filename, contentId]);
@@ -43,7 +43,7 @@ export async function tracesInMail(name: string, bytes: Buffer): Promise<string[
   return [...placed(name, bytes), ...written.flatMap((part) => placed(`${name}, decoded`, part ?? ''))];
 }
 
-/** Every cell: what is stored is compressed, so that a search of the bytes alone proves nothing. */
+/** Every cell: stored data is compressed, so searching only the bytes proves nothing. */
 async function tracesInDatabase(name: string, path: string): Promise<string[]> {
   const copy = join(await tempDir(), basename(path));
   await cp(path, copy);

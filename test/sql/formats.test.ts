@@ -26,7 +26,7 @@ async function written(sql: string, format: TextFormat, style: Partial<AnswerSty
 const literal = (value: string): string =>
   `('${value.replaceAll("'", "''").replaceAll('\0', "' || chr(0) || '")}')`;
 
-/** Cells as strangers may have made them: paths, and the names of columns that a query gives them. */
+/** Untrusted cells: paths, and names that a query gives to columns. */
 const piece = fc.constantFrom(
   ...[
     '"',
@@ -96,7 +96,7 @@ function readCsv(csv: string): string[][] {
   return records.slice(0, -1);
 }
 
-describe('an answer, whatever is in its cells', () => {
+describe('an answer with arbitrary cells', () => {
   it('as CSV reads back as it was, with nothing that a spreadsheet would run', async () => {
     const property = fc.asyncProperty(rows, async (values) => {
       const [head, ...read] = readCsv(await written(queryOf(values), 'csv'));
@@ -108,7 +108,7 @@ describe('an answer, whatever is in its cells', () => {
     await fc.assert(property, tries(200));
   });
 
-  it('as JSON, whole or a line a row, reads back as it was', async () => {
+  it('as JSON, whole or one line per row, reads back as it was', async () => {
     const property = fc.asyncProperty(rows, async (values) => {
       const expected = values.map(([one, two]) => ({ one, two }));
       expect(JSON.parse(await written(queryOf(values), 'json'))).toEqual(expected);
@@ -118,7 +118,7 @@ describe('an answer, whatever is in its cells', () => {
     await fc.assert(property, tries(100));
   });
 
-  it('as Markdown is a line a row, with two cells in each, and steers no terminal', async () => {
+  it('as Markdown has one line per row, with two cells each, and cannot control the terminal', async () => {
     const property = fc.asyncProperty(rows, async (values) => {
       const lines = (await written(queryOf(values), 'markdown')).trimEnd().split('\n');
       expect(lines).toHaveLength(values.length + 2);
@@ -130,7 +130,7 @@ describe('an answer, whatever is in its cells', () => {
     await fc.assert(property, tries(200));
   });
 
-  it('as a table fits the terminal, and does not steer it', async () => {
+  it('as a table fits the terminal, and cannot control it', async () => {
     const property = fc.asyncProperty(rows, fc.integer({ min: 30, max: 200 }), async (values, width) => {
       const table = await written(queryOf(values), 'table', { width });
       expect(table).not.toMatch(STEERING);
@@ -178,7 +178,7 @@ describe('a table for people', () => {
     expect(await written(`SELECT ${sql}::DOUBLE AS value`, 'table')).toMatch(new RegExp(`^ *${text}$`, 'm'));
   });
 
-  it('takes what is too wide from texts before it takes from dates and numbers', async () => {
+  it('narrows texts before it narrows dates and numbers', async () => {
     const query = `SELECT DATE '2026-11-18' AS day, repeat('x', 300) AS path, 123456789 AS views`;
     const table = await written(query, 'table', { width: 60 });
     expect(table).toContain('2026-11-18');
@@ -212,13 +212,13 @@ describe('values in JSON', () => {
     expect(JSON.parse(await written(`SELECT ${sql} AS value`, 'json'))).toEqual([{ value }]);
   });
 
-  it('of no rows is an empty list', async () => {
+  it('without rows are an empty list', async () => {
     expect(await written('SELECT 1 WHERE false', 'json')).toBe('[]\n');
   });
 });
 
 describe('xlsx', () => {
-  it('holds each value as Excel knows it: text that begins a formula as text, days as days', async () => {
+  it('stores each value as Excel does: text that looks like a formula as text, days as days', async () => {
     const answer = await ask(
       connection,
       `SELECT '=1+1' AS "a<b", '@x' AS at_sign, 1.50::DECIMAL(9, 2) AS n, 9007199254740993 AS large, NULL AS nothing,

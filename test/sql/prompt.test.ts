@@ -13,12 +13,12 @@ beforeAll(async () => {
 });
 
 interface Session {
-  /** What was asked, in order. */
+  /** The statements that were run, in order. */
   readonly asked: readonly string[];
   readonly shown: string;
 }
 
-/** What a prompt does with what is typed, or comes piece by piece, until its end. */
+/** The result of a prompt for text that is typed, or arrives piece by piece, until its end. */
 async function typed(
   pieces: readonly (string | Uint8Array)[],
   answer: (sql: string) => Promise<void> = () => Promise.resolve(),
@@ -42,7 +42,7 @@ async function typed(
 }
 
 describe('the prompt', () => {
-  it('asks a statement when its semicolon ends a line, however many lines it has', async () => {
+  it('runs a statement when its semicolon ends a line, no matter how many lines it has', async () => {
     const { asked, shown } = await typed(['SELECT 1\n', "  || 'a;\n", "b';\nSELECT 2; SELECT 3;\nSELECT 4"]);
     expect(asked).toEqual(["SELECT 1\n  || 'a;\nb';", 'SELECT 2; SELECT 3;']);
     expect(shown).toContain('sql> ');
@@ -57,7 +57,7 @@ describe('the prompt', () => {
     },
   );
 
-  it('asks nothing for comments and empty lines', async () => {
+  it('runs nothing for comments and empty lines', async () => {
     const { asked } = await typed(['-- a question;\n\n;\nSELECT 1;\n']);
     expect(asked).toEqual(['SELECT 1;']);
   });
@@ -85,7 +85,7 @@ describe('the prompt', () => {
   });
 });
 
-describe('whatever is typed', () => {
+describe('arbitrary input', () => {
   const value = fc.oneof(
     fc.constantFrom("'a;b'", "'it''s;\n'", "E'\\';\n--'", '$$;\n$$', '$x$ /* ; $$ $x$', '1', '1.5'),
     fc
@@ -99,9 +99,9 @@ describe('whatever is typed', () => {
   const ending = fc.constantFrom(';', ';\n', ';;\n', '; -- end;\n');
   const script = fc.array(fc.tuple(statement, ending), { minLength: 1, maxLength: 4 });
 
-  it('is asked as the statements it is made of, whole and in order, however it arrives', async () => {
+  it('is run as the statements it contains, whole and in order, however it arrives', async () => {
     const property = fc.asyncProperty(script, fc.integer({ min: 1, max: 30 }), async (statements, length) => {
-      // Those that end within a line are asked together with the rest of it.
+      // Statements that end within a line are run together with the rest of the line.
       const expected: { sql: string; count: number }[] = [];
       let before = { sql: '', count: 0 };
       for (const [index, [sql, end]] of statements.entries()) {
@@ -119,7 +119,7 @@ describe('whatever is typed', () => {
     await fc.assert(property, tries(300));
   });
 
-  it('never breaks it, even random bytes', async () => {
+  it('never breaks the prompt, even random bytes', async () => {
     const answer = async (sql: string) => {
       const answered = await ask(connection, sql);
       if (answered !== undefined) for await (const batch of answered.batches) expect(batch).toBeDefined();

@@ -42,7 +42,7 @@ async function desk(improve: object = {}, faults: Parameters<typeof agentDesk>[0
 const pathsOf = (of: readonly { readonly path: string }[]) => of.map(({ path }) => path);
 
 describe('pages approved one by one', () => {
-  it('get jobs, whatever their rank, and no other page does', async () => {
+  it('get jobs regardless of their rank, and no other page does', async () => {
     const { approve, sent, jobs } = await desk();
     const { answers } = await approve({ path: '/guides/page-9' }, { path: '/guides/page-3' });
     expect(answers).toEqual([
@@ -58,7 +58,7 @@ describe('pages approved one by one', () => {
     expect(job?.prompt).not.toContain(REFERENCE_TO_COME);
   });
 
-  it('are answered one by one when they get none, with the reason', async () => {
+  it('are listed one by one if they get none, with the reason', async () => {
     const { approve, sent } = await desk();
     await approve({ path: '/guides/page-1' });
     const { answers } = await approve(
@@ -77,7 +77,7 @@ describe('pages approved one by one', () => {
     expect(sent()).toHaveLength(2);
   });
 
-  it('keep to the limits of a run', async () => {
+  it('stay within the limits of a run', async () => {
     const { approve, sent } = await desk({ maxJobsPerRun: 1 });
     const { answers } = await approve({ path: '/guides/page-5' }, { path: '/guides/page-1' });
     expect(answers).toEqual([
@@ -87,7 +87,7 @@ describe('pages approved one by one', () => {
     expect(sent()).toHaveLength(1);
   });
 
-  it('are not sent with another prompt than the one that was shown', async () => {
+  it('are not sent with a prompt other than the one that was shown', async () => {
     const { approve, proposals, sent, workspaceDir } = await desk();
     const [first] = (await proposals()) as [Proposal];
     await mkdir(join(workspaceDir, 'templates/prompts'), { recursive: true });
@@ -179,7 +179,7 @@ describe('a skipped page', () => {
     expect(await choiceOf(all)).toEqual([]);
   });
 
-  it('must exist, and the day must be to come; otherwise nothing changes', async () => {
+  it('must exist, and the day must be in the future; otherwise nothing changes', async () => {
     const { context, project, plan } = await desk();
     await expect(skipPages(context, project, ['/guides/page-1', '/guides/pge-1'], null)).rejects.toThrow(
       /^Cannot skip \/guides\/pge-1: the history has no such page; did you mean \/guides\/page-1/,

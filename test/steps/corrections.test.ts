@@ -94,7 +94,7 @@ describe('a report that was sent incomplete', () => {
     ]);
   });
 
-  it('is not corrected months later, for those who did not get it, or where nobody knows what it said', async () => {
+  it('is not corrected months later, for those who did not get it, or if its contents are unknown', async () => {
     const others = ['refuses@example.com', 'of-010@example.com'];
     const { warehouse, server, run, change } = await setUp({
       weekly: { to: [LEAD, ...others] },
@@ -131,7 +131,7 @@ describe('a report whose numbers were restated', () => {
     expect(await run('2026-11-19T04:00:00Z')).toEqual([]);
   });
 
-  it('is not corrected where every week changes as much', async () => {
+  it('is not corrected if every week changes as much', async () => {
     const { warehouse, run, restate } = await setUp({ weekly: { to: [LEAD] } });
     await loadDays(warehouse, day('2026-08-03'), day('2026-11-15'));
     // Only these weeks were loaded as they ended; those before came with the first export.

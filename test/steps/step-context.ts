@@ -10,7 +10,7 @@ const unused = (): never => {
   throw new Error('no step of this test needs it');
 };
 
-/** The clock of a platform that never says what time it is. */
+/** The clock of a platform that never sends the time. */
 export const silentClock = (now: () => Date): PlatformClock =>
   new PlatformClock({ baseUrl: 'http://127.0.0.1', now, ask: () => Promise.resolve({}), onSkew: unused });
 

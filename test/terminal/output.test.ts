@@ -8,7 +8,7 @@ import * as screen from '../../src/terminal/screen.js';
 const HOSTILE = '/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\r\t/end';
 const ESCAPED = String.raw`/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\u000d\u0009/end`;
 
-/** What one of the streams got: both are terminals, or pipes. */
+/** What was written to one of the streams: both are terminals, or both are pipes. */
 async function written(
   isTTY: boolean,
   work: (output: Output) => Promise<void> | void,
@@ -28,28 +28,28 @@ const everyWay = (output: Output) => {
   output.note(HOSTILE);
 };
 
-describe('text of strangers', () => {
-  it('is shown escaped on a terminal, whichever way it is written', async () => {
+describe('untrusted text', () => {
+  it('is escaped on a terminal, whichever way it is written', async () => {
     const { out, err } = await written(true, everyWay);
     expect(out).toBe(`${ESCAPED}\n`.repeat(3));
     expect(err).toContain(`${ESCAPED}\n`);
     expect(err).not.toContain('\u001b[31m');
   });
 
-  it('is data as it is in a pipe', async () => {
+  it('is written to a pipe unchanged', async () => {
     const { out, err } = await written(false, everyWay);
     expect(out).toBe(`${HOSTILE}\n`.repeat(3));
     expect(err).toBe(`${HOSTILE}\n`);
   });
 
-  it('is colored by us alone: our colors survive, theirs are shown', async () => {
+  it('cannot set colors: our own survive, those in the text are escaped', async () => {
     const { out } = await written(true, (output) => {
       output.data(output.colors.red(HOSTILE));
     });
     expect(out).toBe(`\u001b[31m${ESCAPED}\u001b[39m\n`);
   });
 
-  it('is shown escaped in what is drawn over, and in the log', async () => {
+  it('is escaped in redrawn progress, and in the log', async () => {
     const { out, err } = await written(true, async (output) => {
       output.live(HOSTILE);
       (await openLog(output)).warn({ path: HOSTILE }, HOSTILE);
@@ -65,7 +65,7 @@ describe('text of strangers', () => {
 });
 
 describe('a table', () => {
-  it('is aligned by the columns that characters take, and cut between them', () => {
+  it('is aligned by the width of its characters, and cut between them', () => {
     const columns = [
       { head: 'path', align: 'left', shrinks: true },
       { head: 'views', align: 'right' },

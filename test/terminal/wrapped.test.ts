@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { wrapped } from '../../src/terminal/screen.js';
 
 describe('lines for people on a narrow terminal', () => {
-  it('are broken between words, under where their text began', () => {
+  it('are broken between words, and continue under the start of their text', () => {
     expect(wrapped('  why   number 1 in sustained reading', 24)).toBe(
       '  why   number 1 in\n        sustained\n        reading',
     );
@@ -12,7 +12,7 @@ describe('lines for people on a narrow terminal', () => {
     );
   });
 
-  it('stay as they are when they fit, or when they are one long address', () => {
+  it('are unchanged if they fit, or if they are one long address', () => {
     const address = `  pull request  https://code.example.com/${'a'.repeat(60)}`;
     expect(wrapped(`short\n\n${address}`, 60)).toBe(`short\n\n${address}`);
   });
@@ -23,7 +23,7 @@ describe('lines for people on a narrow terminal', () => {
     expect(plain).toBe('state completed without any change at all');
   });
 
-  it('are left whole where the column before them takes more than half of the terminal', () => {
+  it('are not broken if the column before them takes more than half of the terminal', () => {
     const line = `${'name '.repeat(8)}  some words that would have hardly any room`;
     expect(wrapped(line, 60)).toBe(line);
   });

@@ -14,7 +14,7 @@ const MACROS = [
   "movers('2026-10-26')",
 ];
 
-/** Published histories, attached as `a`, `b` and `empty` to a database of its own. */
+/** Published histories, attached as `a`, `b` and `empty` to a separate database. */
 async function attach() {
   const instance = await DuckDBInstance.create();
   const connection = await instance.connect();
@@ -61,7 +61,7 @@ describe('a macro of an attached history', () => {
     await expect(attached.rows(`FROM b.${macro}`)).rejects.toThrow(/b\.(page_views|site_days)/);
   });
 
-  it('orders pages of the same views, and the same path of several projects', async () => {
+  it('orders pages with the same views, and the same path in several projects', async () => {
     await attached.use('a');
     const top = await attached.rows("FROM top_pages('2026-11-01', '2026-11-02')");
     expect(top.map(({ path, project }) => [path, project])).toEqual([
@@ -73,7 +73,7 @@ describe('a macro of an attached history', () => {
   });
 });
 
-it('answers for one publication only, also when the next one copies it', async () => {
+it('answers for one publication only, even if the next one copies it', async () => {
   const warehouse = await liveWarehouse();
   const directory = await tempDir();
   const [file, kept] = [join(directory, 'history.duckdb'), join(directory, 'kept.duckdb')];

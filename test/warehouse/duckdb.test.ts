@@ -35,7 +35,7 @@ const KNOWN: readonly (readonly [cause: string, advice: string])[] = [
   ['Out of Memory Error: failed to pin block', FAILED],
 ];
 
-describe('a failure of storage', () => {
+describe('a storage failure', () => {
   it.each(KNOWN)('“%s” is one, and says what to do', (cause, advice) => {
     const error = new Error(cause);
     expect(isOfStorage(error)).toBe(true);
@@ -50,17 +50,17 @@ describe('a failure of storage', () => {
     'Binder Error: Referenced column "nope" was not found',
     'Constraint Error: NOT NULL constraint failed',
     'a disk full of IO Error s',
-  ])('“%s” is none', (message) => {
+  ])('“%s” is not one', (message) => {
     expect(isOfStorage(new Error(message))).toBe(false);
     expect(isOfDamage(new Error(message))).toBe(false);
   });
 
-  it('may be anything that was thrown, and of no known kind', () => {
+  it('may be any thrown value, of an unknown kind', () => {
     expect(isOfStorage('ENOSPC')).toBe(true);
     expect(storageFailure('do it', 'no reason').message).toBe(`Cannot do it: no reason\n${FAILED}`);
   });
 
-  it('that is explained already is left as it is', () => {
+  it('that is already explained is unchanged', () => {
     const explained = new StorageError('explained');
     expect(storageFailure('go on', explained)).toBe(explained);
   });

@@ -31,7 +31,7 @@ const send = async (journal: EffectsJournal, ref: string, now: Date) => {
 const refsOf = (journal: EffectsJournal) => [...journal.known('email').keys()];
 
 describe('the effects journal', () => {
-  it('has an effect on disk before anything else happens, and its outcome after; for its owner only', async () => {
+  it('has an effect on disk before anything else happens, and its outcome afterwards; only its owner can read it', async () => {
     const directory = await tempDir();
     const journal = await openIn(directory);
     expect(journal.found).toBe(false);
@@ -77,7 +77,7 @@ describe('the effects journal', () => {
     expect(await readFile(first.path)).toEqual(whole);
   });
 
-  it('refuses a line in its middle that is no entry, and says which and what to do', async () => {
+  it('refuses a line in its middle that is not an entry, and says which one and what to do', async () => {
     const directory = await tempDir();
     const journal = await openIn(directory);
     await send(journal, 'a', at('2026-11-21'));
@@ -97,7 +97,7 @@ describe('the effects journal', () => {
     await send(journal, 'a', at('2025-12-31'));
     await send(journal, 'b', at('2026-01-01'));
     await send(journal, 'c', at('2027-06-01'));
-    // A clock that is set back, and right again.
+    // The clock is set back, and is then right again.
     await send(journal, 'd', at('2026-06-01'));
     await send(journal, 'e', at('2027-06-02'));
     expect((await readdir(directory)).sort()).toEqual([
@@ -108,7 +108,7 @@ describe('the effects journal', () => {
     expect(refsOf(await openIn(directory))).toEqual(['a', 'b', 'c', 'd', 'e']);
   });
 
-  it('keeps entries whole that are written at once', async () => {
+  it('keeps entries whole that are written at the same time', async () => {
     const directory = await tempDir();
     const journal = await openIn(directory);
     await Promise.all(Array.from({ length: 20 }, (_, one) => send(journal, String(one), at('2026-11-21'))));
@@ -193,7 +193,7 @@ describe('settling an effect between journal and database', () => {
     expect({ store, write }).toEqual({ store: expected.store, write: expected.write });
   });
 
-  it('never makes what may have left into something that is sent again, unless the journal says it did not', () => {
+  it('never sends again what may have been sent, unless the journal says that it was not', () => {
     const events = ['sending', 'sent', 'refused', 'unknown'] as const;
     for (const event of events)
       for (const fate of ['not-sent', 'sending', 'sent', 'refused', 'unknown'] as const)

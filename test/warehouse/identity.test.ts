@@ -21,7 +21,7 @@ const linesOf = async (path: string) =>
     .map((line) => z.looseObject({ effect: z.string() }).parse(JSON.parse(line)));
 
 describe('the id of a workspace', () => {
-  it('is random, stays, and comes before the first entry of the journal', async () => {
+  it('is random, does not change, and comes before the first entry of the journal', async () => {
     const [warehouse, other] = [await liveWarehouse(), await liveWarehouse()];
     expect(await idOf(warehouse)).toBe(await idOf(warehouse));
     expect(await idOf(warehouse)).not.toBe(await idOf(other));
@@ -42,7 +42,7 @@ describe('the id of a workspace', () => {
     expect(await linesOf(before.path)).toEqual([ENTRY, { effect: 'workspace', id: await idOf(warehouse) }]);
   });
 
-  it('of a journal is taken by a new database', async () => {
+  it('of a journal is adopted by a new database', async () => {
     const warehouse = await liveWarehouse();
     const journal = await journalOf(warehouse);
     await appendFile(journal.path, '{"effect":"workspace","id":"of-the-journal"}\n');
@@ -50,7 +50,7 @@ describe('the id of a workspace', () => {
     expect(await idOf(warehouse)).toBe('of-the-journal');
   });
 
-  it('keeps the journal of another workspace away, and says what to do', async () => {
+  it('refuses the journal of another workspace, and says what to do', async () => {
     const warehouse = await liveWarehouse();
     const id = await idOf(warehouse);
     const journal = await journalOf(warehouse);
@@ -62,7 +62,7 @@ describe('the id of a workspace', () => {
     );
     expect(await linesOf(journal.path)).toHaveLength(1);
     expect(await idOf(warehouse)).toBe(id);
-    // Two journals in one file are as wrong.
+    // Two journals in one file are just as wrong.
     await appendFile(journal.path, `{"effect":"workspace","id":"${id}"}\n`);
     await expect(agreeing).rejects.toThrow('belong to different workspaces');
   });

@@ -15,7 +15,7 @@ const PAGE = 4096;
 
 type Files = Readonly<Record<string, Buffer>>;
 
-/** The database, its log and what lies beside, by the end of their names. */
+/** The database, its log and the files next to it, by the ends of their names. */
 async function filesOf(path: string): Promise<Files> {
   const directory = join(path, '..');
   const names = (await readdir(directory)).filter((name) => name.startsWith('warehouse.duckdb'));
@@ -46,7 +46,7 @@ const daysIn = async (warehouse: Warehouse): Promise<number> =>
     await warehouse.query('SELECT count(DISTINCT day) AS days FROM page_views', z.object({ days: z.int() }))
   )[0]?.days ?? 0;
 
-/** How many days a database of these files has; it must open, take a further day, and have that when opened again. */
+/** The number of days in a database of these files, which must open, accept another day, and keep it. */
 async function daysThen(files: Files): Promise<number> {
   const path = await put(files);
   const warehouse = await liveWarehouse(path);
@@ -129,7 +129,7 @@ describe('the live file', () => {
   });
 
   it.each([0, 1, 100, 4_096, 5_000, 8_192, 12_287, 12_288])(
-    'of which only the first %i bytes of a beginning were written is made as a new one',
+    'of which only the first %i bytes were written is created again',
     async (bytes) => {
       const path = join(await tempDir(), 'warehouse.duckdb');
       const instance = await DuckDBInstance.create(path);
@@ -142,7 +142,7 @@ describe('the live file', () => {
     },
   );
 
-  it('that is a small file of somebody else is left alone', async () => {
+  it('that is a small file of another program is not changed', async () => {
     const path = await put({ '': Buffer.from('a file of somebody else') });
     await expect(liveWarehouse(path)).rejects.toThrow('It is damaged');
     expect((await readFile(path)).toString()).toBe('a file of somebody else');
@@ -208,7 +208,7 @@ describe('a log that has grown large', () => {
     expect(states).toHaveLength(10);
   });
 
-  it('is left whole, however many pages of the new file were written', async () => {
+  it('is left whole, no matter how many pages of the new file were written', async () => {
     const [before] = states;
     const next = folded[''] ?? Buffer.of();
     const pages = Array.from({ length: Math.ceil(next.length / PAGE) }, (_, index) => index * PAGE);
@@ -245,7 +245,7 @@ describe('a log that has grown large', () => {
     expect(await daysIn(await liveWarehouse(warehouse.path))).toBe(2 * DAYS);
   });
 
-  it('keeps the limit of its memory, database.maxMemory, over a fold', async () => {
+  it('keeps its memory limit, database.maxMemory, after a fold', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const warehouse = await openWarehouse(path, {
       ...{ command: 'test', maxWaitMs: 0, maxMemory: 300e6 },
@@ -263,7 +263,7 @@ describe('a log that has grown large', () => {
     await warehouse.close();
   });
 
-  it('keeps its settings of threads over a fold', async () => {
+  it('keeps its thread settings after a fold', async () => {
     const warehouse = await liveWarehouse();
     const threads = async () => {
       const row = z.object({ threads: z.int() });
@@ -279,7 +279,7 @@ describe('a log that has grown large', () => {
   });
 });
 
-/** Opens a database in a process of its own; rejects with what DuckDB says. */
+/** Opens a database in a separate process; rejects with DuckDB's message. */
 const openElsewhere = (path: string) =>
   promisify(execFile)(process.execPath, [
     ...['--input-type=module', '--eval'],
@@ -288,7 +288,7 @@ const openElsewhere = (path: string) =>
   ]);
 
 describe('a log that was torn', () => {
-  it('wherever it was cut, is gone on with behind what it still holds', async () => {
+  it('is continued after what it still contains, wherever it was cut', async () => {
     const warehouse = await liveWarehouse();
     const { path } = warehouse;
     for (let day = 0; day < 3; day++) await addDay(warehouse, day, 20);

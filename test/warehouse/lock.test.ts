@@ -37,7 +37,7 @@ describe('a live database that another process holds', () => {
     await holder.letGo();
   });
 
-  it('is free as soon as that process is killed, whatever files it leaves behind', async () => {
+  it('is free as soon as that process is killed, no matter which files it leaves behind', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const holder = await holdElsewhere(path, 'readership run');
     await holder.kill();

@@ -42,7 +42,7 @@ describe('a database', () => {
     expect(await again.query('FROM history_starts', z.object({ project: z.string() }))).toHaveLength(1);
   });
 
-  it('of an older version has days of which many views belong to no page read again', async () => {
+  it('of an older version reads days again if many of their views belong to no page', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const day = (date: string, state: string, total: number, unattributed: number) =>
       `INSERT INTO day_loads VALUES ('prj_1', '${date}', '${state}', '2026-01-09', '2026-01-09', ${total}, 0, ${total}, 9, ${unattributed}, 0, ${unattributed}, NULL)`;
@@ -91,7 +91,7 @@ describe('a database', () => {
     expect((await warehouse.query(VERSIONS, versionRow)).length).toBeGreaterThanOrEqual(3);
   });
 
-  it('that is not a DuckDB file is refused with what to do', async () => {
+  it('that is not a DuckDB file is refused with advice', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     await writeFile(path, 'not a database, and longer than its header would be'.repeat(200));
     const opening = openWarehouse(path, OPEN);
@@ -99,7 +99,7 @@ describe('a database', () => {
     await expect(opening).rejects.toThrow('readership restore');
   });
 
-  it('in a directory that cannot be created is refused with what to do', async () => {
+  it('in a directory that cannot be created is refused with advice', async () => {
     const directory = await tempDir();
     await writeFile(join(directory, 'data'), 'a file');
     const opening = openWarehouse(join(directory, 'data', 'warehouse.duckdb'), OPEN);

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const BUILT = fileURLToPath(new URL('../../dist/warehouse/open.js', import.meta.url));
 
-/** Says a word when it has the database, and lets go when its standard input ends. */
+/** Prints a word when it holds the database, and releases it when its standard input ends. */
 const HOLD = `
   const [built, path, command] = process.argv.slice(1);
   const { openWarehouse } = await import(built);

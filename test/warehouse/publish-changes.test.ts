@@ -113,13 +113,13 @@ describe('publishing what changed', () => {
     );
   }, 60_000);
 
-  it('does nothing when a reader would see no difference', async () => {
+  it('does nothing if a reader would see no difference', async () => {
     const warehouse = await liveWarehouse();
     await store(warehouse, FIRST, 3, 1, AT);
     await planJob(warehouse, 1);
     await publish(warehouse, targetOf(warehouse));
     const before = await inode(targetOf(warehouse));
-    // The day is read again and is the same, and the job still goes on.
+    // The day is read again and is unchanged, and the job is still running.
     expect(await store(warehouse, FIRST, 3, 1, new Date(AT.getTime() + 1))).toBe('unchanged');
     await poll(warehouse);
     expect(await publishChanges(warehouse, targetOf(warehouse))).toBeUndefined();
@@ -152,7 +152,7 @@ describe('publishing what changed', () => {
     expect((await orderOf()).slice(-2)).toEqual(['/8', '/0']);
   });
 
-  it('is done over after a kill between any two of its steps, and readers see the one before until then', async () => {
+  it('is redone after a kill between any two of its steps, and readers see the previous state until then', async () => {
     const warehouse = await liveWarehouse();
     for (let ago = 0; ago < 30; ago++) await store(warehouse, addDays(FIRST, ago), 9, 1, AT);
     const target = targetOf(warehouse);

@@ -17,14 +17,14 @@ const READER = fileURLToPath(new URL('reading-process.js', import.meta.url));
 
 const found = z.object({ questions: z.int(), days: z.array(z.int()), faults: z.array(z.string()) });
 
-/** Starts a reader of a file, and waits until it has read. It takes what processor time the exports leave. */
+/** Starts a reader of a file, and waits until it has read. It uses the processor time that exports leave. */
 async function startReader(file: string, how: 'once' | 'again') {
   const child = spawn(process.execPath, [READER, file, how], { stdio: ['pipe', 'pipe', 'inherit'] });
   if (child.pid !== undefined) setPriority(child.pid, 19);
   const written = text(child.stdout);
   await once(child.stdout, 'data');
   return {
-    /** Lets it ask once more; all that it found. */
+    /** Lets it query once more, and returns everything it found. */
     end: async () => {
       child.stdin.end();
       return found.parse(JSON.parse((await written).replace('reading\n', '')));
@@ -32,7 +32,7 @@ async function startReader(file: string, how: 'once' | 'again') {
   };
 }
 
-it(`${EXPORTS} exports and publishes, with ${READERS} readers at work and one that never lets go: none fails, none reads anything half`, async () => {
+it(`${EXPORTS} exports and publishes, with ${READERS} active readers and one that never closes: none fails or reads a partial state`, async () => {
   const platform = await servePlatform({ now: () => new Date(), rowsOf: (day) => rowsOf(day, 40) });
   const cwd = await workspaceOf(
     { baseUrl: platform.baseUrl, projectId: 'prj_1' },

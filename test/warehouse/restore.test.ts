@@ -10,7 +10,7 @@ import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { lakeOptions, page, store } from './lake/lake.js';
 
-/** A workspace whose journal and database agree, with a day, a lake, and nothing held. */
+/** A workspace whose journal and database agree, with a day and a lake, and no file held open. */
 async function workspace() {
   const warehouse = await liveWarehouse();
   await store(warehouse, 'prj_1', { '2026-11-01': [page('/a', 3, 1)] });

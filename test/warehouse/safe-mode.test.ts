@@ -17,7 +17,7 @@ import { serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
 import { mcpClient } from '../web/mcp-client.js';
 
-/** What is within reach of a query that nothing holds back. */
+/** What an unrestricted query could reach. */
 interface Surroundings {
   /** Holds `history.duckdb`, `other.duckdb`, `secret.csv` and `secret.json`. */
   readonly directory: string;
@@ -27,7 +27,7 @@ interface Surroundings {
 
 type Attempts = readonly (readonly [what: string, sql: (at: Surroundings) => string])[];
 
-/** The reason matters: what is refused for a misspelling is not held back. */
+/** The reason matters: a statement that fails because of a misspelling is not prevented. */
 const REFUSED: readonly (readonly [kind: string, reason: RegExp, attempts: Attempts])[] = [
   [
     'writes',
@@ -159,7 +159,7 @@ describe('a query of the published history, in the mode of readership sql', () =
     const history = await openHistory(file());
     const rows: unknown[] = [];
     try {
-      // Below the check of `ask`: the database itself holds back as well.
+      // This bypasses the check in `ask`: the database itself refuses them too.
       const statements = await history.connection.extractStatements(sql);
       for (let index = 0; index < statements.count; index++)
         rows.push(...(await (await statements.prepare(index)).runAndReadAll()).getRowsJson());
@@ -185,7 +185,7 @@ describe('a query of the published history, in the mode of readership sql', () =
     },
   );
 
-  /** What `ask` does with some SQL: its error, or nothing. */
+  /** The error of `ask` for some SQL; empty if there is none. */
   const refusal = async (sql: string): Promise<string> => {
     const history = await openHistory(file());
     try {
@@ -232,7 +232,7 @@ describe('a query of the published history, in the mode of readership sql', () =
   it('is refused to an AI assistant in the process of its own that answers each query', async () => {
     const before = await hashes();
     const assistant = await mcpClient(workspace);
-    // Each is a process of its own, so of every kind only one.
+    // Each takes a separate process, so only one of every kind is tried.
     const attempts = REFUSED.flatMap(([, , ofKind]) => ofKind.slice(0, 1));
     for (const [what, sql] of attempts)
       expect(await assistant.ask('query', { sql: sql(at) }), what).toMatch(/^error: The query failed/);
@@ -297,7 +297,7 @@ describe('a query of the published history, in the mode of readership sql', () =
     expect(await hashes()).toEqual(before);
   });
 
-  it('was tried in more than 40 ways', () => {
+  it('is tested with more than 40 attempts', () => {
     expect(REFUSED.flatMap(([, , attempts]) => attempts).length).toBeGreaterThan(40);
   });
 });

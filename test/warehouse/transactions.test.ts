@@ -126,7 +126,7 @@ describe('transactions', () => {
     expect(await stored(warehouse)).toMatchObject({ rows: 0 });
   });
 
-  it('take turns: none sees, or ends, the other', async () => {
+  it('take turns: none sees or ends another', async () => {
     const warehouse = await liveWarehouse();
     const log: string[] = [];
     const one = (name: string, fail: boolean) =>
@@ -146,7 +146,7 @@ describe('transactions', () => {
     expect(left.map(({ path }) => path)).toEqual(['/first', '/third']);
   });
 
-  it('keep a query waiting until they are over', async () => {
+  it('make a query wait until they are over', async () => {
     const warehouse = await liveWarehouse();
     const writing = warehouse.transaction(async (transaction) => {
       await transaction.execute(insert('/a'), {});
@@ -159,7 +159,7 @@ describe('transactions', () => {
 });
 
 describe('loading with one thread', () => {
-  it('leaves DuckDB with the threads that it had, even after an error', async () => {
+  it('restores the number of DuckDB threads, even after an error', async () => {
     const warehouse = await liveWarehouse();
     const threads = async () =>
       (

@@ -104,7 +104,7 @@ describe('views and macros return the numbers of independent SQL', () => {
     expect(await rows(view)).toEqual(expected);
   });
 
-  it('page_history of a page that was never viewed fails, and names pages that are near', async () => {
+  it('page_history of a page that was never viewed fails, and suggests similar pages', async () => {
     await expect(rows("FROM page_history('/pgae-7')")).rejects.toThrow(
       /page_history: no page \/pgae-7 was ever viewed; near it: \/page-7, \/page-/,
     );

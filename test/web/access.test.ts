@@ -13,7 +13,7 @@ const EVERY_PAGE = ['/', '/pages', '/page?path=/quickstart', '/ai', '/agents', '
 type Site = Awaited<ReturnType<typeof serveSite>>;
 let directory: string;
 let site: Site;
-/** Listens for others, behind passwords. */
+/** Listens on the network, behind passwords. */
 let guarded: Site;
 /** Behind a proxy, where only ann may act. */
 let viewed: Site;
@@ -47,7 +47,7 @@ async function ask(
 }
 
 describe('access', () => {
-  it('lets in who opens the link, by a cookie that scripts and other sites cannot use', async () => {
+  it('is granted by opening the link, with a cookie that scripts and other sites cannot use', async () => {
     const { status, headers } = await ask(`/pages?token=${site.token}&sort=ai`, {});
     expect(status).toBe(303);
     expect(headers['location']).toBe('/pages?sort=ai');
@@ -56,7 +56,7 @@ describe('access', () => {
     expect((await ask('/pages', { cookie })).status).toBe(200);
   });
 
-  it('leads to no other site, and fails on no address', async () => {
+  it('redirects to no other site, and fails for no address', async () => {
     expect((await ask(`//evil.example/?token=${site.token}`, {})).headers['location']).toBe('/evil.example/');
     expect((await ask('//[')).status).toBe(404);
     expect((await ask('/login')).headers['location']).toBe('/');
@@ -81,7 +81,7 @@ describe('access', () => {
     expect(text).not.toContain('Acme');
   });
 
-  it('answers a probe of any host, with nothing but that it runs', async () => {
+  it('answers a probe for any host, and reveals only that it runs', async () => {
     expect(await ask('/healthz', { host: '10.0.0.7:8420' })).toMatchObject({ status: 200, text: 'ok\n' });
   });
 
@@ -112,19 +112,19 @@ describe('access', () => {
     },
   );
 
-  it('answers only GET and HEAD where nothing can be done', async () => {
+  it('answers only GET and HEAD for pages without actions', async () => {
     const headers = { origin: site.origin, authorization: `Bearer ${site.token}` };
     for (const method of ['POST', 'DELETE'] as const)
       expect((await ask('/pages', headers, { method })).status).toBe(405);
   });
 
-  it('takes no form larger than a person writes', async () => {
+  it('refuses a form larger than a person would write', async () => {
     const body = `password=${'x'.repeat(300_000)}`;
     const { status } = await ask('/login', { origin: site.origin }, { method: 'POST', body });
     expect(status).toBe(413);
   });
 
-  it('asks for the password where one is set; a viewer has another', async () => {
+  it('requires the password if one is set; viewers have their own', async () => {
     expect(guarded.token).toBe('');
     expect((await ask('/', {}, { of: guarded })).text).toContain('type="password"');
     const login = (password: string) =>
@@ -140,11 +140,11 @@ describe('access', () => {
       expect(status).toBe(303);
       const cookie = String(headers['set-cookie']).split(';', 1).join('');
       expect((await ask('/', { cookie }, { of: guarded })).status).toBe(200);
-      // A proxy in front may ask for a password of its own.
+      // A proxy in front may require its own password.
       const ofProxy = { authorization: `Basic ${Buffer.from('ann:of the proxy').toString('base64')}` };
       expect((await ask('/', { cookie, ...ofProxy }, { of: guarded })).status).toBe(200);
     }
-    // Prometheus knows no form.
+    // Prometheus cannot fill in a form.
     const basic = (password: string) => ({
       authorization: `Basic ${Buffer.from(`prometheus:${password}`).toString('base64')}`,
     });
@@ -184,7 +184,7 @@ describe('access', () => {
     }
   });
 
-  it('accepts no form from a site whose name is digits, even when requested by digits', async () => {
+  it('accepts no form from another IP address, even if requested by its own IP address', async () => {
     const of = guarded;
     const login = (origin: string) =>
       ask('/login', { origin, host: `192.0.2.7:${of.port}` }, { method: 'POST', body: 'password=x', of });
@@ -192,7 +192,7 @@ describe('access', () => {
     expect((await login(`http://192.0.2.7:${of.port}`)).status).toBe(401);
   });
 
-  it('sends headers that keep pages to themselves, and no secret in any of them', async () => {
+  it('sends headers that isolate its pages, and no secret in any of them', async () => {
     for (const path of [...EVERY_PAGE, '/app.js', '/app.css']) {
       const { headers, text } = await ask(path);
       expect(headers['content-security-policy']).toMatch(
@@ -218,7 +218,7 @@ describe('an AI assistant', () => {
     expect(status).toBe(200);
     expect(text).toContain('weekly_report');
     const basic = `Basic ${Buffer.from('assistant:just looking around').toString('base64')}`;
-    // Each call brings the password, which is checked once.
+    // Each call contains the password, which is checked once.
     const calls = Array.from({ length: 8 }, () =>
       ask('/mcp', { ...headers, authorization: basic }, { method: 'POST', body, of: guarded }),
     );
@@ -235,8 +235,8 @@ describe('an AI assistant', () => {
   });
 });
 
-describe('what visitors made up', () => {
-  it('is shown as text, and linked to nothing but the site itself', async () => {
+describe('a path that visitors made up', () => {
+  it('is shown as text, and links only to the site itself', async () => {
     const paths = [
       '/<script>alert(1)</script>',
       `/"onmouseover="alert(1)'`,
@@ -258,7 +258,7 @@ describe('what visitors made up', () => {
     expect(site.errors).toEqual([]);
   });
 
-  it('is no formula in the CSV', async () => {
+  it('is not a formula in the CSV', async () => {
     const { text, headers } = await ask('/pages.csv?range=all');
     expect(headers['content-disposition']).toBe('attachment; filename="pages-2026-05-18-2026-11-15.csv"');
     expect(text).toContain("\n'=cmd(),");
@@ -266,7 +266,7 @@ describe('what visitors made up', () => {
     expect(text).not.toMatch(/^[=+@]/m);
   });
 
-  it('leaves no file behind when an answer is requested but not read', async () => {
+  it('leaves no file behind if an answer is requested but not read', async () => {
     const temporary = await tempDir();
     vi.stubEnv('TMPDIR', temporary);
     const sql = encodeURIComponent('SELECT range FROM range(100000)');
@@ -316,7 +316,7 @@ describe('an action', () => {
     return ask('/agents', { cookie, ...headers }, { method: 'POST', body, of });
   };
 
-  it('is refused from elsewhere, without its token, from a viewer, and for a form that was not made here', async () => {
+  it('is refused from another site, without its token, from a viewer, and for a form that no page contains', async () => {
     const token = tokenIn((await ask('/agents')).text);
     expect(token).toHaveLength(43);
     expect((await act({ ...skip, token }, { origin: 'https://evil.example' })).status).toBe(403);
@@ -470,7 +470,7 @@ describe('a question', () => {
     });
     left.abort();
     await expect(asked).rejects.toThrow(/abort/i);
-    // Answered by the same two processes at most, so the query that was left has ended.
+    // At most two processes answer, so the abandoned query has ended.
     const others = await Promise.all([1, 2].map((n) => ask(`/ask.csv?sql=SELECT+${n}+AS+n`)));
     expect(others.map(({ text }) => text)).toEqual(['n\n1\n', 'n\n2\n']);
     expect(site.errors).toEqual([]);
@@ -495,7 +495,7 @@ describe('a site without an address', () => {
 });
 
 describe('a rendered report', () => {
-  it('is shown with links to the ones around it, and runs no script but its own', async () => {
+  it('is shown with links to the previous and next ones, and runs only its own script', async () => {
     const folder = join(directory, 'data/reports/prj_1');
     await mkdir(folder, { recursive: true });
     const page = (week: string) =>

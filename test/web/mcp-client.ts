@@ -5,7 +5,7 @@ import { afterFile } from '../cleanup.js';
 
 const CLI = join(import.meta.dirname, '../../dist/cli.js');
 
-/** An assistant, by the SDK's own client: of `readership mcp` in a directory, or of another server. */
+/** An assistant, using the SDK's own client: of `readership mcp` in a directory, or of another server. */
 export async function mcpClient(
   cwd: string,
   transport: Transport = new StdioClientTransport({

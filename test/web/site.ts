@@ -54,12 +54,12 @@ export async function publishedSite(baseUrl = 'https://platform.example.com'): P
 export async function publishNow(directory: string, change?: string): Promise<void> {
   const warehouse = await openWarehouse(join(directory, 'data/warehouse.duckdb'), OPTIONS);
   if (change !== undefined) await warehouse.transaction((transaction) => transaction.execute(change, {}));
-  // A change beside the ledgers goes unnoticed, so everything is written.
+  // A change that no ledger shows would not be noticed, so everything is written.
   await publish(warehouse, join(directory, 'data/history.duckdb'), true);
   await warehouse.close();
 }
 
-/** What the workspace in a directory is, without secrets. */
+/** The workspace in a directory, without secrets. */
 const workspaceIn = (directory: string): Promise<Workspace> => readWorkspace({}, runtimeIn(directory), true);
 
 const runtimeIn = (workingDirectory: string, stopped = new AbortController()) => ({
@@ -90,7 +90,7 @@ export async function serveSite(
     if (open.delete(web)) await web.close();
   });
   const { searchParams } = new URL(web.address);
-  /** As SIGTERM does. */
+  /** Stops it as SIGTERM does. */
   const stop = () => {
     open.delete(web);
     stopped.abort();

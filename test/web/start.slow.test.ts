@@ -18,7 +18,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-it('start serves the web app in its own process, and shows the link of none', async () => {
+it('start serves the web app in its own process, and does not print the link', async () => {
   const port = await freePort();
   const sandbox = await serveSandbox();
   const env = { READERSHIP_API_KEY: KEY };
@@ -65,7 +65,7 @@ serve: { port: ${port}, password: '${await hashPassword('correct horse battery')
   expect(hashed.stdout).toMatch(/^password: scrypt:[\w-]{22}:[\w-]{43}\n$/);
 });
 
-it('serve --open opens its link in the browser, and says when nothing could', async () => {
+it('serve --open opens its link in the browser, and says so if it cannot', async () => {
   const cwd = await workspaceOf(await serveSandbox());
   const opened = join(cwd, 'opened');
   const openedBy = async (script: string) => {

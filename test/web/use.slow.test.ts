@@ -43,7 +43,7 @@ describe('SQL in the browser', () => {
     expect((await ask('SELEC 1', '.csv')).status).toBe(503);
   });
 
-  it('asked a hundred times at once, is answered a few times and otherwise refused, and pages go on', async () => {
+  it('run a hundred times at once, is answered a few times and otherwise refused, while pages still load', async () => {
     const rss = process.memoryUsage.rss();
     const costly = 'SELECT count(*) FROM range(100000) AS a (x), range(200) AS b (y) WHERE hash(x * y) = 1';
     const asked = Array.from({ length: 100 }, () => ask(costly));

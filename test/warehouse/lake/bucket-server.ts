@@ -7,9 +7,9 @@ import { onTestFinished } from 'vitest';
 export interface BucketFaults {
   /** Answers every request with this status. */
   status?: number;
-  /** To writes that must not replace a file. */
+  /** Answers writes that must not replace a file with this status. */
   conditions?: 'ignored' | 'refused';
-  /** Keeps so many of these writes, and closes the connection instead of answering. */
+  /** Carries out this many of these writes, but closes the connection instead of answering. */
   lostReplies?: number;
 }
 
@@ -37,7 +37,7 @@ function decoded(request: IncomingMessage, body: Buffer): Buffer {
   }
 }
 
-/** The part of S3's interface that a lake uses, on this machine, with one bucket called `bucket`. Closed after the test. */
+/** The part of the S3 API that a lake uses, on this machine, with a bucket named `bucket`. Closed after the test. */
 export async function serveBucket(faults: BucketFaults = {}) {
   const files = new Map<string, { body: Buffer; modified: Date }>();
   const uploads = new Map<string, Map<number, Buffer>>();

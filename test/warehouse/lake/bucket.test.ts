@@ -38,7 +38,7 @@ async function downloaded(files: ReadonlyMap<string, { body: Buffer }>): Promise
 }
 
 describe('a lake in a bucket', () => {
-  it('holds what the database does, changes in one commit, and says how much went there', async () => {
+  it('has the rows of the database, changes in one commit, and reports how much was uploaded', async () => {
     const { endpoint, files } = await serveBucket();
     const warehouse = await twoDays();
     const options = lakeOptions('', { place: placeAt(endpoint) });
@@ -69,7 +69,7 @@ describe('a lake in a bucket', () => {
     expect(await publishLake(restored, options)).toMatchObject({ written: 0 });
   }, 60_000);
 
-  it('takes a large file in parts, whole', async () => {
+  it('gets a large file in parts, complete', async () => {
     const { endpoint, files, requests } = await serveBucket();
     const staging = await tempDir();
     const large = Buffer.alloc(40 * 1024 * 1024, 'readership');
@@ -117,7 +117,7 @@ describe('a lake in a bucket', () => {
     expect(String(error)).not.toContain(SECRET);
   });
 
-  it('that is away puts its part of publishing off, and the history is published', async () => {
+  it('that does not respond is published later, and the history is published anyway', async () => {
     const faults: { status?: number } = { status: 503 };
     const { endpoint } = await serveBucket(faults);
     const warehouse = await twoDays();
@@ -129,14 +129,14 @@ describe('a lake in a bucket', () => {
     expect(away.error).toMatchObject({ exitCode: 75 });
     expect(away.detail.bytes).toBeGreaterThan(0);
     delete faults.status;
-    // Nothing changed since, but the lake is not there yet.
+    // Nothing has changed since, but the lake does not exist yet.
     const back = await publishStep(context);
     expect(back.error).toBeUndefined();
     expect(back.summary).toMatch(/the lake: 4 files, 4 written, 0 replaced, \d\.\d MB sent/);
   }, 60_000);
 });
 
-/** The first entry of each log is sent twice, to see that the store keeps the condition. */
+/** The first entry of each log is sent twice, to check that the store honors the condition. */
 const repeated = (files: ReadonlyMap<string, { body: Buffer }>): number =>
   [...files].reduce(
     (sum, [key, { body }]) => (key.endsWith(`${'0'.repeat(20)}.json`) ? sum + body.length : sum),

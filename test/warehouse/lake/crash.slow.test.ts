@@ -19,12 +19,12 @@ import {
   storedViews,
 } from './lake.js';
 
-/** Every moment is tried by hand; in CI one of eight, so that it takes no longer than others. */
+/** Run by hand, every moment is tried; in CI one of eight, so that the test takes no longer than others. */
 const STRIDE = process.env['CI'] === undefined ? 1 : 8;
 
 const DIST = fileURLToPath(new URL('../../../dist/', import.meta.url));
 
-/** Publishes a lake, and dies as by a crash right before the n-th time that it makes, renames, writes or removes a file. */
+/** Publishes a lake, and crashes right before the n-th time that it creates, renames, writes or removes a file. */
 const PUBLISH = `
   import fs from 'node:fs/promises';
   import { syncBuiltinESMExports } from 'node:module';
@@ -91,13 +91,13 @@ it('a lake whose publisher is killed at any moment is one committed state, and t
     const next = await liveWarehouse(database);
     await publishLake(next, lakeOptions(lake));
     expect(await lakeViews(lake)).toEqual(newViews);
-    // A day later nothing is left over of what was begun or replaced.
+    // A day later, no unfinished or replaced files are left.
     await publishLake(next, lakeOptions(lake, { now: new Date(Date.now() + 25 * 3_600_000) }));
     await closeNow(next);
     expect(await dataFiles(lake)).toEqual(await namedFiles(lake));
     expect(await commitsOf(lake, 'views')).toBe(3);
   }
   expect(kills * STRIDE).toBeGreaterThanOrEqual(60);
-  // Once committed it stays so, and a crash on either side of it was tried.
+  // Once committed it stays committed, and crashes both before and after the commit were tried.
   expect(states.join(' ')).toMatch(/^(old )+(new ?)+$/);
 }, 300_000);

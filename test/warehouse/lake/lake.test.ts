@@ -38,7 +38,7 @@ const change = (files: number, written: number, replaced: number): LakeChange =>
   ...{ files, written, replaced, sentBytes: 0, receivedBytes: 0 },
 });
 
-/** Three months of two projects, a day without views among them, and a path that tries SQL. */
+/** Three months of two projects, with a day without views and a path that attempts an SQL injection. */
 async function threeMonths(): Promise<{ warehouse: Warehouse; directory: string }> {
   const warehouse = await liveWarehouse();
   await store(warehouse, 'prj_b', {
@@ -50,7 +50,7 @@ async function threeMonths(): Promise<{ warehouse: Warehouse; directory: string 
   return { warehouse, directory: join(await tempDir(), "the team's lake") };
 }
 
-/** What tells whether a file was touched. */
+/** What shows whether a file was touched. */
 const stampsOf = async (directory: string) => {
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
   const files = entries
@@ -75,7 +75,7 @@ const rejected = async (
   await expect(publishing).rejects.toThrow(words);
 };
 
-/** The answer of one statement of a database of its own. */
+/** The answer to one statement from a separate database. */
 async function answer(sql: string) {
   const instance = await DuckDBInstance.create();
   const connection = await instance.connect();
@@ -88,7 +88,7 @@ async function answer(sql: string) {
 }
 
 describe('the lake', () => {
-  it('says to another reader of Parquet what the database says, sorted by project, day and path', async () => {
+  it('has the rows of the database for another reader of Parquet, sorted by project, day and path', async () => {
     const { warehouse, directory } = await threeMonths();
     expect(await publishTo(warehouse, directory)).toEqual(change(5, 5, 0));
     expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
@@ -113,7 +113,7 @@ describe('the lake', () => {
       }
   });
 
-  it('carries the ranges of its files, by which engines pass over them', async () => {
+  it('records the ranges of values in its files, so that engines can skip them', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     expect((await tableFiles(directory, 'views')).at(-1)).toMatchObject({
@@ -123,7 +123,7 @@ describe('the lake', () => {
     });
   });
 
-  it('tells a day without views from one that was never loaded', async () => {
+  it('distinguishes a day without views from one that was never loaded', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     const days = await tableFiles(directory, 'days');
@@ -135,7 +135,7 @@ describe('the lake', () => {
     });
   });
 
-  it('keeps its bytes and times when no row changed, whenever days were loaded', async () => {
+  it('keeps its bytes and times if no row changed, even if days were loaded again', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     const before = await stampsOf(directory);
@@ -180,7 +180,7 @@ describe('the lake', () => {
     expect(await namedFiles(directory)).toEqual([]);
   });
 
-  it('keeps the files that it replaced for a day, so that readers who have begun can finish', async () => {
+  it('keeps replaced files for a day, so that running queries can finish', async () => {
     const { warehouse, directory } = await threeMonths();
     const now = new Date();
     const at = (hours: number) => ({ now: new Date(now.getTime() + hours * HOUR_MS) });
@@ -211,7 +211,7 @@ describe('the lake', () => {
       { adds: '2', txns: '1', protocols: '1', month: expect.stringMatching(/^2026-/) as string },
     ]);
     expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
-    // A month later the entries before the checkpoint go; the table stays whole without them.
+    // A month later the entries before the checkpoint are removed; the table is complete without them.
     await publishTo(warehouse, directory, undefined, { now: new Date(now.getTime() + 40 * 24 * HOUR_MS) });
     expect((await readdir(log)).filter((name) => name.endsWith('.json'))).toEqual(
       expect.not.arrayContaining(['00000000000000000019.json']) as string[],
@@ -219,7 +219,7 @@ describe('the lake', () => {
     expect(await publishTo(warehouse, directory)).toEqual(change(5, 0, 0));
   });
 
-  it('shows one state or another to who reads its log, however often it is published meanwhile', async () => {
+  it('shows one committed state to any reader of its log, however often it is published meanwhile', async () => {
     const { warehouse, directory } = await threeMonths();
     const generation = (views: number) =>
       store(warehouse, 'prj_a', {
@@ -255,10 +255,10 @@ describe('the lake', () => {
 describe('a lake of several shards', () => {
   const PROJECTS = Array.from({ length: 12 }, (_, index) => `prj_${index}`);
 
-  it('holds every row once, though none of them knows of the others', async () => {
+  it('has every row once, although the shards do not know of each other', async () => {
     const directory = join(await tempDir(), 'lake');
     const count = 4;
-    // Each stores all projects, as after its file was copied from one that was not split: only its own are written.
+    // Each stores all projects, as if its file was copied from one that was not split: only its own are written.
     const warehouses = await Promise.all(Array.from({ length: count }, () => liveWarehouse()));
     for (const warehouse of warehouses)
       for (const project of PROJECTS)
@@ -274,7 +274,7 @@ describe('a lake of several shards', () => {
     const days = await tableFiles(directory, 'days');
     expect(days.reduce((sum, { numRecords }) => sum + numRecords, 0)).toBe(2 * PROJECTS.length);
 
-    // One restates a day: no file of another is touched.
+    // One shard restates a day: no file of another shard is touched.
     const restated = PROJECTS.find((project) => shardOf(project, count) === 1) ?? '';
     const before = await namedFiles(directory);
     await store(first, restated, { '2026-11-01': [page('/a', 5), page('/b', 2)] });
@@ -298,7 +298,7 @@ describe('a lake of several shards', () => {
   });
 });
 
-describe('a lake of others', () => {
+describe('a lake that another publisher wrote', () => {
   it.each([
     ['with days of its own', true],
     ['that is empty', false],
@@ -328,7 +328,7 @@ describe('a lake of others', () => {
     await rejected(publishing, ConfigurationError, 'contains page views of https://platform.example.com');
   });
 
-  it('refuses to go from files to none, and says how to bring the days back', async () => {
+  it('refuses to lose all its files, and says how to restore the days', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     const before = await stampsOf(directory);
@@ -358,7 +358,7 @@ describe('a lake of others', () => {
     expect(await stampsOf(directory)).toEqual(before);
   });
 
-  it('stays the workspace of a database that was copied', async () => {
+  it('accepts a copy of its database as the same workspace', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     const copy = join(await tempDir(), 'copy.duckdb');
@@ -375,7 +375,7 @@ describe('a lake of version 0.1.0', () => {
     'views/month=2026-11/all-0123456789abcdef.parquet',
   ];
 
-  /** Files as that version named them, of project `project`. */
+  /** Files of project `project`, named as in that version. */
   async function oldLake(directory: string, project: string): Promise<void> {
     for (const file of OLD) {
       await mkdir(dirname(join(directory, file)), { recursive: true });
@@ -389,7 +389,7 @@ describe('a lake of version 0.1.0', () => {
     );
   }
 
-  it('is made into tables once; what it left is removed', async () => {
+  it('is converted to tables once; its old files are removed', async () => {
     const { warehouse, directory } = await threeMonths();
     await oldLake(directory, 'prj_a');
     expect(await publishTo(warehouse, directory)).toEqual(change(5, 5, 0));
@@ -425,7 +425,7 @@ describe('a directory that is not a lake', () => {
     expect((await stampsOf(directory)).size).toBe(1);
   });
 
-  it('but a file, or lies in one, is refused', async () => {
+  it('but a file, or inside one, is refused', async () => {
     const { warehouse } = await threeMonths();
     const file = join(await tempDir(), 'file');
     await writeFile(file, 'precious');
@@ -489,7 +489,7 @@ describe('publishing a lake', () => {
     expect(await commitsOf(directory, 'views')).toBe(3);
   });
 
-  it('leaves the live database to who writes to it next', async () => {
+  it('leaves the live database free for the next writer', async () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     const tables = await warehouse.query(

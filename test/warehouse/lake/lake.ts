@@ -37,7 +37,7 @@ export const page = (path: string, human: number, ai = 0): PageViews => ({
   ...{ path, human, ai, total: human + ai },
 });
 
-/** Stores days as an export does: each in place of what was there. */
+/** Stores days as an export does: each replaces what was stored for it. */
 export async function store(
   warehouse: Warehouse,
   project: string,
@@ -59,7 +59,7 @@ const entrySchema = z.object({
   remove: z.object({ path: z.string() }).optional(),
 });
 
-/** The files of a table, by its log alone from the first entry on, sorted by path. */
+/** The files of a table, according to its log from the first entry on, sorted by path. */
 export async function tableFiles(directory: string, table: 'views' | 'days') {
   const log = join(directory, table, '_delta_log');
   const files = new Map<string, z.infer<typeof addSchema>>();
@@ -77,11 +77,11 @@ export async function tableFiles(directory: string, table: 'views' | 'days') {
     .sort((left, right) => (left.file < right.file ? -1 : 1));
 }
 
-/** How many entries the log of a table has. */
+/** The number of entries in the log of a table. */
 export const commitsOf = async (directory: string, table: 'views' | 'days'): Promise<number> =>
   (await readdir(join(directory, table, '_delta_log'))).filter((name) => /^\d{20}\.json$/.test(name)).length;
 
-/** The files that hold data, by their place in the lake, whether a table names them or not. */
+/** The data files, by their path in the lake, whether or not a table names them. */
 export const dataFiles = async (directory: string): Promise<string[]> =>
   (await readdir(directory, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile())
@@ -104,7 +104,7 @@ const viewSchema = z.object({
   total: z.bigint().transform(Number),
 });
 
-/** The rows of a file, by a reader of Parquet that shares no code with DuckDB. */
+/** The rows of a file, read by a Parquet library that shares no code with DuckDB. */
 export async function rowsOfFile(directory: string, file: string): Promise<Record<string, unknown>[]> {
   return parquetReadObjects({ file: await asyncBufferFromFile(join(directory, file)), compressors });
 }
@@ -112,7 +112,7 @@ export async function rowsOfFile(directory: string, file: string): Promise<Recor
 export const metadataOf = async (directory: string, file: string) =>
   parquetMetadataAsync(await asyncBufferFromFile(join(directory, file)));
 
-/** The views of the lake as its log names them, in the order of its files. */
+/** The views in the files that the lake's log names, in the order of its files. */
 export async function lakeViews(directory: string): Promise<ViewRow[]> {
   const views = await tableFiles(directory, 'views');
   const rows = await Promise.all(views.map(({ file }) => rowsOfFile(directory, file)));
