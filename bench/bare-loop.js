@@ -1,6 +1,6 @@
 /**
- * The requests of an export and nothing else: 16 connections by undici, answers parsed and dropped. Its arguments are the
- * server, the first day, and how many days.
+ * Only the requests of an export: 16 connections with undici, whose answers are parsed and discarded. Its arguments are
+ * the server, the first day, and the number of days.
  */
 import process from 'node:process';
 import { URL } from 'node:url';

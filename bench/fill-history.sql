@@ -1,6 +1,6 @@
 -- Inserts a simulated history in the order in which an export would have stored it. The first 2 * $daily paths are viewed
 -- every day, the next $daily every second day, the next every third, and so on. The numbers of a path repeat every seven
--- days, as those of server.ts do.
+-- days, as in server.ts.
 INSERT INTO page_views
 SELECT
   'prj_0',

@@ -1,8 +1,8 @@
 /**
  * `npm run bench:lake -- [ROWS] [PROJECTS] [PAGES]`: sizes and times of the history and lake on one
  * machine, for docs/scale.md. Ten projects of 5,000 pages a day each, or as many as are given, for
- * as many days as it takes to get ROWS rows. The lake is kept where BENCH_LAKE says, if it does;
- * then only the lake is measured.
+ * as many days as it takes to get ROWS rows. If BENCH_LAKE is set, the lake is there, and
+ * only the lake is measured.
  */
 import { DuckDBInstance } from '@duckdb/node-api';
 import { readdirSync, statSync } from 'node:fs';

@@ -1,7 +1,7 @@
 /**
- * `npm run bench -- [PART…] [--dlt] [--large]`: what exports, nights and commands take, as whole processes on one
- * machine. The parts are export, nights, start, queries and web; all of them when none is named. `--dlt` installs dlt from
- * its package and compares with it; `--large` adds a history of 100 million rows. Compare ratios between machines.
+ * `npm run bench -- [PART…] [--dlt] [--large]`: measures exports, nights and commands as whole processes on one
+ * machine. The parts are export, nights, start, queries and web; by default, all of them. `--dlt` installs dlt from its
+ * package and compares with it; `--large` adds a history of 100 million rows. Compare ratios between machines.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
@@ -39,7 +39,7 @@ const print = (...cells: readonly string[]) => process.stdout.write(`| ${cells.j
 const thousands = (value: number) => Math.round(value).toLocaleString('en-US');
 const seconds = (value: number) => `${value.toFixed(2)} s`;
 
-/** Medians of several runs of each program, one after another in each round, so that all meet the same conditions. */
+/** Medians of several runs of each program, in turn in each round, so that all run under the same conditions. */
 async function alternate(
   programs: Readonly<Record<string, () => Promise<Program>>>,
   rounds: number,
@@ -58,7 +58,7 @@ async function alternate(
   return Object.fromEntries(medians) as Record<string, Measured>;
 }
 
-/** A table of programs, with the time of the first over that of the others. */
+/** A table of programs, with the time of the first relative to the others. */
 function compare(what: string, measured: Readonly<Record<string, Measured>>): void {
   const own = Object.values(measured)[0]?.elapsedS ?? Number.NaN;
   for (const [name, { elapsedS, processorS, peakMb }] of Object.entries(measured))

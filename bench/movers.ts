@@ -1,6 +1,6 @@
 /**
- * `npm run bench:movers -- [SITES]`: how the statistics of the reports do in simulated sites. Its seeds are not those
- * that the rules were tuned on, which are the ones with `--tuning`. Results in movers.md.
+ * `npm run bench:movers -- [SITES]`: how often the statistics of the reports are right on simulated sites. The rules were
+ * not tuned on its seeds; `--tuning` uses those that they were tuned on. Results are in movers.md.
  */
 import { percent, signedPercent } from '../src/format/numbers.js';
 import { backtest, type Score, WAYS } from './movers/backtest.js';

@@ -11,17 +11,17 @@ export const here = (file: string): string => fileURLToPath(new URL(file, import
 
 const usageSchema = z.object({ processorS: z.number(), peakMb: z.number(), calls: z.int().optional() });
 
-/** What a process took, from its start to its end. */
+/** What a process used, from start to end. */
 export interface Measured extends z.infer<typeof usageSchema> {
   readonly elapsedS: number;
-  /** Times that it waited for the disk; undefined without strace. */
+  /** Number of fsync calls; undefined without strace. */
   readonly fsyncs?: number;
 }
 
 export interface Program {
   /** The program and its arguments. */
   readonly command: readonly string[];
-  /** Exit codes that are no failure; 0 when not given. */
+  /** Exit codes that are not failures; 0 by default. */
   readonly exits?: readonly number[];
 }
 
@@ -34,7 +34,7 @@ export const node = (script: string, ...values: readonly (string | number)[]): P
 export const readership = (directory: string, ...values: readonly string[]): Program =>
   node(here('../dist/cli.js'), ...values, '--config', join(directory, 'readership.yaml'));
 
-/** Runs a program to its end. Throws when it fails. */
+/** Runs a program to its end. Throws if it fails. */
 export async function measure({ command, exits = [0] }: Program, counts = false): Promise<Measured> {
   return inTemporaryDirectory(async (directory) => {
     const [usage, trace] = [join(directory, 'usage.json'), join(directory, 'strace.txt')];

@@ -1,7 +1,7 @@
 /**
- * An API for views with little overhead: every page is ready-made bytes, alike for all projects. The numbers of a path
- * repeat every seven days, as in fill-history.sql. Its arguments are the paths a day and the latency. It sends its
- * address, and exits with its parent.
+ * An API for views with little overhead: every page is prepared as bytes, and is the same for all projects. The numbers
+ * of a path repeat every seven days, as in fill-history.sql. Its arguments are the number of paths a day and the
+ * latency. It sends its address to its parent, and exits with it.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

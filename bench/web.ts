@@ -21,8 +21,8 @@ const PAGES = [
 const ROUNDS = 3;
 
 /**
- * What pages of the web app take, in milliseconds: `first` for the first request for the page after the server has
- * started, `again` for those that follow. The server is that of a published history of the given shape.
+ * The times of pages of the web app, in milliseconds: `first` for the first request for a page after the server has
+ * started, `again` for those that follow. The server serves a published history of the given shape.
  */
 export const askWeb = (shape: Shape): Promise<Record<string, { first: number; again: number }>> =>
   inTemporaryDirectory(async (directory) => {

@@ -10,12 +10,12 @@ const FILL = readSql(import.meta.url, 'fill-history.sql');
 const FILL_DAY_LOADS = readSql(import.meta.url, 'day-loads.sql');
 const UNSETTLE = readSql(import.meta.url, 'unsettle.sql');
 
-/** So many requests that the limit never holds anything back, and still each is counted. */
+/** High enough that the limit is never reached, although each request is counted. */
 const LIMIT = 1_000_000;
 
 export const yesterday = (): Day => lastEndedDay(new Date());
 
-/** The first of so many days up to yesterday. */
+/** The first of `days` days that end with yesterday. */
 export const firstOf = (days: number): Day => addDays(yesterday(), 1 - days);
 
 /** Writes the configuration of a workspace with some projects, whose history begins on `first`. */
@@ -58,7 +58,7 @@ export async function withHistory<Result>(
   }
 }
 
-/** Runs `work` with what restores a published workspace of `rows` rows whose next night is due. */
+/** Runs `work` with a function that restores a published workspace of `rows` rows whose next night is due. */
 export const withNights = <Result>(
   baseUrl: string,
   { rows, paths, runs }: { readonly rows: number; readonly paths: number; readonly runs: number },

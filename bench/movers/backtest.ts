@@ -4,14 +4,14 @@ import { queryRows, readSql } from '../../src/warehouse/query.js';
 import { LAST_WEEK, withHistory } from './history.js';
 import { type Scenario, type SimulatedSite, simulateSite } from './simulate.js';
 
-/** The present method first. The others are not what anyone would think of last. */
+/** The current method first, then obvious alternatives. */
 export const WAYS = ['movers', 'movers_0_1_0', 'robust_z'] as const;
 export type Way = (typeof WAYS)[number];
 
 const RIVALS = ['movers-0.1.0.sql', 'robust-z.sql'].map((file) => readSql(import.meta.url, file));
 const ranked = z.object({ project: z.string(), mover: z.string(), place: z.int() });
 
-/** How a method does in a scenario. */
+/** The results of a method in a scenario. */
 export interface Score {
   readonly scenario: Scenario;
   readonly way: Way;
@@ -19,7 +19,7 @@ export interface Score {
   readonly any: number;
   /** Share of its first ten pages that really moved. */
   readonly precision: number;
-  /** Share of the pages that really moved that are among its first ten; of ten, where there are more. */
+  /** Share of the pages that really moved that are among its first ten; of ten, if there are more. */
   readonly recall: number;
 }
 

@@ -16,7 +16,7 @@ export interface ChangedSite extends Scenario {
 /** Eight weeks to choose the pages, eight before the change, its own week, and four after. */
 const WEEKS = { chosenOn: 8, before: 8, after: 4 };
 const EARLIER_WEEKS = WEEKS.chosenOn + WEEKS.before + WEEKS.after;
-/** Jobs go to some of the most viewed pages, this many times as many as there are jobs. */
+/** Jobs go to some of the most viewed pages, which are this many times the number of jobs. */
 const CHOSEN_FROM = 3;
 
 const calm = { pages: 200, weeks: EARLIER_WEEKS, jobs: 15, growth: { human: 0.01, ai: 0.03 } };
@@ -34,14 +34,14 @@ export const CHANGED_SITES: readonly ChangedSite[] = [
 
 export interface EffectScore {
   readonly site: ChangedSite;
-  /** Share of the jobs, where it can be told, that are said to be viewed more or less by people. */
+  /** Share of the jobs with a verdict whose pages are said to be viewed more or less by people. */
   readonly clear: number;
-  /** Share of the jobs of which it cannot be told. */
+  /** Share of the jobs without a verdict. */
   readonly untold: number;
-  /** The middle and the widest interval, as high over low. */
+  /** The median and the widest interval, as high over low. */
   readonly width: number;
   readonly widest: number;
-  /** Share of the intervals that hold the true ratio. */
+  /** Share of the intervals that contain the true ratio. */
   readonly holds: number;
   /** Share of the sites where all changes together are said to be viewed more or less. */
   readonly togetherClear: number;
@@ -113,7 +113,7 @@ function changedSite(site: ChangedSite, seed: number): { pages: SimulatedPage[];
   };
 }
 
-/** Views of a median week of those on which pages are chosen. */
+/** Views in a median week of those by which pages are selected. */
 const sustained = ({ views }: SimulatedPage): number =>
   views.human
     .slice(0, WEEKS.chosenOn)

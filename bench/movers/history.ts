@@ -29,7 +29,7 @@ const DAYS = Array.from({ length: MOST_WEEKS }, (_, index) =>
   }),
 );
 
-/** Stores simulated projects in a database in memory, with the real views, and hands it to `use`. */
+/** Stores simulated projects in an in-memory database, with the real views, and passes it to `use`. */
 export async function withHistory<Result>(
   projects: ReadonlyMap<string, readonly SimulatedPage[]>,
   use: (connection: DuckDBConnection) => Promise<Result>,
@@ -73,5 +73,5 @@ async function store(
   appender.closeSync();
 }
 
-/** The views of a week that fall on one of its days. */
+/** The views of a week on one of its days. */
 const portion = (views: number, part: number): number => Math.floor((views + part) / WEEKDAYS.length);

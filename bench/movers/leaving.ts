@@ -16,7 +16,7 @@ export interface LeavingScore {
   /** Share of the listed pages that are really losing people but not AI. */
   readonly precision: number;
   readonly recall: number;
-  /** The same of the plain rule “people view it 20% less, AI does not”. */
+  /** The same for the simple rule “people view it 20% less, AI does not”. */
   readonly plainPrecision: number;
   readonly plainRecall: number;
 }

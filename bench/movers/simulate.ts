@@ -19,13 +19,13 @@ export interface Scenario {
   readonly growth?: Readonly<Record<Audience, number>>;
   /** A week in which the whole site is read differently, and how much pages differ in that. */
   readonly season?: { readonly ago: number; readonly factor: number; readonly spread: number };
-  /** In one night, a crawler visits this share of the pages so many times. */
+  /** In one night, a crawler visits this share of the pages, this many times. */
   readonly crawl?: { readonly ago: number; readonly share: number; readonly visits: number };
-  /** One page gets these times the views of the whole site; it counts as a page that moved. */
+  /** One page gets this many times the views of the whole site; it counts as a page that moved. */
   readonly spam?: number;
   /** This share of the pages gets new addresses. */
   readonly renamed?: { readonly ago: number; readonly share: number };
-  /** So many new pages, as popular as the others. */
+  /** This many new pages, as popular as the others. */
   readonly launched?: { readonly ago: number; readonly pages: number };
   /** This share of the pages changes to a new level. */
   readonly stepped?: { readonly ago: number; readonly share: number };
@@ -45,7 +45,7 @@ export interface SimulatedSite {
 
 /** Pages that really move, for human and for AI views each. */
 const PLANTED = 5;
-/** Smaller pages cannot be told from chance by anyone. */
+/** Changes of smaller pages cannot be distinguished from chance. */
 const PLANTED_VIEWS_LEAST = 40;
 
 /** Weekly standard deviations of the logarithm of a calm page's views. */
@@ -57,9 +57,9 @@ const BURSTS = 0.004;
 const STEPS = 0.003;
 
 /**
- * A site whose page sizes follow Zipf's law. Each page has noise of its own that carries over to the next week, drift,
- * bursts and steps, for people and AI apart. Bursts and steps end before the examined week, since what happens there is
- * no chance: it is planted.
+ * A site whose page sizes follow Zipf's law. Each page has its own noise, which carries over to the next week, and its
+ * own drift, bursts and steps, separately for people and AI. Bursts and steps end before the examined week, in which
+ * only planted changes happen.
  */
 export function simulateSite(scenario: Scenario, seed: number, planted: boolean): SimulatedSite {
   const uniform = uniformFrom(seed, scenario.pages, scenario.weeks);

@@ -6,7 +6,7 @@ import { queryRows } from '../../src/warehouse/query.js';
 import { LAST_WEEK } from './history.js';
 import { normal } from './simulate.js';
 
-/** How the weekly views of a whole site go. */
+/** The weekly views of a whole site. */
 interface Course {
   readonly name: string;
   readonly weeks: number;
@@ -34,13 +34,13 @@ export interface UsualScore {
   readonly inside: number;
   /** Share of weeks called a record. */
   readonly records: number;
-  /** The middle range, as high over low. */
+  /** The median range, as high over low. */
   readonly width: number;
 }
 
 const row = z.object({ inside: z.number(), records: z.number(), width: z.number() });
 
-/** Asks for the usual range of the last week of `sites` sites that just go on. */
+/** The usual ranges of the last week of `sites` sites on which nothing unusual happens. */
 export async function usualRangeHolds(
   course: Course,
   { sites, firstSeed }: { sites: number; firstSeed: number },
