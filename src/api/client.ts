@@ -55,7 +55,7 @@ export interface ClientOptions {
   readonly onRetry?: OnRetry;
   /** When requests for views may be sent; they share an hourly limit. */
   readonly pace?: Pace;
-  /** Told of every request before it is sent, repeated ones included. */
+  /** Called before each request is sent, including retries. */
   readonly onRequest?: (operation: Operation) => void;
   /** Called with the headers of every response. */
   readonly onHeaders?: (headers: ResponseHeaders) => void;
@@ -64,8 +64,8 @@ export interface ClientOptions {
 }
 
 /**
- * The documented interface of one project. Requests that read are retried as `retrying` decides; requests that create
- * are sent once, and when their outcome is not known an `UnknownOutcomeError` says so. No message ever holds the key.
+ * The documented API of one project. Requests that read are retried as `retrying` decides. Requests that create are
+ * sent once, and throw an `UnknownOutcomeError` if their outcome is not known. No message ever contains the key.
  */
 export class Client {
   readonly #options: ClientOptions;
@@ -83,8 +83,8 @@ export class Client {
   }
 
   /**
-   * One page of views. Throws a `RangeError` for a `limit` or `offset` outside the interface's
-   * bounds; nothing is sent.
+   * One page of views. Throws a `RangeError`, without sending anything, for a `limit` or `offset`
+   * outside the documented bounds.
    */
   views(query: ViewsQuery, options: ReadOptions = {}): Promise<ViewsResponse> {
     const { min, max } = LIMITS.viewsPage;
@@ -115,8 +115,7 @@ export class Client {
   }
 
   /**
-   * The job as it stands. The documented interface names this operation but not its path:
-   * interface-notes, "get agent job".
+   * The current state of a job. The documented API names this operation but not its path.
    */
   job(jobId: string, signal?: AbortSignal): Promise<AgentJob> {
     const path = `/v2/agent/:project/job/${encodeURIComponent(jobId)}`;
@@ -181,7 +180,7 @@ export class Client {
     throw responseError(operation, response, { keyName, now: now(), redact: this.#redact });
   }
 
-  /** The JSON of a body. A server that echoes the key gets it neither into the database nor into a report. */
+  /** The JSON of a body, without the key: a server that echoes it must not get it into the database or a report. */
   #withoutKey(body: string): unknown {
     // Few bodies need it, and it is slow: without these characters, only the key as it is could be in the body.
     const mayHide = body.includes('\\') || body.includes('%') || body.includes(this.#options.apiKey);
@@ -208,7 +207,7 @@ export class Client {
   }
 }
 
-/** What a body means, or what is wrong with it. */
+/** The contents of a body, or what is wrong with it. */
 type Read<Answer> = (json: unknown) => Answer | z.ZodError;
 
 const readViews: Read<ViewsResponse> = (json) => {

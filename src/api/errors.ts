@@ -5,7 +5,7 @@ import { replaceUnsafe } from '../format/text.js';
 import type { Redact } from '../redact.js';
 import { parseRetryAfter } from './http-date.js';
 
-/** What was asked of the server: named in every message. The URL holds no secret; the key travels in a header. */
+/** The request, named in every message. The URL contains no secret; the key is sent in a header. */
 export interface Operation {
   readonly name: string;
   readonly method: 'GET' | 'POST';
@@ -42,15 +42,15 @@ export class RefusedError extends ApiError {
 }
 
 /**
- * Why it may work later. `not-taken` is a 503 that names a time to come back: the server's own word that it did not
- * begin. A 503 without one may come from a proxy that lost the server half-way, so it is a `server-fault`.
+ * Why it may work later. `not-taken` is a 503 with a `Retry-After`: the server itself says that it did not start. A 503
+ * without one may come from a proxy that lost the server halfway, so it is a `server-fault`.
  */
 export type TryLaterReason =
   'rate-limited' | 'not-taken' | 'server-fault' | 'unreachable' | 'connection-lost';
 
 const KNOWN_NOT_DONE: ReadonlySet<TryLaterReason> = new Set(['rate-limited', 'not-taken', 'unreachable']);
 
-/** The server or the network cannot answer now: 429, 5xx, no connection, a lost one. */
+/** The server or the network cannot answer now: 429, 5xx, no connection or a lost one. */
 export class TryLaterError extends ApiError {
   readonly exitCode = 75;
   override readonly resumeAt: Date | undefined;
@@ -168,8 +168,7 @@ function adviceFor(status: number, keyName: string): string {
 
 function quote(body: string, redact: Redact): string {
   // Tags and JSON escapes may hide the key, so it is redacted before and after they are removed,
-  // and before the text is
-  // cut: half a key would not be recognized.
+  // and before the text is cut: half a key would not be recognized.
   const words = plainWords(redact(serverWords(redact(body))));
   if (words === '') return '';
   return `: “${words.length > QUOTE_LENGTH ? `${words.slice(0, QUOTE_LENGTH)}…` : words}”`;
@@ -192,7 +191,7 @@ function serverWords(body: string): string {
   return body.replaceAll(/<(script|style)[\s\S]*?<\/\1>|<[^>]*>/gi, ' ');
 }
 
-/** Texts are quoted as they are where the field is named for them, and after the name of any other field. */
+/** Texts of fields that name a message are quoted alone, others after the name of their field. */
 function wordsIn(value: unknown): string[] {
   if (value === null || value === '') return [];
   if (typeof value === 'string') return [value];

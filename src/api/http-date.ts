@@ -2,7 +2,7 @@
 export const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000;
 
 /**
- * The wait, in milliseconds, that a `Retry-After` header asks for: whole seconds or an HTTP date (RFC 9110, 10.2.3).
+ * The wait in a `Retry-After` header, in milliseconds: whole seconds or an HTTP date (RFC 9110, 10.2.3).
  * Undefined when the header is absent or unreadable. A date in the past means no wait.
  */
 export function parseRetryAfter(header: string | undefined, now: Date): number | undefined {

@@ -16,10 +16,10 @@ export const DEFAULT_RETRIES: RetryPolicy = { retries: 4, minDelayMs: 500, maxDe
 export type OnRetry = (error: TryLaterError, retriesLeft: number) => void;
 
 /**
- * The one place where retrying is decided. Only a `TryLaterError` is retried, with growing,
- * randomized delays. The pace holds back every request after a rate limit. Any other `Retry-After`
- * is waited for here; one longer than `maxDelayMs` is thrown, so that the caller can release what
- * it holds.
+ * The only place that decides about retries. Only a `TryLaterError` is retried, with growing,
+ * randomized delays. After a rate limit, the pace delays every request. Any other `Retry-After` is
+ * waited for here; if it is longer than `maxDelayMs`, the error is thrown, so that the caller can
+ * release its resources.
  */
 export function retrying<Result>(
   attempt: () => Promise<Result>,

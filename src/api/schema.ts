@@ -2,12 +2,11 @@ import { z } from 'zod';
 import { storablePath } from '../format/text.js';
 
 /**
- * The documented interface as schemas: as tolerant as servers in the field ask for, and no more. Only `id` and
- * `status` of a job are required; a status the document does not name is kept as the server's own word; fields that
- * the document does not name are ignored.
+ * The documented API as schemas, only as tolerant as real servers require. Only the `id` and `status` of a job are
+ * required, an undocumented status is kept as the server sent it, and undocumented fields are ignored.
  */
 
-/** Bounds that the interface states. */
+/** Documented limits. */
 export const LIMITS = {
   viewsPage: { min: 1, max: 250, default: 50 },
   promptMin: 1,
@@ -26,17 +25,17 @@ export const agentJobSchema = z.object({
   createdAt: z.string().nullish(),
   archivedAt: z.string().nullish(),
 });
-/** An agent job as the server tells it (interface 2.1). */
+/** An agent job as the server describes it (API 2.1). */
 export type AgentJob = z.infer<typeof agentJobSchema>;
 
 const count = z.int().min(0);
 
 export const viewCountsSchema = z.object({ human: count, ai: count, total: count });
-/** Views, in whole requests, by kind of traffic (interface 2.2). */
+/** Views, in whole requests, by kind of traffic (API 2.2). */
 export type ViewCounts = z.infer<typeof viewCountsSchema>;
 
 export const pageViewsSchema = viewCountsSchema.extend({ path: z.string().transform(storablePath) });
-/** Views of one page (interface 2.3). */
+/** Views of one page (API 2.3). */
 export type PageViews = z.infer<typeof pageViewsSchema>;
 
 export const viewsResponseSchema = z.object({
@@ -44,7 +43,7 @@ export const viewsResponseSchema = z.object({
   views: z.array(pageViewsSchema),
   hasMore: z.boolean(),
 });
-/** One page of the views export (interface 2.4). `totals` covers the whole date range, not this page. */
+/** One page of the views export (API 2.4). `totals` covers the whole date range, not this page. */
 export type ViewsResponse = z.infer<typeof viewsResponseSchema>;
 
 const isRecord = (value: unknown): value is Record<string, unknown> =>
@@ -60,8 +59,8 @@ function readCounts(value: unknown): ViewCounts | undefined {
 }
 
 /**
- * What `viewsResponseSchema` makes of a page of views, in a tenth of the time; undefined for whatever it refuses, so
- * that the schema can say why.
+ * The result of `viewsResponseSchema` for a page of views, in a tenth of the time; undefined for anything that it
+ * refuses, so that the schema can say why.
  */
 export function readViewsResponse(value: unknown): ViewsResponse | undefined {
   if (!isRecord(value) || !Array.isArray(value['views'])) return undefined;
@@ -78,5 +77,5 @@ export function readViewsResponse(value: unknown): ViewsResponse | undefined {
   return { totals, views, hasMore };
 }
 
-/** Whether `storablePath` leaves it as it is: without backslashes, and without surrogates. */
+/** Whether `storablePath` would not change it: it has no backslashes and no surrogates. */
 const isPlain = (path: string): boolean => !/[\\\ud800-\udfff]/.test(path);

@@ -39,7 +39,7 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** Sends a request once and says what became of it. What that means and whether to retry is for the caller. */
+/** Sends a request once and returns its result. The caller decides what that means and whether to retry. */
 export class Transport {
   readonly #reads: Dispatcher;
   readonly #writes: Dispatcher;
@@ -121,7 +121,7 @@ export class Transport {
       const fail = (cause: Error) => {
         end();
         const isSent = controller !== undefined;
-        // A read has no effect to be known, nor has a request that never left.
+        // A read has no effect that could be unknown, nor has a request that was never sent.
         if (signal?.aborted === true && (method === 'GET' || !isSent)) reject(signal.reason as Error);
         else reject(failureOf(operation, cause, isSent));
       };
@@ -144,7 +144,7 @@ export class Transport {
       (method === 'GET' ? this.#reads : this.#writes).dispatch(request, {
         onRequestStart: (started) => {
           controller = started;
-          // Stopped while it waited for its connection: nothing of it is sent.
+          // It was stopped while waiting for its connection, so nothing was sent.
           if (stopped !== undefined) started.abort(stopped);
         },
         onResponseStart: (_, statusCode, responseHeaders) => {

@@ -31,7 +31,7 @@ export const partsOf = (requests: number, limit: number | 'unlimited'): number[]
 /** A requested wait up to this long limits a burst; a longer one means that the hour is used up. */
 const BURST_WAIT_MS = 60_000;
 
-/** The pause after a refusal without a wait, if there is no hourly limit to tell when the next request is free. */
+/** The pause after a refusal without a wait, if no hourly limit determines when the next request is free. */
 const DEFAULT_PAUSE_MS = 60_000;
 
 export interface BudgetOptions {
@@ -97,7 +97,7 @@ export class RequestBudget implements Pace {
         return this.#reserve(lease, requests, fewest, signal);
       };
       const entry = await inOwnTurn(() => this.#inTurn(reserve));
-      // Out of turn, so that leases share a commit.
+      // Not in turn, so that leases share a commit.
       await this.#record(entry);
     } catch (error) {
       await this.#end(lease);

@@ -17,8 +17,8 @@ export interface LedgerRow {
 }
 
 /**
- * When requests used at `usedAt` no longer count. Rounded up to the minute: what was sent together becomes free
- * together, so an export that resumes then can send it all.
+ * When requests used at `usedAt` no longer count. Rounded up to the minute: requests that were sent together become
+ * free together, so an export that resumes then can send them all.
  */
 export const freeAt = (usedAt: Date): Date =>
   new Date(Math.ceil((usedAt.getTime() + HOUR_MS + LEASE_LIFE_MS + ARRIVAL_MS) / MINUTE_MS) * MINUTE_MS);
@@ -42,7 +42,7 @@ export class RollingHour {
     }
   }
 
-  /** Counts requests sent at `usedAt`; takes back as many where they are fewer than 0. */
+  /** Counts requests sent at `usedAt`; a negative number takes requests back. */
   add(requests: number, usedAt: Date): void {
     const freeMs = freeAt(usedAt).getTime();
     this.#uses.set(freeMs, (this.#uses.get(freeMs) ?? 0) + requests);

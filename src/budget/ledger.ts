@@ -30,7 +30,7 @@ export interface Entry {
   readonly id: string;
   readonly at: Date;
   left: number;
-  /** Until when the server wants a pause, where it refused a request. */
+  /** The end of the pause that the server requested, if it refused a request. */
   readonly pausedUntil?: Date;
 }
 

@@ -13,7 +13,7 @@ const settlingRow = z.object({
 /** How long days took to settle, measured by loads that found changes. */
 export type Settling = z.infer<typeof settlingRow>;
 
-/** What is stored of a range of days. */
+/** How much of a range of days is stored. */
 export interface Coverage {
   readonly first: Day | undefined;
   readonly last: Day | undefined;

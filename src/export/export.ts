@@ -12,7 +12,7 @@ import {
 } from './plan.js';
 import { type Check, checkRecentDays, readLastVerification } from './verify.js';
 
-/** What an export of one project did. `check` is absent when the past was checked today already, or not reached. */
+/** What an export of one project did. `check` is absent if the past was already checked today, or was not reached. */
 export interface ExportOutcome extends LoadOutcome {
   readonly plan: ExportPlan;
   readonly check?: Check | undefined;
@@ -55,13 +55,13 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
   const check = last !== undefined && dayOf(last) === dayOf(now()) ? undefined : await checkRecentDays(task);
   const results = [...urgent.results, ...(check?.repaired.results ?? [])];
   const stopped = check?.repaired.stopped;
-  // A check that fails for another reason keeps no day waiting.
+  // A check that fails for another reason does not delay the remaining days.
   if (stopped instanceof PausedError || task.signal?.aborted === true)
     return { plan, results, stopped, check, removed };
   yield;
   const length = requestsFor(expectedPages(await readDayLedger(warehouse, project)));
   const rest = plan.days.filter(({ priority }) => priority === 'backfill');
-  // Of a first export, only now is known how long a day is.
+  // In a first export, the length of a day is only known now.
   const backfill = await loadDays(
     task,
     rest.map((planned) => (planned.due === 'missing' ? { ...planned, requests: length } : planned)),

@@ -63,8 +63,8 @@ export class DayFailures {
   }
 
   /**
-   * Whether the platform answers a request for a day other than `day`. It counts in the lease of the day, since the
-   * days that could end another one may be waiting for this day.
+   * Whether the platform answers a request for a day other than `day`. It counts toward the lease of `day`: a new lease
+   * might have to wait for days that wait for this one.
    */
   async #isAnswered(day: Day, lease: Lease): Promise<boolean> {
     const { client } = this.#project;

@@ -32,7 +32,7 @@ export async function readNightlyNeed(
   };
 }
 
-/** What an export is limited to: projects, and bounds, both included. */
+/** The limits of an export: its projects, and its first and last day. */
 export interface ForecastRequest {
   readonly projects: readonly ProjectSettings[];
   readonly from?: Day | undefined;

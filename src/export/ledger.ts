@@ -40,7 +40,7 @@ export async function readDayLedger(reader: Reader, project: string): Promise<Da
 
 const knownRow = viewCountsSchema.extend({ is_stored: z.boolean(), failures: z.int() });
 
-/** What is stored of a day; undefined if nothing is. */
+/** The stored data of a day; undefined if there is none. */
 export async function readStoredDay(
   reader: Reader,
   at: { readonly project: string; readonly day: Day },
@@ -58,7 +58,7 @@ const readPages = async (
   rows: await reader.query(STORED_PAGES, pageViewsSchema, { ...at }),
 });
 
-/** A day of a project, and when something is recorded of it. */
+/** A day of a project, and the time of a record about it. */
 interface DayAt {
   readonly project: string;
   readonly day: Day;
@@ -66,8 +66,8 @@ interface DayAt {
 }
 
 /**
- * What storing a day did: its first rows, the same as were there, other ones, or none, for the
- * platform has no more.
+ * What storing a day did: it added its first rows, found the same rows, replaced them, or kept them
+ * because the platform no longer has any.
  */
 export type StoreOutcome = 'added' | 'unchanged' | 'restated' | 'forgotten';
 

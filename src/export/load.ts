@@ -44,8 +44,8 @@ export function faultsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
 }
 
 /**
- * Beside the days that are read, others have their requests reserved or wait to be committed: about so many requests'
- * worth of them, so that short days share a commit by the hundred, and long ones do not fill the memory.
+ * Besides the days that are being read, others have their requests reserved or wait to be committed: days of about this
+ * many requests, so that hundreds of short days share a commit, and long ones do not fill the memory.
  */
 const REQUESTS_BESIDE = 400;
 const FEWEST_DAYS_BESIDE = 16;
@@ -57,7 +57,7 @@ export interface LoadTask {
   readonly settleDays: number;
   /** Days read at the same time. */
   readonly concurrency: number;
-  /** The turns of days that several projects share; without it, the project's own. */
+  /** Limits the days that several projects read at once; by default, a limit for this project only. */
   readonly inTurn?: LimitFunction | undefined;
   readonly now: () => Date;
   readonly signal?: AbortSignal | undefined;
@@ -65,11 +65,11 @@ export interface LoadTask {
 }
 
 /**
- * Loads days in their order. Each is stored, or recorded as failed, by itself: one that fails
- * leaves what was stored of it, and the others go on. A failure that every other day would meet as
- * well (a refused key, a server that is down, an interruption) stops the load, and days under way
- * are dropped whole. When the budget is spent, no further day gets requests; those that have theirs
- * are read, unless one of them needs more than it got.
+ * Loads days in order. Each is stored, or recorded as failed, separately: one that fails keeps its
+ * stored data, and the others continue. A failure that would affect every other day too (a refused
+ * key, a server that is down, an interruption) stops the load, and days in progress are dropped.
+ * When the budget is used up, no further day gets requests; days that already have theirs are
+ * read, unless one of them needs more than it got.
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
   const { warehouse, project, client, concurrency } = task;
@@ -77,11 +77,11 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   const results: DayResult[] = [];
   const stopping = new AbortController();
   const signal = task.signal ? AbortSignal.any([task.signal, stopping.signal]) : stopping.signal;
-  // Every request listens to it, some until shortly after they have ended; Node would warn of more than ten.
+  // Every request listens to it, some until shortly after they have ended; Node.js would warn about more than ten.
   setMaxListeners(0, signal);
   const failures = new DayFailures(task, days, signal);
   let paused: PausedError | undefined;
-  /** Whether a day could not go on, so that none that waits for its turn can. */
+  /** Whether a day could not continue, so that no waiting day can either. */
   let isHalted = false;
   let newestRead: number | undefined;
   let paths = new Paths();
@@ -98,7 +98,7 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
     const lease = await client.lease(requests, planned.priority, signal);
     try {
       if (paths.areTooMany) paths = new Paths();
-      // The last days share the connections of those that have been read.
+      // The last days use the connections of days that are done.
       const atOnce = () => Math.max(1, Math.floor(concurrency / inTurn.activeCount));
       const means = { lease, isUnfinished: pagesKept > 0, paths, atOnce, failures, signal, stop };
       const read = await inTurn(async () => {
@@ -127,10 +127,10 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   return paused === undefined ? { results } : { results, stopped: paused };
 }
 
-/** What a day is read with. */
+/** The context for reading a day. */
 interface Means {
   readonly lease: Lease;
-  /** Whether an earlier export kept pages of it. */
+  /** Whether an earlier export kept pages of the day. */
   readonly isUnfinished: boolean;
   readonly paths: Paths;
   /** How many pages may be requested at the same time. */
@@ -146,8 +146,8 @@ const expectedRequests = ({ due, requests }: PlannedDay, ofNeighbor: number | un
   due === 'missing' ? (ofNeighbor ?? requests) : requests;
 
 /**
- * Reads a day that has ended, or records why it could not be read. Throws what every other day
- * would meet as well.
+ * Reads a day that has ended, or records why it could not be read. Throws failures that would affect
+ * every other day too.
  */
 async function attemptDay(
   task: LoadTask,

@@ -32,7 +32,7 @@ export interface PlannedDay {
 
 /** The days that an export covers. */
 export interface ExportRange extends DayRange {
-  /** Why it does not begin where the user asked. */
+  /** Why it does not begin on the day that the user gave. */
   readonly note?: string;
 }
 
@@ -101,14 +101,14 @@ export const DUE_ORDER: readonly PlannedDay['due'][] = [
 ];
 
 /**
- * The days of `range` that are due: yesterday first, then those that may have changed or went
- * wrong, then the holes, each newest first, so that a long backfill never keeps the latest days
- * waiting. Days that failed today already come last: a stretch of days that always fail would keep
- * all others waiting.
+ * The days of `range` that are due: yesterday first, then those that may have changed or failed,
+ * then the gaps, each newest first, so that a long backfill never delays the latest days. Days that
+ * have already failed today come last: otherwise, a stretch of days that always fail would delay
+ * all others.
  *
- * While there are holes to fill, here or in another project of the same limit, days that may
- * change, or moved while they were read, are read once a day (UTC): a backfill that goes on every
- * few minutes would spend its budget on them.
+ * While there are gaps to fill, here or in another project with the same limit, days that may
+ * change, or whose rows moved while they were read, are read once a day (UTC): otherwise, a backfill
+ * that resumes every few minutes would use up its budget on them.
  */
 export function planExport(
   ledger: DayLedger,
@@ -159,9 +159,9 @@ function planDay(
   if (record?.state === 'final' || isWaiting(record, now)) return [];
   if (wasTriedToday && hasHoles && record.state !== 'failed') return [];
   const due = day === yesterday && record?.is_stored !== true ? 'yesterday' : (record?.state ?? 'missing');
-  // A day that failed today is tried again, but not out of what is kept for the others.
+  // A day that failed today is tried again, but not with the requests reserved for the others.
   const priority = due === 'missing' || wasTriedToday ? 'backfill' : 'urgent';
-  // A provisional day that did not change is known by its first page.
+  // A provisional day that did not change is recognized by its first page.
   const requests = due === 'provisional' ? 1 : requestsFor(record?.pages ?? expected);
   return [{ day, due, priority, requests, isKnown: record !== undefined }];
 }

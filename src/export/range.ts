@@ -14,10 +14,10 @@ const HISTORY_START = readSql(import.meta.url, 'statements/history-start.sql');
 const RECORD_HISTORY_START = readSql(import.meta.url, 'statements/record-history-start.sql');
 const FORGET_HISTORY_START = 'DELETE FROM history_starts WHERE project = $project';
 
-/** So often, a remembered first day is checked with one request for the totals of the days just before it. */
+/** How often a remembered first day is checked, with one request for the totals of the days just before it. */
 const CHECK_EVERY_DAYS = 30;
 
-/** Fewer days than this are loaded without asking whether there are views at all. */
+/** Fewer days than this are loaded without first checking whether there are any views. */
 const FEW_DAYS = 14;
 
 /** No server of the API has data from before this day. */
@@ -30,9 +30,9 @@ export interface RangeRequest {
   readonly warehouse: Warehouse;
   readonly client: Pick<Client, 'views'>;
   readonly project: string;
-  /** Where the history begins: a day, or `auto` to ask the platform and remember. */
+  /** The start of the history: a day, or `auto` to find it on the platform and remember it. */
   readonly start: Day | 'auto';
-  /** Bounds of the export, both included, where the user gave them. */
+  /** The first and last day of the export, if the user gave them. */
   readonly from?: Day | undefined;
   readonly to?: Day | undefined;
   readonly now: Date;
@@ -40,8 +40,8 @@ export interface RangeRequest {
 }
 
 /**
- * The days an export covers: never today, which has not ended, and none from before the first view where that is
- * searched for. Undefined when the platform has no view yet.
+ * The days that an export covers: never today, which has not ended, and with `auto` none from before the first view.
+ * Undefined if the platform has no views yet.
  */
 export async function resolveRange(request: RangeRequest): Promise<ExportRange | undefined> {
   const { start, from, to, now } = request;
@@ -53,7 +53,7 @@ export async function resolveRange(request: RangeRequest): Promise<ExportRange |
   return first === undefined ? undefined : { first, last };
 }
 
-/** The first day with a view, where it was looked for and found. */
+/** The first day with a view, if it was searched for and found. */
 export async function readHistoryStart(reader: Reader, project: string): Promise<Day | undefined> {
   return (await readStart(reader, project))?.day;
 }
@@ -64,7 +64,7 @@ async function readStart(reader: Reader, project: string) {
   return known;
 }
 
-/** How many requests `resolveRange` sends where the first day is known or given. */
+/** How many requests `resolveRange` sends if the first day is known or given. */
 export async function requestsForRange(
   reader: Reader,
   { project, start, from, to, now }: Pick<RangeRequest, 'project' | 'start' | 'from' | 'to' | 'now'>,
@@ -79,7 +79,7 @@ export async function requestsForRange(
 const isDueForCheck = ({ found_at: foundAt }: { readonly found_at: Date }, now: Date): boolean =>
   now >= addDaysTo(foundAt, CHECK_EVERY_DAYS);
 
-/** Where the user says that the export begins, with one request at most. */
+/** Resolves the first day that the user gave, with at most one request. */
 async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<ExportRange | undefined> {
   const known = await readHistoryStart(request.warehouse, request.project);
   if (known !== undefined && from >= known) return { first: from, last };
@@ -98,7 +98,7 @@ async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<E
 
 const earlier = (one: Day, other: Day): Day => (one < other ? one : other);
 
-/** The first day as it was found; undefined when there are views before it by now, so that it has to be found again. */
+/** The remembered first day; undefined if there are now views before it, so that it must be found again. */
 async function rememberedStart(request: RangeRequest): Promise<Day | undefined> {
   const { warehouse, client, project, now, signal } = request;
   const known = await readStart(warehouse, project);
@@ -136,14 +136,14 @@ class FirstDayError extends ReadershipError {
   }
 }
 
-/** The most requests that `findFirstDay` sends to a server that answers for any range. */
+/** The most requests that `findFirstDay` sends to a server that answers for every range. */
 export const requestsToFindFirstDay = (last: Day): number =>
   1 + Math.ceil(Math.log2(daysBetween(EARLIEST_DAY, last) + 1));
 
 /**
  * The first day with a view up to `last`: one request, and one more for each halving of the days
  * before it. Undefined when there is none. On a server that refuses long ranges it goes back in
- * growing steps, to days that have no views or are refused as well. Throws a `FirstDayError` where
+ * growing steps, to days that have no views or are refused as well. Throws a `FirstDayError` if
  * that is not possible either.
  */
 async function findFirstDay(

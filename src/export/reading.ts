@@ -1,12 +1,12 @@
 import type { PageViews, ViewCounts } from '../api/schema.js';
 import { addCounts, equalCounts, NO_VIEWS, subtractCounts } from './totals.js';
 
-/** More paths are not kept between days: a site can be asked for made-up ones without end. */
+/** More paths are not kept between days, because visitors can request any number of made-up ones. */
 const MAX_PATHS = 200_000;
 
 /**
- * The paths of a project, numbered as they come. Days have most of their paths in common, and
- * numbers are compared in no time; each text is kept once, whichever answer it came in.
+ * The paths of a project, numbered in order of arrival. Days have most of their paths in common, and
+ * numbers are compared quickly. Each text is kept only once.
  */
 export class Paths {
   readonly #known = new Map<string, { readonly path: string; readonly number: number }>();
@@ -45,7 +45,7 @@ export class Reading {
     let { human, ai, total } = this.sum;
     for (const row of page) {
       const { path, number } = this.#paths.known(row.path);
-      // Texts of the answer need not be kept.
+      // The text from this response does not have to be kept.
       row.path = path;
       human += row.human;
       ai += row.ai;

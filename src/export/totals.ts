@@ -55,7 +55,7 @@ export async function probeTotals(
   return (await client.views(query, options)).totals;
 }
 
-/** The totals of a range; undefined if the platform refuses it or fails because it is too long. */
+/** The totals of a range; undefined if the platform refuses the range, or fails because it is too long. */
 export async function totalsIfAnswered(
   client: Pick<Client, 'views'>,
   range: DayRange,

@@ -30,13 +30,13 @@ interface DayOf {
 }
 
 /**
- * The pages of a day, read within its lease. A walk that the hourly limit stops keeps its pages, so a day of more
- * requests than an hour allows is loaded over several hours; the totals on each page tell if it changed meanwhile.
+ * The pages of a day, read within its lease. If the hourly limit stops a walk, its pages are kept, so a day of more
+ * requests than an hour allows is loaded over several hours. The totals on each page show if it changed meanwhile.
  */
 export class DayReading {
   readonly #of: DayOf;
   readonly #views: Client['views'];
-  /** Pages that an earlier export kept. Each serves once: a second walk reads afresh. */
+  /** Pages that an earlier export kept. Each is used once: a second walk requests all pages again. */
   readonly #kept = new Map<number, ViewsResponse>();
   readonly #read = new Map<number, ViewsResponse>();
 
@@ -60,7 +60,7 @@ export class DayReading {
 
   readonly views: Client['views'] = async (query, options) => {
     if (query.offset === 0) this.#read.clear();
-    // A second walk has smaller pages, which fit no first one.
+    // A second walk has smaller pages, which cannot continue a first walk.
     if (query.limit < LIMITS.viewsPage.max) this.#kept.clear();
     const kept = this.#kept.get(query.offset);
     this.#kept.delete(query.offset);
@@ -69,7 +69,7 @@ export class DayReading {
     return page;
   };
 
-  /** Keeps the pages of a walk that was stopped, and drops those that earlier ones kept. */
+  /** Keeps the pages of a stopped walk, and drops those of earlier ones. */
   async end(isUnfinished: boolean, isStopped: boolean): Promise<void> {
     const pages = isStopped ? [...this.#read] : [];
     if (pages.length === 0 && !isUnfinished) return;

@@ -39,7 +39,7 @@ export async function readLastVerification(reader: Reader, project: string): Pro
   return last?.verified_at;
 }
 
-/** Final days, oldest first: only those can be expected to stay as they are. */
+/** Final days, oldest first: only those are expected not to change. */
 const settledTotals = (ledger: DayLedger): StoredTotals[] =>
   [...ledger.values()].filter(({ state }) => state === 'final');
 
@@ -75,8 +75,8 @@ export async function checkRecentDays(task: LoadTask): Promise<Check> {
 }
 
 /**
- * Finds stored days that differ, as `findDifferingDays` does, and lists each as failed at once: what the budget stops
- * goes on with the days that are known, and then with the rest. What the platform forgot stays as it is.
+ * Finds stored days that differ, as `findDifferingDays` does, and marks each as failed at once. If the budget stops the
+ * check, the next export loads these days first, and then checks the rest. Days that the platform forgot are kept.
  */
 async function* listDifferingDays(
   { warehouse, client, project, now, signal }: LoadTask,
@@ -96,7 +96,7 @@ const without = (days: readonly StoredTotals[], refused: readonly StoredTotals[]
   return days.filter((day) => !left.has(day));
 };
 
-/** Days to be read whole once more, whatever their state. */
+/** Days to be read completely once more, regardless of their state. */
 const planAgain = (ledger: DayLedger, days: readonly Day[], priority: Priority): PlannedDay[] =>
   days.map((day) => ({
     day,
@@ -105,7 +105,7 @@ const planAgain = (ledger: DayLedger, days: readonly Day[], priority: Priority):
     requests: requestsFor(ledger.get(day)?.pages ?? 0),
   }));
 
-/** Stored days whose rows no longer add up to their ledger: damage that no request is needed to see. */
+/** Stored days whose rows no longer add up to their ledger: damage that is found without a request. */
 export async function findDamagedDays(reader: Reader, project: string): Promise<Day[]> {
   const rows = await reader.query(DAMAGED_DAYS, z.object({ day: dayColumn }), { project });
   return rows.map(({ day }) => day);
@@ -123,21 +123,21 @@ async function recordVerification(
   await warehouse.transaction((transaction) => transaction.execute(RECORD_VERIFICATION, values));
 }
 
-/** What an audit found in the final days of a project. Nothing is changed unless `repaired` says so. */
+/** What an audit found in the final days of a project. Only the days in `repaired` were changed. */
 export interface Audit {
   readonly days: number;
-  /** Days whose totals are not those of the platform. */
+  /** Days whose totals differ from those of the platform. */
   readonly differing: readonly Day[];
   /** Days that the platform no longer has; their stored data is kept. */
   readonly forgotten: readonly DifferingDay[];
-  /** Days whose stored rows do not add up to their ledger, whatever the platform says. */
+  /** Days whose stored rows do not add up to their ledger. */
   readonly damaged: readonly Day[];
-  /** Days that could not be compared, since the platform refuses their range. */
+  /** Days that could not be compared, because the platform refuses their range. */
   readonly refused: readonly Day[];
   readonly repaired?: LoadOutcome;
 }
 
-/** Compares the whole settled history with the platform. Throws what the client throws; nothing is lost by that. */
+/** Compares the whole settled history with the platform. Throws what the client throws; nothing is lost then. */
 export async function auditHistory(task: LoadTask, repair: boolean): Promise<Audit> {
   const { warehouse, client, project, signal } = task;
   const ledger = await readDayLedger(warehouse, project);
@@ -150,7 +150,7 @@ export async function auditHistory(task: LoadTask, repair: boolean): Promise<Aud
     : findDifferingDays(client, settled, { signal, priority: 'backfill' }, refused))
     found.push(day);
   const newest = settled.at(-1)?.day;
-  // Where nothing is answered, one day shows whether it is only the range that is refused.
+  // If nothing is answered, a request for one day shows whether only the range is refused.
   if (newest !== undefined && refused.length === settled.length)
     await probeTotals(client, { first: newest, last: newest }, { signal });
   const forgotten = found.filter(isForgotten);

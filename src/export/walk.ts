@@ -41,9 +41,9 @@ export interface WalkOptions extends ReadOptions {
   readonly isSettled: () => boolean;
   /** What an earlier walk stored, when that added up. */
   readonly stored?: DayViews | undefined;
-  /** Those of days read before. */
+  /** The paths of days read before. */
   readonly paths?: Paths;
-  /** How many pages may be requested at the same time; one when not given. */
+  /** How many pages may be requested at the same time; one by default. */
   readonly atOnce?: () => number;
 }
 
@@ -140,15 +140,15 @@ function isStartOf(stored: DayViews | undefined, page: ViewsResponse): boolean {
 }
 
 /**
- * The rows that account for all views, where there are such. Counts of single paths only ever rise within minutes, so
- * rows of different requests that add up to the totals of the last one are all up to date, and none is missing.
+ * The rows that account for all views, if there are any. Within minutes, the counts of a path can only rise, so if rows
+ * of different requests add up to the totals of the last one, all are up to date and none is missing.
  */
 function rowsThatAddUp(walk: Walk, last: Walk | undefined, all: Reading): readonly PageViews[] | undefined {
   const { reading, totals, isSteady } = walk;
   if (equalCounts(reading.sum, totals)) return reading.rows;
   if (last !== undefined && equalCounts(all.sum, totals)) return all.rows;
-  // Views of one path in two rows are added up. A row repeated on a later page may instead stand for another row with
-  // the same counts that was lost: only when a walk with other page ends repeats the same rows has the path two rows.
+  // Views of a path with two rows are added up. But a row repeated on a later page may have pushed out another row with
+  // the same counts: only if a walk with other page boundaries repeats the same rows does the path have two rows.
   const isCertain =
     !reading.hasRepeats || (last !== undefined && hasSameRows(last.reading.replaced, reading.replaced));
   return isSteady && isCertain ? reading.merged(totals) : undefined;
@@ -201,7 +201,7 @@ export async function* viewsPages(
       while (page + underWay.length < known && (underWay.length === 0 || underWay.length < atOnce())) {
         const offset = (page + underWay.length) * limit;
         const request = client.views({ ...range, limit, offset }, options);
-        // Of several that fail, the first is thrown.
+        // If several fail, the first error is thrown.
         request.catch(() => undefined);
         underWay.push(request);
       }
@@ -226,8 +226,8 @@ export async function* viewsPages(
 }
 
 /**
- * How many pages must follow if no row has more views than the largest one of this page, as where
- * rows are sorted.
+ * How many pages must follow if no row has more views than the largest one of this page, as in
+ * sorted rows.
  */
 function pagesLeft({ totals, views }: ViewsResponse, read: number, limit: number): number {
   const largest = views.reduce((most, { total }) => Math.max(most, total), 1);

@@ -26,10 +26,10 @@ const QUARTERS = statement('quarters');
 const INSERT_QUARTER = statement('insert-quarter');
 const SAME_VERSION = statement('same-version');
 
-/** Of each step that ever failed, its latest outage: see `readOutages`. */
+/** The latest outage of each step that ever failed: see `readOutages`. */
 export const OUTAGES = statement('outages');
 
-/** What no view shows. Of the other tables every column counts; `page_views` changes only with `day_loads` or `restatements`. */
+/** What no view shows. All other columns count; `page_views` changes only with `day_loads` or `restatements`. */
 export const BOOKKEEPING: Readonly<Record<string, 'all' | readonly string[]>> = {
   page_views: 'all',
   runs: 'all',
@@ -45,7 +45,7 @@ export const BOOKKEEPING: Readonly<Record<string, 'all' | readonly string[]>> = 
 /** The live database, or the published file that is attached to it. */
 export type Part = 'main' | 'publication';
 
-/** What readers see of a database: a digest of each table, and for `runs` how each step ended last and which are out. */
+/** What readers see of a database: a digest of each table, and for `runs` each step's last outcome and its outage. */
 export async function visibleState(
   reader: Reader,
   part: Part,
@@ -68,7 +68,7 @@ export async function visibleState(
   };
 }
 
-/** A digest of the rows of each table, whatever their order, without what is hidden. */
+/** A digest of the rows of each table, in any order, without hidden columns. */
 export async function tableDigests(
   reader: Reader,
   part: Part,
@@ -116,9 +116,9 @@ export async function isPublished(warehouse: Warehouse, target: string, now: Dat
  * new one. Only the holder of the live database publishes, so the unfinished copy has a fixed name
  * and a stale one can be removed.
  *
- * At the cost of what changed: the days and ledgers that differ are replaced in a copy of what was
- * published last. Now and then, when nothing usable was published, and where that is asked for,
- * everything is written again.
+ * The cost depends on what changed: the days and ledgers that differ are replaced in a copy of the
+ * last publication. Everything is written again now and then, on request, and if there is no usable
+ * publication.
  *
  * Returns the size of the copy in bytes. After a `StorageError`, the previous copy remains.
  */

@@ -16,7 +16,7 @@ import { type Parameters, queryRows, type Reader, runStatement } from './query.j
 /** The most rows that a DuckDB vector holds. */
 const CHUNK_ROWS = 2048;
 
-/** A column of rows to append: the same for all of them, or where the value in a row comes from. */
+/** A column of rows to append: one value for all of them, or a function that returns a row's value. */
 export type Column<Row> =
   | { readonly same: string | DuckDBDateValue }
   | { readonly text: (row: Row) => string }
@@ -49,7 +49,7 @@ export class Transaction implements Reader {
     appender.endRow();
   }
 
-  /** Appends rows column by column: the fastest way in. `columns` are all of the table's, in its own order. */
+  /** Appends rows column by column, which is fastest. `columns` are all columns of the table, in its order. */
   async append<Row>(table: string, columns: readonly Column<Row>[], rows: readonly Row[]): Promise<void> {
     const appender = await this.#appenderOf(table);
     const types = columns.map(typeOf);
@@ -61,7 +61,7 @@ export class Transaction implements Reader {
     }
   }
 
-  /** Hands the appended rows to DuckDB; until then, they are in no table. */
+  /** Passes the appended rows to DuckDB; until then, they are in no table. */
   flush(): void {
     for (const appender of this.#appenders.values()) appender.flushSync();
     this.#close();
@@ -90,7 +90,7 @@ export class Transaction implements Reader {
 const typeOf = (column: Column<never>): DuckDBType =>
   'count' in column ? BIGINT : 'same' in column && typeof column.same !== 'string' ? DATE : VARCHAR;
 
-/** Fills a column of a chunk. Those that are the same in all rows, and numbers, are handed over whole. */
+/** Fills a column of a chunk. Constant columns and numbers are passed as a whole. */
 function setColumn<Row>(chunk: DuckDBDataChunk, index: number, column: Column<Row>, rows: readonly Row[]) {
   const vector = duckdb.data_chunk_get_vector(chunk.chunk, index);
   if ('text' in column) {

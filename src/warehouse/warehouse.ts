@@ -93,7 +93,7 @@ export class Warehouse implements Reader {
       return ends;
     }).catch(() => undefined);
     if (done !== undefined) for (const end of done) end();
-    // Nothing was committed. A failure of the storage fails each of them in its own words.
+    // Nothing was committed. After a storage failure, each of them fails with its own message.
     else for (const { alone } of group.length > 0 ? group : this.#group.splice(0)) await alone();
   }
 

@@ -85,7 +85,7 @@ export function openAccess(settings: ServeSettings, refuse: Refuse) {
     }
     const [, scheme, credentials = ''] =
       /^(Bearer|Basic) (.+)$/.exec(c.req.header('Authorization') ?? '') ?? [];
-    // The cookie counts beside a header, which may be meant for a proxy in front.
+    // The cookie counts even if there is a header, which may be meant for a proxy in front.
     for (const given of [scheme === 'Bearer' ? credentials : '', getCookie(c, cookieOf(c)) ?? '']) {
       if (isSame(given, editorToken)) return { isEditor: true };
       if (isSame(given, viewerToken)) return { isEditor: false };

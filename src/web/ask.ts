@@ -56,7 +56,7 @@ const MOST_LINES = 4;
 const dayIn = (row: Answer[number], name: string): string =>
   /^\d{4}-\d\d-\d\d/.exec(textOf(row[name]))?.[0] ?? '';
 
-/** Lines over days, where the answer is one row a day, week or month; bars where it is a short list of names. */
+/** Lines if the answer has one row per day, week or month; bars if it is a short list of names. */
 function pictureOf(answer: Answer, columns: readonly { name: string; isNumeric: boolean }[]) {
   const numberIn = (row: Answer[number], name: string) => (typeof row[name] === 'number' ? row[name] : null);
   const days = columns.find(({ name }) => answer.every((row) => dayIn(row, name) !== ''))?.name ?? '';

@@ -57,7 +57,7 @@ const squareOf = ({ day, week, weekday, state, change, failure, human, ai }: Cal
   ].join(', '),
 });
 
-/** The names of months, over the first whole week of each. */
+/** The names of the months, above the first whole week of each. */
 const monthsOf = (days: readonly CalendarDay[]) =>
   days
     .filter(({ day, weekday }) => weekday === 0 && Number(day.slice(8)) <= 7)

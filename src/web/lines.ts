@@ -79,7 +79,7 @@ function niceStep(least: number): number {
 type Values = readonly (number | null)[];
 type Place = (value: number) => number;
 
-/** A line with a gap where there is no value; a single value between gaps is a dot. */
+/** A line with gaps for missing values; a single value between gaps is a dot. */
 function pathOf(values: Values, xOf: Place, yOf: Place): string {
   return values
     .map((value, index) => {

@@ -41,7 +41,7 @@ export async function serveWeb(options: WebOptions) {
   await Promise.race([warmed, setTimeout(LONGEST_WARMING_MS, undefined, { ref: false })]);
   const base = url ?? `http://${inUrl(host)}:${server.port}`;
   return {
-    /** Contains the key of the link, where that is how people sign in. */
+    /** Contains the key of the link if people sign in with it. */
     address: access.linkToken === undefined ? `${base}/` : `${base}/?token=${access.linkToken}`,
     port: server.port,
     close: async (): Promise<void> => {
