@@ -13,7 +13,7 @@ it.each(['sandbox', 'run --sandbox'])(
     const { code, stderr } = await runCli(command.split(' '), { cwd });
     expect(code).toBe(1);
     expect(stderr.trimEnd()).toMatch(
-      /^.+sandbox\.json is not the state .+ Delete it to start a new sandbox\.$/,
+      /^.+sandbox\.json cannot be read as the state .+ Delete it to start a new sandbox\.$/,
     );
   },
 );
