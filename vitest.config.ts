@@ -6,7 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const DECISIONS = [
   'src/{day,agents/{lifecycle,select},api/{http-date,retry}}.ts',
   'src/{budget/hour,config/{cron,shard},export/{plan,totals}}.ts',
-  'src/{mail/{classify,delivery},reports/period,service/due}.ts',
+  'src/{mail/delivery,reports/period,service/due}.ts',
 ];
 
 /** The short files, which come last, keep all workers busy to the end. */

@@ -48,15 +48,20 @@ export function mcpServer(sources: Sources): McpServer {
     name: string,
     description: string,
     shape: Shape,
-    work: (input: z.infer<z.ZodObject<Shape>>, reader: PublishedReader) => Promise<unknown>,
+    work: (input: z.infer<z.ZodObject<Shape>>) => Promise<unknown>,
   ) => {
     const inputSchema = z.object(shape);
     server.registerTool(
       name,
       { description, inputSchema, annotations: { readOnlyHint: true, openWorldHint: false } },
-      (input) => answered(() => history.with((reader) => work(inputSchema.parse(input), reader))),
+      (input) => answered(() => work(inputSchema.parse(input))),
     );
   };
+  /** Work with a history that this version published, which its own queries require. */
+  const reading =
+    <Input>(work: (input: Input, reader: PublishedReader) => Promise<unknown>) =>
+    (input: Input) =>
+      history.with((reader) => work(input, reader));
 
   tool(
     'query',
@@ -73,27 +78,27 @@ export function mcpServer(sources: Sources): McpServer {
     'describe',
     'Lists the tables, views and macros of the history with what they mean, or explains one with its columns.',
     { name: z.string().optional().describe('such as site_weeks') },
-    async ({ name = null }, reader) => {
+    reading(async ({ name = null }, reader) => {
       const rows = await reader.query(DESCRIPTIONS, anyRow, { name });
       if (rows.length > 0) return rows;
       throw new StorageError(`There is no ${name}. Without a name, describe lists all.`);
-    },
+    }),
   );
   tool(
     'weekly_report',
     'The weekly report as text: people and AI compared with the week before and the usual range, what moved, most read, new pages, agents.',
     { week, project },
-    async (input, reader) => {
+    reading(async (input, reader) => {
       const report = await findReport('weekly', workspaceDir);
       const about = { project: projectOf(input.project), period: weekOf(input.week) };
       return (await prepareReport({ reader, report, calendar, workspaceDir, ...about })).text();
-    },
+    }),
   );
   tool(
     'page',
     'One page: its views by week, its agent jobs, their pull requests and the measured effect.',
     { path: z.string(), weeks: z.int().min(1).max(260).default(13), project },
-    async ({ path, weeks, ...input }, reader) => {
+    reading(async ({ path, weeks, ...input }, reader) => {
       const { id } = projectOf(input.project);
       const unknown = await unknownPage(reader, id, path);
       if (unknown !== undefined) throw new StorageError(`${path}: ${unknown}`);
@@ -107,29 +112,29 @@ export function mcpServer(sources: Sources): McpServer {
           return { ...facts, effect: effect && effectWords(effect) };
         }),
       };
-    },
+    }),
   );
   tool(
     'movers',
     'Pages that people or AI read clearly more or less in a week than expected, with the expected range.',
     { week, project },
-    async (input, reader) => {
+    reading(async (input, reader) => {
       const { first } = weekOf(input.week);
       const { id } = projectOf(input.project);
       return { week: first, moved: await reader.query(MOVERS, anyRow, { project: id, week: first }) };
-    },
+    }),
   );
   tool(
     'proposals',
     'Pages that deserve an agent, why, and the exact prompt of each. A person approves them: readership improve --apply /path#digest',
     { project },
-    async (input, reader) => {
+    reading(async (input, reader) => {
       const { proposed, leftOut } = await proposals.of(reader, projectOf(input.project), runtime.now());
       return {
         proposed: proposed.map(({ path, why, digest, prompt }) => ({ path, why, digest, prompt })),
         leftOut,
       };
-    },
+    }),
   );
 
   for (const [name, title] of [

@@ -1,5 +1,6 @@
+import { DuckDBInstance } from '@duckdb/node-api';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readWorkspace } from '../../src/app/workspace.js';
@@ -69,6 +70,22 @@ describe('an AI assistant', () => {
     expect(proposals).toContain('{"path":"/guides/page-2","why":"excluded by improve.exclude"}');
     const sql = 'SELECT count(*) AS days FROM site_days';
     expect(await ask('query', { sql })).toContain('{"rows":[{"days":63}]}');
+  });
+
+  it('can query a history that another version published, as readership sql can', async () => {
+    const other = await tempDir();
+    await cp(cwd, other, { recursive: true });
+    const file = join(other, 'data/history.duckdb');
+    await chmod(file, 0o600);
+    const instance = await DuckDBInstance.create(file);
+    const connection = await instance.connect();
+    await connection.run("COMMENT ON TABLE schema_version IS 'of another version'");
+    connection.closeSync();
+    instance.closeSync();
+    const afterUpgrade = await mcpClient(other);
+    const sql = 'SELECT count(*) AS days FROM site_days';
+    expect(await afterUpgrade.ask('query', { sql })).toContain('{"rows":[{"days":63}]}');
+    expect(await afterUpgrade.ask('describe')).toContain('Another version of Readership published');
   });
 
   it('gets what visitors typed marked as data, without invisible characters', async () => {
