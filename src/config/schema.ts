@@ -159,10 +159,12 @@ const serveSchema = z
       .url({ protocol: /^https?$/, error: 'not an address: write https://…' })
       .transform((url) => new URL(url).origin)
       .optional()
-      .describe('where browsers find it, behind a reverse proxy'),
+      .describe('the address that browsers use, behind a reverse proxy'),
     auth: z.enum(['link', 'password', 'proxy']).optional(),
     password: passwordHash.optional(),
-    viewerPassword: passwordHash.optional().describe('for visitors who may look and ask, but change nothing'),
+    viewerPassword: passwordHash
+      .optional()
+      .describe('for visitors who may read and query, but not change anything'),
     header: z
       .string()
       .regex(/^[\w-]+$/, 'not the name of a header')
@@ -178,7 +180,10 @@ const serveSchema = z
       .min(1)
       .optional()
       .describe('the addresses of the proxy; connections from others are refused'),
-    editors: z.array(z.string().min(1)).optional().describe('the visitors who may act; by default all'),
+    editors: z
+      .array(z.string().min(1))
+      .optional()
+      .describe('the visitors who may make changes; by default all'),
   })
   .superRefine(({ auth, password, header }, context) => {
     const lacks = (key: string, message: string) => {

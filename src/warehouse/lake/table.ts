@@ -153,7 +153,7 @@ export class LakeTable {
     } catch (cause) {
       throw new StorageError(
         `This version of Readership cannot write the Delta table ${this.work.place.location}/${this.name}: ${messageOf(cause)}. Nothing was changed. ` +
-          `If a newer Readership or another program wrote to it, publish to another place.`,
+          `If a newer Readership or another program wrote to it, publish to another location.`,
         { cause },
       );
     }

@@ -286,10 +286,10 @@ describe('a lake of several shards', () => {
   });
 
   it.each([
-    ['split otherwise', { index: 1, count: 3 }, { index: 1, count: 4 }, '3 shards'],
-    ['not split', undefined, { index: 1, count: 4 }, 'no shards'],
-    ['split, when it is not', { index: 1, count: 3 }, undefined, '3 shards'],
-  ])('refuses one that is %s: projects would be in it twice', async (_, first, second, words) => {
+    ['split differently', { index: 1, count: 3 }, { index: 1, count: 4 }, '3 shards'],
+    ['not split, although this workspace is', undefined, { index: 1, count: 4 }, 'no shards'],
+    ['split, although this workspace is not', { index: 1, count: 3 }, undefined, '3 shards'],
+  ])('refuses one that is %s, because projects would be in it twice', async (_, first, second, words) => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory, first);
     const before = await stampsOf(directory);
@@ -300,9 +300,9 @@ describe('a lake of several shards', () => {
 
 describe('a lake that another publisher wrote', () => {
   it.each([
-    ['with days of its own', true],
+    ['with its own days', true],
     ['that is empty', false],
-  ])('refuses another workspace %s, and is not touched', async (_, hasDays) => {
+  ])('refuses another workspace %s, and is not changed', async (_, hasDays) => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     const before = await stampsOf(directory);
@@ -346,9 +346,9 @@ describe('a lake that another publisher wrote', () => {
       'another program',
     ],
     ['needs a newer reader', { protocol: { minReaderVersion: 3, minWriterVersion: 7 } }, 'newer reader'],
-    ['is of somebody else', { metaData: { configuration: {} } }, 'did not create'],
-    ['is damaged', { add: 'x' }, 'publish to another place'],
-  ])('that %s is left as it is', async (_, entry, words) => {
+    ['was created by another program', { metaData: { configuration: {} } }, 'did not create'],
+    ['is damaged', { add: 'x' }, 'publish to another location'],
+  ])('that %s is not changed', async (_, entry, words) => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     await writeFile(join(directory, 'views/_delta_log/00000000000000000002.json'), JSON.stringify(entry));
@@ -399,7 +399,7 @@ describe('a lake of version 0.1.0', () => {
     expect(await publishTo(warehouse, directory)).toEqual(change(5, 0, 0));
   });
 
-  it('of another workspace, or split otherwise, is refused and not touched', async () => {
+  it('of another workspace, or split differently, is refused and not changed', async () => {
     const { warehouse, directory } = await threeMonths();
     await oldLake(directory, 'prj_other');
     const before = await stampsOf(directory);
@@ -412,11 +412,11 @@ describe('a lake of version 0.1.0', () => {
 
 describe('a directory that is not a lake', () => {
   it.each([
-    ['holds files of somebody else', 'report.docx'],
-    ['holds a directory called views', 'views/index.html'],
-    ['holds manifests of something else', '_manifests/deployment.yaml'],
-    ['holds Parquet files of somebody else', 'views/month=2026-11/part-0.parquet'],
-  ])('and %s is refused, and not touched', async (_, file) => {
+    ['contains other files', 'report.docx'],
+    ['contains a directory named views', 'views/index.html'],
+    ['contains manifests of another program', '_manifests/deployment.yaml'],
+    ['contains Parquet files of another program', 'views/month=2026-11/part-0.parquet'],
+  ])('and %s is refused, and not changed', async (_, file) => {
     const { warehouse } = await threeMonths();
     const directory = await tempDir();
     await mkdir(join(directory, dirname(file)), { recursive: true });
