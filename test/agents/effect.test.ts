@@ -99,7 +99,7 @@ describe('the effect of a change', () => {
         );
       },
     ],
-  ])('is cannot tell if %s', async (why, prepare) => {
+  ])('has no verdict if %s', async (why, prepare) => {
     await prepare();
     const { people, words } = await onlyEffect();
     expect(people).toMatchObject({ verdict: 'cannot tell', why, low: null, high: null });
@@ -143,7 +143,7 @@ describe('the effect of a change', () => {
 });
 
 it.each(CHANGED_SITES.filter(({ name, trueRatio }) => name !== 'lively' && trueRatio === 1))(
-  'no effect is hardly ever reported, and no interval is wider than half to double: $name',
+  'an effect is hardly ever reported without one, and no interval is wider than half to double: $name',
   async (site) => {
     const { clear, widest, untold } = await measuredEffects(site, { sites: 4, firstSeed: 1 });
     expect(clear).toBeLessThanOrEqual(0.06);

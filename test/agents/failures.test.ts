@@ -14,7 +14,7 @@ const TABLE: readonly [
   jobs: 0 | 1,
 ][] = [
   ['429 with Retry-After', { on: 'create', kind: 'rate-limit' }, 'not-sent', 0],
-  ['429 without', { on: 'create', kind: 'rate-limit', retryAfter: 'none' }, 'not-sent', 0],
+  ['429 without Retry-After', { on: 'create', kind: 'rate-limit', retryAfter: 'none' }, 'not-sent', 0],
   ['429 as plain text', { on: 'create', kind: 'rate-limit', body: 'text' }, 'not-sent', 0],
   ['401', { on: 'create', kind: 'status', status: 401 }, 'not-sent', 0],
   ['402', { on: 'create', kind: 'status', status: 402 }, 'not-sent', 0],
@@ -22,15 +22,15 @@ const TABLE: readonly [
   ['400', { on: 'create', kind: 'status', status: 400 }, 'refused', 0],
   ['404', { on: 'create', kind: 'status', status: 404 }, 'refused', 0],
   ['422', { on: 'create', kind: 'status', status: 422 }, 'refused', 0],
-  ['500 before', { on: 'create', kind: 'status', status: 500 }, 'unknown', 0],
+  ['500 before creation', { on: 'create', kind: 'status', status: 500 }, 'unknown', 0],
   ['503 without Retry-After', { on: 'create', kind: 'status', status: 503 }, 'unknown', 0],
-  ['500 after', { on: 'create', kind: 'status-after', status: 500 }, 'unknown', 1],
-  ['reset before', { on: 'create', kind: 'reset' }, 'unknown', 0],
+  ['500 after creation', { on: 'create', kind: 'status-after', status: 500 }, 'unknown', 1],
+  ['reset before creation', { on: 'create', kind: 'reset' }, 'unknown', 0],
   ['timeout', { on: 'create', kind: 'timeout' }, 'unknown', 0],
   ['reply lost', { on: 'create', kind: 'lost-reply' }, 'unknown', 1],
   ['reply cut', { on: 'create', kind: 'cut-body' }, 'unknown', 1],
   ['a web page', { on: 'create', kind: 'html' }, 'unknown', 1],
-  ['no id in the reply', { on: 'create', kind: 'missing-field', field: 'id' }, 'unknown', 1],
+  ['a reply without an id', { on: 'create', kind: 'missing-field', field: 'id' }, 'unknown', 1],
 ];
 
 const failureOf = async (work: Promise<unknown>): Promise<unknown> => {

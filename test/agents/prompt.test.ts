@@ -93,7 +93,7 @@ describe('the prompt', () => {
 });
 
 describe('prompt templates', () => {
-  it('end with a reference that the agent is asked to repeat', () => {
+  it('end with a reference that the agent must repeat', () => {
     expect(compose('/a')).toMatch(
       /into the description of the pull request.+\nReadership reference 3f9a1c2b4d5e, project "prj_1", page "\/a"\n$/,
     );

@@ -122,7 +122,7 @@ describe('a code host', () => {
     [{ 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '1' }, 403, 0],
     [{}, 429, 600_000],
     [{}, 502, 600_000],
-  ])('that answers %j with %i wants a pause', async (headers, status, retryAfterMs) => {
+  ])('that answers %j with %i requests a pause', async (headers, status, retryAfterMs) => {
     const server = await serve((_, response) => {
       reply(response, status, {}, headers);
     });

@@ -132,7 +132,7 @@ describe('one open job a page, and a cooldown', () => {
     ['archived', 55, true],
     ['completed', 57, false],
     ['refused', 1, false],
-  ])('%s, ended %s days ago: in the way %s', (state, endedDaysAgo, isBusy) => {
+  ])('%s, ended %s days ago: prevents a new job: %s', (state, endedDaysAgo, isBusy) => {
     expect(busyPages([job(state, endedDaysAgo)], 56, now).has('/a')).toBe(isBusy);
   });
 });

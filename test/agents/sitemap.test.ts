@@ -49,15 +49,15 @@ describe('reading a sitemap', () => {
     ['a web page', '<html><body></body></html>', 'its root element is <html>'],
     ['empty', '', 'document must contain a root element'],
     [
-      'an entity of its own',
+      'an entity declaration',
       `<!DOCTYPE urlset [<!ENTITY a "aaaa">]><urlset><url><loc>&a;</loc></url></urlset>`,
       'entity',
     ],
-    ['no web address', urlset('javascript:alert(1)'), 'which is not a web address'],
+    ['not a web address', urlset('javascript:alert(1)'), 'which is not a web address'],
     ['a bare path', urlset('/quickstart'), 'which is not a web address'],
-    ['nested too deep', `<urlset>${'<a>'.repeat(37_000)}`, 'nested more than 16 deep'],
+    ['nested too deeply', `<urlset>${'<a>'.repeat(37_000)}`, 'nested more than 16 deep'],
     [
-      'nested too deep, and closed',
+      'nested too deeply, but closed',
       `<urlset>${'<a>'.repeat(16)}${'</a>'.repeat(16)}</urlset>`,
       'nested more than 16 deep',
     ],
@@ -126,10 +126,14 @@ describe('loading a sitemap', () => {
     ['a sitemap on another site', index('http://169.254.169.254/latest'), 'a sitemap on another site'],
     ['too many sitemaps', index(...Array.from({ length: 6 }, () => '{base}/a.xml')), 'more than 5'],
     ['too many pages', urlset(...Array.from({ length: 21 }, (_, page) => `${SITE}/${page}`)), 'more than 20'],
-    ['no page', urlset(), 'it lists no pages; check'],
-    ['too large', urlset(`${SITE}/${'a'.repeat(9000)}`), 'larger than 8000 bytes; split it'],
-    ['too large when unpacked', gzipSync(urlset(`${SITE}/${'a'.repeat(9000)}`)), 'larger than 8000 bytes'],
-    ['broken when packed', gzipSync(urlset(`${SITE}/a`)).subarray(0, 60), 'unexpected end of file'],
+    ['a sitemap without pages', urlset(), 'it lists no pages; check'],
+    ['a file that is too large', urlset(`${SITE}/${'a'.repeat(9000)}`), 'larger than 8000 bytes; split it'],
+    [
+      'a file that is too large when decompressed',
+      gzipSync(urlset(`${SITE}/${'a'.repeat(9000)}`)),
+      'larger than 8000 bytes',
+    ],
+    ['a broken compressed file', gzipSync(urlset(`${SITE}/a`)).subarray(0, 60), 'unexpected end of file'],
   ])('refuses %s', async (_, file, words) => {
     const { baseUrl } = await site({ '/self.xml': file });
     const limits = { ...SITEMAP_LIMITS, maxBytes: 8000, maxFiles: 5, maxPages: 20 };

@@ -159,7 +159,7 @@ describe('follow-up messages', () => {
 
   it.each<[string, FaultInput, string, number]>([
     ['reply lost', { on: 'message', kind: 'lost-reply', times: 1 }, 'unconfirmed', 1],
-    ['500 after', { on: 'message', kind: 'status-after', times: 1 }, 'unconfirmed', 1],
+    ['500 after it arrived', { on: 'message', kind: 'status-after', times: 1 }, 'unconfirmed', 1],
     ['reset', { on: 'message', kind: 'reset', times: 1 }, 'unconfirmed', 0],
     ['refused', { on: 'message', kind: 'status', status: 404, times: 1 }, 'refused', 0],
     ['key expired', { on: 'message', kind: 'status', status: 401, times: 1 }, 'sent', 1],

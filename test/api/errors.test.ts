@@ -78,7 +78,7 @@ describe('a refusal', () => {
     [402, 'out of credits'],
     [403, 'ACME_KEY may be read-only'],
     [404, 'check baseUrl'],
-  ])('%i is refused for good, with what to do next', async (status, advice) => {
+  ])('%i is a permanent refusal, with advice', async (status, advice) => {
     const { all } = await faultsAt(answer(status));
     for (const fault of all) {
       expect(fault).toBeInstanceOf(RefusedError);
@@ -135,7 +135,7 @@ describe('a server that fails', () => {
 describe('an incomplete answer', () => {
   const LOST: [string, (response: ServerResponse) => unknown][] = [
     ['the connection is reset', (response) => response.socket?.resetAndDestroy()],
-    ['no answer comes in time', () => undefined],
+    ['no answer arrives in time', () => undefined],
     [
       'the body is cut off',
       (response) => {
@@ -144,7 +144,7 @@ describe('an incomplete answer', () => {
       },
     ],
     [
-      'the body stops coming',
+      'the body stops arriving',
       (response) => {
         response.writeHead(200, { 'content-type': 'application/json', 'content-length': 500 });
         response.write('{"id": "job_1", ');
@@ -183,7 +183,7 @@ describe('an incomplete answer', () => {
 describe('an answer that the API does not document', () => {
   const WRONG: [string, string][] = [
     ['a web page', '<!doctype html><title>Welcome</title>'],
-    ['nothing at all', ''],
+    ['an empty body', ''],
     [
       'a missing field',
       '{"status": "active", "totals": {"human": 1, "ai": 0, "total": 1}, "hasMore": false}',

@@ -18,13 +18,13 @@ const ECHOES: [string, string][] = [
   ['an error body', JSON.stringify({ error: `no such key: ${KEY}` })],
   ['its details', JSON.stringify({ error: 'no', details: [{ message: `key ${KEY} expired` }] })],
   ['JSON with escaped slashes', JSON.stringify({ error: `no such key: ${KEY}` }).replaceAll('/', '\\/')],
-  ['JSON in escapes throughout', JSON.stringify({ error: 'KEY' }).replace('KEY', escaped(KEY))],
+  ['fully escaped JSON', JSON.stringify({ error: 'KEY' }).replace('KEY', escaped(KEY))],
   ['a web page', `<!doctype html><body>Bearer ${KEY}</body>`],
   ['plain text', `Bearer ${KEY} is not allowed`],
   ['JSON of another shape', JSON.stringify({ message: `no such key: ${KEY}` }).replaceAll('/', '\\/')],
   ['an address', `Sign in: https://example.com/login?key=${encodeURIComponent(KEY)}`],
-  ['the end of what is quoted', 'x'.repeat(300 - PIECE.length) + KEY],
-  ['the end of what is quoted, after tags', `<p>${'<b>'.repeat(50)}${'x'.repeat(299 - PIECE.length)}${KEY}`],
+  ['the end of the quoted text', 'x'.repeat(300 - PIECE.length) + KEY],
+  ['the end of the quoted text, after tags', `<p>${'<b>'.repeat(50)}${'x'.repeat(299 - PIECE.length)}${KEY}`],
 ];
 
 function escaped(text: string): string {
@@ -40,19 +40,19 @@ describe('a server that echoes the key', () => {
   });
 
   it.each([
-    ['a page where JSON was due', `<!doctype html>Bearer ${KEY}`],
-    ['the place where the quote ends', `${'x'.repeat(60 - PIECE.length)}${KEY}`],
+    ['a web page instead of JSON', `<!doctype html>Bearer ${KEY}`],
+    ['the end of the quoted start', `${'x'.repeat(60 - PIECE.length)}${KEY}`],
   ])('in %s: no message contains it, or a part of it', async (_, body) => {
     for (const message of await messagesOf((response) => response.end(body)))
       expect(message).not.toContain(PIECE);
   });
 
   it.each([
-    ['as it is', KEY],
-    ['within more', `/login?key=${KEY}&x=1`],
-    ['in escapes throughout', 'ESCAPED'],
-    ['as an address has it', encodeURIComponent(KEY)],
-  ])('%s in what it is to be believed: nothing of it is stored', async (_, echo) => {
+    ['unchanged', KEY],
+    ['within other text', `/login?key=${KEY}&x=1`],
+    ['fully escaped', 'ESCAPED'],
+    ['URL-encoded', encodeURIComponent(KEY)],
+  ])('%s in data that would be stored: none of it is stored', async (_, echo) => {
     const job = {
       id: echo,
       status: echo,

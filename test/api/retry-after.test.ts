@@ -30,7 +30,7 @@ describe('Retry-After', () => {
     'Wed, 18 Nov 2026 25:00:30 GMT',
     'Wed, 18 Nov 0026 05:00:30 GMT',
     'Wednesday, 98-Nov-26 05:00:30 GMT',
-  ])('%j says nothing', (header) => {
+  ])('%j is ignored', (header) => {
     expect(parseRetryAfter(header, NOW)).toBeUndefined();
   });
 
@@ -69,7 +69,7 @@ describe('Retry-After, compared with a parser that reads the grammar character b
     );
 
   it.each(['UTC', 'America/Los_Angeles', 'Pacific/Kiritimati'])(
-    'says the same on a machine in %s',
+    'is the same on a machine in %s',
     (machineZone) => {
       process.env['TZ'] = machineZone;
       const property = fc.property(fc.oneof(header, damaged, fc.string()), (text) => {

@@ -89,7 +89,7 @@ describe('an error body of any shape', () => {
       'title: Bad; too old; status: 400',
     ],
     ['a list', [{ message: 'one' }, 'two', null], 'one; two'],
-  ])('with %s is said in words', async (_, body, words) => {
+  ])('with %s is quoted as text', async (_, body, words) => {
     const { client } = await clientOf((response) => response.writeHead(422).end(JSON.stringify(body)));
     expect((await faultOf(client.views(PAGE))).message).toContain(`the server answered 422: “${words}”.`);
   });

@@ -272,7 +272,7 @@ describe('a refusal', () => {
     ['seconds, plain text', 'Too many requests', retryAfter.seconds],
     ['no wait, JSON', { error: 'Too many requests' }, undefined],
     ['no wait, plain text', 'Too many requests', undefined],
-  ])('that means the hour is believed at once: %s', async (_, body, header) => {
+  ])('that means the hourly limit is used up is accepted at once: %s', async (_, body, header) => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
     const { client, server } = await clientOf(

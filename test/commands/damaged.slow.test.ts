@@ -42,7 +42,7 @@ describe('a damaged file', () => {
     ['with pages changed', flipPages, [['publish']]],
     ['cut off in the middle', halve, [['publish']]],
   ])(
-    'that is the live database, %s: the message says so, and its commands bring everything back',
+    'that is the live database, %s, is reported, and the suggested commands restore everything',
     async (_, damage, commands) => {
       const others = (await readdir(data)).filter((name) => !name.startsWith('warehouse.duckdb'));
       const before = await published();

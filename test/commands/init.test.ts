@@ -44,7 +44,7 @@ describe('readership init', () => {
     expect(await readdir(cwd)).toEqual([name]);
   });
 
-  it('asks nothing when given the answers, and writes nothing when the platform refuses the key', async () => {
+  it('asks nothing if the answers are given, and writes nothing if the platform refuses the key', async () => {
     const { baseUrl, projectId } = await serveSandbox();
     const cwd = await tempDir();
     const args = ['init', '--url', baseUrl, '--project', projectId, '--timezone', 'Asia/Tokyo'];

@@ -215,7 +215,7 @@ describe('readership report weekly --send', () => {
     history.close();
   });
 
-  it('writes emails to the outbox if there is no mail server, and says where', async () => {
+  it('writes emails to the outbox if there is no mail server, and shows where', async () => {
     const { lines } = await send({}, '');
     expect(lines[0]).toMatch(
       /^weekly 2026-W46 to docs@example\.com: written to data\/outbox\/weekly-2026-W46-docs@example\.com-\w+\.eml$/,

@@ -57,7 +57,7 @@ describe('a cron expression', () => {
     ...['0 4 * * 1', '0 4 * * 7', '0 4 * * 0-7', '0 4 * * 5-7', '0 4 * * */2', '0 4 * * 1-7/2'],
     ...['0 9-17 * * MON-FRI', '0 4 * * sun,Wed', '0 0 1 JAN,jul *', '0 0 ? * 1', '0 0 1,15 * ?'],
     ...['0 0 29 2 *', '0 0 */2 2 *', '0 0 31 * *', ' 15  2 * * * ', '*/90 * * * *'],
-  ])("'%s' names the same moments to both libraries", (expression) => {
+  ])("'%s' means the same times to both libraries", (expression) => {
     expect(cronProblem(expression)).toBeUndefined();
     const { ticks, due } = nextOfBoth(expression);
     expect(due).toEqual(ticks);

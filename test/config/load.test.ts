@@ -119,7 +119,7 @@ describe('readership.yaml', () => {
     ['a bracket that is never closed', 'baseUrl: https://a.example\nprojects: [{ id: prj_1\n', /:[23] {2}/],
     ['a duplicate key', `${SMALLEST}baseUrl: https://b.example\n`, /:3 {2}/],
     ['a tab for indentation', 'projects:\n\t- id: prj_1\n', /:2 {2}/],
-    ['an asterisk that YAML takes for an alias', `${SMALLEST}improve:\n  exclude: [**/drafts]\n`, /:4 {2}/],
+    ['an asterisk that YAML reads as an alias', `${SMALLEST}improve:\n  exclude: [**/drafts]\n`, /:4 {2}/],
     ['keys that are not text', `${SMALLEST}1: 2\nhistory:\n  ? [a]\n  : 3\n: 4\n`, /:3 .*\n.*:5 .*\n.*:7 /],
     ['a second document', `${SMALLEST}---\ncolour: red\n`, /:3 {2}a second document begins here/],
     ['aliases that expand without end', BOMB, /:2 {2}YAML aliases repeat too many values/],
@@ -172,7 +172,7 @@ describe('readership.yaml', () => {
     'http://127.8.8.8:1',
     'http://[::1]:1',
     'https://a.example',
-  ])('takes %s, which stays on this machine or is encrypted', async (baseUrl) => {
+  ])('accepts %s, which stays on this machine or is encrypted', async (baseUrl) => {
     await expect(load({ yaml: `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1 }]\n` })).resolves.toBeDefined();
   });
 

@@ -21,7 +21,7 @@ describe('an email address', () => {
     ['Docs <docs@example.com>', 'a name'],
     ['docs@example.com\r\nBcc: eve@example.com', 'a second line'],
     [`${'d'.repeat(250)}@example.com`, 'too long'],
-  ])('%j is none: %s', (text) => {
+  ])('%j is not one: %s', (text) => {
     expect(parseMailAddress(text)).toBeUndefined();
   });
 

@@ -470,7 +470,7 @@ describe('a nightly check that the platform does not answer', () => {
       undefined,
     ],
     ['cut off', (response: ServerResponse) => response.socket?.resetAndDestroy(), 'connection-lost'],
-  ])('since it is %s keeps no day waiting', async (_, refuse, reason) => {
+  ])('because it is %s does not delay other days', async (_, refuse, reason) => {
     const rows: Rows = { '/a': [3, 1] };
     const server = await serve(({ url }, response) => {
       const [from, to] = ['dateFrom', 'dateTo'].map((name) => day(url.searchParams.get(name) ?? ''));
@@ -627,7 +627,7 @@ describe('rows that move while a day is read', () => {
     expect(requestsFor(opened, '2026-11-14')).toBeGreaterThan(2);
   });
 
-  it('views that no page accounts for are kept beside the rows of a settled day', async () => {
+  it('views that no page accounts for are stored with the rows of a settled day', async () => {
     const rows: Rows = { '/a': [300, 100] };
     const { human, ai, total } = totalsOf(rows);
     const page = { rows, totals: { human: human + 2, ai, total: total + 2 } };

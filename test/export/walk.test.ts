@@ -213,7 +213,7 @@ describe('views that belong to no page', () => {
   const rows = [row('/a', 98), row('/b', 40, 60)];
   const totals = counts(140, 60);
 
-  it('are unattributed when a settled day reads the same twice, in whatever order', async () => {
+  it('are unattributed when a settled day reads the same twice, in any order', async () => {
     const { walked, walks } = await walk([
       { rows, totals },
       { rows: rows.toReversed(), totals },
@@ -228,7 +228,7 @@ describe('views that belong to no page', () => {
     expect(walks).toBe(3);
   });
 
-  it('are not accepted when rows moved, though both readings are the same', async () => {
+  it('are not accepted if rows moved, although both readings are the same', async () => {
     const page = rowsInOrder(300);
     const short = { rows: [...page.slice(0, 250), ...page.slice(249, 299)], totals: sumCounts(page) };
     const walks = [short, { ...short, rows: withMoved(short.rows, 0, 299) }];

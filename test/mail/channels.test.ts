@@ -230,7 +230,7 @@ describe('a channel', () => {
     [{ URL: 'http://hooks.example.com/x' }, /^URL is not an address that begins with https:/],
     [{ URL: 'https://example.com/x' }, /^SECRET is not set: set it to whsec_/],
     [{ URL: 'https://example.com/x', SECRET: 'hunter2hunter2' }, /^SECRET is not a valid secret/],
-  ])('of %j has a problem that says what to do and repeats no value', (environment, problem) => {
+  ])('with %j has a problem that says what to do without repeating a value', (environment, problem) => {
     const channel = openChannel({ kind: 'webhook', urlEnv: 'URL', secretEnv: 'SECRET' }, environment);
     if (!('problem' in channel)) throw new Error('it has no problem');
     expect(channel.problem).toMatch(problem);

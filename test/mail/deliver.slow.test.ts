@@ -51,7 +51,7 @@ const take = (recipient: string, ...behaviors: Behavior[]) => server.behaviors.s
 const received = (recipient: string): number => server.accepted.get(recipient)?.length ?? 0;
 
 describe('an email handed to a mail server', () => {
-  it('arrives as it was composed, and is never sent again automatically', async () => {
+  it('arrives unchanged, and is never sent again automatically', async () => {
     const [delivery] = await send(['docs@example.com']);
     expect(delivery).toMatchObject({ state: 'sent', via: 'smtp', attempts: 1, note: '250 queued' });
     expect(await send(['docs@example.com'], { now: hoursLater(1000) })).toEqual([]);
@@ -72,13 +72,13 @@ describe('an email handed to a mail server', () => {
   });
 
   it.each<[string, Behavior, Delivery['state'], RegExp, number]>([
-    ['refused for good at RCPT', { on: 'rcpt', do: 550 }, 'failed', /said: 550 says 550/, 0],
-    ['refused for now at RCPT, as by a greylist', { on: 'rcpt', do: 451 }, 'waiting', /said: 451/, 0],
-    ['told at RCPT that the server is shutting down', { on: 'rcpt', do: 421 }, 'waiting', /421/, 0],
+    ['refused permanently at RCPT', { on: 'rcpt', do: 550 }, 'failed', /said: 550 says 550/, 0],
+    ['refused temporarily at RCPT, as by a greylist', { on: 'rcpt', do: 451 }, 'waiting', /said: 451/, 0],
+    ['refused at RCPT because the server is shutting down', { on: 'rcpt', do: 421 }, 'waiting', /421/, 0],
     ['cut off at RCPT', { on: 'rcpt', do: 'drop' }, 'waiting', /naming sender and recipient/, 0],
     ['not answered at RCPT', { on: 'rcpt', do: 'silence' }, 'waiting', /Timeout/, 0],
-    ['refused for good after DATA', { on: 'data', do: 554 }, 'failed', /said: 554/, 0],
-    ['refused for now after DATA', { on: 'data', do: 451 }, 'waiting', /said: 451/, 0],
+    ['refused permanently after DATA', { on: 'data', do: 554 }, 'failed', /said: 554/, 0],
+    ['refused temporarily after DATA', { on: 'data', do: 451 }, 'waiting', /said: 451/, 0],
     [
       'cut off after DATA, and lost',
       { on: 'data', do: 'drop-lost' },
@@ -87,14 +87,14 @@ describe('an email handed to a mail server', () => {
       0,
     ],
     [
-      'cut off after DATA, yet taken',
+      'cut off after DATA, but accepted',
       { on: 'data', do: 'drop-accepted' },
       'unknown',
       /while sending the email/,
       1,
     ],
-    ['not answered after DATA, yet taken', { on: 'data', do: 'silence' }, 'unknown', /Timeout/, 1],
-    ['told after DATA that the server is shutting down', { on: 'data', do: 421 }, 'unknown', /421/, 0],
+    ['not answered after DATA, but accepted', { on: 'data', do: 'silence' }, 'unknown', /Timeout/, 1],
+    ['refused after DATA because the server is shutting down', { on: 'data', do: 421 }, 'unknown', /421/, 0],
     ['answered slowly', { on: 'data', do: 'delay', ms: 200 }, 'sent', /250 queued/, 1],
   ])('that is %s', async (_, behavior, state, words, copies) => {
     take('docs@example.com', behavior);

@@ -47,7 +47,7 @@ describe('a report', () => {
   });
 
   it.each(['sent', 'failed', 'unknown', 'sending'] as const)(
-    'is not due to whom it is %s, and still due to others',
+    'is not due to a recipient for whom it is %s, but still due to others',
     (state) => {
       const deliveries = [delivery(docs, state)];
       const due = whatIsDue({ ...complete, deliveries }, at('30T00:00'));

@@ -6,7 +6,7 @@ import { Output } from '../../src/terminal/output.js';
 
 const FIRST = day('2026-11-02');
 
-it('days that fail in the same way take two lines, others a line each', () => {
+it('days that fail in the same way take two lines, others one line each', () => {
   const [out, err] = [new PassThrough(), new PassThrough()];
   const progress = new ExportProgress(new Output(out, err, false));
   const fail = (at: number, words: (on: string) => string) => {

@@ -27,7 +27,7 @@ describe('the rows of a query as a CSV attachment', () => {
     expect(attached([])).toEqual([{ filename: 'most_read.csv', csv: '\n' }]);
   });
 
-  it('has as many rows as fit an email, and a name that says so', () => {
+  it('has as many rows as fit into an email, and a name that says so', () => {
     const rows = Array.from({ length: 60_000 }, (_, row) => ({ path: `/${'p'.repeat(95)}${row}`, human: 1 }));
     const [file] = attached(rows);
     const count = (file?.csv.trimEnd().split('\n').length ?? 0) - 1;

@@ -271,7 +271,7 @@ describe('a broken template', () => {
       '{{#> layouts/page}}{{nothing}}{{/layouts/page}}',
     ],
     ['a template that calls a function wrongly', 'weekly.html.hbs', '{{thousands subject}}'],
-  ])('is named, and not what uses it: %s', async (_, file, text) => {
+  ])('is named, instead of the file that uses it: %s', async (_, file, text) => {
     await write(`templates/${file}`, text);
     const path = join(workspaceDir, 'templates', file);
     await expect(render('weekly')).rejects.toThrow(`The report weekly cannot be written: ${path}: `);

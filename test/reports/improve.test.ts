@@ -68,7 +68,7 @@ test('skipped pages are counted by reason in one line, without those that have o
   );
 });
 
-test('pages that somebody skipped are counted together, whatever their day', async () => {
+test('pages that somebody skipped are counted together, regardless of their day', async () => {
   await history.run(`
     UPDATE page_choices SET code = 'skipped', facts = '{"until": "2026-12-01"}' WHERE path = '/sdks/python';
     INSERT INTO page_choices BY NAME
@@ -78,7 +78,7 @@ test('pages that somebody skipped are counted together, whatever their day', asy
   );
 });
 
-test('a pull request closed without being merged is no longer to be reviewed, nor is its effect counted', async () => {
+test('a pull request closed without being merged no longer awaits review, and its effect is not counted', async () => {
   expect(await textOf()).toContain('Review #1: https://github.com/acme/docs/pull/1');
   await history.run(`
     INSERT INTO pull_requests BY NAME

@@ -126,7 +126,7 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
     },
   );
 
-  test.each([390, 600])('emails fit into %i px, hostile paths and all', async (width) => {
+  test.each([390, 600])('emails fit into %i px, even with hostile paths', async (width) => {
     for (const name of ['the email of weekly', 'the email of improve']) {
       const page = await open(name, width);
       expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);

@@ -55,7 +55,7 @@ describe('faults before the request is handled', () => {
     expect(sandbox.inspect()).toMatchObject({ jobs: [], requests: { counts: { create: { none: 1 } } } });
   });
 
-  it('timeout: never answers, and does not hold up closing', async () => {
+  it('timeout: never answers, and does not delay closing', async () => {
     const { sandbox, get, viewsPath } = await openSandbox();
     sandbox.setFaults([{ on: 'views', kind: 'timeout' }]);
     const answer = get(viewsPath).then(

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { startSandbox } from '../../src/sandbox/index.js';
 import { clockAt, NOW, openSandbox } from './open-sandbox.js';
 
-describe('looking at a sandbox from outside, without a key', () => {
+describe('inspecting a sandbox from outside, without a key', () => {
   it('counts requests by operation and status, and lists them with path and query', async () => {
     const { sandbox, create, views, get, viewsPath } = await openSandbox();
     await create();
@@ -48,7 +48,7 @@ describe('looking at a sandbox from outside, without a key', () => {
     '{}',
     '[{"on":"views","kind":"earthquake"}]',
     '[{"on":"views","kind":"reset","tmies":1}]',
-  ])('refuses the faults %s with 400, and keeps those in force', async (body) => {
+  ])('refuses the faults %s with 400, and keeps the active ones', async (body) => {
     const { sandbox } = await openSandbox();
     sandbox.setFaults([{ on: 'job', kind: 'html' }]);
     const put = await fetch(`${sandbox.baseUrl}/_sandbox/faults`, { method: 'PUT', body });
@@ -64,7 +64,7 @@ describe('starting and closing', () => {
     await expect(startSandbox({ now: clockAt(NOW).now, port })).rejects.toThrow(/EADDRINUSE/);
   });
 
-  it('closes promptly with a delayed request under way, and does not handle it afterwards', async () => {
+  it('closes promptly during a delayed request, which is not handled afterwards', async () => {
     const { sandbox, post, jobPath } = await openSandbox();
     sandbox.setFaults([{ on: 'create', kind: 'latency', delayMs: 80 }]);
     const answer = post(jobPath, { prompt: 'x' }).catch(() => 'cut off');

@@ -88,7 +88,7 @@ describe('agent jobs', () => {
   });
 
   it.each([['{"prompt":""}'], ['{}'], ['{"prompt":7}'], ['{"prompt":'], ['[]'], ['null'], ['']])(
-    'refuse the body %s with 400, and keep no job',
+    'refuse the body %s with 400, and store no job',
     async (body) => {
       const { sandbox, create, post, jobPath } = await openSandbox();
       const { id } = await create();

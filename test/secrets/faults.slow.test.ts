@@ -165,7 +165,7 @@ const RECIPIENTS: Readonly<Record<string, Behavior>> = {
   'late@example.com': { on: 'data', do: 'delay', ms: 5 },
 };
 
-describe('a mail server that repeats the password', () => {
+describe('a mail server that echoes the password', () => {
   const send = ['report', 'weekly', '--send', '--force'];
   const sending = async (server: MailServer, args = send, recipients?: string[], scheme?: string) => {
     const { platform } = await sandboxAsBefore();
@@ -205,7 +205,7 @@ describe('a mail server that repeats the password', () => {
   });
 
   it.each(['rcpt', 'data'] as const)(
-    'that is silent after %s leaves no trace when the command is interrupted',
+    'that is silent after %s leaves no trace if the command is interrupted',
     async (on) => {
       const { server } = await echoingMailServer();
       server.behaviors.set(RECIPIENT, [{ on, do: 'silence' }]);

@@ -80,7 +80,7 @@ describe('a step that keeps failing', () => {
   });
 });
 
-it('publishing that keeps failing is delayed too, whatever else is due', () => {
+it('publishing that keeps failing is delayed too, even if other steps are due', () => {
   const failedAt = new Date('2026-11-20T03:00:00Z');
   const run = { started_at: failedAt, resume_at: null, summary: null, failures: 0 } as const;
   const done = { ...run, outcome: 'done', done_at: failedAt } as const;

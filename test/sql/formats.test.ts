@@ -97,7 +97,7 @@ function readCsv(csv: string): string[][] {
 }
 
 describe('an answer with arbitrary cells', () => {
-  it('as CSV reads back as it was, with nothing that a spreadsheet would run', async () => {
+  it('as CSV reads back unchanged, with nothing that a spreadsheet would run', async () => {
     const property = fc.asyncProperty(rows, async (values) => {
       const [head, ...read] = readCsv(await written(queryOf(values), 'csv'));
       expect(head).toEqual(['one', 'two']);
@@ -108,7 +108,7 @@ describe('an answer with arbitrary cells', () => {
     await fc.assert(property, tries(200));
   });
 
-  it('as JSON, whole or one line per row, reads back as it was', async () => {
+  it('as JSON, whole or one line per row, reads back unchanged', async () => {
     const property = fc.asyncProperty(rows, async (values) => {
       const expected = values.map(([one, two]) => ({ one, two }));
       expect(JSON.parse(await written(queryOf(values), 'json'))).toEqual(expected);
@@ -143,7 +143,7 @@ describe('an answer with arbitrary cells', () => {
 
 describe('an answer on a terminal', () => {
   it.each(['table', 'csv', 'json', 'ndjson', 'markdown'] as const)(
-    'as %s shows every unsafe character escaped, in names of columns too',
+    'as %s shows every unsafe character escaped, even in column names',
     async (format) => {
       const unsafe = String.raw`chr(27) || ']0;t' || chr(7) || chr(155) || chr(127) || chr(8238) || chr(8294)`;
       const shown = await written(`SELECT ${unsafe} AS "\u009d\u202e"`, format, { isTerminal: true });
@@ -174,7 +174,7 @@ describe('a table for people', () => {
     ['999.456', '999.5'],
     ['18931.43', '18931.4'],
     ['-1234567.89', '-1234567.9'],
-  ])('shows %s as %s: no digit before the point is lost', async (sql, text) => {
+  ])('shows %s as %s, without losing a digit before the decimal point', async (sql, text) => {
     expect(await written(`SELECT ${sql}::DOUBLE AS value`, 'table')).toMatch(new RegExp(`^ *${text}$`, 'm'));
   });
 

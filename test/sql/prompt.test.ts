@@ -50,7 +50,7 @@ describe('the prompt', () => {
   });
 
   it.each(['$$a;\nb$$', "E'\\';\n'", '/* /* */ ;\n*/ 1', '"a;\n"'])(
-    'takes %j for one statement',
+    'treats %j as one statement',
     async (part) => {
       const { asked } = await typed([`SELECT ${part};\n`]);
       expect(asked).toEqual([`SELECT ${part};`]);
@@ -63,14 +63,14 @@ describe('the prompt', () => {
   });
 
   it.each(['exit', '.quit', '\\q', 'EXIT'])(
-    'is left by %s, but not in the middle of a statement',
+    'ends with %s, but not in the middle of a statement',
     async (word) => {
       expect((await typed([`SELECT 1;\n${word}\nSELECT 2;\n`])).asked).toEqual(['SELECT 1;']);
       expect((await typed([`SELECT\n${word}\n;\n`])).asked).toEqual([`SELECT\n${word}\n;`]);
     },
   );
 
-  it.each(['help', '\\?'])('explains itself on %s', async (word) => {
+  it.each(['help', '\\?'])('shows help for %s', async (word) => {
     const { asked, shown } = await typed([`${word}\n`]);
     expect(asked).toEqual([]);
     expect(shown.split('End a statement with a semicolon')).toHaveLength(3);

@@ -154,8 +154,8 @@ describe('a report whose numbers were restated', () => {
       0,
       false,
     ],
-    ['a day more without views', { days: 6, human: 100, ai: 0 }, {}, 0, true],
-    ['none at first', { days: 7, human: 0, ai: 0 }, { human: 5 }, 0, true],
+    ['one more day, without views', { days: 6, human: 100, ai: 0 }, {}, 0, true],
+    ['no views at first', { days: 7, human: 0, ai: 0 }, { human: 5 }, 0, true],
     [
       'a digest to which a project was added',
       { days: 7, human: 100, ai: 0 },

@@ -171,11 +171,11 @@ describe('settling an effect between journal and database', () => {
     ],
     ['a later attempt was sent', [later('sent'), stored('unknown')], { store: 'sent' }],
     ['no journal: sent', [undefined, stored('sent')], { write: 'sent' }],
-    ['no journal: half sent', [undefined, stored('sending')], { store: 'unknown', write: 'unknown' }],
+    ['no journal: being sent', [undefined, stored('sending')], { store: 'unknown', write: 'unknown' }],
     ['no journal: unsent', [undefined, stored('not-sent')], {}],
     ['an older journal, sent since', [journalOf('not-sent'), stored('sent', SECOND)], { write: 'sent' }],
     [
-      'an older journal, half sent since',
+      'an older journal, being sent since',
       [journalOf('not-sent'), stored('sending', SECOND)],
       { store: 'unknown', write: 'unknown' },
     ],
@@ -184,10 +184,10 @@ describe('settling an effect between journal and database', () => {
       [journalOf('not-sent'), stored('unknown', SECOND)],
       { write: 'unknown' },
     ],
-    ['the journal lost the outcome', [journalOf('sending'), stored('sent')], { write: 'sent' }],
-    ['the journal lost the refusal', [journalOf('unknown'), stored('refused')], { write: 'refused' }],
-    ['both know that it was sent', [journalOf('sent'), stored('sent')], {}],
-    ['both know that nobody knows', [journalOf('unknown'), stored('unknown')], {}],
+    ['the journal lacks the outcome', [journalOf('sending'), stored('sent')], { write: 'sent' }],
+    ['the journal lacks the refusal', [journalOf('unknown'), stored('refused')], { write: 'refused' }],
+    ['sent in both', [journalOf('sent'), stored('sent')], {}],
+    ['unknown in both', [journalOf('unknown'), stored('unknown')], {}],
   ])('%s', (_, of, expected) => {
     const { store, write } = settle(...of);
     expect({ store, write }).toEqual({ store: expected.store, write: expected.write });

@@ -316,7 +316,7 @@ describe('a log that was torn', () => {
 
 describe('a database of 0.1.0', () => {
   it.each(['closed', 'with a log that a killed process left'])(
-    '%s is opened with everything in it',
+    '%s opens with all its contents',
     async (left) => {
       const source = await liveWarehouse();
       await addDay(source, 0, 10);

@@ -40,7 +40,7 @@ const pathsIn = (history: History) =>
     .then((rows) => rows.map(({ path }) => path));
 
 describe('the published history', () => {
-  it('holds what the live database holds, sorted by quarter, page and day, and is read-only', async () => {
+  it('has the contents of the live database, sorted by quarter, page and day, and is read-only', async () => {
     const warehouse = await liveWarehouse();
     await view(warehouse, ['2026-11-02', '/a', 1], ['2026-11-01', '/b', 2], ['2026-11-01', '/a', 3]);
     await view(warehouse, ['2026-09-30', '/b', 4]);
@@ -72,7 +72,7 @@ describe('the published history', () => {
     });
   });
 
-  it('has the same definitions and comments as the live database, with an id of its own', async () => {
+  it('has the same definitions and comments as the live database, but its own id', async () => {
     const warehouse = await liveWarehouse();
     await publish(warehouse, historyBeside(warehouse));
     const row = z.record(z.string(), z.json());

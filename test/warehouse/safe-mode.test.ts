@@ -175,7 +175,7 @@ describe('a query of the published history, in the mode of readership sql', () =
   };
 
   it.each(REFUSED)(
-    'can do nothing about %s, and leaves every file as it was',
+    'fails if it involves %s, and leaves every file unchanged',
     async (_, reason, attempts) => {
       const before = await hashes();
       for (const [what, sql] of attempts) await expect(answer(sql(at)), what).rejects.toThrow(reason);
@@ -199,11 +199,11 @@ describe('a query of the published history, in the mode of readership sql', () =
     }
   };
 
-  it.each(REFUSED)('is refused before it runs where it is about %s', async (_, __, attempts) => {
+  it.each(REFUSED)('is refused before it runs if it involves %s', async (_, __, attempts) => {
     for (const [what, sql] of attempts) expect(await refusal(sql(at)), what).not.toBe('');
   });
 
-  it.each(REFUSED)('is refused to an AI assistant where it is about %s', async (_, __, attempts) => {
+  it.each(REFUSED)('is refused to an AI assistant if it involves %s', async (_, __, attempts) => {
     const before = await hashes();
     const runtime = {
       ...{ workingDirectory: workspace, environment: {}, now: () => new Date() },
@@ -229,7 +229,7 @@ describe('a query of the published history, in the mode of readership sql', () =
     expect(asked()).toBe(0);
   });
 
-  it('is refused to an AI assistant in the process of its own that answers each query', async () => {
+  it('is refused to an AI assistant in the separate process that answers each query', async () => {
     const before = await hashes();
     const assistant = await mcpClient(workspace);
     // Each takes a separate process, so only one of every kind is tried.
@@ -289,7 +289,7 @@ describe('a query of the published history, in the mode of readership sql', () =
   it.each([
     "CALL enable_logging('QueryLog', storage => 'file', storage_path => 'log'); SELECT 1",
     "FROM enable_logging('QueryLog', storage => 'file', storage_path => 'log'); SELECT 1",
-  ])('does not end the process with a log that may not be written: %s', async (sql) => {
+  ])('does not end the process with a log that must not be written: %s', async (sql) => {
     const before = await hashes();
     const tried = await runCli(['sql', sql], { cwd: workspace });
     expect(tried).toMatchObject({ code: 1, signal: null });

@@ -73,7 +73,7 @@ describe('access', () => {
     '/nothing',
     '/login',
     '/?token=wrong',
-  ])('tells nothing on %s without it', async (path) => {
+  ])('reveals nothing at %s without it', async (path) => {
     const { status, text } = await ask(path, {});
     expect(status).toBe(401);
     expect(text).toContain('Open the link');
@@ -86,7 +86,7 @@ describe('access', () => {
   });
 
   it.each(['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1:1', ''])(
-    'refuses the host “%s”, whose name was made to point here',
+    'refuses the host “%s”, whose name may point here',
     async (host) => {
       const { status, text } = await ask('/', { host, authorization: `Bearer ${site.token}` });
       expect([400, 403]).toContain(status);
@@ -295,7 +295,7 @@ describe('a path that visitors made up', () => {
     ['page=-1', 'page:'],
     ['page=1e99', 'page:'],
     [`search=${'x'.repeat(3000)}`, 'search: too long'],
-  ])('an address that asks for “%s” is told what is wrong with it', async (query, words) => {
+  ])('an address with “%s” gets a message that says what is wrong', async (query, words) => {
     const { status, text } = await ask(`/pages?${query}`);
     expect(status).toBe(400);
     expect(text).toContain(words);
@@ -452,7 +452,7 @@ describe('a question', () => {
     expect(await readdir(join(directory, 'questions'))).toEqual([]);
   });
 
-  it('is not saved by a viewer, by another site, or without the token of the form', async () => {
+  it('cannot be saved by a viewer, by another site, or without the token of the form', async () => {
     const fields = { action: 'save', name: 'mine', sql: 'SELECT 1' };
     expect((await save(fields)).status).toBe(403);
     expect((await save(fields, { origin: 'https://evil.example' })).status).toBe(403);

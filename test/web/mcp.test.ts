@@ -106,7 +106,7 @@ describe('an AI assistant', () => {
     ['page', { path: '/', project: 'prj_2' }, /Name the project: prj_sandbox/],
     ['movers', { week: 'last' }, /write an ISO week such as 2026-W46/],
     ['weekly_report', { week: '2020-W01' }, /Nothing|no day|loaded/i],
-  ])('is told what is wrong with %s %j', async (name, args, words) => {
+  ])('gets a message that says what is wrong with %s %j', async (name, args, words) => {
     const answer = await ask(name, args);
     expect(answer).toMatch(/^error: /);
     expect(answer).toMatch(words);
@@ -129,7 +129,7 @@ describe('an AI assistant', () => {
     );
   });
 
-  it('gets the same over HTTP, where each request stands alone', async () => {
+  it('gets the same over HTTP, where every request is independent', async () => {
     const runtime = {
       ...{
         workingDirectory: cwd,

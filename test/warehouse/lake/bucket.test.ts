@@ -95,7 +95,7 @@ describe('a lake in a bucket', () => {
   it.each([
     ['refuses', 'refused', 'does not support conditional writes'],
     ['ignores', 'ignored', 'ignores If-None-Match'],
-  ] as const)('is not made where the store %s conditions of writes', async (_, conditions, words) => {
+  ] as const)('is not created if the store %s conditional writes', async (_, conditions, words) => {
     const { endpoint, files } = await serveBucket({ conditions });
     const publishing = publishLake(await twoDays(), lakeOptions('', { place: placeAt(endpoint) }));
     await expect(publishing).rejects.toThrow(ConfigurationError);
@@ -106,7 +106,7 @@ describe('a lake in a bucket', () => {
   it.each([
     ['a key that is refused', 's3://bucket/docs/lake', 403],
     ['a bucket that is not there', 's3://other/lake', undefined],
-  ])('with %s is for a person to fix, and says nothing secret', async (_, location, status) => {
+  ])('with %s must be fixed by a person, and the message contains no secret', async (_, location, status) => {
     const { endpoint } = await serveBucket(status === undefined ? {} : { status });
     const place = { ...placeAt(endpoint), location };
     const error: unknown = await publishLake(await twoDays(), lakeOptions('', { place })).catch(

@@ -25,10 +25,10 @@ async function published() {
 }
 
 it.each([
-  ['whole', undefined],
+  ['without shards', undefined],
   ['of a shard', SHARD],
 ])(
-  'a lost database %s is filled from its lake, to the ledger, and may publish there again',
+  'a lost database %s is restored from its lake, including the ledger, and may publish there again',
   async (_, shard) => {
     const { warehouse, lake } = await published();
     await publishLake(warehouse, lakeOptions(lake, { shard }));
@@ -41,7 +41,7 @@ it.each([
   },
 );
 
-it('a lake that is empty or split differently restores nothing, and the message says so', async () => {
+it('a lake that is empty or split differently restores nothing, and the message says why', async () => {
   const { warehouse, lake } = await published();
   const { place } = lakeOptions(lake);
   await mkdir(lake);
