@@ -13,6 +13,14 @@ export const afterFile = (cleanUp: CleanUp): unknown => ofFile.push(cleanUp);
 export const cleanUpAfterTest = (): Promise<void> => runAll(ofTest);
 export const cleanUpAfterFile = (): Promise<void> => runAll(ofFile);
 
+/** Runs all, even after one that fails, because what is left open would stay so in other test files. */
 async function runAll(cleanUps: CleanUp[]): Promise<void> {
-  for (let cleanUp = cleanUps.pop(); cleanUp !== undefined; cleanUp = cleanUps.pop()) await cleanUp();
+  const errors: unknown[] = [];
+  for (let cleanUp = cleanUps.pop(); cleanUp !== undefined; cleanUp = cleanUps.pop())
+    try {
+      await cleanUp();
+    } catch (error) {
+      errors.push(error);
+    }
+  if (errors.length > 0) throw errors[0];
 }

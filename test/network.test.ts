@@ -8,7 +8,6 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { loadSitemap } from '../src/agents/sitemap.js';
 import { Client } from '../src/api/client.js';
-import { askForDate } from '../src/api/clock.js';
 import { day } from '../src/day.js';
 import { version } from '../src/files.js';
 import { connections } from '../src/network.js';
@@ -54,6 +53,10 @@ it('reaches the platform and a sitemap through the proxy from the environment, a
   expect(await client.views(QUERY)).toMatchObject({ hasMore: false });
   await client.close();
   expect(await loadSitemap('http://docs.test/sitemap.xml', signal)).toHaveLength(1);
+  // Its connections are shared, and an earlier test file may have opened them without the proxy.
+  vi.resetModules();
+  onTestFinished(() => void vi.resetModules());
+  const { askForDate } = await import('../src/api/clock.js');
   await askForDate('http://ping.test/', signal);
   expect(proxy.asked).toEqual(['platform.test:8080', 'docs.test:80', 'ping.test:80']);
   expect(proxy.headers[0]?.['proxy-authorization']).toBe(
