@@ -1,7 +1,7 @@
 /**
  * Bundles the command line into dist/, or the directory given: one file that every command starts with, and chunks that
- * commands load when they need them. Only packages with a native binary stay outside. Next to them, dist/ has the
- * separate modules, for tests that start programs of their own. Types are not checked here: `npm run check:types`.
+ * commands load when they need them. Only packages with a native binary stay outside. dist/ also has the
+ * separate modules, for tests that start their own programs. Types are not checked here: `npm run check:types`.
  */
 import { build } from 'esbuild';
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const NATIVE = ['@duckdb/node-bindings', '@resvg/resvg-js', '@css-inline/css-inl
 const outdir = process.argv[2] ?? 'dist';
 const source = join(import.meta.dirname, 'src');
 
-/** Chunks lie beside each other, so each module says where it would be: SQL files are found from there. */
+/** All chunks are in one directory, so each module keeps its original location, from which SQL files are found. */
 const ownUrls = {
   name: 'own-urls',
   setup({ onLoad }) {
@@ -23,7 +23,7 @@ const ownUrls = {
         loader: 'ts',
         contents: text
           .replaceAll('import.meta.url', `new URL('${own}', import.meta.url).href`)
-          // As a namespace, only the parts that are used get into the bundle.
+          // With a namespace import, only the parts that are used get into the bundle.
           .replace("import { z } from 'zod'", "import * as z from 'zod'"),
       };
     });
@@ -31,8 +31,8 @@ const ownUrls = {
 };
 
 /**
- * Of undici, only what `src/network.ts` imports: loading all of it, with `fetch`, WebSocket and mocks, takes as long as
- * starting Node.js.
+ * Only the parts of undici that `src/network.ts` imports: loading all of it, with `fetch`, WebSocket and mocks, takes as
+ * long as starting Node.js.
  */
 const partOfUndici = {
   name: 'part-of-undici',
@@ -67,7 +67,7 @@ const { metafile } = await build({
   chunkNames: '[name]-[hash]',
   external: NATIVE,
   plugins: [ownUrls, partOfUndici],
-  // Parsing takes a good part of the time that a command takes to start. Names stay, for stack traces.
+  // Parsing is a large part of a command's start-up time. Names are kept for stack traces.
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: 'none',
@@ -81,7 +81,7 @@ chmodSync(join(outdir, 'cli.js'), 0o755);
 cpSync('src', outdir, { recursive: true, filter: (path) => !path.endsWith('.ts') });
 writeFileSync(join(outdir, 'LICENSES.txt'), licenses(Object.keys(metafile.inputs)));
 
-/** The licenses of the bundled packages, which ask to be passed on with every copy. */
+/** The licenses of the bundled packages, which must be included in every copy. */
 function licenses(inputs) {
   const folders = inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(input) ?? []);
   return [...new Set(folders)]

@@ -2,14 +2,14 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Modules that decide from their arguments alone: every branch is tested. */
+/** Pure modules, whose every branch is tested. */
 const DECISIONS = [
   'src/{day,agents/{lifecycle,select},api/{http-date,retry}}.ts',
   'src/{budget/hour,config/{cron,shard},export/{plan,totals}}.ts',
   'src/{mail/delivery,reports/period,service/due}.ts',
 ];
 
-/** The short files, which come last, keep all workers busy to the end. */
+/** Short files come last, so that all workers are busy until the end. */
 class SlowestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const isSlow = ({ moduleId }: TestSpecification) => moduleId.endsWith('.slow.test.ts');
@@ -24,7 +24,7 @@ export default defineConfig({
     setupFiles: 'test/setup.ts',
     // Loading all modules again for each file would take a minute and a half.
     isolate: false,
-    // Most tests wait for a process, a server or the disk, so one more than cores keeps all of them busy.
+    // Most tests wait for a process, a server or the disk, so one worker more than cores keeps all cores busy.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowestFirst },
     testTimeout: 30_000,
