@@ -29,7 +29,7 @@ async function newLiveFile(): Promise<string> {
   return path;
 }
 
-/** The effects journal beside it; closed after the test. */
+/** The effects journal next to it; closed after the test. */
 export async function journalOf({ path }: Warehouse): Promise<EffectsJournal> {
   const journal = await EffectsJournal.open(dirname(path));
   afterTest(() => journal.close());

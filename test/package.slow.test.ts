@@ -50,7 +50,7 @@ describe('the package', () => {
       texts.flatMap((text) => text.match(/\b(?:docs|deploy)\/[\w./-]+\.(?:md|yaml|yml|py)\b/g) ?? []),
     );
     expect(cited.size).toBeGreaterThan(3);
-    // It is in no public registry, so npx would run whatever someone else registered under the name.
+    // It is not in a public registry, so npx would run a package that someone else registered under the name.
     expect(texts.filter((text) => text.includes('npx readership'))).toEqual([]);
     expect([...cited].filter((name) => !files.has(name))).toEqual([]);
   });

@@ -114,7 +114,7 @@ describe('the effect of a change', () => {
       SELECT 1 + number AS id, '/guides/page-' || (10 + number) AS path, job.* EXCLUDE (id, path)
       FROM agent_jobs AS job, range(1, 31) AS numbers (number) WHERE job.id = 1`);
     const effects = await readEffects(history.reader, PROJECT);
-    // Of 60 pages, 9 vanished, and 30 have jobs of their own.
+    // Of 60 pages, 9 vanished, and 30 have their own jobs.
     expect(effects.find(({ job }) => job === 1)?.audiences[0]).toMatchObject({ comparison_pages: 21 });
   });
 

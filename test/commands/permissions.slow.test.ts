@@ -54,7 +54,7 @@ async function expectModes(cwd: string, directories: readonly string[]): Promise
   return names;
 }
 
-/** The files beside the published history while the live database is held. */
+/** The files next to the published history while the live database is held. */
 function modesWhileHeld(file: string, seen: Map<string, string>): void {
   for (const name of ['duckdb', 'duckdb.wal', 'duckdb.lock']) {
     const found = statSync(`${file.replace(/duckdb$/, '')}${name}`, { throwIfNoEntry: false });

@@ -57,7 +57,7 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
           !/^(# (HELP|TYPE) readership_\w+ .+|readership_\w+(\{(\w+="[^"]*",?)+\})? [\d.]+|)$/.test(line),
       ),
   ).toEqual([]);
-  // The dashboard for Grafana asks for metrics and labels that are there.
+  // The Grafana dashboard uses only existing metrics and labels.
   const dashboard = await readFile(new URL('../../deploy/grafana.json', import.meta.url), 'utf8');
   const asked = [...dashboard.matchAll(/(readership_\w+)(?:\{(.*?)\})?/g)];
   expect(new Set(asked.map(([, name]) => name)).size).toBeGreaterThan(8);

@@ -151,7 +151,7 @@ def open_readers(lake):
     OPEN["deltalake"] = lambda: list(polars.DataFrame(query.execute("SELECT count(*), sum(human) AS human FROM views")).row(0))
     if SPARK is not None:
         asked = SPARK.read.format("delta").load(f"{lake}/views").selectExpr("count(*)", "sum(human)")
-        # Planned, it names its files: a job that has begun.
+        # Once planned, the query names its files, like a job that has begun.
         asked._jdf.queryExecution().executedPlan()
         OPEN["spark"] = lambda: [int(value) for value in asked.collect()[0]]
     return list(OPEN)

@@ -129,7 +129,7 @@ describe('the pictures in the email', () => {
       expect(bytes.length).toBeLessThan(40_000);
       expect(tag).toMatch(/alt="Views per week[^"]*\d[^"]*"/);
       expect(tag).toContain(index % 2 === 0 ? 'class="in-light"' : 'class="in-dark"');
-      // Where no style is read, the dark one stays hidden.
+      // If a client ignores styles, the dark one stays hidden.
       expect(/style="[^"]*display: none/.test(tag)).toBe(index % 2 === 1);
       expect(tag).not.toContain('display: block');
     }

@@ -1,4 +1,4 @@
-/** Every command, in an order in which each finds what it needs; `[]` stands for the command alone. */
+/** Every command, in an order in which each finds what it needs; `[]` is the command without arguments. */
 export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   run: [[]],
   export: [[], ['--plan']],

@@ -118,7 +118,7 @@ describe('a report whose numbers were restated', () => {
     const { warehouse, run, mails, restate } = await setUp({ weekly: { to: [LEAD] } });
     await loadDays(warehouse, day('2026-08-03'), day('2026-11-15'));
     await run('2026-11-16T03:00:00Z');
-    // One view in a hundred is too little, whatever is usual.
+    // One view in a hundred is too little, no matter what is usual.
     await restate('2026-11-15', 80, '2026-11-17 03:00:00');
     expect(await run('2026-11-17T04:00:00Z')).toEqual([]);
     await restate('2026-11-14', 400, '2026-11-18 03:00:00');

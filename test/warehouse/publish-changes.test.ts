@@ -17,7 +17,7 @@ const NONE = { human: 0, ai: 0, total: 0 };
 
 const targetOf = ({ path }: Warehouse, name = 'history.duckdb') => join(dirname(path), name);
 
-/** Stores a day with so many pages, each viewed `human` times. */
+/** Stores a day with this many pages, each viewed `human` times. */
 function store(warehouse: Warehouse, on: Day, pages: number, human: number, now: Date, project = 'prj_1') {
   const rows = Array.from({ length: pages }, (_, index) => ({
     path: `/${index}`,

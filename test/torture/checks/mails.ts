@@ -35,7 +35,7 @@ export function mailFaults(
   ];
 }
 
-/** Whether the outage of an alert goes on; its period names the step and the start. */
+/** Whether the outage of an alert continues; its period names the step and the start. */
 function isGoingOn(period: string, runs: Books['runs']): boolean {
   const [step, since = '', over] = period.split(' ');
   return (

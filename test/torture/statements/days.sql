@@ -1,4 +1,4 @@
--- Grain: one row per day that the ledger or the facts know: what the ledger says, and what the rows come to.
+-- Grain: one row per day in the ledger or in the facts, with the ledger's numbers and the sums of the rows.
 WITH
   facts AS (
     SELECT
