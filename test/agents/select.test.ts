@@ -114,7 +114,7 @@ describe('which pages are left out, and why', () => {
   });
 });
 
-describe('one open job a page, and a cooldown', () => {
+describe('one open job per page, and a cooldown', () => {
   const now = new Date('2026-11-18T05:00:00Z');
   const job = (state: string, endedDaysAgo: number | null) =>
     ({

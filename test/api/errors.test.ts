@@ -110,7 +110,7 @@ describe('an answer that asks to retry later', () => {
     for (const fault of all) expect(fault.message).toContain('429: “Slow down, please”');
   });
 
-  it('503 with a time was not carried out, so a POST may be sent again', async () => {
+  it('503 with Retry-After was not carried out, so a POST may be sent again', async () => {
     const { all } = await faultsAt(answer(503, { 'retry-after': '5' }));
     for (const fault of all)
       expect(fault).toMatchObject({ reason: 'not-taken', retryAfterMs: 5_000, isKnownNotDone: true });

@@ -134,7 +134,7 @@ const anyAnswer: fc.Arbitrary<Answer> = fc.record({
 const DOCUMENTED = [ContractError, RefusedError, TryLaterError, UnknownOutcomeError];
 const FORMS = [KEY, encodeURIComponent(KEY)];
 
-describe('any answer of a server', () => {
+describe('any answer from a server', () => {
   let baseUrl: string;
   let answer: Answer;
   beforeAll(async () => {

@@ -69,7 +69,7 @@ describe('limits that the API documents', () => {
     expect(server.seen).toHaveLength(0);
   });
 
-  it('an empty prompt is refused, and the server sees nothing', async () => {
+  it('an empty prompt is refused, and nothing is sent', async () => {
     const { client, server } = await clientOf((response) => {
       reply(response, 200, JOB);
     });

@@ -249,7 +249,7 @@ describe('a lease', () => {
     expect(order).toEqual(['first ends', 'second ends', 'third begins']);
   });
 
-  test('that is refused halfway leaves nothing in progress', async () => {
+  test('that is refused halfway through leaves nothing in progress', async () => {
     const clock = sleepingClock();
     const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
     const lease = await budget.lease(60, 'urgent');
@@ -358,7 +358,7 @@ describe('a refusal', () => {
 });
 
 describe('waiting', () => {
-  test('longer than maxWait ends in a PausedError that names the moment', async () => {
+  test('longer than maxWait ends with a PausedError that names the time', async () => {
     const clock = sleepingClock();
     const start = clock.now();
     const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 2 * MINUTE_MS });
@@ -373,7 +373,7 @@ describe('waiting', () => {
     expect(clock.now()).toEqual(freeAt(start));
   });
 
-  test('ends with the reason of an interruption', async () => {
+  test('ends with the reason for an interruption', async () => {
     const clock = sleepingClock();
     const interruption = new AbortController();
     const sleep = (ms: number, signal?: AbortSignal) => {

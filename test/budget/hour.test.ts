@@ -51,7 +51,7 @@ describe('what counts', () => {
     expect(hour.used(freeAt(back))).toBe(0);
   });
 
-  test('what is given back no longer counts', () => {
+  test('returned requests no longer count', () => {
     const hour = hourOf(lease(minutesAgo(1), 10));
     hour.add(-4, minutesAgo(1));
     expect(hour.used(NOW)).toBe(6);
@@ -125,7 +125,7 @@ test('the finishing time is that of sending each request as early as allowed, fo
   }
 });
 
-test('a part of several requests begins when all of them are free', () => {
+test('a part with several requests begins when all of them are free', () => {
   const finish = (...parts: number[]) => hourOf().finishingAt(10, parts, NOW);
   const [first, second] = [freeAt(NOW), freeAt(freeAt(NOW))];
   expect(finish(3, 3, 3)).toEqual(NOW);

@@ -84,7 +84,7 @@ describe('readership export --plan', () => {
 });
 
 describe('a request limit that is used up', () => {
-  it('makes a reload wait, however long that takes', async () => {
+  it('makes a reload wait as long as necessary', async () => {
     const { platform, cwd, run } = await setUp({ requestsPerHour: 24 });
     expect((await run('export')).code).toBe(75);
     const sent = platform.views.length;

@@ -126,7 +126,7 @@ describe('last week’s news is not reported as new', () => {
     usualBefore = { human: within(10, 20), ai: within(40, 60) };
     expect(headline([100, 50], [100, 50])).toBe('A calm week: views by people and AI are as usual.');
   });
-  test('for an audience ahead for a third week', () => {
+  test('for an audience that is ahead for a third week', () => {
     expect(headline([100, 104], [100, 103], [100, 90])).toBe('AI stays ahead of people for a second week.');
     expect(headline([100, 105], [100, 104], [100, 103], [100, 90])).toBe(
       'AI still reads your docs more than people do.',
