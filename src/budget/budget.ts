@@ -171,14 +171,17 @@ export class RequestBudget implements Pace {
   /** Waits until others have ended, if too much would be in progress. */
   async #roomBeside(requests: number, signal: AbortSignal | undefined): Promise<void> {
     const underWay = () => [...this.#open].reduce((sum, { total }) => sum + total, 0);
-    while (this.#open.size > 0 && underWay() + requests > mostUnderWay(this.#options.limit)) {
-      signal?.throwIfAborted();
-      await new Promise<void>((resolve) => {
-        this.#tellEnd = resolve;
-        signal?.addEventListener('abort', () => {
-          resolve();
-        });
-      });
+    const stop = () => {
+      this.#tellEnd();
+    };
+    signal?.addEventListener('abort', stop);
+    try {
+      while (this.#open.size > 0 && underWay() + requests > mostUnderWay(this.#options.limit)) {
+        signal?.throwIfAborted();
+        await new Promise<void>((resolve) => (this.#tellEnd = resolve));
+      }
+    } finally {
+      signal?.removeEventListener('abort', stop);
     }
   }
 
