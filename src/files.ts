@@ -19,10 +19,13 @@ export async function freeDisk(directory: string): Promise<number> {
   return bavail * bsize;
 }
 
-/** Writes a file under another name and renames it, so that no reader sees half of it. */
+/**
+ * Writes a file under another name and renames it, so that no reader sees half of it. Whoever may read the file by its
+ * `mode` may also enter the directories that are made for it.
+ */
 export function writeWhole(file: string, text: string, mode = 0o600): void {
   const beside = `${file}.${process.pid}.new`;
-  mkdirSync(dirname(file), { recursive: true, mode: mode | 0o100 });
+  mkdirSync(dirname(file), { recursive: true, mode: mode | ((mode & 0o444) >> 2) });
   writeFileSync(beside, text, { mode });
   renameSync(beside, file);
 }

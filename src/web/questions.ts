@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -153,7 +153,6 @@ export class SavedQuestions {
     if (opened !== name && (await exists(file)))
       throw new ConfigurationError(`A question named ${name} already exists. Open it to replace it.`);
     try {
-      await mkdir(this.#folder, { recursive: true });
       writeWhole(file, `${sql.replaceAll('\r\n', '\n').trim()}\n`, 0o666);
     } catch (cause) {
       throw new StorageError(`Cannot save ${file}: ${messageOf(cause)}`, { cause });
