@@ -134,7 +134,7 @@ function csvWithin(maxBytes: number, rows: readonly Row[]): { csv: string; count
   const lines = [columns.map((name) => csvCell(name, false)).join(',')];
   let size = Buffer.byteLength(lines[0] ?? '') + 1;
   for (const row of rows) {
-    const line = columns.map((column) => cellOf(row[column] ?? null)).join(',');
+    const line = columns.map((column) => csvCellOf(row[column] ?? null)).join(',');
     size += Buffer.byteLength(line) + 1;
     if (size > maxBytes) break;
     lines.push(line);
@@ -142,7 +142,8 @@ function csvWithin(maxBytes: number, rows: readonly Row[]): { csv: string; count
   return { csv: `${lines.join('\n')}\n`, count: lines.length - 1 };
 }
 
-function cellOf(value: Row[string]): string {
+/** One value of a row as a CSV cell; empty for NULL. */
+export function csvCellOf(value: Row[string]): string {
   if (value === null) return '';
   if (typeof value === 'object') return csvCell(JSON.stringify(value), false);
   return csvCell(String(value), typeof value === 'number');

@@ -3,7 +3,7 @@ import { mergedEffects } from '../agents/effect.js';
 import { addDays, type Day, type DayRange } from '../day.js';
 import { dayRange, longDay, shortDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
-import { csvCell } from '../format/text.js';
+import { csvCellOf } from '../reports/answers.js';
 import { dayColumn } from '../warehouse/query.js';
 import { drawLines, type LinesOptions, type Point } from './lines.js';
 import { type PageRequest, PAGES_SHOWN, type Range, type Row } from './request.js';
@@ -120,9 +120,7 @@ const CSV_COLUMNS = ['path', 'human', 'ai', 'share', 'human_change', 'ai_change'
 /** All pages, not only those on one screen. */
 export async function pagesCsv({ rows }: PageRequest): Promise<string> {
   const found = await rows('pages', { limit: 1_000_000, offset: 0 });
-  const cellOf = (row: Row, name: string) =>
-    csvCell(z.coerce.string().parse(row[name] ?? ''), name !== 'path');
-  const lines = found.map((row) => CSV_COLUMNS.map((name) => cellOf(row, name)).join(','));
+  const lines = found.map((row) => CSV_COLUMNS.map((name) => csvCellOf(row[name] ?? null)).join(','));
   return [CSV_COLUMNS.join(','), ...lines, ''].join('\n');
 }
 
