@@ -45,7 +45,7 @@ const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(o
 const isOpen = (method: string, path: string): boolean =>
   method === 'POST' ? path === '/login' : isReading(method) && /^\/app\.(?:css|js)$/.test(path);
 
-const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(method);
+export const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(method);
 
 /** Sign-in attempts that may wait: more could be guesses. */
 const MAX_WAITING = 3;

@@ -9,7 +9,7 @@ import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/schema.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { bodyWithin } from '../http-server.js';
-import { HEADERS, openAccess, type WebContext, type WebEnv } from './access.js';
+import { HEADERS, isReading, openAccess, type WebContext, type WebEnv } from './access.js';
 import { actionOf, agents } from './agents.js';
 import { ask, completions } from './ask.js';
 import { addressOf, openFrame } from './frame.js';
@@ -176,7 +176,7 @@ export async function openApp({ workspace, options, runtime, settings, onError, 
   onForm('/ask', (form) => saved.change(form));
 
   app.notFound((c) =>
-    ['GET', 'HEAD'].includes(c.req.method)
+    isReading(c.req.method)
       ? problem(c, 404, 'There is no such page.')
       : problem(c, 405, 'This address accepts only GET and HEAD.'),
   );
