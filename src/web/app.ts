@@ -16,7 +16,7 @@ import { addressOf, openFrame } from './frame.js';
 import { health, metrics, renderedReport, reports } from './health.js';
 import type { PublishedReader } from './history.js';
 import { mcpHandler } from './mcp.js';
-import { FORMATS } from './questions.js';
+import { FORMATS, MAX_SQL } from './questions.js';
 import { ActionQueue, type InTurn } from './queue.js';
 import { type PageRequest, parseQuery, requestOf, type Visit } from './request.js';
 import { openSources } from './sources.js';
@@ -138,7 +138,7 @@ export async function openApp({ workspace, options, runtime, settings, onError, 
     });
   app.get('/complete', (c) =>
     history.with(async (reader) =>
-      c.json(await completions(reader, c.req.query('sql')?.slice(-8_000) ?? '')),
+      c.json(await completions(reader, c.req.query('sql')?.slice(-MAX_SQL) ?? '')),
     ),
   );
   app.get('/metrics', async (c) =>

@@ -96,7 +96,8 @@ async function sizeOf(directory: string): Promise<number> {
 /** More queries at once than this machine should answer. */
 export class BusyError extends StorageError {}
 
-const LONGEST = 8_000;
+/** In characters: the longest SQL in an address or a saved question. */
+export const MAX_SQL = 8_000;
 
 /** Such a name cannot lead out of the folder. */
 const NAME = /^[\p{L}\p{N}](?:[\p{L}\p{N} ._-]{0,78}[\p{L}\p{N}])?$/u;
@@ -106,7 +107,7 @@ const form = z.object({
   name: z.string().trim().regex(NAME, 'use up to 80 letters, digits, spaces, hyphens, dots and underscores'),
   /** The question that was open. */
   opened: z.string().default(''),
-  sql: z.string().max(LONGEST, 'too long').default(''),
+  sql: z.string().max(MAX_SQL, 'too long').default(''),
 });
 
 /** Saved questions: files `questions/NAME.sql` next to the configuration. */
@@ -130,7 +131,7 @@ export class SavedQuestions {
       ? await readFile(this.#fileOf(name), 'utf8').catch(ignoreMissing)
       : undefined;
     if (text === undefined) throw new ConfigurationError(`There is no saved question ${name}.`);
-    if (text.length <= LONGEST) return text.trim();
+    if (text.length <= MAX_SQL) return text.trim();
     throw new ConfigurationError(
       `${name} is too long for this page. Run it at the terminal: readership sql --file "questions/${name}.sql"`,
     );

@@ -8,6 +8,7 @@ import { ISO_CALENDAR, periodOf } from '../reports/period.js';
 import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
 import type { PublishedReader } from './history.js';
+import { MAX_SQL } from './questions.js';
 import type { ActionQueue } from './queue.js';
 import type { Sources } from './sources.js';
 
@@ -38,7 +39,7 @@ const querySchema = z.object({
   sort: z.enum(['total', 'human', 'ai', 'human_change', 'ai_change', 'share', 'path']).default('total'),
   page: z.coerce.number().int().min(1).max(100_000).default(1),
   path: text,
-  sql: z.string().max(8_000, 'too long').default(''),
+  sql: z.string().max(MAX_SQL, 'too long').default(''),
   name: text,
 });
 type PageQuery = z.infer<typeof querySchema>;
