@@ -6,12 +6,9 @@ import type { Cut } from '../sql/process.js';
 import type { Reader } from '../warehouse/query.js';
 import { drawLines } from './lines.js';
 import { BusyError, LONGEST_MS } from './questions.js';
-import type { PageRequest } from './request.js';
+import { type PageRequest, type Row, rowSchema } from './request.js';
 
 const CUT: Cut = { maxRows: 1_000, maxCharacters: 1_000_000 };
-
-const columnsSchema = z.array(z.record(z.string(), z.json()));
-type Answer = z.infer<typeof columnsSchema>;
 
 /** SQL over the history: the answer as a table and a picture, the data dictionary, and examples. */
 export async function ask({ query, rows, questions, saved, visitor, signal }: PageRequest): Promise<object> {
@@ -28,7 +25,7 @@ export async function ask({ query, rows, questions, saved, visitor, signal }: Pa
   if (sql.trim() === '') return shown;
   try {
     const { rows: answered, isCut, note = null } = await questions.answer(sql, signal, CUT);
-    const answer = columnsSchema.parse(answered);
+    const answer = z.array(rowSchema).parse(answered);
     const columns = Object.keys(answer[0] ?? {}).map((name) => ({
       name,
       isNumeric: answer.some((row) => typeof row[name] === 'number'),
@@ -43,7 +40,7 @@ export async function ask({ query, rows, questions, saved, visitor, signal }: Pa
   }
 }
 
-function textOf(value: Answer[number][string] = null): string {
+function textOf(value: Row[string] = null): string {
   if (value === null) return '';
   if (typeof value === 'object') return JSON.stringify(value);
   if (typeof value !== 'number') return String(value);
@@ -53,12 +50,11 @@ function textOf(value: Answer[number][string] = null): string {
 const MOST_LINES = 4;
 
 /** The day at the start of a value; empty for any other value. */
-const dayIn = (row: Answer[number], name: string): string =>
-  /^\d{4}-\d\d-\d\d/.exec(textOf(row[name]))?.[0] ?? '';
+const dayIn = (row: Row, name: string): string => /^\d{4}-\d\d-\d\d/.exec(textOf(row[name]))?.[0] ?? '';
 
 /** Lines if the answer has one row per day, week or month; bars if it is a short list of names. */
-function pictureOf(answer: Answer, columns: readonly { name: string; isNumeric: boolean }[]) {
-  const numberIn = (row: Answer[number], name: string) => (typeof row[name] === 'number' ? row[name] : null);
+function pictureOf(answer: readonly Row[], columns: readonly { name: string; isNumeric: boolean }[]) {
+  const numberIn = (row: Row, name: string) => (typeof row[name] === 'number' ? row[name] : null);
   const days = columns.find(({ name }) => answer.every((row) => dayIn(row, name) !== ''))?.name ?? '';
   const mostIn = (name: string) => Math.max(...answer.map((row) => numberIn(row, name) ?? 0));
   const numeric = columns.filter(({ isNumeric }) => isNumeric);

@@ -81,7 +81,7 @@ async function rangeOf(reader: Reader, project: string, query: PageQuery) {
   };
 }
 
-const rowSchema = z.record(z.string(), z.json());
+export const rowSchema = z.record(z.string(), z.json());
 export type Row = z.infer<typeof rowSchema>;
 
 /** Who requests a page. */
