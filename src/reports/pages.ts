@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { open, readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Settings } from '../config/schema.js';
 import type { Day } from '../day.js';
 import { ignoreMissing, version, writeWhole } from '../files.js';
@@ -64,19 +64,29 @@ const folderOf = (project: string): string => encodeURIComponent(project).replac
 const fileOf = ({ name, period }: Pick<PreparedReport, 'name' | 'period'>): string =>
   `${name}-${period.name}.html`;
 
-/** All pages below a directory, newest period first. */
+/** As `listPages`, each with its subject, which is read from its file. */
 export async function storedPages(directory: string, calendar: Calendar) {
+  const pages = await listPages(directory, calendar);
+  return Promise.all(
+    pages.map(async (page) => ({
+      ...page,
+      subject: titleIn(await beginningOf(page.file)) ?? basename(page.file),
+    })),
+  );
+}
+
+/** All pages below a directory, newest period first. */
+export async function listPages(directory: string, calendar: Calendar) {
   const files = (await readdir(directory, { recursive: true }).catch(ignoreMissing)) ?? [];
-  const pages = await Promise.all(files.map((file) => storedPage(directory, file, calendar)));
-  return pages
-    .flatMap((page) => page ?? [])
+  return files
+    .flatMap((file) => pageIn(directory, file, calendar) ?? [])
     .sort((one, two) => compare(two.period.last, one.period.last) || compare(one.href, two.href));
 }
 
 const compare = (one: string, two: string): number => (one < two ? -1 : one > two ? 1 : 0);
 
 /** The page in a file below `directory`; undefined for any other file. */
-async function storedPage(directory: string, file: string, calendar: Calendar) {
+function pageIn(directory: string, file: string, calendar: Calendar) {
   const [project = '', name = '', ...deeper] = file.split(/[/\\]/);
   const [, report = '', periodName = ''] = /^(.+)-(\d{4}-W?\d{2}(?:-\d{2})?)\.html$/.exec(name) ?? [];
   const period = periodNamed(periodName, calendar);
@@ -85,7 +95,6 @@ async function storedPage(directory: string, file: string, calendar: Calendar) {
     period,
     /** The report's name as a title, such as `Weekly`; the report itself may have been removed. */
     report: capitalised(report.replaceAll(/[-_]/g, ' ')),
-    subject: titleIn(await beginningOf(join(directory, file))) ?? name,
     /** Its address below that of the directory. The folder's name, an encoded project id, is encoded again. */
     href: `${encodeURIComponent(project)}/${encodeURIComponent(name)}`,
     file: join(directory, file),

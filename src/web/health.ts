@@ -6,7 +6,7 @@ import { startOfDay } from '../day.js';
 import { dayRange } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import { metricsText, needsOf, operationsRows, statusRows } from '../print/status.js';
-import { storedPages } from '../reports/pages.js';
+import { listPages, storedPages } from '../reports/pages.js';
 import { titleOf } from '../reports/period.js';
 import { readStatus } from '../service/status.js';
 import { colorsOf } from '../terminal/output.js';
@@ -90,7 +90,7 @@ export async function renderedReport(
   href: string,
   bar: (links: object) => string,
 ): Promise<{ html: string; policy: string } | undefined> {
-  const pages = await storedPages(reportsDir, settings.reports);
+  const pages = await listPages(reportsDir, settings.reports);
   const found = pages.find((page) => page.href === href);
   if (found === undefined) return undefined;
   const series = pages.filter((page) => page.series === found.series);
