@@ -121,6 +121,6 @@ export function createRequestLog(onRequest: (operation: Operation, url: string) 
      * The latest requests, oldest first, and the number of replies: `counts.views['200']`, and `none` for requests
      * without one.
      */
-    summary: () => structuredClone({ counts, recent: recent }),
+    summary: () => structuredClone({ counts, recent }),
   };
 }
