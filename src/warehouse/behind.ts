@@ -5,7 +5,7 @@ import { StorageError } from '../errors.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { exists } from '../files.js';
-import { quoted, RESTORE } from './duckdb.js';
+import { AttachError, RESTORE, whileAttached } from './duckdb.js';
 import { dayColumn, queryRows, readSql, timestampColumn } from './query.js';
 
 const IS_BEHIND = readSql(import.meta.url, 'statements/is-behind.sql');
@@ -37,19 +37,16 @@ export async function refuseToGoBack(
 ): Promise<void> {
   if (!(await exists(historyFile))) return;
   try {
-    await connection.run(`ATTACH ${quoted(historyFile)} AS published (READ_ONLY)`);
-  } catch {
+    await whileAttached(connection, historyFile, 'published', async () => {
+      const [answer] = await queryRows(connection, IS_BEHIND, z.object({ is_behind: z.boolean() })).catch(
+        // It has another schema or is damaged, so it says nothing about the live database.
+        () => [],
+      );
+      if (answer?.is_behind === true) throw await behindError(connection, path, historyFile);
+    });
+  } catch (error) {
     // A published history that cannot be opened is written again by the next publication.
-    return;
-  }
-  try {
-    const [answer] = await queryRows(connection, IS_BEHIND, z.object({ is_behind: z.boolean() })).catch(
-      // It has another schema or is damaged, so it says nothing about the live database.
-      () => [],
-    );
-    if (answer?.is_behind === true) throw await behindError(connection, path, historyFile);
-  } finally {
-    await connection.run('DETACH published');
+    if (!(error instanceof AttachError)) throw error;
   }
 }
 
