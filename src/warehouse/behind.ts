@@ -6,6 +6,7 @@ import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { exists } from '../files.js';
 import { AttachError, RESTORE, whileAttached } from './duckdb.js';
+import { logOf } from './live-file.js';
 import { dayColumn, queryRows, readSql, timestampColumn } from './query.js';
 
 const IS_BEHIND = readSql(import.meta.url, 'statements/is-behind.sql');
@@ -69,7 +70,7 @@ async function behindError(
   const when = since ? ` since ${moment(since)}` : '';
   return new BehindError(
     `The live database ${path} is older than the history published from it: it lacks ${counted(days, 'loaded day')}${range} and ` +
-      `${counted(runs, 'recorded step')}${when}. Either it was replaced with an older copy, or its log (${path}.wal) was deleted. ` +
+      `${counted(runs, 'recorded step')}${when}. Either it was replaced with an older copy, or its log (${logOf(path)}) was deleted. ` +
       `Continuing would load those days again and overwrite the newer published state with the older one. Nothing was changed.\n` +
       `${RESTORE}\nOr, to continue from the older state, move ${historyFile} away.`,
   );

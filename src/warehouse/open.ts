@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { LockedError, messageOf, StorageError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
 import { refuseToGoBack } from './behind.js';
-import { type DatabaseLimits, LiveFile } from './live-file.js';
+import { type DatabaseLimits, LiveFile, logOf } from './live-file.js';
 import { expectMigrated, migrateLive, schemaVersion } from './migrate.js';
 import { isHeldElsewhere, isOfStorage, storageFailure } from './duckdb.js';
 import { Warehouse } from './warehouse.js';
@@ -125,7 +125,7 @@ async function readHolder(lockFile: string): Promise<z.infer<typeof holderSchema
 /** A database restored by copying may be readable by others, who could block the export by opening it. */
 async function makePrivate(path: string): Promise<void> {
   // There may be no log, and the user may have write access to files owned by another user.
-  for (const file of [path, `${path}.wal`]) await chmod(file, 0o600).catch(() => undefined);
+  for (const file of [path, logOf(path)]) await chmod(file, 0o600).catch(() => undefined);
 }
 
 async function makeDirectory(path: string): Promise<void> {
