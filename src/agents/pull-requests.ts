@@ -147,7 +147,9 @@ export async function noticeMerges(task: Task): Promise<Job[]> {
       if (!(error instanceof ReadershipError)) throw error;
       const problem = messageOf(error);
       const next =
-        error instanceof TryLaterError ? addMilliseconds(now(), error.retryAfterMs ?? 600_000) : undefined;
+        error instanceof TryLaterError
+          ? addMilliseconds(now(), error.retryAfterMs ?? DEFAULT_PAUSE_MS)
+          : undefined;
       // A limit or a rejected token applies to the remaining pull requests too.
       const concernsAll = next !== undefined || (error instanceof RefusedError && error.status !== 404);
       for (const other of concernsAll ? due.slice(index) : [job])
