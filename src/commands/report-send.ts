@@ -54,12 +54,9 @@ async function send(
     const admission = options.force === true ? ('force' as const) : ('unsettled' as const);
     const tried = await sendMailing(context, mailing, period, { recipients, admission });
     attempted.push(...tried);
-    const ofReport = (await readDeliveries(context.warehouse)).filter(
+    const ofReport = (await readDeliveries(context.warehouse, { report: report.name, project })).filter(
       (delivery) =>
-        delivery.report === report.name &&
-        delivery.project === project &&
-        delivery.period === period.name &&
-        recipients.some((recipient) => recipient === delivery.recipient),
+        delivery.period === period.name && recipients.some((recipient) => recipient === delivery.recipient),
     );
     for (const delivery of ofReport)
       detail.push({ delivery, isNew: tried.some(({ recipient }) => recipient === delivery.recipient) });
@@ -81,9 +78,7 @@ export function settleDelivery(name: string, options: SettleOptions, runtime: Ru
     throw new ConfigurationError('Give either --delivered or --not-delivered.');
   const recipient = (delivered ?? notDelivered ?? '').trim().toLowerCase();
   return makeChange(`report ${name} --delivered`, options, runtime, async (context) => {
-    const all = (await readDeliveries(context.warehouse)).filter(
-      (delivery) => delivery.report === name && (project === undefined || delivery.project === project),
-    );
+    const all = await readDeliveries(context.warehouse, { report: name, project });
     const unknown = all.filter(({ state }) => state === 'unknown');
     const found = unknown.filter(
       (delivery) =>

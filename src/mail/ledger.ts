@@ -30,8 +30,12 @@ const REMOVE_DELIVERY = statement('remove-delivery');
 const STORE_DELIVERY = statement('store-delivery');
 const INTERRUPTED = 'the process ended before the outcome was recorded';
 
-/** Every attempted delivery, by project, report, period and recipient. */
-export const readDeliveries = (reader: Reader): Promise<Delivery[]> => reader.query(DELIVERIES, deliveryRow);
+/** Every attempted delivery, of a report or project if given, by project, report, period and recipient. */
+export const readDeliveries = (
+  reader: Reader,
+  { report, project }: { readonly report?: string; readonly project?: string | undefined } = {},
+): Promise<Delivery[]> =>
+  reader.query(DELIVERIES, deliveryRow, { report: report ?? null, project: project ?? null });
 
 /** A delivery that may be sent now, and the proof that it is in the journal. */
 export interface Claim {

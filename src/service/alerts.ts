@@ -35,7 +35,7 @@ export async function sendAlerts(context: StepContext): Promise<void> {
   if (to.length === 0 || signal.aborted) return;
   try {
     const outages = await readOutages(warehouse, now());
-    const sent = (await readDeliveries(warehouse)).filter(({ report }) => report === ALERT);
+    const sent = await readDeliveries(warehouse, { report: ALERT });
     const drops = await dropsBegun(context);
     // Two shards may fail in the same millisecond and need an alert each.
     const all = shard === undefined ? '-' : shardName(shard);

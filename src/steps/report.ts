@@ -100,9 +100,7 @@ function together(problems: readonly unknown[]): unknown[] {
 /** Sends every period of a mailing that is due, and corrections of what was sent before. Adds to `mailed`. */
 async function mailDue(context: StepContext, mailing: Mailing, mailed: Mailed): Promise<void> {
   const { report, project } = mailing;
-  const ofMailing = (await readDeliveries(context.warehouse)).filter(
-    (delivery) => delivery.report === report.name && delivery.project === project,
-  );
+  const ofMailing = await readDeliveries(context.warehouse, { report: report.name, project });
   for (const { period, due } of await duePeriods(context, mailing, ofMailing)) {
     if (due.kind === 'waits') mailed.held.push({ report: report.name, period: period.name, due });
     if (due.kind !== 'due' || context.signal.aborted) continue;
