@@ -1,6 +1,7 @@
 import { addMilliseconds } from 'date-fns';
 import { z } from 'zod';
 import type { Recipient } from '../config/recipients.js';
+import { type Shard, shardName } from '../config/shard.js';
 import type { Ending } from '../warehouse/effect.js';
 import { timestampColumn } from '../warehouse/query.js';
 
@@ -23,6 +24,12 @@ export interface Figures {
 
 /** The report name of alerts in the ledger of deliveries, which prevents sending one twice. */
 export const ALERT = 'alert';
+
+/** The project, in that ledger, of what is about all projects, or all of a shard. */
+export const allProjects = (shard: Shard | undefined): string =>
+  shard === undefined ? '-' : shardName(shard);
+
+export const isAboutAll = (project: string): boolean => project === '-' || project.startsWith('shard-');
 
 export const deliveryKey = z.object({
   report: z.string(),

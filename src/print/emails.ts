@@ -4,7 +4,7 @@ import type { Runtime } from '../app/workspace.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
-import { ALERT, type Delivery, type DeliveryKey } from '../mail/delivery.js';
+import { ALERT, type Delivery, type DeliveryKey, isAboutAll } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext } from '../steps/step.js';
 import type { LoopOutcome } from '../service/loop.js';
@@ -69,9 +69,6 @@ export function deliveryLine(
       );
   }
 }
-
-/** Alerts and digests are about all projects, or all projects of a shard. */
-const isAboutAll = (project: string): boolean => project === '-' || project.startsWith('shard-');
 
 const projectOption = (project: string): string => (isAboutAll(project) ? '' : ` --project ${project}`);
 

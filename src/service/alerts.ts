@@ -1,11 +1,11 @@
 import Handlebars from 'handlebars';
 import { z } from 'zod';
-import { formatShard, type Shard, shardName } from '../config/shard.js';
+import { formatShard, type Shard } from '../config/shard.js';
 import { addDays, type Day, daysBetween, lastEndedDay, parseDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { dayRange, longDay, moment } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
-import { ALERT, type Delivery } from '../mail/delivery.js';
+import { ALERT, allProjects, type Delivery } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import type { Notice } from '../mail/message.js';
 import { ask, connectionFailure } from '../network.js';
@@ -38,7 +38,7 @@ export async function sendAlerts(context: StepContext): Promise<void> {
     const sent = await readDeliveries(warehouse, { report: ALERT });
     const drops = await dropsBegun(context);
     // Two shards may fail in the same millisecond and need an alert each.
-    const all = shard === undefined ? '-' : shardName(shard);
+    const all = allProjects(shard);
     for (const recipient of to) {
       const known = sent.filter((delivery) => delivery.recipient === recipient);
       const alerts = [

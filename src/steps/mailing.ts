@@ -1,13 +1,19 @@
 import { z } from 'zod';
 import type { Audience, Recipient } from '../config/recipients.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
-import { type Shard, shardName } from '../config/shard.js';
+import type { Shard } from '../config/shard.js';
 import { daysIn, lastEndedDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { composeAll } from '../mail/compose.js';
 import { deliver } from '../mail/deliver.js';
-import type { Delivery, DeliveryAdmission, DeliveryKey, Figures } from '../mail/delivery.js';
+import {
+  allProjects,
+  type Delivery,
+  type DeliveryAdmission,
+  type DeliveryKey,
+  type Figures,
+} from '../mail/delivery.js';
 import type { Notice } from '../mail/message.js';
 import { attachmentsOf } from '../reports/answers.js';
 import type { ReportDefinition } from '../reports/definition.js';
@@ -41,10 +47,9 @@ export function mailingsOf(
     throw new ConfigurationError(
       `${report.folder}/report.yaml says mail: false, but the configuration lists recipients: change one of them.`,
     );
-  const all = shard === undefined ? '-' : shardName(shard);
   return audiences.flatMap((audience): Mailing[] =>
     audience.digest
-      ? [{ report, audience, projects, project: all }]
+      ? [{ report, audience, projects, project: allProjects(shard) }]
       : projects.map((project) => ({ report, audience, projects: [project], project: project.id })),
   );
 }
