@@ -43,10 +43,10 @@ export const BOOKKEEPING: Readonly<Record<string, 'all' | readonly string[]>> = 
 };
 
 /** The live database, or the published file that is attached to it. */
-export type Part = 'main' | 'publication';
+type Part = 'main' | 'publication';
 
 /** What readers see of a database: a digest of each table, and for `runs` each step's last outcome and its outage. */
-export async function visibleState(
+async function visibleState(
   reader: Reader,
   part: Part,
   now: Date,
