@@ -130,6 +130,7 @@ interface Task {
 export async function noticeMerges(task: Task): Promise<Job[]> {
   const { warehouse, project, now, codeHost, signal } = task;
   const rows = await warehouse.query(UNMERGED_JOBS, z.object({ id: z.int() }), { project, now: now() });
+  if (rows.length === 0) return [];
   const jobs = await readJobs(warehouse, project);
   const due = rows.flatMap(({ id }) => jobs.find((job) => job.id === id) ?? []);
   const changed: number[] = [];
