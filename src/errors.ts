@@ -33,3 +33,7 @@ export const exitCodeOf = (error: unknown): Exclude<ExitCode, 0> =>
 
 /** A message for any thrown value. */
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** The code of a system call or a connection that failed, such as `ENOENT`. */
+export const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;

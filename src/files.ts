@@ -2,10 +2,11 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { access, open, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { codeOf } from './errors.js';
 
 /** For a `catch`: returns undefined for a missing file or folder, and throws any other error. */
 export function ignoreMissing(error: unknown): undefined {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = codeOf(error);
   if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
 }
 

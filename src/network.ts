@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
-import { ConfigurationError, messageOf } from './errors.js';
+import { codeOf, ConfigurationError, messageOf } from './errors.js';
 import { version } from './files.js';
 
 /** The User-Agent of every request. */
@@ -61,7 +61,7 @@ const UNTRUSTED = new Set([
 
 /** Why a connection failed, with advice for proxies and for certificates of a private authority. */
 export function connectionFailure(cause: unknown): string {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
+  const code = codeOf(cause) ?? '';
   const words = messageOf(cause) || code;
   const named = proxiesSet();
   if (!UNTRUSTED.has(code)) return named.length === 0 ? words : `${words} (${named.join(' and ')} set)`;

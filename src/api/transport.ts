@@ -2,7 +2,7 @@ import { Decompress } from 'fzstd';
 import type { IncomingHttpHeaders } from 'node:http';
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
-import { messageOf } from '../errors.js';
+import { codeOf, messageOf } from '../errors.js';
 import { connectionFailure, connections, USER_AGENT } from '../network.js';
 import type { ResponseHeaders } from './clock.js';
 import { ConcurrencyLimit } from './concurrency.js';
@@ -233,6 +233,3 @@ function failureOf(operation: Operation, cause: Error, isSent: boolean): ApiErro
       })
     : new TryLaterError(operation, 'connection-lost', lost, undefined, { cause });
 }
-
-const codeOf = (cause: Error): string =>
-  'code' in cause && typeof cause.code === 'string' ? cause.code : '';

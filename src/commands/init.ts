@@ -8,7 +8,7 @@ import type { Runtime } from '../app/workspace.js';
 import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../config/load.js';
 import { firstProblem } from '../config/problems.js';
 import { settingsSchema } from '../config/schema.js';
-import { ConfigurationError, type ExitCode, messageOf } from '../errors.js';
+import { codeOf, ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { packageFile } from '../files.js';
 import { askLine } from '../terminal/person.js';
 import { printFindings, tryPlatform } from './doctor-platform.js';
@@ -194,7 +194,7 @@ async function writeAll(
       await writeFile(path, text, { flag: 'wx', mode });
     } catch (cause) {
       // A file that already existed belongs to somebody else.
-      const isOwn = !(cause instanceof Error && 'code' in cause && cause.code === 'EEXIST');
+      const isOwn = codeOf(cause) !== 'EEXIST';
       for (const file of files.slice(0, isOwn ? index + 1 : index)) await rm(file.path, { force: true });
       throw new ConfigurationError(`Cannot write ${path}: ${messageOf(cause)}. Nothing was written.`, {
         cause,

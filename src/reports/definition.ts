@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { parseYaml, problemOf } from '../config/problems.js';
 import { cron } from '../config/values.js';
-import { ConfigurationError } from '../errors.js';
+import { codeOf, ConfigurationError } from '../errors.js';
 import { ignoreMissing, isBuiltIn, searchedDirs } from '../files.js';
 import { inTitle } from '../format/text.js';
 
@@ -97,7 +97,7 @@ async function readReport(name: string, folder: string) {
     readFile(file, 'utf8')
       .then(parse)
       .catch((error: unknown) => {
-        problems.push(`${file}: ${isMissing(error) ? 'missing' : problemOf(error)}`);
+        problems.push(`${file}: ${codeOf(error) === 'ENOENT' ? 'missing' : problemOf(error)}`);
         return undefined;
       });
   const parsed = await read(file, (text) => parseYaml(text, reportFile, 'unknown report setting'));
@@ -137,9 +137,6 @@ async function readReport(name: string, folder: string) {
   if (problems.length > 0) throw cannotUse(name, problems);
   return { ...settings, name, folder, isBuiltIn: isBuiltIn(folder), queries, pictures };
 }
-
-const isMissing = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
 const cannotUse = (name: string, problems: readonly string[]): ConfigurationError =>
   new ConfigurationError(

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { chmod, link, mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import type { Environment } from '../../config/load.js';
-import { ConfigurationError, messageOf, ReadershipError } from '../../errors.js';
+import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../../errors.js';
 import { ignoreMissing, syncToDisk } from '../../files.js';
 
 /** The location of a lake, a directory or `s3://bucket/prefix`, and how to access it. */
@@ -69,7 +69,7 @@ export class DiskStorage implements LakeStorage {
       // A hard link fails if the name exists, so the commit is atomic.
       await (ifAbsent ? link : rename)(local, target);
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false;
+      if (codeOf(error) === 'EEXIST') return false;
       throw error;
     }
     await syncToDisk(dirname(target));
