@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Waits, in milliseconds; rejects with the signal's reason when it aborts. */
@@ -7,6 +8,11 @@ export const sleepFor: Sleep = async (ms, signal) => {
   // Node.js would reject with its own error.
   await delay(ms, undefined, signal ? { signal } : {}).catch(() => signal?.throwIfAborted());
 };
+
+/** Waits until the signal aborts. */
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort');
+}
 
 /** How long a pending request may take after an interruption, so that its reply is not lost needlessly. */
 const GRACE_MS = 3_000;

@@ -1,12 +1,12 @@
 import { watch } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { once } from 'node:events';
 import { join, relative } from 'node:path';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists, packageFile } from '../files.js';
 import { inTitle } from '../format/text.js';
 import { findReport } from '../reports/definition.js';
+import { untilAborted } from '../sleep.js';
 import { renderReport, type ReportOptions } from './report-render.js';
 
 const FILES = packageFile('templates/workspace/report/');
@@ -76,7 +76,7 @@ export async function watchReport(name: string, options: ReportOptions, runtime:
   const watched = [folder, ...((await exists(templates)) ? [templates] : [])];
   const watchers = watched.map((path) => watch(path, { recursive: true }, changed));
   output.note(`Watching ${watched.join(' and ')}; Ctrl-C ends it.`);
-  if (!signal.aborted) await once(signal, 'abort');
+  await untilAborted(signal);
   clearTimeout(pause);
   for (const watcher of watchers) watcher.close();
   await rendering;

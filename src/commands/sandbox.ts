@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { SANDBOX } from '../sandbox/defaults.js';
 import { type Sandbox, startSandbox } from '../sandbox/index.js';
+import { untilAborted } from '../sleep.js';
 import { aPort, aWholeNumber, defineCommand, value } from './command.js';
 
 const DEFAULT_PORT = 4010;
@@ -34,7 +34,7 @@ export const sandbox = defineCommand({
     });
     try {
       output.data(instructions(sandbox));
-      if (!signal.aborted) await once(signal, 'abort');
+      await untilAborted(signal);
     } finally {
       await sandbox.close();
     }

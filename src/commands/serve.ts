@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { DEFAULT_SERVE } from '../config/schema.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
+import { untilAborted } from '../sleep.js';
 import { askLine, openInBrowser } from '../terminal/person.js';
 import { hashPassword } from '../web/access.js';
 import { serveWeb } from '../web/serve.js';
@@ -38,7 +38,7 @@ export const serve = defineCommand({
       output.data(web.address);
       output.note('Press Ctrl-C to stop.');
       if (options.open === true) openInBrowser(web.address, runtime);
-      if (!signal.aborted) await once(signal, 'abort');
+      await untilAborted(signal);
     } finally {
       await web.close();
     }

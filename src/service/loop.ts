@@ -1,8 +1,8 @@
 import cron, { type Logger } from 'node-cron';
-import { once } from 'node:events';
 import pLimit from 'p-limit';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
+import { untilAborted } from '../sleep.js';
 import { exportStep } from '../steps/export.js';
 import { improveStep } from '../steps/improve.js';
 import { pollStep } from '../steps/poll.js';
@@ -95,7 +95,7 @@ export async function serveTicks({ schedule, tick, signal, logger }: ServiceOpti
   );
   try {
     void run();
-    if (!signal.aborted) await once(signal, 'abort');
+    await untilAborted(signal);
   } finally {
     for (const task of tasks) await task.destroy();
     await ended();
