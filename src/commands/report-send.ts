@@ -4,7 +4,7 @@ import { counted } from '../format/numbers.js';
 import { DeliveryError } from '../mail/deliver.js';
 import type { Delivery } from '../mail/delivery.js';
 import { readDeliveries, resolveDelivery } from '../mail/ledger.js';
-import { deliveryLine, hadLine } from '../print/emails.js';
+import { deliveryLine, outcomeLine } from '../print/emails.js';
 import { findReport } from '../reports/definition.js';
 import { byBothClocks, type StepContext, type StepResult } from '../steps/step.js';
 import { type Mailing, mailingsOf, sendMailing } from '../steps/mailing.js';
@@ -24,11 +24,7 @@ export async function sendReport(name: string, options: SendOptions, runtime: Ru
   });
   const { result, outages, workspace } = done;
   for (const { delivery, isNew } of result ?? [])
-    runtime.output.data(
-      isNew || delivery.state !== 'sent'
-        ? deliveryLine(delivery, workspace.shard, runtime)
-        : hadLine(delivery),
-    );
+    runtime.output.data(outcomeLine(delivery, isNew, workspace.shard, runtime));
   return conclude(outages, runtime);
 }
 

@@ -30,14 +30,19 @@ export async function mailLines(
   );
   return [
     ...unknown.map((delivery) => deliveryLine(delivery, shard, runtime)),
-    ...known.map((delivery) =>
-      isNew(delivery) || delivery.state !== 'sent'
-        ? deliveryLine(delivery, shard, runtime)
-        : hadLine(delivery),
-    ),
+    ...known.map((delivery) => outcomeLine(delivery, isNew(delivery), shard, runtime)),
     ...held.map(heldLine),
   ];
 }
+
+/** The outcome of a delivery, or that it was sent before. */
+export const outcomeLine = (
+  delivery: Delivery,
+  isNew: boolean,
+  shard: Shard | undefined,
+  runtime: Runtime,
+): string =>
+  isNew || delivery.state !== 'sent' ? deliveryLine(delivery, shard, runtime) : hadLine(delivery);
 
 /** The outcome of a delivery, and what to do about it. */
 export function deliveryLine(
@@ -92,7 +97,7 @@ export const resendCommand = (
   `readership report ${report} --period ${period.replace(/ correction$/, '')}${projectOption(project)} --send --force --to ${recipient}${shardOption(shard)}`;
 
 /** For a report that was already sent. */
-export const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>
+const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>
   escapeUnsafe(
     `${report} ${period} to ${recipient}: already sent${settled_at === null ? '' : ` on ${moment(settled_at)}`}`,
   );
