@@ -1,5 +1,4 @@
-import { relative } from 'node:path';
-import { isLocal } from '../config/values.js';
+import { shownLocation } from '../config/load.js';
 import { lakeSummary } from '../steps/publish.js';
 import { aLake, defineCommand, flag, JSON_LOG, value } from './command.js';
 import { conclude, runSteps } from './steps.js';
@@ -27,8 +26,7 @@ export const publish = defineCommand({
     const nothing = () => Promise.resolve();
     const { published, outages, workspace } = await runSteps('publish', whole, runtime, nothing);
     const line = (path: string, words: string) => {
-      const shown = isLocal(path) ? relative(runtime.workingDirectory, path) || '.' : path;
-      runtime.output.data(`${shown}  ${words}`);
+      runtime.output.data(`${shownLocation(path, runtime.workingDirectory)}  ${words}`);
     };
     const { historyFile, lake } = workspace;
     if (published !== undefined) line(historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);

@@ -1,10 +1,9 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { stat } from 'node:fs/promises';
-import { relative } from 'node:path';
 import { z } from 'zod';
 import { MAX_LOCK_WAIT_MS, withLedgers } from '../app/open.js';
 import { readWorkspace } from '../app/workspace.js';
-import { lakeLocation } from '../config/load.js';
+import { lakeLocation, shownLocation } from '../config/load.js';
 import { isLocal } from '../config/values.js';
 import { addDays, daysBetween, lastEndedDay } from '../day.js';
 import { ignoreMissing } from '../files.js';
@@ -48,7 +47,7 @@ export const restore = defineCommand({
     await withLedgers(workspace, runtime, hold, async ({ warehouse, reconciled }) => {
       // Otherwise readers would see a history newer than the next one published.
       if (restored?.historyAside !== undefined) await publish(warehouse, historyFile);
-      const shown = (file: string) => (isLocal(file) ? relative(workingDirectory, file) || '.' : file);
+      const shown = (file: string) => shownLocation(file, workingDirectory);
       if (restored === undefined)
         output.data(`${shown(liveFile)} is intact and up to date: nothing to restore.`);
       else output.data(`Restored ${shown(liveFile)} from ${shown(restored.source)}.`);

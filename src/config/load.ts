@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing } from '../files.js';
@@ -78,6 +78,10 @@ function withPaths(settings: Settings, directory: string): Settings {
 /** The location of a lake; a path is relative to `directory`. */
 export const lakeLocation = (location: string | undefined, directory: string): string | undefined =>
   location === undefined || !isLocal(location) ? location : resolve(directory, location);
+
+/** A location as messages show it: a path is relative to `directory`. */
+export const shownLocation = (location: string, directory: string): string =>
+  isLocal(location) ? relative(directory, location) || '.' : location;
 
 /** Throws a `ConfigurationError` if the key is missing or malformed. */
 export function apiKeyOf({ environment }: Configuration, project: ProjectSettings): string {
