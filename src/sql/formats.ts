@@ -1,4 +1,5 @@
 import type { Json } from '@duckdb/node-api';
+import { counted } from '../format/numbers.js';
 import { csvCell, escapeUnsafe } from '../format/text.js';
 import type { Colors } from '../terminal/output.js';
 import type { Answer, AnswerColumn } from './answer.js';
@@ -58,14 +59,13 @@ async function* tableText(
   const cells = rows.map((row) =>
     columns.map((column, index) => escapeUnsafe(shortText(row[index] ?? null, column))),
   );
-  const total = count === 1 ? '1 row' : `${count.toLocaleString('en-US')} rows`;
   // Loaded on demand: the library that measures text takes longer to load than most queries take.
   const { alignedLines, legibleColumns } = await import('../terminal/table.js');
   const shown = legibleColumns(heads, cells, width);
   const only = <Cell>(row: readonly Cell[]) => row.filter((_, index) => shown.includes(index));
   const [head = '', ...body] = alignedLines(only(heads), cells.map(only), width);
   const notes = [
-    total,
+    counted(count, 'row'),
     ...(count > maxRows ? [`the first ${maxRows} shown`] : []),
     ...(shown.length < columns.length
       ? [`${shown.length} of ${columns.length} columns shown; another --format writes all`]

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { messageOf, StorageError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
+import { thousands } from '../format/numbers.js';
 import { quoted } from '../warehouse/duckdb.js';
 import { type Answer, type AnswerColumn, expectOneSelect } from './answer.js';
 import { jsonValue, textOf } from './formats.js';
@@ -126,7 +127,7 @@ const PARTS = {
 
 /** A result as an Excel workbook, with rows read while it is written. Throws a `StorageError` beyond Excel's limits. */
 export async function* workbookOf({ columns, batches }: Answer): AsyncGenerator<Uint8Array> {
-  if (columns.length > MAX_COLUMNS) throw tooLarge(`${MAX_COLUMNS.toLocaleString('en-US')} columns`);
+  if (columns.length > MAX_COLUMNS) throw tooLarge(`${thousands(MAX_COLUMNS)} columns`);
   const { strToU8, Zip, ZipDeflate } = await import('fflate');
   const written: Uint8Array[] = [];
   const zip = new Zip((error, bytes) => {
@@ -158,7 +159,7 @@ export async function* workbookOf({ columns, batches }: Answer): AsyncGenerator<
   let count = 1;
   for await (const rows of batches) {
     count += rows.length;
-    if (count > MAX_ROWS) throw tooLarge(`${(MAX_ROWS - 1).toLocaleString('en-US')} rows and their header`);
+    if (count > MAX_ROWS) throw tooLarge(`${thousands(MAX_ROWS - 1)} rows and their header`);
     const cells = rows.map((row) =>
       columns.map((column, index) => cell(row[index] ?? null, column)).join(''),
     );
@@ -195,7 +196,7 @@ const FIRST_DAY = Date.UTC(1900, 2, 1);
 
 /** Text stays text, whatever it begins with: formulas need another kind of cell. */
 function textCell(text: string, style = ''): string {
-  if (text.length > MAX_TEXT) throw tooLarge(`${MAX_TEXT.toLocaleString('en-US')} characters in a cell`);
+  if (text.length > MAX_TEXT) throw tooLarge(`${thousands(MAX_TEXT)} characters in a cell`);
   return `<c t="inlineStr"${style}><is><t xml:space="preserve">${inXml(text)}</t></is></c>`;
 }
 
