@@ -79,7 +79,9 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
           plan.flagged.map((page) => proposalOf(project, page, { workspaceDir, maxPromptLength }));
         if (options.json === true) {
           const flagged = proposed().map(({ prompt, digest, ...page }) => ({
-            ...{ ...shownPage(page), digest, prompt },
+            ...shownPage(page),
+            digest,
+            prompt,
           }));
           shown.push({ project, ...plan, flagged, leftOut: plan.leftOut.map(shownPage) });
         } else {

@@ -57,13 +57,12 @@ export async function watchReport(name: string, options: ReportOptions, runtime:
   if (directory === undefined)
     throw new ConfigurationError('--watch is for your own reports, and the sandbox has none.');
   const { folder } = await findReport(name, directory);
-  const render = async (isFirst: boolean) => {
-    const open = isFirst && options.open === true;
+  const render = async (open: boolean) => {
     await renderReport(name, { ...options, open }, runtime).catch((error: unknown) => {
       output.note(messageOf(error));
     });
   };
-  await render(true);
+  await render(options.open === true);
   let rendering = Promise.resolve();
   let pause: NodeJS.Timeout | undefined;
   const changed = () => {

@@ -1,8 +1,7 @@
-import type { ImprovePlan } from '../agents/plan.js';
+import { type ImprovePlan, skippedPages } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
 import { type FlaggedPage, MIN_WEEKS } from '../agents/select.js';
-import { skippedPages } from '../agents/plan.js';
 import type { Settings } from '../config/schema.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from '../terminal/table.js';

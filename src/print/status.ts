@@ -11,8 +11,10 @@ import { resolveJobCommand, resolveMessageCommand } from './jobs.js';
 /** The state of a project as lines of text. */
 export function statusLines(status: ProjectStatus, colors: Colors): string[] {
   const rows = statusRows(status, colors);
-  return [colors.bold(status.name), ...rows.map(([name, value]) => `  ${name.padEnd(14)}${value}`)];
+  return [colors.bold(status.name), ...rows.map(factLine)];
 }
+
+const factLine = ([name, value]: [name: string, value: string]): string => `  ${name.padEnd(14)}${value}`;
 
 /** The facts about a project, each with its name. */
 export function statusRows(
@@ -109,7 +111,7 @@ export function needsOf(
 
 /** Runs, jobs, emails and disk space as lines of text. */
 export const operationsLines = (operations: OperationsStatus, now: Date): string[] =>
-  operationsRows(operations, now).map(([name, value]) => `  ${name.padEnd(14)}${value}`);
+  operationsRows(operations, now).map(factLine);
 
 /** The same facts, each with its name. */
 export function operationsRows(operations: OperationsStatus, now: Date): [name: string, value: string][] {
