@@ -2,7 +2,7 @@ import type { Runtime } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { DeliveryError } from '../mail/deliver.js';
-import type { Delivery } from '../mail/delivery.js';
+import { type Delivery, isAboutAll } from '../mail/delivery.js';
 import { readDeliveries, resolveDelivery } from '../mail/ledger.js';
 import { deliveryLine, outcomeLine } from '../print/emails.js';
 import { findReport } from '../reports/definition.js';
@@ -95,7 +95,7 @@ function ambiguous(name: string, unknown: readonly Delivery[], all: readonly Del
     deliveries
       .map(
         ({ period, project, recipient, state }) =>
-          `\n  --period '${period}'${project === '-' ? '' : ` --project ${project}`}: ${recipient}, ${state}`,
+          `\n  --period '${period}'${isAboutAll(project) ? '' : ` --project ${project}`}: ${recipient}, ${state}`,
       )
       .join('');
   if (unknown.length > 0)
