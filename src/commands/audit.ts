@@ -1,5 +1,5 @@
 import { auditLines } from '../print/export.js';
-import { auditStep } from '../steps/export.js';
+import { auditStep } from '../steps/history.js';
 import { defineCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT } from './command.js';
 import { conclude, runSteps } from './steps.js';
 

@@ -4,7 +4,7 @@ import { type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { forecastExport } from '../export/forecast.js';
 import { forecastJson, forecastLines, loadedLines } from '../print/export.js';
-import { exportStep } from '../steps/export.js';
+import { exportStep } from '../steps/history.js';
 import { openNewest } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
 import { aDay, defineCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';

@@ -13,9 +13,8 @@ import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
 import { planLines, whyNoJob } from '../print/pages.js';
-import { approvePages, skipPages, unskipPages } from '../steps/approve.js';
+import { approvePages, improveStep, skipPages, unskipPages } from '../steps/improve.js';
 import type { StepContext } from '../steps/step.js';
-import { improveStep } from '../steps/improve.js';
 import { aDay, defineCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { conclude, makeChange, runSteps } from './steps.js';
 

@@ -11,7 +11,7 @@ import {
   recordMerge,
   sendMessage,
   settleJob,
-} from '../steps/settle.js';
+} from '../steps/jobs.js';
 import { aDay, aJob, defineCommand, flag, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { makeChange } from './steps.js';
 

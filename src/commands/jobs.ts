@@ -9,8 +9,7 @@ import type { ExitCode } from '../errors.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';
-import { pollStep } from '../steps/poll.js';
-import { findJob } from '../steps/settle.js';
+import { findJob, pollStep } from '../steps/jobs.js';
 import {
   aDuration,
   aJob,

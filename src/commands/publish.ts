@@ -1,5 +1,5 @@
 import { shownLocation } from '../config/load.js';
-import { lakeSummary } from '../steps/publish.js';
+import { lakeSummary } from '../steps/history.js';
 import { aLake, defineCommand, flag, JSON_LOG, value } from './command.js';
 import { conclude, runSteps } from './steps.js';
 

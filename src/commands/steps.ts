@@ -9,7 +9,7 @@ import {
 import { type ExitCode, exitCodeOf, messageOf } from '../errors.js';
 import { logging, openLog } from '../print/log.js';
 import { type ExportCost, ExportProgress } from '../print/progress.js';
-import { type Published, publishStep } from '../steps/publish.js';
+import { type Published, publishStep } from '../steps/history.js';
 import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
 
 type StepsOptions = WorkspaceOptions & {

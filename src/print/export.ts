@@ -8,7 +8,7 @@ import { DUE_ORDER, type ExportPlan } from '../export/plan.js';
 import type { Check } from '../export/verify.js';
 import { dayList, duration, longDay, moment, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import type { ProjectAudit, ProjectExport } from '../steps/export.js';
+import type { ProjectAudit, ProjectExport } from '../steps/history.js';
 import type { ExportCost } from './progress.js';
 
 /** Lines below the first, without those that do not apply. */

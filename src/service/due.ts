@@ -1,7 +1,7 @@
 import { addMilliseconds } from 'date-fns';
 import { lastScheduled } from '../config/cron.js';
 import type { Settings } from '../config/schema.js';
-import type { LastRun, StepName } from '../steps/runs.js';
+import type { LastRun, StepName } from '../steps/step.js';
 
 /** The stored state of the work. */
 interface StoredState {

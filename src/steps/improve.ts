@@ -1,11 +1,23 @@
-import { type Job, planJob, referenceOf } from '../agents/ledger.js';
-import { type ImprovePlan, planImprovement, recordChoices } from '../agents/plan.js';
-import { composePrompt, REFERENCE_TO_COME } from '../agents/prompt.js';
+import { planJob, referenceOf, type Job } from '../agents/ledger.js';
+import {
+  type ImprovePlan,
+  planImprovement,
+  readSkips,
+  recordChoices,
+  skipPage,
+  unknownPage,
+  unskipPage,
+} from '../agents/plan.js';
+import { composePrompt, proposalOf, REFERENCE_TO_COME } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
 import type { FlaggedPage } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
-import { submitJobs, submitMessages, type SubmitOutcome } from '../agents/submit.js';
+import type { SubmitOutcome } from '../agents/submit.js';
 import type { ProjectSettings } from '../config/schema.js';
+import { type Day, dayOf } from '../day.js';
+import { ConfigurationError } from '../errors.js';
+import { inSequence } from '../format/days.js';
+import { submitWaiting } from './jobs.js';
 import { eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
 /** What improving a project did. In `plan` mode nothing is submitted. */
@@ -45,7 +57,7 @@ async function improveProject(
 }
 
 /** Plans the job of a page, with the template's instruction or another; nothing is sent. Returns its number. */
-export function planPage(
+function planPage(
   { settings, warehouse, workspaceDir, now }: StepContext,
   { id: project }: ProjectSettings,
   { path, why, evidence }: FlaggedPage,
@@ -63,20 +75,95 @@ export function planPage(
   return planJob(warehouse, { project, page, prompt, now: at });
 }
 
-/** Sends waiting prompts: messages, preceded by the planned jobs if `what` is `all`. */
-export async function submitWaiting(
+/** An approved page. */
+export interface Approval {
+  readonly path: string;
+  /** The digest of the proposal that was shown; undefined if none was. */
+  readonly digest?: string | undefined;
+  /** An edited instruction that replaces the template's. */
+  readonly instruction?: string | undefined;
+}
+
+/** The outcome of an approval. */
+interface Approved {
+  readonly path: string;
+  /** The number of its job; undefined when none was planned. */
+  readonly job?: number;
+  /** Why none was planned. */
+  readonly refusal?: string;
+}
+
+/**
+ * Creates jobs for individually approved pages, within the same limits as `improveStep`. A page
+ * gets no job if it is not proposed, or if its prompt is no longer the one that was shown.
+ */
+export async function approvePages(
   context: StepContext,
   project: ProjectSettings,
-  what: 'all' | 'messages',
-): Promise<SubmitOutcome> {
-  const { settings, warehouse, journal, clientOf, now, signal, observer } = context;
-  const task = {
-    ...{ warehouse, journal, now, signal, client: clientOf(project), project: project.id },
-    pollDelayMs: settings.poll.minDelay,
-    onJob: (job: Job) => observer.onJob?.(job),
-  };
-  const jobs = what === 'all' ? await submitJobs(task) : { submitted: [] };
-  if (jobs.stopped !== undefined) return jobs;
-  const messages = await submitMessages(task);
-  return { ...messages, submitted: [...jobs.submitted, ...messages.submitted] };
+  approvals: readonly Approval[],
+): Promise<StepResult<{ readonly answers: readonly Approved[]; readonly submitted: readonly Job[] }>> {
+  const { settings, warehouse, workspaceDir, now, signal } = context;
+  const { sitemap, maxPromptLength } = settings.improve;
+  const isListed = (await readSitemap(sitemap, signal))(project.siteUrl);
+  const byPath = new Map(approvals.map((approval) => [approval.path, approval]));
+  const state = { now: now(), isListed, only: [...byPath.keys()] };
+  const plan = await planImprovement(warehouse, project.id, settings.improve, state);
+  const answers: Approved[] = [];
+  for (const { path, digest, instruction } of byPath.values()) {
+    const page = plan.flagged.find((candidate) => candidate.path === path);
+    if (page === undefined) {
+      const why = plan.leftOut.find((candidate) => candidate.path === path)?.why;
+      const unknown = await unknownPage(warehouse, project.id, path);
+      answers.push({ path, refusal: unknown ?? (why && wordsOf(why)) ?? 'not proposed' });
+      continue;
+    }
+    const proposal = proposalOf(project.id, page, { workspaceDir, maxPromptLength });
+    if (digest !== undefined && digest !== proposal.digest)
+      answers.push({ path, refusal: `its prompt changed since ${digest} was shown: review it again` });
+    else if (instruction?.trim() === '') answers.push({ path, refusal: 'the prompt is empty' });
+    else
+      answers.push({
+        path,
+        job: await planPage(context, project, page, instruction ?? proposal.instruction),
+      });
+  }
+  const planned = answers.filter(({ job }) => job !== undefined).length;
+  const { submitted, stopped } =
+    planned === 0 ? { submitted: [] } : await submitWaiting(context, project, 'all');
+  const summary = `${planned} of ${byPath.size} approved pages got a job, ${submitted.length} prompts sent`;
+  const detail = { answers, submitted };
+  return withOutage({ detail, summary }, stopped === undefined ? [] : [stopped]);
+}
+
+/** Skips pages until a day, or until it is undone. Throws a `ConfigurationError` before any is skipped. */
+export async function skipPages(
+  { warehouse, now }: StepContext,
+  { id: project }: ProjectSettings,
+  paths: readonly string[],
+  until: Day | null,
+): Promise<void> {
+  if (until !== null && until <= dayOf(now()))
+    throw new ConfigurationError(
+      `A page cannot be skipped until ${until}: today is ${dayOf(now())} (UTC). Nothing was changed.`,
+    );
+  for (const path of paths) {
+    const unknown = await unknownPage(warehouse, project, path);
+    if (unknown !== undefined) throw new ConfigurationError(`Cannot skip ${path}: ${unknown}`);
+  }
+  for (const path of paths) await skipPage(warehouse, { project, path }, { now: now(), until });
+}
+
+/** Ends the skips of pages. Throws a `ConfigurationError` before any is ended. */
+export async function unskipPages(
+  { warehouse, now }: StepContext,
+  { id: project }: ProjectSettings,
+  paths: readonly string[],
+): Promise<void> {
+  const skipped = (await readSkips(warehouse, project, now())).map(({ path }) => path);
+  const other = paths.find((path) => !skipped.includes(path));
+  if (other !== undefined)
+    throw new ConfigurationError(
+      `${other} is not skipped${skipped.length === 0 ? '; no page is' : `, but ${inSequence(skipped)}`}. Nothing was changed.`,
+    );
+  for (const path of paths) await unskipPage(warehouse, { project, path });
 }

@@ -9,9 +9,9 @@ import { addDays, dayOf, parseDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { howToLook } from '../print/jobs.js';
-import { type Approval, approvePages, skipPages, unskipPages } from '../steps/approve.js';
+import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
-import { jobToChange, recordMerge, sendMessage, settleJob } from '../steps/settle.js';
+import { jobToChange, recordMerge, sendMessage, settleJob } from '../steps/jobs.js';
 import type { Action } from './queue.js';
 import type { PageRequest } from './request.js';
 

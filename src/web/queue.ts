@@ -7,7 +7,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { writeWhole } from '../files.js';
 import type { StepContext } from '../steps/step.js';
-import { publishStep } from '../steps/publish.js';
+import { publishStep } from '../steps/history.js';
 
 /** Something that a form can request. */
 export interface Action {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { changeJob } from '../../src/agents/ledger.js';
 import { submitJobs } from '../../src/agents/submit.js';
-import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
+import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/steps/step.js';
 import { tick } from '../../src/service/loop.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { tempDir } from '../temp-dir.js';

@@ -1,12 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { planImprovement } from '../../src/agents/plan.js';
+import { planImprovement, readSkips } from '../../src/agents/plan.js';
 import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
-import { readSkips } from '../../src/agents/plan.js';
 import { day } from '../../src/day.js';
-import { type Approval, approvePages, skipPages, unskipPages } from '../../src/steps/approve.js';
-import { improveStep } from '../../src/steps/improve.js';
+import { type Approval, approvePages, improveStep, skipPages, unskipPages } from '../../src/steps/improve.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
 import { tempDir } from '../temp-dir.js';
