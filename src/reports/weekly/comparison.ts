@@ -1,7 +1,7 @@
 import { addDays, type Day } from '../../day.js';
 import { z } from 'zod';
 import { dayColumn } from '../../warehouse/query.js';
-import { jobRow } from '../jobs.js';
+import { jobRow } from '../improve.js';
 
 const count = z.number().int().nonnegative();
 

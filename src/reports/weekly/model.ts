@@ -1,7 +1,7 @@
 import { addDays, type Day, daysBetween } from '../../day.js';
 import { changeOf, type Change } from '../../format/numbers.js';
 import type { Coverage, ModelContext } from '../coverage.js';
-import { agentWorkOf } from '../jobs.js';
+import { agentWorkOf } from '../improve.js';
 import { periodOf, type Calendar } from '../period.js';
 import {
   type Audience,
