@@ -1,10 +1,13 @@
+import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { format, resolveConfig } from 'prettier';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { loggedTick, openService } from '../src/commands/start.js';
+import { readWorkspace } from '../src/app/workspace.js';
 import { day } from '../src/day.js';
+import { logging, openLog } from '../src/print/log.js';
+import { openService } from '../src/service/service.js';
 import { ask } from '../src/sql/answer.js';
 import { formatAnswer } from '../src/sql/formats.js';
 import { Output } from '../src/terminal/output.js';
@@ -35,16 +38,22 @@ async function publishedHistory(): Promise<string> {
       done();
     },
   });
-  const runtime = {
-    ...{ workingDirectory, environment: { READERSHIP_API_KEY: KEY }, now: clock.now },
-    ...{ signal: new AbortController().signal, output: new Output(nowhere, nowhere, false) },
+  const { signal } = new AbortController();
+  // As in the process of a command: each waiting request listens to it.
+  setMaxListeners(0, signal);
+  const output = new Output(nowhere, nowhere, false);
+  const environment = { READERSHIP_API_KEY: KEY };
+  const runtime = { workingDirectory, environment, now: clock.now, signal, output };
+  const workspace = await readWorkspace({}, runtime);
+  const onTickFailed = (error: unknown) => {
+    throw error;
   };
-  const service = await openService({}, runtime);
+  const service = openService(workspace, runtime, { ...logging(await openLog(output)), onTickFailed });
   for (const hours of HOURS_BETWEEN) {
     clock.advance(hours * 3600);
-    await loggedTick(service, runtime);
+    await service.tick();
   }
-  return service.workspace.historyFile;
+  return workspace.historyFile;
 }
 
 let history: History;

@@ -1,19 +1,10 @@
-import pLimit from 'p-limit';
 import { transportOf } from '../app/connection.js';
-import { withLiveDatabase } from '../app/open.js';
-import {
-  readWorkspace,
-  type Runtime,
-  waitingAtMost,
-  type Workspace,
-  type WorkspaceOptions,
-} from '../app/workspace.js';
+import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { nextScheduled } from '../config/cron.js';
 import { apiKeyOf } from '../config/load.js';
 import { ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { type Log, logging, openLog } from '../print/log.js';
-import { serveTicks, tick } from '../service/loop.js';
-import type { InTurn } from '../web/queue.js';
+import { openService, type Service } from '../service/service.js';
 import type { Web } from '../web/serve.js';
 import { defineCommand, EMAIL_ENVIRONMENT } from './command.js';
 
@@ -30,23 +21,20 @@ export const start = defineCommand({
   environment: EMAIL_ENVIRONMENT,
   endsByInterruption: () => true,
   run: async (options, runtime) => {
-    const service = await openService(options, runtime);
-    const { workspace, log } = service;
+    const workspace = await readWorkspace(options, runtime);
+    refuseMissingSecrets(workspace);
+    const log = await openLog(runtime.output);
+    const onTickFailed = (error: unknown): void => logFailure(log, error);
+    const service = openService(workspace, runtime, { ...logging(log), onTickFailed });
     const { schedule } = workspace.settings;
-    const warn = (message: string | Error) => {
-      log.warn(messageOf(message));
-    };
-    const logger = { info: warn, warn, error: warn, debug: () => undefined };
+    const warn = (message: string | Error): void => log.warn(messageOf(message));
     log.info({ schedule, dataDir: workspace.dataDir }, 'started');
-    // The web app's actions and the steps take turns with the live database.
-    const oneByOne = pLimit(1);
-    const web = await openWeb(service, options, runtime, (work) => oneByOne(work));
+    const web = await openWeb(workspace, options, runtime, log, service);
     const { timezone, ...expressions } = schedule;
     for (const [step, expression] of Object.entries(expressions))
       log.info({ step, next: nextScheduled(expression, timezone, runtime.now()) }, `${step} is scheduled`);
     try {
-      const tick = () => oneByOne(() => loggedTick(service, runtime));
-      await serveTicks({ schedule, logger, signal: runtime.signal, tick });
+      await service.run({ info: warn, warn, error: warn, debug: () => undefined });
     } finally {
       await web?.close();
     }
@@ -57,10 +45,11 @@ export const start = defineCommand({
 
 /** Serves the web app as well, if the configuration says so. */
 async function openWeb(
-  { workspace, log }: Service,
+  workspace: Workspace,
   options: WorkspaceOptions,
   runtime: Runtime,
-  inTurn: InTurn,
+  log: Log,
+  { inTurn }: Service,
 ): Promise<Web | undefined> {
   const settings = workspace.settings.serve;
   if (settings === undefined) return undefined;
@@ -75,31 +64,16 @@ async function openWeb(
   return web;
 }
 
-interface Service {
-  readonly workspace: Workspace;
-  readonly log: Log;
-  readonly since: Date;
-}
-
-/** The workspace of the service. Throws a `ConfigurationError` now instead of every night. */
-export async function openService(options: WorkspaceOptions, runtime: Runtime): Promise<Service> {
-  // A step does not wait for the hourly limit; a later tick resumes it.
-  const workspace = waitingAtMost(0, await readWorkspace(options, runtime));
+/**
+ * Throws a `ConfigurationError` for a missing key or an invalid address of the mail server now, instead of every night.
+ */
+function refuseMissingSecrets(workspace: Workspace): void {
   const { configuration, projects } = workspace;
-  // A missing key and an invalid address of the mail server are found here.
   transportOf(workspace);
   if (configuration !== undefined) for (const project of projects) apiKeyOf(configuration, project);
-  return { workspace, log: await openLog(runtime.output), since: runtime.now() };
 }
 
-/** One tick. Errors are logged and never end the service. */
-export async function loggedTick({ workspace, log, since }: Service, runtime: Runtime): Promise<void> {
-  const hold = { command: 'start', listener: logging(log), maxWaitMs: 0 };
-  try {
-    await withLiveDatabase(workspace, runtime, hold, (context) => tick(context, since));
-  } catch (error) {
-    if (runtime.signal.aborted) return;
-    const outcome = error instanceof LockedError ? 'later' : 'failed';
-    log[outcome === 'later' ? 'warn' : 'error']({ outcome, error: messageOf(error) }, `tick ${outcome}`);
-  }
+function logFailure(log: Log, error: unknown): void {
+  const outcome = error instanceof LockedError ? 'later' : 'failed';
+  log[outcome === 'later' ? 'warn' : 'error']({ outcome, error: messageOf(error) }, `tick ${outcome}`);
 }

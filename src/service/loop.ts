@@ -1,8 +1,4 @@
-import cron, { type Logger } from 'node-cron';
-import pLimit from 'p-limit';
 import { z } from 'zod';
-import type { Settings } from '../config/schema.js';
-import { untilAborted } from '../sleep.js';
 import { exportStep, isUpToDate, publishStep } from '../steps/history.js';
 import { improveStep } from '../steps/improve.js';
 import { pollStep } from '../steps/jobs.js';
@@ -70,49 +66,10 @@ async function pinging<Detail>(
   return result;
 }
 
-interface ServiceOptions {
-  readonly schedule: Settings['schedule'];
-  /** Never throws. */
-  readonly tick: () => Promise<void>;
-  /** Ends the service. */
-  readonly signal: AbortSignal;
-  /** Called with messages of the scheduler itself. */
-  readonly logger: Logger;
-}
-
-/**
- * Ticks at once, and then whenever any of the schedules is due; each tick decides which steps are.
- * Returns once the signal has aborted and the current tick has ended.
- */
-export async function serveTicks({ schedule, tick, signal, logger }: ServiceOptions): Promise<void> {
-  const { timezone, ...expressions } = schedule;
-  const { run, ended } = neverOverlapping(tick);
-  const options = { timezone, logger, suppressMissedWarning: true };
-  const tasks = [...new Set(Object.values(expressions))].map((expression) =>
-    cron.schedule(expression, run, options),
-  );
-  try {
-    void run();
-    await untilAborted(signal);
-  } finally {
-    for (const task of tasks) await task.destroy();
-    await ended();
-  }
-}
-
-/** A tick during another one is dropped; what is due stays due. */
-export function neverOverlapping(tick: () => Promise<void>) {
-  const inTurn = pLimit(1);
-  const run = async (): Promise<void> => {
-    if (inTurn.activeCount + inTurn.pendingCount === 0) await inTurn(tick);
-  };
-  return { run, ended: () => inTurn(() => undefined) };
-}
-
 const POLL_WAITS = readSql(import.meta.url, 'statements/poll-waits.sql');
 
 /** Runs the steps that are due; undefined if none is. `serviceSince` is when the service began. */
-export async function tick(context: StepContext, serviceSince: Date): Promise<LoopOutcome | undefined> {
+export async function runDue(context: StepContext, serviceSince: Date): Promise<LoopOutcome | undefined> {
   const { warehouse, settings, now } = context;
   const at = now();
   const apply = settings.improve.mode === 'apply';

@@ -4,7 +4,7 @@ import { HTTPException } from 'hono/http-exception';
 import { ipRestriction } from 'hono/ip-restriction';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { Readable } from 'node:stream';
-import pLimit from 'p-limit';
+import pLimit, { type LimitFunction } from 'p-limit';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/schema.js';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
@@ -17,7 +17,7 @@ import { health, metrics, renderedReport, reports } from './health.js';
 import type { PublishedReader } from './history.js';
 import { mcpHandler } from './mcp.js';
 import { FORMATS, MAX_SQL } from './questions.js';
-import { ActionQueue, type InTurn } from './queue.js';
+import { ActionQueue } from './queue.js';
 import { type PageRequest, parseQuery, requestOf, type Visit } from './request.js';
 import { openSources } from './sources.js';
 import { ai, overview, page, pages, pagesCsv } from './views.js';
@@ -29,7 +29,7 @@ export interface WebOptions {
   readonly runtime: Runtime;
   readonly settings: ServeSettings;
   /** Takes turns with whatever else in this process holds the live database. */
-  readonly inTurn?: InTurn;
+  readonly inTurn?: LimitFunction;
   /** Called with errors that are bugs, or that only the owner can understand. */
   readonly onError: (words: string) => void;
 }
@@ -68,12 +68,17 @@ const download = (type: string, name: string) => ({
 });
 
 /** The routes, and who may use them. `warm` renders every page once, so that the first visitors do not wait. */
-export async function openApp({ workspace, options, runtime, settings, onError, ...given }: WebOptions) {
+export async function openApp({
+  workspace,
+  options,
+  runtime,
+  settings,
+  onError,
+  inTurn = pLimit(1),
+}: WebOptions) {
   const sources = openSources(workspace, options, runtime);
   const { history, questions, saved } = sources;
   const frame = await openFrame(workspace);
-  const oneByOne = pLimit(1);
-  const inTurn: InTurn = given.inTurn ?? ((work) => oneByOne(work));
   const queue = new ActionQueue(workspace, runtime, inTurn, settings.port, onError);
   const mcp = mcpHandler(sources);
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { LimitFunction } from 'p-limit';
 import { z } from 'zod';
 import { type Listener, withLiveDatabase } from '../app/open.js';
 import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
@@ -30,9 +31,6 @@ const MOST_WAITING = 50;
 const STOPPED =
   'readership was stopped before this finished. Check below whether it was done before you request it again';
 
-/** Takes turns with whatever else in this process holds the live database. */
-export type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
-
 /**
  * Carries out actions one after another, by the same steps as the commands. While another process holds the live
  * database, an action waits.
@@ -46,7 +44,7 @@ export class ActionQueue {
   constructor(
     private readonly workspace: Workspace,
     private readonly runtime: Runtime,
-    private readonly inTurn: InTurn,
+    private readonly inTurn: LimitFunction,
     port: number,
     private readonly onError: (words: string) => void,
   ) {

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { changeJob } from '../../src/agents/ledger.js';
 import { submitJobs } from '../../src/agents/submit.js';
+import { runDue } from '../../src/service/loop.js';
 import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/steps/step.js';
-import { tick } from '../../src/service/loop.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { tempDir } from '../temp-dir.js';
 import { stepContext } from '../steps/step-context.js';
@@ -17,9 +17,9 @@ it('a failed poll is followed by a successful one if its job was resolved by han
     clientOf: () => desk.client,
     now: desk.clock.now,
   });
-  const tickAfter = async (minutes: number) => {
+  const runAfter = async (minutes: number) => {
     desk.clock.advance(minutes * 60);
-    const outcome = await tick(context, new Date(0));
+    const outcome = await runDue(context, new Date(0));
     const runs = await readLastRuns(desk.warehouse, desk.clock.now());
     return [outcome?.polled !== undefined, runs.find(({ step }) => step === 'poll')?.outcome];
   };
@@ -28,15 +28,15 @@ it('a failed poll is followed by a successful one if its job was resolved by han
     const end = { outcome: 'done', summary: '', resume_at: null, now: desk.clock.now() } as const;
     await recordStepEnd(desk.warehouse, step, step, end);
   }
-  expect(await tickAfter(5)).toEqual([false, undefined]);
+  expect(await runAfter(5)).toEqual([false, undefined]);
 
   await desk.plan(1);
   await submitJobs(desk.task());
   desk.sandbox.setFaults([{ on: 'job', kind: 'status', status: 404 }]);
-  expect(await tickAfter(5)).toEqual([true, 'failed']);
+  expect(await runAfter(5)).toEqual([true, 'failed']);
 
   const change = { event: 'found-gone', now: desk.clock.now(), cause: 'resolved' } as const;
   await changeJob(desk.warehouse, await desk.job(1), change);
-  expect(await tickAfter(5)).toEqual([true, 'done']);
-  expect(await tickAfter(5)).toEqual([false, 'done']);
+  expect(await runAfter(5)).toEqual([true, 'done']);
+  expect(await runAfter(5)).toEqual([false, 'done']);
 });

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { loggedTick, openService } from '../../src/commands/start.js';
+import { readWorkspace } from '../../src/app/workspace.js';
 import { addDays, day, dayOf, daysIn } from '../../src/day.js';
+import { logging, openLog } from '../../src/print/log.js';
 import { ISO_CALENDAR, periodOf } from '../../src/reports/period.js';
-import { neverOverlapping } from '../../src/service/loop.js';
+import { openService } from '../../src/service/service.js';
 import { Output } from '../../src/terminal/output.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { KEY, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
@@ -71,8 +72,12 @@ async function setUp() {
     const output = new Output(stream, stream, false);
     const environment = { READERSHIP_API_KEY: KEY };
     const runtime = { workingDirectory: cwd, environment, now, signal: stop.signal, output };
-    const opened = await openService({}, runtime);
-    return neverOverlapping(() => loggedTick(opened, runtime));
+    const log = await openLog(output);
+    const workspace = await readWorkspace({}, runtime);
+    const onTickFailed = (error: unknown) => {
+      log.error({ step: 'tick', outcome: String(error) });
+    };
+    return openService(workspace, runtime, { ...logging(log), onTickFailed });
   };
   return {
     ...{ clock, cwd, lines, start },
@@ -105,7 +110,7 @@ it(`${WEEKS} weeks with random downtime: each day final once, each week emailed 
     // After 1 line, 4, 7, 10, 3 and so on: within each step, beginning with the export.
     if (isStopped) stopAfter(1 + ((3 * stops++) % 10));
     // Several schedules fire in the same minute.
-    await Promise.all([service.run(), service.run(), service.run()]);
+    await Promise.all([service.tick(), service.tick(), service.tick()]);
     if (++ticks % 8 === 0) await expectFinalDaysKept();
     if (!isStopped) clock.advance(Math.round((24 + length * 96) * HOUR_S));
     else {
@@ -114,7 +119,7 @@ it(`${WEEKS} weeks with random downtime: each day final once, each week emailed 
     }
   }
   setWrong(0);
-  await service.run();
+  await service.tick();
   await expectFinalDaysKept();
 
   const warehouse = await liveWarehouse(liveFile(cwd));
