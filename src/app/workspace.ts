@@ -5,7 +5,6 @@ import {
   type Configuration,
   type Environment,
   lakeLocation,
-  loadConfiguration,
   loadSettings,
   readEnvironment,
 } from '../config/load.js';
@@ -122,13 +121,12 @@ async function readConfiguration(
   { workingDirectory, environment, output }: Runtime,
   withSecrets: boolean,
 ): Promise<Configuration> {
-  if (!withSecrets) {
-    output.hide(possibleSecrets(environment));
-    return { ...(await loadSettings(config, workingDirectory)), environment: {} };
-  }
+  const known = withSecrets ? await readEnvironment(config, workingDirectory, environment) : environment;
   // Problems quote the configuration, which may contain a key by mistake.
-  output.hide(possibleSecrets(await readEnvironment(config, workingDirectory, environment)));
-  const configuration = await loadConfiguration(config, workingDirectory, environment);
+  output.hide(possibleSecrets(known));
+  const loaded = await loadSettings(config, workingDirectory);
+  if (!withSecrets) return { ...loaded, environment: {} };
+  const configuration = { ...loaded, environment: known };
   refuseSecretsInSettings(configuration);
   if (configuration.settings.improve.askWhenNoChange !== undefined)
     output.note('improve.askWhenNoChange no longer does anything: remove it from the configuration.');

@@ -39,16 +39,6 @@ export async function loadSettings(
   return { settings: withPaths(settings, directory), directory };
 }
 
-/** As `loadSettings`, with the environment and the `.env` next to the file. */
-export const loadConfiguration = async (
-  file: string | undefined,
-  workingDirectory: string,
-  environment: Environment,
-): Promise<Configuration> => ({
-  ...(await loadSettings(file, workingDirectory)),
-  environment: await readEnvironment(file, workingDirectory, environment),
-});
-
 /** The variables of the `.env` next to the configuration, and the environment, which takes precedence. */
 export async function readEnvironment(
   file: string | undefined,

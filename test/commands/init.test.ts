@@ -5,7 +5,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { loadConfiguration } from '../../src/config/load.js';
+import { loadSettings, readEnvironment } from '../../src/config/load.js';
 import { jsonSchemaOf } from '../../src/config/problems.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { runCli } from '../run-cli.js';
@@ -65,7 +65,7 @@ describe('readership init', () => {
     const { code, stdout } = await runCli([...args, '--email', 'docs@example.com'], { cwd, env });
     expect([code, stdout]).toEqual([0, expect.stringMatching(/^pass {2}page views /m)]);
     expect((await readdir(cwd)).sort()).toEqual(['.env.example', 'readership.yaml']);
-    const { settings } = await loadConfiguration(undefined, cwd, {});
+    const { settings } = await loadSettings(undefined, cwd);
     expect(settings).toMatchObject({
       ...{ baseUrl, projects: [{ id: projectId }], alerts: { to: ['docs@example.com'] } },
       reports: { timezone: 'Asia/Tokyo', audiences: { weekly: [{ to: ['docs@example.com'] }] } },
@@ -121,7 +121,8 @@ describe.skipIf(!existsSync(SCRIPT))(
       expect(shown).toMatch(/pass {2}page views[^]+Wrote readership.yaml, .env.example, and .env\./);
       expect(shown).not.toContain('secret-Key');
       expect((await stat(join(cwd, '.env'))).mode & 0o777).toBe(0o600);
-      const { settings, environment } = await loadConfiguration(undefined, cwd, {});
+      const { settings } = await loadSettings(undefined, cwd);
+      const environment = await readEnvironment(undefined, cwd, {});
       expect(environment['READERSHIP_API_KEY']).toBe(`${KEY}#'`);
       expect(settings).toMatchObject({ baseUrl, reports: { timezone: 'Europe/Zurich' } });
       expect(await readFile(join(cwd, '.env.example'), 'utf8')).toMatch(/^READERSHIP_API_KEY=$/m);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { loadConfiguration } from '../../src/config/load.js';
+import { loadSettings } from '../../src/config/load.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { tries } from '../fuzz.js';
 import { tempDir } from '../temp-dir.js';
@@ -23,7 +23,7 @@ beforeAll(async () => {
 async function problemsOf(yaml: string): Promise<{ line: number; words: string }[]> {
   await writeFile(join(directory, 'readership.yaml'), yaml);
   try {
-    await loadConfiguration(undefined, directory, {});
+    await loadSettings(undefined, directory);
     return [];
   } catch (error) {
     expect(error).toBeInstanceOf(ConfigurationError);

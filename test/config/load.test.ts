@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { apiKeyOf, type Configuration, type Environment, loadConfiguration } from '../../src/config/load.js';
+import {
+  apiKeyOf,
+  type Configuration,
+  type Environment,
+  loadSettings,
+  readEnvironment,
+} from '../../src/config/load.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { parseDuration } from '../../src/config/values.js';
 import { ConfigurationError } from '../../src/errors.js';
@@ -30,8 +36,13 @@ async function load({ yaml = SMALLEST, dotEnv, environment = {} }: Files = {}): 
   const directory = await tempDir();
   await writeFile(join(directory, 'readership.yaml'), yaml);
   if (dotEnv !== undefined) await writeFile(join(directory, '.env'), dotEnv);
-  return loadConfiguration(undefined, directory, environment);
+  return loadFile(undefined, directory, environment);
 }
+
+const loadFile = async (file: string | undefined, directory: string, environment: Environment = {}) => ({
+  ...(await loadSettings(file, directory)),
+  environment: await readEnvironment(file, directory, environment),
+});
 
 /** The message of the `ConfigurationError` that a file leads to. */
 async function problemsIn(yaml: string): Promise<string> {
@@ -203,16 +214,14 @@ describe('readership.yaml', () => {
 
   it('that does not exist: the error names both ways forward', async () => {
     const directory = await tempDir();
-    const loading = loadConfiguration(undefined, directory, {});
+    const loading = loadSettings(undefined, directory);
     await expect(loading).rejects.toThrow(ConfigurationError);
     await expect(loading).rejects.toThrow(/readership init[\s\S]*readership run --sandbox/);
   });
 
   it('given by name that does not exist: the error names it', async () => {
     const directory = await tempDir();
-    await expect(loadConfiguration('other.yaml', directory, {})).rejects.toThrow(
-      join(directory, 'other.yaml'),
-    );
+    await expect(loadSettings('other.yaml', directory)).rejects.toThrow(join(directory, 'other.yaml'));
   });
 
   it('given by name: its paths and .env are relative to it', async () => {
@@ -221,7 +230,7 @@ describe('readership.yaml', () => {
     await writeFile(join(directory, 'etc', 'acme.yaml'), `${SMALLEST}dataDir: store/here\n`);
     await writeFile(join(directory, 'etc', '.env'), 'READERSHIP_API_KEY=beside\n');
     await writeFile(join(directory, '.env'), 'READERSHIP_API_KEY=elsewhere\n');
-    const configuration = await loadConfiguration('etc/acme.yaml', directory, {});
+    const configuration = await loadFile('etc/acme.yaml', directory);
     expect(configuration.settings.dataDir).toBe(join(directory, 'etc', 'store', 'here'));
     expect(configuration.directory).toBe(join(directory, 'etc'));
     expect(keyOf(configuration)).toBe('beside');

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadConfiguration } from '../../src/config/load.js';
+import { loadSettings } from '../../src/config/load.js';
 import { parseSmtpUrl } from '../../src/mail/smtp.js';
 
 let directory: string;
@@ -16,7 +16,7 @@ afterAll(() => rm(directory, { recursive: true }));
 async function load(yaml: string) {
   const file = join(directory, 'readership.yaml');
   await writeFile(file, `baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n${yaml}`);
-  return (await loadConfiguration(file, directory, {})).settings;
+  return (await loadSettings(file, directory)).settings;
 }
 
 describe('the email configuration', () => {
