@@ -4,12 +4,17 @@ import { Client, type ClientOptions } from '../api/client.js';
 import { askForDate, PlatformClock } from '../api/clock.js';
 import type { Pace } from '../api/retry.js';
 import { Transport } from '../api/transport.js';
+import { RequestBudget } from '../budget/budget.js';
+import { nextScheduled } from '../config/cron.js';
 import { apiKeyOf, CODE_HOST_TOKEN_VARIABLE, SMTP_URL_VARIABLE } from '../config/load.js';
 import type { ProjectSettings } from '../config/schema.js';
+import { readNightlyNeed } from '../export/forecast.js';
 import { type Channel, openChannel } from '../mail/channel.js';
 import { type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
 import { SANDBOX } from '../sandbox/defaults.js';
-import type { Runtime, Workspace } from './workspace.js';
+import type { Sleep } from '../sleep.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+import { type Runtime, sharedLimits, type Workspace } from './workspace.js';
 
 /** The API of each project. `close` ends connections, and the embedded sandbox if one was started. */
 export interface Connection {
@@ -19,23 +24,30 @@ export interface Connection {
   readonly close: () => Promise<void>;
 }
 
-interface Callbacks extends Pick<ClientOptions, 'onRetry' | 'onRequest'> {
+/** Called with what requests meet. */
+export interface Callbacks extends Pick<ClientOptions, 'onRetry' | 'onRequest'> {
   /** Called once if the clocks of this machine and the platform are far apart. */
   readonly onSkew: (words: string) => void;
+  /** Called when requests wait, with the end and the reason of the wait. */
+  readonly onWait: (until: Date, why: string) => void;
 }
 
-/** Starts the embedded sandbox if the workspace uses it. Clients are created, and keys read, on first use. */
+/**
+ * Starts the embedded sandbox if the workspace uses it. Clients are created, and keys read, on
+ * first use. With a database, requests count in the hourly limits.
+ */
 export async function connect(
   workspace: Workspace,
   runtime: Runtime,
-  { onSkew, ...callbacks }: Callbacks,
-  paceOf: (project: ProjectSettings) => Pace | undefined,
+  { onSkew, onWait, ...callbacks }: Callbacks,
+  warehouse: Warehouse | undefined,
 ): Promise<Connection> {
   const { configuration, settings } = workspace;
   const sandbox = configuration === undefined ? await startOwnSandbox(workspace, runtime) : undefined;
   const baseUrl = sandbox?.baseUrl ?? settings.baseUrl;
   const ask = () => askForDate(baseUrl, runtime.signal);
   const clock = new PlatformClock({ baseUrl, now: runtime.now, ask, onSkew });
+  const paceOf = warehouse && openBudgets(warehouse, workspace, runtime.now, onWait);
   const clients = new Map<string, Client>();
   const transport = new Transport({ concurrency: settings.history.concurrency }, clock.observe);
   const token = configuration?.environment[CODE_HOST_TOKEN_VARIABLE];
@@ -47,7 +59,7 @@ export async function connect(
     clientOf: (project) => {
       const known = clients.get(project.id);
       if (known !== undefined) return known;
-      const pace = paceOf(project);
+      const pace = paceOf?.(project);
       const client = new Client({
         baseUrl,
         projectId: project.id,
@@ -67,6 +79,44 @@ export async function connect(
       await sandbox?.close();
     },
   };
+}
+
+/**
+ * How long before a scheduled export its requests are reserved; requests sent earlier no longer
+ * count when it begins.
+ */
+const KEPT_FREE_MS = 62 * 60_000;
+
+/**
+ * The budget of each project. Within the hour before a scheduled export, a backfill reserves the
+ * requests the export needs: at most half of the limit, and never so many that no day fits into the
+ * rest.
+ */
+export function openBudgets(
+  warehouse: Warehouse,
+  workspace: Pick<Workspace, 'settings' | 'configuration'>,
+  now: () => Date,
+  onWait: (until: Date, why: string) => void,
+  sleep?: Sleep,
+): (project: ProjectSettings) => Pace | undefined {
+  const { history, schedule } = workspace.settings;
+  const { requestsPerHour: limit, maxWait: maxWaitMs, settleDays } = history;
+  const paces = new Map<string, Pace>();
+  for (const { bucket, projects } of sharedLimits(workspace)) {
+    let need: ReturnType<typeof readNightlyNeed> | undefined;
+    let next: Date | undefined;
+    const reserve = async (at: Date): Promise<number> => {
+      // Computed once, because reading a schedule costs more than a small day.
+      if (next === undefined || next <= at) next = nextScheduled(schedule.export, schedule.timezone, at);
+      if (limit === 'unlimited' || next.getTime() - at.getTime() > KEPT_FREE_MS) return 0;
+      const { requests, longestDay } = await (need ??= readNightlyNeed(warehouse, projects, settleDays));
+      return Math.max(0, Math.min(requests, Math.floor(limit / 2), limit - longestDay));
+    };
+    const options = { warehouse, bucket, limit, reserve, maxWaitMs, now, onWait };
+    const budget = new RequestBudget(sleep === undefined ? options : { ...options, sleep });
+    for (const { id } of projects) paces.set(id, budget);
+  }
+  return ({ id }) => paces.get(id);
 }
 
 async function startOwnSandbox({ dataDir }: Workspace, { now }: Runtime) {

@@ -1,5 +1,4 @@
 import { reconcileJobs, reconcileMessages } from '../agents/journal.js';
-import type { ClientOptions } from '../api/client.js';
 import { counted } from '../format/numbers.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
 import { type Observer, pruneRuns, type StepContext } from '../steps/step.js';
@@ -9,22 +8,17 @@ import { EffectsJournal } from '../warehouse/effects.js';
 import { agreeOnWorkspace } from '../warehouse/identity.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { openBudgets, sharedLimits } from './budgets.js';
-import { channelsOf, connect, transportOf } from './connection.js';
-import type { Runtime, Workspace } from './workspace.js';
+import { type Callbacks, channelsOf, connect, transportOf } from './connection.js';
+import { type Runtime, sharedLimits, type Workspace } from './workspace.js';
 
 /** How long a command waits for another process to release the live database. */
 export const MAX_LOCK_WAIT_MS = 30_000;
 
 /** Called with events while the live database is held. */
-export interface Listener extends Pick<ClientOptions, 'onRequest' | 'onRetry'> {
+export interface Listener extends Callbacks {
   readonly observer: Observer;
-  /** Called when requests wait, with the end and the reason of the wait. */
-  readonly onWait: (until: Date, why: string) => void;
   /** Called if the effects journal and the database did not agree. */
   readonly onReconciled: (words: string) => void;
-  /** Called if the clocks of this machine and the platform are far apart. */
-  readonly onSkew: (words: string) => void;
 }
 
 /** The holder of the live database, and how long it waits for another one. */
@@ -76,10 +70,9 @@ export async function withLiveDatabase<Result>(
   const { now, signal } = runtime;
   const named = { ...hold, command: `readership ${hold.command}` };
   return withLedgers(workspace, runtime, named, async ({ reconciled, ...ledgers }) => {
-    const { observer, onWait, onReconciled, ...callbacks } = listener;
+    const { observer, onReconciled, ...callbacks } = listener;
     if (reconciled !== undefined) onReconciled(reconciled);
-    const paceOf = openBudgets(ledgers.warehouse, workspace, now, onWait);
-    const { close, ...connection } = await connect(workspace, runtime, callbacks, paceOf);
+    const { close, ...connection } = await connect(workspace, runtime, callbacks, ledgers.warehouse);
     try {
       const { settings, projects, shard, directory: workspaceDir, historyFile, reportsDir, lake } = workspace;
       return await work({

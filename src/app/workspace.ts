@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import type { SharedLimit } from '../budget/ledger.js';
 import {
+  bucketNameOf,
   type Configuration,
   type Environment,
   lakeLocation,
@@ -131,6 +133,18 @@ async function readConfiguration(
   if (configuration.settings.improve.askWhenNoChange !== undefined)
     output.note('improve.askWhenNoChange no longer does anything: remove it from the configuration.');
   return configuration;
+}
+
+/** The hourly limits of all projects of a workspace. */
+export function sharedLimits({
+  settings,
+  configuration,
+}: Pick<Workspace, 'settings' | 'configuration'>): SharedLimit[] {
+  const nameOf = (project: ProjectSettings) => bucketNameOf(project, configuration?.environment ?? {});
+  return [...new Set(settings.projects.map(nameOf))].map((name) => {
+    const projects = settings.projects.filter((project) => nameOf(project) === name);
+    return { bucket: { name, variables: projects.map(({ apiKeyEnv }) => apiKeyEnv) }, projects };
+  });
 }
 
 /** The workspace with another limit on how long requests wait. */

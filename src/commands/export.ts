@@ -1,5 +1,4 @@
-import { sharedLimits } from '../app/budgets.js';
-import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
+import { readWorkspace, type Runtime, sharedLimits, type WorkspaceOptions } from '../app/workspace.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { forecastExport } from '../export/forecast.js';

@@ -10,8 +10,9 @@ import { firstProblem } from '../config/problems.js';
 import { settingsSchema } from '../config/schema.js';
 import { codeOf, ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { packageFile } from '../files.js';
+import { findingLines } from '../print/status.js';
+import { tryPlatform } from '../service/platform.js';
 import { askLine } from '../terminal/person.js';
-import { printFindings, tryPlatform } from './doctor-platform.js';
 import { defineCommand, flag, value } from './command.js';
 
 const EXAMPLES = packageFile('templates/workspace/');
@@ -66,9 +67,8 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
   const key = known === '' ? typed : known;
   const { url, project } = platform;
   if (check && url !== undefined && project !== undefined && key !== '') {
-    const keyed = { ...runtime, environment: { ...environment, [KEY]: key } };
-    const findings = await tryPlatform(url, project, keyed);
-    printFindings(findings, output);
+    const findings = await tryPlatform(url, project, { ...environment, [KEY]: key }, runtime);
+    output.words(findingLines(findings, output.colors));
     if (findings.some(({ verdict }) => verdict === 'fail')) {
       const anyway = asks ? await asked('Write the files anyway? [y/N] ', runtime) : 'no';
       if (!/^y/i.test(anyway))

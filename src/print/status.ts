@@ -3,10 +3,19 @@ import { lastScheduled } from '../config/cron.js';
 import { type Day, dayOf, lastEndedDay, startOfDay } from '../day.js';
 import { dayList, duration, longDay, moment } from '../format/days.js';
 import { bytes, counted, thousands } from '../format/numbers.js';
+import type { Finding } from '../service/platform.js';
 import type { OperationsStatus, ProjectStatus } from '../service/status.js';
 import type { Colors } from '../terminal/output.js';
 import { settleCommands } from './emails.js';
 import { resolveJobCommand, resolveMessageCommand } from './jobs.js';
+
+/** What `readership doctor` found, as lines of text. */
+export function findingLines(findings: readonly Finding[], { green, yellow, red }: Colors): string {
+  const paint = { pass: green, warn: yellow, fail: red };
+  return findings
+    .map(({ verdict, check, words }) => `${paint[verdict](verdict)}  ${check.padEnd(15)}${words}`)
+    .join('\n');
+}
 
 /** The state of a project as lines of text. */
 export function statusLines(status: ProjectStatus, colors: Colors): string[] {

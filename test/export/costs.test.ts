@@ -1,6 +1,6 @@
 import { DuckDBConnection, DuckDBPreparedStatement } from '@duckdb/node-api';
 import { expect, test, vi } from 'vitest';
-import { openBudgets } from '../../src/app/budgets.js';
+import { openBudgets } from '../../src/app/connection.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, lastEndedDay } from '../../src/day.js';
 import type { DayResult } from '../../src/export/load.js';

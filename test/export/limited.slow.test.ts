@@ -5,7 +5,7 @@ import { Client } from '../../src/api/client.js';
 import { PausedError } from '../../src/api/errors.js';
 import type { PageViews } from '../../src/api/schema.js';
 import type { Pace } from '../../src/api/retry.js';
-import { openBudgets } from '../../src/app/budgets.js';
+import { openBudgets } from '../../src/app/connection.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, day, dayOf, daysBetween, daysIn, lastEndedDay } from '../../src/day.js';
 import { exportHistory } from './export-history.js';

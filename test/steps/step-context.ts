@@ -1,5 +1,5 @@
 import { PlatformClock } from '../../src/api/clock.js';
-import { sharedLimits } from '../../src/app/budgets.js';
+import { sharedLimits } from '../../src/app/workspace.js';
 import { type Settings, settingsSchema } from '../../src/config/schema.js';
 import type { StepContext } from '../../src/steps/step.js';
 import { EffectsJournal } from '../../src/warehouse/effects.js';

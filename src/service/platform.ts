@@ -3,7 +3,7 @@ import { askForDate, skewOf, skewWords } from '../api/clock.js';
 import { RefusedError } from '../api/errors.js';
 import { LIMITS } from '../api/schema.js';
 import type { Runtime } from '../app/workspace.js';
-import { apiKeyOf, readEnvironment } from '../config/load.js';
+import { apiKeyOf, type Environment } from '../config/load.js';
 import { firstProblem } from '../config/problems.js';
 import { settingsSchema } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
@@ -12,7 +12,6 @@ import { nightlyRequests, requestsFor } from '../export/plan.js';
 import { duration } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import { connectionFailure } from '../network.js';
-import type { Output } from '../terminal/output.js';
 
 /** The result of one check; unless it is `pass`, its words say what to do. */
 export interface Finding {
@@ -27,13 +26,6 @@ export const pass = (words: string): Verdict => ({ verdict: 'pass', words });
 export const warn = (words: string): Verdict => ({ verdict: 'warn', words });
 export const fail = (words: string): Verdict => ({ verdict: 'fail', words });
 
-export function printFindings(findings: readonly Finding[], output: Output): void {
-  const { green, yellow, red } = output.colors;
-  const paint = { pass: green, warn: yellow, fail: red };
-  for (const { verdict, check, words } of findings)
-    output.words(`${paint[verdict](verdict)}  ${check.padEnd(15)}${words}`);
-}
-
 /** Clocks closer than this agree. */
 const MAX_SKEW_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -42,12 +34,16 @@ const DAYS_A_YEAR = 365;
 const NO_JOB = 'readership-doctor';
 
 /**
- * Tries a platform before anything is configured, with three requests that change nothing: whether it has the API, what
- * the key may do, and what a history costs. Throws a `ConfigurationError`.
+ * Tries a platform before anything is configured, with three requests that change nothing: whether
+ * it has the API, what the key may do, and what a history costs. Throws a `ConfigurationError`.
  */
-export async function tryPlatform(url: string, id: string, runtime: Runtime): Promise<Finding[]> {
+export async function tryPlatform(
+  url: string,
+  id: string,
+  environment: Environment,
+  runtime: Runtime,
+): Promise<Finding[]> {
   const { now, signal, output, workingDirectory } = runtime;
-  const environment = await readEnvironment(undefined, workingDirectory, runtime.environment);
   const parsed = settingsSchema.safeParse({ baseUrl: url, projects: [{ id }] });
   const [project] = parsed.data?.projects ?? [];
   if (!parsed.success || project === undefined)

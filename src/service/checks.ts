@@ -1,0 +1,163 @@
+import { tzOffset } from '@date-fns/tz';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PausedError, TryLaterError } from '../api/errors.js';
+import { channelsOf, connect, type Connection } from '../app/connection.js';
+import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
+import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
+import { isAddress } from '../config/recipients.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { addDays, lastEndedDay } from '../day.js';
+import { LockedError, messageOf } from '../errors.js';
+import { exists, freeDisk, ignoreMissing } from '../files.js';
+import { bytes, counted } from '../format/numbers.js';
+import { tryMailServer } from '../mail/transport.js';
+import { findReport, listReports } from '../reports/definition.js';
+import { refuseToForget } from '../warehouse/behind.js';
+import { OlderSchemaError } from '../warehouse/migrate.js';
+import { openWarehouse } from '../warehouse/open.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+import { fail, type Finding, found, pass, server, type Verdict, warn } from './platform.js';
+
+const ANSWER_TIMEOUT_MS = 10_000;
+const SCARCE_BYTES = 2 ** 30;
+/** Publishing writes a copy of the history beside it. */
+const COPIES = 2;
+
+/** Checks everything that a night needs; a check that fails does not stop the others. */
+export async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[]> {
+  const { warehouse, verdict } = await openDatabase(workspace, runtime);
+  const quiet = { onSkew: () => undefined, onWait: () => undefined };
+  const connection = await connect(waitingAtMost(0, workspace), runtime, quiet, warehouse);
+  const keys = Promise.all(
+    workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
+  );
+  const database = async () => {
+    // Until then, requests are counted in it.
+    await keys;
+    await warehouse?.close();
+    return verdict;
+  };
+  const findings = await Promise.all([
+    found('configuration', () => configuration(workspace)),
+    found('secrets', () => secrets(workspace)),
+    found('server', () => server(workspace.configuration?.settings.baseUrl, runtime)),
+    keys,
+    found('reports', () => reports(workspace)),
+    found('email', () => email(workspace, runtime)),
+    ...channels(workspace),
+    found('database', database),
+    found('disk', () => disk(workspace)),
+    found('time zones', timeZones),
+  ]).finally(connection.close);
+  return findings.flat();
+}
+
+function configuration({ configuration, settings }: Workspace): Verdict {
+  const place = configuration === undefined ? 'built in' : configuration.directory;
+  return pass(`${place}; ${counted(settings.projects.length, 'project')}, data in ${settings.dataDir}`);
+}
+
+async function secrets({ configuration }: Workspace): Promise<Verdict> {
+  if (configuration === undefined) return pass('none needed in the sandbox');
+  const file = join(configuration.directory, DOT_ENV);
+  const found = await stat(file).catch(ignoreMissing);
+  if (found === undefined) return pass(`there is no ${file}; secrets come from the environment`);
+  // This user may read another user's file through its group.
+  const others = found.uid === process.getuid?.() ? 0o077 : 0o007;
+  if ((found.mode & others) === 0) return pass(`${file} cannot be read by others on this machine`);
+  return warn(`Others on this machine may be able to read ${file}: chmod 600 '${file}'`);
+}
+
+async function key(
+  project: ProjectSettings,
+  { clientOf }: Connection,
+  { now, signal }: Runtime,
+): Promise<Verdict> {
+  const day = lastEndedDay(now());
+  const query = { dateFrom: day, dateTo: addDays(day, 1), limit: 1, offset: 0 };
+  const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
+  try {
+    await clientOf(project).views(query, { signal: within });
+    return pass(`${project.id}: ${project.apiKeyEnv} reads views; permission to create jobs not checked`);
+  } catch (error) {
+    const isLimited =
+      error instanceof PausedError || (error instanceof TryLaterError && error.reason === 'rate-limited');
+    const words = `${project.id}: ${messageOf(error)}`;
+    return isLimited ? warn(words) : fail(words);
+  }
+}
+
+/** Whether every report can be read, and each that has recipients exists. */
+async function reports({ configuration, settings }: Workspace): Promise<Verdict> {
+  const { reports, broken } = await listReports(configuration?.directory);
+  if (broken[0] !== undefined) throw broken[0];
+  for (const name of Object.keys(settings.reports.audiences))
+    await findReport(name, configuration?.directory);
+  return pass(reports.map(({ name }) => name).join(', '));
+}
+
+async function email(
+  { configuration, settings, outboxDir }: Workspace,
+  { signal }: Runtime,
+): Promise<Verdict> {
+  const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
+  if (url !== '') return pass(await tryMailServer(url, signal));
+  const audiences = [settings.alerts, ...Object.values(settings.reports.audiences).flat()];
+  const isMailed = audiences.some(({ to }) => to.some(isAddress));
+  if (configuration === undefined || !isMailed) return pass(`emails would be written to ${outboxDir}`);
+  return warn(`Emails are only written to ${outboxDir}: to send them, set ${SMTP_URL_VARIABLE}.`);
+}
+
+/** Whether each channel has an address, and a secret where it needs one. Nothing is sent. */
+const channels = (workspace: Workspace): Promise<Finding>[] =>
+  [...channelsOf(workspace)].map(([name, channel]) =>
+    found('channel', () =>
+      'problem' in channel
+        ? fail(`${name}: ${channel.problem}`)
+        : pass(`${name}: posts to ${channel.kind} at ${channel.url.host}; nothing was sent`),
+    ),
+  );
+
+/** The database, to count requests in, unless it is missing, in use, older or damaged. */
+async function openDatabase(
+  { liveFile, historyFile }: Workspace,
+  { now, signal }: Runtime,
+): Promise<{ warehouse?: Warehouse; verdict: Verdict }> {
+  try {
+    refuseToForget(liveFile, historyFile);
+    if (!(await exists(liveFile)))
+      return {
+        verdict: warn('There is no database yet. Load the history: readership export, or readership run'),
+      };
+    const warehouse = await openWarehouse(liveFile, {
+      ...{ command: 'readership doctor', now, signal, maxWaitMs: 0 },
+      ...{ historyFile, mustBeMigrated: true },
+    });
+    return {
+      warehouse,
+      verdict: pass(`${liveFile} opens, has the current version, and is not in use`),
+    };
+  } catch (error) {
+    const isTemporary = error instanceof LockedError || error instanceof OlderSchemaError;
+    return { verdict: (isTemporary ? warn : fail)(messageOf(error)) };
+  }
+}
+
+async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
+  const free = await freeDisk((await exists(dataDir)) ? dataDir : '.');
+  const needed = COPIES * ((await stat(liveFile).catch(ignoreMissing))?.size ?? 0);
+  const words = `${bytes(free)} free in ${dataDir}`;
+  if (free < needed) return fail(`${words}: publishing needs ${bytes(needed)}. Make room.`);
+  return free < SCARCE_BYTES ? warn(`${words}: make room before it runs out.`) : pass(words);
+}
+
+/** A Node.js built without time zone data treats every zone as UTC. */
+function timeZones(): Verdict {
+  const [january, july] = ['2026-01-01', '2026-07-01'].map((day) =>
+    tzOffset('Europe/Zurich', new Date(`${day}T12:00:00Z`)),
+  );
+  return january === 60 && july === 120
+    ? pass(`available, version ${process.versions['tz'] ?? 'unknown'}`)
+    : fail('This Node.js has no time zone data: install one built with full-icu.');
+}
