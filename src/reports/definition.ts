@@ -74,8 +74,11 @@ export async function findReport(name: string, workspaceDir: string | undefined)
   const folders = await reportFolders(workspaceDir);
   const folder = folders.get(name);
   if (folder !== undefined) return readReport(name, folder);
-  throw new ConfigurationError(`There is no report “${name}”. Reports: ${[...folders.keys()].join(', ')}`);
+  throw noReport(name, [...folders.keys()]);
 }
+
+export const noReport = (name: string, names: readonly string[]): ConfigurationError =>
+  new ConfigurationError(`There is no report “${name}”. Reports: ${names.join(', ')}`);
 
 async function reportFolders(workspaceDir: string | undefined): Promise<Map<string, string>> {
   const found = new Map<string, string>();

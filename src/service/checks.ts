@@ -12,7 +12,7 @@ import { LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes, counted } from '../format/numbers.js';
 import { tryMailServer } from '../mail/transport.js';
-import { findReport, listReports } from '../reports/definition.js';
+import { listReports, noReport } from '../reports/definition.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
@@ -92,9 +92,9 @@ async function key(
 async function reports({ configuration, settings }: Workspace): Promise<Verdict> {
   const { reports, broken } = await listReports(configuration?.directory);
   if (broken[0] !== undefined) throw broken[0];
-  for (const name of Object.keys(settings.reports.audiences))
-    await findReport(name, configuration?.directory);
-  return pass(reports.map(({ name }) => name).join(', '));
+  const names = reports.map(({ name }) => name);
+  const missing = Object.keys(settings.reports.audiences).find((name) => !names.includes(name));
+  return missing === undefined ? pass(names.join(', ')) : fail(noReport(missing, names).message);
 }
 
 async function email(
