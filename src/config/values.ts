@@ -67,11 +67,14 @@ export const baseAddress = (what = 'paths') =>
     .refine((url) => !/[?#]/.test(url), `contains a query or a fragment, but ${what} are appended to it`)
     .transform((url) => url.replace(/\/+$/, ''));
 
+/** Whether a host is this machine. */
+export const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/.test(host);
+
 /** Whether requests to an address leave this machine without TLS. */
 export const isInTheClear = (url: string): boolean => {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname } = new URL(url);
-  return protocol === 'http:' && !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+  return protocol === 'http:' && !isLoopback(hostname);
 };
 
 export const ONE_LINE = 'write text on one line, without invisible characters';

@@ -7,6 +7,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { isIP } from 'node:net';
 import pLimit from 'p-limit';
 import type { ServeSettings } from '../config/schema.js';
+import { isLoopback } from '../config/values.js';
 import { localHosts } from '../http-server.js';
 import { Remembering } from './history.js';
 
@@ -158,8 +159,6 @@ const WHY_NOT = {
   password: 'Sign in to see who reads the docs.',
   proxy: 'The proxy did not identify you. Sign in to it, and check serve.header in readership.yaml.',
 } as const;
-
-export const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|::1)$/.test(host);
 
 /**
  * Whether a request names this server. A web page whose own name is made to point here (DNS rebinding) names its own

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import type { ServeSettings } from '../config/schema.js';
+import { isLoopback } from '../config/values.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
-import { isLoopback } from './access.js';
 import { openApp, type WebOptions } from './app.js';
 
 /** A running web app. */
