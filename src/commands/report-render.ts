@@ -3,7 +3,7 @@ import { relative, resolve } from 'node:path';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { isAddress, NOBODY, parseRecipient } from '../config/recipients.js';
-import { compose } from '../mail/message.js';
+import { compose } from '../mail/compose.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
 import { writePage } from '../reports/pages.js';

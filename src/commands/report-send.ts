@@ -1,9 +1,8 @@
 import type { Runtime } from '../app/workspace.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { counted } from '../format/numbers.js';
-import { DeliveryError } from '../mail/deliver.js';
 import { type Delivery, isAboutAll } from '../mail/delivery.js';
-import { readDeliveries, resolveDelivery } from '../mail/ledger.js';
+import { DeliveryError, readDeliveries, resolveDelivery } from '../mail/ledger.js';
 import { deliveryLine, outcomeLine } from '../print/emails.js';
 import { findReport } from '../reports/definition.js';
 import { byBothClocks, type StepContext, type StepResult } from '../steps/step.js';

@@ -4,7 +4,7 @@ import type { ChannelSettings } from '../config/recipients.js';
 import { isInTheClear } from '../config/values.js';
 import { redactor, unmistakable } from '../redact.js';
 import type { Departure } from '../warehouse/effects.js';
-import type { DeliveryKey, Figures, Outcome } from './delivery.js';
+import { type DeliveryKey, type Figures, MAX_WORDS, type Outcome } from './delivery.js';
 
 /** A channel with its address, or the reason why it has none. */
 export type Channel = { readonly kind: ChannelSettings['kind'] } & (
@@ -52,9 +52,6 @@ export function secretParts(url: string, secret: string): string[] {
 
 /** For the whole exchange. Long, because a timeout after sending the request leaves its outcome unknown. */
 const TIMEOUT_MS = 60_000;
-
-/** A channel's response is stored in the ledger and shown on terminals. */
-const MAX_WORDS = 300;
 
 /** Posts a notice to its channel once, without following redirects. Never throws: every failure is an outcome. */
 export async function post(

@@ -1,14 +1,55 @@
-import { isAddress, type Recipient } from '../config/recipients.js';
+import { domainToASCII } from 'node:url';
+import { domainOf, isAddress, type MailAddress, type Recipient, type Sender } from '../config/recipients.js';
 import { ConfigurationError } from '../errors.js';
 import type { Channel, Post } from './channel.js';
-import type { DeliveryKey } from './delivery.js';
-import { compose, type Email, fingerprintOf, type Letterhead, type Notice } from './message.js';
+import { type DeliveryKey, type Figures, fingerprintOf } from './delivery.js';
+
+/** The content of an email. The HTML refers to images as `cid:<cid>`. */
+export interface MailContent {
+  readonly subject: string;
+  readonly html: string;
+  readonly text: string;
+  readonly pictures: readonly { readonly cid: string; readonly png: Uint8Array }[];
+  readonly attachments?: readonly { readonly filename: string; readonly csv: string }[];
+}
+
+/** A notice to recipients, in every form in which they may get it. */
+export interface Notice {
+  readonly kind: 'report' | 'correction' | 'alert';
+  readonly subject: string;
+  /** A few lines of plain text, for a chat. */
+  readonly brief: string;
+  /** The address of the full report; null if it is not served. */
+  readonly pageUrl: string | null;
+  /** Its content, for programs. */
+  readonly data: object;
+  /** Its numbers, for a later correction; null if it is not about a period. */
+  readonly figures: Figures | null;
+  readonly email: () => Promise<MailContent>;
+}
+
+/** The sender of emails. */
+export interface Letterhead {
+  readonly from: Sender;
+  /** The address for unsubscribing. */
+  readonly unsubscribe?: MailAddress | undefined;
+}
+
+/** An email to one recipient, ready to be sent. */
+export interface Email {
+  readonly key: DeliveryKey;
+  readonly id: string;
+  readonly figures: Figures | null;
+  /** Addresses for SMTP, with international domains in ASCII form. */
+  readonly envelope: { readonly from: string; readonly to: string };
+  readonly bytes: Buffer;
+}
 
 /** A notice for one recipient, ready to be sent. */
 export type Message = Email | Post;
 
 /** The sender of emails, and the configured channels by name. */
-export interface Senders {
+interface Senders {
   readonly mail: Letterhead | undefined;
   readonly channels: ReadonlyMap<string, Channel>;
 }
@@ -29,10 +70,65 @@ export async function composeAll(
       if (channel !== undefined) return composePost(to, notice, channel, now);
       if (mail === undefined || content === undefined)
         throw new ConfigurationError('Emails need a sender: set mail.from in the configuration.');
-      return compose(to, { ...content, figures: notice.figures }, mail, now);
+      return { ...(await compose(to, content, mail, now)), figures: notice.figures };
     }),
   );
 }
+
+/** Composes the email, with text and HTML as alternatives, and images related to the HTML. */
+export async function compose(
+  key: DeliveryKey,
+  content: MailContent,
+  { from, unsubscribe }: Letterhead,
+  now: Date,
+): Promise<Email> {
+  const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
+  // An email that is sent again has the same id, so that email clients show it once.
+  const id = `<readership.${fingerprintOf(key)}@${asciiDomain(from)}>`;
+  const composed = new MailComposer({
+    from: { name: from.name, address: from.address },
+    to: { name: '', address: key.recipient },
+    subject: content.subject,
+    date: now,
+    messageId: id,
+    text: content.text,
+    html: content.html,
+    attachments: [
+      ...content.pictures.map(({ cid, png }) => ({
+        cid,
+        content: Buffer.from(png),
+        contentType: 'image/png',
+        contentDisposition: 'inline' as const,
+        filename: `${cid.split('@')[0] ?? cid}.png`,
+      })),
+      ...(content.attachments ?? []).map(({ filename, csv }) => ({
+        ...{ filename, content: Buffer.from(csv), contentType: 'text/csv; charset=utf-8' },
+      })),
+    ],
+    headers: {
+      'Auto-Submitted': 'auto-generated',
+      'List-Id': `<${listOf(key)}.readership.${asciiDomain(from)}>`,
+      'List-Unsubscribe': `<mailto:${unsubscribe ?? from.address}?subject=unsubscribe>`,
+    },
+    // Not random, so that composing twice produces the same bytes.
+    baseBoundary: fingerprintOf(key),
+    newline: 'windows',
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  }).compile();
+  const { from: sender, to } = composed.getEnvelope();
+  const [recipient] = to;
+  if (sender === false || recipient === undefined)
+    throw new RangeError(`not addresses to send from and to: ${from.address}, ${key.recipient}`);
+  const envelope = { from: sender, to: recipient };
+  return { key, id, figures: null, envelope, bytes: await composed.build() };
+}
+
+/** Lets readers filter a report's emails: the same for every period and recipient. */
+const listOf = ({ report, project }: DeliveryKey): string =>
+  `${report}.${project}`.toLowerCase().replaceAll(/[^a-z0-9.-]/g, '-');
+
+const asciiDomain = ({ address }: Sender): string => domainToASCII(domainOf(address)) || domainOf(address);
 
 /** A notice for a channel, ready to be posted. */
 export function composePost(key: DeliveryKey, notice: Notice, channel: Channel, now: Date): Post {
@@ -109,16 +205,12 @@ const MAX_DATA = 500_000;
 function webhookEvent({ report, project, period }: DeliveryKey, notice: Notice, now: Date) {
   const { kind, subject, brief, pageUrl, data } = notice;
   const isTooLong = JSON.stringify(data).length > MAX_DATA;
+  const contentLeftOut = `left out, because it has more than ${MAX_DATA} characters: run readership report ${report} --format json`;
   return {
     ...{ type: kind, timestamp: now.toISOString() },
     data: {
       ...{ report, project, period, subject, text: brief, url: pageUrl },
-      content: isTooLong ? null : data,
-      ...(isTooLong
-        ? {
-            contentLeftOut: `left out, because it has more than ${MAX_DATA} characters: run readership report ${report} --format json`,
-          }
-        : {}),
+      ...(isTooLong ? { content: null, contentLeftOut } : { content: data }),
     },
   };
 }

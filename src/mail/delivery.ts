@@ -1,4 +1,5 @@
 import { addMilliseconds } from 'date-fns';
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Recipient } from '../config/recipients.js';
 import { type Shard, shardName } from '../config/shard.js';
@@ -40,6 +41,13 @@ export const deliveryKey = z.object({
 /** The key of a delivery. There is never more than one row for it. */
 export type DeliveryKey = Readonly<z.infer<typeof deliveryKey>>;
 
+/** Always the same for the same report, project, period and recipient. */
+export const fingerprintOf = ({ report, project, period, recipient }: DeliveryKey): string =>
+  createHash('sha256')
+    .update(JSON.stringify([report, project, period, recipient]))
+    .digest('hex')
+    .slice(0, 32);
+
 export const deliveryRow = deliveryKey.extend({
   state: z.enum(DELIVERY_STATES),
   via: z.enum(VIAS),
@@ -64,6 +72,9 @@ export interface Outcome {
   readonly kind: Ending;
   readonly words: string;
 }
+
+/** The most characters of a server's reply to store in the ledger and show on terminals. */
+export const MAX_WORDS = 300;
 
 /** Which deliveries to attempt: those that are due, all unsettled ones, or even those already sent. */
 export type DeliveryAdmission = 'due' | 'unsettled' | 'force';

@@ -1,8 +1,9 @@
 import { Readable } from 'node:stream';
 import type SMTPConnection from 'nodemailer/lib/smtp-connection';
 import { SMTP_URL_VARIABLE } from '../config/load.js';
+import { isLoopback } from '../config/values.js';
 import { ConfigurationError } from '../errors.js';
-import type { Email } from './message.js';
+import type { Email } from './compose.js';
 
 /** The mail server that emails are sent through. */
 export interface SmtpServer {
@@ -14,8 +15,6 @@ export interface SmtpServer {
   readonly requireTls: boolean;
   readonly login?: { readonly user: string; readonly password: string };
 }
-
-const LOOPBACK = /^(localhost|127(\.\d+){3}|::1)$/;
 
 /**
  * Reads `smtp://user:password@host:587` or `smtps://host`. A password is only sent encrypted,
@@ -42,7 +41,7 @@ export function parseSmtpUrl(text: string): SmtpServer {
     host,
     port: url.port === '' ? (secure ? 465 : 587) : Number(url.port),
     secure,
-    requireTls: !secure && user !== '' && !LOOPBACK.test(host),
+    requireTls: !secure && user !== '' && !isLoopback(host),
     ...(user === '' ? {} : { login: { user, password } }),
   };
 }

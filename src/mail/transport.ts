@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { messageOf } from '../errors.js';
 import { redactor } from '../redact.js';
 import type { Departure } from '../warehouse/effects.js';
-import { type Delivery, type DeliveryKey, type Outcome } from './delivery.js';
-import { type Email, fingerprintOf } from './message.js';
+import type { Email } from './compose.js';
+import { type Delivery, type DeliveryKey, fingerprintOf, MAX_WORDS, type Outcome } from './delivery.js';
 import {
   DEFAULT_TIMEOUTS,
   parseSmtpUrl,
@@ -19,9 +19,6 @@ export interface MailTransport {
   readonly via: Delivery['via'];
   readonly send: (message: Email, departure: Departure, interruption: AbortSignal) => Promise<Outcome>;
 }
-
-/** A server's reply is stored in the ledger and shown on terminals. */
-const MAX_WORDS = 300;
 
 const DOING: Readonly<Record<SmtpStage, string>> = {
   connect: 'connecting',

@@ -5,9 +5,9 @@ import { addDays, type Day, daysBetween, lastEndedDay, parseDay } from '../day.j
 import { messageOf } from '../errors.js';
 import { dayRange, longDay, moment } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
+import type { Notice } from '../mail/compose.js';
 import { ALERT, allProjects, type Delivery } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
-import type { Notice } from '../mail/message.js';
 import { ask, connectionFailure } from '../network.js';
 import { handOver } from '../steps/mailing.js';
 import { type Outage, readOutages, type StepContext } from '../steps/step.js';

@@ -5,8 +5,7 @@ import type { Shard } from '../config/shard.js';
 import { daysIn, lastEndedDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
-import { composeAll } from '../mail/compose.js';
-import { deliver } from '../mail/deliver.js';
+import { composeAll, type Notice } from '../mail/compose.js';
 import {
   allProjects,
   type Delivery,
@@ -14,7 +13,7 @@ import {
   type DeliveryKey,
   type Figures,
 } from '../mail/delivery.js';
-import type { Notice } from '../mail/message.js';
+import { deliver } from '../mail/ledger.js';
 import { attachmentsOf } from '../reports/answers.js';
 import type { ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';

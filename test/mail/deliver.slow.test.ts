@@ -1,9 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { deliver } from '../../src/mail/deliver.js';
 import type { DeliveryAdmission, Delivery } from '../../src/mail/delivery.js';
-import { readDeliveries, reconcileDeliveries } from '../../src/mail/ledger.js';
+import { deliver, readDeliveries, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { outboxTransport, smtpTransport, type MailTransport } from '../../src/mail/transport.js';
 import { letter } from './letters.js';
 import { type Behavior, type MailServer, startMailServer } from './mail-server.js';

@@ -1,9 +1,8 @@
 // A process that delivers the weekly report to some recipients, as a step does, and that crash.slow.test.ts kills. When it
 // runs, it imports dist instead of src.
 import { dirname } from 'node:path';
-import { deliver } from '../../src/mail/deliver.js';
-import { reconcileDeliveries } from '../../src/mail/ledger.js';
-import { compose } from '../../src/mail/message.js';
+import { deliver, reconcileDeliveries } from '../../src/mail/ledger.js';
+import { compose } from '../../src/mail/compose.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { parseMailAddress } from '../../src/config/recipients.js';
 import { EffectsJournal } from '../../src/warehouse/effects.js';

@@ -1,5 +1,5 @@
 import { parseMailAddress, parseSender, type MailAddress, type Sender } from '../../src/config/recipients.js';
-import { compose, type Email, type MailContent } from '../../src/mail/message.js';
+import { compose, type Email, type MailContent } from '../../src/mail/compose.js';
 
 export function address(text: string): MailAddress {
   const parsed = parseMailAddress(text);

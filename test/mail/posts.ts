@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { openChannel, type Post } from '../../src/mail/channel.js';
-import { composePost } from '../../src/mail/compose.js';
-import type { Notice } from '../../src/mail/message.js';
+import { composePost, type Notice } from '../../src/mail/compose.js';
 
 const KEY = Buffer.alloc(32, 7);
 export const SECRET = `whsec_${KEY.toString('base64')}`;

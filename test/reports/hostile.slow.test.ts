@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { compose } from '../../src/mail/message.js';
+import { compose } from '../../src/mail/compose.js';
 import type { ReportMail } from '../../src/reports/render.js';
 import { tries } from '../fuzz.js';
 import { address, sender } from '../mail/letters.js';

@@ -1,6 +1,6 @@
 import { caniemail } from 'caniemail';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { compose } from '../../src/mail/message.js';
+import { compose } from '../../src/mail/compose.js';
 import type { ReportMail } from '../../src/reports/render.js';
 import { sender } from '../mail/letters.js';
 import { fullHistory } from './full-history.js';

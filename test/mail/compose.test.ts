@@ -1,6 +1,6 @@
 import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
-import { compose } from '../../src/mail/message.js';
+import { compose } from '../../src/mail/compose.js';
 import { address, content, letter, sender } from './letters.js';
 
 const now = new Date('2026-11-16T03:00:00Z');
