@@ -7,14 +7,7 @@ import { ConfigurationError, messageOf, ReadershipError, StorageError } from '..
 import { counted } from '../format/numbers.js';
 import { ask } from '../sql/answer.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
-import {
-  removeTempFiles,
-  runWithout,
-  settingsFor,
-  type SqlLimits,
-  tooMuch,
-  watched,
-} from '../sql/process.js';
+import { runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/process.js';
 import { runPrompt } from '../sql/prompt.js';
 import { OutputFile, workbookOf, writeParquet, writePieces, writeText } from '../sql/write.js';
 import type { Output } from '../terminal/output.js';
@@ -76,12 +69,12 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
       throw new ConfigurationError(`The format ${format} is only for files: add --output FILE.`);
     const statement = await readQuery(query, options.file, runtime);
     const limits = { ...settings.sql, timeoutMs: options.timeout ?? settings.sql.timeout };
-    const duckdb = await settingsFor(limits);
+    const { duckdb, removeTempFiles } = await settingsFor(limits);
     const file = target === undefined ? undefined : await OutputFile.create(target);
     try {
       const writable = format === 'parquet' ? file?.unfinished : undefined;
       const history = await openHistory(historyFile, writable, duckdb);
-      const session = { history, limits, duckdb, file, format, output };
+      const session = { history, limits, removeTempFiles, file, format, output };
       try {
         signal.throwIfAborted();
         signal.addEventListener('abort', () => history.connection.interrupt(), { once: true });
@@ -97,7 +90,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
       }
     } finally {
       await file?.close();
-      removeTempFiles(duckdb);
+      removeTempFiles();
     }
     return 0;
   },
@@ -109,7 +102,7 @@ const isOfFiles = (format: Format | undefined): format is 'parquet' | 'xlsx' =>
 interface Session {
   readonly history: History;
   readonly limits: SqlLimits;
-  readonly duckdb: Awaited<ReturnType<typeof settingsFor>>;
+  readonly removeTempFiles: () => void;
   readonly file: OutputFile | undefined;
   readonly format: Format | undefined;
   readonly output: Output;
@@ -120,7 +113,7 @@ async function answerWithin(statement: string, session: Session): Promise<void> 
   const { history, limits, output } = session;
   const endProcess = (reason: string) => {
     output.note(`The query failed. ${reason} It cannot be interrupted, so its process ends.`);
-    removeTempFiles(session.duckdb);
+    session.removeTempFiles();
     // A normal exit would wait for the query.
     process.kill(process.pid, 'SIGKILL');
   };

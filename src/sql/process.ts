@@ -13,21 +13,20 @@ export interface SqlLimits {
   readonly timeoutMs: number;
 }
 
-/** DuckDB settings that limit queries, with a separate directory for temporary files. */
+/** DuckDB settings that limit queries, with a separate directory for temporary files and how to remove it. */
 export async function settingsFor({ maxMemory, maxTempSpace }: SqlLimits) {
+  // Without a directory, DuckDB keeps everything in memory.
+  const directory = await mkdtemp(join(tmpdir(), 'readership-sql-')).catch(() => '');
   return {
-    memory_limit: `${maxMemory}B`,
-    max_temp_directory_size: `${maxTempSpace}B`,
-    // Without a directory, DuckDB keeps everything in memory.
-    temp_directory: await mkdtemp(join(tmpdir(), 'readership-sql-')).catch(() => ''),
+    duckdb: {
+      memory_limit: `${maxMemory}B`,
+      max_temp_directory_size: `${maxTempSpace}B`,
+      temp_directory: directory,
+    },
+    removeTempFiles: () => {
+      if (directory !== '') rmSync(directory, { recursive: true, force: true });
+    },
   };
-}
-
-/** Removes the temporary files of a database that was opened with these settings. */
-export function removeTempFiles({
-  temp_directory: directory,
-}: Awaited<ReturnType<typeof settingsFor>>): void {
-  if (directory !== '') rmSync(directory, { recursive: true, force: true });
 }
 
 const LOOK_EVERY_MS = 100;
