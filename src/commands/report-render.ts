@@ -8,8 +8,9 @@ import { findReport, type ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
 import { writePage } from '../reports/pages.js';
 import { lastEnded, parsePeriod, type Period } from '../reports/period.js';
+import { prepareReport } from '../reports/render.js';
 import type { Reader } from '../warehouse/query.js';
-import { type Mailing, mailingsOf, noticeOf, reportOn } from '../steps/mailing.js';
+import { type Mailing, mailingsOf, noticeOf } from '../steps/mailing.js';
 import type { Output } from '../terminal/output.js';
 import { openInBrowser } from '../terminal/person.js';
 import { openOwnHistory } from '../warehouse/published.js';
@@ -88,6 +89,15 @@ export async function forEachLoaded<Item>(
   for (const { message } of empty) output.note(message);
 }
 
+/** A report about a project, and the history to render it from. */
+interface Rendering {
+  readonly workspace: Workspace;
+  readonly history: Reader;
+  readonly report: ReportDefinition;
+  readonly period: Period;
+  readonly project: ProjectSettings;
+}
+
 /** Renders a report from the published history: pages to files, everything else to stdout or `--output`. */
 export async function renderReport(
   name: string,
@@ -95,67 +105,81 @@ export async function renderReport(
   runtime: Runtime,
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
-  const { projects, settings, historyFile, reportsDir, directory: workspaceDir } = workspace;
-  const { format, output } = options;
+  const { projects, settings, historyFile, directory } = workspace;
+  expectOneProject(projects, options);
+  const report = await findReport(name, directory);
+  const period = choosePeriod(report, options, settings, runtime.now());
+  const history = await openOwnHistory(historyFile);
+  const files: string[] = [];
+  const render = async (project: ProjectSettings) => {
+    const file = await renderOne({ workspace, history, report, period, project }, options, runtime);
+    if (file !== undefined) files.push(file);
+  };
+  try {
+    await forEachLoaded(projects, render, runtime.output);
+  } finally {
+    history.close();
+  }
+  if (options.open === true) for (const file of files) openInBrowser(file, runtime);
+  return 0;
+}
+
+/** Throws a `ConfigurationError` if only pages in a directory could show several projects. */
+function expectOneProject(projects: readonly unknown[], { format, output }: ReportOptions): void {
   const single =
     (format === 'eml' && 'An email') ||
     (output !== undefined && 'A file') ||
     (format === 'json' && 'A JSON document');
   if (single !== false && projects.length !== 1)
     throw new ConfigurationError(`${single} covers one project: choose it with --project.`);
-  const report = await findReport(name, workspaceDir);
-  const period = choosePeriod(report, options, settings, runtime.now());
-  const shown: string[] = [];
-  const history = await openOwnHistory(historyFile);
-  const render = async (project: ProjectSettings) => {
-    const prepare = () => reportOn({ settings, workspaceDir }, history, project, { report, period });
-    if (format === 'html' && output === undefined) {
-      const prepared = await prepare();
-      const file = await writePage(reportsDir, project.id, prepared);
-      runtime.output.data(relative(runtime.workingDirectory, file));
-      runtime.output.note(prepared.subject);
-      shown.push(file);
-      return;
-    }
-    const text =
-      format === 'eml'
-        ? await writtenMail(history, { report, period, project }, workspace, options, runtime)
-        : await (await prepare())[format === 'html' ? 'page' : format]();
-    if (output === undefined) {
-      runtime.output.data(text);
-      return;
-    }
-    const file = resolve(runtime.workingDirectory, output);
-    // An email is bytes, each a character of Latin-1.
-    const [whole, encoding] =
-      format === 'eml'
-        ? ([text, 'latin1'] as const)
-        : ([text.endsWith('\n') ? text : `${text}\n`, 'utf8'] as const);
-    await writeFile(file, whole, encoding).catch((cause: unknown) => {
-      throw new StorageError(`Cannot write the report to ${output}: ${messageOf(cause)}`, { cause });
-    });
-    if (format === 'html') shown.push(file);
-  };
-  try {
-    await forEachLoaded(projects, render, runtime.output);
-    if (options.open === true) for (const file of shown) openInBrowser(file, runtime);
-    return 0;
-  } finally {
-    history.close();
+}
+
+/** Renders a report about one project. Returns its file; undefined if it went to stdout. */
+async function renderOne(
+  rendering: Rendering,
+  options: ReportOptions,
+  runtime: Runtime,
+): Promise<string | undefined> {
+  const { format, output } = options;
+  if (format === 'eml') return writeText(await emailText(rendering, options, runtime), output, runtime);
+  const { workspace, history, project, report, period } = rendering;
+  const place = { settings: workspace.settings, workspaceDir: workspace.directory };
+  const prepared = await prepareReport(place, history, project, { report, period });
+  if (format !== 'html') return writeText(prepared[format](), output, runtime);
+  if (output !== undefined) return writeText(await prepared.page(), output, runtime);
+  const file = await writePage(workspace.reportsDir, project.id, prepared);
+  runtime.output.data(relative(runtime.workingDirectory, file));
+  runtime.output.note(prepared.subject);
+  return file;
+}
+
+/** Writes text to the file that `--output` names, or else to stdout. Returns the file. */
+async function writeText(
+  text: string,
+  output: string | undefined,
+  { workingDirectory, output: screen }: Runtime,
+): Promise<string | undefined> {
+  if (output === undefined) {
+    screen.data(text);
+    return undefined;
   }
+  const file = resolve(workingDirectory, output);
+  await writeFile(file, text.endsWith('\n') ? text : `${text}\n`).catch((cause: unknown) => {
+    throw new StorageError(`Cannot write the report to ${output}: ${messageOf(cause)}`, { cause });
+  });
+  return file;
 }
 
 /**
- * The email that the first recipient, or the one asked for, would get, as its bytes, each a character
- * of Latin-1. Sends and records nothing, so it needs neither recipients nor a sender.
+ * The email that the first recipient, or the one asked for, would get. Sends and records nothing, so
+ * it needs neither recipients nor a sender.
  */
-async function writtenMail(
-  reader: Reader,
-  { report, period, project }: { report: ReportDefinition; period: Period; project: ProjectSettings },
-  { settings, shard, directory }: Workspace,
+async function emailText(
+  { workspace, history, report, period, project }: Rendering,
   { to }: ReportOptions,
   { output, now }: Runtime,
 ): Promise<string> {
+  const { settings, shard, directory } = workspace;
   const place = { settings, workspaceDir: directory };
   const mail = settings.mail ?? { from: NOBODY };
   if (to !== undefined && to in settings.channels)
@@ -170,12 +194,12 @@ async function writtenMail(
   };
   const [mailing = preview] = isPreview ? [] : chooseMailings(mailings, report.name, to);
   const recipient = mailing.audience.to.find(isAddress) ?? mail.from.address;
-  const content = await (await noticeOf(place, reader, mailing, period)).email();
+  const content = await (await noticeOf(place, history, mailing, period)).email();
   const key = { report: report.name, project: mailing.project, period: period.name, recipient };
   const { bytes } = await compose(key, content, mail, now());
   if (isPreview)
     output.note(
       `${report.name} has no recipients yet, so this email is addressed to ${mail.from.address}${settings.mail === undefined ? ', also its sender: mail.from is not set' : ''}.`,
     );
-  return bytes.toString('latin1');
+  return bytes.toString();
 }

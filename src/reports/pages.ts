@@ -9,9 +9,15 @@ import type { Reader } from '../warehouse/query.js';
 import { storageFailure } from '../warehouse/duckdb.js';
 import { BOOKKEEPING, tableDigests } from '../warehouse/publish.js';
 import type { ReportDefinition } from './definition.js';
-import { periodNamed, type Calendar } from './period.js';
-import type { PreparedReport } from './render.js';
+import { periodNamed, type Calendar, type Period } from './period.js';
 import { findTemplates, readPalette } from './templates.js';
+
+/** What a page is about, besides its project. */
+interface PageName {
+  /** Of the report. */
+  readonly name: string;
+  readonly period: Period;
+}
 
 /**
  * Writes a report's page to `<directory>/<project>/<report>-<period>.html`, and returns that path. `source` tells what
@@ -20,7 +26,7 @@ import { findTemplates, readPalette } from './templates.js';
 export async function writePage(
   directory: string,
   project: string,
-  { name, period, page }: Pick<PreparedReport, 'name' | 'period' | 'page'>,
+  { name, period, page }: PageName & { readonly page: () => Promise<string> },
   source?: string,
 ): Promise<string> {
   const file = join(directory, folderOf(project), fileOf({ name, period }));
@@ -37,7 +43,7 @@ export async function writePage(
 export async function keptPage(
   directory: string,
   project: string,
-  report: Pick<PreparedReport, 'name' | 'period'>,
+  report: PageName,
   source: string | undefined,
 ): Promise<{ file: string; subject: string } | undefined> {
   if (source === undefined) return undefined;
@@ -49,20 +55,17 @@ export async function keptPage(
 const endOf = (source: string | undefined): string =>
   source === undefined ? '' : `<!-- rendered from ${source} -->\n`;
 
-/** The address of a report's page if `directory` is served at `baseUrl`; otherwise undefined. */
-export const pageUrl = (
-  baseUrl: string | undefined,
-  project: string,
-  report: Pick<PreparedReport, 'name' | 'period'>,
-): string | undefined =>
-  // The folder's name is already encoded, and is encoded again in an address.
-  baseUrl && `${baseUrl}/${encodeURIComponent(folderOf(project))}/${fileOf(report)}`;
+/** The address of a report's page if `directory` is served at `baseUrl`; otherwise null. */
+export const pageUrl = (baseUrl: string | undefined, project: string, report: PageName): string | null =>
+  baseUrl === undefined
+    ? null
+    : // The folder's name is already encoded, and is encoded again in an address.
+      `${baseUrl}/${encodeURIComponent(folderOf(project))}/${fileOf(report)}`;
 
 /** A project id is untrusted text; encoded, it cannot name another directory. */
 const folderOf = (project: string): string => encodeURIComponent(project).replaceAll('.', '%2E');
 
-const fileOf = ({ name, period }: Pick<PreparedReport, 'name' | 'period'>): string =>
-  `${name}-${period.name}.html`;
+const fileOf = ({ name, period }: PageName): string => `${name}-${period.name}.html`;
 
 /** As `listPages`, each with its subject, which is read from its file. */
 export async function storedPages(directory: string, calendar: Calendar) {

@@ -1,4 +1,5 @@
 import { problemOf } from '../config/problems.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
@@ -8,31 +9,30 @@ import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import type { ReportDefinition } from './definition.js';
 import { draw, type Drawing } from './draw.js';
 import { improveModel } from './improve.js';
+import { pageUrl } from './pages.js';
 import type { Calendar, Period } from './period.js';
 import { withImages } from './raster.js';
-import { fillLine, fillTemplate, findTemplates, readPalette } from './templates.js';
+import { fillLine, fillTemplate, findTemplates, readPalette, type TemplateForm } from './templates.js';
 import { weeklyModel } from './weekly/model.js';
 
-interface ReportRequest {
-  readonly reader: Reader;
-  readonly report: ReportDefinition;
-  readonly period: Period;
-  readonly calendar: Calendar;
-  /** Without a `siteUrl`, paths are not links. */
-  readonly project: { readonly id: string; readonly name: string; readonly siteUrl?: string | undefined };
+/** Where reports are rendered: the settings that affect them, and the workspace's own templates. */
+export interface ReportPlace {
+  readonly settings: Pick<Settings, 'mail'> & {
+    /** Pages are served at `baseUrl`. */
+    readonly reports: Calendar & Partial<Pick<Settings['reports'], 'baseUrl'>>;
+  };
   /** The directory that may hold the workspace's own `templates/`. */
   readonly workspaceDir: string | undefined;
-  /** Only the pages whose paths fit, such as `/sdks/**`. */
-  readonly where?: string | undefined;
-  /** The address of the page; undefined if it is not served. */
-  readonly pageUrl?: string | undefined;
-  /** The sender of its emails. */
-  readonly letterhead?: Letterhead | undefined;
 }
 
-export interface Letterhead {
-  readonly from: { readonly address: string };
-  readonly unsubscribe?: string | undefined;
+/** Without a `siteUrl`, paths are not links. */
+type ReportedProject = Pick<ProjectSettings, 'id' | 'name' | 'siteUrl'>;
+
+interface ReportRequest {
+  readonly report: ReportDefinition;
+  readonly period: Period;
+  /** Only the pages whose paths fit, such as `/sdks/**`. */
+  readonly where?: string | undefined;
 }
 
 /** A report of one period with its query results. Each form is rendered on demand. */
@@ -41,22 +41,27 @@ export type PreparedReport = Awaited<ReturnType<typeof prepareReport>>;
 /** A report as the body of an email, regardless of how and to whom it is sent. */
 export type ReportMail = Awaited<ReturnType<PreparedReport['mail']>>;
 
-/** Runs a report's queries on the history that `reader` reads. Writes nothing. */
-export async function prepareReport(request: ReportRequest) {
-  const { reader, report, period, calendar, workspaceDir, where } = request;
+/** Runs a report's queries about a project on the history that `reader` reads. Writes nothing. */
+export async function prepareReport(
+  { settings, workspaceDir }: ReportPlace,
+  reader: Reader,
+  project: ReportedProject,
+  { report, period, where }: ReportRequest,
+) {
   const { name, title, audience } = report;
-  const project = partOf(request);
-  const coverage = await readCoverage(reader, request.project, period);
+  const calendar = settings.reports;
+  const part = partOf(project, report, where);
+  const coverage = await readCoverage(reader, project, period);
   const parameters = { project: project.id, from: period.first, to: period.last, pages: where ?? '*' };
   const answers = await ask(reader, report.queries, parameters);
   const model = {
-    ...{ project, period, cautions: cautionsOf(coverage), coverage },
+    ...{ project: part, period, cautions: cautionsOf(coverage), coverage },
     ...modelOf(report, answers, { period, calendar, coverage }),
   };
-  const pageUrl = request.pageUrl ?? null;
+  const url = pageUrl(settings.reports.baseUrl, project.id, { name, period });
+  const sentBy = sentByWords(settings.mail);
   const general = {
-    ...{ report: { name, title, audience }, timezone: calendar.timezone, pageUrl },
-    sentBy: sentByWords(request.letterhead),
+    ...{ report: { name, title, audience }, timezone: calendar.timezone, pageUrl: url, sentBy },
     tables: tablesOf(report, answers),
   };
   const line = (key: string, text: string) =>
@@ -68,7 +73,7 @@ export async function prepareReport(request: ReportRequest) {
   const templates = await findTemplates(workspaceDir);
   const text = (): string => fillTemplate(name, 'text', templates, shown);
   return {
-    ...{ name, period, subject, preheader, pageUrl, sentBy: general.sentBy, model, answers, text },
+    ...{ name, period, subject, preheader, pageUrl: url, model, answers, text },
     /** A few lines of plain text, for a chat. */
     brief: () => fillTemplate(name, 'brief', templates, shown),
     /** A self-contained page. */
@@ -97,34 +102,33 @@ export async function prepareReport(request: ReportRequest) {
       const mail = await withImages(filled, name, palette);
       return {
         ...{ subject, preheader, html: await inlined(mail.html), pictures: mail.pictures },
-        text: signed(text(), general.sentBy),
+        text: signed(text(), sentBy),
       };
     },
   };
 }
 
 /** Who sends an email, and how to unsubscribe. */
-export const sentByWords = (letterhead: Letterhead | undefined): string | null =>
-  letterhead === undefined
-    ? null
-    : `Sent by Readership on behalf of ${letterhead.from.address}. To unsubscribe, ${
-        letterhead.unsubscribe === undefined ? 'reply to this email' : `write to ${letterhead.unsubscribe}`
-      }.`;
+function sentByWords(mail: Settings['mail']): string | null {
+  if (mail === undefined) return null;
+  const { from, unsubscribe } = mail;
+  const how = unsubscribe === undefined ? 'reply to this email' : `write to ${unsubscribe}`;
+  return `Sent by Readership on behalf of ${from.address}. To unsubscribe, ${how}.`;
+}
 
 /** The text of an email, with its footer. */
-export const signed = (text: string, sentBy: string | null): string =>
+const signed = (text: string, sentBy: string | null): string =>
   sentBy === null ? text : `${text}\n${sentBy}\n`;
 
 /** The project's name in the report, with the part of the site if the report does not cover all of it. */
-function partOf({ project, report, where }: ReportRequest) {
-  const { id, name } = project;
-  const siteUrl = project.siteUrl ?? null;
-  if (where === undefined) return { id, name, siteUrl };
+function partOf({ id, name, siteUrl }: ReportedProject, report: ReportDefinition, where: string | undefined) {
+  const project = { id, name, siteUrl: siteUrl ?? null };
+  if (where === undefined) return project;
   if (!report.queries.some(({ sql }) => sql.includes('$pages')))
     throw new ConfigurationError(
       `${report.folder}: an audience of this report gets only ${where}, but no query uses $pages. Add AND path GLOB $pages where they read page_views.`,
     );
-  return { id, name: `${name} ${where}`, siteUrl };
+  return { ...project, name: `${name} ${where}` };
 }
 
 /** Pictures are drawn smaller and then enlarged, to keep text readable on phones, which show them at two thirds. */
@@ -139,7 +143,7 @@ const enlarged = (svg: string): string =>
   );
 
 /** The HTML of an email with inlined styles, as email clients require. */
-export async function inlined(html: string): Promise<string> {
+async function inlined(html: string): Promise<string> {
   // Loaded on demand, because only emails need it.
   const { inline } = await import('@css-inline/css-inline');
   return inline(html, { keepAtRules: true, removeInlinedSelectors: true, loadRemoteStylesheets: false });
@@ -172,22 +176,37 @@ function modelOf(report: ReportDefinition, answers: Answers, context: ModelConte
   }
 }
 
-/** One email about several projects: the headline of each one's own email, and a link to the rest. */
-export async function digestOf(
-  { title }: ReportDefinition,
-  period: Period,
-  reports: readonly PreparedReport[],
-  workspaceDir: string | undefined,
+/** The text and HTML of the templates with that name, filled with a model, as an email without pictures. */
+export async function filledMail(
+  { settings, workspaceDir }: ReportPlace,
+  name: string,
+  given: { readonly subject: string; readonly [field: string]: unknown },
 ) {
   const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
+  const model = { ...given, palette, sentBy: sentByWords(settings.mail) };
+  const fill = (form: TemplateForm) => fillTemplate(name, form, templates, model);
+  return {
+    text: () => fill('text'),
+    /** A few lines of plain text, for a chat. */
+    brief: () => fill('brief'),
+    mail: async () => ({
+      ...{ subject: given.subject, pictures: [], text: signed(fill('text'), model.sentBy) },
+      html: await inlined(fill('mail')),
+    }),
+  };
+}
+
+/** Reports about several projects as one email: the headline of each, and a link to the rest. */
+export async function digestOf(
+  place: ReportPlace,
+  { report: { title }, period }: ReportRequest,
+  reports: readonly PreparedReport[],
+) {
   const parts = reports.map(({ subject, preheader, pageUrl }) => ({ subject, preheader, pageUrl }));
-  const sentBy = reports[0]?.sentBy ?? null;
   const subject = `${title}, ${plainDayRange(period)}: ${counted(parts.length, 'project')}`;
   const preheader = parts[0]?.subject ?? '';
-  const model = { subject, preheader, period, parts, palette, report: { title }, pageUrl: null, sentBy };
-  const brief = fillTemplate('digest', 'text', templates, model);
-  return {
-    ...{ subject, preheader, pictures: [], brief, text: signed(brief, sentBy) },
-    html: await inlined(fillTemplate('digest', 'mail', templates, model)),
-  };
+  const model = { subject, preheader, period, parts, report: { title }, pageUrl: null };
+  const { text, mail } = await filledMail(place, 'digest', model);
+  const projects = reports.map(({ model }) => model);
+  return { subject, pageUrl: null, model: { projects }, brief: text, mail };
 }

@@ -8,10 +8,9 @@ import type { Notice } from '../mail/compose.js';
 import { type Delivery, type Figures, mayBeTried } from '../mail/delivery.js';
 import { pageUrl, writePage } from '../reports/pages.js';
 import { type Period, periodNamed } from '../reports/period.js';
-import { inlined, sentByWords, signed } from '../reports/render.js';
-import { fillTemplate, findTemplates, readPalette } from '../reports/templates.js';
+import { filledMail, prepareReport } from '../reports/render.js';
 import { readSql } from '../warehouse/query.js';
-import { handOver, type Mailing, reportOn, type Stored, storedOf } from './mailing.js';
+import { handOver, type Mailing, type Stored, storedOf } from './mailing.js';
 import type { StepContext } from './step.js';
 
 /** The period of a correction in the ledger of deliveries. */
@@ -127,13 +126,13 @@ async function writePages(
       await writePage(
         reportsDir,
         project.id,
-        await reportOn(context, warehouse, project, { report, period }),
+        await prepareReport(context, warehouse, project, { report, period }),
       );
 }
 
 /** The notice about a report that was sent incomplete, or whose numbers have changed since. */
 async function noticeOf(
-  { settings, workspaceDir }: StepContext,
+  context: StepContext,
   { report, projects }: Mailing,
   { period, said, sentAt, now }: Omit<Sent, 'recipients'> & { readonly now: Stored },
 ): Promise<Notice> {
@@ -154,22 +153,14 @@ async function noticeOf(
       ? 'all days are loaded, and the numbers are unchanged'
       : `${counted(row.now, row.name.replace(/s$/, '').replace(/^H/, 'h'))}, not ${thousands(row.said)}`;
   const subject = `Correction: ${name}, ${plainDayRange(period)}: ${news}`;
-  const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
-  const model = {
-    ...{ subject, preheader: why, why, rows, period, palette, news, name },
-    pageUrl:
-      (project && pageUrl(settings.reports.baseUrl, project.id, { name: report.name, period })) ?? null,
-    sentBy: sentByWords(settings.mail),
+  const { baseUrl } = context.settings.reports;
+  const url = project === undefined ? null : pageUrl(baseUrl, project.id, { name: report.name, period });
+  const { brief, mail } = await filledMail(context, 'correction', {
+    ...{ subject, preheader: why, why, rows, period, news, name, pageUrl: url },
     report: { name: report.name, title: report.title },
-  };
-  const text = signed(fillTemplate('correction', 'text', templates, model), model.sentBy);
+  });
   return {
-    ...{ kind: 'correction', subject, pageUrl: model.pageUrl, figures: now },
-    brief: fillTemplate('correction', 'brief', templates, model),
+    ...{ kind: 'correction', subject, pageUrl: url, figures: now, brief: brief(), email: mail },
     data: { why, said, now: { days: now.days, human: now.human, ai: now.ai } },
-    email: async () => ({
-      ...{ subject, text, pictures: [] },
-      html: await inlined(fillTemplate('correction', 'mail', templates, model)),
-    }),
   };
 }

@@ -17,9 +17,8 @@ import { deliver } from '../mail/ledger.js';
 import { attachmentsOf } from '../reports/answers.js';
 import type { ReportDefinition } from '../reports/definition.js';
 import { NothingLoadedError } from '../reports/coverage.js';
-import { pageUrl } from '../reports/pages.js';
 import type { Period } from '../reports/period.js';
-import { digestOf, type PreparedReport, prepareReport } from '../reports/render.js';
+import { digestOf, type PreparedReport, prepareReport, type ReportPlace } from '../reports/render.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { StepContext } from './step.js';
 
@@ -53,36 +52,20 @@ export function mailingsOf(
   );
 }
 
-export type Place = Pick<StepContext, 'settings' | 'workspaceDir'>;
-
-/** A report about a project, with the answers of `reader` to its questions. */
-export const reportOn = (
-  { settings, workspaceDir }: Place,
-  reader: Reader,
-  project: ProjectSettings,
-  { report, period, where }: { report: ReportDefinition; period: Period; where?: string | undefined },
-): Promise<PreparedReport> =>
-  prepareReport({
-    ...{ reader, report, period, workspaceDir, where, calendar: settings.reports },
-    project: { id: project.id, name: project.name, siteUrl: project.siteUrl },
-    letterhead: settings.mail,
-    pageUrl: pageUrl(settings.reports.baseUrl, project.id, { name: report.name, period }),
-  });
-
 /** The content of a mailing about a period. Throws a `NothingLoadedError` when nothing is loaded for any project. */
 export async function noticeOf(
-  place: Place,
+  place: ReportPlace,
   reader: Reader,
   mailing: Mailing,
   period: Period,
 ): Promise<Notice> {
   const { report, audience, projects } = mailing;
-  const { where } = audience;
+  const request = { report, period, where: audience.where };
   const prepared: { project: string; edition: PreparedReport }[] = [];
   let empty: NothingLoadedError | undefined;
   for (const project of projects)
     try {
-      const edition = await reportOn(place, reader, project, { report, period, where });
+      const edition = await prepareReport(place, reader, project, request);
       prepared.push({ project: project.id, edition });
     } catch (error) {
       if (!(error instanceof NothingLoadedError)) throw error;
@@ -93,15 +76,12 @@ export async function noticeOf(
   if (first === undefined) throw empty ?? new NothingLoadedError(`${report.name} covers no project.`);
   const answers = prepared.map(({ project, edition }) => ({ project, answers: edition.answers }));
   const attachments = attachmentsOf(report, audience.attach, answers);
-  const digest = audience.digest ? await digestOf(report, period, editions, place.workspaceDir) : undefined;
+  const whole = audience.digest ? await digestOf(place, request, editions) : first;
   return {
-    kind: 'report',
-    subject: digest?.subject ?? first.subject,
-    brief: digest?.brief ?? first.brief(),
-    pageUrl: digest === undefined ? first.pageUrl : null,
-    data: digest === undefined ? first.model : { projects: editions.map(({ model }) => model) },
+    ...{ kind: 'report', subject: whole.subject, pageUrl: whole.pageUrl },
+    ...{ brief: whole.brief(), data: whole.model },
     figures: await storedOf(reader, projects, period),
-    email: async () => ({ ...(digest ?? (await first.mail())), attachments }),
+    email: async () => ({ ...(await whole.mail()), attachments }),
   };
 }
 

@@ -10,9 +10,10 @@ import { findReport, listReports, type ReportDefinition } from '../reports/defin
 import { NothingLoadedError } from '../reports/coverage.js';
 import { keptPage, sourceOfPages, writePage } from '../reports/pages.js';
 import { lastEnded, type Period, periodNamed } from '../reports/period.js';
+import { prepareReport } from '../reports/render.js';
 import { byBothClocks, type StepContext, type StepResult, withOutage } from './step.js';
 import { sendCorrections } from './corrections.js';
-import { type Mailing, mailingsOf, reportOn, sendMailing, storedOf } from './mailing.js';
+import { type Mailing, mailingsOf, sendMailing, storedOf } from './mailing.js';
 
 /** A report that is not emailed yet because days of its period are missing. */
 export interface HeldReport {
@@ -69,7 +70,7 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
         const source = sourceOf?.(report, [project, period]);
         const kept = await keptPage(reportsDir, project.id, { name: report.name, period }, source);
         if (kept !== undefined) return pages.push({ project, ...kept });
-        const prepared = await reportOn(context, warehouse, project, { report, period });
+        const prepared = await prepareReport(context, warehouse, project, { report, period });
         const file = await writePage(reportsDir, project.id, prepared, source);
         rendered++;
         return pages.push({ project, file, subject: prepared.subject });

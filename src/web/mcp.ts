@@ -90,8 +90,9 @@ export function mcpServer(sources: Sources): McpServer {
     { week, project },
     reading(async (input, reader) => {
       const report = await findReport('weekly', workspaceDir);
-      const about = { project: projectOf(input.project), period: weekOf(input.week) };
-      return (await prepareReport({ reader, report, calendar, workspaceDir, ...about })).text();
+      const about = { report, period: weekOf(input.week) };
+      const place = { settings, workspaceDir };
+      return (await prepareReport(place, reader, projectOf(input.project), about)).text();
     }),
   );
   tool(

@@ -17,8 +17,8 @@ interface Wanted {
 export async function prepare(wanted: Wanted): Promise<PreparedReport> {
   const { reader, name, project, period, calendar = ISO_CALENDAR, now, workspaceDir } = wanted;
   const report = await findReport(name, workspaceDir);
-  return prepareReport({
-    ...{ reader, report, project, calendar, workspaceDir },
+  return prepareReport({ settings: { reports: calendar }, workspaceDir }, reader, project, {
+    report,
     period:
       period === undefined
         ? lastEnded(report.period, now, calendar)
