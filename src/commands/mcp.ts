@@ -16,7 +16,7 @@ export const mcp = defineCommand({
     const workspace = await readWorkspace(options, runtime, false);
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
     const { mcpServer } = await import('../web/mcp.js');
-    const { openSources } = await import('../web/sources.js');
+    const { openSources } = await import('../web/request.js');
     const sources = openSources(workspace, options, runtime);
     const left = once(process.stdin, 'end', { signal: runtime.signal }).catch(() => undefined);
     const handle = serveStdio(() => mcpServer(sources), {

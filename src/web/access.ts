@@ -8,6 +8,7 @@ import { isIP } from 'node:net';
 import pLimit from 'p-limit';
 import type { ServeSettings } from '../config/schema.js';
 import { isLoopback } from '../config/values.js';
+import { ConfigurationError } from '../errors.js';
 import { localHosts } from '../http-server.js';
 import { Remembering } from './history.js';
 
@@ -51,8 +52,9 @@ export const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(m
 /** Sign-in attempts that may wait: more could be guesses. */
 const MAX_WAITING = 3;
 
-/** Decides which requests pass. Its keys are new in each process, so stopping the process ends all sessions. */
+/** Decides which requests pass. Throws a `ConfigurationError` if anyone on the network could get in. Its keys are new in each process, so stopping the process ends all sessions. */
 export function openAccess(settings: ServeSettings, refuse: Refuse) {
+  expectGuarded(settings);
   const { auth, header, editors, host, url } = settings;
   const [editorToken, viewerToken, actionToken] = [token(), token(), token()];
   const checking = pLimit(1);
@@ -149,6 +151,20 @@ export function openAccess(settings: ServeSettings, refuse: Refuse) {
     actionToken,
     isActionToken: (given: string) => isSame(given, actionToken),
   };
+}
+
+/** Throws a `ConfigurationError` if anyone on the network could get in. */
+function expectGuarded({ host, auth, proxies }: ServeSettings): void {
+  if (isLoopback(host) || auth === 'password') return;
+  const where = `To listen on ${host}, where others can reach it,`;
+  if (auth === 'link')
+    throw new ConfigurationError(
+      `${where} set serve.password in readership.yaml (its hash: readership serve --hash-password), or serve.auth: proxy with serve.header. See docs/serve.md.`,
+    );
+  if (proxies === undefined)
+    throw new ConfigurationError(
+      `${where} set serve.proxies in readership.yaml to the addresses of the proxy, because any other machine could claim to be any user. Or listen on 127.0.0.1. See docs/serve.md.`,
+    );
 }
 
 /** The path with one slash: after two, a browser would read the name of another host. */

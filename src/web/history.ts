@@ -1,6 +1,13 @@
 import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import { z } from 'zod';
+import { type ImprovePlan, planImprovement } from '../agents/plan.js';
+import { proposalOf } from '../agents/prompt.js';
+import { wordsOf } from '../agents/reasons.js';
+import { readSitemap } from '../agents/sitemap.js';
+import type { Workspace } from '../app/workspace.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { dayOf } from '../day.js';
 import { StorageError } from '../errors.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
 import type { Parameters, Reader } from '../warehouse/query.js';
@@ -130,5 +137,41 @@ async function queryWithin(history: History, sql: string, parameters: Parameters
   } finally {
     clearTimeout(timer);
     own.close();
+  }
+}
+
+/** A site's list of pages rarely changes between clicks. */
+const SITEMAP_KEPT_MS = 5 * 60_000;
+
+/** Selects the pages that deserve an agent, as `readership improve` does. */
+export class Proposals {
+  readonly #sitemaps = new Remembering<Awaited<ReturnType<typeof readSitemap>>>(1);
+  readonly #plans = new Remembering<ImprovePlan>(20);
+
+  constructor(private readonly workspace: Workspace) {}
+
+  /** The pages to propose now, with their prompts; with a path, only that page. */
+  async of(reader: PublishedReader, project: ProjectSettings, now: Date, path = '') {
+    const { settings, directory: workspaceDir } = this.workspace;
+    const { sitemap, maxPromptLength } = settings.improve;
+    const turn = sitemap === undefined ? 0 : Math.floor(now.getTime() / SITEMAP_KEPT_MS);
+    const listedOf = await this.#sitemaps.get(`${turn}`, () =>
+      readSitemap(sitemap, AbortSignal.timeout(10_000)),
+    );
+    const state = { now, isListed: listedOf(project.siteUrl), only: path === '' ? undefined : [path] };
+    const key = JSON.stringify([reader.version, project.id, dayOf(now), turn, path]);
+    const { flagged, leftOut } = await this.#plans.get(key, () =>
+      planImprovement(reader, project.id, settings.improve, state),
+    );
+    return {
+      // Not remembered, because a template of the prompt may change meanwhile.
+      proposed: flagged.map((page) => {
+        const proposal = proposalOf(project.id, page, { workspaceDir, maxPromptLength });
+        const { path, why, digest, instruction, prompt } = proposal;
+        const ending = prompt.slice(instruction.length);
+        return { path, why: wordsOf(why), digest, instruction, prompt, ending };
+      }),
+      leftOut: leftOut.map(({ path, why }) => ({ path, why: wordsOf(why) })),
+    };
   }
 }

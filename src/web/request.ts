@@ -1,5 +1,6 @@
 import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
+import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, type Day, daysBetween, parseDay } from '../day.js';
@@ -7,10 +8,9 @@ import { ConfigurationError } from '../errors.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
 import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
-import type { PublishedReader } from './history.js';
-import { MAX_SQL } from './questions.js';
+import { Proposals, type PublishedReader, WebHistory } from './history.js';
+import { MAX_SQL, Questions, SavedQuestions } from './questions.js';
 import type { ActionQueue } from './queue.js';
-import type { Sources } from './sources.js';
 
 /** The number of days in each range that a link selects, up to the last loaded day. */
 const RANGES = { '4w': 28, '13w': 91, '26w': 182, '1y': 364, all: Infinity } as const;
@@ -81,8 +81,30 @@ async function rangeOf(reader: Reader, project: string, query: PageQuery) {
   };
 }
 
+/** What pages and tools answer from. */
+export interface Sources {
+  readonly workspace: Workspace;
+  readonly runtime: Pick<Runtime, 'now' | 'signal'>;
+  readonly history: WebHistory;
+  readonly questions: Pick<Questions, 'answer' | 'file'>;
+  readonly saved: SavedQuestions;
+  readonly proposals: Proposals;
+}
+
+export const openSources = (workspace: Workspace, options: WorkspaceOptions, runtime: Runtime): Sources => ({
+  ...{ workspace, runtime },
+  history: new WebHistory(workspace.historyFile, workspace.settings.sql.maxMemory),
+  questions: new Questions(workspace, options, runtime),
+  saved: new SavedQuestions(workspace),
+  proposals: new Proposals(workspace),
+});
+
 export const rowSchema = z.record(z.string(), z.json());
 export type Row = z.infer<typeof rowSchema>;
+
+/** The rows of a query in `queries/`. */
+export const rowsOf = (reader: Reader, name: string, parameters: Parameters): Promise<Row[]> =>
+  reader.query(readSql(import.meta.url, `queries/${name}.sql`), rowSchema, parameters);
 
 /** Who requests a page. */
 export interface Visit {
@@ -129,7 +151,6 @@ export async function requestOf(
     ...{ project: project.id, from, to, grain, shift, week, search, section, readers, sort, path },
     ...{ limit: PAGES_SHOWN, offset: (query.page - 1) * PAGES_SHOWN },
   };
-  const rows: PageRequest['rows'] = (name, parameters) =>
-    reader.query(readSql(import.meta.url, `queries/${name}.sql`), rowSchema, { ...common, ...parameters });
+  const rows: PageRequest['rows'] = (name, parameters) => rowsOf(reader, name, { ...common, ...parameters });
   return { ...sources, ...visit, now: runtime.now(), queue, reader, query, project, range, rows };
 }

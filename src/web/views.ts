@@ -94,11 +94,11 @@ export async function overview({ rows, range }: PageRequest): Promise<object> {
   const [[totals], series, moved, pages] = await Promise.all([
     rows('totals'),
     rows('series', { path: null }),
-    rows('moved'),
+    rows('movers'),
     rows('pages', mostRead),
   ]);
   const week = { first: range.week, last: addDays(range.week, 6) };
-  return { totals, moved, pages, count: countOf(pages), week, ...seriesOf(series, range) };
+  return { totals, moved: moved.slice(0, 8), pages, count: countOf(pages), week, ...seriesOf(series, range) };
 }
 
 /** The number of all pages, of which `rows` are some. */

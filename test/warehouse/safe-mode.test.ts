@@ -10,7 +10,7 @@ import { Output } from '../../src/terminal/output.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { mcpHandler } from '../../src/web/mcp.js';
-import { openSources } from '../../src/web/sources.js';
+import { openSources } from '../../src/web/request.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
 import { serve } from '../serve.js';

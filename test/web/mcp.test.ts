@@ -7,7 +7,7 @@ import { readWorkspace } from '../../src/app/workspace.js';
 import { Output } from '../../src/terminal/output.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { mcpHandler } from '../../src/web/mcp.js';
-import { openSources } from '../../src/web/sources.js';
+import { openSources } from '../../src/web/request.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { startCli } from '../run-cli.js';
