@@ -59,9 +59,10 @@ export function inSequence(items: readonly string[], word: 'and' | 'or' = 'and')
   return items.length < 2 ? last : `${items.slice(0, -1).join(', ')} ${word} ${last}`;
 }
 
-/** `8 s`, `3 min 20 s`, `2 h 5 min`: at most two units. */
+/** `under 1 s`, `8 s`, `3 min 20 s`, `2 h 5 min`: at most two units. */
 export function duration(ms: number): string {
   const seconds = Math.round(ms / 1000);
+  if (seconds < 1) return 'under 1 s';
   if (seconds < 60) return `${seconds} s`;
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;

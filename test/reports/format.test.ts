@@ -16,6 +16,7 @@ import {
 import {
   dayList,
   dayRange,
+  duration,
   inSequence,
   longDay,
   moment,
@@ -124,6 +125,11 @@ describe('days', () => {
     expect(longDay(day('2026-05-18'))).toBe('18 May 2026');
     expect(moment(new Date('2026-11-18T23:59:00Z'), 'UTC')).toBe('18 Nov 2026 at 23:59 UTC');
     expect(moment(new Date('2026-09-18T23:59:00Z'), 'Europe/Zurich')).toBe('19 Sep 2026 at 01:59 UTC+2');
+  });
+  test('durations have at most two units, and are never 0 s', () => {
+    expect([0, 499, 500, 59_499, 59_500, 200_000, 7_530_000].map(duration)).toEqual([
+      ...['under 1 s', 'under 1 s', '1 s', '59 s', '1 min 0 s', '3 min 20 s', '2 h 5 min'],
+    ]);
   });
 });
 
