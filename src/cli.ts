@@ -9,7 +9,7 @@ import type { Runtime } from './app/workspace.js';
 import type { Act } from './commands/command.js';
 import { exitCodeOf, messageOf, ReadershipError } from './errors.js';
 import { commandLine } from './commands/program.js';
-import { Output } from './terminal/output.js';
+import { loadScreen, Output } from './terminal/output.js';
 
 /** The exit code of a program ended by a signal: 128 plus the signal's number. */
 const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
@@ -53,7 +53,7 @@ process.on('exit', () => {
 });
 
 const isTerminal = process.stdout.isTTY || process.stderr.isTTY;
-const screen = isTerminal ? await import('./terminal/screen.js') : undefined;
+const screen = isTerminal ? await loadScreen() : undefined;
 const output = new Output(process.stdout, process.stderr, (process.env['NO_COLOR'] ?? '') === '', screen);
 const runtime: Runtime = {
   workingDirectory: process.cwd(),

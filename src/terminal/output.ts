@@ -1,31 +1,38 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import type { WriteStream } from 'node:tty';
 import { escapeLines } from '../format/text.js';
-import type * as screenOnly from './screen.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
 
-/** The part that only a terminal needs, which takes longer to load than many commands take. */
-type Screen = typeof screenOnly;
+type Screen = Awaited<ReturnType<typeof loadScreen>>;
+
+/** What only a terminal needs, which takes longer to load than many commands take. */
+export async function loadScreen() {
+  const { createLogUpdate } = await import('log-update');
+  const { default: wrapAnsi } = await import('wrap-ansi');
+  return { createLogUpdate, wrapAnsi };
+}
 
 type Stream = NodeJS.WritableStream & Partial<Pick<WriteStream, 'isTTY' | 'columns'>>;
 export type Colors = ReturnType<typeof colorsOf>;
 
-/** Without a screen, no text contains colors. */
-const NEVER = /(?!)/;
+/** Marks our own colors. Untrusted text cannot contain the mark, because it is random. */
+const MARK = Array.from({ length: 4 }, () => randomInt(1000, 10_000)).join(';');
+const MARKED = new RegExp(String.raw`(\u001b\[\d+);${MARK}m`);
 
 const color =
-  (mark: string | undefined, begin: number, end: number) =>
+  (isOn: boolean, begin: number, end: number) =>
   (text: string): string =>
-    mark === undefined ? text : `\u001b[${begin};${mark}m${text}\u001b[${end};${mark}m`;
+    isOn ? `\u001b[${begin};${MARK}m${text}\u001b[${end};${MARK}m` : text;
 
-/** Functions that color text for an `Output`; without a mark they leave it unchanged. */
-export const colorsOf = (mark?: string) => ({
-  bold: color(mark, 1, 22),
-  dim: color(mark, 2, 22),
-  red: color(mark, 31, 39),
-  green: color(mark, 32, 39),
-  yellow: color(mark, 33, 39),
-  cyan: color(mark, 36, 39),
+/** Functions that color text for an `Output`, or leave it unchanged. */
+export const colorsOf = (isOn = false) => ({
+  bold: color(isOn, 1, 22),
+  dim: color(isOn, 2, 22),
+  red: color(isOn, 31, 39),
+  green: color(isOn, 32, 39),
+  yellow: color(isOn, 33, 39),
+  cyan: color(isOn, 36, 39),
 });
 
 /**
@@ -41,17 +48,15 @@ export class Output {
   #isLog = false;
   readonly #live: ReturnType<Screen['createLogUpdate']> | undefined;
 
-  /** Without a `screen`, even a terminal gets no colors, no redrawn progress and no wrapped lines. */
+  /** Without a `screen`, even a terminal gets no redrawn progress and no wrapped lines. */
   constructor(
     private readonly out: Stream,
     private readonly err: Stream,
     isColorWanted: boolean,
     private readonly screen?: Screen,
   ) {
-    const marked = ({ isTTY }: Stream) =>
-      colorsOf(isColorWanted && isTTY === true ? screen?.MARK : undefined);
-    this.colors = marked(out);
-    this.noteColors = marked(err);
+    this.colors = colorsOf(isColorWanted && out.isTTY);
+    this.noteColors = colorsOf(isColorWanted && err.isTTY);
     if (err.isTTY === true) this.#live = screen?.createLogUpdate(err, { showCursor: true });
   }
 
@@ -98,7 +103,7 @@ export class Output {
     if (this.#isLog) return;
     const shown = this.#shown(text, this.out);
     const { screen, isTerminal, width } = this;
-    this.out.write(`${isTerminal && screen ? screen.wrapped(shown, width) : shown}\n`);
+    this.out.write(`${isTerminal && screen ? wrapped(shown, width, screen) : shown}\n`);
   }
 
   /** Data as is, without a line feed; returns false if the reader cannot keep up. */
@@ -123,7 +128,7 @@ export class Output {
   #shown(text: string, { isTTY }: Stream): string {
     // Every second part starts one of our colors.
     return this.#redact(text)
-      .split(this.screen?.MARKED ?? NEVER)
+      .split(MARKED)
       .map((part, index) => (index % 2 === 1 ? `${part}m` : isTTY === true ? escapeLines(part) : part))
       .join('');
   }
@@ -138,3 +143,20 @@ const camelKeys = (_: string, value: unknown): unknown =>
           inner as unknown,
         ]),
       );
+
+/** The width before a line's last column, up to the first gap of two spaces, or its indentation. */
+const BEFORE_TEXT = /^ *(?:\S+(?: \S+)* {2,})?/;
+
+/** Wraps lines at `width` between words, with continuation lines aligned to the start of the text. */
+export const wrapped = (text: string, width: number, { wrapAnsi }: Pick<Screen, 'wrapAnsi'>): string =>
+  text
+    .split('\n')
+    .map((line) => {
+      const before = BEFORE_TEXT.exec(line)?.[0] ?? '';
+      const indent = ' '.repeat(before.length);
+      const room = width - before.length;
+      if (room < width / 2) return line;
+      const lines = wrapAnsi(line.slice(before.length), room, { hard: false });
+      return before + lines.replaceAll('\n', `\n${indent}`);
+    })
+    .join('\n');

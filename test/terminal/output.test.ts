@@ -2,8 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { alignedLines } from '../../src/terminal/table.js';
 import { openLog } from '../../src/print/log.js';
-import { Output } from '../../src/terminal/output.js';
-import * as screen from '../../src/terminal/screen.js';
+import { loadScreen, Output } from '../../src/terminal/output.js';
 
 const HOSTILE = '/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\r\t/end';
 const ESCAPED = String.raw`/a\u001b[31mred\u001b[0m\u001b]0;title\u0007\u009b2J\u007f\u202e\u2066\u200b\u000d\u0009/end`;
@@ -17,7 +16,7 @@ async function written(
     Object.assign(stream, { isTTY, columns: 400 }),
   );
   if (out === undefined || err === undefined) throw new Error('two streams');
-  await work(new Output(out, err, true, screen));
+  await work(new Output(out, err, true, await loadScreen()));
   return { out: String(out.read() ?? ''), err: String(err.read() ?? '') };
 }
 

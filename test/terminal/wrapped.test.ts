@@ -1,6 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { wrapped } from '../../src/terminal/screen.js';
+import { loadScreen, wrapped as wrappedOn } from '../../src/terminal/output.js';
+
+const screen = await loadScreen();
+const wrapped = (text: string, width: number): string => wrappedOn(text, width, screen);
 
 describe('lines for people on a narrow terminal', () => {
   it('are broken between words, and continue under the start of their text', () => {
