@@ -12,7 +12,7 @@ import {
 } from '../config/load.js';
 import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
 import { formatShard, settingsOfShard, type Shard, shardOf } from '../config/shard.js';
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, type ExitCode } from '../errors.js';
 import { SANDBOX } from '../sandbox/defaults.js';
 import type { Output } from '../terminal/output.js';
 import type { LakePlace } from '../warehouse/lake/storage.js';
@@ -204,11 +204,11 @@ async function refuseOtherSplit(dataDir: string, shard: Shard | undefined): Prom
 }
 
 /** Runs `work` with the published history, which other processes cannot block. */
-export async function withHistory<Result>(
+export async function withHistory(
   options: WorkspaceOptions,
   runtime: Runtime,
-  work: (history: Reader, workspace: Workspace) => Promise<Result>,
-): Promise<Result> {
+  work: (history: Reader, workspace: Workspace) => Promise<ExitCode>,
+): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
   const history = await openOwnHistory(workspace.historyFile);
   try {

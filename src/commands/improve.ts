@@ -62,37 +62,33 @@ export const improve = defineCommand({
 type ShowOptions = WorkspaceOptions & { readonly verbose?: boolean; readonly json?: boolean };
 
 const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
-  withHistory<ExitCode>(
-    options,
-    runtime,
-    async (history, { projects, settings, directory: workspaceDir }) => {
-      const { output, now, signal } = runtime;
-      const rules = settings.improve;
-      const listedOf = await readSitemap(rules.sitemap, signal);
-      const shown: object[] = [];
-      for (const { id: project, name, siteUrl } of projects) {
-        const state = { now: now(), isListed: listedOf(siteUrl) };
-        const plan = await planImprovement(history, project, rules, state);
-        const { maxPromptLength } = rules;
-        const proposed = () =>
-          plan.flagged.map((page) => proposalOf(project, page, { workspaceDir, maxPromptLength }));
-        if (options.json === true) {
-          const flagged = proposed().map(({ prompt, digest, ...page }) => ({
-            ...shownPage(page),
-            digest,
-            prompt,
-          }));
-          shown.push({ project, ...plan, flagged, leftOut: plan.leftOut.map(shownPage) });
-        } else {
-          const view = { name, plan, rules, width: output.width };
-          const lines = planLines(options.verbose === true ? { ...view, proposals: proposed() } : view);
-          output.data(lines.join('\n'));
-        }
+  withHistory(options, runtime, async (history, { projects, settings, directory: workspaceDir }) => {
+    const { output, now, signal } = runtime;
+    const rules = settings.improve;
+    const listedOf = await readSitemap(rules.sitemap, signal);
+    const shown: object[] = [];
+    for (const { id: project, name, siteUrl } of projects) {
+      const state = { now: now(), isListed: listedOf(siteUrl) };
+      const plan = await planImprovement(history, project, rules, state);
+      const { maxPromptLength } = rules;
+      const proposed = () =>
+        plan.flagged.map((page) => proposalOf(project, page, { workspaceDir, maxPromptLength }));
+      if (options.json === true) {
+        const flagged = proposed().map(({ prompt, digest, ...page }) => ({
+          ...shownPage(page),
+          digest,
+          prompt,
+        }));
+        shown.push({ project, ...plan, flagged, leftOut: plan.leftOut.map(shownPage) });
+      } else {
+        const view = { name, plan, rules, width: output.width };
+        const lines = planLines(options.verbose === true ? { ...view, proposals: proposed() } : view);
+        output.data(lines.join('\n'));
       }
-      if (options.json === true) output.json(shown);
-      return 0;
-    },
-  );
+    }
+    if (options.json === true) output.json(shown);
+    return 0;
+  });
 
 /** A page as `--json` writes it, with the reason as a code and as text. */
 const shownPage = ({ path, why, evidence }: FlaggedPage | LeftOutPage) => ({

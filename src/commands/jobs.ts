@@ -33,7 +33,7 @@ const list = defineCommand({
   readership jobs list
   readership jobs list --json`,
   run: (options, runtime) =>
-    withHistory<ExitCode>(options, runtime, async (history, { projects }) => {
+    withHistory(options, runtime, async (history, { projects }) => {
       const { output, now } = runtime;
       const jobs = await readJobsOf(history, projects);
       const messages = await readMessagesOf(history, projects);
@@ -62,7 +62,7 @@ const show = defineCommand({
   examples: `
   readership jobs show 3`,
   run: (options, runtime, id) =>
-    withHistory<ExitCode>(options, runtime, async (history, { projects }) => {
+    withHistory(options, runtime, async (history, { projects }) => {
       const job = findJob(await readJobsOf(history, projects), id);
       const messages = await readMessages(history, job.project);
       const effects = await readEffects(history, job.project);

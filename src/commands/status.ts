@@ -24,7 +24,7 @@ export const status = defineCommand({
   readership status --json | jq .needs
   readership status --format prometheus > readership.prom.new && mv readership.prom.new readership.prom`,
   run: (options, runtime) =>
-    withHistory<ExitCode>(options, runtime, async (history, workspace) => {
+    withHistory(options, runtime, async (history, workspace) => {
       const { output } = runtime;
       const now = runtime.now();
       const { projects, operations } = await readStatus(history, workspace, now);
