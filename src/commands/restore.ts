@@ -1,19 +1,19 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
+import { max } from 'date-fns';
 import { stat } from 'node:fs/promises';
-import { z } from 'zod';
 import { MAX_LOCK_WAIT_MS, withLedgers } from '../app/open.js';
 import { readWorkspace } from '../app/workspace.js';
 import { lakeLocation, shownLocation } from '../config/load.js';
 import { isLocal } from '../config/values.js';
-import { addDays, daysBetween, lastEndedDay } from '../day.js';
+import { addDays, lastEndedDay } from '../day.js';
+import { readDayLedger } from '../export/ledger.js';
 import { ignoreMissing } from '../files.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { fillFromLake } from '../warehouse/lake/lake.js';
 import { publish } from '../warehouse/publish.js';
-import { dayColumn, readSql, timestampColumn } from '../warehouse/query.js';
+import type { Reader } from '../warehouse/query.js';
 import { restore as restoreLive } from '../warehouse/restore.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
 import { aLake, defineCommand, value } from './command.js';
 
 export const restore = defineCommand({
@@ -54,8 +54,7 @@ export const restore = defineCommand({
       for (const aside of [restored?.aside, restored?.historyAside])
         if (aside !== undefined) output.data(`Kept the previous file: ${shown(aside)}`);
       if (reconciled !== undefined) output.data(reconciled);
-      const ids = settings.projects.map(({ id }) => id);
-      for (const line of await stateLines(warehouse, ids, now())) output.data(line);
+      for (const { id } of settings.projects) output.data(await stateLine(warehouse, id, now()));
     });
     return 0;
   },
@@ -64,29 +63,20 @@ export const restore = defineCommand({
 const isDirectory = async (path: string): Promise<boolean> =>
   (await stat(path).catch(ignoreMissing))?.isDirectory() ?? false;
 
-const STATE = readSql(import.meta.url, 'statements/restored-state.sql');
-const stateRow = z.object({
-  project: z.string(),
-  first_day: dayColumn,
-  last_day: dayColumn,
-  unsettled: z.int(),
-  loaded_at: timestampColumn,
-});
-
-/** The state of each project, and which days the next run loads again. */
-async function stateLines(warehouse: Warehouse, projects: readonly string[], now: Date): Promise<string[]> {
-  const rows = await warehouse.query(STATE, stateRow);
+/** The days of a project, and which of them the next run loads again. */
+async function stateLine(reader: Reader, project: string, now: Date): Promise<string> {
+  const ledger = await readDayLedger(reader, project);
+  const stored = [...ledger.values()].filter((record) => record.is_stored);
+  const [first, last] = [stored[0]?.day, stored.at(-1)?.day];
+  if (first === undefined || last === undefined)
+    return `${project}: no days; the next run loads the whole history.`;
+  const readAt = max(stored.map(({ attempted_at }) => attempted_at));
+  const unsettled = stored.filter(({ state }) => state !== 'final').length;
   const lastEnded = lastEndedDay(now);
-  return projects.map((project) => {
-    const row = rows.find((each) => each.project === project);
-    if (row === undefined) return `${project}: no days; the next run loads the whole history.`;
-    const range = plainDayRange({ first: row.first_day, last: row.last_day });
-    const load = [
-      daysBetween(row.last_day, lastEnded) > 0 &&
-        plainDayRange({ first: addDays(row.last_day, 1), last: lastEnded }),
-      row.unsettled > 0 && `${counted(row.unsettled, 'day')} that had not settled`,
-    ];
-    const next = load.filter((part) => part !== false).join(' and ') || 'nothing';
-    return `${project}: ${range}, as of ${moment(row.loaded_at)}; the next run loads ${next}.`;
-  });
+  const load = [
+    last < lastEnded && plainDayRange({ first: addDays(last, 1), last: lastEnded }),
+    unsettled > 0 && `${counted(unsettled, 'day')} that had not settled`,
+  ];
+  const next = load.filter((part) => part !== false).join(' and ') || 'nothing';
+  return `${project}: ${plainDayRange({ first, last })}, as of ${moment(readAt)}; the next run loads ${next}.`;
 }
