@@ -1,12 +1,13 @@
 import { readWorkspace, type Runtime, sharedLimits, type WorkspaceOptions } from '../app/workspace.js';
+import { shownLocation } from '../config/load.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { forecastExport } from '../export/forecast.js';
-import { forecastJson, forecastLines, loadedLines } from '../print/export.js';
-import { exportStep } from '../steps/history.js';
+import { auditLines, forecastJson, forecastLines, loadedLines } from '../print/export.js';
+import { auditStep, exportStep, lakeSummary } from '../steps/history.js';
 import { openNewest } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
-import { aDay, defineCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';
+import { aDay, aLake, defineCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { conclude, runSteps } from './steps.js';
 
 interface Bounds {
@@ -88,3 +89,59 @@ async function printForecast(
     history?.close();
   }
 }
+
+export const audit = defineCommand({
+  name: 'audit',
+  scope: 'project',
+  summary: 'compare the stored history with the platform in few requests',
+  description:
+    'Compares the final days with the totals of the platform: one request if the history has no gaps, and a few more to find a day that differs. Because it compares totals, it misses a change that leaves the totals of a day the same; `export --reload` reads days in full. Exits 1 if something differs and was not repaired.',
+  options: { repair: flag('reload the days that differ'), json: flag(JSON_LOG) },
+  examples: `
+  readership audit
+  readership audit --repair`,
+  environment: PLATFORM_ENVIRONMENT,
+  run: async (options, runtime) => {
+    const { result: audits = [], outages } = await runSteps('audit', options, runtime, (runner, context) =>
+      runner.step('audit', () => auditStep(context, options.repair === true)),
+    );
+    for (const one of audits) runtime.output.data(auditLines(one).join('\n'));
+    const exitCode = conclude(outages, runtime);
+    const isLeft = audits.some(
+      ({ audit }) => audit.repaired === undefined && audit.differing.length + audit.damaged.length > 0,
+    );
+    return isLeft ? 1 : exitCode;
+  },
+});
+
+export const publish = defineCommand({
+  name: 'publish',
+  scope: 'workspace',
+  summary: 'publish the history now, with --parquet also as a lake',
+  description:
+    'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, it also updates a lake: two Delta tables that Spark, Trino, ClickHouse, polars and DuckDB read. It writes only the months that changed. `export` and `run` publish by themselves when something changed.',
+  options: {
+    parquet: value(
+      '<place>',
+      'also publish a lake in this directory or s3://bucket/prefix: a new or empty one, or an existing lake (default: publish.parquet)',
+      aLake,
+    ),
+    json: flag(JSON_LOG),
+  },
+  examples: `
+  readership publish
+  readership publish --parquet /srv/lake         how to read it: docs/scale.md
+  readership publish --parquet s3://bucket/lake  needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`,
+  run: async (options, runtime) => {
+    const whole = { ...options, isWhole: true };
+    const nothing = () => Promise.resolve();
+    const { published, outages, workspace } = await runSteps('publish', whole, runtime, nothing);
+    const line = (path: string, words: string) => {
+      runtime.output.data(`${shownLocation(path, runtime.workingDirectory)}  ${words}`);
+    };
+    const { historyFile, lake } = workspace;
+    if (published !== undefined) line(historyFile, `${(published.bytes / 1e6).toFixed(1)} MB`);
+    if (published?.lake !== undefined && lake !== undefined) line(lake.location, lakeSummary(published.lake));
+    return conclude(outages, runtime);
+  },
+});
