@@ -26,6 +26,14 @@ const MARK_MERGED = statement('mark-merged');
 const RECORD_TRANSITION = statement('record-transition');
 const TRANSITIONS_OF_JOB = statement('transitions-of-job');
 
+/** Work on the jobs of a project. */
+export interface ProjectTask {
+  readonly warehouse: Warehouse;
+  readonly project: string;
+  readonly now: () => Date;
+  readonly signal?: AbortSignal;
+}
+
 /** Where changes are stored: in a given transaction, or in one of their own. */
 export type Ledger = Warehouse | Transaction;
 

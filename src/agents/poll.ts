@@ -4,20 +4,15 @@ import { RefusedError, TryLaterError } from '../api/errors.js';
 import type { AgentJob } from '../api/schema.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
-import { changeJob, isRemoteJob, type Job, readJobs, type RemoteJob } from './ledger.js';
+import { changeJob, isRemoteJob, type Job, type ProjectTask, readJobs, type RemoteJob } from './ledger.js';
 import { pollDelayMs } from './lifecycle.js';
 
-export interface PollTask {
-  readonly warehouse: Warehouse;
+export interface PollTask extends ProjectTask {
   readonly client: Pick<Client, 'job'>;
-  readonly project: string;
-  readonly now: () => Date;
   readonly minDelayMs: number;
   readonly maxDelayMs: number;
   /** How long to keep polling while jobs are active; 0 polls each due job once. */
   readonly waitMs: number;
-  readonly signal?: AbortSignal;
   /** Called with every job whose state or status changed, or whose poll failed. */
   readonly onChange?: (job: Job) => void;
 }

@@ -9,8 +9,7 @@ import type { Settings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { readSql } from '../warehouse/query.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
-import { type Job, markMerged, readJobs } from './ledger.js';
+import { type Job, markMerged, type ProjectTask, readJobs } from './ledger.js';
 
 const moment = z.iso.datetime({ offset: true }).transform((text) => dayOf(new Date(text)));
 /** The fields that GitHub and GitLab have in common. */
@@ -63,7 +62,7 @@ export class CodeHost {
   }
 
   /** Throws a `RefusedError`, a `ContractError`, or a `TryLaterError` with the wait the host requests. */
-  async pullRequest(address: string, signal: AbortSignal): Promise<PullRequest> {
+  async pullRequest(address: string, signal?: AbortSignal): Promise<PullRequest> {
     const operation: Operation = { name: 'look up the pull request', method: 'GET', url: address };
     const { status, retryAfter, body } = await this.#transport.send(operation, this.token, undefined, signal);
     const pauseMs = parseRetryAfter(retryAfter, this.now()) ?? this.#untilReset();
@@ -114,12 +113,8 @@ const RECORD_PULL_REQUEST = readSql(import.meta.url, 'statements/record-pull-req
 /** In one round; GitHub allows 60 requests an hour without a token. */
 const MAX_REQUESTS = 10;
 
-interface Task {
-  readonly warehouse: Warehouse;
+interface Task extends ProjectTask {
   readonly codeHost: CodeHost;
-  readonly project: string;
-  readonly now: () => Date;
-  readonly signal: AbortSignal;
 }
 
 /**
@@ -141,7 +136,7 @@ export async function noticeMerges(task: Task): Promise<Job[]> {
       await record(task, job, { problem: 'the link is not a pull request on the host in pullRequests' });
       continue;
     }
-    if (signal.aborted || ++requests > MAX_REQUESTS) break;
+    if (signal?.aborted || ++requests > MAX_REQUESTS) break;
     try {
       if (await store(task, job, await codeHost.pullRequest(address, signal))) changed.push(job.id);
     } catch (error) {

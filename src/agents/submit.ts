@@ -10,20 +10,15 @@ import { withGrace } from '../sleep.js';
 import type { Intent } from '../warehouse/effect.js';
 import type { Departure, EffectsJournal } from '../warehouse/effects.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
 import { jobIntent, messageIntent, sentAs } from './journal.js';
-import { type Change, changeJob, isRemoteJob, type Job, readJobs } from './ledger.js';
+import { type Change, changeJob, isRemoteJob, type Job, type ProjectTask, readJobs } from './ledger.js';
 import { type MessageEvent, outcomeOf, pauseAfter } from './lifecycle.js';
 import { changeMessage, readMessages, settleAsSent } from './messages.js';
 
-export interface SubmitTask {
-  readonly warehouse: Warehouse;
+export interface SubmitTask extends ProjectTask {
   readonly journal: EffectsJournal;
   readonly client: Pick<Client, 'createJob' | 'sendMessage'>;
-  readonly project: string;
-  readonly now: () => Date;
   readonly pollDelayMs: number;
-  readonly signal?: AbortSignal;
   /** Called with each job after its prompt or message was sent, whatever the outcome. */
   readonly onJob?: (job: Job) => void;
 }

@@ -1,18 +1,10 @@
 import { entryAbout, sentAs } from '../agents/journal.js';
-import {
-  changeJob,
-  isRemoteJob,
-  type Job,
-  markMerged,
-  readJobsOf,
-  type RemoteJob,
-} from '../agents/ledger.js';
+import { changeJob, isRemoteJob, type Job, markMerged, readJobsOf } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { changeMessage, type Message, planMessage, readMessages, settleAsSent } from '../agents/messages.js';
 import { pollJobs } from '../agents/poll.js';
 import { noticeMerges } from '../agents/pull-requests.js';
 import { submitJobs, submitMessages, type SubmitOutcome } from '../agents/submit.js';
-import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
@@ -193,23 +185,19 @@ async function resolveJob(
 async function resolveAsGone({ context, project, job }: JobToChange): Promise<void> {
   if (!isRemoteJob(job) || job.state !== 'active')
     throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an active job can be ended as gone.`);
-  if (await isKnown(context.clientOf(project), job, context.signal))
+  const known = await context
+    .clientOf(project)
+    .job(job.remote_id, context.signal)
+    .catch((error: unknown) => {
+      if (!(error instanceof RefusedError)) throw error;
+    });
+  if (known !== undefined)
     throw new ConfigurationError(`Job ${job.id} still exists on the platform. Nothing was changed.`);
   const now = context.now();
   const note = `the platform no longer has it; ended manually on ${longDay(dayOf(now))}`;
   const cause = 'resolved: gone from the platform';
   await changeJob(context.warehouse, job, { event: 'found-gone', now, cause, note });
 }
-
-/** Whether the platform answers with the job; false when it refuses to. */
-const isKnown = (client: Client, job: RemoteJob, signal: AbortSignal): Promise<boolean> =>
-  client.job(job.remote_id, signal).then(
-    () => true,
-    (error: unknown) => {
-      if (error instanceof RefusedError) return false;
-      throw error;
-    },
-  );
 
 async function resolveMessage(
   { context, job, messages }: JobToChange,
