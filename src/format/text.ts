@@ -22,11 +22,19 @@ export const escapeUnsafe = (text: string): string =>
 /** As `escapeUnsafe`, but keeps line feeds. */
 export const escapeLines = (text: string): string => text.split('\n').map(escapeUnsafe).join('\n');
 
+/** Text between the tags of XML or HTML. */
+export const escapeMarkup = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
 /** A name in code as a heading: `Busy days` for `busy_days`. */
 export const inTitle = (name: string): string => capitalised(name.replaceAll('_', ' ').trim());
 
 /** `Apples`, from `apples`. */
 export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** A value as text; nested values as JSON, NULL as an empty string. */
+export const valueText = (value: string | number | boolean | object | null): string =>
+  value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
 /**
  * A CSV cell (RFC 4180). Text that a spreadsheet would run as a formula is prefixed with an

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { percent, thousands } from '../format/numbers.js';
-import { csvCell, inTitle, shownPath, shownText } from '../format/text.js';
+import { csvCell, inTitle, shownPath, shownText, valueText } from '../format/text.js';
 import type { Parameters, Reader } from '../warehouse/query.js';
 import type { Query, ReportDefinition } from './definition.js';
 
@@ -83,9 +83,8 @@ const titleOf = (column: string): string => inTitle(column).replace(/\bai\b/gi, 
 
 function shown(column: string, value: Row[string]): Pick<Cell, 'kind' | 'text' | 'value'> {
   if (typeof value === 'number') return { kind: 'number', text: numberText(column, value), value };
-  if (value === null) return { kind: 'text', text: '', value: '' };
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  if (column === 'path') return { kind: 'path', text, value: text };
+  const text = valueText(value);
+  if (column === 'path' && value !== null) return { kind: 'path', text, value: text };
   return { kind: 'text', text: shownText(text), value: text };
 }
 
@@ -143,8 +142,4 @@ function csvWithin(maxBytes: number, rows: readonly Row[]): { csv: string; count
 }
 
 /** One value of a row as a CSV cell; empty for NULL. */
-export function csvCellOf(value: Row[string]): string {
-  if (value === null) return '';
-  if (typeof value === 'object') return csvCell(JSON.stringify(value), false);
-  return csvCell(String(value), typeof value === 'number');
-}
+export const csvCellOf = (value: Row[string]): string => csvCell(valueText(value), typeof value === 'number');

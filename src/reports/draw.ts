@@ -2,6 +2,7 @@ import type { Config, TopLevelSpec } from 'vega-lite';
 import { z } from 'zod';
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, messageOf } from '../errors.js';
+import { escapeMarkup } from '../format/text.js';
 import type { Picture } from './definition.js';
 
 /** A picture as SVG of a given width, ready to be inserted into the page. */
@@ -10,12 +11,8 @@ export interface Drawing {
   readonly svg: string;
 }
 
-/** Draws a picture over the rows of its query, once for each of `widths`. */
-export async function draw(
-  picture: Picture,
-  rows: readonly object[],
-  widths: readonly number[] = picture.widths,
-): Promise<Drawing[]> {
+/** Draws a picture over the rows of its query. */
+export async function draw(picture: Picture, rows: readonly object[], width: number): Promise<Drawing> {
   checkPicture(picture, rows);
   // Vega is slow to load, so it is loaded only when needed.
   const [vega, { compile }] = await Promise.all([import('vega'), import('vega-lite')]);
@@ -30,22 +27,35 @@ export async function draw(
   const logger = vega.logger(vega.Error, undefined, (_method, _level, messages) =>
     problems.push(...messages),
   );
-
-  const drawings: Drawing[] = [];
-  for (const width of widths) {
-    try {
-      vega.resetSVGDefIds();
-      const { spec } = compile(sized(picture, rows, width), { config: THEME, logger });
-      const view = new vega.View(vega.parse(spec), { renderer: 'none', loader, logger });
-      const svg = await view.toSVG();
-      view.finalize();
-      if (problems.length > 0) throw new Error(problems.map(messageOf).join(' '));
-      drawings.push({ width, svg: labelled(svg, picture) });
-    } catch (cause) {
-      throw new ConfigurationError(`${picture.file}: ${problemOf(cause)}`, { cause });
-    }
+  try {
+    vega.resetSVGDefIds();
+    const { spec } = compile(sized(picture, rows, width), { config: THEME, logger });
+    const view = new vega.View(vega.parse(spec), { renderer: 'none', loader, logger });
+    const svg = await view.toSVG();
+    view.finalize();
+    if (problems.length > 0) throw new Error(problems.map(messageOf).join(' '));
+    return { width, svg: labelled(svg, picture) };
+  } catch (cause) {
+    throw new ConfigurationError(`${picture.file}: ${problemOf(cause)}`, { cause });
   }
-  return drawings;
+}
+
+/** Pictures are drawn smaller and then enlarged, to keep text readable on phones, which show them at two thirds. */
+const ENLARGED = 1.25;
+
+/** Draws a picture for an email. */
+export async function drawForMail(
+  picture: Picture,
+  rows: readonly object[],
+  width: number,
+): Promise<Drawing> {
+  const { svg } = await draw(picture, rows, Math.round(width / ENLARGED));
+  const enlarged = (tag: string) =>
+    tag.replace(
+      / (width|height)="(\d+)"/g,
+      (_, side: string, pixels: string) => ` ${side}="${Math.floor(Number(pixels) * ENLARGED)}"`,
+    );
+  return { width, svg: svg.replace(/^<svg [^>]*>/, enlarged) };
 }
 
 /** Below this width, the picture's `usermeta.narrow` overrides the rest. */
@@ -80,15 +90,12 @@ function sized({ spec: given, query }: Picture, rows: readonly object[], width: 
 /** Vega's labels for screen readers do not identify the marks; one title and description serve better. */
 function labelled(svg: string, { title, spec }: Picture): string {
   const description =
-    typeof spec['description'] === 'string' ? `<desc>${escaped(spec['description'])}</desc>` : '';
+    typeof spec['description'] === 'string' ? `<desc>${escapeMarkup(spec['description'])}</desc>` : '';
   return svg
     .replace(/ (?:role="graphics-[a-z]+"|aria-[a-z]+="[^"]*")/g, '')
     .replace(/^<svg /, '<svg role="img" ')
-    .replace('>', `><title>${escaped(title)}</title>${description}`);
+    .replace('>', `><title>${escapeMarkup(title)}</title>${description}`);
 }
-
-const escaped = (text: string): string =>
-  text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
 
 const COLORS = ['var(--human)', 'var(--ai)', 'var(--muted)', 'var(--ink)'];
 

@@ -7,7 +7,7 @@ import type { Reader } from '../warehouse/query.js';
 import { type Answers, ask, rowsOf, tablesOf } from './answers.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import type { ReportDefinition } from './definition.js';
-import { draw, type Drawing } from './draw.js';
+import { draw, drawForMail, type Drawing } from './draw.js';
 import { improveModel } from './improve.js';
 import { pageUrl } from './pages.js';
 import type { Calendar, Period } from './period.js';
@@ -79,8 +79,11 @@ export async function prepareReport(
     /** A self-contained page. */
     page: async () => {
       const pictures: Record<string, Drawing[]> = {};
-      for (const picture of report.pictures)
-        pictures[picture.name] = await draw(picture, rowsOf(answers, picture.query));
+      for (const picture of report.pictures) {
+        const drawings: Drawing[] = (pictures[picture.name] = []);
+        for (const width of picture.widths)
+          drawings.push(await draw(picture, rowsOf(answers, picture.query), width));
+      }
       const palette = await readPalette(workspaceDir);
       return fillTemplate(name, 'page', templates, { ...shown, palette, pictures });
     },
@@ -92,11 +95,8 @@ export async function prepareReport(
       for (const picture of report.pictures) {
         if (picture.mail === undefined) continue;
         const title = line(`pictures.${picture.name}.mail.alt`, picture.mail.alt);
-        const { width } = picture.mail;
-        const [drawing] = await draw({ ...picture, title }, rowsOf(answers, picture.query), [
-          Math.round(width / ENLARGED),
-        ]);
-        if (drawing !== undefined) pictures[picture.name] = { width, svg: enlarged(drawing.svg) };
+        const rows = rowsOf(answers, picture.query);
+        pictures[picture.name] = await drawForMail({ ...picture, title }, rows, picture.mail.width);
       }
       const filled = fillTemplate(name, 'mail', templates, { ...shown, palette, pictures });
       const mail = await withImages(filled, name, palette);
@@ -130,17 +130,6 @@ function partOf({ id, name, siteUrl }: ReportedProject, report: ReportDefinition
     );
   return { ...project, name: `${name} ${where}` };
 }
-
-/** Pictures are drawn smaller and then enlarged, to keep text readable on phones, which show them at two thirds. */
-const ENLARGED = 1.25;
-
-const enlarged = (svg: string): string =>
-  svg.replace(/^<svg [^>]*>/, (tag) =>
-    tag.replace(
-      / (width|height)="(\d+)"/g,
-      (_, side: string, pixels: string) => ` ${side}="${Math.floor(Number(pixels) * ENLARGED)}"`,
-    ),
-  );
 
 /** The HTML of an email with inlined styles, as email clients require. */
 async function inlined(html: string): Promise<string> {

@@ -1,6 +1,6 @@
 import type { Json } from '@duckdb/node-api';
 import { counted } from '../format/numbers.js';
-import { csvCell, escapeUnsafe } from '../format/text.js';
+import { csvCell, escapeUnsafe, valueText } from '../format/text.js';
 import type { Colors } from '../terminal/output.js';
 import type { Answer, AnswerColumn } from './answer.js';
 
@@ -20,7 +20,7 @@ export interface AnswerStyle {
 /** A result as chunks of text. */
 export function formatAnswer(answer: Answer, format: TextFormat, style: AnswerStyle): AsyncIterable<string> {
   const shown = style.isTerminal ? escapeUnsafe : (text: string) => text;
-  const csv = (value: Json, column: AnswerColumn) => csvCell(shown(textOf(value)), column.isNumeric);
+  const csv = (value: Json, column: AnswerColumn) => csvCell(shown(valueText(value)), column.isNumeric);
   switch (format) {
     case 'table':
       return tableText(answer, style);
@@ -30,7 +30,7 @@ export function formatAnswer(answer: Answer, format: TextFormat, style: AnswerSt
       );
     case 'markdown':
       return lines(answer, markdownHead(answer.columns), (row) =>
-        markdownLine(eachCell(answer, row, textOf)),
+        markdownLine(eachCell(answer, row, valueText)),
       );
     case 'ndjson':
       return lines(answer, [], (row) => shown(JSON.stringify(objectOf(answer, row))));
@@ -111,13 +111,9 @@ const markdownHead = (columns: readonly AnswerColumn[]): string[] => [
 const markdownLine = (cells: readonly string[]): string =>
   `| ${cells.map((text) => escapeUnsafe(text.replaceAll('\\', '\\\\').replaceAll('|', '\\|'))).join(' | ')} |`;
 
-/** A value as text; nested values as JSON, NULL as an empty string. */
-export const textOf = (value: Json): string =>
-  value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
-
 /** A number with few decimals, but with every digit before the decimal point. */
 function shortText(value: Json, { isNumeric }: AnswerColumn): string {
-  if (!isNumeric || typeof value !== 'number' || Number.isInteger(value)) return textOf(value);
+  if (!isNumeric || typeof value !== 'number' || Number.isInteger(value)) return valueText(value);
   return String(Number(Math.abs(value) < 1000 ? value.toPrecision(4) : value.toFixed(1)));
 }
 

@@ -7,9 +7,10 @@ import { pipeline } from 'node:stream/promises';
 import { messageOf, StorageError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
 import { thousands } from '../format/numbers.js';
+import { escapeMarkup, valueText } from '../format/text.js';
 import { quoted } from '../warehouse/duckdb.js';
 import { type Answer, type AnswerColumn, expectOneSelect } from './answer.js';
-import { jsonValue, textOf } from './formats.js';
+import { jsonValue } from './formats.js';
 
 /** Where text goes if no file is given. */
 export interface TextSink {
@@ -181,7 +182,7 @@ function cell(value: Json, column: AnswerColumn): string {
   if (exact === null) return '<c/>';
   if (typeof exact === 'boolean') return `<c t="b"><v>${exact ? 1 : 0}</v></c>`;
   if (typeof exact === 'number' && Number.isFinite(exact)) return `<c><v>${exact}</v></c>`;
-  const text = textOf(exact);
+  const text = valueText(exact);
   const [, day, time] = (column.isText ? null : MOMENT.exec(text)) ?? [];
   const at = Date.parse(`${day ?? ''}T${time ?? '00:00:00'}Z`);
   if (at >= FIRST_DAY)
@@ -200,15 +201,12 @@ function textCell(text: string, style = ''): string {
   return `<c t="inlineStr"${style}><is><t xml:space="preserve">${inXml(text)}</t></is></c>`;
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
-
 /** Escapes characters that XML cannot contain as Excel does, and text that looks like such an escape. */
 const inXml = (text: string): string =>
-  text
+  escapeMarkup(text)
     .replace(/_(?=x[0-9a-fA-F]{4}_)/g, '_x005F_')
     // eslint-disable-next-line no-control-regex
     .replace(/[\u0000-\u0008\u000b-\u001f\ufffe\uffff]/g, (character) => {
       const code = character.charCodeAt(0).toString(16).toUpperCase();
       return `_x${code.padStart(4, '0')}_`;
-    })
-    .replace(/[&<>]/g, (character) => ENTITIES[character] ?? '');
+    });
