@@ -11,7 +11,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { readNightlyNeed } from '../export/forecast.js';
 import { type Channel, openChannel } from '../mail/channel.js';
 import { type MailTransport, outboxTransport, smtpTransport } from '../mail/transport.js';
-import { SANDBOX } from '../sandbox/defaults.js';
+import { SANDBOX } from '../sandbox/state.js';
 import type { Sleep } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Runtime, sharedLimits, type Workspace } from './workspace.js';

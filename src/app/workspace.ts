@@ -13,7 +13,7 @@ import {
 import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
 import { formatShard, settingsOfShard, type Shard, shardOf } from '../config/shard.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
-import { SANDBOX } from '../sandbox/defaults.js';
+import { SANDBOX } from '../sandbox/state.js';
 import type { Output } from '../terminal/output.js';
 import type { LakePlace } from '../warehouse/lake/storage.js';
 import { openOwnHistory } from '../warehouse/published.js';

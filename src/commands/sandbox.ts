@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
-import { SANDBOX } from '../sandbox/defaults.js';
+import { SANDBOX } from '../sandbox/state.js';
 import { type Sandbox, startSandbox } from '../sandbox/index.js';
 import { untilAborted } from '../sleep.js';
 import { aPort, aWholeNumber, defineCommand, value } from './command.js';

@@ -2,6 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import { bodyWithin, localHosts } from '../http-server.js';
 import { jsonOf, type Operation, type SandboxContext, type SandboxEnv } from './faults.js';
+import { SANDBOX } from './state.js';
 
 type Middleware = MiddlewareHandler<SandboxEnv>;
 
@@ -47,17 +48,15 @@ export async function withBody<Body>(
   return parsed.success ? answer(parsed.data) : invalid(c, parsed.error);
 }
 
-export interface Keys {
-  readonly apiKey: string;
-  readonly readOnlyKey: string;
-  readonly projectId: string;
-}
-
 /** Lets a request pass if its key grants `scope` in the project that its path names. */
-export const access = ({ apiKey, readOnlyKey, projectId }: Keys, scope: 'read' | 'write'): Middleware => {
+export const access = (
+  { apiKey, projectId }: { readonly apiKey: string; readonly projectId: string },
+  scope: 'read' | 'write',
+): Middleware => {
   return async (c, next) => {
     const key = /^Bearer +(\S+)$/i.exec(c.req.header('Authorization') ?? '')?.[1];
-    if (key !== apiKey && key !== readOnlyKey) return c.json({ error: 'Missing or invalid API key' }, 401);
+    if (key !== apiKey && key !== SANDBOX.readOnlyKey)
+      return c.json({ error: 'Missing or invalid API key' }, 401);
     const asked = c.req.param('projectId') ?? '';
     if (asked !== projectId) return badRequest(c, `unknown project: ${asked}`);
     if (scope === 'write' && key !== apiKey) return c.json({ error: 'This API key is read-only' }, 403);

@@ -5,16 +5,8 @@ import { messageOf } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
 import { access, createRequestLog, ownHost, withBody } from './access.js';
 import { createAgents, DEFAULT_OUTCOMES } from './agents.js';
-import { SANDBOX } from './defaults.js';
-import {
-  createSwitchboard,
-  type FaultInput,
-  faults,
-  faultSchema,
-  type Operation,
-  type SandboxEnv,
-} from './faults.js';
-import { type JobOutcome, StateStore } from './state.js';
+import { createSwitchboard, faults, faultSchema, type Operation, type SandboxEnv } from './faults.js';
+import { type JobOutcome, SANDBOX, StateStore } from './state.js';
 import { createTraffic } from './traffic/traffic.js';
 import { getViews } from './views.js';
 
@@ -27,9 +19,7 @@ export interface SandboxOptions {
   /** By default 0, any free port. */
   readonly port?: number;
   readonly apiKey?: string;
-  readonly readOnlyKey?: string;
   readonly projectId?: string;
-  readonly projectName?: string;
   /** Determines the traffic together with `firstDay`. If there is a state file, its values are used for both. */
   readonly seed?: number;
   /** The first day with data. By default the Monday 26 weeks before this week's. */
@@ -60,8 +50,7 @@ export async function startSandbox(options: SandboxOptions) {
     ...{ viewsPerHour: 'unlimited' as const, firstDay: defaultFirstDay(options.now()) },
     ...options,
   };
-  const { now, apiKey, readOnlyKey, projectId, projectName, host, port } = settings;
-  const { seed, firstDay } = settings;
+  const { now, apiKey, projectId, host, port, seed, firstDay } = settings;
   const state = new StateStore(options.stateFile, { version: 1, seed, firstDay, jobs: [] });
   const traffic = createTraffic({ ...state.read(), pages: settings.pages });
   const agents = createAgents({ ...settings, state });
@@ -111,16 +100,13 @@ export async function startSandbox(options: SandboxOptions) {
     errorHandler: (error) => Response.json({ error: messageOf(error) }, { status: 400 }),
   });
   return {
-    ...{ apiKey, readOnlyKey, projectId, projectName },
+    ...{ apiKey, projectId },
     baseUrl: `http://${inUrl(host)}:${server.port}`,
     firstDay: state.read().firstDay,
     /** The requests so far, and all jobs with their prompts. Also served under `/_sandbox/`. */
     inspect: () => ({ requests: log.summary(), jobs: agents.jobs() }),
     /** Replaces the active faults. Throws a `ZodError` for an invalid one. */
-    setFaults: (given: readonly FaultInput[]): void => {
-      switchboard.set(given);
-    },
-    faults: switchboard.list,
+    setFaults: switchboard.set,
     /** Ends promptly, even with open connections. */
     close: async (): Promise<void> => {
       closing.abort();

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { SANDBOX } from '../../src/sandbox/defaults.js';
+import { SANDBOX } from '../../src/sandbox/state.js';
 import { openSandbox } from './open-sandbox.js';
 
 describe('access', () => {
@@ -28,7 +28,7 @@ describe('access', () => {
   it('lets a read-only key export and poll, and refuses its prompts with 403', async () => {
     const { sandbox, create, viewsPath, jobPath } = await openSandbox();
     const { id } = await create();
-    const headers = { Authorization: `Bearer ${sandbox.readOnlyKey}` };
+    const headers = { Authorization: `Bearer ${SANDBOX.readOnlyKey}` };
     const status = async (method: string, path: string) =>
       (
         await fetch(sandbox.baseUrl + path, {

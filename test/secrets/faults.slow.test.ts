@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Fault, FaultInput, Operation } from '../../src/sandbox/faults.js';
-import { SANDBOX } from '../../src/sandbox/defaults.js';
+import { SANDBOX } from '../../src/sandbox/state.js';
 import type { Sandbox } from '../../src/sandbox/index.js';
 import { liveFile } from '../commands/workspace.js';
 import type { Behavior, MailServer } from '../mail/mail-server.js';

@@ -1,4 +1,4 @@
-import { SANDBOX } from '../../src/sandbox/defaults.js';
+import { SANDBOX } from '../../src/sandbox/state.js';
 import type { Ended } from './command.js';
 import { MAILING, type Step } from './plan.js';
 

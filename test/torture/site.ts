@@ -2,7 +2,7 @@ import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addDays, day } from '../../src/day.js';
-import { SANDBOX } from '../../src/sandbox/defaults.js';
+import { SANDBOX } from '../../src/sandbox/state.js';
 import { startSandbox } from '../../src/sandbox/index.js';
 import { Clock } from './clock.js';
 import { runCommand } from './command.js';
