@@ -5,13 +5,12 @@ import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../e
 import { isAddress, NOBODY, parseRecipient } from '../config/recipients.js';
 import { compose } from '../mail/compose.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
-import { NothingLoadedError } from '../reports/coverage.js';
+import { eachLoaded } from '../reports/coverage.js';
 import { writePage } from '../reports/pages.js';
 import { lastEnded, parsePeriod, type Period } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import type { Reader } from '../warehouse/query.js';
 import { type Mailing, mailingsOf, noticeOf } from '../steps/mailing.js';
-import type { Output } from '../terminal/output.js';
 import { openInBrowser } from '../terminal/person.js';
 import { openOwnHistory } from '../warehouse/published.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
@@ -66,29 +65,6 @@ export function chooseMailings(
   return chosen;
 }
 
-/**
- * Does the work for one item after another. One with nothing loaded for the period, as a project
- * before its launch, is noted and skipped; when that is true of all, the first
- * `NothingLoadedError` is thrown.
- */
-export async function forEachLoaded<Item>(
-  items: readonly Item[],
-  work: (item: Item) => Promise<void>,
-  output: Output,
-): Promise<void> {
-  const empty: NothingLoadedError[] = [];
-  for (const item of items)
-    try {
-      await work(item);
-    } catch (error) {
-      if (!(error instanceof NothingLoadedError)) throw error;
-      empty.push(error);
-    }
-  const [first] = empty;
-  if (first !== undefined && empty.length === items.length) throw first;
-  for (const { message } of empty) output.note(message);
-}
-
 /** A report about a project, and the history to render it from. */
 interface Rendering {
   readonly workspace: Workspace;
@@ -110,18 +86,16 @@ export async function renderReport(
   const report = await findReport(name, directory);
   const period = choosePeriod(report, options, settings, runtime.now());
   const history = await openOwnHistory(historyFile);
-  const files: string[] = [];
-  const render = async (project: ProjectSettings) => {
-    const file = await renderOne({ workspace, history, report, period, project }, options, runtime);
-    if (file !== undefined) files.push(file);
-  };
   try {
-    await forEachLoaded(projects, render, runtime.output);
+    const { results: files, empty } = await eachLoaded(projects, (project) =>
+      renderOne({ workspace, history, report, period, project }, options, runtime),
+    );
+    for (const { message } of empty) runtime.output.note(message);
+    for (const file of files) if (file !== undefined && options.open === true) openInBrowser(file, runtime);
+    return 0;
   } finally {
     history.close();
   }
-  if (options.open === true) for (const file of files) openInBrowser(file, runtime);
-  return 0;
 }
 
 /** Throws a `ConfigurationError` if only pages in a directory could show several projects. */

@@ -4,11 +4,12 @@ import { counted } from '../format/numbers.js';
 import { type Delivery, isAboutAll } from '../mail/delivery.js';
 import { DeliveryError, readDeliveries, resolveDelivery } from '../mail/ledger.js';
 import { deliveryLine, outcomeLine } from '../print/emails.js';
+import { eachLoaded } from '../reports/coverage.js';
 import { findReport } from '../reports/definition.js';
 import { byBothClocks, type StepContext, type StepResult } from '../steps/step.js';
 import { type Mailing, mailingsOf, sendMailing } from '../steps/mailing.js';
 import type { Output } from '../terminal/output.js';
-import { chooseMailings, choosePeriod, forEachLoaded, type ReportOptions } from './report-render.js';
+import { chooseMailings, choosePeriod, type ReportOptions } from './report-render.js';
 import { conclude, makeChange, runSteps } from './steps.js';
 
 type SendOptions = Omit<ReportOptions, 'format'>;
@@ -42,7 +43,7 @@ async function send(
   const context = await byBothClocks(given);
   const detail: ShownDelivery[] = [];
   const attempted: Delivery[] = [];
-  const sendOne = async (mailing: Mailing) => {
+  const { empty } = await eachLoaded(mailings, async (mailing) => {
     const { report, project, audience } = mailing;
     const recipients = audience.to;
     const period = choosePeriod(report, options, context.settings, context.now());
@@ -55,8 +56,8 @@ async function send(
     );
     for (const delivery of ofReport)
       detail.push({ delivery, isNew: tried.some(({ recipient }) => recipient === delivery.recipient) });
-  };
-  await forEachLoaded(mailings, sendOne, output);
+  });
+  for (const { message } of empty) output.note(message);
   const undelivered = attempted.filter(({ state }) => state !== 'sent');
   const sent = counted(attempted.length - undelivered.length, 'email');
   const summary = `${sent} sent, ${undelivered.length} unconfirmed`;

@@ -27,6 +27,28 @@ const extentRow = z.object({
 /** No day of a report's period is loaded: the wrong period, or a site too young for it. */
 export class NothingLoadedError extends ConfigurationError {}
 
+/**
+ * Works on one item after another. Returns the results, and the errors of the items with nothing
+ * loaded, such as a project before its launch. Throws the first of these if it is true of all items.
+ */
+export async function eachLoaded<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<{ results: Result[]; empty: NothingLoadedError[] }> {
+  const results: Result[] = [];
+  const empty: NothingLoadedError[] = [];
+  for (const item of items)
+    try {
+      results.push(await work(item));
+    } catch (error) {
+      if (!(error instanceof NothingLoadedError)) throw error;
+      empty.push(error);
+    }
+  const [first] = empty;
+  if (first !== undefined && results.length === 0) throw first;
+  return { results, empty };
+}
+
 /** How much of a period is loaded, and how reliable its numbers are. */
 export type Coverage = Awaited<ReturnType<typeof readCoverage>>;
 

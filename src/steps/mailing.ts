@@ -16,9 +16,9 @@ import {
 import { deliver } from '../mail/ledger.js';
 import { attachmentsOf } from '../reports/answers.js';
 import type { ReportDefinition } from '../reports/definition.js';
-import { NothingLoadedError } from '../reports/coverage.js';
+import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
 import type { Period } from '../reports/period.js';
-import { digestOf, type PreparedReport, prepareReport, type ReportPlace } from '../reports/render.js';
+import { digestOf, prepareReport, type ReportPlace } from '../reports/render.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { StepContext } from './step.js';
 
@@ -61,21 +61,16 @@ export async function noticeOf(
 ): Promise<Notice> {
   const { report, audience, projects } = mailing;
   const request = { report, period, where: audience.where };
-  const prepared: { project: string; edition: PreparedReport }[] = [];
-  let empty: NothingLoadedError | undefined;
-  for (const project of projects)
-    try {
-      const edition = await prepareReport(place, reader, project, request);
-      prepared.push({ project: project.id, edition });
-    } catch (error) {
-      if (!(error instanceof NothingLoadedError)) throw error;
-      empty ??= error;
-    }
-  const editions = prepared.map(({ edition }) => edition);
+  const { results: editions } = await eachLoaded(projects, (project) =>
+    prepareReport(place, reader, project, request),
+  );
   const [first] = editions;
-  if (first === undefined) throw empty ?? new NothingLoadedError(`${report.name} covers no project.`);
-  const answers = prepared.map(({ project, edition }) => ({ project, answers: edition.answers }));
-  const attachments = attachmentsOf(report, audience.attach, answers);
+  if (first === undefined) throw new NothingLoadedError(`${report.name} covers no project.`);
+  const attachments = attachmentsOf(
+    report,
+    audience.attach,
+    editions.map(({ model, answers }) => ({ project: model.project.id, answers })),
+  );
   const whole = audience.digest ? await digestOf(place, request, editions) : first;
   return {
     ...{ kind: 'report', subject: whole.subject, pageUrl: whole.pageUrl },
