@@ -1,18 +1,59 @@
-import type { Runtime } from '../app/workspace.js';
+import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
+import { isAddress, NOBODY, parseRecipient } from '../config/recipients.js';
+import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { counted } from '../format/numbers.js';
+import { compose } from '../mail/compose.js';
 import { type Delivery, isAboutAll } from '../mail/delivery.js';
 import { DeliveryError, readDeliveries, resolveDelivery } from '../mail/ledger.js';
 import { deliveryLine, outcomeLine } from '../print/emails.js';
 import { eachLoaded } from '../reports/coverage.js';
-import { findReport } from '../reports/definition.js';
-import { byBothClocks, type StepContext, type StepResult } from '../steps/step.js';
-import { type Mailing, mailingsOf, sendMailing } from '../steps/mailing.js';
-import type { Output } from '../terminal/output.js';
-import { chooseMailings, choosePeriod, type ReportOptions } from './report-render.js';
+import { findReport, type ReportDefinition } from '../reports/definition.js';
+import { lastEnded, parsePeriod, type Period } from '../reports/period.js';
+import { byBothClocks, type StepContext } from '../steps/step.js';
+import { type Mailing, mailingsOf, noticeOf, sendMailing } from '../steps/mailing.js';
+import type { Reader } from '../warehouse/query.js';
 import { conclude, makeChange, runSteps } from './steps.js';
 
-type SendOptions = Omit<ReportOptions, 'format'>;
+export interface SendOptions extends WorkspaceOptions {
+  readonly period?: string;
+  readonly force?: boolean;
+  readonly to?: string;
+}
+
+/** The period that `--period` names: by default the last that has ended. */
+export const choosePeriod = (
+  report: ReportDefinition,
+  { period }: SendOptions,
+  { reports: calendar }: Settings,
+  now: Date,
+): Period =>
+  period === undefined
+    ? lastEnded(report.period, now, calendar)
+    : parsePeriod(report.period, period, calendar);
+
+/**
+ * The mailings of a report: to everyone, or to the one recipient that `--to` names. Throws a
+ * `ConfigurationError` when there is no recipient.
+ */
+function chooseMailings(mailings: readonly Mailing[], report: string, to: string | undefined): Mailing[] {
+  if (mailings.length === 0)
+    throw new ConfigurationError(
+      `${report} has no recipients: add them to the configuration, reports.${report}.to.`,
+    );
+  if (to === undefined) return [...mailings];
+  const wanted = parseRecipient(to);
+  const chosen = mailings.flatMap((mailing) => {
+    const only = mailing.audience.to.filter((one) => one === wanted);
+    return only.length === 0 ? [] : { ...mailing, audience: { ...mailing.audience, to: only } };
+  });
+  const all = new Set(mailings.flatMap(({ audience }) => audience.to));
+  if (chosen.length === 0)
+    throw new ConfigurationError(
+      `${to} is not a recipient of ${report}; its recipients: ${[...all].join(', ')}.`,
+    );
+  return chosen;
+}
 
 /** Emails a report now to the configured recipients who have not received it; with `force`, to all of them again. */
 export async function sendReport(name: string, options: SendOptions, runtime: Runtime): Promise<ExitCode> {
@@ -20,49 +61,84 @@ export async function sendReport(name: string, options: SendOptions, runtime: Ru
   const done = await runSteps(command, options, runtime, async (runner, context) => {
     const report = await findReport(name, context.workspaceDir);
     const mailings = chooseMailings(mailingsOf(context, report), name, options.to);
-    return runner.step('report', () => send(context, mailings, options, runtime.output));
+    return runner.step('report', () => send(context, mailings, options));
   });
   const { result, outages, workspace } = done;
-  for (const { delivery, isNew } of result ?? [])
+  for (const { message } of result?.empty ?? []) runtime.output.note(message);
+  for (const { delivery, isNew } of result?.deliveries ?? [])
     runtime.output.data(outcomeLine(delivery, isNew, workspace.shard, runtime));
   return conclude(outages, runtime);
 }
 
-interface ShownDelivery {
-  readonly delivery: Delivery;
-  /** Attempted by this command. */
-  readonly isNew: boolean;
-}
-
-async function send(
-  given: StepContext,
-  mailings: readonly Mailing[],
-  options: SendOptions,
-  output: Output,
-): Promise<StepResult<ShownDelivery[]>> {
+/** The deliveries of the mailings, each with whether this command attempted it. */
+async function send(given: StepContext, mailings: readonly Mailing[], options: SendOptions) {
   const context = await byBothClocks(given);
-  const detail: ShownDelivery[] = [];
-  const attempted: Delivery[] = [];
-  const { empty } = await eachLoaded(mailings, async (mailing) => {
-    const { report, project, audience } = mailing;
-    const recipients = audience.to;
+  const admission = options.force === true ? 'force' : 'unsettled';
+  const { results, empty } = await eachLoaded(mailings, async (mailing) => {
+    const { report, project } = mailing;
+    const recipients = mailing.audience.to;
     const period = choosePeriod(report, options, context.settings, context.now());
-    const admission = options.force === true ? ('force' as const) : ('unsettled' as const);
     const tried = await sendMailing(context, mailing, period, { recipients, admission });
-    attempted.push(...tried);
-    const ofReport = (await readDeliveries(context.warehouse, { report: report.name, project })).filter(
-      (delivery) =>
-        delivery.period === period.name && recipients.some((recipient) => recipient === delivery.recipient),
-    );
-    for (const delivery of ofReport)
-      detail.push({ delivery, isNew: tried.some(({ recipient }) => recipient === delivery.recipient) });
+    const known = await readDeliveries(context.warehouse, { report: report.name, project });
+    return known
+      .filter((one) => one.period === period.name && recipients.some((to) => to === one.recipient))
+      .map((delivery) => ({
+        delivery,
+        isNew: tried.some(({ recipient }) => recipient === delivery.recipient),
+      }));
   });
-  for (const { message } of empty) output.note(message);
+  const deliveries = results.flat();
+  const attempted = deliveries.filter(({ isNew }) => isNew).map(({ delivery }) => delivery);
   const undelivered = attempted.filter(({ state }) => state !== 'sent');
   const sent = counted(attempted.length - undelivered.length, 'email');
-  const summary = `${sent} sent, ${undelivered.length} unconfirmed`;
-  const result = { detail, summary };
+  const result = {
+    detail: { deliveries, empty },
+    summary: `${sent} sent, ${undelivered.length} unconfirmed`,
+  };
   return undelivered.length === 0 ? result : { ...result, error: new DeliveryError(undelivered) };
+}
+
+/** A report about a project, and the history to render it from. */
+export interface Rendering {
+  readonly workspace: Workspace;
+  readonly history: Reader;
+  readonly report: ReportDefinition;
+  readonly period: Period;
+  readonly project: ProjectSettings;
+}
+
+/**
+ * The email that the first recipient, or the one asked for, would get. Sends and records nothing, so
+ * it needs neither recipients nor a sender.
+ */
+export async function emailText(
+  { workspace, history, report, period, project }: Rendering,
+  { to }: SendOptions,
+  { output, now }: Runtime,
+): Promise<string> {
+  const { settings, shard, directory } = workspace;
+  const place = { settings, workspaceDir: directory };
+  const mail = settings.mail ?? { from: NOBODY };
+  if (to !== undefined && to in settings.channels)
+    throw new ConfigurationError(`${to} is a channel, which gets no email: omit --format eml.`);
+  const mailings = mailingsOf({ settings, projects: [project], shard }, report).filter(({ audience }) =>
+    audience.to.some(isAddress),
+  );
+  const isPreview = mailings.length === 0 && to === undefined;
+  const preview: Mailing = {
+    ...{ report, projects: [project], project: project.id },
+    audience: { to: [mail.from.address], digest: false, attach: [] },
+  };
+  const [mailing = preview] = isPreview ? [] : chooseMailings(mailings, report.name, to);
+  const recipient = mailing.audience.to.find(isAddress) ?? mail.from.address;
+  const content = await (await noticeOf(place, history, mailing, period)).email();
+  const key = { report: report.name, project: mailing.project, period: period.name, recipient };
+  const { bytes } = await compose(key, content, mail, now());
+  if (isPreview)
+    output.note(
+      `${report.name} has no recipients yet, so this email is addressed to ${mail.from.address}${settings.mail === undefined ? ', also its sender: mail.from is not set' : ''}.`,
+    );
+  return bytes.toString();
 }
 
 type SettleOptions = SendOptions & { readonly delivered?: string; readonly notDelivered?: string };

@@ -1,11 +1,13 @@
-import { relative } from 'node:path';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/workspace.js';
-import { ConfigurationError, type ExitCode } from '../errors.js';
+import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
+import { exists, packageFile } from '../files.js';
+import { inTitle } from '../format/text.js';
 import { listReports } from '../reports/definition.js';
 import { alignedLines } from '../terminal/table.js';
 import { defineCommand, EMAIL_ENVIRONMENT, flag, flagNamed, formatOf, value } from './command.js';
-import { newReport, watchReport } from './report-own.js';
-import { FORMATS, renderReport, type ReportOptions } from './report-render.js';
+import { FORMATS, renderReport, type ReportOptions, watchReport } from './report-render.js';
 import { sendReport, settleDelivery } from './report-send.js';
 
 const FORMAT_OF: Readonly<Record<string, ReportOptions['format']>> = {
@@ -120,4 +122,38 @@ async function list(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCo
   for (const line of alignedLines(columns, rows, Infinity).slice(1)) output.data(line);
   for (const { message } of broken) output.note(message);
   return broken.length > 0 ? 2 : 0;
+}
+
+const FILES = packageFile('templates/workspace/report/');
+
+/** Writes a new report that works as is. Replaces nothing. */
+async function newReport(name: string, options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
+  const { output, workingDirectory } = runtime;
+  const { directory } = await readWorkspace(options, runtime, false);
+  if (directory === undefined)
+    throw new ConfigurationError(
+      'The sandbox cannot have its own reports: run readership init, and then report new without --sandbox.',
+    );
+  if (!/^[a-z][a-z0-9_]*$/.test(name))
+    throw new ConfigurationError(
+      `“${name}” cannot be the name of a report: write lowercase letters, digits and underscores, such as busy_pages.`,
+    );
+  const folder = join(directory, 'reports', name);
+  if (await exists(folder))
+    throw new ConfigurationError(
+      `${relative(workingDirectory, folder)} already exists. Nothing was changed.`,
+    );
+  try {
+    await mkdir(folder, { recursive: true });
+    for (const file of (await readdir(FILES)).sort()) {
+      const text = await readFile(join(FILES, file), 'utf8');
+      await writeFile(join(folder, file), text.replace('TITLE', inTitle(name)));
+      output.data(relative(workingDirectory, join(folder, file)));
+    }
+  } catch (cause) {
+    throw new StorageError(`Cannot write the report to ${folder}: ${messageOf(cause)}`, { cause });
+  }
+  output.note(`To see it while you edit it: readership report ${name} --watch --open`);
+  output.note(`To email it, add recipients to the configuration: reports.${name}.to`);
+  return 0;
 }

@@ -7,7 +7,7 @@ import { PassThrough } from 'node:stream';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Output } from '../../src/terminal/output.js';
-import { watchReport } from '../../src/commands/report-own.js';
+import { watchReport } from '../../src/commands/report-render.js';
 import { renderReport } from '../../src/commands/report-render.js';
 import { report as declareReport } from '../../src/commands/report.js';
 import { sendReport } from '../../src/commands/report-send.js';
