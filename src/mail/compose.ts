@@ -29,7 +29,7 @@ export interface Notice {
 }
 
 /** The sender of emails. */
-export interface Letterhead {
+interface Letterhead {
   readonly from: Sender;
   /** The address for unsubscribing. */
   readonly unsubscribe?: MailAddress | undefined;

@@ -1,5 +1,6 @@
 import { mkdir, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { messageOf } from '../errors.js';
 import { redactor } from '../redact.js';
 import type { Departure } from '../warehouse/effects.js';
@@ -43,7 +44,7 @@ export function smtpTransport(url: string, timeouts = DEFAULT_TIMEOUTS): MailTra
       const result = await speakSmtp(server, message, timeouts, interruption);
       if ('reply' in result) return { kind: 'sent', words: redact(result.reply).slice(0, MAX_WORDS) };
       const words = redact(wordsOf(server, result)).slice(0, MAX_WORDS);
-      return { kind: classify(result.stage, replyCodeOf(result.error)), words };
+      return { kind: classify(result.stage, replyOf(result.error).responseCode), words };
     },
   };
 }
@@ -90,7 +91,7 @@ export async function tryMailServer(url: string, signal: AbortSignal): Promise<s
   if ('reply' in result)
     return `${host}:${port} ${server.login === undefined ? 'answers' : 'accepts the login'}`;
   const { error: cause } = result;
-  const words = redactor(secretsOf(server))(responseOf(cause) ?? messageOf(cause));
+  const words = redactor(secretsOf(server))(replyOf(cause).response ?? messageOf(cause));
   throw new Error(`${host}:${port}: ${words.slice(0, MAX_WORDS)}`, { cause });
 }
 
@@ -101,21 +102,15 @@ const secretsOf = ({ login }: SmtpServer): string[] =>
     : [Buffer.from(`\0${login.user}\0${login.password}`).toString('base64'), login.password];
 
 function wordsOf({ host, port }: SmtpServer, { stage, error }: SmtpFailure): string {
-  const reply = responseOf(error);
+  const { response } = replyOf(error);
   const during = `${host}:${port}, while ${DOING[stage]}`;
-  return reply === undefined ? `${during}: ${messageOf(error)}` : `${during}, said: ${reply}`;
+  return response === undefined ? `${during}: ${messageOf(error)}` : `${during}, said: ${response}`;
 }
 
-const replyCodeOf = (error: unknown): number | undefined =>
-  error instanceof Error && 'responseCode' in error && typeof error.responseCode === 'number'
-    ? error.responseCode
-    : undefined;
+const replySchema = z.object({ response: z.string(), responseCode: z.int() }).partial().catch({});
 
-/** The server's reply, which nodemailer's types omit. */
-const responseOf = (error: unknown): string | undefined =>
-  error instanceof Error && 'response' in error && typeof error.response === 'string'
-    ? error.response
-    : undefined;
+/** The server's last reply, if any: nodemailer adds it to its errors. */
+const replyOf = (error: unknown) => replySchema.parse(error);
 
 const MAX_RECIPIENT_LENGTH = 80;
 

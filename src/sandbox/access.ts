@@ -7,7 +7,7 @@ import { SANDBOX } from './state.js';
 type Middleware = MiddlewareHandler<SandboxEnv>;
 
 /** 400 as servers of this API return it, with one message per problem. */
-export const badRequest = (c: SandboxContext, ...messages: readonly string[]): Response =>
+const badRequest = (c: SandboxContext, ...messages: readonly string[]): Response =>
   c.json({ error: 'Bad request', details: messages.map((message) => ({ message })) }, 400);
 
 export const invalid = (c: SandboxContext, { issues }: z.ZodError): Response =>

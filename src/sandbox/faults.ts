@@ -109,15 +109,13 @@ export function createSwitchboard() {
   };
 }
 
-export type Switchboard = ReturnType<typeof createSwitchboard>;
-
 /**
  * Applies faults around everything else that handles an operation. Once `closing` has aborted, a
  * delayed request is never handled.
  */
 export const faults = (
   operation: Operation,
-  switchboard: Switchboard,
+  switchboard: ReturnType<typeof createSwitchboard>,
   now: () => Date,
   closing: AbortSignal,
 ): MiddlewareHandler<SandboxEnv> => {

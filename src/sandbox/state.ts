@@ -44,7 +44,7 @@ const stateSchema = z.object({
   jobs: z.array(storedJobSchema),
 });
 /** The state of a sandbox. Traffic is not stored, because it follows from `seed` and `firstDay`. */
-export type SandboxState = z.infer<typeof stateSchema>;
+type SandboxState = z.infer<typeof stateSchema>;
 
 /**
  * The state, which starts as `initial`: in a JSON file, or in memory without one. A request reads, changes and writes

@@ -10,7 +10,7 @@ import type { ServeSettings } from '../config/schema.js';
 import { isLoopback } from '../config/values.js';
 import { ConfigurationError } from '../errors.js';
 import { localHosts } from '../http-server.js';
-import { Remembering } from './history.js';
+import { ResultCache } from './history.js';
 
 /** Who sends a request. A viewer can read and query, but change nothing. */
 export interface Visitor {
@@ -66,7 +66,7 @@ export function openAccess(settings: ServeSettings, refuse: Refuse) {
   };
 
   /** Visitors by the digest of their password: a program sends it with each request. */
-  const owners = new Remembering<Visitor | undefined>(8);
+  const owners = new ResultCache<Visitor | undefined>(8);
 
   /** The visitor with this password. */
   const ownerOf = (password: string): Promise<Visitor | undefined> =>

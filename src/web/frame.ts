@@ -48,9 +48,8 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
     return sparkline(views, Math.max(1, ...views, ...z.array(z.number()).parse(others)));
   },
   changeOf: (ratio: unknown) => (typeof ratio === 'number' ? signedPercent(ratio) : '–'),
-  answerFile: (format: unknown, options: HelperOptions) =>
-    `/ask.${z.string().parse(format)}${currentOf(options).search}`,
-  pagesCsv: (options: HelperOptions) => `/pages.csv${currentOf(options).search}`,
+  /** `download "/pages.csv"`: a file with what this page shows. */
+  download: (path: unknown, options: HelperOptions) => z.string().parse(path) + currentOf(options).search,
   share: (value: unknown, longest: unknown) =>
     `${Math.max(0.5, (z.number().parse(value) / Math.max(1, z.number().parse(longest))) * 100).toFixed(1)}%`,
   more: (one: unknown, other: unknown) => z.number().parse(one) > z.number().parse(other),

@@ -22,7 +22,7 @@ interface Opened {
   readonly version: string;
   readonly history: History;
   /** A published file never changes. */
-  readonly answers: Remembering<unknown[]>;
+  readonly answers: ResultCache<unknown[]>;
   users: number;
 }
 
@@ -70,7 +70,7 @@ export class WebHistory {
     if (this.#opened?.version === version) return this.#opened;
     const history = await openOwnHistory(this.file, { memory_limit: `${this.maxMemory}B` });
     const before = this.#opened;
-    this.#opened = { version, history, answers: new Remembering(ANSWERS_KEPT), users: 0 };
+    this.#opened = { version, history, answers: new ResultCache(ANSWERS_KEPT), users: 0 };
     if (before?.users === 0) before.history.close();
     return this.#opened;
   }
@@ -96,7 +96,7 @@ export class WebHistory {
 }
 
 /** A cache of results. Failures are not kept, and beyond `most` the oldest result is dropped. */
-export class Remembering<Result> {
+export class ResultCache<Result> {
   readonly #results = new Map<string, Promise<Result>>();
 
   constructor(private readonly most: number) {}
@@ -124,18 +124,18 @@ export class Remembering<Result> {
 /** Runs a query on its own connection, and interrupts it after a while. */
 async function queryWithin(history: History, sql: string, parameters: Parameters): Promise<unknown[]> {
   const own = await history.beside();
-  const late = new AbortController();
-  const timer = setTimeout(() => {
-    late.abort();
+  const late = AbortSignal.timeout(LONGEST_MS);
+  const interrupt = () => {
     own.connection.interrupt();
-  }, LONGEST_MS);
+  };
+  late.addEventListener('abort', interrupt);
   try {
     return await own.query(sql, z.unknown(), parameters);
   } catch (cause) {
-    if (!late.signal.aborted) throw cause;
+    if (!late.aborted) throw cause;
     throw new StorageError('This page takes too long. Choose a shorter range.', { cause });
   } finally {
-    clearTimeout(timer);
+    late.removeEventListener('abort', interrupt);
     own.close();
   }
 }
@@ -145,8 +145,8 @@ const SITEMAP_KEPT_MS = 5 * 60_000;
 
 /** Selects the pages that deserve an agent, as `readership improve` does. */
 export class Proposals {
-  readonly #sitemaps = new Remembering<Awaited<ReturnType<typeof readSitemap>>>(1);
-  readonly #plans = new Remembering<ImprovePlan>(20);
+  readonly #sitemaps = new ResultCache<Awaited<ReturnType<typeof readSitemap>>>(1);
+  readonly #plans = new ResultCache<ImprovePlan>(20);
 
   constructor(private readonly workspace: Workspace) {}
 

@@ -29,10 +29,10 @@ export const FORMATS = [
 /** Answers the SQL of visitors, each query in its own `readership sql` process. */
 export class Questions {
   readonly #inTurn = pLimit(AT_ONCE);
-  readonly #apart;
+  readonly #settings;
 
   constructor({ settings }: Workspace, options: WorkspaceOptions, runtime: Runtime) {
-    this.#apart = {
+    this.#settings = {
       ...{ options: optionsOf(options), cwd: runtime.workingDirectory },
       environment: withoutSecrets(runtime.environment, settings),
       timeoutMs: Math.min(settings.sql.timeout, LONGEST_MS),
@@ -41,7 +41,7 @@ export class Questions {
 
   /** The first rows of an answer. */
   answer(sql: string, signal: AbortSignal, limits: Cut) {
-    return this.#turn(signal, () => askInProcess(sql, { ...this.#apart, ...limits, signal }));
+    return this.#turn(signal, () => askInProcess(sql, { ...this.#settings, ...limits, signal }));
   }
 
   /** The whole answer as a file that is deleted once it has been read, or when `signal` aborts. */
@@ -56,8 +56,8 @@ export class Questions {
       });
     }, LOOK_EVERY_MS);
     try {
-      const apart = { ...this.#apart, signal: AbortSignal.any([signal, tooLarge.signal]) };
-      await this.#turn(signal, () => writeInProcess(sql, file, format, apart));
+      const settings = { ...this.#settings, signal: AbortSignal.any([signal, tooLarge.signal]) };
+      await this.#turn(signal, () => writeInProcess(sql, file, format, settings));
       tooLarge.signal.throwIfAborted();
     } catch (error) {
       await remove();
