@@ -74,7 +74,7 @@ export async function withLiveDatabase<Result>(
     if (reconciled !== undefined) onReconciled(reconciled);
     const { close, ...connection } = await connect(workspace, runtime, callbacks, ledgers.warehouse);
     try {
-      const { settings, projects, shard, directory: workspaceDir, historyFile, reportsDir, lake } = workspace;
+      const { settings, projects, shard, workspaceDir, historyFile, reportsDir, lake } = workspace;
       return await work({
         ...{ settings, projects, shard, workspaceDir, historyFile, reportsDir, lake },
         ...{ ...ledgers, ...connection, now, signal, observer },

@@ -54,7 +54,7 @@ export interface Workspace {
   /** The projects that the command applies to. */
   readonly projects: readonly ProjectSettings[];
   /** The directory that may contain the workspace's own `reports/` and `templates/`. */
-  readonly directory: string | undefined;
+  readonly workspaceDir: string | undefined;
   readonly dataDir: string;
   readonly liveFile: string;
   readonly historyFile: string;
@@ -96,7 +96,7 @@ export async function readWorkspace(
     shard,
     configuration,
     projects: chooseProjects(whole, settings, options),
-    directory: configuration?.directory,
+    workspaceDir: configuration?.directory,
     dataDir,
     liveFile: join(dataDir, 'warehouse.duckdb'),
     historyFile: join(dataDir, 'history.duckdb'),

@@ -62,7 +62,7 @@ export const improve = defineCommand({
 type ShowOptions = WorkspaceOptions & { readonly verbose?: boolean; readonly json?: boolean };
 
 const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
-  withHistory(options, runtime, async (history, { projects, settings, directory: workspaceDir }) => {
+  withHistory(options, runtime, async (history, { projects, settings, workspaceDir }) => {
     const { output, now, signal } = runtime;
     const rules = settings.improve;
     const listedOf = await readSitemap(rules.sitemap, signal);

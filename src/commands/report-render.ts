@@ -30,9 +30,9 @@ export async function renderReport(
   runtime: Runtime,
 ): Promise<ExitCode> {
   const workspace = await readWorkspace(options, runtime);
-  const { projects, settings, historyFile, directory } = workspace;
+  const { projects, settings, historyFile, workspaceDir } = workspace;
   expectOneProject(projects, options);
-  const report = await findReport(name, directory);
+  const report = await findReport(name, workspaceDir);
   const period = choosePeriod(report, options, settings, runtime.now());
   const history = await openOwnHistory(historyFile);
   const render = (project: ProjectSettings) =>
@@ -62,8 +62,7 @@ async function renderOne(
   const { format, output } = options;
   if (format === 'eml') return writeText(await emailText(rendering, options, runtime), output, runtime);
   const { workspace, history, project, report, period } = rendering;
-  const place = { settings: workspace.settings, workspaceDir: workspace.directory };
-  const prepared = await prepareReport(place, history, project, { report, period });
+  const prepared = await prepareReport(workspace, history, project, { report, period });
   if (format !== 'html') return writeText(prepared[format](), output, runtime);
   if (output !== undefined) return writeText(await prepared.page(), output, runtime);
   const file = await writePage(workspace.reportsDir, project.id, prepared);
@@ -95,10 +94,10 @@ const PAUSE_MS = 100;
 /** Renders a report, and again whenever a file of it or a template changes, until it is interrupted. */
 export async function watchReport(name: string, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, signal } = runtime;
-  const { directory } = await readWorkspace(options, runtime);
-  if (directory === undefined)
+  const { workspaceDir } = await readWorkspace(options, runtime);
+  if (workspaceDir === undefined)
     throw new ConfigurationError('--watch is for your own reports, and the sandbox has none.');
-  const { folder } = await findReport(name, directory);
+  const { folder } = await findReport(name, workspaceDir);
   const render = async (open: boolean) => {
     await renderReport(name, { ...options, open }, runtime).catch((error: unknown) => {
       output.note(messageOf(error));
@@ -113,7 +112,7 @@ export async function watchReport(name: string, options: ReportOptions, runtime:
       rendering = rendering.then(() => render(false));
     }, PAUSE_MS);
   };
-  const templates = join(directory, 'templates');
+  const templates = join(workspaceDir, 'templates');
   const watched = [folder, ...((await exists(templates)) ? [templates] : [])];
   const watchers = watched.map((path) => watch(path, { recursive: true }, changed));
   output.note(`Watching ${watched.join(' and ')}; Ctrl-C ends it.`);

@@ -116,8 +116,7 @@ export async function emailText(
   { to }: SendOptions,
   { output, now }: Runtime,
 ): Promise<string> {
-  const { settings, shard, directory } = workspace;
-  const place = { settings, workspaceDir: directory };
+  const { settings, shard } = workspace;
   const mail = settings.mail ?? { from: NOBODY };
   if (to !== undefined && to in settings.channels)
     throw new ConfigurationError(`${to} is a channel, which gets no email: omit --format eml.`);
@@ -131,7 +130,7 @@ export async function emailText(
   };
   const [mailing = preview] = isPreview ? [] : chooseMailings(mailings, report.name, to);
   const recipient = mailing.audience.to.find(isAddress) ?? mail.from.address;
-  const content = await (await noticeOf(place, history, mailing, period)).email();
+  const content = await (await noticeOf(workspace, history, mailing, period)).email();
   const key = { report: report.name, project: mailing.project, period: period.name, recipient };
   const { bytes } = await compose(key, content, mail, now());
   if (isPreview)

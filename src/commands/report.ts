@@ -112,8 +112,8 @@ function refuse(given: object, when: string, options: readonly string[]): void {
 /** Lists the working reports, and the problems of the others. */
 async function list(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, workingDirectory } = runtime;
-  const { directory } = await readWorkspace(options, runtime);
-  const { reports, broken } = await listReports(directory);
+  const { workspaceDir } = await readWorkspace(options, runtime);
+  const { reports, broken } = await listReports(workspaceDir);
   const rows = reports.map(({ name, title, period, audience, isBuiltIn, folder }) => {
     const origin = isBuiltIn ? 'built in' : relative(workingDirectory, folder);
     return [name, title, period === 'day' ? 'daily' : `${period}ly`, audience, origin];
@@ -129,8 +129,8 @@ const FILES = packageFile('templates/workspace/report/');
 /** Writes a new report that works as is. Replaces nothing. */
 async function newReport(name: string, options: WorkspaceOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, workingDirectory } = runtime;
-  const { directory } = await readWorkspace(options, runtime, false);
-  if (directory === undefined)
+  const { workspaceDir } = await readWorkspace(options, runtime, false);
+  if (workspaceDir === undefined)
     throw new ConfigurationError(
       'The sandbox cannot have its own reports: run readership init, and then report new without --sandbox.',
     );
@@ -138,7 +138,7 @@ async function newReport(name: string, options: WorkspaceOptions, runtime: Runti
     throw new ConfigurationError(
       `“${name}” cannot be the name of a report: write lowercase letters, digits and underscores, such as busy_pages.`,
     );
-  const folder = join(directory, 'reports', name);
+  const folder = join(workspaceDir, 'reports', name);
   if (await exists(folder))
     throw new ConfigurationError(
       `${relative(workingDirectory, folder)} already exists. Nothing was changed.`,

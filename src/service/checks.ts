@@ -89,8 +89,8 @@ async function key(
 }
 
 /** Whether every report can be read, and each that has recipients exists. */
-async function reports({ configuration, settings }: Workspace): Promise<Verdict> {
-  const { reports, broken } = await listReports(configuration?.directory);
+async function reports({ workspaceDir, settings }: Workspace): Promise<Verdict> {
+  const { reports, broken } = await listReports(workspaceDir);
   if (broken[0] !== undefined) throw broken[0];
   const names = reports.map(({ name }) => name);
   const missing = Object.keys(settings.reports.audiences).find((name) => !names.includes(name));

@@ -67,8 +67,8 @@ const NAVIGATION = ['Overview', 'Pages', 'AI', 'Agents', 'Ask', 'Reports', 'Heal
 export const addressOf = (title: string): string => (title === 'Overview' ? '/' : `/${title.toLowerCase()}`);
 
 /** The templates of the web app, and the files that its pages load. */
-export async function openFrame({ directory, projects }: Pick<Workspace, 'directory' | 'projects'>) {
-  const [templates, palette] = await Promise.all([findTemplates(directory), readPalette(directory)]);
+export async function openFrame({ workspaceDir, projects }: Pick<Workspace, 'workspaceDir' | 'projects'>) {
+  const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
   const fillIn = pageFiller(templates, functions);
   const shared = fillIn('partials/style', { palette }).replaceAll(/<\/?style>/g, '');
   const own = (file: string) => readFile(packageFile(`templates/web/${file}`), 'utf8');

@@ -152,7 +152,7 @@ export class Proposals {
 
   /** The pages to propose now, with their prompts; with a path, only that page. */
   async of(reader: PublishedReader, project: ProjectSettings, now: Date, path = '') {
-    const { settings, directory: workspaceDir } = this.workspace;
+    const { settings, workspaceDir } = this.workspace;
     const { sitemap, maxPromptLength } = settings.improve;
     const turn = sitemap === undefined ? 0 : Math.floor(now.getTime() / SITEMAP_KEPT_MS);
     const listedOf = await this.#sitemaps.get(`${turn}`, () =>

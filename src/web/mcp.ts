@@ -26,7 +26,7 @@ const week = z.string().optional().describe('a week such as 2026-W46; by default
 /** A Model Context Protocol server over the published history. It reads no secrets and writes nothing. */
 export function mcpServer(sources: Sources): McpServer {
   const { workspace, runtime, history, questions, proposals } = sources;
-  const { settings, projects, directory: workspaceDir } = workspace;
+  const { settings, projects } = workspace;
   const server = new McpServer({ name: 'readership', version }, { instructions: INSTRUCTIONS });
   const calendar = settings.reports;
 
@@ -82,10 +82,9 @@ export function mcpServer(sources: Sources): McpServer {
     'The weekly report as text: people and AI compared with the week before and the usual range, what moved, most read, new pages, agents.',
     { week, project },
     reading(async (input, reader) => {
-      const report = await findReport('weekly', workspaceDir);
+      const report = await findReport('weekly', workspace.workspaceDir);
       const about = { report, period: weekOf(input.week) };
-      const place = { settings, workspaceDir };
-      return (await prepareReport(place, reader, projectOf(input.project), about)).text();
+      return (await prepareReport(workspace, reader, projectOf(input.project), about)).text();
     }),
   );
   tool(

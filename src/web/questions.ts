@@ -114,8 +114,8 @@ const form = z.object({
 export class SavedQuestions {
   readonly #folder: string;
 
-  constructor({ directory, dataDir }: Pick<Workspace, 'directory' | 'dataDir'>) {
-    this.#folder = join(directory ?? dataDir, 'questions');
+  constructor({ workspaceDir, dataDir }: Pick<Workspace, 'workspaceDir' | 'dataDir'>) {
+    this.#folder = join(workspaceDir ?? dataDir, 'questions');
   }
 
   async names(): Promise<string[]> {
