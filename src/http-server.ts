@@ -42,8 +42,8 @@ export const localHosts = (host: string, port = 0): string[] =>
   ['localhost', '127.0.0.1', '[::1]', inUrl(host)].map((name) => new URL(`http://${name}:${port}`).host);
 
 /**
- * The body of a request as text; undefined if it is larger, and the rest is then not read. Hono's `bodyLimit` needs
- * servers to replace the global Request.
+ * The body of a request as text; undefined if it is larger, and the rest is then not read. Hono's
+ * `bodyLimit` needs servers to replace the global Request.
  */
 export async function bodyWithin(maxBytes: number, incoming: IncomingMessage): Promise<string | undefined> {
   const chunks: Buffer[] = [];

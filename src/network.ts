@@ -10,8 +10,8 @@ const PROXIES = ['http_proxy', 'HTTP_PROXY', 'https_proxy', 'HTTPS_PROXY'];
 const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 
 /**
- * Connections through HTTP_PROXY or HTTPS_PROXY, except to this machine and hosts in NO_PROXY. Throws a
- * `ConfigurationError` if the address of a proxy is not valid.
+ * Connections through HTTP_PROXY or HTTPS_PROXY, except to this machine and hosts in NO_PROXY.
+ * Throws a `ConfigurationError` if the address of a proxy is not valid.
  */
 export function connections(options: Agent.Options & { connectTimeoutMs?: number } = {}): Dispatcher {
   const { connectTimeoutMs: timeout = 10_000, ...limits } = options;

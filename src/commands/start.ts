@@ -65,7 +65,8 @@ async function openWeb(
 }
 
 /**
- * Throws a `ConfigurationError` for a missing key or an invalid address of the mail server now, instead of every night.
+ * Throws a `ConfigurationError` for a missing key or an invalid address of the mail server now,
+ * instead of every night.
  */
 function refuseMissingSecrets(workspace: Workspace): void {
   const { configuration, projects } = workspace;

@@ -53,7 +53,10 @@ export function secretParts(url: string, secret: string): string[] {
 /** For the whole exchange. Long, because a timeout after sending the request leaves its outcome unknown. */
 const TIMEOUT_MS = 60_000;
 
-/** Posts a notice to its channel once, without following redirects. Never throws: every failure is an outcome. */
+/**
+ * Posts a notice to its channel once, without following redirects. Never throws: every failure is
+ * an outcome.
+ */
 export async function post(
   { id, channel, body }: Post,
   _: Departure,

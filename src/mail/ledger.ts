@@ -93,7 +93,10 @@ async function deliverOne(
   return record(ledgers.warehouse, claimed, outcome, now());
 }
 
-/** Emails and posts that did not arrive, or may not have. Exit code 75 if all of them are retried automatically. */
+/**
+ * Emails and posts that did not arrive, or may not have. Exit code 75 if all of them are retried
+ * automatically.
+ */
 export class DeliveryError extends ReadershipError {
   readonly exitCode: 1 | 75;
 

@@ -162,7 +162,10 @@ async function openConnection(
 
 type Done<Value> = (error?: Error | null, value?: Value) => void;
 
-/** Turns a connection's calls into promises that are also rejected if the connection ends or the signal aborts. */
+/**
+ * Turns a connection's calls into promises that are also rejected if the connection ends or the
+ * signal aborts.
+ */
 function stepsOf(connection: SMTPConnection, signal: AbortSignal) {
   const lost = new Promise<never>((_, reject) => {
     connection.on('error', reject);

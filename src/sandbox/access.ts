@@ -22,7 +22,10 @@ const HOUR_MS = 3_600_000;
 export const withinHour = (uses: readonly Date[], now: Date): Date[] =>
   uses.filter((use) => now.getTime() - use.getTime() < HOUR_MS);
 
-/** Whole seconds until the rolling hour has room for one more use, as in `Retry-After`; undefined if it has. */
+/**
+ * Whole seconds until the rolling hour has room for one more use, as in `Retry-After`; undefined if
+ * it has.
+ */
 export function secondsUntilFree(uses: readonly Date[], limit: number, now: Date): number | undefined {
   const counted = withinHour(uses, now).sort((a, b) => a.getTime() - b.getTime());
   if (counted.length < limit) return undefined;
@@ -65,8 +68,8 @@ export const access = (
 };
 
 /**
- * Accepts only requests addressed to this machine, or to the name the sandbox listens on. A web page that uses DNS
- * rebinding sends its own host name, and is refused.
+ * Accepts only requests addressed to this machine, or to the name the sandbox listens on. A web
+ * page that uses DNS rebinding sends its own host name, and is refused.
  */
 export const ownHost = (name: string): Middleware => {
   return async (c, next) => {
@@ -117,8 +120,8 @@ export function createRequestLog(onRequest: (operation: Operation, url: string) 
   return {
     logged,
     /**
-     * The latest requests, oldest first, and the number of replies: `counts.views['200']`, and `none` for requests
-     * without one.
+     * The latest requests, oldest first, and the number of replies: `counts.views['200']`, and
+     * `none` for requests without one.
      */
     summary: () => structuredClone({ counts, recent }),
   };

@@ -49,12 +49,18 @@ const promptSchema = z.object(
 
 const unknownJob = (c: SandboxContext): Response => c.json({ error: 'Job not found' }, 404);
 
-/** The project's background agents: the routes that create a job, send it a message and get it (4.1 to 4.3). */
+/**
+ * The project's background agents: the routes that create a job, send it a message and get it (4.1
+ * to 4.3).
+ */
 export function createAgents({ state, now, outcomes, jobSeconds, usesPerHour }: AgentsOptions) {
   const jobs = (): readonly StoredJob[] => state.read().jobs;
   const find = (c: SandboxContext) => jobs().find(({ id }) => id === c.req.param('id'));
 
-  /** Work takes between half of `jobSeconds` and all of it, so that the jobs of a batch end at different times. */
+  /**
+   * Work takes between half of `jobSeconds` and all of it, so that the jobs of a batch end at
+   * different times.
+   */
   const endOfWork = (number: number): string =>
     addSeconds(now(), (jobSeconds * (2 + (number % 3))) / 4).toISOString();
 

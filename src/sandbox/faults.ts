@@ -31,8 +31,8 @@ const fault = <Kind extends string, Shape extends z.core.$ZodLooseShape>(kind: K
   z.strictObject({ ...aim, kind: z.literal(kind), ...shape });
 
 /**
- * Faults before a request is handled, after it was handled (the job then exists, whatever the caller sees), or in the
- * paging of views.
+ * Faults before a request is handled, after it was handled (the job then exists, whatever the
+ * caller sees), or in the paging of views.
  */
 export const faultSchema = z.discriminatedUnion('kind', [
   /** Waits in real time, then continues; the only kind that allows another fault on the same request. */
@@ -65,7 +65,10 @@ export const faultSchema = z.discriminatedUnion('kind', [
   fault('endless', { beyond: z.enum(['last-page', 'nothing']) }),
   /** A page already read gets a view during the walk: from the second page on, the totals are one higher. */
   fault('counts-move', {}),
-  /** Rows move between two pages of a walk: one path is repeated, another is missing, and totals stay the same. */
+  /**
+   * Rows move between two pages of a walk: one path is repeated, another is missing, and totals
+   * stay the same.
+   */
   fault('order-moves', {}),
 ]);
 export type Fault = z.infer<typeof faultSchema>;

@@ -20,7 +20,10 @@ export interface SandboxOptions {
   readonly port?: number;
   readonly apiKey?: string;
   readonly projectId?: string;
-  /** Determines the traffic together with `firstDay`. If there is a state file, its values are used for both. */
+  /**
+   * Determines the traffic together with `firstDay`. If there is a state file, its values are used
+   * for both.
+   */
   readonly seed?: number;
   /** The first day with data. By default the Monday 26 weeks before this week's. */
   readonly firstDay?: Day;
@@ -41,8 +44,8 @@ export interface SandboxOptions {
 export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
 
 /**
- * Serves the whole API over HTTP on this machine, with realistic traffic and agents that finish within
- * seconds. Rejects if the port is taken or the state file cannot be used.
+ * Serves the whole API over HTTP on this machine, with realistic traffic and agents that finish
+ * within seconds. Rejects if the port is taken or the state file cannot be used.
  */
 export async function startSandbox(options: SandboxOptions) {
   const settings = {

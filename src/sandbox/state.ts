@@ -47,8 +47,9 @@ const stateSchema = z.object({
 type SandboxState = z.infer<typeof stateSchema>;
 
 /**
- * The state, which starts as `initial`: in a JSON file, or in memory without one. A request reads, changes and writes
- * it synchronously, so requests of one process cannot interfere; two processes that write in the same millisecond can.
+ * The state, which starts as `initial`: in a JSON file, or in memory without one. A request reads,
+ * changes and writes it synchronously, so requests of one process cannot interfere; two processes
+ * that write in the same millisecond can.
  */
 export class StateStore {
   #state: SandboxState;

@@ -30,15 +30,18 @@ export function openService(workspace: Workspace, runtime: Runtime, listener: Se
   };
 
   let current: Promise<void> | undefined;
-  /** Runs the steps that are due. During another tick, does nothing more: what is due stays due. Never rejects. */
+  /**
+   * Runs the steps that are due. During another tick, does nothing more: what is due stays due.
+   * Never rejects.
+   */
   const tick = (): Promise<void> =>
     (current ??= inTurn(runSteps).finally(() => {
       current = undefined;
     }));
 
   /**
-   * Ticks at once, and then whenever any of the schedules is due. Returns once the runtime's signal has aborted and the
-   * current tick has ended.
+   * Ticks at once, and then whenever any of the schedules is due. Returns once the runtime's signal
+   * has aborted and the current tick has ended.
    */
   const run = async (logger: Logger): Promise<void> => {
     const { timezone, ...expressions } = workspace.settings.schedule;

@@ -52,7 +52,10 @@ export const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(m
 /** Sign-in attempts that may wait: more could be guesses. */
 const MAX_WAITING = 3;
 
-/** Decides which requests pass. Throws a `ConfigurationError` if anyone on the network could get in. Its keys are new in each process, so stopping the process ends all sessions. */
+/**
+ * Decides which requests pass. Throws a `ConfigurationError` if anyone on the network could get in.
+ * Its keys are new in each process, so stopping the process ends all sessions.
+ */
 export function openAccess(settings: ServeSettings, refuse: Refuse) {
   expectGuarded(settings);
   const { auth, header, editors, host, url } = settings;
@@ -128,7 +131,8 @@ export function openAccess(settings: ServeSettings, refuse: Refuse) {
       c.set('visitor', visitor);
       return next();
     }
-    // A browser that follows a link from another site withholds the cookie, but not when the page reloads itself.
+    // A browser that follows a link from another site withholds the cookie, but not when the page
+    // reloads itself.
     if (c.req.header('Sec-Fetch-Site') === 'cross-site' && c.req.method === 'GET')
       return c.html('<!doctype html><meta http-equiv="refresh" content="0"><title>Readership</title>');
     return refuse(c, auth === 'proxy' ? 403 : 401, WHY_NOT[auth], auth === 'password');
@@ -145,7 +149,10 @@ export function openAccess(settings: ServeSettings, refuse: Refuse) {
   };
   return {
     ...{ gate, login },
-    /** The key in the link that is printed; undefined if people sign in otherwise, or others can reach the address. */
+    /**
+     * The key in the link that is printed; undefined if people sign in otherwise, or others can
+     * reach the address.
+     */
     linkToken: auth === 'link' && isLoopback(host) ? editorToken : undefined,
     /** A field of every form that changes something, which no other site can know. */
     actionToken,
@@ -177,8 +184,9 @@ const WHY_NOT = {
 } as const;
 
 /**
- * Whether a request names this server. A web page whose own name is made to point here (DNS rebinding) names its own
- * host. An IP address cannot be made to point anywhere, so it passes where the server listens for others.
+ * Whether a request names this server. A web page whose own name is made to point here (DNS
+ * rebinding) names its own host. An IP address cannot be made to point anywhere, so it passes where
+ * the server listens for others.
  */
 function isOwnHost(c: WebContext, { host, url }: ServeSettings): boolean {
   const name = (c.req.header('Host') ?? '').toLowerCase();

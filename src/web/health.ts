@@ -20,7 +20,10 @@ const calendarRow = z.object({
 type CalendarDay = z.infer<typeof calendarRow>;
 const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampColumn.nullable() });
 
-/** The days by state, the requests used, the last runs, and what needs attention, as in `readership status`. */
+/**
+ * The days by state, the requests used, the last runs, and what needs attention, as in `readership
+ * status`.
+ */
 export async function health({ reader, rows, workspace, now, range }: PageRequest): Promise<object> {
   const { projects, operations } = await readStatus(reader, workspace, now);
   const [calendar, findings, runs] = await Promise.all([
@@ -82,8 +85,9 @@ export async function reports({ workspace }: PageRequest): Promise<object> {
 }
 
 /**
- * A rendered report with links to the previous and next ones, and a policy that allows only its own script. The address
- * is looked up among the rendered pages, so it cannot name another file. Undefined if there is no such report.
+ * A rendered report with links to the previous and next ones, and a policy that allows only its own
+ * script. The address is looked up among the rendered pages, so it cannot name another file.
+ * Undefined if there is no such report.
  */
 export async function renderedReport(
   { reportsDir, settings }: Workspace,

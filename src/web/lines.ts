@@ -15,7 +15,10 @@ export interface LinesOptions {
   readonly title: string;
   /** After each number of the axis. */
   readonly unit?: string;
-  /** The names of the lines, the last on top. `human` and `ai` have a color; others look as their class says. */
+  /**
+   * The names of the lines, the last on top. `human` and `ai` have a color; others look as their
+   * class says.
+   */
   readonly lines: readonly string[];
   /** Pairs of values with the area between them filled. */
   readonly bands?: readonly (readonly [name: string, low: string, high: string])[];

@@ -137,7 +137,10 @@ export class SavedQuestions {
     );
   }
 
-  /** Saves or deletes a question. Returns the parameters of the address that shows it. Throws a `ConfigurationError`. */
+  /**
+   * Saves or deletes a question. Returns the parameters of the address that shows it. Throws a
+   * `ConfigurationError`.
+   */
   async change(fields: URLSearchParams): Promise<Record<string, string>> {
     const parsed = form.safeParse(Object.fromEntries(fields));
     if (!parsed.success)

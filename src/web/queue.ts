@@ -32,11 +32,14 @@ const STOPPED =
   'readership was stopped before this finished. Check below whether it was done before you request it again';
 
 /**
- * Carries out actions one after another, by the same steps as the commands. While another process holds the live
- * database, an action waits.
+ * Carries out actions one after another, by the same steps as the commands. While another process
+ * holds the live database, an action waits.
  */
 export class ActionQueue {
-  /** The newest first. They are stored, so that one cut short by the end of this process is shown as not done. */
+  /**
+   * The newest first. They are stored, so that one cut short by the end of this process is shown as
+   * not done.
+   */
   readonly requests: Request[];
   readonly #file: string;
   readonly #waiting = new Map<string, Promise<void>>();

@@ -98,7 +98,10 @@ export async function serveWeb(options: WebOptions) {
   };
 }
 
-/** The routes, and who may use them. `warm` renders every page once, so that the first visitors do not wait. */
+/**
+ * The routes, and who may use them. `warm` renders every page once, so that the first visitors do
+ * not wait.
+ */
 async function openApp({ workspace, options, runtime, settings, onError, inTurn = pLimit(1) }: WebOptions) {
   const sources = openSources(workspace, options, runtime);
   const { history, questions, saved } = sources;
@@ -184,7 +187,10 @@ async function openApp({ workspace, options, runtime, settings, onError, inTurn 
   });
   app.post('/mcp', (c) => mcp(c.req.raw));
 
-  /** Carries out a form, and then shows a page. Throws an `HTTPException` if its sender may not change anything. */
+  /**
+   * Carries out a form, and then shows a page. Throws an `HTTPException` if its sender may not
+   * change anything.
+   */
   const onForm = (path: string, work: (form: URLSearchParams) => Promise<Record<string, string>>) =>
     app.post(path, async (c) => {
       const form = await formOf(c);

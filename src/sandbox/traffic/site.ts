@@ -69,7 +69,10 @@ function* laterPaths(): Generator<string, never> {
 /** A page of the site and its share of the traffic. Ages are in days since the site's first day. */
 export interface Page {
   readonly path: string;
-  /** The path as a key for randomness, so that a page's traffic does not depend on its position in the list. */
+  /**
+   * The path as a key for randomness, so that a page's traffic does not depend on its position in
+   * the list.
+   */
   readonly key: number;
   /** Shares of the site's traffic, relative to those of the other pages. */
   readonly human: number;
@@ -108,7 +111,10 @@ const LEANINGS: readonly (readonly [prefix: string, aiForHuman: number])[] = [
 ];
 const leaning = (path: string): number => LEANINGS.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 0.9;
 
-/** The rank in the tail, where 0 is the most viewed. A single endpoint's page is never popular; a new page is. */
+/**
+ * The rank in the tail, where 0 is the most viewed. A single endpoint's page is never popular; a
+ * new page is.
+ */
 function rank(path: string, chance: number, launched: boolean): number {
   if (launched) return 0.02 + 0.18 * chance;
   return path.split('/').length > 3 ? 0.2 + 0.8 * chance : chance;
@@ -149,7 +155,10 @@ function tailNames(seed: number, count: number): string[] {
   return names.slice(0, count);
 }
 
-/** All pages except the changelog. The site doubles at the pace of its first half year, and is then complete. */
+/**
+ * All pages except the changelog. The site doubles at the pace of its first half year, and is then
+ * complete.
+ */
 function lastingPages(options: SiteOptions): Page[] {
   const { seed, pages } = options;
   const launches = Math.max(1, Math.round(pages * LAUNCHED));
