@@ -58,7 +58,7 @@ const MAX_WAITING = 3;
  */
 export function openAccess(settings: ServeSettings, refuse: Refuse) {
   expectGuarded(settings);
-  const { auth, header, editors, host, url } = settings;
+  const { auth, header, editors, url } = settings;
   const [editorToken, viewerToken, actionToken] = [token(), token(), token()];
   const checking = pLimit(1);
 
@@ -149,11 +149,8 @@ export function openAccess(settings: ServeSettings, refuse: Refuse) {
   };
   return {
     ...{ gate, login },
-    /**
-     * The key in the link that is printed; undefined if people sign in otherwise, or others can
-     * reach the address.
-     */
-    linkToken: auth === 'link' && isLoopback(host) ? editorToken : undefined,
+    /** The key in the link that is printed; undefined if people sign in otherwise. */
+    linkToken: auth === 'link' ? editorToken : undefined,
     /** A field of every form that changes something, which no other site can know. */
     actionToken,
     isActionToken: (given: string) => isSame(given, actionToken),

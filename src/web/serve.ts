@@ -73,7 +73,10 @@ export type Web = Awaited<ReturnType<typeof serveWeb>>;
 /** A server announces its address once its pages are warmed up, or after this. */
 const LONGEST_WARMING_MS = 3_000;
 
-/** Serves the web app until it is closed. Throws a `ConfigurationError` when the port is taken. */
+/**
+ * Serves the web app until it is closed. Throws a `ConfigurationError` if the port is taken, or if
+ * anyone on the network could get in.
+ */
 export async function serveWeb(options: WebOptions) {
   const { host, port, url } = options.settings;
   const { app, access, warm, close } = await openApp(options);
