@@ -24,6 +24,7 @@ import {
   readJobsOf,
   recordTransition,
   referenceOf,
+  type StateChange,
   storeJob,
 } from './ledger.js';
 import { JOB_STATES, type JobState, type MessageState, OPEN_STATES } from './lifecycle.js';
@@ -233,7 +234,7 @@ const attemptsAfter = (attempts: ReadonlySet<string>, last: Date | null | undefi
 /** Records a change and the attempts before it, which count toward the hourly prompts. */
 async function recordRestored(
   transaction: Transaction,
-  change: Parameters<typeof recordTransition>[1],
+  change: StateChange,
   attempts: readonly Date[],
 ): Promise<void> {
   for (const now of attempts)

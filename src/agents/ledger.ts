@@ -206,18 +206,20 @@ export type Transition = z.infer<typeof transitionRow>;
 export const readTransitions = (reader: Reader, job: number): Promise<Transition[]> =>
   reader.query(TRANSITIONS_OF_JOB, transitionRow, { job });
 
-/** Records a state change, in the transaction that makes it. `cause` is a phrase for the list of transitions. */
+/** A state change to record, of a job, or of one of its messages if `message` is set. */
+export interface StateChange {
+  readonly job: number;
+  readonly message?: number;
+  readonly now: Date;
+  readonly from: JobState | MessageState | null;
+  readonly to: JobState | MessageState;
+  /** A phrase for the list of transitions. */
+  readonly cause: string;
+}
+
+/** Records a state change, in the transaction that makes it. */
 export const recordTransition = (
   transaction: Transaction,
-  change: {
-    readonly job: number;
-    readonly message?: number;
-    readonly now: Date;
-    readonly from: JobState | MessageState | null;
-    readonly to: JobState | MessageState;
-    readonly cause: string;
-  },
-): Promise<void> => {
-  const { from: from_state, to: to_state, message = null } = change;
-  return transaction.execute(RECORD_TRANSITION, { ...change, message, from_state, to_state });
-};
+  { from: from_state, to: to_state, message, ...change }: StateChange,
+): Promise<void> =>
+  transaction.execute(RECORD_TRANSITION, { ...change, from_state, to_state, message: message ?? null });

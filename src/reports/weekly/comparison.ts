@@ -113,9 +113,11 @@ export function recordOf({ usual }: Comparison, audience: Audience): number | un
 const rowOf = (rows: readonly UsualRow[], of: Audience): UsualRow | undefined =>
   rows.find(({ audience }) => audience === of);
 
-/** The position of a count relative to its usual range. */
-export function placeIn(usual: ReturnType<typeof usualOf>, count: number) {
+/** The position of an audience's views this week relative to their usual range. */
+export function placeOf(week: Comparison, audience: Audience) {
+  const usual = usualOf(week, audience);
+  const views = week.thisWeek[audience];
   if (usual === null) return 'unknown';
-  if (count < usual.low) return 'below';
-  return count > usual.high ? 'above' : 'inside';
+  if (views < usual.low) return 'below';
+  return views > usual.high ? 'above' : 'inside';
 }

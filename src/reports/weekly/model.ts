@@ -9,7 +9,7 @@ import {
   type Comparison,
   type MostReadRow,
   type MovedRow,
-  placeIn,
+  placeOf,
   usualOf,
   type WeekRow,
   weeklyRows,
@@ -91,7 +91,7 @@ function figuresOf(week: Comparison, audience: Audience, { restated, restatedBef
     views,
     change: changeSince(week, views, week.before?.[audience]),
     usual: usualOf(week, audience),
-    place: placeIn(usualOf(week, audience), views),
+    place: placeOf(week, audience),
     restated: restatedOf(views, restated[audience]),
     restatedBefore: restatedOf(week.before?.[audience], restatedBefore[audience]),
   };

@@ -9,9 +9,8 @@ import {
   leader,
   type MovedRow,
   other,
-  placeIn,
+  placeOf,
   recordOf,
-  usualOf,
   type WeekRow,
 } from './comparison.js';
 
@@ -189,10 +188,9 @@ function growth(week: Comparison): Fact[] {
 /** The change of an audience, or 0 if it is small or the week is within its usual range. */
 function notableChange(week: Comparison, audience: Audience): number {
   if (week.before === null) return 0;
-  const views = week.thisWeek[audience];
-  const change = changeOf(views, week.before[audience]);
+  const change = changeOf(week.thisWeek[audience], week.before[audience]);
   if (change.kind !== 'ratio' || Math.abs(change.ratio) < NOTABLE_RATIO) return 0;
-  return placeIn(usualOf(week, audience), views) === 'inside' ? 0 : change.ratio;
+  return placeOf(week, audience) === 'inside' ? 0 : change.ratio;
 }
 
 const record = (week: Comparison): Fact[] =>
@@ -235,7 +233,7 @@ function quiet(week: Comparison, weekBefore: Comparison | null, facts: readonly 
 }
 
 const isCalm = (week: Comparison): boolean =>
-  AUDIENCES.every((audience) => placeIn(usualOf(week, audience), week.thisWeek[audience]) === 'inside');
+  AUDIENCES.every((audience) => placeOf(week, audience) === 'inside');
 
 /** Why a full week is not compared with the one before; empty if it is. */
 function whyNotCompared({ thisWeek, weekBefore, before, isFirst }: Comparison): string {
