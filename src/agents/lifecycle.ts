@@ -65,7 +65,10 @@ const JOB_TRANSITIONS: Transitions<JobEvent, JobState> = {
 export const nextMessageState = (state: MessageState, event: MessageEvent): MessageState | undefined =>
   after(MESSAGE_TRANSITIONS[event], state);
 
-/** The state of a job, as above; the status with which the platform answers a creation or a poll may end it. */
+/**
+ * The state of a job, as above; the status with which the platform answers a creation or a poll may
+ * end it.
+ */
 export function nextState(state: JobState, event: JobEvent, status?: string): JobState | undefined {
   const next = after(JOB_TRANSITIONS[event], state);
   if (next === undefined || (event !== 'sent' && event !== 'polled')) return next;

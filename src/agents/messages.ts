@@ -59,7 +59,10 @@ export const planMessage = (
     return id;
   });
 
-/** Applies an event to a message and stores it. Throws when the event cannot happen in the message's state. */
+/**
+ * Applies an event to a message and stores it. Throws when the event cannot happen in the message's
+ * state.
+ */
 export const changeMessage = (
   ledger: Ledger,
   message: Message,
@@ -81,7 +84,10 @@ export const storeMessage = (
   { id, state, submitted_at, note }: Pick<Message, 'id' | 'state' | 'submitted_at' | 'note'>,
 ): Promise<void> => transaction.execute(UPDATE_MESSAGE, { id, state, submitted_at, note });
 
-/** A message that arrived reopens its job in the same transaction, and the job is polled until it ends again. */
+/**
+ * A message that arrived reopens its job in the same transaction, and the job is polled until it
+ * ends again.
+ */
 export const settleAsSent = (
   warehouse: Warehouse,
   message: Message,

@@ -43,7 +43,10 @@ const choiceRow = z.object({
 export type PlanRules = SelectionRules &
   Pick<Settings['improve'], 'cooldownDays' | 'maxJobsPerRun' | 'maxJobsPerWeek'>;
 
-/** What improving a project would do now. `waiting` are jobs planned earlier and not sent yet; they go first. */
+/**
+ * What improving a project would do now. `waiting` are jobs planned earlier and not sent yet; they
+ * go first.
+ */
 export interface ImprovePlan extends Selection {
   readonly waiting: readonly Job[];
   readonly skips: readonly Skip[];

@@ -161,7 +161,10 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 
 const MAX_LENGTH = 200;
 
-/** Letters, digits and the marks that documentation sites use in paths; no spaces, quotes, braces or percent codes. */
+/**
+ * Letters, digits and the marks that documentation sites use in paths; no spaces, quotes, braces or
+ * percent codes.
+ */
 const PLAIN_PATH = /^(?:\/[A-Za-z0-9][A-Za-z0-9._~-]*)*\/?$/;
 
 /**

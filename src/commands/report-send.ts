@@ -55,7 +55,10 @@ function chooseMailings(mailings: readonly Mailing[], report: string, to: string
   return chosen;
 }
 
-/** Emails a report now to the configured recipients who have not received it; with `force`, to all of them again. */
+/**
+ * Emails a report now to the configured recipients who have not received it; with `force`, to all
+ * of them again.
+ */
 export async function sendReport(name: string, options: SendOptions, runtime: Runtime): Promise<ExitCode> {
   const command = `report ${name} --send`;
   const done = await runSteps(command, options, runtime, async (runner, context) => {

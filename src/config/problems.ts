@@ -12,8 +12,8 @@ export interface Problem {
 type Issue = z.core.$ZodIssue;
 
 /**
- * Parses a YAML file written by people: returns its value, or every problem in it, in line order. `unknownKey` is the
- * advice for a key that is not in the schema.
+ * Parses a YAML file written by people: returns its value, or every problem in it, in line order.
+ * `unknownKey` is the advice for a key that is not in the schema.
  */
 export function parseYaml<Value>(
   text: string,

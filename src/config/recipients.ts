@@ -162,7 +162,10 @@ interface RecipientSettings {
   readonly channels: object;
 }
 
-/** Contradictions between recipients, channels and mail settings: each problem with its path in the configuration. */
+/**
+ * Contradictions between recipients, channels and mail settings: each problem with its path in the
+ * configuration.
+ */
 export function recipientProblems({ reports, alerts, mail, channels }: RecipientSettings) {
   const known = Object.keys(channels);
   const ofReports = audiencesIn(reports).map(([name, all]) => ({

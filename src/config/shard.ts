@@ -41,8 +41,8 @@ export const shardName = (shard: Shard | undefined): string =>
 const NAME = '{shard}';
 
 /**
- * The settings of one shard: its projects, directory and ping address, and its share of the hourly limit. Throws a
- * `ConfigurationError` if the shards cannot have separate ones.
+ * The settings of one shard: its projects, directory and ping address, and its share of the hourly
+ * limit. Throws a `ConfigurationError` if the shards cannot have separate ones.
  */
 export function settingsOfShard(settings: Settings, shard: Shard, environment: Environment = {}): Settings {
   const { projects, dataDir, history, alerts } = settings;

@@ -19,7 +19,10 @@ const pictureSettings = z.strictObject({
   title: z.string().min(1).optional(),
   /** In pixels. The page shows the one that fits the reader's screen. */
   widths: z.array(width).min(1).max(4).default([840, 350]),
-  /** Set for a picture that is also in the email: its width there, and a one-line template for its alt text. */
+  /**
+   * Set for a picture that is also in the email: its width there, and a one-line template for its
+   * alt text.
+   */
   mail: z.strictObject({ width: width.max(552), alt: z.string().min(1) }).optional(),
 });
 

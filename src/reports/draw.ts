@@ -40,7 +40,10 @@ export async function draw(picture: Picture, rows: readonly object[], width: num
   }
 }
 
-/** Pictures are drawn smaller and then enlarged, to keep text readable on phones, which show them at two thirds. */
+/**
+ * Pictures are drawn smaller and then enlarged, to keep text readable on phones, which show them at
+ * two thirds.
+ */
 const ENLARGED = 1.25;
 
 /** Draws a picture for an email. */
@@ -124,7 +127,8 @@ const MARKS = [
 const UNFORESEEABLE = ['pivot', 'lookup', 'from'];
 
 /**
- * Throws a `ConfigurationError` for an unknown mark or a field that no row has; Vega-Lite would silently ignore both.
+ * Throws a `ConfigurationError` for an unknown mark or a field that no row has; Vega-Lite would
+ * silently ignore both.
  */
 function checkPicture({ file, query, spec }: Picture, rows: readonly object[]): void {
   const columns = new Set(rows.flatMap(Object.keys));

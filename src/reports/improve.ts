@@ -168,7 +168,10 @@ const NEXT_STEPS: Readonly<Partial<Record<JobRow['state'], (id: number) => strin
 
 const ageWords = (days: number): string => (days <= 0 ? 'today' : `${counted(days, 'day')} ago`);
 
-/** How many popular pages were skipped, by reason, most frequent first. Reasons omit numbers about a single page. */
+/**
+ * How many popular pages were skipped, by reason, most frequent first. Reasons omit numbers about a
+ * single page.
+ */
 function skippedOf(choices: readonly z.infer<typeof choiceRow>[]) {
   const pages = new Map<string, number>();
   for (const { is_flagged, ...reason } of choices) {
@@ -198,7 +201,10 @@ function earlierWorkOf(all: readonly JobEffect[]) {
     effects: all
       .filter((effect) => effect.merged_on !== null && !effect.isTooEarly)
       .map((effect) => ({ path: effect.path, job: effect.job, words: effectWords(effect) })),
-    /** Pages whose four weeks after the change are not over, and the day when the first of them can be judged. */
+    /**
+     * Pages whose four weeks after the change are not over, and the day when the first of them can
+     * be judged.
+     */
     tooEarly: first === undefined ? null : { pages: new Set(early.map(({ path }) => path)).size, first },
     /** Pull requests without a recorded merge. */
     unmerged: all.filter(({ merged_on }) => merged_on === null).length,

@@ -20,8 +20,8 @@ interface PageName {
 }
 
 /**
- * Writes a report's page to `<directory>/<project>/<report>-<period>.html`, and returns that path. `source` tells what
- * it was rendered from, where that is known.
+ * Writes a report's page to `<directory>/<project>/<report>-<period>.html`, and returns that path.
+ * `source` is the digest of what it was rendered from, if known.
  */
 export async function writePage(
   directory: string,
@@ -39,7 +39,7 @@ export async function writePage(
   return file;
 }
 
-/** The page that was rendered from `source`; undefined where it is to be rendered. */
+/** The page if it was rendered from `source`; undefined if it must be rendered. */
 export async function keptPage(
   directory: string,
   project: string,
@@ -98,7 +98,10 @@ function pageIn(directory: string, file: string, calendar: Calendar) {
     period,
     /** The report's name as a title, such as `Weekly`; the report itself may have been removed. */
     report: capitalised(report.replaceAll(/[-_]/g, ' ')),
-    /** Its address below that of the directory. The folder's name, an encoded project id, is encoded again. */
+    /**
+     * Its address below that of the directory. The folder's name, an encoded project id, is encoded
+     * again.
+     */
     href: `${encodeURIComponent(project)}/${encodeURIComponent(name)}`,
     file: join(directory, file),
     /** Identifies the project and report, which earlier and later pages share. */
@@ -133,9 +136,10 @@ const HIDDEN = { ...BOOKKEEPING, deliveries: 'all' } as const;
 const OF_EVERY_RUN = /\b(?:runs|deliveries|request_uses|unfinished_pages|verifications)\b/i;
 
 /**
- * Digests of all that the pages of a report show besides project and period: the history as readers see it, the
- * definition, templates and settings, the version of Readership, and the day, which SQL may ask for. A page with the
- * same digest is the same. Undefined for a report that asks for what every run changes.
+ * Digests of everything that the pages of a report depend on besides project and period: the history
+ * as readers see it, the definition, templates and settings, the version of Readership, and the day,
+ * which SQL may use. A page with the same digest is the same. Undefined for a report that reads what
+ * every run changes.
  */
 export async function sourceOfPages(
   reader: Reader,

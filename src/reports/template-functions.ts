@@ -123,7 +123,10 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   /** Alignment in plain text. */
   leftIn: ofTwo(number, text, (width, value) => value.padEnd(width)),
   rightIn: ofTwo(number, text, (width, value) => value.padStart(width)),
-  /** Whether a list is not empty, a number not zero, or a value not null; `if` alone would not say which is meant. */
+  /**
+   * Whether a list is not empty, a number not zero, or a value not null; `if` alone would not say
+   * which is meant.
+   */
   has: of(z.unknown(), (value) => (Array.isArray(value) ? value.length > 0 : value !== null && value !== 0)),
   same: ofTwo(z.unknown(), z.unknown(), (one, two) => one === two),
 };

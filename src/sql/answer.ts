@@ -70,8 +70,8 @@ async function parse(connection: DuckDBConnection, sql: string): Promise<z.infer
 }
 
 /**
- * How complete typed SQL is: `blank` has no statement; `complete` ends with a semicolon outside strings and comments;
- * `open` needs more.
+ * How complete typed SQL is: `blank` has no statement; `complete` ends with a semicolon outside
+ * strings and comments; `open` needs more.
  */
 export async function completenessOf(
   connection: DuckDBConnection,
@@ -88,7 +88,10 @@ const ACTING = new RegExp(
   'i',
 );
 
-/** `enable_logging`, for example, crashes the process at the next statement, because it cannot write its log. */
+/**
+ * `enable_logging`, for example, crashes the process at the next statement, because it cannot write
+ * its log.
+ */
 async function expectNoEffects(connection: DuckDBConnection, sql: string): Promise<void> {
   const { error, statements } = await parse(connection, sql);
   // Only SELECT has a tree. In other statements (EXPLAIN, PIVOT) such a name is refused anywhere, even in
@@ -144,7 +147,10 @@ async function* batchesOf(result: DuckDBResult): AsyncGenerator<Json[][]> {
   }
 }
 
-/** As DuckDB's own, but whole numbers that JavaScript can represent stay numbers, even in lists and structs. */
+/**
+ * As DuckDB's own, but whole numbers that JavaScript can represent stay numbers, even in lists and
+ * structs.
+ */
 const toJson: DuckDBValueConverter<Json> = (value, type, converter) =>
   typeof value === 'bigint' && Number.isSafeInteger(Number(value))
     ? Number(value)

@@ -80,8 +80,8 @@ export const tooMuch = ({ maxMemory, maxTempSpace }: SqlLimits): string =>
   `${maxTempSpace / 1e9} GB (sql.maxTempSpace). Query less data at a time, or raise these settings.`;
 
 /**
- * Restarts this command without some environment variables, and returns its exit code. Deleting them here would leave
- * them in the memory of this process, and so in its core file.
+ * Restarts this command without some environment variables, and returns its exit code. Deleting
+ * them here would leave them in the memory of this process, and so in its core file.
  */
 export async function runWithout(variables: readonly string[], signal: AbortSignal): Promise<ExitCode> {
   const env = { ...process.env };
@@ -130,8 +130,8 @@ export interface Cut {
 const END_MS = 6_000;
 
 /**
- * Runs SQL in a separate `readership sql` process, so that no query can block, crash or outlive this one. Throws a
- * `StorageError` with the reason if it fails.
+ * Runs SQL in a separate `readership sql` process, so that no query can block, crash or outlive
+ * this one. Throws a `StorageError` with the reason if it fails.
  */
 export async function askInProcess(
   sql: string,

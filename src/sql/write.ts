@@ -126,7 +126,10 @@ const PARTS = {
   'xl/styles.xml': `<styleSheet xmlns="${MAIN}"><numFmts count="2"><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/><numFmt numFmtId="165" formatCode="yyyy\\-mm\\-dd\\ hh:mm:ss"/></numFmts><fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts><fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="4"><xf xfId="0"/><xf xfId="0" fontId="1" applyFont="1"/><xf xfId="0" numFmtId="164" applyNumberFormat="1"/><xf xfId="0" numFmtId="165" applyNumberFormat="1"/></cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`,
 };
 
-/** A result as an Excel workbook, with rows read while it is written. Throws a `StorageError` beyond Excel's limits. */
+/**
+ * A result as an Excel workbook, with rows read while it is written. Throws a `StorageError` beyond
+ * Excel's limits.
+ */
 export async function* workbookOf({ columns, batches }: Answer): AsyncGenerator<Uint8Array> {
   if (columns.length > MAX_COLUMNS) throw tooLarge(`${thousands(MAX_COLUMNS)} columns`);
   const { strToU8, Zip, ZipDeflate } = await import('fflate');
@@ -191,7 +194,10 @@ function cell(value: Json, column: AnswerColumn): string {
 }
 
 const MOMENT = /^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d:\d\d(?:\.\d+)?))?$/;
-/** Excel counts days from here, but treats 1900 as a leap year, so days before `FIRST_DAY` would be off by one. */
+/**
+ * Excel counts days from here, but treats 1900 as a leap year, so days before `FIRST_DAY` would be
+ * off by one.
+ */
 const DAY_ZERO = Date.UTC(1899, 11, 30);
 const FIRST_DAY = Date.UTC(1900, 2, 1);
 

@@ -74,7 +74,10 @@ function leftWords(detail: readonly ProjectExport[]): string {
   return `; about ${counted(requests, 'request')} left${end}`;
 }
 
-/** An error if days have ended on this machine but not on the platform, unless its clock is only slightly behind. */
+/**
+ * An error if days have ended on this machine but not on the platform, unless its clock is only
+ * slightly behind.
+ */
 function withheldDays({ clock, now }: StepContext): ClockError[] {
   const [here, both] = [lastEndedDay(now()), lastEndedDay(clock.earlier())];
   if (!clock.isFarOff() || here === both) return [];
@@ -87,7 +90,10 @@ function withheldDays({ clock, now }: StepContext): ClockError[] {
   ];
 }
 
-/** Exports all projects together, over shared connections. A stage begins when all have finished the previous one. */
+/**
+ * Exports all projects together, over shared connections. A stage begins when all have finished the
+ * previous one.
+ */
 async function exportInTurns(context: StepContext, bounds: ExportBounds) {
   const { projects, limits, settings, warehouse, now } = context;
   const backfilling = new Set<string>();

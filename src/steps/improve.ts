@@ -56,7 +56,10 @@ async function improveProject(
   return { project, plan, ...(await submitWaiting(context, project, 'all')) };
 }
 
-/** Plans the job of a page, with the template's instruction or another; nothing is sent. Returns its number. */
+/**
+ * Plans the job of a page, with the template's instruction or another; nothing is sent. Returns its
+ * number.
+ */
 function planPage(
   { settings, warehouse, workspaceDir, now }: StepContext,
   { id: project }: ProjectSettings,

@@ -157,7 +157,10 @@ export async function sendMessage(
   return { state: sent?.state ?? 'planned', stopped };
 }
 
-/** Checks the id on the platform first, because a mistyped one would be polled forever or belong to another page. */
+/**
+ * Checks the id on the platform first, because a mistyped one would be polled forever or belong to
+ * another page.
+ */
 async function resolveJob(
   { context, project, job, jobs }: JobToChange,
   remoteId: string | undefined,

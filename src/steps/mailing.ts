@@ -52,7 +52,10 @@ export function mailingsOf(
   );
 }
 
-/** The content of a mailing about a period. Throws a `NothingLoadedError` when nothing is loaded for any project. */
+/**
+ * The content of a mailing about a period. Throws a `NothingLoadedError` when nothing is loaded for
+ * any project.
+ */
 export async function noticeOf(
   place: ReportPlace,
   reader: Reader,

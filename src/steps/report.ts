@@ -88,7 +88,10 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   return withOutage({ detail, summary }, together(problems));
 }
 
-/** A step records one error, so the configuration errors of several reports become one that lists each once. */
+/**
+ * A step records one error, so the configuration errors of several reports become one that lists
+ * each once.
+ */
 function together(problems: readonly unknown[]): unknown[] {
   const broken = problems.filter((problem) => problem instanceof ConfigurationError);
   const messages = new Set(broken.map(messageOf));
@@ -144,7 +147,10 @@ async function duePeriods(
   );
 }
 
-/** When a period may be emailed, and how long it waits for missing days after the export that could load the last. */
+/**
+ * When a period may be emailed, and how long it waits for missing days after the export that could
+ * load the last.
+ */
 function timesOf(report: ReportDefinition, { last }: Period, { schedule, reports }: Settings) {
   const ended = startOfDay(addDays(last, 1));
   const next = (cron: string) => nextScheduled(cron, schedule.timezone, subMilliseconds(ended, 1));

@@ -104,7 +104,10 @@ export class StepRunner {
     return !this.context.signal.aborted && this.due?.has(name) !== false;
   }
 
-  /** The detail of the step's result; undefined when it threw, is not due, or was not begun after an interruption. */
+  /**
+   * The detail of the step's result; undefined when it threw, is not due, or was not begun after an
+   * interruption.
+   */
   async step<Detail>(name: StepName, work: () => Promise<StepResult<Detail>>): Promise<Detail | undefined> {
     const { warehouse, now, observer } = this.context;
     if (!this.isToDo(name)) return undefined;
@@ -247,7 +250,10 @@ const outageRow = z.object({
   since: timestampColumn,
   over_at: timestampColumn.nullable(),
 });
-/** The latest outage of a step. It ended at `over_at`, the start of the run that succeeded; null if it continues. */
+/**
+ * The latest outage of a step. It ended at `over_at`, the start of the run that succeeded; null if
+ * it continues.
+ */
 export type Outage = z.infer<typeof outageRow>;
 
 export const readOutages = (reader: Reader, now: Date): Promise<Outage[]> =>

@@ -96,8 +96,8 @@ export function compareWeeks(
 }
 
 /**
- * The range of nine in ten weeks that follow the line through the `weeks` full weeks before; null if the week is not
- * full, or too few weeks came before it.
+ * The range of nine in ten weeks that follow the line through the `weeks` full weeks before; null
+ * if the week is not full, or too few weeks came before it.
  */
 export function usualOf({ usual }: Comparison, audience: Audience) {
   const { low = null, high = null, weeks_used: weeks = null } = rowOf(usual, audience) ?? {};

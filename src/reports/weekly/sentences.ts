@@ -53,8 +53,8 @@ export interface News {
 }
 
 /**
- * What is new this week, compared with what was true of the week before. Numbers that the report shows every week are
- * not news.
+ * What is new this week, compared with what was true of the week before. Numbers that the report
+ * shows every week are not news.
  */
 export function newsOf(week: Comparison, weekBefore: Comparison | null, other: OtherNews): News {
   const { thisWeek } = week;
