@@ -5,7 +5,6 @@ import { type Job, readJobsOf, readTransitions } from '../agents/ledger.js';
 import { readMessages, readMessagesOf } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
 import { type Runtime, withHistory } from '../app/workspace.js';
-import type { ExitCode } from '../errors.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';

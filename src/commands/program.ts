@@ -5,7 +5,7 @@ import { version } from '../files.js';
 /** The commands in the order of the help, each loaded only when needed, because loading all of them is slow. */
 const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
   run: async () => (await import('./run.js')).run,
-  start: async () => (await import('./start.js')).start,
+  start: async () => (await import('./run.js')).start,
   export: async () => (await import('./export.js')).exportCommand,
   audit: async () => (await import('./export.js')).audit,
   sql: async () => (await import('./sql.js')).sql,
@@ -15,7 +15,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
   serve: async () => (await import('./serve.js')).serve,
   improve: async () => (await import('./improve.js')).improve,
   jobs: async () => (await import('./jobs.js')).jobs,
-  mcp: async () => (await import('./mcp.js')).mcp,
+  mcp: async () => (await import('./serve.js')).mcp,
   publish: async () => (await import('./export.js')).publish,
   restore: async () => (await import('./restore.js')).restore,
   init: async () => (await import('./init.js')).init,

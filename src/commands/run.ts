@@ -1,5 +1,13 @@
+import { transportOf } from '../app/connection.js';
+import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
+import { nextScheduled } from '../config/cron.js';
+import { apiKeyOf } from '../config/load.js';
+import { ConfigurationError, LockedError, messageOf } from '../errors.js';
+import { type Log, logging, openLog } from '../print/log.js';
 import { summarize } from '../print/run.js';
 import { runLoop } from '../service/loop.js';
+import { openService, type Service } from '../service/service.js';
+import type { Web } from '../web/serve.js';
 import { aDuration, defineCommand, EMAIL_ENVIRONMENT, flag, JSON_LOG, value } from './command.js';
 import { conclude, withSteps } from './steps.js';
 
@@ -42,3 +50,74 @@ export const run = defineCommand({
       return exitCode === 75 && pausedOk === true ? 0 : exitCode;
     }),
 });
+
+export const start = defineCommand({
+  name: 'start',
+  scope: 'workspace',
+  summary: 'keep running, with each step on its schedule',
+  description:
+    'Runs in the foreground and executes the steps of `run` on the schedules in the configuration. What is due follows from stored state, so it catches up on what it missed, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app, /metrics and /healthz), holds the database only while a step runs, and logs to standard output, beginning with the next scheduled time of each step (a paused step resumes earlier): JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
+  examples: `
+  readership start --sandbox        try it without an account
+  readership start                  under a service manager such as systemd
+  readership start | jq .summary    the log is JSON`,
+  environment: EMAIL_ENVIRONMENT,
+  endsByInterruption: () => true,
+  run: async (options, runtime) => {
+    const workspace = await readWorkspace(options, runtime);
+    refuseMissingSecrets(workspace);
+    const log = await openLog(runtime.output);
+    const onTickFailed = (error: unknown): void => logFailure(log, error);
+    const service = openService(workspace, runtime, { ...logging(log), onTickFailed });
+    const { schedule } = workspace.settings;
+    const warn = (message: string | Error): void => log.warn(messageOf(message));
+    log.info({ schedule, dataDir: workspace.dataDir }, 'started');
+    const web = await openWeb(workspace, options, runtime, log, service);
+    const { timezone, ...expressions } = schedule;
+    for (const [step, expression] of Object.entries(expressions))
+      log.info({ step, next: nextScheduled(expression, timezone, runtime.now()) }, `${step} is scheduled`);
+    try {
+      await service.run({ info: warn, warn, error: warn, debug: () => undefined });
+    } finally {
+      await web?.close();
+    }
+    log.info('stopped; all stored data is complete');
+    return 0;
+  },
+});
+
+/** Serves the web app as well, if the configuration says so. */
+async function openWeb(
+  workspace: Workspace,
+  options: WorkspaceOptions,
+  runtime: Runtime,
+  log: Log,
+  { inTurn }: Service,
+): Promise<Web | undefined> {
+  const settings = workspace.settings.serve;
+  if (settings === undefined) return undefined;
+  if (settings.auth === 'link')
+    throw new ConfigurationError(
+      'readership start shows no sign-in link, so the web app needs serve.password (write its hash with readership serve --hash-password) or serve.auth: proxy. See docs/serve.md.',
+    );
+  const { serveWeb } = await import('../web/serve.js');
+  const onError = (error: string): void => log.error({ error }, 'a page failed');
+  const web = await serveWeb({ workspace, options, runtime, settings, inTurn, onError });
+  log.info({ address: web.address }, 'serving the web app');
+  return web;
+}
+
+/**
+ * Throws a `ConfigurationError` for a missing key or an invalid address of the mail server now,
+ * instead of every night.
+ */
+function refuseMissingSecrets(workspace: Workspace): void {
+  const { configuration, projects } = workspace;
+  transportOf(workspace);
+  if (configuration !== undefined) for (const project of projects) apiKeyOf(configuration, project);
+}
+
+function logFailure(log: Log, error: unknown): void {
+  const outcome = error instanceof LockedError ? 'later' : 'failed';
+  log[outcome === 'later' ? 'warn' : 'error']({ outcome, error: messageOf(error) }, `tick ${outcome}`);
+}

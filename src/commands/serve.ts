@@ -1,10 +1,9 @@
+import { once } from 'node:events';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { DEFAULT_SERVE } from '../config/schema.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { untilAborted } from '../sleep.js';
 import { askLine, openInBrowser } from '../terminal/person.js';
-import { hashPassword } from '../web/access.js';
-import { serveWeb } from '../web/serve.js';
 import { aPort, defineCommand, flag, value } from './command.js';
 
 export const serve = defineCommand({
@@ -33,6 +32,7 @@ export const serve = defineCommand({
       ...(port !== undefined && { port }),
       ...(host !== undefined && { host }),
     };
+    const { serveWeb } = await import('../web/serve.js');
     const web = await serveWeb({ workspace, options, runtime, settings, onError: output.note });
     try {
       output.data(web.address);
@@ -46,11 +46,39 @@ export const serve = defineCommand({
   },
 });
 
+export const mcp = defineCommand({
+  name: 'mcp',
+  scope: 'project',
+  summary: 'let an AI assistant query the history (Model Context Protocol)',
+  description:
+    'Serves the published history to an AI assistant over standard input and output, until the assistant disconnects: SQL in the safe mode of readership sql, the weekly report, pages, movers and proposals. Read only; it reads no secrets. How to add it to an assistant: docs/mcp.md.',
+  examples: `
+  readership mcp --sandbox
+  readership mcp --config /srv/readership/readership.yaml`,
+  endsByInterruption: () => true,
+  run: async (options, runtime) => {
+    const workspace = await readWorkspace(options, runtime, false);
+    const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
+    const { mcpServer } = await import('../web/mcp.js');
+    const { openSources } = await import('../web/request.js');
+    const sources = openSources(workspace, options, runtime);
+    const left = once(process.stdin, 'end', { signal: runtime.signal }).catch(() => undefined);
+    const handle = serveStdio(() => mcpServer(sources), {
+      onerror: ({ message }) => runtime.output.note(message),
+    });
+    await left;
+    await handle.close();
+    sources.history.close();
+    return 0;
+  },
+});
+
 /** Reads a password that a terminal does not show. */
 async function writeHash({ output, signal }: Runtime): Promise<ExitCode> {
   const question = process.stdin.isTTY ? 'Type the password, which is not shown, and Enter: ' : '';
   const password = (await askLine(question, signal, { isHidden: true })) ?? '';
   if (password.length < 12) throw new ConfigurationError('Choose a password of at least 12 characters.');
+  const { hashPassword } = await import('../web/access.js');
   output.data(`password: ${await hashPassword(password)}`);
   return 0;
 }

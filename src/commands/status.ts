@@ -1,5 +1,4 @@
 import { withHistory } from '../app/workspace.js';
-import type { ExitCode } from '../errors.js';
 import { escapeUnsafe } from '../format/text.js';
 import { metricsText, needsOf, operationsLines, statusLines } from '../print/status.js';
 import { readStatus } from '../service/status.js';
