@@ -65,23 +65,35 @@ export async function post(
   timeoutMs = TIMEOUT_MS,
 ): Promise<Outcome> {
   if ('problem' in channel) return { kind: 'not-sent', words: channel.problem };
-  const { kind, url, key, secrets } = channel;
+  const { url, key, secrets } = channel;
+  const outcome = (kind: Outcome['kind'], words: string): Outcome => {
+    const said = redactor(secrets)(`${channel.kind} at ${url.host} ${words}`);
+    return { kind, words: said.slice(0, MAX_WORDS) };
+  };
   const headers = {
     'content-type': 'application/json; charset=utf-8',
     'content-length': String(Buffer.byteLength(body)),
     ...(key === undefined ? {} : signatureOf({ id, body, key }, now)),
   };
   const signal = AbortSignal.any([interruption, AbortSignal.timeout(timeoutMs)]);
-  const answer = await exchange(url, headers, body, signal);
-  const redact = redactor(secrets);
-  const said = (words: string) => redact(`${kind} at ${url.host} ${words}`).slice(0, MAX_WORDS);
-  if ('status' in answer)
-    return {
-      kind: classifyStatus(answer.status, answer.saysWhen),
-      words: said(`answered ${answer.status}${answer.text === '' ? '' : `: ${answer.text}`}`),
-    };
-  const words = `${answer.isSent ? 'did not answer' : 'could not be reached'}: ${answer.problem}`;
-  return { kind: answer.isSent ? 'unknown' : 'not-sent', words: said(words) };
+  const sent = Readable.from([body]);
+  // Loaded only here, because every command reads the addresses of channels.
+  const { ask, connectionFailure, connections } = await import('../network.js');
+  const dispatcher = connections({ pipelining: 0 });
+  try {
+    const response = await ask(url.href, { method: 'POST', headers, body: sent, signal, dispatcher });
+    const text = (await firstWords(response.body)).replaceAll(/\s+/g, ' ').trim();
+    const { statusCode: status, headers: answered } = response;
+    const kind = classifyStatus(status, answered['retry-after'] !== undefined);
+    return outcome(kind, `answered ${status}${text === '' ? '' : `: ${text}`}`);
+  } catch (error) {
+    const why = connectionFailure(error);
+    // Until the body is read, nothing can have arrived.
+    if (!sent.readableDidRead) return outcome('not-sent', `could not be reached: ${why}`);
+    return outcome('unknown', `did not answer: ${why}`);
+  } finally {
+    await dispatcher.destroy();
+  }
 }
 
 /** The headers of Standard Webhooks: HMAC-SHA256 over id, time in seconds, and body. */
@@ -106,39 +118,6 @@ function classifyStatus(status: number, saysWhen: boolean): Outcome['kind'] {
   if (ABOUT_THE_CHANNEL.has(status)) return 'not-sent';
   if (OF_GATEWAYS.has(status)) return saysWhen ? 'not-sent' : 'unknown';
   return status >= 400 && status < 500 ? 'refused' : 'unknown';
-}
-
-type Answer =
-  | { readonly status: number; readonly saysWhen: boolean; readonly text: string }
-  | { readonly problem: string; readonly isSent: boolean };
-
-/** One request over its own connection. Until its body is read, nothing can have arrived. */
-async function exchange(
-  url: URL,
-  headers: Record<string, string>,
-  body: string,
-  signal: AbortSignal,
-): Promise<Answer> {
-  // Loaded only here, because every command reads the addresses of channels.
-  const { ask, connectionFailure, connections } = await import('../network.js');
-  let isSent = false;
-  const sent = Readable.from(
-    (function* () {
-      isSent = true;
-      yield body;
-    })(),
-  );
-  const dispatcher = connections({ pipelining: 0 });
-  try {
-    const response = await ask(url.href, { method: 'POST', headers, body: sent, signal, dispatcher });
-    const text = await firstWords(response.body);
-    const saysWhen = response.headers['retry-after'] !== undefined;
-    return { status: response.statusCode, saysWhen, text: text.replaceAll(/\s+/g, ' ').trim() };
-  } catch (error) {
-    return { problem: connectionFailure(error), isSent };
-  } finally {
-    await dispatcher.destroy();
-  }
 }
 
 /** The status is the answer, so the rest of the response does not matter. */
