@@ -61,17 +61,15 @@ const historySchema = z.strictObject({
   maxWait: duration.default(120_000),
 });
 
+const NOT_A_SHARE = 'write a share such as 0.8';
+
 const improveSchema = z.strictObject({
   mode: z.enum(['plan', 'apply']).default('plan'),
   maxJobsPerRun: z.int().min(1).max(100).default(5),
   maxJobsPerWeek: z.int().min(1).max(1000).default(5),
   cooldownDays: z.int().min(0).max(3650).default(56),
   minWeeklyViews: z.int().min(0).default(200),
-  readingShare: z
-    .number()
-    .gt(0, 'write a share such as 0.8')
-    .max(1, 'write a share such as 0.8')
-    .default(0.8),
+  readingShare: z.number().gt(0, NOT_A_SHARE).max(1, NOT_A_SHARE).default(0.8),
   humanWeight: z.number().min(0).max(100).default(1),
   aiWeight: z.number().min(0).max(100).default(1),
   exclude: z.array(z.string().min(1)).default(['/llms*.txt', '/**/openapi.*']),

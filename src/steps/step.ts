@@ -73,6 +73,8 @@ export interface StepResult<Detail> {
   readonly error?: unknown;
 }
 
+type Work<Detail> = () => Promise<StepResult<Detail>>;
+
 /**
  * The same context with the earlier of two clocks, this machine's and the platform's, so that a day
  * is loaded or emailed only once it has ended by both. Asks the platform for the time unless a
@@ -108,7 +110,7 @@ export class StepRunner {
    * The detail of the step's result; undefined when it threw, is not due, or was not begun after an
    * interruption.
    */
-  async step<Detail>(name: StepName, work: () => Promise<StepResult<Detail>>): Promise<Detail | undefined> {
+  async step<Detail>(name: StepName, work: Work<Detail>): Promise<Detail | undefined> {
     const { warehouse, now, observer } = this.context;
     if (!this.isToDo(name)) return undefined;
     observer.onStepStart?.(name);
@@ -123,14 +125,11 @@ export class StepRunner {
   }
 
   /** As `step`, for work requested outside the schedule: it is not recorded, so the step itself stays due. */
-  async aside<Detail>(name: StepName, work: () => Promise<StepResult<Detail>>): Promise<Detail | undefined> {
+  async aside<Detail>(name: StepName, work: Work<Detail>): Promise<Detail | undefined> {
     return (await this.#attempt(name, work)).result?.detail;
   }
 
-  async #attempt<Detail>(
-    step: StepName,
-    work: () => Promise<StepResult<Detail>>,
-  ): Promise<{ result: StepResult<Detail> | undefined; outcome: StepOutcome; error?: unknown }> {
+  async #attempt<Detail>(step: StepName, work: Work<Detail>) {
     const { signal } = this.context;
     let result: StepResult<Detail> | undefined;
     let error: unknown;
@@ -142,10 +141,10 @@ export class StepRunner {
     }
     // An interrupted step may have left work undone without an error, so it never counts as done.
     if (signal.aborted) error = signal.reason;
-    if (error === undefined) return { result, outcome: 'done' };
+    if (error === undefined) return { result, outcome: 'done', error } as const;
     const outcome = signal.aborted ? 'interrupted' : isTemporary(error) ? 'later' : 'failed';
     this.outages.push({ step, outcome, error });
-    return { result, outcome, error };
+    return { result, outcome, error } as const;
   }
 }
 
@@ -227,21 +226,11 @@ export async function pruneRuns(warehouse: Warehouse): Promise<void> {
 }
 
 /** Records that a step begins. A killed process leaves it `running`. */
-export const recordStepStart = (
-  warehouse: Warehouse,
-  run: string,
-  step: StepName,
-  now: Date,
-): Promise<void> =>
+export const recordStepStart = (warehouse: Warehouse, run: string, step: StepName, now: Date) =>
   warehouse.transaction((transaction) => transaction.execute(START_STEP, { run, step, now }));
 
 /** Records how a step ended. */
-export const recordStepEnd = (
-  warehouse: Warehouse,
-  run: string,
-  step: StepName,
-  end: StepEnd,
-): Promise<void> =>
+export const recordStepEnd = (warehouse: Warehouse, run: string, step: StepName, end: StepEnd) =>
   warehouse.transaction((transaction) => transaction.execute(END_STEP, { run, step, ...end }));
 
 const outageRow = z.object({
