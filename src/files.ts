@@ -1,8 +1,8 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { access, open, statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { codeOf } from './errors.js';
+import { codeOf, ConfigurationError } from './errors.js';
 
 /** For a `catch`: returns undefined for a missing file or folder, and throws any other error. */
 export function ignoreMissing(error: unknown): undefined {
@@ -55,5 +55,14 @@ export const { version } = JSON.parse(readFileSync(packageFile('package.json'), 
 export const searchedDirs = (workspaceDir: string | undefined): string[] =>
   workspaceDir === undefined ? [packageDir] : [workspaceDir, packageDir];
 
-/** Whether a report's folder is built in. */
-export const isBuiltIn = (folder: string): boolean => folder.startsWith(packageDir + 'reports');
+/** A file of the workspace, or else the built-in one of the same name. */
+export function ownOrBuiltIn(name: string, workspaceDir: string | undefined): string {
+  const files = searchedDirs(workspaceDir).map((dir) => join(dir, name));
+  const file = files.find((candidate) => existsSync(candidate));
+  if (file === undefined) throw new ConfigurationError(`${name} is missing: reinstall Readership`);
+  return file;
+}
+
+/** Whether a report's folder or a template is built in. */
+export const isBuiltIn = (path: string): boolean =>
+  /^(?:reports|templates)\b/.test(relative(packageDir, path));

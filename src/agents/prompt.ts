@@ -1,9 +1,8 @@
 import Handlebars from 'handlebars';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { ConfigurationError, messageOf } from '../errors.js';
-import { searchedDirs } from '../files.js';
+import { ownOrBuiltIn, packageFile } from '../files.js';
 import { wordsOf } from './reasons.js';
 import type { FlaggedPage } from './select.js';
 
@@ -36,7 +35,7 @@ export interface Proposal extends FlaggedPage {
 
 export function proposalOf(project: string, page: FlaggedPage, rules: PromptRules): Proposal {
   const about = { project, path: page.path, reason: wordsOf(page.why), reference: REFERENCE_TO_COME };
-  const instruction = fill(templateFile('improve', rules.workspaceDir), valuesOf(about)).trimEnd();
+  const instruction = fill(ownOrBuiltIn(INSTRUCTION, rules.workspaceDir), valuesOf(about)).trimEnd();
   const prompt = composePrompt(about, rules, instruction);
   return {
     ...page,
@@ -55,14 +54,14 @@ export function proposalOf(project: string, page: FlaggedPage, rules: PromptRule
 export function composePrompt(
   page: PromptPage,
   { workspaceDir, maxPromptLength }: PromptRules,
-  instruction = fill(templateFile('improve', workspaceDir), valuesOf(page)),
+  instruction = fill(ownOrBuiltIn(INSTRUCTION, workspaceDir), valuesOf(page)),
 ): string {
-  const ending = fill(templateFile('reference', undefined), valuesOf(page));
+  const ending = fill(REFERENCE, valuesOf(page));
   const prompt = `${instruction.trimEnd()}\n\n${ending}`;
   if (prompt.length > maxPromptLength)
     throw new ConfigurationError(
       `The prompt for ${page.path} has ${prompt.length} characters, more than improve.maxPromptLength (${maxPromptLength}). ` +
-        `Shorten ${templateFile('improve', workspaceDir)}, or raise the limit.`,
+        `Shorten ${ownOrBuiltIn(INSTRUCTION, workspaceDir)}, or raise the limit.`,
     );
   return prompt;
 }
@@ -81,12 +80,9 @@ export const quoted = (path: string): string =>
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-function templateFile(name: string, workspaceDir: string | undefined): string {
-  const files = searchedDirs(workspaceDir).map((dir) => join(dir, 'templates', 'prompts', `${name}.hbs`));
-  const file = files.find((candidate) => existsSync(candidate));
-  if (file === undefined) throw new ConfigurationError(`Found no prompt template at ${files.join(' or ')}`);
-  return file;
-}
+/** The workspace may replace the instruction, but not the reference. */
+const INSTRUCTION = 'templates/prompts/improve.hbs';
+const REFERENCE = packageFile('templates/prompts/reference.hbs');
 
 function fill(file: string, values: Readonly<Record<string, string>>): string {
   try {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { parseYaml, problemOf } from '../config/problems.js';
 import { ConfigurationError } from '../errors.js';
-import { ignoreMissing, searchedDirs } from '../files.js';
+import { ignoreMissing, isBuiltIn, ownOrBuiltIn, searchedDirs } from '../files.js';
 import { templateFunctions } from './template-functions.js';
 
 /** A template that cannot be read, parsed or filled; the message names its file. */
@@ -180,7 +180,7 @@ class EveryFieldRequired extends Handlebars.Visitor {
 }
 
 const adviceFor = (file: string, report: string): string =>
-  searchedDirs(undefined).some((dir) => file.startsWith(dir))
+  isBuiltIn(file)
     ? `That file is built in and expects the built-in report ${report}: check what reports/ and templates/ in your workspace override.`
     : `Fix that file, then check the result: readership report ${report}`;
 
@@ -195,14 +195,9 @@ export type Palette = z.infer<typeof palette>;
 
 /** Reads `templates/palette.yaml`: the workspace's own, or else the built-in one. */
 export async function readPalette(workspaceDir: string | undefined): Promise<Palette> {
-  for (const dir of searchedDirs(workspaceDir)) {
-    const file = join(dir, 'templates/palette.yaml');
-    const text = await readFile(file, 'utf8').catch(ignoreMissing);
-    if (text === undefined) continue;
-    const parsed = parseYaml(text, palette, 'expected light and dark');
-    if ('value' in parsed) return parsed.value;
-    const problems = parsed.problems.map(({ line, message }) => `${file}:${line}  ${message}`);
-    throw new ConfigurationError(`The report colors cannot be used:\n  ${problems.join('\n  ')}`);
-  }
-  throw new ConfigurationError('templates/palette.yaml is missing: reinstall Readership');
+  const file = ownOrBuiltIn('templates/palette.yaml', workspaceDir);
+  const parsed = parseYaml(await readFile(file, 'utf8'), palette, 'expected light and dark');
+  if ('value' in parsed) return parsed.value;
+  const problems = parsed.problems.map(({ line, message }) => `${file}:${line}  ${message}`);
+  throw new ConfigurationError(`The report colors cannot be used:\n  ${problems.join('\n  ')}`);
 }
