@@ -5,11 +5,18 @@ import { pathToFileURL } from 'node:url';
 import { parseEnv } from 'node:util';
 import { stringify } from 'yaml';
 import type { Runtime } from '../app/workspace.js';
-import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../config/load.js';
+import {
+  CONFIG_FILE,
+  DOT_ENV,
+  type Environment,
+  readEnvironment,
+  SMTP_URL_VARIABLE,
+} from '../config/load.js';
 import { firstProblem } from '../config/problems.js';
 import { settingsSchema } from '../config/schema.js';
 import { codeOf, ConfigurationError, type ExitCode, messageOf } from '../errors.js';
 import { packageFile } from '../files.js';
+import { inSequence } from '../format/days.js';
 import { findingLines } from '../print/status.js';
 import { tryPlatform } from '../service/platform.js';
 import { askLine } from '../terminal/person.js';
@@ -65,16 +72,7 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
   const platform = asks ? await askFor(['url', 'project'], given, runtime) : given;
   const typed = asks && known === '' ? await asked(`${KEY}, which is not shown: `, runtime, true) : '';
   const key = known === '' ? typed : known;
-  const { url, project } = platform;
-  if (check && url !== undefined && project !== undefined && key !== '') {
-    const findings = await tryPlatform(url, project, { ...environment, [KEY]: key }, runtime);
-    output.words(findingLines(findings, output.colors));
-    if (findings.some(({ verdict }) => verdict === 'fail')) {
-      const anyway = asks ? await asked('Write the files anyway? [y/N] ', runtime) : 'no';
-      if (!/^y/i.test(anyway))
-        throw new ConfigurationError('Nothing was written. --no-check writes the files anyway.');
-    }
-  }
+  if (check && key !== '') await tryFirst(platform, { ...environment, [KEY]: key }, asks, runtime);
   const answers = asks ? await askFor(['timezone', 'email'], platform, runtime) : platform;
 
   const settings = filled(await readFile(join(EXAMPLES, CONFIG_FILE), 'utf8'), answers);
@@ -86,24 +84,44 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
     ...(typed === '' ? [] : [{ name: DOT_ENV, text: withKey(secrets, typed), mode: 0o600 }]),
   ];
   signal.throwIfAborted();
-  await writeAll(files.map((file) => ({ ...file, path: pathOf(file.name) })));
-  const names = new Intl.ListFormat('en').format(files.map(({ name }) => name));
-  const hasKey = key !== '';
-  const hasFile = typed !== '' || existsSync(pathOf(DOT_ENV));
-  const steps = [
+  await writeAll(workingDirectory, files);
+  const names = inSequence(files.map(({ name }) => name));
+  const steps = nextSteps(answers, key !== '', existsSync(pathOf(DOT_ENV)));
+  output.data([`Wrote ${names}. Next:`, ...steps.map((step, index) => `  ${index + 1}. ${step}`)].join('\n'));
+  return 0;
+}
+
+/** Tries the platform, if it is known. If that fails, throws a `ConfigurationError`, or asks what to do. */
+async function tryFirst(
+  { url, project }: Answers,
+  environment: Environment,
+  asks: boolean,
+  runtime: Runtime,
+): Promise<void> {
+  if (url === undefined || project === undefined) return;
+  const findings = await tryPlatform(url, project, environment, runtime);
+  runtime.output.words(findingLines(findings, runtime.output.colors));
+  if (!findings.some(({ verdict }) => verdict === 'fail')) return;
+  const anyway = asks ? await asked('Write the files anyway? [y/N] ', runtime) : 'no';
+  if (!/^y/i.test(anyway))
+    throw new ConfigurationError('Nothing was written. --no-check writes the files anyway.');
+}
+
+function nextSteps({ url, project, email }: Answers, hasKey: boolean, hasFile: boolean): string[] {
+  const keyStep = hasKey
+    ? !hasFile &&
+      `${KEY} is not stored: keep it in the environment, or copy .env.example to ${DOT_ENV} and add it.`
+    : hasFile
+      ? `Add ${KEY} to ${DOT_ENV}.`
+      : `Copy .env.example to ${DOT_ENV}, and add your API key.`;
+  return [
     (url === undefined || project === undefined) && `Set baseUrl and the project's id in ${CONFIG_FILE}.`,
-    hasFile && !hasKey && `Add ${KEY} to ${DOT_ENV}.`,
-    !hasFile && !hasKey && `Copy .env.example to ${DOT_ENV}, and add your API key.`,
-    !hasFile &&
-      hasKey &&
-      `${KEY} is not stored: keep it in the environment, or copy .env.example to ${DOT_ENV} and add it.`,
-    answers.email !== undefined &&
+    keyStep,
+    email !== undefined &&
       `Set ${SMTP_URL_VARIABLE} as well; until then, emails are only written to data/outbox/.`,
     'readership export --plan   (shows what it will request; sends nothing)',
     'readership run             (loads the history, and writes the first report)',
   ].filter((step) => step !== false);
-  output.data([`Wrote ${names}. Next:`, ...steps.map((step, index) => `  ${index + 1}. ${step}`)].join('\n'));
-  return 0;
 }
 
 function refuseIfThere(path: string, how = ''): void {
@@ -187,17 +205,22 @@ function withKey(example: string, key: string): string {
 
 /** All or nothing. */
 async function writeAll(
-  files: readonly { readonly path: string; readonly text: string; readonly mode: number }[],
+  directory: string,
+  files: readonly { readonly name: string; readonly text: string; readonly mode: number }[],
 ): Promise<void> {
-  for (const [index, { path, text, mode }] of files.entries())
+  const written: string[] = [];
+  for (const { name, text, mode } of files) {
+    const path = join(directory, name);
     try {
       await writeFile(path, text, { flag: 'wx', mode });
+      written.push(path);
     } catch (cause) {
       // A file that already existed belongs to somebody else.
-      const isOwn = codeOf(cause) !== 'EEXIST';
-      for (const file of files.slice(0, isOwn ? index + 1 : index)) await rm(file.path, { force: true });
+      if (codeOf(cause) !== 'EEXIST') written.push(path);
+      for (const one of written) await rm(one, { force: true });
       throw new ConfigurationError(`Cannot write ${path}: ${messageOf(cause)}. Nothing was written.`, {
         cause,
       });
     }
+  }
 }

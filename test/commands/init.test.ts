@@ -118,7 +118,7 @@ describe.skipIf(!existsSync(SCRIPT))(
         ['[none]: ', 'docs@example.com\r'],
       ]);
       expect(code).toBe(0);
-      expect(shown).toMatch(/pass {2}page views[^]+Wrote readership.yaml, .env.example, and .env\./);
+      expect(shown).toMatch(/pass {2}page views[^]+Wrote readership.yaml, .env.example and .env\./);
       expect(shown).not.toContain('secret-Key');
       expect((await stat(join(cwd, '.env'))).mode & 0o777).toBe(0o600);
       const { settings } = await loadSettings(undefined, cwd);
