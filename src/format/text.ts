@@ -26,6 +26,14 @@ export const escapeLines = (text: string): string => text.split('\n').map(escape
 export const escapeMarkup = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
+/** Lines below another one, without those that do not apply. */
+export const indented = (lines: readonly (string | false | undefined)[]): string[] =>
+  lines.filter((line) => typeof line === 'string').map((line) => `  ${line}`.trimEnd());
+
+/** Lines below a title, after a blank one; none without lines. */
+export const section = (title: string, lines: readonly string[]): string[] =>
+  lines.length === 0 ? [] : ['', title, ...indented(lines)];
+
 /** A name in code as a heading: `Busy days` for `busy_days`. */
 export const inTitle = (name: string): string => capitalised(name.replaceAll('_', ' ').trim());
 

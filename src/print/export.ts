@@ -8,12 +8,9 @@ import { DUE_ORDER, type ExportPlan } from '../export/plan.js';
 import type { Check } from '../export/verify.js';
 import { dayList, duration, longDay, moment, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
+import { indented } from '../format/text.js';
 import type { ProjectAudit, ProjectExport } from '../steps/history.js';
 import type { ExportCost } from './progress.js';
-
-/** Lines below the first, without those that do not apply. */
-const indented = (lines: readonly (string | false | undefined)[]): string[] =>
-  lines.filter((line) => typeof line === 'string').map((line) => `  ${line}`);
 
 const nothingToLoad = (name: string, { range }: ExportPlan): string =>
   `${name}: nothing to load: the history begins on ${longDay(range.first)}.`;

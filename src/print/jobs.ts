@@ -5,7 +5,7 @@ import type { Message } from '../agents/messages.js';
 import { longDay, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import type { Column } from '../terminal/table.js';
-import { escapeLines, escapeUnsafe } from '../format/text.js';
+import { escapeLines, escapeUnsafe, indented, section } from '../format/text.js';
 
 /** Maximum length of notes in a list. */
 const NOTE_LENGTH = 48;
@@ -92,7 +92,7 @@ export const describeJob = ({ job, messages, transitions, effect }: JobDetail): 
   escapeLines(
     [
       `Job ${job.id}`,
-      ...factsOf(job, effect).map(([name, value]) => `  ${name.padEnd(17)}${value}`),
+      ...indented(factsOf(job, effect).map(([name, value]) => name.padEnd(17) + value)),
       ...section('Weeks the choice is based on', job.weeks.map(weekLine)),
       ...section('Messages', messages.flatMap(messageLines)),
       ...section('History', transitions.map(transitionLine)),
@@ -120,18 +120,12 @@ function factsOf(job: Job, effect: JobEffect | undefined): [name: string, value:
   return facts.flatMap(([name, value]) => (value === null ? [] : [[name, escapeUnsafe(value)]]));
 }
 
-const section = (title: string, lines: readonly string[]): string[] =>
-  lines.length === 0 ? [] : ['', title, ...lines.map((line) => `  ${line}`.trimEnd())];
-
 const weekLine = ({ week, human, ai }: Job['weeks'][number]): string =>
   `${week}  ${thousands(human).padStart(9)} by people  ${thousands(ai).padStart(9)} by AI`;
 
 const messageLines = ({ id, state, origin, prompt, note }: Message): string[] => [
   `Message ${id}, ${state}${origin === 'typed' ? '' : `, by ${origin}`}${note === null ? '' : `: ${note}`}`,
-  ...prompt
-    .trimEnd()
-    .split('\n')
-    .map((line) => `  ${line}`),
+  ...indented(prompt.trimEnd().split('\n')),
 ];
 
 const transitionLine = ({ changed_at, message, to_state, cause }: Transition): string =>

@@ -5,7 +5,7 @@ import { type FlaggedPage, MIN_WEEKS } from '../agents/select.js';
 import type { Settings } from '../config/schema.js';
 import { counted, signedPercent, thousands } from '../format/numbers.js';
 import { alignedLines, type Column } from '../terminal/table.js';
-import { escapeUnsafe } from '../format/text.js';
+import { escapeUnsafe, indented } from '../format/text.js';
 
 /** Skipped pages beyond these are only counted, unless `--verbose` is given. */
 const LEFT_OUT_SHOWN = 15;
@@ -60,7 +60,7 @@ export const whyNoJob = ({ plannedThisWeek }: ImprovePlan): string =>
   plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} got one this week` : '';
 
 const indentedTable = (...[columns, rows, width]: Parameters<typeof alignedLines>): string[] =>
-  alignedLines(columns, rows, width - 2).map((line) => `  ${line}`);
+  indented(alignedLines(columns, rows, width - 2));
 
 const flaggedCells = ({ path, evidence }: FlaggedPage): string[] => {
   const { weekly_human, human_rank, weekly_ai, ai_rank, ai_per_human, trend } = evidence;
@@ -94,15 +94,15 @@ function leftOutLines(
     .map(([path, why]) => [escapeUnsafe(path), escapeUnsafe(wordsOf(why))]);
   const more = reasons.size - rows.length;
   const [skip] = skips;
-  const uncounted = [
+  const uncounted = indented([
     more > 0 && `${counted(more, 'more page')} left out: --verbose lists them`,
     beyondShare > 0 &&
       `${counted(beyondShare, 'page')} beyond those that make up ${Math.round(readingShare * 100)}% of all views`,
     belowFloor > 0 && `${counted(belowFloor, 'page')} with fewer than ${minWeeklyViews} views a week`,
     skip !== undefined && `To undo a skip: readership improve --unskip ${escapeUnsafe(skip.path)}`,
-  ].filter((line) => line !== false);
+  ]);
   return [
     ...(rows.length === 0 ? [] : ['', ...indentedTable(LEFT_OUT_COLUMNS, rows, width)]),
-    ...(uncounted.length === 0 ? [] : ['', ...uncounted.map((line) => `  ${line}`)]),
+    ...(uncounted.length === 0 ? [] : ['', ...uncounted]),
   ];
 }

@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { readJobsOf } from '../agents/ledger.js';
 import type { Runtime, Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { type Shard, shardOption } from '../config/shard.js';
+import { shardOption } from '../config/shard.js';
 import { dayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
+import { section } from '../format/text.js';
 import { ISO_CALENDAR, lastEnded, type Period } from '../reports/period.js';
 import type { LoopOutcome } from '../service/loop.js';
 import type { StepContext } from '../steps/step.js';
@@ -28,10 +29,8 @@ export async function summarize(
 ): Promise<string> {
   const { workingDirectory, output, now } = runtime;
   const { bold, cyan } = output.colors;
-  const section = (title: string, lines: readonly string[]) =>
-    lines.length === 0 ? [] : ['', bold(title), ...lines.map((line) => `  ${line}`)];
   const week = lastEnded('week', now(), ISO_CALENDAR);
-  const isSandbox = configuration === undefined;
+  const options = (configuration === undefined ? ' --sandbox' : '') + shardOption(shard);
   const loaded = outcome.exported.flatMap((project) => loadedLines(project, cost));
   const read = await Promise.all(context.projects.map((project) => readLine(project, context, week)));
   const pages = (outcome.reported?.pages ?? []).flatMap(({ file, subject }) => [
@@ -39,13 +38,13 @@ export async function summarize(
     `  ${cyan(relative(workingDirectory, file))}`,
   ]);
   const lines = [
-    ...section('Loaded', loaded),
-    ...section('Read', read.flat()),
-    ...section('Agents', await agentLines(outcome, context, output.width)),
-    ...section('Report', pages),
-    ...section('Email', await mailLines(outcome, context, runtime)),
-    ...section('Look at it', [`${commandOf('serve', isSandbox, shard)} --open`]),
-    ...section('Query the history', examples({ isSandbox, shard }, week, await aPage(context, week))),
+    ...section(bold('Loaded'), loaded),
+    ...section(bold('Read'), read.flat()),
+    ...section(bold('Agents'), await agentLines(outcome, context, output.width)),
+    ...section(bold('Report'), pages),
+    ...section(bold('Email'), await mailLines(outcome, context, runtime)),
+    ...section(bold('Look at it'), [`readership serve${options} --open`]),
+    ...section(bold('Query the history'), examples(options, week, await aPage(context, week))),
   ];
   return lines.join('\n');
 }
@@ -96,15 +95,8 @@ async function aPage(
   return page?.path;
 }
 
-const commandOf = (command: string, isSandbox: boolean, shard: Shard | undefined): string =>
-  `readership ${command}${isSandbox ? ' --sandbox' : ''}${shardOption(shard)}`;
-
-function examples(
-  { isSandbox, shard }: { isSandbox: boolean; shard: Shard | undefined },
-  week: Pick<Period, 'first' | 'last'>,
-  page: string | undefined,
-): string[] {
-  const command = commandOf('sql', isSandbox, shard);
+function examples(options: string, week: Pick<Period, 'first' | 'last'>, page: string | undefined): string[] {
+  const command = `readership sql${options}`;
   return [
     `${command} "FROM site_weeks ORDER BY week DESC LIMIT 8"`,
     `${command} "FROM top_pages('${week.first}', '${week.last}') LIMIT 10"`,
