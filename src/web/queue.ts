@@ -132,10 +132,8 @@ function readRequests(file: string): Request[] {
   }
 }
 
-const SILENT: Listener = {
-  ...{ onWait: () => undefined, onReconciled: () => undefined, onSkew: () => undefined },
-  ...{ onRequest: () => undefined, onRetry: () => undefined, observer: {} },
-};
+const ignore = () => undefined;
+const SILENT: Listener = { onWait: ignore, onReconciled: ignore, onSkew: ignore, observer: {} };
 
 /** Does some work, publishes what it changed, and says what was done. */
 async function published(
