@@ -26,6 +26,9 @@ const pictureSettings = z.strictObject({
   mail: z.strictObject({ width: width.max(552), alt: z.string().min(1) }).optional(),
 });
 
+const MODELS = ['weekly', 'improve'] as const;
+export type ModelName = (typeof MODELS)[number];
+
 /** The keys of `report.yaml`. Each query is a `.sql` file next to it, each picture a `.vl.json` file. */
 const reportFile = z.strictObject({
   title: z.string().min(1),
@@ -43,7 +46,7 @@ const reportFile = z.strictObject({
   /** A cron expression: it is emailed at the first such time after its period has ended. */
   schedule: cron.optional(),
   /** The built-in model to build from the rows; without one, the template gets the rows unchanged. */
-  model: z.string().optional(),
+  model: z.enum(MODELS, `there is no such model; there are ${MODELS.join(' and ')}`).optional(),
   /** Whether each query returns one row or many. By default every `.sql` file, with many rows. */
   queries: z.record(name, z.enum(['one', 'many'])).optional(),
   /** By default every `.vl.json` file, with the query of the same name. */

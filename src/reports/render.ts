@@ -6,7 +6,7 @@ import { counted } from '../format/numbers.js';
 import type { Reader } from '../warehouse/query.js';
 import { type Answers, ask, rowsOf, tablesOf } from './answers.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
-import type { ReportDefinition } from './definition.js';
+import type { ModelName, ReportDefinition } from './definition.js';
 import { draw, drawForMail, type Drawing } from './draw.js';
 import { improveModel } from './improve.js';
 import { pageUrl } from './pages.js';
@@ -141,21 +141,13 @@ async function inlined(html: string): Promise<string> {
 /** Turns query results into sentences and figures, for templates that show more than rows. */
 type Model = (answers: Answers, context: ModelContext) => object;
 
-const MODELS = new Map<string, Model>([
-  ['weekly', weeklyModel],
-  ['improve', improveModel],
-]);
+const MODEL_OF: Readonly<Record<ModelName, Model>> = { weekly: weeklyModel, improve: improveModel };
 
 /** What templates get besides the project and period: the report's model, or else its rows. */
 function modelOf(report: ReportDefinition, answers: Answers, context: ModelContext): object {
   if (report.model === undefined) return { rows: answers };
-  const model = MODELS.get(report.model);
-  if (model === undefined)
-    throw new ConfigurationError(
-      `${report.folder}/report.yaml: there is no model “${report.model}”; there are ${[...MODELS.keys()].join(', ')}`,
-    );
   try {
-    return model(answers, context);
+    return MODEL_OF[report.model](answers, context);
   } catch (cause) {
     if (cause instanceof ReadershipError) throw cause;
     throw new ConfigurationError(

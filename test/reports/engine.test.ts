@@ -112,10 +112,11 @@ audience: y
 period: fortnight
 colour: red
 queries: { numbers: some }
+model: monthly
 `,
   );
   const listed =
-    /report\.yaml:2 {2}title: .*report\.yaml:5 {2}period: .*report\.yaml:6 {2}colour: .*report\.yaml:7 {2}queries\.numbers: /s;
+    /report\.yaml:2 {2}title: .*report\.yaml:5 {2}period: .*report\.yaml:6 {2}colour: .*report\.yaml:7 {2}queries\.numbers: .*report\.yaml:8 {2}model: there is no such model; there are weekly and improve/s;
   await expect(render('broken')).rejects.toThrow(listed);
   await expect(render('weekly')).resolves.toBeDefined();
 });
