@@ -10,17 +10,14 @@ import type { ModelName, ReportDefinition } from './definition.js';
 import { draw, drawForMail, type Drawing } from './draw.js';
 import { improveModel } from './improve.js';
 import { pageUrl } from './pages.js';
-import type { Calendar, Period } from './period.js';
+import type { Period } from './period.js';
 import { withImages } from './raster.js';
 import { fillLine, fillTemplate, findTemplates, readPalette, type TemplateForm } from './templates.js';
 import { weeklyModel } from './weekly/model.js';
 
 /** Where reports are rendered: the settings that affect them, and the workspace's own templates. */
 export interface ReportPlace {
-  readonly settings: Pick<Settings, 'mail'> & {
-    /** Pages are served at `baseUrl`. */
-    readonly reports: Calendar & Partial<Pick<Settings['reports'], 'baseUrl'>>;
-  };
+  readonly settings: Pick<Settings, 'mail' | 'reports'>;
   /** The directory that may hold the workspace's own `templates/`. */
   readonly workspaceDir: string | undefined;
 }

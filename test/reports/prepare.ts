@@ -1,7 +1,12 @@
+import { settingsSchema } from '../../src/config/schema.js';
 import { findReport } from '../../src/reports/definition.js';
 import { ISO_CALENDAR, lastEnded, parsePeriod, type Calendar } from '../../src/reports/period.js';
 import { prepareReport, type PreparedReport } from '../../src/reports/render.js';
 import type { Reader } from '../../src/warehouse/query.js';
+
+const { reports: DEFAULTS } = settingsSchema.parse({
+  ...{ baseUrl: 'https://platform.example.com', projects: [{ id: 'prj_1' }] },
+});
 
 interface Wanted {
   readonly reader: Reader;
@@ -17,7 +22,8 @@ interface Wanted {
 export async function prepare(wanted: Wanted): Promise<PreparedReport> {
   const { reader, name, project, period, calendar = ISO_CALENDAR, now, workspaceDir } = wanted;
   const report = await findReport(name, workspaceDir);
-  return prepareReport({ settings: { reports: calendar }, workspaceDir }, reader, project, {
+  const settings = { reports: { ...DEFAULTS, ...calendar } };
+  return prepareReport({ settings, workspaceDir }, reader, project, {
     report,
     period:
       period === undefined
