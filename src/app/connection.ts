@@ -16,7 +16,9 @@ import type { Sleep } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Runtime, sharedLimits, type Workspace } from './workspace.js';
 
-/** The API of each project. `close` ends connections, and the embedded sandbox if one was started. */
+/**
+ * The API of each project. `close` ends connections, and the embedded sandbox if one was started.
+ */
 export interface Connection {
   readonly clientOf: (project: ProjectSettings) => Client;
   readonly clock: PlatformClock;

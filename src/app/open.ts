@@ -59,7 +59,10 @@ export async function withLedgers<Result>(
   }
 }
 
-/** Runs `work` with everything steps need. Throws a `StorageError` if the live database must be restored first. */
+/**
+ * Runs `work` with everything steps need. Throws a `StorageError` if the live database must be
+ * restored first.
+ */
 export async function withLiveDatabase<Result>(
   workspace: Workspace,
   runtime: Runtime,
@@ -89,9 +92,10 @@ export async function withLiveDatabase<Result>(
 }
 
 /**
- * Reconciles the effects journal and the ledgers of the database in both directions, including their workspace. Runs
- * whenever the live database is opened, before anything else is decided. Sends nothing. `words` is undefined if both
- * agreed; `unknownDeliveries` are the emails whose outcome was newly found to be unknown.
+ * Reconciles the effects journal and the ledgers of the database in both directions, including
+ * their workspace. Runs whenever the live database is opened, before anything else is decided.
+ * Sends nothing. `words` is undefined if both agreed; `unknownDeliveries` are the emails whose
+ * outcome was newly found to be unknown.
  */
 export async function reconcileEffects(journal: EffectsJournal, warehouse: Warehouse, now: Date) {
   await agreeOnWorkspace(journal, warehouse);

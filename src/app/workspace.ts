@@ -67,8 +67,8 @@ export interface Workspace {
 }
 
 /**
- * Reads the configuration, or creates the one of the sandbox. With `withSecrets` false, no secret is read. Throws a
- * `ConfigurationError`.
+ * Reads the configuration, or creates the one of the sandbox. With `withSecrets` false, no secret
+ * is read. Throws a `ConfigurationError`.
  */
 export async function readWorkspace(
   options: WorkspaceOptions,
@@ -153,7 +153,10 @@ export const waitingAtMost = (maxWaitMs: number, workspace: Workspace): Workspac
   return { ...workspace, settings: { ...settings, history: { ...settings.history, maxWait: maxWaitMs } } };
 };
 
-/** The sandbox's agents finish within seconds, so they are polled often. Jobs are created, to show every step. */
+/**
+ * The sandbox's agents finish within seconds, so they are polled often. Jobs are created, to show
+ * every step.
+ */
 const sandboxSettings = (workingDirectory: string): Settings =>
   settingsSchema.parse({
     baseUrl: 'http://127.0.0.1',

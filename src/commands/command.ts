@@ -18,7 +18,9 @@ export type Act = (
 /** Adds a command to the program, or a subcommand to its command. */
 export type Declare = (parent: Command, act: Act) => void;
 
-/** An argument or an option. Options are named by their keys: `viewsPerHour` is `--views-per-hour`. */
+/**
+ * An argument or an option. Options are named by their keys: `viewsPerHour` is `--views-per-hour`.
+ */
 interface Input<Value> {
   /** Its value in the help, such as `<day>` or `[day]`; empty for a flag. */
   readonly form: string;
@@ -49,7 +51,9 @@ type Given<Options extends Inputs> = WorkspaceOptions & {
 
 interface Definition<Options extends Inputs, Arguments extends readonly Input<unknown>[]> {
   readonly name: string;
-  /** Whether it has the options that choose a workspace, or also one that chooses a project in it. */
+  /**
+   * Whether it has the options that choose a workspace, or also one that chooses a project in it.
+   */
   readonly scope?: 'workspace' | 'project';
   /** The description in the list of commands, if it differs. */
   readonly summary?: string;
@@ -184,7 +188,10 @@ function optionOf(key: string, { form, help, parse, choices, conflicts = [] }: I
   return choices === undefined ? option : option.choices(choices);
 }
 
-/** A default subcommand gets unknown names as arguments. Without it, commander suggests a similar name. */
+/**
+ * A default subcommand gets unknown names as arguments. Without it, commander suggests a similar
+ * name.
+ */
 function refuseName(name: string, parent: Command): void {
   const named = new Command().copyInheritedSettings(parent);
   for (const command of parent.commands) named.command(command.name());

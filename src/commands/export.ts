@@ -68,7 +68,10 @@ function checkBounds({ from, to, reload }: Bounds, now: Date): void {
       );
 }
 
-/** Prints which days an export would load, the requests they need, and when they would be done. Sends nothing. */
+/**
+ * Prints which days an export would load, the requests they need, and when they would be done.
+ * Sends nothing.
+ */
 async function printForecast(
   options: WorkspaceOptions & Bounds & { readonly json?: boolean },
   runtime: Runtime,

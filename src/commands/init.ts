@@ -91,7 +91,10 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
   return 0;
 }
 
-/** Tries the platform, if it is known. If that fails, throws a `ConfigurationError`, or asks what to do. */
+/**
+ * Tries the platform, if it is known. If that fails, throws a `ConfigurationError`, or asks what to
+ * do.
+ */
 async function tryFirst(
   { url, project }: Answers,
   environment: Environment,

@@ -2,7 +2,10 @@ import { Command } from 'commander';
 import type { Act, Declare } from './command.js';
 import { version } from '../files.js';
 
-/** The commands in the order of the help, each loaded only when needed, because loading all of them is slow. */
+/**
+ * The commands in the order of the help, each loaded only when needed, because loading all of them
+ * is slow.
+ */
 const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
   run: async () => (await import('./run.js')).run,
   start: async () => (await import('./run.js')).start,
@@ -23,7 +26,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
   completion: async () => (await import('./completion.js')).completion,
 };
 
-/** The program with the command in the arguments, or with all commands for help, suggestions and completion. */
+/**
+ * The program with the command in the arguments, or with all commands for help, suggestions and
+ * completion.
+ */
 export async function commandLine(act: Act, first = ''): Promise<Command> {
   const program = new Command('readership')
     .description(

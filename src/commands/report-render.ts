@@ -23,7 +23,10 @@ export interface ReportOptions extends SendOptions {
   readonly open?: boolean;
 }
 
-/** Renders a report from the published history: pages to files, everything else to stdout or `--output`. */
+/**
+ * Renders a report from the published history: pages to files, everything else to stdout or
+ * `--output`.
+ */
 export async function renderReport(
   name: string,
   options: ReportOptions,
@@ -91,7 +94,9 @@ async function writeText(
 /** Editors write a file in several steps, so the report is rendered after a pause. */
 const PAUSE_MS = 100;
 
-/** Renders a report, and again whenever a file of it or a template changes, until it is interrupted. */
+/**
+ * Renders a report, and again whenever a file of it or a template changes, until it is interrupted.
+ */
 export async function watchReport(name: string, options: ReportOptions, runtime: Runtime): Promise<ExitCode> {
   const { output, signal } = runtime;
   const { workspaceDir } = await readWorkspace(options, runtime);

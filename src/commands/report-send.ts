@@ -111,8 +111,8 @@ export interface Rendering {
 }
 
 /**
- * The email that the first recipient, or the one asked for, would get. Sends and records nothing, so
- * it needs neither recipients nor a sender.
+ * The email that the first recipient, or the one asked for, would get. Sends and records nothing,
+ * so it needs neither recipients nor a sender.
  */
 export async function emailText(
   { workspace, history, report, period, project }: Rendering,

@@ -11,7 +11,9 @@ import type { Web } from '../web/serve.js';
 import { aDuration, defineCommand, EMAIL_ENVIRONMENT, flag, JSON_LOG, value } from './command.js';
 import { conclude, withSteps } from './steps.js';
 
-/** The sandbox's agents finish within seconds; those of a real platform are polled by the next run. */
+/**
+ * The sandbox's agents finish within seconds; those of a real platform are polled by the next run.
+ */
 const SANDBOX_WAIT_MS = 30_000;
 
 export const run = defineCommand({

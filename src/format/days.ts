@@ -4,7 +4,10 @@ import { daysBetween, startOfDay, type Day, type DayRange } from '../day.js';
 
 const write = (day: Day, pattern: string): string => format(new UTCDate(startOfDay(day)), pattern);
 
-/** Writes a range, with the month and year of the first day only if they differ from those of the last. */
+/**
+ * Writes a range, with the month and year of the first day only if they differ from those of the
+ * last.
+ */
 function writeRange({ first, last }: DayRange, dayPattern: string, yearAtEnd: boolean): string {
   const sameYear = write(first, 'yyyy') === write(last, 'yyyy');
   const sameMonth = sameYear && write(first, 'MM') === write(last, 'MM');
@@ -27,7 +30,10 @@ export const plainDayRange = (range: DayRange): string => writeRange(range, 'd',
 /** `9 Nov 2026`. */
 export const longDay = (day: Day): string => write(day, 'd MMM yyyy');
 
-/** `18 Nov 2026 at 02:00 UTC`; in another zone with its offset from UTC, such as `18 Nov 2026 at 03:00 UTC+1`. */
+/**
+ * `18 Nov 2026 at 02:00 UTC`; in another zone with its offset from UTC, such as `18 Nov 2026 at
+ * 03:00 UTC+1`.
+ */
 export function moment(instant: Date, timezone = 'UTC'): string {
   const parts = new Intl.DateTimeFormat('en-US', {
     ...{ timeZone: timezone, timeZoneName: 'shortOffset', hourCycle: 'h23' },
@@ -42,7 +48,10 @@ export function moment(instant: Date, timezone = 'UTC'): string {
 export const nextMinute = (instant: Date): string =>
   moment(new Date(Math.ceil(instant.getTime() / 60_000) * 60_000));
 
-/** A list of days, with consecutive days as ranges: `Mon 9 – Wed 11 and Sun 15 Nov`. Expects them oldest first. */
+/**
+ * A list of days, with consecutive days as ranges: `Mon 9 – Wed 11 and Sun 15 Nov`. Expects them
+ * oldest first.
+ */
 export function dayList(days: readonly Day[]): string {
   const runs: { first: Day; last: Day }[] = [];
   for (const day of days) {

@@ -18,7 +18,10 @@ export const compact = (value: number): string =>
 /** A share from 0 to 1: `0.536` as `53.6%`. */
 export const percent = (share: number): string => `${oneDecimal.format(share * 100)}%`;
 
-/** A relative change in whole percent: `0.19` as `+19%`, `-0.03` as `−3%`, and less than half a percent as `0%`. */
+/**
+ * A relative change in whole percent: `0.19` as `+19%`, `-0.03` as `−3%`, and less than half a
+ * percent as `0%`.
+ */
 export const signedPercent = (ratio: number): string => signed(Math.round(ratio * 100), whole, '%');
 
 /** As `signedPercent`, with one decimal, for small changes. */

@@ -1,6 +1,7 @@
 /**
- * Characters that are invisible or that a terminal may interpret: control characters (C0, C1, DEL), format characters
- * such as bidirectional overrides, line separators, and halves of surrogate pairs.
+ * Characters that are invisible or that a terminal may interpret: control characters (C0, C1, DEL),
+ * format characters such as bidirectional overrides, line separators, and halves of surrogate
+ * pairs.
  */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 const EACH_UNSAFE = new RegExp(UNSAFE, 'gu');

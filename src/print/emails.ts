@@ -10,7 +10,10 @@ import type { StepContext } from '../steps/step.js';
 import type { LoopOutcome } from '../service/loop.js';
 import type { HeldReport } from '../steps/report.js';
 
-/** The emails of a run as lines: those of unknown outcome first, then those sent, then those waiting. */
+/**
+ * The emails of a run as lines: those of unknown outcome first, then those sent, then those
+ * waiting.
+ */
 export async function mailLines(
   outcome: LoopOutcome,
   { warehouse, projects, shard }: StepContext,

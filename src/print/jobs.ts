@@ -68,7 +68,10 @@ const stateOf = ({ state, remote_status }: Job): string =>
     ? `${state} (${remote_status})`
     : state;
 
-/** The address of a pull request is never cut, so that it can be opened; `jobs show` has the full note. */
+/**
+ * The address of a pull request is never cut, so that it can be opened; `jobs show` has the full
+ * note.
+ */
 const shortOutcome = (job: Job): string =>
   job.pr_link === null && outcomeOf(job).length > NOTE_LENGTH
     ? `${outcomeOf(job).slice(0, NOTE_LENGTH - 1)}…`

@@ -38,7 +38,10 @@ export type Log = Logger;
 
 const lineSchema = z.looseObject({ level: z.number(), time: z.string(), msg: z.string().default('') });
 
-/** A log on standard output: one JSON object per line, or readable lines on a terminal unless `alwaysJson`. */
+/**
+ * A log on standard output: one JSON object per line, or readable lines on a terminal unless
+ * `alwaysJson`.
+ */
 export async function openLog(output: Output, alwaysJson = false): Promise<Log> {
   // In the bundle, a CommonJS package that is loaded on demand has only its default export.
   const {

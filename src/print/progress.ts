@@ -20,7 +20,10 @@ export interface ExportCost {
   readonly elapsedMs: number;
 }
 
-/** Shows the progress of an export over all projects: a bar on a terminal, occasional lines elsewhere. */
+/**
+ * Shows the progress of an export over all projects: a bar on a terminal, occasional lines
+ * elsewhere.
+ */
 export class ExportProgress {
   #requests = 0;
   #startedMs = 0;

@@ -19,7 +19,10 @@ import type { ExportCost } from './progress.js';
 
 const weekRow = z.object({ human: z.int(), ai: z.int(), ai_share: z.number().nullable() });
 
-/** The final summary of a run: what was loaded, who reads, what the agents did, and where to look next. */
+/**
+ * The final summary of a run: what was loaded, who reads, what the agents did, and where to look
+ * next.
+ */
 export async function summarize(
   outcome: LoopOutcome,
   context: StepContext,

@@ -36,8 +36,8 @@ export const colorsOf = (isOn = false) => ({
 });
 
 /**
- * Data goes to standard output, and notes and progress go to standard error, so that a pipe gets only data. On a
- * terminal, unsafe characters are escaped; a pipe gets them unchanged.
+ * Data goes to standard output, and notes and progress go to standard error, so that a pipe gets
+ * only data. On a terminal, unsafe characters are escaped; a pipe gets them unchanged.
  */
 export class Output {
   /** Colors for data; none in a pipe or if `NO_COLOR` is set. */
@@ -147,7 +147,9 @@ const camelKeys = (_: string, value: unknown): unknown =>
 /** The width before a line's last column, up to the first gap of two spaces, or its indentation. */
 const BEFORE_TEXT = /^ *(?:\S+(?: \S+)* {2,})?/;
 
-/** Wraps lines at `width` between words, with continuation lines aligned to the start of the text. */
+/**
+ * Wraps lines at `width` between words, with continuation lines aligned to the start of the text.
+ */
 export const wrapped = (text: string, width: number, { wrapAnsi }: Pick<Screen, 'wrapAnsi'>): string =>
   text
     .split('\n')

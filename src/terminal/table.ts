@@ -66,7 +66,9 @@ function aligned(text: string, width: number, align: Column['align']): string {
   return align === 'left' ? shown + space : space + shown;
 }
 
-/** The beginning and the end of a text, because the end of a path is more useful than its middle. */
+/**
+ * The beginning and the end of a text, because the end of a path is more useful than its middle.
+ */
 function cut(text: string, width: number): string {
   if (stringWidth(text) <= width) return text;
   const characters = Array.from(text);
