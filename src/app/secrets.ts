@@ -67,18 +67,15 @@ function secretVariables({
   settings,
   environment,
 }: Pick<Configuration, 'settings' | 'environment'>): [name: string, values: string[]][] {
-  const keys = new Set(settings.projects.map(({ apiKeyEnv }) => apiKeyEnv));
+  const keys = settings.projects.map(({ apiKeyEnv }) => apiKeyEnv);
+  const single = new Set([...keys, CODE_HOST_TOKEN_VARIABLE, ...STORE_SECRETS]);
   const smtpUrl = environment[SMTP_URL_VARIABLE] ?? '';
   return [
-    ...[...keys].map((name): [string, string[]] => [name, [environment[name] ?? '']]),
+    ...[...single].map((name): [string, string[]] => [name, [environment[name] ?? '']]),
     [SMTP_URL_VARIABLE, [smtpUrl, ...passwordIn(smtpUrl)]],
     ...Object.values(settings.channels).map(({ urlEnv, secretEnv = '' }): [string, string[]] => [
       urlEnv,
       secretParts(environment[urlEnv] ?? '', environment[secretEnv] ?? ''),
-    ]),
-    ...[CODE_HOST_TOKEN_VARIABLE, ...STORE_SECRETS].map((name): [string, string[]] => [
-      name,
-      [environment[name] ?? ''],
     ]),
   ];
 }
