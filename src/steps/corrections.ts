@@ -6,6 +6,7 @@ import { longDay, plainDayRange } from '../format/days.js';
 import { changeOf, counted, thousands } from '../format/numbers.js';
 import type { Notice } from '../mail/compose.js';
 import { type Delivery, type Figures, mayBeTried } from '../mail/delivery.js';
+import { eachLoaded } from '../reports/coverage.js';
 import { pageUrl, writePage } from '../reports/pages.js';
 import { type Period, periodNamed } from '../reports/period.js';
 import { filledMail, prepareReport } from '../reports/render.js';
@@ -121,13 +122,10 @@ async function writePages(
   period: Period,
 ): Promise<void> {
   const { warehouse, reportsDir } = context;
-  for (const project of projects)
-    if ((await storedOf(warehouse, [project], period)).days > 0)
-      await writePage(
-        reportsDir,
-        project.id,
-        await prepareReport(context, warehouse, project, { report, period }),
-      );
+  await eachLoaded(projects, async (project) => {
+    const prepared = await prepareReport(context, warehouse, project, { report, period });
+    await writePage(reportsDir, project.id, prepared);
+  });
 }
 
 /** The notice about a report that was sent incomplete, or whose numbers have changed since. */
