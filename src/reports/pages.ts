@@ -12,9 +12,8 @@ import type { ReportDefinition } from './definition.js';
 import { periodNamed, type Calendar, type Period } from './period.js';
 import { findTemplates, readPalette } from './templates.js';
 
-/** What a page is about, besides its project. */
+/** The report and period after which a page's file is named. */
 interface PageName {
-  /** Of the report. */
   readonly name: string;
   readonly period: Period;
 }
@@ -56,11 +55,11 @@ const endOf = (source: string | undefined): string =>
   source === undefined ? '' : `<!-- rendered from ${source} -->\n`;
 
 /** The address of a report's page if `directory` is served at `baseUrl`; otherwise null. */
-export const pageUrl = (baseUrl: string | undefined, project: string, report: PageName): string | null =>
-  baseUrl === undefined
-    ? null
-    : // The folder's name is already encoded, and is encoded again in an address.
-      `${baseUrl}/${encodeURIComponent(folderOf(project))}/${fileOf(report)}`;
+export function pageUrl(baseUrl: string | undefined, project: string, report: PageName): string | null {
+  if (baseUrl === undefined) return null;
+  // The folder's name is already encoded, and is encoded again in an address.
+  return `${baseUrl}/${encodeURIComponent(folderOf(project))}/${fileOf(report)}`;
+}
 
 /** A project id is untrusted text; encoded, it cannot name another directory. */
 const folderOf = (project: string): string => encodeURIComponent(project).replaceAll('.', '%2E');

@@ -77,9 +77,10 @@ export async function prepareReport(
     page: async () => {
       const pictures: Record<string, Drawing[]> = {};
       for (const picture of report.pictures) {
-        const drawings: Drawing[] = (pictures[picture.name] = []);
+        const drawings: Drawing[] = [];
         for (const width of picture.widths)
           drawings.push(await draw(picture, rowsOf(answers, picture.query), width));
+        pictures[picture.name] = drawings;
       }
       const palette = await readPalette(workspaceDir);
       return fillTemplate(name, 'page', templates, { ...shown, palette, pictures });
