@@ -33,7 +33,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
     workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
   );
   const database = async () => {
-    // Until then, requests are counted in it.
+    // Requests are counted in it until then.
     await keys;
     await warehouse?.close();
     return verdict;
