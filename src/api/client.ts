@@ -2,7 +2,14 @@ import { z } from 'zod';
 import type { Day } from '../day.js';
 import type { Departure } from '../warehouse/effects.js';
 import type { ResponseHeaders } from './clock.js';
-import { ContractError, type Operation, plainWords, responseError, UnknownOutcomeError } from './errors.js';
+import {
+  ContractError,
+  type Operation,
+  plainWords,
+  responseError,
+  UnknownOutcomeError,
+  VIEWS_OPERATION,
+} from './errors.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
 import {
   DEFAULT_RETRIES,
@@ -23,9 +30,6 @@ import {
   viewsResponseSchema,
 } from './schema.js';
 import { Transport, type TransportLimits } from './transport.js';
-
-/** The name of the operation that the views export consists of. */
-export const VIEWS_OPERATION = 'read page views';
 
 export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;

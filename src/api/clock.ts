@@ -1,4 +1,3 @@
-import { ReadershipError } from '../errors.js';
 import { duration, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { ask } from '../network.js';
@@ -8,11 +7,6 @@ import { httpDate } from './http-date.js';
 const TOLERANCE_MS = 10 * 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 const ANSWER_TIMEOUT_MS = 10_000;
-
-/** Days that have ended by this machine's clock were not loaded, because the platform's clock is behind. */
-export class ClockError extends ReadershipError {
-  readonly exitCode = 75;
-}
 
 /** The response headers that carry the time. */
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;

@@ -12,6 +12,9 @@ export interface Operation {
   readonly url: string;
 }
 
+/** The name of the operation that the views export consists of. */
+export const VIEWS_OPERATION = 'read page views';
+
 /** A request to the server failed. */
 export abstract class ApiError extends ReadershipError {
   constructor(
@@ -92,6 +95,11 @@ export class PausedError extends ReadershipError {
   ) {
     super(`${why} The next request can be sent on ${nextMinute(resumeAt)}.`);
   }
+}
+
+/** Days that have ended by this machine's clock were not loaded, because the platform's clock is behind. */
+export class ClockError extends ReadershipError {
+  readonly exitCode = 75;
 }
 
 /** Pages that do not end, repeat or lack rows: the server does not follow the pagination rules of the API. */

@@ -1,4 +1,4 @@
-import { VIEWS_OPERATION } from '../api/client.js';
+import { VIEWS_OPERATION } from '../api/errors.js';
 import type { Listener } from '../app/open.js';
 import type { Day } from '../day.js';
 import type { ProjectSettings } from '../config/schema.js';

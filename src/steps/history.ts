@@ -1,7 +1,7 @@
 import { max } from 'date-fns';
 import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
-import { ClockError } from '../api/clock.js';
+import { ClockError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import { exportInStages, type ExportOutcome, type ExportTask } from '../export/export.js';
