@@ -57,6 +57,7 @@ export interface PlatformClockOptions {
 export class PlatformClock {
   readonly #options: PlatformClockOptions;
   #skewMs: number | undefined;
+  #lastSecond: string | undefined;
   #isReported = false;
   #isAsked = false;
 
@@ -66,9 +67,13 @@ export class PlatformClock {
 
   readonly observe = (headers: ResponseHeaders): void => {
     const { baseUrl, now, onSkew } = this.#options;
+    // Within a second, every answer says the same.
+    const second = `${String(headers['date'])} ${Math.floor(now().getTime() / 1000)}`;
+    if (second === this.#lastSecond) return;
     const skewMs = skewOf(headers, now());
     if (skewMs === undefined) return;
     this.#skewMs = skewMs;
+    this.#lastSecond = second;
     if (this.#isReported || !this.isFarOff()) return;
     this.#isReported = true;
     onSkew(skewWords(baseUrl, skewMs, now()));

@@ -155,7 +155,8 @@ export class Transport {
         },
         onResponseEnd: () => {
           end();
-          resolve({ status, headers, body: Buffer.concat(pieces) });
+          const [whole = Buffer.of()] = pieces.length > 1 ? [Buffer.concat(pieces)] : pieces;
+          resolve({ status, headers, body: whole });
         },
         onResponseError: (_, cause) => {
           fail(cause);
