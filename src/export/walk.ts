@@ -215,7 +215,7 @@ export async function* viewsPages(
       yield response;
       if (!response.hasMore) return;
       known = Math.max(known, page + 2);
-      read += sumCounts(response.views).total;
+      for (const { total } of response.views) read += total;
       if (atOnce() > 1)
         known = Math.max(known, page + 1 + Math.min(page + 1, pagesLeft(response, read, limit)));
     }
@@ -230,6 +230,7 @@ export async function* viewsPages(
  * sorted rows.
  */
 function pagesLeft({ totals, views }: ViewsResponse, read: number, limit: number): number {
-  const largest = views.reduce((most, { total }) => Math.max(most, total), 1);
+  let largest = 1;
+  for (const { total } of views) largest = Math.max(largest, total);
   return Math.ceil((totals.total - read) / largest / limit);
 }
