@@ -7,6 +7,7 @@ import { build } from 'esbuild';
 import { chmodSync, cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import process from 'node:process';
+import { pathToFileURL } from 'node:url';
 
 const NATIVE = ['@duckdb/node-bindings', '@resvg/resvg-js', '@css-inline/css-inline'];
 const outdir = process.argv[2] ?? 'dist';
@@ -59,27 +60,42 @@ const output = {
 
 rmSync(outdir, { recursive: true, force: true });
 if (outdir === 'dist') await build({ ...output, entryPoints: ['src/**/*.ts'], outbase: 'src' });
+const bundled = { ...output, bundle: true, external: NATIVE, plugins: [ownUrls, partOfUndici] };
+/** For bundled CommonJS modules: where packages are searched for. */
+const requireFrom = (url) => ({
+  js: `import{createRequire as requireFrom}from'node:module';const require=requireFrom(${url});`,
+});
 const { metafile } = await build({
-  ...output,
+  ...bundled,
   entryPoints: ['src/cli.ts'],
-  bundle: true,
   splitting: true,
   chunkNames: '[name]-[hash]',
-  external: NATIVE,
-  plugins: [ownUrls, partOfUndici],
   // Parsing is a large part of a command's start-up time. Names are kept for stack traces.
   minifySyntax: true,
   minifyWhitespace: true,
   legalComments: 'none',
   metafile: true,
-  // For bundled CommonJS modules.
-  banner: {
-    js: `import{createRequire as requireFrom}from'node:module';const require=requireFrom(import.meta.url);`,
-  },
+  banner: requireFrom('import.meta.url'),
 });
 chmodSync(join(outdir, 'cli.js'), 0o755);
 cpSync('src', outdir, { recursive: true, filter: (path) => !path.endsWith('.ts') });
 writeFileSync(join(outdir, 'LICENSES.txt'), licenses(Object.keys(metafile.inputs)));
+await writeEmptyDatabase();
+
+/** New databases are copies of this one, because the migrations take longer than the start of a command. */
+async function writeEmptyDatabase() {
+  const program = join(outdir, 'create.js');
+  await build({
+    ...bundled,
+    ...{ outdir: undefined, outfile: program, entryPoints: ['src/warehouse/migrate.ts'] },
+    banner: requireFrom(`'${import.meta.url}'`),
+  });
+  const { createDatabase } = await import(pathToFileURL(program).href);
+  const file = join(outdir, 'warehouse', 'empty.duckdb');
+  await createDatabase(file);
+  chmodSync(file, 0o644);
+  for (const left of [program, `${program}.map`]) rmSync(left);
+}
 
 /** The licenses of the bundled packages, which must be included in every copy. */
 function licenses(inputs) {

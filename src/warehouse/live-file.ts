@@ -1,16 +1,9 @@
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
-import { open, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { StorageError } from '../errors.js';
 import { exists, ignoreMissing, syncToDisk } from '../files.js';
-import {
-  databaseOf,
-  isHeldElsewhere,
-  isOfDamage,
-  openForWriting,
-  whileUsing,
-  writeAttached,
-} from './duckdb.js';
+import { databaseOf, isOfDamage, openForWriting, writeAttached } from './duckdb.js';
 
 /** The log is folded into a new file if it is larger than this, */
 const MIN_LOG_BYTES = 16 * 1024 ** 2;
@@ -43,17 +36,12 @@ export class LiveFile {
     this.#held = held;
   }
 
-  /** Opens the file, creating it if missing, and completes or removes what a killed process left next to it. */
+  /** Opens the file, which must exist, and completes or removes what a killed process left next to it. */
   static async open(path: string, limits: DatabaseLimits = {}): Promise<LiveFile> {
     for (;;) {
       if (!(await exists(path))) await rename(readyOf(path), path).catch(ignoreMissing);
       const before = await identityOf(path);
       const held = await hold(path, limits).catch(async (error: unknown) => {
-        if (before === undefined && !isHeldElsewhere(error)) {
-          // It could not be created, for example on a full disk, so it holds no data.
-          await removeDatabase(path).catch(() => undefined);
-          throw error;
-        }
         if ((await identityOf(path)) !== before) return undefined;
         if (!(await isUnfinishedBeginning(path, error))) throw error;
         await rm(path, { force: true });
@@ -63,7 +51,7 @@ export class LiveFile {
       try {
         // Another process may have replaced the file between opening and locking it, which makes the lock useless.
         if (before === (await identityOf(path)) && !(await exists(readyOf(path)))) {
-          await removeDatabase(newOf(path));
+          await removeCopies(path, NEW);
           return new LiveFile(path, limits, held);
         }
         if (before === (await identityOf(path))) await putInPlace(path);
@@ -91,26 +79,24 @@ export class LiveFile {
     return log > enoughLog(await sizeOf(this.path));
   }
 
-  /** Folds the file and its log into a new file that replaces both. `change` is applied to the new file first. */
-  async rewrite(change?: (connection: DuckDBConnection) => Promise<void>): Promise<void> {
-    const { connection } = this;
+  /**
+   * Folds the file and its log into a new file that replaces both. `write` fills the attached database `next`, by default
+   * with a copy of everything; `use` may copy the complete file before it is in place.
+   */
+  async rewrite(
+    write: (connection: DuckDBConnection) => Promise<void> = copyAll,
+    use?: (next: string) => Promise<void>,
+  ): Promise<void> {
     const next = newOf(this.path);
     try {
       await removeDatabase(next);
-      await writeAttached(connection, next, 'next', async () => {
-        if (await this.#holdsAnything())
-          await connection.run(`COPY FROM DATABASE ${await databaseOf(connection)} TO next`);
-        if (change !== undefined) await whileUsing(connection, 'next', () => change(connection));
-      });
+      await writeAttached(this.connection, next, 'next', () => write(this.connection));
+      await use?.(next);
     } catch (error) {
       await removeDatabase(next).catch(() => undefined);
       throw error;
     }
     await this.replaceBy(next);
-  }
-
-  async #holdsAnything(): Promise<boolean> {
-    return (await sizeOf(this.path)) > HEADER_BYTES || (await sizeOf(logOf(this.path))) > 0;
   }
 
   /** Replaces the file and its log with the database at `next`, which no process holds. */
@@ -150,7 +136,8 @@ interface Held {
 
 export const logOf = (path: string): string => `${path}.wal`;
 /** A copy that is still being written. */
-const newOf = (path: string): string => `${path}.new`;
+export const newOf = (path: string): string => path + NEW;
+const NEW = '.new';
 /** A complete copy: once it has this name, it replaces the old file and its log as the database. */
 export const readyOf = (path: string): string => `${path}.ready`;
 
@@ -191,9 +178,22 @@ export async function changeDatabase(
   }
 }
 
+/** Copies everything in the database into the empty database `next`. */
+export async function copyAll(connection: DuckDBConnection): Promise<void> {
+  await connection.run(`COPY FROM DATABASE ${await databaseOf(connection)} TO next`);
+}
+
 export async function removeDatabase(path: string): Promise<void> {
   await rm(path, { force: true });
   await rm(logOf(path), { force: true });
+}
+
+/** Removes what killed processes left of the databases `<path><end>` and `<path><end>-<process id>`. */
+export async function removeCopies(path: string, end: string): Promise<void> {
+  const [directory, start] = [dirname(path), basename(path) + end];
+  for (const name of await readdir(directory))
+    if (name.startsWith(start) && /^(-\d+)?(\.wal)?$/.test(name.slice(start.length)))
+      await rm(join(directory, name), { force: true });
 }
 
 const sizeOf = async (path: string): Promise<number> => (await stat(path).catch(ignoreMissing))?.size ?? 0;

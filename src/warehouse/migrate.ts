@@ -1,8 +1,12 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { createHash, randomUUID } from 'node:crypto';
+import { constants, copyFile, link, readFile, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
-import type { LiveFile } from './live-file.js';
+import { exists, ignoreMissing, syncToDisk } from '../files.js';
+import { whileUsing } from './duckdb.js';
+import { changeDatabase, copyAll, type LiveFile, newOf, removeDatabase } from './live-file.js';
 import { inTransaction, queryRows, readSql } from './query.js';
 
 /** Applied in this order; a released file is never edited, only followed by another. */
@@ -53,11 +57,39 @@ export async function expectMigrated(connection: DuckDBConnection, path: string)
     );
 }
 
+/** An empty database of this version, which the build writes; there is none in the source code. */
+const EMPTY = new URL('empty.duckdb', import.meta.url);
+
+/** Puts an empty database in place, complete, unless another process is faster. */
+export async function createDatabase(path: string): Promise<void> {
+  const own = `${newOf(path)}-${process.pid}`;
+  try {
+    await removeDatabase(own);
+    const empty = await readFile(EMPTY).catch(ignoreMissing);
+    if (empty !== undefined) await writeFile(own, empty, { mode: 0o600 });
+    await changeDatabase(own, async (connection) => {
+      await migrate(connection, path);
+      await describeCopy(connection);
+    });
+    await syncToDisk(own);
+    // Not every file system has links.
+    await link(own, path).catch(() => copyFile(own, path, constants.COPYFILE_EXCL));
+    await syncToDisk(dirname(path));
+  } catch (error) {
+    if (!(await exists(path))) throw error;
+  } finally {
+    await removeDatabase(own);
+  }
+}
+
 /** Migrates the live database, with its views and comments, to this version in a new file. */
 export async function migrateLive(file: LiveFile): Promise<void> {
   const version = await schemaVersion(file.connection, file.path);
-  if (version < MIGRATIONS.length || !(await isDescribed(file.connection)))
-    await file.rewrite((connection) => migrate(connection, file.path));
+  if (version === MIGRATIONS.length && (await isDescribed(file.connection))) return;
+  await file.rewrite(async (connection) => {
+    await copyAll(connection);
+    await whileUsing(connection, 'next', () => migrate(connection, file.path));
+  });
 }
 
 /**

@@ -2,10 +2,11 @@ import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { LockedError, messageOf, StorageError } from '../errors.js';
+import { exists } from '../files.js';
 import { sleepFor } from '../sleep.js';
 import { refuseToGoBack } from './behind.js';
-import { type DatabaseLimits, LiveFile, logOf } from './live-file.js';
-import { expectMigrated, migrateLive, schemaVersion } from './migrate.js';
+import { type DatabaseLimits, LiveFile, logOf, readyOf } from './live-file.js';
+import { createDatabase, expectMigrated, migrateLive, schemaVersion } from './migrate.js';
 import { isHeldElsewhere, isOfStorage, storageFailure } from './duckdb.js';
 import { Warehouse } from './warehouse.js';
 
@@ -89,6 +90,7 @@ async function openInTurn(path: string, options: HoldOptions): Promise<LiveFile>
   let isTold = false;
   for (;;) {
     try {
+      if (!(await exists(path)) && !(await exists(readyOf(path)))) await createDatabase(path);
       return await LiveFile.open(path, options);
     } catch (error) {
       if (!isHeldElsewhere(error)) throw storageFailure(`open the database ${path}`, error);

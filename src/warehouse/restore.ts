@@ -1,13 +1,13 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { copyFile, link, mkdir, readdir, rename } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { copyFile, link, mkdir, rename } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing } from '../files.js';
 import { BehindError } from './behind.js';
 import { expectJournalOf } from './effects.js';
 import { databaseOf, isOfDamage, quoted } from './duckdb.js';
-import { changeDatabase, logOf, removeDatabase } from './live-file.js';
+import { changeDatabase, logOf, removeCopies, removeDatabase } from './live-file.js';
 import { migrate } from './migrate.js';
 import { type HeldFile, holdLiveFile, type HoldOptions, openWarehouse } from './open.js';
 import { queryRows } from './query.js';
@@ -56,7 +56,7 @@ export async function restore(
       `Found no ${source} to restore from. ${OTHER_FILE}` +
         (from === undefined ? `\nOr, to start over, move ${liveFile} and its log away.` : ''),
     );
-  const copy = `${liveFile}${COPY}${process.pid}`;
+  const copy = `${liveFile}${COPY}-${process.pid}`;
   const stamp = options.now().toISOString().slice(0, 19).replaceAll(':', '-');
   const aside = await freeName(`${liveFile}.replaced-${stamp}`);
   try {
@@ -66,7 +66,7 @@ export async function restore(
     const { file, release } = await holdAndKeepAside(liveFile, aside, options);
     try {
       await file.replaceBy(copy);
-      await removeOldCopies(liveFile);
+      await removeCopies(liveFile, COPY);
     } finally {
       await release();
     }
@@ -79,8 +79,8 @@ export async function restore(
   return { source, aside: (await exists(aside)) ? aside : undefined, historyAside };
 }
 
-/** Precedes the process id in the name of a copy that is being restored. */
-const COPY = '.restoring-';
+/** Ends the name of a copy that is being restored, before the process id. */
+const COPY = '.restoring';
 
 /**
  * Whether the live database opens, is not behind, and can be read completely. Throws for problems
@@ -189,12 +189,6 @@ async function moveAsideAndHold(liveFile: string, aside: string, options: HoldOp
 /** A hard link to a file; a copy if the file system does not support links. */
 async function keep(file: string, aside: string): Promise<void> {
   if (await exists(file)) await link(file, aside).catch(() => copyFile(file, aside));
-}
-
-async function removeOldCopies(liveFile: string): Promise<void> {
-  const directory = dirname(liveFile);
-  for (const name of await readdir(directory))
-    if (name.startsWith(`${basename(liveFile)}${COPY}`)) await removeDatabase(join(directory, name));
 }
 
 async function freeName(wanted: string): Promise<string> {

@@ -1,13 +1,16 @@
 import { DuckDBInstance } from '@duckdb/node-api';
-import { readFile, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
+import { tablesOf } from '../../src/warehouse/publish.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
+import { holdElsewhere } from './other-process.js';
 
+const BUILT = new URL('../../dist/warehouse/empty.duckdb', import.meta.url);
 const OPEN = { command: 'readership test', now: () => new Date(), maxWaitMs: 0 };
 
 /**
@@ -40,6 +43,39 @@ describe('a database', () => {
     const again = await liveWarehouse(warehouse.path);
     expect(await again.query(VERSIONS, versionRow)).toEqual(versions);
     expect(await again.query('FROM history_starts', z.object({ project: z.string() }))).toHaveLength(1);
+  });
+
+  it('is copied from the one that the build wrote, which has this version and no data, and gets its own id', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    await copyFile(BUILT, path);
+    const [before, row] = [await stat(path), z.object({ id: z.string() })];
+    const warehouse = await openWarehouse(path, OPEN);
+    // Opening it migrates nothing.
+    expect((await stat(path)).ino).toBe(before.ino);
+    for (const table of await tablesOf(warehouse, 'main'))
+      expect(await warehouse.query(`FROM ${table}`, z.object({})), table).toEqual([]);
+    const ids = await warehouse.query('FROM this_file', row);
+    await warehouse.close();
+    for (let count = 0; count < 2; count++) {
+      const other = join(await tempDir(), 'warehouse.duckdb');
+      await (await holdElsewhere(other, 'readership export')).letGo();
+      const created = await openWarehouse(other, OPEN);
+      ids.push(...(await created.query('FROM this_file', row)));
+      await created.close();
+      expect(await readdir(dirname(other))).toEqual(['warehouse.duckdb']);
+      expect((await stat(other)).mode & 0o777).toBe(0o600);
+    }
+    expect(new Set(ids.map(({ id }) => id)).size).toBe(3);
+  });
+
+  it('that several processes create at once is the same for all', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const holders = Array.from({ length: 4 }, () =>
+      holdElsewhere(path, 'readership export').then((holder) => holder.letGo()),
+    );
+    await Promise.all(holders);
+    expect(await readdir(dirname(path))).toEqual(['warehouse.duckdb']);
+    await openWarehouse(path, OPEN).then((warehouse) => warehouse.close());
   });
 
   it('of an older version reads days again if many of their views belong to no page', async () => {

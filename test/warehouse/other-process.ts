@@ -9,7 +9,7 @@ const BUILT = fileURLToPath(new URL('../../dist/warehouse/open.js', import.meta.
 const HOLD = `
   const [built, path, command] = process.argv.slice(1);
   const { openWarehouse } = await import(built);
-  const warehouse = await openWarehouse(path, { command, now: () => new Date(), maxWaitMs: 0 });
+  const warehouse = await openWarehouse(path, { command, now: () => new Date(), maxWaitMs: 30_000 });
   process.stdout.write('held');
   process.stdin.resume().on('end', () => void warehouse.close());`;
 
