@@ -21,7 +21,7 @@ import { fail, type Finding, found, pass, server, type Verdict, warn } from './p
 
 const ANSWER_TIMEOUT_MS = 10_000;
 const SCARCE_BYTES = 2 ** 30;
-/** Publishing writes a copy of the history beside it. */
+/** Publishing everything writes the live file again, and a copy of it. */
 const COPIES = 2;
 
 /** Checks everything that a night needs; a check that fails does not stop the others. */

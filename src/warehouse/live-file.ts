@@ -5,14 +5,17 @@ import { StorageError } from '../errors.js';
 import { exists, ignoreMissing, syncToDisk } from '../files.js';
 import { databaseOf, isOfDamage, openForWriting, writeAttached } from './duckdb.js';
 
-/** The log is folded into a new file if it is larger than this, */
-const MIN_LOG_BYTES = 16 * 1024 ** 2;
 /**
- * and larger than this share of the file. Rows take several times more space in a log, so a small
- * file allows more.
+ * At the end, a log larger than this is folded into a new file, so that the next command opens quickly; while rows are
+ * loaded, one larger than twice this, because a publication may fold it anyway. Rows take several times more space in a
+ * log, so it may also be as large as four times a small file, or a quarter of a large one.
  */
-const enoughLog = (fileBytes: number): number =>
-  Math.max(MIN_LOG_BYTES, Math.min(4 * fileBytes, 2 * MIN_LOG_BYTES), fileBytes / 4);
+const MIN_LOG_BYTES = 16 * 1024 ** 2;
+const enoughLog = (fileBytes: number, isAtEnd: boolean): number =>
+  Math.max(
+    isAtEnd ? Math.max(MIN_LOG_BYTES, Math.min(4 * fileBytes, 2 * MIN_LOG_BYTES)) : 2 * MIN_LOG_BYTES,
+    fileBytes / 4,
+  );
 /** The size of the three pages that DuckDB begins a file with. A file of that size has never held data. */
 const HEADER_BYTES = 3 * 4096;
 
@@ -74,9 +77,9 @@ export class LiveFile {
   }
 
   /** Whether the log is so large that folding it costs less than reading it on every open. */
-  async isLogLarge(): Promise<boolean> {
+  async isLogLarge(isAtEnd: boolean): Promise<boolean> {
     const log = await sizeOf(logOf(this.path));
-    return log > enoughLog(await sizeOf(this.path));
+    return log > enoughLog(await sizeOf(this.path), isAtEnd);
   }
 
   /**

@@ -125,13 +125,16 @@ export async function isPublished(warehouse: Warehouse, target: string, now: Dat
 export const publish = (warehouse: Warehouse, target: string, isWhole = false): Promise<number> =>
   replacing(warehouse, target, async (unfinished) => {
     const isUpdate = !isWhole && (await whileComparing(warehouse, target, canBeUpdated));
-    if (isUpdate) {
-      // Copying the live file like this would release DuckDB's lock on it. The published file is never locked.
-      await copyFile(target, unfinished, constants.COPYFILE_FICLONE);
-      await chmod(unfinished, 0o600);
-    }
+    // Copying the live file would release DuckDB's lock on it; neither of these files is locked.
+    const copy = (file: string) => copyFile(file, unfinished, constants.COPYFILE_FICLONE);
+    if (isUpdate) await copy(target);
+    else await warehouse.rewrite(copySorted, copy);
+    await chmod(unfinished, 0o600);
     await warehouse.exclusive((connection) =>
-      writeAttached(connection, unfinished, 'publication', () => (isUpdate ? update : fill)(connection)),
+      writeAttached(connection, unfinished, 'publication', async () => {
+        await whileUsing(connection, 'publication', () => describeCopy(connection));
+        if (isUpdate) await update(connection);
+      }),
     );
   });
 
@@ -183,17 +186,14 @@ async function replacing(
 }
 
 /**
- * Fills an empty publication with the tables, views and comments of the live database, and its rows, sorted: ledgers by
+ * Fills the empty database `next` with the tables, views and comments of the live one, and its rows, sorted: ledgers by
  * their columns from the left, views one quarter at a time to save memory.
  */
-async function fill(connection: DuckDBConnection): Promise<void> {
-  await connection.run(`COPY FROM DATABASE ${await databaseOf(connection)} TO publication (SCHEMA)`);
-  await whileUsing(connection, 'publication', () => describeCopy(connection));
-  const ledgers = (await tablesOf(readerOf(connection), 'publication')).filter(
-    (name) => name !== 'page_views',
-  );
+async function copySorted(connection: DuckDBConnection): Promise<void> {
+  await connection.run(`COPY FROM DATABASE ${await databaseOf(connection)} TO next (SCHEMA)`);
+  const ledgers = (await tablesOf(readerOf(connection), 'main')).filter((name) => name !== 'page_views');
   await inTransaction(connection, async () => {
-    await connection.run(['schema_version', ...ledgers].map(copyTable).join(';'));
+    await connection.run(['schema_version', ...ledgers].map((name) => copyTable(name, 'next')).join(';'));
   });
   const quarters = await queryRows(
     connection,
@@ -205,7 +205,6 @@ async function fill(connection: DuckDBConnection): Promise<void> {
 
 /** Replaces the days that `canBeUpdated` found and the ledgers that differ. */
 async function update(connection: DuckDBConnection): Promise<void> {
-  await whileUsing(connection, 'publication', () => describeCopy(connection));
   const reader = readerOf(connection);
   const ledgers = await tableDigests(reader, 'main', { page_views: 'all' });
   const published = await tableDigests(reader, 'publication', { page_views: 'all' });
@@ -214,11 +213,12 @@ async function update(connection: DuckDBConnection): Promise<void> {
     await connection.run(INSERT_CHANGED_DAYS);
     for (const [name, digest] of Object.entries(ledgers))
       if (digest !== published[name])
-        await connection.run(`DELETE FROM publication.${name}; ${copyTable(name)}`);
+        await connection.run(`DELETE FROM publication.${name}; ${copyTable(name, 'publication')}`);
   });
 }
 
-const copyTable = (name: string): string => `INSERT INTO publication.${name} FROM main.${name} ORDER BY ALL`;
+const copyTable = (name: string, to: string): string =>
+  `INSERT INTO ${to}.${name} FROM main.${name} ORDER BY ALL`;
 
 const readerOf = (connection: DuckDBConnection): Reader => ({
   query: (sql, row, parameters) => queryRows(connection, sql, row, parameters),

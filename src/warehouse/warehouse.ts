@@ -60,7 +60,7 @@ export class Warehouse implements Reader {
         }
       });
       // Reported by `close`: commits are safe in the log, so work can continue.
-      await this.#foldLargeLog();
+      await this.#foldLargeLog(false);
       return result;
     });
   }
@@ -102,6 +102,17 @@ export class Warehouse implements Reader {
     return this.#whileSound(() => work(this.file.connection), isFatal);
   }
 
+  /** Writes everything again: see `LiveFile.rewrite`. */
+  rewrite(
+    write: (connection: DuckDBConnection) => Promise<void>,
+    use: (next: string) => Promise<void>,
+  ): Promise<void> {
+    return this.#whileSound(
+      () => this.file.rewrite(write, use),
+      (error) => this.file.isOutdated || isFatal(error),
+    );
+  }
+
   /**
    * Runs `work` with a single DuckDB thread: many small transactions take a fifth less CPU time
    * than with several threads that wait for each other.
@@ -119,7 +130,7 @@ export class Warehouse implements Reader {
   async close(): Promise<void> {
     try {
       await this.#whileSound(async () => {
-        await this.#foldLargeLog();
+        await this.#foldLargeLog(true);
         if (this.#foldFailure !== undefined) throw this.#foldFailure;
       });
     } finally {
@@ -132,8 +143,8 @@ export class Warehouse implements Reader {
     this.#isStricken ||= isOfStorage(error);
   }
 
-  async #foldLargeLog(): Promise<void> {
-    if (this.#isStricken || this.#foldFailure !== undefined || !(await this.file.isLogLarge())) return;
+  async #foldLargeLog(isAtEnd: boolean): Promise<void> {
+    if (this.#isStricken || this.#foldFailure !== undefined || !(await this.file.isLogLarge(isAtEnd))) return;
     try {
       await this.file.rewrite();
       if (this.#withOneThread > 0) await this.file.connection.run('SET threads = 1');

@@ -19,14 +19,18 @@ const BUILT = fileURLToPath(new URL('../../dist/warehouse/open.js', import.meta.
 const SHIM = fileURLToPath(new URL('tear.c', import.meta.url));
 /** After this many kills a new database is started, so that its first writes are tried too. */
 const KILLS_A_DATABASE = 25;
-/** Three days of the largest make the log large enough to be folded. */
-const SIZES = [1, 300, 90_000] as const;
+/** Two days of the largest make the log large enough to be folded on close, and four while they are stored. */
+const SIZES = [1, 300, 140_000] as const;
 
-/** Commits days with the given numbers of rows, from the day `first` on, and prints each when it is committed. */
+/**
+ * Commits days with the given numbers of rows, from the day `first` on, and prints each when it is committed. Then it may
+ * publish everything, which writes the live file again.
+ */
 const COMMIT = `
   import { writeSync } from 'node:fs';
-  const [built, path, first, ...sizes] = process.argv.slice(1);
+  const [built, path, first, publishes, ...sizes] = process.argv.slice(1);
   const { openWarehouse } = await import(built);
+  const { publish } = await import(built.replace('open.js', 'publish.js'));
   const warehouse = await openWarehouse(path, { command: 'torture', now: () => new Date(), maxWaitMs: 5000 });
   for (const [index, size] of sizes.entries()) {
     const day = Number(first) + index;
@@ -38,6 +42,7 @@ const COMMIT = `
     );
     writeSync(1, day + '\\n');
   }
+  if (publishes === 'true') await publish(warehouse, path.replace('warehouse', 'history'), true);
   await warehouse.close();`;
 
 /** The number of processes killed, of torn writes, of processes that ended before, and what was wrong afterwards. */
@@ -52,6 +57,8 @@ interface Strike {
   readonly at: number;
   readonly isTorn: boolean;
   readonly permille: number;
+  /** Whether the process publishes everything at its end. */
+  readonly publishes: boolean;
 }
 
 /** The compiled shim; undefined if there is no C compiler or no LD_PRELOAD. */
@@ -79,7 +86,10 @@ export async function killAtWrites(shim: string, seed: number, kills: number): P
       const sizes = Array.from({ length: choice.whole(1, 4) }, () => choice.pick(SIZES));
       // Opening and committing make a few changes, a fold makes dozens.
       const at = choice.whole(1, choice.pick([12, 12, 80]));
-      const strike = { at, isTorn: choice.chance(0.5), permille: choice.whole(0, 999) };
+      const strike = {
+        ...{ at, isTorn: choice.chance(0.5), permille: choice.whole(0, 999) },
+        publishes: choice.chance(0.5),
+      };
       const { wasKilled, committed } = await commitAndDie(
         shim,
         join(directory, 'warehouse.duckdb'),
@@ -111,10 +121,19 @@ async function commitAndDie(
   sizes: readonly number[],
   strike: Strike,
 ) {
-  const { at, isTorn, permille } = strike;
+  const { at, isTorn, permille, publishes } = strike;
   const child = spawn(
     process.execPath,
-    ['--input-type=module', '--eval', COMMIT, BUILT, path, String(first), ...sizes.map(String)],
+    [
+      '--input-type=module',
+      '--eval',
+      COMMIT,
+      BUILT,
+      path,
+      String(first),
+      String(publishes),
+      ...sizes.map(String),
+    ],
     {
       env: {
         PATH: process.env['PATH'],

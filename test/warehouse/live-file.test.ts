@@ -102,6 +102,20 @@ describe('the live file', () => {
     expect(Object.keys(before)).toEqual(['']);
   });
 
+  it('is opened without touching files of the user whose names begin alike', async () => {
+    const warehouse = await liveWarehouse();
+    await closeNow(warehouse);
+    const kept = { '.new-backup': Buffer.from('a backup'), '.newer': Buffer.from('another') };
+    const path = await put({
+      ...(await filesOf(warehouse.path)),
+      ...kept,
+      '.new-1': Buffer.from('unfinished'),
+    });
+    await closeNow(await liveWarehouse(path));
+    expect(await filesOf(path)).toMatchObject(kept);
+    expect(Object.keys(await filesOf(path)).sort()).toEqual(['', '.new-backup', '.newer']);
+  });
+
   it('torn in the pages that a very large transaction writes ahead of its commit, has all that was committed before', async () => {
     const warehouse = await liveWarehouse();
     const { path } = warehouse;
@@ -190,6 +204,10 @@ describe('a log that has grown large', () => {
       { name: 'the copy is ready', files: { ...old, '.ready': next } },
       { name: 'the old log is gone', files: { '': old0, '.ready': next } },
       { name: 'the copy is in place', files: folded },
+      {
+        name: 'a process that created a database left its own',
+        files: { ...old, '.new-4711': next.subarray(0, 5_000), '.new-4711.wal': log },
+      },
     );
   });
 
@@ -205,7 +223,7 @@ describe('a log that has grown large', () => {
   it('leaves a database with all that was committed, whenever the fold is killed', async () => {
     for (const { name, files } of states)
       expect({ name, days: await daysThen(files) }).toEqual({ name, days: DAYS });
-    expect(states).toHaveLength(10);
+    expect(states).toHaveLength(11);
   });
 
   it('is left whole, no matter how many pages of the new file were written', async () => {
@@ -257,7 +275,7 @@ describe('a log that has grown large', () => {
     };
     expect(await limit()).toBe('286.1 MiB');
     const { ino } = await stat(path);
-    for (let day = 0; day < DAYS; day++) await addDay(warehouse, day, ROWS);
+    for (let day = 0; day < 2 * DAYS; day++) await addDay(warehouse, day, ROWS);
     expect((await stat(path)).ino).not.toBe(ino);
     expect(await limit()).toBe('286.1 MiB');
     await warehouse.close();
@@ -272,7 +290,7 @@ describe('a log that has grown large', () => {
     };
     const { ino } = await stat(warehouse.path);
     await warehouse.withOneThread(async () => {
-      for (let day = 0; day < DAYS; day++) await addDay(warehouse, day, ROWS);
+      for (let day = 0; day < 2 * DAYS; day++) await addDay(warehouse, day, ROWS);
       expect((await stat(warehouse.path)).ino).not.toBe(ino);
       expect(await threads()).toBe(1);
     });

@@ -1,5 +1,15 @@
--- Sorting by page within a quarter keeps both queries for one page and for one week of all pages fast.
-INSERT INTO publication.page_views
+-- Sorting by page within a quarter keeps both queries for one page and for one week of all pages fast. Numbers are
+-- sorted faster than paths.
+INSERT INTO next.page_views
+SELECT page_views.*
 FROM main.page_views
+JOIN (
+  SELECT path, row_number() OVER (ORDER BY path) AS place
+  FROM (
+    SELECT DISTINCT path
+    FROM main.page_views
+    WHERE project = $project AND day >= $quarter::DATE AND day < $quarter::DATE + INTERVAL 3 MONTH
+  )
+) USING (path)
 WHERE project = $project AND day >= $quarter::DATE AND day < $quarter::DATE + INTERVAL 3 MONTH
-ORDER BY path, day
+ORDER BY place, day
