@@ -1,4 +1,4 @@
-import { UTCDate } from '@date-fns/utc';
+import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { format } from 'date-fns';
 import { daysBetween, startOfDay, type Day, type DayRange } from '../day.js';
 

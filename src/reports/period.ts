@@ -1,4 +1,4 @@
-import { UTCDate } from '@date-fns/utc';
+import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
 import { endOfMonth, format, getISODay, getISOWeek, isValid, parse, startOfMonth } from 'date-fns';
 import { addDays, day, dayOf, parseDay, startOfDay, WEEKDAYS, type Day, type DayRange } from '../day.js';
 import { ConfigurationError } from '../errors.js';
