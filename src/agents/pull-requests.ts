@@ -70,7 +70,7 @@ export class CodeHost {
     if (isLimited || status >= 500)
       throw new TryLaterError(
         operation,
-        isLimited ? 'rate-limited' : 'server-fault',
+        isLimited ? 'rate-limited' : 'server-error',
         `the code host answered ${status}.`,
         pauseMs ?? DEFAULT_PAUSE_MS,
       );

@@ -156,7 +156,7 @@ export class Client {
       await lease.next(signal);
       const body = await this.#send(operation, undefined, signal);
       const answer = this.#parse(body, read);
-      if ('fault' in answer) throw new ContractError(operation, answer.fault);
+      if ('problem' in answer) throw new ContractError(operation, answer.problem);
       return answer.value;
     };
     try {
@@ -170,7 +170,7 @@ export class Client {
     if (prompt.length < LIMITS.promptMin) throw new RangeError('the prompt is empty; nothing was sent');
     const body = await this.#send(operation, { prompt }, signal);
     const answer = this.#parse(body, readJob);
-    if ('fault' in answer) throw new UnknownOutcomeError(operation, answer.fault);
+    if ('problem' in answer) throw new UnknownOutcomeError(operation, answer.problem);
     return answer.value;
   }
 
@@ -194,20 +194,20 @@ export class Client {
     );
   }
 
-  #parse<Answer>(body: string, read: Read<Answer>): { value: Answer } | { fault: string } {
+  #parse<Answer>(body: string, read: Read<Answer>): { value: Answer } | { problem: string } {
     let json: unknown;
     try {
       json = this.#withoutKey(body);
     } catch {
       const start = plainWords(this.#redact(body)).slice(0, 60);
       return {
-        fault: `the response is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the address of the API, not of a web page.`,
+        problem: `the response is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the address of the API, not of a web page.`,
       };
     }
     const answer = read(json);
     if (!(answer instanceof z.ZodError)) return { value: answer };
     const issues = answer.issues.slice(0, 3).map(({ path, message }) => `${path.join('.')}: ${message}`);
-    return { fault: `the response does not match the documented API: ${issues.join('; ')}.` };
+    return { problem: `the response does not match the documented API: ${issues.join('; ')}.` };
   }
 }
 

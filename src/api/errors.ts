@@ -46,10 +46,10 @@ export class RefusedError extends ApiError {
 
 /**
  * Why it may work later. `not-taken` is a 503 with a `Retry-After`: the server itself says that it did not start. A 503
- * without one may come from a proxy that lost the server halfway, so it is a `server-fault`.
+ * without one may come from a proxy that lost the server halfway, so it is a `server-error`.
  */
 export type TryLaterReason =
-  'rate-limited' | 'not-taken' | 'server-fault' | 'unreachable' | 'connection-lost';
+  'rate-limited' | 'not-taken' | 'server-error' | 'unreachable' | 'connection-lost';
 
 const KNOWN_NOT_DONE: ReadonlySet<TryLaterReason> = new Set(['rate-limited', 'not-taken', 'unreachable']);
 
@@ -85,7 +85,7 @@ export class UnknownOutcomeError extends ApiError {
   readonly exitCode = 1;
 }
 
-/** The next request may be sent only at `resumeAt`, which is later than anybody here waits for. */
+/** The next request may be sent only at `resumeAt`, which is later than this command waits. */
 export class PausedError extends ReadershipError {
   readonly exitCode = 75;
 
@@ -152,7 +152,7 @@ export function responseError(
   if (status >= 500)
     return operation.method === 'POST'
       ? new UnknownOutcomeError(operation, `${said} It may have been carried out.`)
-      : new TryLaterError(operation, 'server-fault', said, retryAfterMs, { now });
+      : new TryLaterError(operation, 'server-error', said, retryAfterMs, { now });
   return new RefusedError(operation, status, `${said} ${adviceFor(status, keyName)}`);
 }
 

@@ -43,8 +43,11 @@ export class DayFailures {
     this.#lastLoaded = day;
   }
 
-  /** Throws a `PausedError` if the deciding request has to wait for the hourly limit. */
-  async isOfDayAlone(day: Day, error: unknown, lease: Lease): Promise<boolean> {
+  /**
+   * Whether an error concerns only `day`. Throws a `PausedError` if the deciding request has to wait
+   * for the hourly limit.
+   */
+  async concernsOnly(day: Day, error: unknown, lease: Lease): Promise<boolean> {
     if (error instanceof RefusedError) return this.#isAnswered(day, lease);
     if (error instanceof TryLaterError && (error.reason === 'rate-limited' || error.reason === 'not-taken'))
       return this.#isAnswered(day, lease);
@@ -56,7 +59,7 @@ export class DayFailures {
   }
 
   /** Whether so many days have failed, `day` being the last, that the others would fail too. */
-  async areOfAllDays(day: Day, lease: Lease): Promise<boolean> {
+  async concernAllDays(day: Day, lease: Lease): Promise<boolean> {
     this.#inARow++;
     if (this.#inARow >= MAX_IN_A_ROW) return true;
     return this.#inARow % CHECK_EVERY === 0 && !(await this.#isAnswered(day, lease));
@@ -78,7 +81,10 @@ export class DayFailures {
     return false;
   }
 
-  /** A day that was read well before; without one, the first and the middle one of those planned. */
+  /**
+   * Days to request instead of `day`: one that was loaded, or if there is none, the first and the
+   * middle one of those planned.
+   */
   async #othersThan(day: Day): Promise<readonly Day[]> {
     if (this.#lastLoaded !== undefined) return [this.#lastLoaded];
     const { warehouse, project } = this.#project;

@@ -37,15 +37,16 @@ export interface LoadOutcome {
   readonly stopped?: unknown;
 }
 
-/** The error that stopped a load takes precedence over failures of single days. */
-export function faultsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
+/** The error that stopped a load comes first, before the failures of single days. */
+export function errorsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
   const ofDays = results.flatMap((result) => (result.outcome === 'failed' ? [result.error] : []));
   return stopped === undefined ? ofDays : [stopped, ...ofDays];
 }
 
 /**
- * Besides the days that are being read, others have their requests reserved or wait to be committed: days of about this
- * many requests, so that hundreds of short days share a commit, and long ones do not fill the memory.
+ * While days are being read, others have their requests reserved or wait to be committed. Together,
+ * these others have about this many requests, so that hundreds of short days share a commit, and
+ * long ones do not fill the memory.
  */
 const REQUESTS_BESIDE = 400;
 const FEWEST_DAYS_BESIDE = 16;
@@ -86,6 +87,7 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   let newestRead: number | undefined;
   let paths = new Paths();
 
+  // A used-up budget only keeps further days from beginning; any other failure also ends those in progress.
   const stop = (error: unknown): void => {
     if (error instanceof PausedError) paused ??= error;
     else stopping.abort(error);
@@ -162,10 +164,10 @@ async function attemptDay(
     return read;
   } catch (error) {
     // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
-    if (signal.aborted || !(await failures.isOfDayAlone(planned.day, error, lease))) throw error;
+    if (signal.aborted || !(await failures.concernsOnly(planned.day, error, lease))) throw error;
     const { project, now } = task;
     await recordFailedDay(task.warehouse, { project, day: planned.day, now: now() }, messageOf(error));
-    await failures.areOfAllDays(planned.day, lease).then((areAll) => {
+    await failures.concernAllDays(planned.day, lease).then((areAll) => {
       if (areAll) stop(error);
     }, stop);
     return { day: planned.day, outcome: 'failed', error };

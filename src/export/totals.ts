@@ -66,7 +66,7 @@ export async function totalsIfAnswered(
   } catch (error) {
     if (error instanceof RefusedError && ![401, 402, 403].includes(error.status)) return undefined;
     const isTooLong =
-      error instanceof TryLaterError && error.reason === 'server-fault' && range.first < range.last;
+      error instanceof TryLaterError && error.reason === 'server-error' && range.first < range.last;
     if (isTooLong) return undefined;
     throw error;
   }

@@ -6,7 +6,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import { exportInStages, type ExportOutcome, type ExportTask } from '../export/export.js';
 import { type ExportForecast, forecastExport, hasHoles } from '../export/forecast.js';
-import { type DayResult, faultsOfLoad } from '../export/load.js';
+import { type DayResult, errorsOfLoad } from '../export/load.js';
 import { resolveRange } from '../export/range.js';
 import { type Audit, auditHistory } from '../export/verify.js';
 import { moment, plainDayRange } from '../format/days.js';
@@ -45,7 +45,7 @@ export async function exportStep(
   const attempted = outcomes.flatMap(({ results }) => results);
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
   const summary = `${attempted.length - failed} days loaded, ${failed} failed${leftWords(detail)}`;
-  const errors = [...thrown, ...outcomes.flatMap(faultsOfLoad), ...withheldDays(context)];
+  const errors = [...thrown, ...outcomes.flatMap(errorsOfLoad), ...withheldDays(context)];
   return withOutage({ detail, summary }, errors);
 }
 
@@ -169,7 +169,7 @@ export async function auditStep(given: StepContext, repair: boolean): Promise<St
     differing.length + damaged.length === 0 ? [] : `${project.id}: ${[...differing, ...damaged].join(', ')}`,
   );
   const summary = findings.length === 0 ? 'no days differ' : `days that differ: ${findings.join('; ')}`;
-  return withOutage({ detail, summary }, [...errors, ...repairs.flatMap(faultsOfLoad)]);
+  return withOutage({ detail, summary }, [...errors, ...repairs.flatMap(errorsOfLoad)]);
 }
 
 /** The size of the published history, and the changes to the lake, if there is one. */

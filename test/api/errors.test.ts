@@ -13,7 +13,7 @@ import {
   UnknownOutcomeError,
 } from '../../src/api/errors.js';
 import { reply } from '../serve.js';
-import { clientOf, faultOf, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
+import { clientOf, errorOf, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
 import { DEPARTURE } from '../departure.js';
 
 const NO_RETRIES = { retries: 0, minDelayMs: 1, maxDelayMs: 60_000 };
@@ -52,13 +52,13 @@ async function faultsAt(
 ): Promise<{ get: ApiError[]; post: ApiError[]; all: ApiError[] }> {
   const faultAt = async ({ call, name, method, url }: (typeof OPERATIONS)[number]): Promise<ApiError> => {
     const { client, server } = await clientOf(handle, { retries: NO_RETRIES, limits: { responseTimeoutMs } });
-    const fault = await faultOf(call(client));
-    if (!(fault instanceof ApiError)) throw fault;
-    expect(fault.message).toMatch(new RegExp(`^Could not ${name}: `));
-    expect(fault.message).toContain(`[${method} ${server.baseUrl}${url}]`);
-    expect(fault.message).not.toContain(KEY);
+    const error = await errorOf(call(client));
+    if (!(error instanceof ApiError)) throw error;
+    expect(error.message).toMatch(new RegExp(`^Could not ${name}: `));
+    expect(error.message).toContain(`[${method} ${server.baseUrl}${url}]`);
+    expect(error.message).not.toContain(KEY);
     expect(server.seen.map((request) => request.method)).toEqual([method]);
-    return fault;
+    return error;
   };
   const all = await Promise.all(OPERATIONS.map(faultAt));
   const of = (wanted: string) => all.filter(({ operation }) => operation.method === wanted);
@@ -80,11 +80,11 @@ describe('a refusal', () => {
     [404, 'check baseUrl'],
   ])('%i is a permanent refusal, with advice', async (status, advice) => {
     const { all } = await faultsAt(answer(status));
-    for (const fault of all) {
-      expect(fault).toBeInstanceOf(RefusedError);
-      expect(fault).toMatchObject({ status, exitCode: 1 });
-      expect(fault.message).toContain(`${status}: “Words of the server; and more”`);
-      expect(fault.message).toContain(advice);
+    for (const error of all) {
+      expect(error).toBeInstanceOf(RefusedError);
+      expect(error).toMatchObject({ status, exitCode: 1 });
+      expect(error.message).toContain(`${status}: “Words of the server; and more”`);
+      expect(error.message).toContain(advice);
     }
   });
 });
@@ -96,10 +96,10 @@ describe('an answer that asks to retry later', () => {
     ['no word of it', {}, undefined],
   ])('429 with a wait in %s', async (_, headers, retryAfterMs) => {
     const { all } = await faultsAt(answer(429, headers));
-    for (const fault of all) {
-      expect(fault).toBeInstanceOf(TryLaterError);
-      expect(fault).toMatchObject({ reason: 'rate-limited', exitCode: 75, isKnownNotDone: true });
-      expect(fault).toHaveProperty('retryAfterMs', retryAfterMs);
+    for (const error of all) {
+      expect(error).toBeInstanceOf(TryLaterError);
+      expect(error).toMatchObject({ reason: 'rate-limited', exitCode: 75, isKnownNotDone: true });
+      expect(error).toHaveProperty('retryAfterMs', retryAfterMs);
     }
   });
 
@@ -107,13 +107,13 @@ describe('an answer that asks to retry later', () => {
     const { all } = await faultsAt((response) => {
       response.writeHead(429, { 'content-type': 'text/plain' }).end('Slow down,\n please');
     });
-    for (const fault of all) expect(fault.message).toContain('429: “Slow down, please”');
+    for (const error of all) expect(error.message).toContain('429: “Slow down, please”');
   });
 
   it('503 with Retry-After was not carried out, so a POST may be sent again', async () => {
     const { all } = await faultsAt(answer(503, { 'retry-after': '5' }));
-    for (const fault of all)
-      expect(fault).toMatchObject({ reason: 'not-taken', retryAfterMs: 5_000, isKnownNotDone: true });
+    for (const error of all)
+      expect(error).toMatchObject({ reason: 'not-taken', retryAfterMs: 5_000, isKnownNotDone: true });
   });
 });
 
@@ -122,11 +122,11 @@ describe('a server that fails', () => {
     '%i: a GET may be sent again, a POST may have been carried out',
     async (status) => {
       const { get, post } = await faultsAt(answer(status));
-      for (const fault of get)
-        expect(fault).toMatchObject({ name: 'TryLaterError', reason: 'server-fault', isKnownNotDone: false });
-      for (const fault of post) {
-        expect(fault).toBeInstanceOf(UnknownOutcomeError);
-        expect(fault.message).toContain('may have been carried out');
+      for (const error of get)
+        expect(error).toMatchObject({ name: 'TryLaterError', reason: 'server-error', isKnownNotDone: false });
+      for (const error of post) {
+        expect(error).toBeInstanceOf(UnknownOutcomeError);
+        expect(error.message).toContain('may have been carried out');
       }
     },
   );
@@ -154,27 +154,27 @@ describe('an incomplete answer', () => {
 
   it.each(LOST)('%s: a GET may be sent again, a POST may have been carried out', async (_, handle) => {
     const { get, post } = await faultsAt(handle, 150);
-    for (const fault of get)
-      expect(fault).toMatchObject({
+    for (const error of get)
+      expect(error).toMatchObject({
         name: 'TryLaterError',
         reason: 'connection-lost',
         isKnownNotDone: false,
       });
-    for (const fault of post) {
-      expect(fault).toBeInstanceOf(UnknownOutcomeError);
-      expect(fault.message).toContain('may have been carried out');
-      expect(fault.cause).toBeInstanceOf(Error);
+    for (const error of post) {
+      expect(error).toBeInstanceOf(UnknownOutcomeError);
+      expect(error.message).toContain('may have been carried out');
+      expect(error.cause).toBeInstanceOf(Error);
     }
   });
 
   it('no connection: nothing was sent, so anything may be sent again', async () => {
     for (const baseUrl of [await closedPort(), 'http://nowhere.invalid']) {
       for (const { call } of OPERATIONS) {
-        const fault = await faultOf(call(openClient(baseUrl, { retries: NO_RETRIES })));
-        expect(fault).toBeInstanceOf(TryLaterError);
-        expect(fault).toMatchObject({ reason: 'unreachable', isKnownNotDone: true, exitCode: 75 });
-        expect(fault.message).toContain('Check baseUrl');
-        expect(fault.message).toMatch(/no connection \(.+\)/);
+        const error = await errorOf(call(openClient(baseUrl, { retries: NO_RETRIES })));
+        expect(error).toBeInstanceOf(TryLaterError);
+        expect(error).toMatchObject({ reason: 'unreachable', isKnownNotDone: true, exitCode: 75 });
+        expect(error.message).toContain('Check baseUrl');
+        expect(error.message).toMatch(/no connection \(.+\)/);
       }
     }
   });
@@ -196,18 +196,18 @@ describe('an answer that the API does not document', () => {
 
   it.each(WRONG)('%s: the contract is broken, and the outcome of a POST is unknown', async (_, body) => {
     const { get, post } = await faultsAt((response) => response.end(body));
-    for (const fault of get) {
-      expect(fault).toBeInstanceOf(ContractError);
-      expect(fault).toMatchObject({ exitCode: 1 });
+    for (const error of get) {
+      expect(error).toBeInstanceOf(ContractError);
+      expect(error).toMatchObject({ exitCode: 1 });
     }
-    for (const fault of post) expect(fault).toBeInstanceOf(UnknownOutcomeError);
+    for (const error of post) expect(error).toBeInstanceOf(UnknownOutcomeError);
   });
 
   it('a web page: the message points to baseUrl', async () => {
     const { all } = await faultsAt((response) => response.end('<!doctype html><title>Welcome</title>'));
-    for (const fault of all) {
-      expect(fault.message).toContain('begins “<!doctype html><title>Welcome</title>”');
-      expect(fault.message).toContain('Check that baseUrl');
+    for (const error of all) {
+      expect(error.message).toContain('begins “<!doctype html><title>Welcome</title>”');
+      expect(error.message).toContain('Check that baseUrl');
     }
   });
 });
@@ -218,7 +218,7 @@ describe('a request that is sent again', () => {
     const { client, server } = await clientOf(answer(500), {
       onRetry: (_, left) => retried.push(left),
     });
-    expect(await faultOf(client.views(PAGE))).toBeInstanceOf(TryLaterError);
+    expect(await errorOf(client.views(PAGE))).toBeInstanceOf(TryLaterError);
     expect(server.seen).toHaveLength(3);
     expect(retried).toEqual([2, 1]);
   });
@@ -234,21 +234,21 @@ describe('a request that is sent again', () => {
       limits: { connectTimeoutMs: 500, responseTimeoutMs: 1_000 },
     });
     await Promise.all([
-      faultOf(client.createJob('Improve /a', DEPARTURE)),
-      faultOf(client.sendMessage('job_1', 'Shorter', DEPARTURE)),
+      errorOf(client.createJob('Improve /a', DEPARTURE)),
+      errorOf(client.sendMessage('job_1', 'Shorter', DEPARTURE)),
     ]);
     expect(server.seen.map(({ method }) => method)).toEqual(['POST', 'POST']);
   });
 
   it.each([400, 401, 402, 403, 404])('is never one that was refused with %i', async (status) => {
     const { client, server } = await clientOf(answer(status));
-    await faultOf(client.views(PAGE));
+    await errorOf(client.views(PAGE));
     expect(server.seen).toHaveLength(1);
   });
 
   it('is never one whose answer broke the contract', async () => {
     const { client, server } = await clientOf((response) => response.end('<html>'));
-    await faultOf(client.views(PAGE));
+    await errorOf(client.views(PAGE));
     expect(server.seen).toHaveLength(1);
   });
 
@@ -282,17 +282,17 @@ describe('a request that is sent again', () => {
 
   it('is not made if Retry-After is longer than the policy waits: the error says when to retry', async () => {
     const { client, server } = await clientOf(answer(429, { 'retry-after': '3' }));
-    const fault = await faultOf(client.views(PAGE));
-    expect(fault).toBeInstanceOf(PausedError);
-    expect(fault).toMatchObject({ exitCode: 75, resumeAt: new Date('2026-11-18T05:00:03Z') });
+    const error = await errorOf(client.views(PAGE));
+    expect(error).toBeInstanceOf(PausedError);
+    expect(error).toMatchObject({ exitCode: 75, resumeAt: new Date('2026-11-18T05:00:03Z') });
     expect(server.seen).toHaveLength(1);
   });
 });
 
 it('a 503 with a Retry-After beyond the longest delay is not waited for: the error says when to retry', async () => {
   const { client, server } = await clientOf(answer(503, { 'retry-after': '3' }));
-  const fault = await faultOf(client.views(PAGE));
-  expect(fault).toMatchObject({
+  const error = await errorOf(client.views(PAGE));
+  expect(error).toMatchObject({
     name: 'TryLaterError',
     reason: 'not-taken',
     resumeAt: new Date('2026-11-18T05:00:03Z'),
@@ -308,8 +308,8 @@ describe('an abort', () => {
       reply(response, 200, NO_ROWS);
     });
     const signal = AbortSignal.abort(REASON);
-    expect(await faultOf(client.views(PAGE, { signal }))).toBe(REASON);
-    expect(await faultOf(client.createJob('Improve /a', DEPARTURE, signal))).toBe(REASON);
+    expect(await errorOf(client.views(PAGE, { signal }))).toBe(REASON);
+    expect(await errorOf(client.createJob('Improve /a', DEPARTURE, signal))).toBe(REASON);
     expect(server.seen).toHaveLength(0);
   });
 
@@ -318,7 +318,7 @@ describe('an abort', () => {
     const { client, server } = await clientOf(() => {
       abort.abort(REASON);
     });
-    expect(await faultOf(client.views(PAGE, { signal: abort.signal }))).toBe(REASON);
+    expect(await errorOf(client.views(PAGE, { signal: abort.signal }))).toBe(REASON);
     expect(server.seen).toHaveLength(1);
   });
 
@@ -327,7 +327,7 @@ describe('an abort', () => {
     const { client } = await clientOf(() => {
       abort.abort(REASON);
     });
-    expect(await faultOf(client.createJob('Improve /a', DEPARTURE, abort.signal))).toBeInstanceOf(
+    expect(await errorOf(client.createJob('Improve /a', DEPARTURE, abort.signal))).toBeInstanceOf(
       UnknownOutcomeError,
     );
   });
@@ -340,7 +340,7 @@ describe('an abort', () => {
           abort.abort(REASON);
         }),
     });
-    expect(await faultOf(client.views(PAGE, { signal: abort.signal }))).toBe(REASON);
+    expect(await errorOf(client.views(PAGE, { signal: abort.signal }))).toBe(REASON);
     expect(server.seen).toHaveLength(1);
   });
 });

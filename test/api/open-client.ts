@@ -41,7 +41,7 @@ export async function clientOf(
 }
 
 /** What a promise rejects with; throws when it does not. */
-export async function faultOf(promise: Promise<unknown>): Promise<Error> {
+export async function errorOf(promise: Promise<unknown>): Promise<Error> {
   try {
     await promise;
   } catch (error) {

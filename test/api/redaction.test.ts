@@ -1,17 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { clientOf, faultOf, KEY, NO_ROWS, PAGE } from './open-client.js';
+import { clientOf, errorOf, KEY, NO_ROWS, PAGE } from './open-client.js';
 import { DEPARTURE } from '../departure.js';
 
 const PIECE = KEY.slice(0, 8);
 
 async function messagesOf(handle: (response: ServerResponse) => unknown): Promise<string[]> {
   const { client } = await clientOf(handle, { retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 } });
-  const faults = [
-    await faultOf(client.views(PAGE)),
-    await faultOf(client.createJob('Improve /a', DEPARTURE)),
+  const errors = [
+    await errorOf(client.views(PAGE)),
+    await errorOf(client.createJob('Improve /a', DEPARTURE)),
   ];
-  return faults.map((fault) => fault.message);
+  return errors.map((error) => error.message);
 }
 
 const ECHOES: [string, string][] = [

@@ -3,7 +3,7 @@ import { viewsPages } from '../../src/export/walk.js';
 import { PagingError } from '../../src/api/errors.js';
 import type { ViewsResponse } from '../../src/api/schema.js';
 import { reply } from '../serve.js';
-import { clientOf, faultOf, JOB, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
+import { clientOf, errorOf, JOB, KEY, NO_ROWS, openClient, PAGE } from './open-client.js';
 import { DEPARTURE } from '../departure.js';
 
 const row = (index: number) => ({ path: `/${index}`, human: 1, ai: 0, total: 1 });
@@ -65,7 +65,7 @@ describe('limits that the API documents', () => {
     const { client, server } = await clientOf((response) => {
       reply(response, 200, NO_ROWS);
     });
-    expect(await faultOf((async () => client.views({ ...PAGE, ...part }))())).toBeInstanceOf(RangeError);
+    expect(await errorOf((async () => client.views({ ...PAGE, ...part }))())).toBeInstanceOf(RangeError);
     expect(server.seen).toHaveLength(0);
   });
 
@@ -73,8 +73,8 @@ describe('limits that the API documents', () => {
     const { client, server } = await clientOf((response) => {
       reply(response, 200, JOB);
     });
-    expect(await faultOf((async () => client.createJob('', DEPARTURE))())).toBeInstanceOf(RangeError);
-    expect(await faultOf((async () => client.sendMessage('job_1', '', DEPARTURE))())).toBeInstanceOf(
+    expect(await errorOf((async () => client.createJob('', DEPARTURE))())).toBeInstanceOf(RangeError);
+    expect(await errorOf((async () => client.sendMessage('job_1', '', DEPARTURE))())).toBeInstanceOf(
       RangeError,
     );
     expect(server.seen).toHaveLength(0);
@@ -134,7 +134,7 @@ describe('the pages of a range', () => {
 
   it('are an error if one is shorter than requested although more are promised', async () => {
     const { offsets, pages } = await pagesOf((offset) => ({ views: rows(10), hasMore: offset === 0 }));
-    expect((await faultOf(drain(pages))).message).toContain('has 10 rows of the 250 requested');
+    expect((await errorOf(drain(pages))).message).toContain('has 10 rows of the 250 requested');
     expect(offsets).toHaveLength(1);
   });
 
@@ -149,9 +149,9 @@ describe('the pages of a range', () => {
       views: offset === 0 ? rows(250) : [],
       hasMore: true,
     }));
-    const fault = await faultOf(drain(pages));
-    expect(fault).toBeInstanceOf(PagingError);
-    expect(fault.message).toContain('. Nothing was stored for this day; it will be retried later.');
+    const error = await errorOf(drain(pages));
+    expect(error).toBeInstanceOf(PagingError);
+    expect(error.message).toContain('. Nothing was stored for this day; it will be retried later.');
     expect(offsets).toHaveLength(2);
   });
 
@@ -163,7 +163,7 @@ describe('the pages of a range', () => {
         return Promise.resolve({ ...NO_ROWS, views: rows(250), hasMore: true });
       },
     };
-    expect(await faultOf(drain(viewsPages(client, RANGE)))).toBeInstanceOf(PagingError);
+    expect(await errorOf(drain(viewsPages(client, RANGE)))).toBeInstanceOf(PagingError);
     expect(asked).toBeLessThanOrEqual(10_000);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ContractError } from '../../src/api/errors.js';
 import { reply } from '../serve.js';
-import { clientOf, faultOf, PAGE } from './open-client.js';
+import { clientOf, errorOf, PAGE } from './open-client.js';
 
 const job = async (body: unknown) =>
   (
@@ -60,7 +60,7 @@ describe('what a job may look like', () => {
     ['a list', []],
     ['null', null],
   ])('refuses %s', async (_, body) => {
-    expect(await faultOf(job(body))).toBeInstanceOf(ContractError);
+    expect(await errorOf(job(body))).toBeInstanceOf(ContractError);
   });
 });
 
@@ -92,8 +92,8 @@ describe('what a page of views may look like', () => {
     ['a count that is text', { ...GOOD, views: [{ path: '/a', ...COUNTS, human: '2' }] }],
     ['a row without a path', { ...GOOD, views: [COUNTS] }],
   ])('refuses %s, and names the field', async (_, body) => {
-    const fault = await faultOf(views(body));
-    expect(fault).toBeInstanceOf(ContractError);
-    expect(fault.message).toMatch(/does not match the documented API: (totals|views|hasMore)/);
+    const error = await errorOf(views(body));
+    expect(error).toBeInstanceOf(ContractError);
+    expect(error.message).toMatch(/does not match the documented API: (totals|views|hasMore)/);
   });
 });

@@ -5,7 +5,7 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { ContractError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
 import { DEPARTURE } from '../departure.js';
-import { clientOf, faultOf, JOB, NO_ROWS, PAGE } from './open-client.js';
+import { clientOf, errorOf, JOB, NO_ROWS, PAGE } from './open-client.js';
 
 const NO_RETRIES = { retries: 0, minDelayMs: 1, maxDelayMs: 1 };
 const BODY = JSON.stringify({
@@ -52,11 +52,11 @@ describe('an encoded answer', () => {
         (response) => response.writeHead(200, { 'content-encoding': encoding }).end(body),
         { retries: NO_RETRIES },
       );
-      const fault = await faultOf(client.views(PAGE));
-      expect(fault).toBeInstanceOf(ContractError);
-      expect(fault.message).toContain('cannot be decoded');
-      expect(fault.message).toContain(why);
-      expect(await faultOf(client.createJob('Go', DEPARTURE))).toBeInstanceOf(UnknownOutcomeError);
+      const error = await errorOf(client.views(PAGE));
+      expect(error).toBeInstanceOf(ContractError);
+      expect(error.message).toContain('cannot be decoded');
+      expect(error.message).toContain(why);
+      expect(await errorOf(client.createJob('Go', DEPARTURE))).toBeInstanceOf(UnknownOutcomeError);
     },
   );
 
@@ -65,7 +65,7 @@ describe('an encoded answer', () => {
       const body = gzipSync(JSON.stringify({ error: 'unknown project' }));
       response.writeHead(400, { 'content-encoding': 'gzip' }).end(body);
     });
-    expect((await faultOf(client.views(PAGE))).message).toContain('400: “unknown project”');
+    expect((await errorOf(client.views(PAGE))).message).toContain('400: “unknown project”');
   });
 });
 
@@ -91,7 +91,7 @@ describe('an error body of any shape', () => {
     ['a list', [{ message: 'one' }, 'two', null], 'one; two'],
   ])('with %s is quoted as text', async (_, body, words) => {
     const { client } = await clientOf((response) => response.writeHead(422).end(JSON.stringify(body)));
-    expect((await faultOf(client.views(PAGE))).message).toContain(`the server answered 422: “${words}”.`);
+    expect((await errorOf(client.views(PAGE))).message).toContain(`the server answered 422: “${words}”.`);
   });
 });
 
@@ -107,11 +107,11 @@ describe('the deadline for a whole answer', () => {
 
   it('ends an answer that trickles in, and a GET may be sent again', async () => {
     const { client } = await clientOf(drip, { retries: NO_RETRIES, limits: { responseTimeoutMs: 60 } });
-    const fault = await faultOf(client.views(PAGE));
-    expect(fault).toBeInstanceOf(TryLaterError);
-    expect(fault).toMatchObject({ reason: 'connection-lost' });
-    expect(fault.message).toContain('it took more than 0.06 s');
-    expect(await faultOf(client.createJob('Go', DEPARTURE))).toBeInstanceOf(UnknownOutcomeError);
+    const error = await errorOf(client.views(PAGE));
+    expect(error).toBeInstanceOf(TryLaterError);
+    expect(error).toMatchObject({ reason: 'connection-lost' });
+    expect(error.message).toContain('it took more than 0.06 s');
+    expect(await errorOf(client.createJob('Go', DEPARTURE))).toBeInstanceOf(UnknownOutcomeError);
   });
 
   it('leaves no timer behind after an answer that arrived in time', async () => {
@@ -131,9 +131,9 @@ it('an answer of more than 16 MB breaks the contract, and is not requested again
   const { client, server } = await clientOf((response) => {
     response.writeHead(200).end(Buffer.alloc(17_000_000, ' '));
   });
-  const fault = await faultOf(client.views(PAGE));
-  expect(fault).toBeInstanceOf(ContractError);
-  expect(fault.message).toContain('larger than 16 MB');
+  const error = await errorOf(client.views(PAGE));
+  expect(error).toBeInstanceOf(ContractError);
+  expect(error.message).toContain('larger than 16 MB');
   expect(server.seen).toHaveLength(1);
 });
 

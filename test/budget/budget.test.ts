@@ -7,7 +7,7 @@ import { PausedError } from '../../src/api/errors.js';
 import { readHour } from '../../src/budget/ledger.js';
 import { freeAt, LEASE_LIFE_MS } from '../../src/budget/hour.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
-import { clientOf, faultOf, NO_ROWS, PAGE } from '../api/open-client.js';
+import { clientOf, errorOf, NO_ROWS, PAGE } from '../api/open-client.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { reply } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
@@ -27,7 +27,7 @@ const usedIn = async (warehouse: Warehouse, clock: SleepingClock, bucket = BUCKE
   (await readHour(warehouse, bucket, clock.now())).used(clock.now());
 
 const pausedUntilOf = async (promise: Promise<unknown>): Promise<Date> => {
-  const error = await faultOf(promise);
+  const error = await errorOf(promise);
   if (!(error instanceof PausedError)) throw error;
   return error.resumeAt;
 };
@@ -167,7 +167,7 @@ describe('the rolling hour', () => {
     await budgetOn(warehouse, clock, other).refused(30 * MINUTE_MS);
     const shared = { ...BUCKET, variables: ['READERSHIP_API_KEY', 'OTHER_KEY'] };
     const budget = budgetOn(warehouse, clock, { maxWaitMs: 0, bucket: shared });
-    expect((await faultOf(takeOne(budget))).message).toContain('The server asked for a pause.');
+    expect((await errorOf(takeOne(budget))).message).toContain('The server asked for a pause.');
     expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0 }))).toBe(40);
   });
 
@@ -190,7 +190,7 @@ describe('the reserve', () => {
       maxWaitMs: 0,
     });
     expect(await takeAll(budget, 'backfill')).toBe(83);
-    expect((await faultOf(takeOne(budget, 'backfill'))).message).toMatch(
+    expect((await errorOf(takeOne(budget, 'backfill'))).message).toMatch(
       /^Hourly limit reached: 83 of 100 used, 17 reserved for recent days\. The next/,
     );
     expect(await takeAll(budget, 'urgent')).toBe(17);
@@ -337,7 +337,7 @@ describe('a refusal', () => {
     const clock = sleepingClock();
     const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 0 });
     await takeOne(budget);
-    const waiting = Array.from({ length: 8 }, () => faultOf(takeOne(budget)));
+    const waiting = Array.from({ length: 8 }, () => errorOf(takeOne(budget)));
     const recorded = budget.refused(undefined);
     for (const error of await Promise.all(waiting)) expect(error).toBeInstanceOf(PausedError);
     await recorded;
@@ -363,7 +363,7 @@ describe('waiting', () => {
     const start = clock.now();
     const budget = budgetOn(await liveWarehouse(), clock, { maxWaitMs: 2 * MINUTE_MS });
     expect(await takeAll(budget)).toBe(100);
-    const error = await faultOf(takeOne(budget));
+    const error = await errorOf(takeOne(budget));
     expect(error.message).toBe(
       `Hourly limit reached: 100 of 100 used. The next request can be sent on ${nextMinute(freeAt(start))}.`,
     );
@@ -382,7 +382,7 @@ describe('waiting', () => {
     };
     const budget = budgetOn(await liveWarehouse(), clock, { limit: 1, sleep });
     await takeOne(budget);
-    expect((await faultOf(takeOne(budget, 'urgent', interruption.signal))).message).toBe(
+    expect((await errorOf(takeOne(budget, 'urgent', interruption.signal))).message).toBe(
       'interrupted by SIGTERM',
     );
   });
