@@ -40,7 +40,7 @@ describe('which pages deserve an agent', () => {
     ]);
   });
 
-  it('people and AI weighed as configured', () => {
+  it('people and AI weighted as configured', () => {
     const pages = [page('/people', 500, 0), page('/ai', 0, 400)];
     expect(flaggedBy(pages, { aiWeight: 2 })).toEqual(['/ai', '/people']);
     expect(flaggedBy(pages, { aiWeight: 0 })).toEqual(['/people']);

@@ -8,7 +8,7 @@ import { readWorkspace } from '../../src/app/workspace.js';
 import { Output } from '../../src/terminal/output.js';
 import { tempDir } from '../temp-dir.js';
 
-it('reads .env once, so that it may be a pipe of a password manager', async () => {
+it('reads .env once, so that it can be a pipe from a password manager', async () => {
   const workingDirectory = await tempDir();
   const dotEnv = join(workingDirectory, '.env');
   await writeFile(

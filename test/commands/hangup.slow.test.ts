@@ -41,7 +41,7 @@ describe.skipIf(!existsSync(SCRIPT))('a terminal that closes (skipped where scri
     ['sandbox --port 0', /Ctrl-C/, '129'],
     ['start --sandbox', /started/, '0'],
     ['sql --sandbox', /sql> /, '129'],
-  ])('ends `%s` in order', async (command, seen, code) => {
+  ])('lets `%s` end cleanly', async (command, seen, code) => {
     const cwd = await tempDir();
     if (command.startsWith('sql')) await runCli(['export', '--sandbox'], { cwd });
     expect(await exitCodeWithoutTerminal(cwd, command, seen)).toBe(code);

@@ -29,7 +29,7 @@ describe('a report', () => {
     expect(due).toEqual({ kind: 'due', recipients: [docs, lead] });
   });
 
-  it('waits for a missing day until patience is over, and no longer', () => {
+  it('waits for a missing day as long as configured, and no longer', () => {
     const lacking = { ...complete, daysLoaded: 6 };
     const waits = { kind: 'waits', missingDays: 1, until: at('17T02:15') };
     expect(whatIsDue(lacking, at('17T02:14'))).toEqual(waits);

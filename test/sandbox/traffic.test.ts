@@ -128,7 +128,7 @@ describe('late data', () => {
   const known = (hoursAfterEnd: number) =>
     site().traffic.viewsIn({ from: asked, to: addDays(asked, 1) }, at(hoursAfterEnd));
 
-  it('settles over two days: about 97 %, 99.5 %, and then all of it', () => {
+  it('settles over two days: about 97%, 99.5%, and then all of it', () => {
     const final = known(48).totals.total;
     expect(known(0).totals.total / final).toBeCloseTo(0.97, 2);
     expect(known(24).totals.total / final).toBeCloseTo(0.995, 2);

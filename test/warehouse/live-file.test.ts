@@ -102,7 +102,7 @@ describe('the live file', () => {
     expect(Object.keys(before)).toEqual(['']);
   });
 
-  it('is opened without touching files of the user whose names begin alike', async () => {
+  it('is opened without touching the user’s own files with similar names', async () => {
     const warehouse = await liveWarehouse();
     await closeNow(warehouse);
     const kept = { '.new-backup': Buffer.from('a backup'), '.newer': Buffer.from('another') };

@@ -68,7 +68,7 @@ describe('a database', () => {
     expect(new Set(ids.map(({ id }) => id)).size).toBe(3);
   });
 
-  it('that several processes create at once is the same for all', async () => {
+  it('that several processes create at once is created only once', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const holders = Array.from({ length: 4 }, () =>
       holdElsewhere(path, 'readership export').then((holder) => holder.letGo()),
