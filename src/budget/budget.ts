@@ -49,10 +49,12 @@ export interface BudgetOptions {
   readonly onWait?: (until: Date, why: string) => void;
 }
 
-/** An active lease, and the requests it has used. */
+/** An active lease. */
 interface OpenLease {
   readonly priority: Priority;
+  /** Requests counted for it, sent or not; those that it returns are subtracted. */
   total: number;
+  /** The latest of them, in the ledger; undefined while it waits, and without a limit. */
   entry: Entry | undefined;
 }
 
@@ -69,16 +71,17 @@ export class RequestBudget implements Pace {
   /** A project has one lease at a time in the common queue, so that the longest backfill does not come first. */
   readonly #turnsOf = new Map<string, LimitFunction>();
   #hour: Promise<RollingHour> | undefined;
-  #tellEnd: () => void = () => undefined;
+  /** Wakes the lease that waits in `#roomBeside`: there is at most one, because leases begin in turn. */
+  #wake: () => void = () => undefined;
 
   constructor(options: BudgetOptions) {
     this.#options = options;
   }
 
   /**
-   * Resolves when that many requests are free, or for more than a tenth of the limit that tenth:
-   * long days are read in parts. All that is under way stays within that tenth, unless it is a
-   * single lease.
+   * Resolves when that many requests are free. More than a tenth of the limit begins as soon as that
+   * tenth is free, so that long days are read in parts. All leases in progress stay within that
+   * tenth, unless there is only one.
    */
   readonly lease = async (
     requests: number,
@@ -97,7 +100,7 @@ export class RequestBudget implements Pace {
         return this.#reserve(lease, requests, fewest, signal);
       };
       const entry = await inOwnTurn(() => this.#inTurn(reserve));
-      // Not in turn, so that leases share a commit.
+      // Outside the turns, so that leases share a commit.
       await this.#record(entry);
     } catch (error) {
       await this.#end(lease);
@@ -111,8 +114,8 @@ export class RequestBudget implements Pace {
   };
 
   /**
-   * A refusal for the hour means that others have used what our count says is left, so the ledger
-   * counts it as used now and no second refusal follows.
+   * A refusal for the rest of the hour means that other programs have used what we count as free, so
+   * the ledger counts that as used now, and no second refusal follows.
    */
   readonly refused = async (retryAfterMs: number | undefined): Promise<void> => {
     const { limit } = this.#options;
@@ -127,7 +130,7 @@ export class RequestBudget implements Pace {
     await this.#record({ id: randomUUID(), at: now, left: unknownUses, pausedUntil: until });
   };
 
-  /** Takes one request of a lease; one that took longer than expected, or too long, gets more. */
+  /** Takes one request of a lease. A lease that needs more than expected, or has expired, first gets more. */
   async #next(lease: OpenLease, signal: AbortSignal | undefined): Promise<void> {
     const { limit, now } = this.#options;
     for (;;) {
@@ -152,7 +155,7 @@ export class RequestBudget implements Pace {
       await this.#giveBack(lease);
     } finally {
       this.#open.delete(lease);
-      this.#tellEnd();
+      this.#wake();
     }
   }
 
@@ -172,13 +175,13 @@ export class RequestBudget implements Pace {
   async #roomBeside(requests: number, signal: AbortSignal | undefined): Promise<void> {
     const underWay = () => [...this.#open].reduce((sum, { total }) => sum + total, 0);
     const stop = () => {
-      this.#tellEnd();
+      this.#wake();
     };
     signal?.addEventListener('abort', stop);
     try {
       while (this.#open.size > 0 && underWay() + requests > mostUnderWay(this.#options.limit)) {
         signal?.throwIfAborted();
-        await new Promise<void>((resolve) => (this.#tellEnd = resolve));
+        await new Promise<void>((resolve) => (this.#wake = resolve));
       }
     } finally {
       signal?.removeEventListener('abort', stop);

@@ -30,9 +30,9 @@ export class RollingHour {
   #pausedUntilMs = 0;
 
   /**
-   * Reads the ledger as of `now`. Where the clock was set back since it was written, rows lie in
-   * the future: by up to an hour they still count, as if fresh. By more they, and pauses longer
-   * than any we believe, come from a clock that was wrong.
+   * Reads the ledger as of `now`. If the clock was set back since it was written, rows lie in the
+   * future. Up to an hour ahead, they count as if they were sent now. Rows further ahead, and pauses
+   * longer than any that is honored, come from a wrong clock and are ignored.
    */
   constructor(rows: readonly LedgerRow[], now: Date) {
     for (const { used_at: usedAt, requests, paused_until: pausedUntil } of rows) {
@@ -78,7 +78,7 @@ export class RollingHour {
    */
   finishingAt(limit: number, parts: readonly number[], now: Date): Date {
     let atMs = (this.pausedUntil(now) ?? now).getTime();
-    // If more is used than the limit, the first uses to end free no room.
+    // If more is used than the limit allows, the first uses to end make no room.
     let excess = Math.max(0, this.used(now) - limit);
     const queue: [freeMs: number, requests: number][] = [[atMs, Math.max(0, limit - this.used(now))]];
     for (const [freeMs, count] of this.#current(now)) {
@@ -102,7 +102,7 @@ export class RollingHour {
     return new Date(atMs);
   }
 
-  /** What still counts, the first to end first. After the clock was set back, nothing counts for over an hour. */
+  /** What still counts, in the order in which it ends: after the clock was set back, for no longer than if sent now. */
   #current(now: Date): [freeMs: number, requests: number][] {
     const latestMs = freeAt(now).getTime();
     for (const [freeMs, requests] of this.#uses) {
