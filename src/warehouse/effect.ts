@@ -105,8 +105,9 @@ export function parseLine(line: string, path: string, number: number): Line {
   }
 }
 
-/** How to reconcile the journal and the database, and which of the two is newer. */
+/** How to reconcile an effect between the journal and the database. */
 export interface Settlement {
+  /** Which of the two is believed. */
   readonly knows: 'journal' | 'database';
   /** The state to store in the database. */
   readonly store?: Ending;
@@ -140,10 +141,12 @@ export function settle(
     ...(fate === (stored?.fate ?? 'not-sent') ? {} : { store: fate }),
     ...(journal?.last.event === 'sending' ? { write: 'unknown' } : {}),
   });
+  // The database says that nothing was sent; the journal, which is written first, may know better.
   if (stored === undefined || stored.fate === 'not-sent') return byJournal();
   const ended = endingOf(stored.fate);
   if (!journal?.attempts.has(stored.attempt))
     return { knows: 'database', ...(ended === stored.fate ? {} : { store: ended }), write: ended };
+  // The database may have an outcome that the journal lost. It is believed only if nothing will be sent again.
   const isOpen = journal.last.event === 'sending' || journal.last.event === 'unknown';
   const knowsMore = ended === 'sent' || (isOpen && ended === 'refused');
   if (journal.last.attempt !== stored.attempt || !knowsMore) return byJournal();
