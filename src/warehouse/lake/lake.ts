@@ -48,7 +48,7 @@ export async function publishLake(warehouse: Warehouse, options: LakeOptions): P
     return await warehouse.exclusive(async (connection) => {
       const workspaceId = await workspaceIdOf(connection);
       const work = { ...options, storage, existing: await storage.list(), connection, workspaceId };
-      const change = await bringUp(work);
+      const change = await updateTables(work);
       await recordLake(connection, options.place.location);
       return change;
     });
@@ -63,7 +63,7 @@ export async function publishLake(warehouse: Warehouse, options: LakeOptions): P
   }
 }
 
-async function bringUp(work: Publication): Promise<LakeChange> {
+async function updateTables(work: Publication): Promise<LakeChange> {
   const { storage, existing, now } = work;
   const { location, keepReplacedMs } = work.place;
   const months = await storedMonths(work);
@@ -88,7 +88,7 @@ async function bringUp(work: Publication): Promise<LakeChange> {
   for (const table of tables) {
     await table.vacuum(now.getTime() - keepReplacedMs);
     const ofTable = months.filter(({ dataset }) => dataset === table.name);
-    const { added, replaced } = await bringUpTable(work, table, ofTable);
+    const { added, replaced } = await updateTable(work, table, ofTable);
     change.files += table.ownFiles.length;
     change.written += added.length;
     change.replaced += replaced.length;
@@ -107,7 +107,7 @@ async function storedMonths({ connection, shard }: Publication): Promise<Month[]
 }
 
 /** Replaces the months that changed, or that lost a file, in one commit. */
-async function bringUpTable(work: Publication, table: LakeTable, months: readonly Month[]) {
+async function updateTable(work: Publication, table: LakeTable, months: readonly Month[]) {
   const files = table.ownFiles;
   const isWhole = ({ name }: Month): boolean => {
     const ofMonth = files.filter(({ path }) => monthNameOf(path) === name);
