@@ -61,7 +61,7 @@ const output = {
 rmSync(outdir, { recursive: true, force: true });
 if (outdir === 'dist') await build({ ...output, entryPoints: ['src/**/*.ts'], outbase: 'src' });
 const bundled = { ...output, bundle: true, external: NATIVE, plugins: [ownUrls, partOfUndici] };
-/** For bundled CommonJS modules: where packages are searched for. */
+/** CommonJS modules in a bundle call `require`, which ES modules lack. It searches for packages from `url`. */
 const requireFrom = (url) => ({
   js: `import{createRequire as requireFrom}from'node:module';const require=requireFrom(${url});`,
 });
@@ -82,7 +82,7 @@ cpSync('src', outdir, { recursive: true, filter: (path) => !path.endsWith('.ts')
 writeFileSync(join(outdir, 'LICENSES.txt'), licenses(Object.keys(metafile.inputs)));
 await writeEmptyDatabase();
 
-/** New databases are copies of this one, because the migrations take longer than the start of a command. */
+/** New databases are copies of this one, because running the migrations takes longer than starting a command. */
 async function writeEmptyDatabase() {
   const program = join(outdir, 'create.js');
   await build({

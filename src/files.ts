@@ -21,8 +21,8 @@ export async function freeDisk(directory: string): Promise<number> {
 }
 
 /**
- * Writes a file under another name and renames it, so that no reader sees half of it. Whoever may
- * read the file by its `mode` may also enter the directories that are made for it.
+ * Writes a file under another name and renames it, so that no reader sees half of it. Directories
+ * that are created for it can be entered by everyone whom `mode` lets read the file.
  */
 export function writeWhole(file: string, text: string, mode = 0o600): void {
   const beside = `${file}.${process.pid}.new`;

@@ -67,7 +67,7 @@ export class PlatformClock {
 
   readonly observe = (headers: ResponseHeaders): void => {
     const { baseUrl, now, onSkew } = this.#options;
-    // Within a second, every answer says the same.
+    // Both clocks are read in whole seconds, so within the same one, a response adds nothing.
     const second = `${String(headers['date'])} ${Math.floor(now().getTime() / 1000)}`;
     if (second === this.#lastSecond) return;
     const skewMs = skewOf(headers, now());

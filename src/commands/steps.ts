@@ -21,7 +21,7 @@ type StepsOptions = WorkspaceOptions & {
   readonly json?: boolean;
 };
 
-/** Runs `work` with everything that steps need, and lets go of it all again, however it ends. */
+/** Runs `work` with everything that steps need, and releases all of it, however `work` ends. */
 export async function withSteps<Result>(
   command: string,
   { waits = false, json = false, ...options }: StepsOptions,

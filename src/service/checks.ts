@@ -33,7 +33,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
     workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
   );
   const database = async () => {
-    // Requests are counted in it until then.
+    // Until the keys are checked, their requests are counted in it.
     await keys;
     await warehouse?.close();
     return verdict;

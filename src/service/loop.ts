@@ -29,7 +29,7 @@ export async function runLoop(context: StepContext, options: LoopOptions) {
   const run = new StepRunner(context, options.due);
   const exported = await pinging(context, run, () => run.step('export', () => exportStep(context)));
   const improved = await run.step('improve', () => improveStep(context, options.apply));
-  // Where creating jobs has just failed, none is created again in this run.
+  // A project whose improve step has just failed sends no prompts in this run.
   const isImproved = new Map(improved?.map(({ project, stopped }) => [project, stopped === undefined]));
   const heldBack = improved && context.projects.filter((project) => isImproved.get(project) !== true);
   const polled = await run.step('poll', () => pollStep(context, { waitMs: options.waitMs, heldBack }));

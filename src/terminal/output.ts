@@ -6,7 +6,7 @@ import { type Redact, redactor, unmistakable } from '../redact.js';
 
 type Screen = Awaited<ReturnType<typeof loadScreen>>;
 
-/** What only a terminal needs, which takes longer to load than many commands take. */
+/** Loads what only a terminal needs. Loading it takes longer than many commands take to run. */
 export async function loadScreen() {
   const { createLogUpdate } = await import('log-update');
   const { default: wrapAnsi } = await import('wrap-ansi');

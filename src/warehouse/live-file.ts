@@ -6,12 +6,13 @@ import { exists, ignoreMissing, syncToDisk } from '../files.js';
 import { databaseOf, isOfDamage, openForWriting, writeAttached } from './duckdb.js';
 
 /**
- * At the end, a log larger than this is folded into a new file, so that the next command opens quickly; while rows are
- * loaded, one larger than twice this, because a publication may fold it anyway. Rows take several times more space in a
- * log, so it may also be as large as four times a small file, or a quarter of a large one.
+ * On close, a log larger than this is folded into a new file, so that the next command opens
+ * quickly. Rows take several times more space in a log than in a file, so four times the file is
+ * allowed, up to twice this. While rows are loaded, the limit is twice this, because a publication
+ * may fold the log anyway. Either limit is at least a quarter of the file.
  */
 const MIN_LOG_BYTES = 16 * 1024 ** 2;
-const enoughLog = (fileBytes: number, isAtEnd: boolean): number =>
+const maxLogBytes = (fileBytes: number, isAtEnd: boolean): number =>
   Math.max(
     isAtEnd ? Math.max(MIN_LOG_BYTES, Math.min(4 * fileBytes, 2 * MIN_LOG_BYTES)) : 2 * MIN_LOG_BYTES,
     fileBytes / 4,
@@ -79,12 +80,14 @@ export class LiveFile {
   /** Whether the log is so large that folding it costs less than reading it on every open. */
   async isLogLarge(isAtEnd: boolean): Promise<boolean> {
     const log = await sizeOf(logOf(this.path));
-    return log > enoughLog(await sizeOf(this.path), isAtEnd);
+    return log > maxLogBytes(await sizeOf(this.path), isAtEnd);
   }
 
   /**
-   * Folds the file and its log into a new file that replaces both. `write` fills the attached database `next`, by default
-   * with a copy of everything; `use` may copy the complete file before it is in place.
+   * Folds the file and its log into a new file that replaces both. `write` fills the attached
+   * database `next`, by default with a copy of everything. `use` gets the complete file before it is
+   * in place, while it may still be copied: reading the live file itself would release DuckDB's
+   * lock on it.
    */
   async rewrite(
     write: (connection: DuckDBConnection) => Promise<void> = copyAll,

@@ -57,10 +57,10 @@ export async function expectMigrated(connection: DuckDBConnection, path: string)
     );
 }
 
-/** An empty database of this version, which the build writes; there is none in the source code. */
+/** An empty database of this version, written by the build; there is none when `src/` is run directly. */
 const EMPTY = new URL('empty.duckdb', import.meta.url);
 
-/** Puts an empty database in place, complete, unless another process is faster. */
+/** Creates a complete, empty database at `path`, unless another process does so first. */
 export async function createDatabase(path: string): Promise<void> {
   const own = `${newOf(path)}-${process.pid}`;
   try {

@@ -117,15 +117,15 @@ export async function isPublished(warehouse: Warehouse, target: string, now: Dat
  * and a stale one can be removed.
  *
  * The cost depends on what changed: the days and ledgers that differ are replaced in a copy of the
- * last publication. Everything is written again now and then, on request, and if there is no usable
- * publication.
+ * last publication. Occasionally, on request, and if there is no usable publication, everything is
+ * written: first the live file with its rows sorted, which folds its log, and then a copy of it.
  *
  * Returns the size of the copy in bytes. After a `StorageError`, the previous copy remains.
  */
 export const publish = (warehouse: Warehouse, target: string, isWhole = false): Promise<number> =>
   replacing(warehouse, target, async (unfinished) => {
     const isUpdate = !isWhole && (await whileComparing(warehouse, target, canBeUpdated));
-    // Copying the live file would release DuckDB's lock on it; neither of these files is locked.
+    // DuckDB locks neither the last publication nor the new live file yet, so copying them releases no lock.
     const copy = (file: string) => copyFile(file, unfinished, constants.COPYFILE_FICLONE);
     if (isUpdate) await copy(target);
     else await warehouse.rewrite(copySorted, copy);

@@ -102,7 +102,7 @@ export class Warehouse implements Reader {
     return this.#whileSound(() => work(this.file.connection), isFatal);
   }
 
-  /** Writes everything again: see `LiveFile.rewrite`. */
+  /** Replaces the live file with one that `write` fills: see `LiveFile.rewrite`. */
   rewrite(
     write: (connection: DuckDBConnection) => Promise<void>,
     use: (next: string) => Promise<void>,

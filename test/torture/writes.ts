@@ -23,8 +23,9 @@ const KILLS_A_DATABASE = 25;
 const SIZES = [1, 300, 140_000] as const;
 
 /**
- * Commits days with the given numbers of rows, from the day `first` on, and prints each when it is committed. Then it may
- * publish everything, which writes the live file again.
+ * Commits days with the given numbers of rows, from the day `first` on, and prints each when it is
+ * committed. At the end, if `publishes` is true, publishes everything, which writes the live file
+ * again.
  */
 const COMMIT = `
   import { writeSync } from 'node:fs';

@@ -1,5 +1,5 @@
--- Sorting by page within a quarter keeps both queries for one page and for one week of all pages fast. Numbers are
--- sorted faster than paths.
+-- Sorting by page within a quarter keeps both queries for one page and for one week of all pages fast. Sorting
+-- by the place of a path is faster than by the path itself.
 INSERT INTO next.page_views
 SELECT page_views.*
 FROM main.page_views
