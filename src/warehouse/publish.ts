@@ -22,6 +22,7 @@ const CHANGED_DAYS = statement('changed-days');
 const DELETE_CHANGED_DAYS = statement('delete-changed-days');
 const INSERT_CHANGED_DAYS = statement('insert-changed-days');
 const MUST_BE_WHOLE = statement('must-be-whole');
+const OTHER_TABLES = statement('other-tables');
 const QUARTERS = statement('quarters');
 const INSERT_QUARTER = statement('insert-quarter');
 const SAME_VERSION = statement('same-version');
@@ -87,10 +88,10 @@ export async function tableDigests(
   return Object.fromEntries(rows.map(({ name, digest }) => [name, digest]));
 }
 
-/** The tables that hold data. */
+/** The tables that hold data, without those that a user made in another schema. */
 export async function tablesOf(reader: Reader, part: Part): Promise<string[]> {
   const rows = await reader.query(
-    "SELECT table_name AS name FROM duckdb_tables() WHERE database_name = if($part = 'main', current_database(), $part) AND table_name <> 'schema_version' ORDER BY name",
+    "SELECT table_name AS name FROM duckdb_tables() WHERE database_name = if($part = 'main', current_database(), $part) AND schema_name = 'main' AND table_name <> 'schema_version' ORDER BY name",
     z.object({ name: z.string() }),
     { part },
   );
@@ -190,10 +191,12 @@ async function replacing(
  * their columns from the left, views one quarter at a time to save memory.
  */
 async function copySorted(connection: DuckDBConnection): Promise<void> {
-  await connection.run(`COPY FROM DATABASE ${await databaseOf(connection)} TO next (SCHEMA)`);
-  const ledgers = (await tablesOf(readerOf(connection), 'main')).filter((name) => name !== 'page_views');
+  const live = await databaseOf(connection);
+  await connection.run(`COPY FROM DATABASE ${live} TO next (SCHEMA)`);
+  const others = await queryRows(connection, OTHER_TABLES, z.object({ name: z.string() }));
+  const copies = others.map(({ name }) => `INSERT INTO next.${name} FROM ${live}.${name} ORDER BY ALL`);
   await inTransaction(connection, async () => {
-    await connection.run(['schema_version', ...ledgers].map((name) => copyTable(name, 'next')).join(';'));
+    await connection.run(copies.join(';'));
   });
   const quarters = await queryRows(
     connection,
@@ -213,12 +216,11 @@ async function update(connection: DuckDBConnection): Promise<void> {
     await connection.run(INSERT_CHANGED_DAYS);
     for (const [name, digest] of Object.entries(ledgers))
       if (digest !== published[name])
-        await connection.run(`DELETE FROM publication.${name}; ${copyTable(name, 'publication')}`);
+        await connection.run(
+          `DELETE FROM publication.${name}; INSERT INTO publication.${name} FROM main.${name} ORDER BY ALL`,
+        );
   });
 }
-
-const copyTable = (name: string, to: string): string =>
-  `INSERT INTO ${to}.${name} FROM main.${name} ORDER BY ALL`;
 
 const readerOf = (connection: DuckDBConnection): Reader => ({
   query: (sql, row, parameters) => queryRows(connection, sql, row, parameters),

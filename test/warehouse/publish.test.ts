@@ -72,6 +72,43 @@ describe('the published history', () => {
     });
   });
 
+  it('leaves the live database as it was, with what a user made in it', async () => {
+    const warehouse = await liveWarehouse();
+    await view(warehouse, ['2026-11-02', '/b', 1], ['2026-08-02', '/a', 2]);
+    await warehouse.exclusive(async (connection) => {
+      await connection.run(`
+        INSERT INTO history_starts VALUES ('prj_1', '2026-08-02', '2026-11-18 05:00:00');
+        CREATE SCHEMA backup;
+        CREATE TABLE backup.page_views AS FROM page_views;
+        CREATE TABLE backup.history_starts AS FROM history_starts;
+        CREATE SEQUENCE numbers START 5;
+        CREATE TABLE backup."my notes" (id INTEGER DEFAULT nextval('numbers'), note VARCHAR UNIQUE);
+        INSERT INTO backup."my notes" (note) VALUES ('one'), ('two');
+        COMMENT ON TABLE backup."my notes" IS 'mine'`);
+    });
+    const row = z.record(z.string(), z.json());
+    const stateOf = async (reader: Reader) => {
+      const query = (sql: string) => reader.query(sql, row);
+      const tables = await query(
+        `SELECT '"' || schema_name || '"."' || table_name || '"' AS name, sql, comment FROM duckdb_tables() ORDER BY ALL`,
+      );
+      const digests = tables.map(
+        ({ name }) =>
+          `SELECT '${String(name)}' AS name, count(*) AS rows, sum(hash(each)::HUGEINT)::VARCHAR AS digest FROM ${String(name)} AS each`,
+      );
+      return { tables, rows: await query(digests.join(' UNION ALL ')), id: await query('FROM this_file') };
+    };
+    const before = await stateOf(warehouse);
+    expect(before.rows).toContainEqual(expect.objectContaining({ name: '"backup"."page_views"', rows: 2 }));
+    const { ino } = await stat(warehouse.path);
+    await publish(warehouse, historyBeside(warehouse), true);
+    expect((await stat(warehouse.path)).ino).not.toBe(ino);
+    expect(await stateOf(warehouse)).toEqual(before);
+    expect(await warehouse.query(`SELECT nextval('numbers') AS next`, row)).toEqual([{ next: 7 }]);
+    await closeNow(warehouse);
+    expect(await stateOf(await liveWarehouse(warehouse.path))).toEqual(before);
+  });
+
   it('has the same definitions and comments as the live database, but its own id', async () => {
     const warehouse = await liveWarehouse();
     await publish(warehouse, historyBeside(warehouse));
