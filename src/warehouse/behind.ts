@@ -21,7 +21,7 @@ export function refuseToForget(liveFile: string, historyFile: string): void {
   throw new BehindError(
     `The live database ${liveFile} is missing, but the history published from it exists. A new database would not know ` +
       `about earlier days, jobs and emails, and would load everything again. Nothing was changed.\n` +
-      `${RESTORE}\nOr, to start over, move ${historyFile} away.`,
+      `${RESTORE}\nOr, to start over, move ${historyFile} away, and ${logOf(liveFile)} if it exists.`,
   );
 }
 

@@ -73,7 +73,10 @@ export async function createDatabase(path: string): Promise<void> {
     });
     await syncToDisk(own);
     // Not every file system has links.
-    await link(own, path).catch(() => copyFile(own, path, constants.COPYFILE_EXCL));
+    await link(own, path).catch(async () => {
+      await copyFile(own, path, constants.COPYFILE_EXCL);
+      await syncToDisk(path);
+    });
     await syncToDisk(dirname(path));
   } catch (error) {
     if (!(await exists(path))) throw error;

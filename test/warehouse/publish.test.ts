@@ -89,12 +89,13 @@ describe('the published history', () => {
     const row = z.record(z.string(), z.json());
     const stateOf = async (reader: Reader) => {
       const query = (sql: string) => reader.query(sql, row);
-      const tables = await query(
+      const tables = await reader.query(
         `SELECT '"' || schema_name || '"."' || table_name || '"' AS name, sql, comment FROM duckdb_tables() ORDER BY ALL`,
+        z.object({ name: z.string(), sql: z.string(), comment: z.string().nullable() }),
       );
       const digests = tables.map(
         ({ name }) =>
-          `SELECT '${String(name)}' AS name, count(*) AS rows, sum(hash(each)::HUGEINT)::VARCHAR AS digest FROM ${String(name)} AS each`,
+          `SELECT '${name}' AS name, count(*) AS rows, sum(hash(each)::HUGEINT)::VARCHAR AS digest FROM ${name} AS each`,
       );
       return { tables, rows: await query(digests.join(' UNION ALL ')), id: await query('FROM this_file') };
     };
