@@ -7,13 +7,13 @@ import { messageOf, ReadershipError } from '../errors.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { withGrace } from '../sleep.js';
-import type { Intent } from '../warehouse/effect.js';
-import type { Departure, EffectsJournal } from '../warehouse/effects.js';
+import type { Intent } from '../warehouse/journal-entries.js';
+import type { Departure, EffectsJournal } from '../warehouse/journal.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import { jobIntent, messageIntent, sentAs } from './journal.js';
 import { type Change, changeJob, isRemoteJob, type Job, type ProjectTask, readJobs } from './ledger.js';
 import { type MessageEvent, outcomeOf, pauseAfter } from './lifecycle.js';
 import { changeMessage, readMessages, settleAsSent } from './messages.js';
+import { jobIntent, messageIntent, sentAs } from './reconcile.js';
 
 export interface SubmitTask extends ProjectTask {
   readonly journal: EffectsJournal;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Day } from '../day.js';
-import type { Departure } from '../warehouse/effects.js';
+import type { Departure } from '../warehouse/journal.js';
 import type { ResponseHeaders } from './clock.js';
 import {
   ContractError,

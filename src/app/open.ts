@@ -1,11 +1,11 @@
-import { reconcileJobs, reconcileMessages } from '../agents/journal.js';
+import { reconcileJobs, reconcileMessages } from '../agents/reconcile.js';
 import { counted } from '../format/numbers.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
 import { type Observer, pruneRuns, type StepContext } from '../steps/step.js';
 import { refuseToForget } from '../warehouse/behind.js';
-import type { Reconciliation } from '../warehouse/effect.js';
-import { EffectsJournal } from '../warehouse/effects.js';
 import { agreeOnWorkspace } from '../warehouse/identity.js';
+import type { Reconciliation } from '../warehouse/journal-entries.js';
+import { EffectsJournal } from '../warehouse/journal.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Callbacks, channelsOf, connect, transportOf } from './connection.js';

@@ -9,8 +9,8 @@ import {
   type Ending,
   type Outcome as JournalOutcome,
   type Reconciliation,
-} from '../warehouse/effect.js';
-import type { Departure, EffectsJournal } from '../warehouse/effects.js';
+} from '../warehouse/journal-entries.js';
+import type { Departure, EffectsJournal } from '../warehouse/journal.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';

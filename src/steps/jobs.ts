@@ -1,9 +1,9 @@
-import { entryAbout, sentAs } from '../agents/journal.js';
 import { changeJob, isRemoteJob, type Job, markMerged, readJobsOf } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { changeMessage, type Message, planMessage, readMessages, settleAsSent } from '../agents/messages.js';
 import { pollJobs } from '../agents/poll.js';
 import { noticeMerges } from '../agents/pull-requests.js';
+import { entryAbout, sentAs } from '../agents/reconcile.js';
 import { submitJobs, submitMessages, type SubmitOutcome } from '../agents/submit.js';
 import { RefusedError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';

@@ -2,8 +2,8 @@ import { readdir, readFile, stat, writeFile, appendFile } from 'node:fs/promises
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import { type Entry, type Fate, type Settlement, settle } from '../../src/warehouse/effect.js';
-import { EffectsJournal } from '../../src/warehouse/effects.js';
+import { type Entry, type Fate, type Settlement, settle } from '../../src/warehouse/journal-entries.js';
+import { EffectsJournal } from '../../src/warehouse/journal.js';
 import { tempDir } from '../temp-dir.js';
 
 const EMAIL = {

@@ -11,8 +11,8 @@ import {
   type Outcome,
   type Reconciliation,
   type StoredEffect,
-} from '../warehouse/effect.js';
-import type { EffectsJournal } from '../warehouse/effects.js';
+} from '../warehouse/journal-entries.js';
+import type { EffectsJournal } from '../warehouse/journal.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
