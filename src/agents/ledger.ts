@@ -159,7 +159,8 @@ export function refuse(what: string, state: string, event: string): never {
 function applyChange(job: Job, { event, now, remote, nextPollAt, note }: JobChange): Job {
   const state = nextState(job.state, event, remote?.status) ?? refuse(`job ${job.id}`, job.state, event);
   return {
-    ...jobInState(job, state, remote?.id ?? job.remote_id),
+    // The platform's id of a job never changes, so another one in a poll or reply is ignored.
+    ...jobInState(job, state, job.remote_id ?? remote?.id ?? null),
     submitted_at: event === 'submit' ? now : job.submitted_at,
     remote_status: remote?.status ?? job.remote_status,
     pr_link: remote?.prLink ?? job.pr_link,

@@ -63,6 +63,24 @@ describe('polling', () => {
     expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'thinking' });
   });
 
+  it('keeps the id of a job, even if a poll or the reply to a message has another one', async () => {
+    const desk = await deskWithJobs(1);
+    const { remote_id } = await desk.job(1);
+    const other = { id: 'job_of_another_page', status: 'thinking' };
+    desk.clock.advance(5);
+    await pollJobs(taskOf(desk, { client: { job: () => Promise.resolve(other) } }));
+    expect(await desk.job(1)).toMatchObject({ remote_id, remote_status: 'thinking' });
+    const message = { origin: 'typed', prompt: 'Go on', now: desk.clock.now() } as const;
+    await planMessage(desk.warehouse, await desk.job(1), message);
+    const client = {
+      createJob: () => Promise.reject(new Error('no job is planned')),
+      sendMessage: () => Promise.resolve({ ...other, status: 'resumed' }),
+    };
+    await submitMessages({ ...desk.task(), client });
+    expect(await desk.messages()).toMatchObject([{ state: 'sent' }]);
+    expect(await desk.job(1)).toMatchObject({ remote_id, remote_status: 'resumed' });
+  });
+
   it('keeps a job active after errors, with a note, and sends nothing more after a 429', async () => {
     const desk = await deskWithJobs(3);
     desk.clock.advance(5);
