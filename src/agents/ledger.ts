@@ -81,7 +81,12 @@ const jobRow = z.discriminatedUnion('state', [localJob, remoteJob]).transform((r
   ...row,
   reference: referenceOf(row.project, row.path, row.planned_at),
 }));
-/** `remote_id` is its id on the platform. */
+/**
+ * A job has three ids. `id` is its number in this database, used by commands (`jobs show 1`), lists
+ * and the web app. `remote_id` is the platform's id, used in requests to it and null until it is
+ * known. `reference` is in the prompt, the pull request and the effects journal, and is the same in
+ * every copy of the database. `jobs show` and the view `jobs` have all three.
+ */
 export type Job = z.infer<typeof jobRow>;
 /** A job known to exist on the platform. */
 export type RemoteJob = Extract<Job, { state: RemoteState }>;
