@@ -32,9 +32,22 @@ export const allProjects = (shard: Shard | undefined): string =>
 
 export const isAboutAll = (project: string): boolean => project === '-' || project.startsWith('shard-');
 
+const CORRECTION = ' correction';
+
+/** The name of a correction in that ledger, given the period of the report that it corrects. */
+export const correctionOf = (period: string): string => period + CORRECTION;
+
+/** The period of a report, also of one that is named by its correction. */
+export const withoutCorrection = (period: string): string =>
+  period.endsWith(CORRECTION) ? period.slice(0, -CORRECTION.length) : period;
+
 export const deliveryKey = z.object({
   report: z.string(),
   project: z.string(),
+  /**
+   * The name of a report's period, such as `2026-W46`; of its correction, `2026-W46 correction`; or
+   * of an alert, such as `export 2026-11-16T03:00:00.000Z`.
+   */
   period: z.string(),
   recipient: z.string(),
 });

@@ -4,7 +4,7 @@ import type { Runtime } from '../app/workspace.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
-import { ALERT, type Delivery, type DeliveryKey, isAboutAll } from '../mail/delivery.js';
+import { ALERT, type Delivery, type DeliveryKey, isAboutAll, withoutCorrection } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import type { StepContext } from '../steps/step.js';
 import type { LoopOutcome } from '../service/loop.js';
@@ -97,7 +97,7 @@ export const resendCommand = (
   { report, period, project, recipient }: DeliveryKey,
   shard: Shard | undefined,
 ): string =>
-  `readership report ${report} --period ${period.replace(/ correction$/, '')}${projectOption(project)} --send --force --to ${recipient}${shardOption(shard)}`;
+  `readership report ${report} --period ${withoutCorrection(period)}${projectOption(project)} --send --force --to ${recipient}${shardOption(shard)}`;
 
 /** For a report that was already sent. */
 const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>

@@ -5,7 +5,7 @@ import { dayOf, daysIn } from '../day.js';
 import { longDay, plainDayRange } from '../format/days.js';
 import { changeOf, counted, thousands } from '../format/numbers.js';
 import type { Notice } from '../mail/compose.js';
-import { type Delivery, type Figures, mayBeTried } from '../mail/delivery.js';
+import { correctionOf, type Delivery, type Figures, mayBeTried } from '../mail/delivery.js';
 import { eachLoaded } from '../reports/coverage.js';
 import { pageUrl, writePage } from '../reports/pages.js';
 import { type Period, periodNamed } from '../reports/period.js';
@@ -13,9 +13,6 @@ import { filledMail, prepareReport } from '../reports/render.js';
 import { readSql } from '../warehouse/query.js';
 import { handOver, type Mailing, type Stored, storedOf } from './mailing.js';
 import type { StepContext } from './step.js';
-
-/** The period of a correction in the ledger of deliveries. */
-const correctionName = (period: string): string => `${period} correction`;
 
 /** Older reports are not corrected. */
 const CORRECTED_DAYS = 56;
@@ -56,7 +53,7 @@ export async function sendCorrections(
     await writePages(context, mailing, period);
     const notice = await noticeOf(context, mailing, { period, said, sentAt, now: stored });
     const { report, project } = mailing;
-    const key = { report: report.name, project, period: correctionName(period.name) };
+    const key = { report: report.name, project, period: correctionOf(period.name) };
     attempted.push(...(await handOver(context, notice, key, { recipients, admission: 'due' })));
   }
   return attempted;
@@ -86,7 +83,7 @@ function sentBefore(
     const isKnown = state === 'sent' && days !== null && human !== null && ai !== null;
     if (!isKnown || period === undefined || recipient === undefined) continue;
     const correction = deliveries.find(
-      (other) => other.recipient === recipient && other.period === correctionName(period.name),
+      (other) => other.recipient === recipient && other.period === correctionOf(period.name),
     );
     if (sentAt < subDays(now(), CORRECTED_DAYS) || !mayBeTried(correction, 'due', now())) continue;
     const name = `${period.name} ${days} ${human} ${ai}`;

@@ -7,6 +7,7 @@ it('the command to resend a report sends it to nobody else', () => {
     'readership report weekly --period 2026-W01 --project prj_a --send --force --to a@example.com';
   expect(resendCommand(delivery, undefined)).toBe(command);
   expect(resendCommand(delivery, { index: 2, count: 8 })).toBe(`${command} --shard 2/8`);
+  expect(resendCommand({ ...delivery, period: '2026-W01 correction' }, undefined)).toBe(command);
 });
 
 it('settling an email names it whole, also that of an alert', () => {
