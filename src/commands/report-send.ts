@@ -1,6 +1,7 @@
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import { isAddress, NOBODY, parseRecipient } from '../config/recipients.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
+import { parseDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { compose } from '../mail/compose.js';
@@ -9,7 +10,7 @@ import { DeliveryError, readDeliveries, resolveDelivery } from '../mail/ledger.j
 import { deliveryLine, outcomeLine } from '../print/emails.js';
 import { eachLoaded } from '../reports/coverage.js';
 import { findReport, type ReportDefinition } from '../reports/definition.js';
-import { lastEnded, parsePeriod, type Period } from '../reports/period.js';
+import { type Calendar, lastEnded, parsePeriod, type Period, periodNamed } from '../reports/period.js';
 import { byBothClocks, type StepContext } from '../steps/step.js';
 import { type Mailing, mailingsOf, noticeOf, sendMailing } from '../steps/mailing.js';
 import type { Reader } from '../warehouse/query.js';
@@ -154,16 +155,27 @@ export function settleDelivery(name: string, options: SettleOptions, runtime: Ru
   return makeChange(`report ${name} --delivered`, options, runtime, async (context) => {
     const all = await readDeliveries(context.warehouse, { report: name, project });
     const unknown = all.filter(({ state }) => state === 'unknown');
-    const found = unknown.filter(
-      (delivery) =>
-        delivery.recipient.toLowerCase() === recipient &&
-        (period === undefined || delivery.period === period),
-    );
+    const sent = unknown.filter((delivery) => delivery.recipient.toLowerCase() === recipient);
+    const found = period === undefined ? sent : ofPeriod(sent, period, context.settings.reports);
     const [only, ...others] = found;
     if (only === undefined || others.length > 0)
       throw ambiguous(name, found.length === 0 ? unknown : found, all);
     const settled = await resolveDelivery(context, only, delivered !== undefined, context.now());
     runtime.output.data(deliveryLine(settled, context.shard, runtime));
+  });
+}
+
+/**
+ * The deliveries of a period with this name, which may be a correction's or an alert's, or else the
+ * reports of the period that this day lies in.
+ */
+function ofPeriod(deliveries: readonly Delivery[], text: string, calendar: Calendar): Delivery[] {
+  const named = deliveries.filter(({ period }) => period === text);
+  const day = parseDay(text);
+  if (named.length > 0 || day === undefined) return named;
+  return deliveries.filter((delivery) => {
+    const period = periodNamed(delivery.period, calendar);
+    return period !== undefined && period.first <= day && day <= period.last;
   });
 }
 

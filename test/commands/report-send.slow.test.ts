@@ -151,6 +151,33 @@ describe('readership report weekly --send', () => {
     expect(eventsTo('lead@example.com')).toEqual(['sending', 'unknown', 'not-sent', 'sending', 'sent']);
   });
 
+  it('is settled by a day in its period, and a correction or an alert by its name as listed', async () => {
+    server.behaviors.set('docs@example.com', [{ on: 'data', do: 'drop-lost' }]);
+    await send({});
+    const warehouse = await openWarehouse(join(directory, 'data/warehouse.duckdb'), {
+      ...{ command: 'test', now: () => new Date(), maxWaitMs: 0 },
+    });
+    const others = { weekly: '2026-W46 correction', alert: 'export 2026-11-16T03:00:00.000Z' };
+    for (const [name, period] of Object.entries(others))
+      await warehouse.transaction((transaction) =>
+        transaction.execute(`
+          INSERT INTO deliveries BY NAME
+          SELECT * REPLACE ('${name}' AS report, '${period}' AS period, '<${name}@example.com>' AS message_id)
+          FROM deliveries WHERE state = 'unknown' AND period = '2026-W46'`),
+      );
+    await warehouse.close();
+    const settle = async (name: string, period: string) =>
+      (await report(name, '--period', period, '--delivered', 'docs@example.com')).lines;
+    for (const day of ['2026-11-08', '2026-11-16', '2026-11'])
+      await expect(settle('weekly', day), day).rejects.toThrow('Specify which email');
+    const confirmed = 'to docs@example.com: sent (delivered, confirmed by a person)\n';
+    expect(await settle('weekly', '2026-11-15')).toBe(`weekly 2026-W46 ${confirmed}`);
+    // A correction is a second email about the same days.
+    await expect(settle('weekly', '2026-11-15')).rejects.toThrow("--period '2026-W46 correction'");
+    for (const [name, period] of Object.entries(others))
+      expect(await settle(name, period)).toBe(`${name} ${period} ${confirmed}`);
+  });
+
   it('posts it to a channel by the same rules, and attaches rows to emails', async () => {
     const chat = await serve((_, response, count) => (count === 1 ? response.destroy() : response.end('ok')));
     const environment = { CHAT: chat.baseUrl, READERSHIP_SMTP_URL: `smtp://127.0.0.1:${server.port}` };
