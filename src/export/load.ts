@@ -7,11 +7,11 @@ import type { Lease } from '../api/retry.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import { Paths } from './day-rows.js';
 import { DayFailures } from './failures.js';
 import { confirmDay, readStoredDay, recordFailedDay, storeDay, type StoreOutcome } from './ledger.js';
 import { type DayState, isSettled, type PlannedDay, requestsFor } from './plan.js';
-import { Paths } from './reading.js';
-import { DayReading, readUnfinishedDays } from './unfinished.js';
+import { readUnfinishedDays, ResumableViews } from './unfinished.js';
 import { walkDay } from './walk.js';
 
 /** A day that could not be read. */
@@ -190,15 +190,15 @@ async function readDay(
   const settled = () => isSettled(day, now(), task.settleDays);
   if (!hasEnded()) return undefined;
   const stored = due === 'provisional' ? await readStoredDay(warehouse, { project, day }) : undefined;
-  const reading = await DayReading.open({ warehouse, project, day }, client, lease, isUnfinished);
+  const views = await ResumableViews.open({ warehouse, project, day }, client, lease, isUnfinished);
   const options = { isSettled: settled, stored, paths, atOnce, signal };
   let isStopped = false;
-  const walked = await walkDay(reading, day, options)
+  const walked = await walkDay(views, day, options)
     .catch((error: unknown) => {
       isStopped = error instanceof PausedError;
       throw error;
     })
-    .finally(() => reading.end(isUnfinished, isStopped));
+    .finally(() => views.end(isUnfinished, isStopped));
   signal.throwIfAborted();
   // The response may have shown that the platform's clock is behind.
   if (!hasEnded()) return undefined;

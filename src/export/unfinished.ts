@@ -30,10 +30,11 @@ interface DayOf {
 }
 
 /**
- * The pages of a day, read within its lease. If the hourly limit stops a walk, its pages are kept, so a day of more
- * requests than an hour allows is loaded over several hours. The totals on each page show if it changed meanwhile.
+ * Stands in for the client while a day is walked, and requests only pages that are not kept already.
+ * If the hourly limit stops the walk, its pages are kept, so a day of more requests than an hour
+ * allows is loaded over several hours. The totals on each page show if it changed meanwhile.
  */
-export class DayReading {
+export class ResumableViews {
   readonly #of: DayOf;
   readonly #views: Client['views'];
   /** Pages that an earlier export kept. Each is used once: a second walk requests all pages again. */
@@ -50,12 +51,12 @@ export class DayReading {
     client: Pick<Client, 'views'>,
     lease: Lease,
     isUnfinished: boolean,
-  ): Promise<DayReading> {
-    const reading = new DayReading(of, client, lease);
-    if (!isUnfinished) return reading;
+  ): Promise<ResumableViews> {
+    const resumable = new ResumableViews(of, client, lease);
+    if (!isUnfinished) return resumable;
     for (const row of await of.warehouse.query(UNFINISHED_PAGES, pageRow, parametersOf(of)))
-      reading.#kept.set(row.page_offset, viewsResponseSchema.parse(JSON.parse(row.response)));
-    return reading;
+      resumable.#kept.set(row.page_offset, viewsResponseSchema.parse(JSON.parse(row.response)));
+    return resumable;
   }
 
   readonly views: Client['views'] = async (query, options) => {

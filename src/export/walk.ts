@@ -4,7 +4,7 @@ import { LIMITS } from '../api/schema.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { counted, percent } from '../format/numbers.js';
-import { type Paths, Reading } from './reading.js';
+import { DayRows, type Paths } from './day-rows.js';
 import { countChangedPages, equalCounts, subtractCounts, sumCounts } from './totals.js';
 
 /** The maximum number of walks of a day that does not add up. */
@@ -47,9 +47,9 @@ export interface WalkOptions extends ReadOptions {
   readonly atOnce?: () => number;
 }
 
-/** One reading of a day from its first page to its last. */
+/** One walk through the pages of a day, from the first to the last. */
 interface Walk {
-  readonly reading: Reading;
+  readonly found: DayRows;
   /** As on the last page. */
   readonly totals: ViewCounts;
   /** Whether all pages had the same totals. */
@@ -74,10 +74,10 @@ export async function walkDay(
   day: Day,
   options: WalkOptions,
 ): Promise<WalkedDay | 'unchanged'> {
-  const all = new Reading(options.paths);
+  const all = new DayRows(options.paths);
   let last: Walk | undefined;
   for (let number = 0; number < MAX_WALKS; number++) {
-    if (number === 1) all.add(last?.reading.rows ?? []);
+    if (number === 1) all.add(last?.found.rows ?? []);
     const walk = await walkOnce(client, day, options, number, all).catch((error: unknown) => {
       if (last !== undefined && error instanceof PausedError) return undefined;
       throw error;
@@ -86,8 +86,8 @@ export async function walkDay(
     if (walk === undefined) break;
     const rows = rowsThatAddUp(walk, last, all);
     if (rows !== undefined) return walked(walk.totals, rows);
-    if (options.isSettled() && last !== undefined && isSameReading(last, walk))
-      return walked(walk.totals, walk.reading.rows, doubtOf(walk));
+    if (options.isSettled() && last !== undefined && isSameWalk(last, walk))
+      return walked(walk.totals, walk.found.rows, doubtOf(walk));
     last = walk;
   }
   if (last === undefined) throw new PagingError('the export has no pages');
@@ -99,9 +99,9 @@ async function walkOnce(
   day: Day,
   options: WalkOptions,
   number: number,
-  all: Reading,
+  all: DayRows,
 ): Promise<Walk | 'unchanged'> {
-  const reading = new Reading(options.paths);
+  const found = new DayRows(options.paths);
   let totals: ViewCounts | undefined;
   let isSteady = true;
   const range = { dateFrom: day, dateTo: addDays(day, 1) };
@@ -116,7 +116,7 @@ async function walkOnce(
     if (totals === undefined && number === 0 && isStartOf(options.stored, page)) return 'unchanged';
     isSteady &&= totals === undefined || equalCounts(totals, page.totals);
     totals = page.totals;
-    if (reading.add(page.views) === 0 && page.hasMore)
+    if (found.add(page.views) === 0 && page.hasMore)
       throw new PagingError(
         'a page of the export only repeats earlier ones, but the server says that more follow',
       );
@@ -125,7 +125,7 @@ async function walkOnce(
     if (equalCounts(all.sum, totals)) break;
   }
   if (totals === undefined) throw new PagingError('the export has no pages');
-  return { reading, totals, isSteady };
+  return { found, totals, isSteady };
 }
 
 /** Whether a first page is that of a stored day with more pages. The API promises no order, so any rows will do. */
@@ -143,27 +143,27 @@ function isStartOf(stored: DayViews | undefined, page: ViewsResponse): boolean {
  * The rows that account for all views, if there are any. Within minutes, the counts of a path can only rise, so if rows
  * of different requests add up to the totals of the last one, all are up to date and none is missing.
  */
-function rowsThatAddUp(walk: Walk, last: Walk | undefined, all: Reading): readonly PageViews[] | undefined {
-  const { reading, totals, isSteady } = walk;
-  if (equalCounts(reading.sum, totals)) return reading.rows;
+function rowsThatAddUp(walk: Walk, last: Walk | undefined, all: DayRows): readonly PageViews[] | undefined {
+  const { found, totals, isSteady } = walk;
+  if (equalCounts(found.sum, totals)) return found.rows;
   if (last !== undefined && equalCounts(all.sum, totals)) return all.rows;
   // Views of a path with two rows are added up. But a row repeated on a later page may have pushed out another row with
   // the same counts: only if a walk with other page boundaries repeats the same rows does the path have two rows.
   const isCertain =
-    !reading.hasRepeats || (last !== undefined && hasSameRows(last.reading.replaced, reading.replaced));
-  return isSteady && isCertain ? reading.merged(totals) : undefined;
+    !found.hasRepeats || (last !== undefined && hasSameRows(last.found.replaced, found.replaced));
+  return isSteady && isCertain ? found.merged(totals) : undefined;
 }
 
-const isSameReading = (last: Walk, walk: Walk): boolean =>
-  [last, walk].every(({ isSteady, reading }) => isSteady && reading.replaced.length === 0) &&
+const isSameWalk = (last: Walk, walk: Walk): boolean =>
+  [last, walk].every(({ isSteady, found }) => isSteady && found.replaced.length === 0) &&
   equalCounts(last.totals, walk.totals) &&
-  hasSameRows(last.reading.rows, walk.reading.rows);
+  hasSameRows(last.found.rows, walk.found.rows);
 
 const hasSameRows = (left: readonly PageViews[], right: readonly PageViews[]): boolean =>
   countChangedPages(left, right) === 0;
 
-function doubtOf({ reading, totals }: Walk): string | undefined {
-  const { human, ai, total } = subtractCounts(totals, reading.sum);
+function doubtOf({ found, totals }: Walk): string | undefined {
+  const { human, ai, total } = subtractCounts(totals, found.sum);
   const share = Math.max(Math.abs(total), Math.abs(human) + Math.abs(ai)) / Math.max(1, totals.total);
   return share <= MAX_UNATTRIBUTED_SHARE
     ? undefined

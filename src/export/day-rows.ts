@@ -24,7 +24,7 @@ export class Paths {
 }
 
 /** The rows of a day as they arrive. A repeated path keeps its latest counts. */
-export class Reading {
+export class DayRows {
   readonly rows: PageViews[] = [];
   /** Counts that a later row of the same path replaced. */
   readonly replaced: PageViews[] = [];
