@@ -54,7 +54,7 @@ await warehouse.exclusive((connection) => connection.run('CHECKPOINT'));
 
 const bringUp = () =>
   publishLake(warehouse, {
-    place: { location: lake, keepReplacedMs: 0, environment: {} },
+    place: { location: lake, keepReplacedMs: 0, credentials: {} },
     ...{ shard: undefined, source: 'bench', now: new Date(), signal: new AbortController().signal },
   });
 const night = Array.from({ length: PATHS }, (_, index) => ({

@@ -115,7 +115,9 @@ function lakeOf(
   location = parquet,
   environment: Environment,
 ): LakePlace | undefined {
-  return location === undefined ? undefined : { location, endpoint, region, keepReplacedMs, environment };
+  if (location === undefined) return undefined;
+  const ofStore = Object.entries(environment).filter(([name]) => name.startsWith('AWS_'));
+  return { location, endpoint, region, keepReplacedMs, credentials: Object.fromEntries(ofStore) };
 }
 
 async function readConfiguration(

@@ -8,24 +8,42 @@ import { readWorkspace } from '../../src/app/workspace.js';
 import { Output } from '../../src/terminal/output.js';
 import { tempDir } from '../temp-dir.js';
 
-it('reads .env once, so that it can be a pipe from a password manager', async () => {
+const CONFIGURATION = 'baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n';
+
+async function workspaceDir(configuration: string) {
   const workingDirectory = await tempDir();
-  const dotEnv = join(workingDirectory, '.env');
-  await writeFile(
-    join(workingDirectory, 'readership.yaml'),
-    'baseUrl: https://platform.example.com\nprojects: [{ id: prj_1 }]\n',
-  );
+  await writeFile(join(workingDirectory, 'readership.yaml'), configuration);
+  const runtime = {
+    ...{ workingDirectory, environment: {}, now: () => new Date() },
+    signal: new AbortController().signal,
+    output: new Output(new PassThrough(), new PassThrough(), false),
+  };
+  return { runtime, dotEnv: join(workingDirectory, '.env') };
+}
+
+it('reads .env once, so that it can be a pipe from a password manager', async () => {
+  const { runtime, dotEnv } = await workspaceDir(CONFIGURATION);
   await promisify(execFile)('mkfifo', [dotEnv]);
-  const reading = readWorkspace(
-    {},
-    {
-      ...{ workingDirectory, environment: {}, now: () => new Date() },
-      signal: new AbortController().signal,
-      output: new Output(new PassThrough(), new PassThrough(), false),
-    },
-  );
+  const reading = readWorkspace({}, runtime);
   const pipe = await open(dotEnv, 'w');
   await pipe.writeFile('READERSHIP_API_KEY=from-a-pipe\n');
   await pipe.close();
   expect((await reading).configuration?.environment).toEqual({ READERSHIP_API_KEY: 'from-a-pipe' });
+});
+
+it('gives a lake the credentials of its store, and no other secret', async () => {
+  const { runtime, dotEnv } = await workspaceDir(
+    `${CONFIGURATION}publish: { parquet: 's3://bucket/lake' }\n`,
+  );
+  const credentials = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret', AWS_REGION: 'eu-west-1' };
+  const others = { READERSHIP_API_KEY: 'key', READERSHIP_SMTP_URL: 'smtp://user:password@smtp.example.com' };
+  const lines = Object.entries({ ...credentials, ...others }).map(([name, value]) => `${name}=${value}\n`);
+  await writeFile(dotEnv, lines.join(''), { mode: 0o600 });
+  const { configuration, lake } = await readWorkspace({}, runtime);
+  expect(configuration?.environment).toMatchObject(others);
+  expect(lake).toEqual({
+    location: 's3://bucket/lake',
+    keepReplacedMs: expect.any(Number) as number,
+    credentials,
+  });
 });

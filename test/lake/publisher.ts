@@ -34,7 +34,7 @@ for (let round = 0; round < Number(rounds); round++) {
   await publishLake(warehouse, {
     place: {
       ...{ location, keepReplacedMs: 86_400_000, region: undefined },
-      ...{ endpoint: process.env['LAKE_ENDPOINT'], environment: process.env },
+      ...{ endpoint: process.env['LAKE_ENDPOINT'], credentials: process.env },
     },
     ...{ shard: parseShard(shard), source: 'https://platform.example.com', now: new Date() },
     signal: new AbortController().signal,

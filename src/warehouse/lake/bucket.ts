@@ -26,15 +26,15 @@ export class BucketStorage implements LakeStorage {
     readonly staging: string,
     private readonly signal: AbortSignal,
   ) {
-    const { location, endpoint, region, environment } = place;
+    const { location, endpoint, region, credentials } = place;
     // The client reads credentials only from the environment of the process, not from `.env`.
-    for (const [name, value] of Object.entries(environment))
-      if (name.startsWith('AWS_') && value !== undefined) process.env[name] = value;
+    for (const [name, value] of Object.entries(credentials))
+      if (value !== undefined) process.env[name] = value;
     const [bucket = '', ...prefix] = location.slice('s3://'.length).replace(/\/+$/, '').split('/');
     this.#at = (path) => ({ Bucket: bucket, Key: [...prefix, path].join('/') });
     this.#client = new S3({
       ...{ maxAttempts: 5, requestHandler: TIMEOUTS },
-      region: region ?? environment['AWS_REGION'] ?? 'us-east-1',
+      region: region ?? credentials['AWS_REGION'] ?? 'us-east-1',
       ...(endpoint && { endpoint, forcePathStyle: true }),
     });
   }

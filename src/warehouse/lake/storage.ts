@@ -10,8 +10,8 @@ export interface LakePlace {
   readonly location: string;
   readonly endpoint?: string | undefined;
   readonly region?: string | undefined;
-  /** Contains the credentials of object storage. */
-  readonly environment: Environment;
+  /** The `AWS_` variables: credentials and settings of object storage, and no other secrets. */
+  readonly credentials: Environment;
   /** How long replaced files are kept for readers that opened the table before. */
   readonly keepReplacedMs: number;
 }

@@ -13,11 +13,11 @@ import { serveBucket } from './bucket-server.js';
 import { fill, lakeOptions, lakeViews, page, store, storedViews } from './lake.js';
 
 const SECRET = 'k3y-that-nobody-may-read';
-const environment = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: SECRET };
+const credentials = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: SECRET };
 
 const placeAt = (endpoint: string): LakePlace => ({
   ...{ location: 's3://bucket/docs/lake', endpoint, region: 'eu-central-1' },
-  ...{ keepReplacedMs: 86_400_000, environment },
+  ...{ keepReplacedMs: 86_400_000, credentials },
 });
 
 async function twoDays() {

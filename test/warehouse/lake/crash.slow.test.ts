@@ -41,7 +41,7 @@ const PUBLISH = `
   }
   syncBuiltinESMExports();
   const { publishLake } = await import(dist + 'warehouse/lake/lake.js');
-  const place = { location, keepReplacedMs: 86_400_000, environment: {} };
+  const place = { location, keepReplacedMs: 86_400_000, credentials: {} };
   const signal = new AbortController().signal;
   await publishLake(warehouse, { place, source: 'https://platform.example.com', now: new Date(), signal });
   process.exit(0);`;

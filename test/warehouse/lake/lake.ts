@@ -20,7 +20,7 @@ export type ViewRow = readonly [project: string, day: string, path: string, huma
 const NOW = new Date('2026-11-18T05:00:00Z');
 /** The options of a publish to a directory. */
 export const lakeOptions = (location: string, changes: Partial<LakeOptions> = {}): LakeOptions => ({
-  place: { location, keepReplacedMs: 86_400_000, environment: {} },
+  place: { location, keepReplacedMs: 86_400_000, credentials: {} },
   ...{ shard: undefined, source: 'https://platform.example.com', now: new Date() },
   ...{ signal: new AbortController().signal, ...changes },
 });
