@@ -1,3 +1,13 @@
+/*
+ * Several layers keep secrets out of what Readership stores and shows:
+ * - The API client removes its key from the data and from the errors that it returns. What mail
+ *   servers and channels answer is treated in the same way.
+ * - `Output` removes every known secret from the terminal and the log, as a last line of defense.
+ * - Settings that contain the value of a secret are refused (`refuseSecretsInSettings`), because
+ *   messages, logs and reports quote them.
+ * - Queries of `sql` and the web app run in processes whose environment has no secrets.
+ */
+
 /** Replaces every occurrence of the given secrets in a text. */
 export type Redact = (text: string) => string;
 
@@ -14,7 +24,10 @@ export function redactor(secrets: readonly string[]): Redact {
   return (text) => text.replaceAll(pattern, '[redacted]');
 }
 
-/** Secrets that can be searched for in any text; shorter ones may be ordinary words. */
+/**
+ * Secrets that can be searched for in any text. One of fewer than 12 characters, such as `test`, may
+ * be an ordinary word, and replacing that would change data. Keys that a platform generates are longer.
+ */
 export const unmistakable = (secrets: readonly string[]): string[] =>
   secrets.filter((secret) => secret.length >= 12);
 
