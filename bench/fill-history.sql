@@ -1,9 +1,9 @@
 -- Inserts a simulated history in the order in which an export would have stored it. The first 2 * $daily paths are viewed
 -- every day, the next $daily every second day, the next every third, and so on. The numbers of a path repeat every seven
--- days, as in server.ts.
+-- days, as in server.ts. With several projects, each has an equal part of the paths.
 INSERT INTO page_views
 SELECT
-  'prj_0',
+  'prj_' || path % $projects::BIGINT AS project,
   $first::DATE + day::INTEGER AS day,
   '/docs/guides/page-' || path,
   (path * 7 + weekday * 13) % 90 AS human,

@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- [PART…] [--dlt] [--large]`: measures exports, nights and commands as whole processes on one
  * machine. The parts are export, nights, start, queries and web; by default, all of them. `--dlt` installs dlt from its
- * package and compares with it; `--large` adds a history of 100 million rows. Compare ratios between machines.
+ * package and compares with it; `--large` adds histories of 100 million rows. Compare ratios between machines.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdir } from 'node:fs/promises';
@@ -216,10 +216,14 @@ const SHAPES = {
   '200,000 pages, 4,000 viewed daily': { days: 1_650, paths: 200_000, daily: 2_000 },
 };
 
+const LARGE = {
+  '100 projects of 1,000 pages': { days: 1_000, paths: 100_000, daily: 100_000, projects: 100 },
+};
+
 async function measureQueries(): Promise<void> {
   print('history', 'macro or view', 'first', 'then');
   print('---', '---', '--:', '--:');
-  for (const [what, shape] of Object.entries(SHAPES)) {
+  for (const [what, shape] of Object.entries({ ...SHAPES, ...(isLarge === true ? LARGE : {}) })) {
     const { rows, bytes, ms } = await askHistory(shape);
     const history = `${thousands(rows)} rows of ${what}, ${thousands(bytes / 1e6)} MB`;
     for (const [question, { first, again }] of Object.entries(ms))

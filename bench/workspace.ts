@@ -34,6 +34,8 @@ export interface Shape {
   readonly days: number;
   readonly paths: number;
   readonly daily: number;
+  /** 1 by default. */
+  readonly projects?: number;
 }
 
 /** Creates a history that ends the day before yesterday and is not published, and passes it to `work`. */
@@ -48,7 +50,7 @@ export async function withHistory<Result>(
   });
   try {
     await warehouse.transaction(async (transaction) => {
-      await transaction.execute(FILL, { first: addDays(firstOf(shape.days), -1), ...shape });
+      await transaction.execute(FILL, { projects: 1, first: addDays(firstOf(shape.days), -1), ...shape });
       await transaction.execute(FILL_DAY_LOADS);
     });
     await warehouse.exclusive((connection) => connection.run('CHECKPOINT'));
