@@ -194,11 +194,11 @@ export async function removeDatabase(path: string): Promise<void> {
   await rm(logOf(path), { force: true });
 }
 
-/** Removes what killed processes left of the databases `<path><end>` and `<path><end>-<process id>`. */
+/** Removes what killed processes left of the databases `<path><end>` and `<path><end>-<process id or UUID>`. */
 export async function removeCopies(path: string, end: string): Promise<void> {
   const [directory, start] = [dirname(path), basename(path) + end];
   for (const name of await readdir(directory))
-    if (name.startsWith(start) && /^(-\d+)?(\.wal)?$/.test(name.slice(start.length)))
+    if (name.startsWith(start) && /^(-\d+|-[\da-f-]{36})?(\.wal)?$/.test(name.slice(start.length)))
       await rm(join(directory, name), { force: true });
 }
 

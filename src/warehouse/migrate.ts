@@ -5,8 +5,8 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { exists, ignoreMissing, syncToDisk } from '../files.js';
-import { whileUsing } from './duckdb.js';
-import { changeDatabase, copyAll, type LiveFile, newOf, removeDatabase } from './live-file.js';
+import { RESTORE, whileUsing } from './duckdb.js';
+import { changeDatabase, copyAll, type LiveFile, logOf, newOf, removeDatabase } from './live-file.js';
 import { inTransaction, queryRows, readSql } from './query.js';
 
 /** Applied in this order; a released file is never edited, only followed by another. */
@@ -60,11 +60,18 @@ export async function expectMigrated(connection: DuckDBConnection, path: string)
 /** An empty database of this version, written by the build; there is none when `src/` is run directly. */
 const EMPTY = new URL('empty.duckdb', import.meta.url);
 
-/** Creates a complete, empty database at `path`, unless another process does so first. */
+/**
+ * Creates a complete, empty database at `path`, unless another process does so first. Throws a `StorageError` if there is
+ * the log of a database that is missing.
+ */
 export async function createDatabase(path: string): Promise<void> {
-  const own = `${newOf(path)}-${process.pid}`;
+  if ((await exists(logOf(path))) && !(await exists(path)))
+    throw new StorageError(
+      `The live database ${path} is missing, but its log exists, which cannot be read without it. Nothing was changed.\n` +
+        `${RESTORE}\nOr, to start over, move ${logOf(path)} away.`,
+    );
+  const own = `${newOf(path)}-${randomUUID()}`;
   try {
-    await removeDatabase(own);
     const empty = await readFile(EMPTY).catch(ignoreMissing);
     if (empty !== undefined) await writeFile(own, empty, { mode: 0o600 });
     await changeDatabase(own, async (connection) => {

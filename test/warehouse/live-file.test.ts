@@ -70,6 +70,8 @@ function changedPages(before: Buffer, after: Buffer): number[] {
 }
 
 const ROWS = 45_000;
+/** Ends the name of a database that a killed process was creating. */
+const OTHER = '.new-0b6c3f0e-8f5e-4b6a-9d55-3f1f4b0c7a11';
 
 describe('the live file', () => {
   it('is not changed by a byte from opening to closing; only the log is', async () => {
@@ -206,7 +208,7 @@ describe('a log that has grown large', () => {
       { name: 'the copy is in place', files: folded },
       {
         name: 'a process that created a database left its own',
-        files: { ...old, '.new-4711': next.subarray(0, 5_000), '.new-4711.wal': log },
+        files: { ...old, [OTHER]: next.subarray(0, 5_000), [`${OTHER}.wal`]: log },
       },
     );
   });

@@ -78,6 +78,13 @@ describe('a database', () => {
     await openWarehouse(path, OPEN).then((warehouse) => warehouse.close());
   });
 
+  it('that is missing is not created beside its log, which is kept', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    await writeFile(`${path}.wal`, 'a log');
+    await expect(openWarehouse(path, OPEN)).rejects.toThrow(`move ${path}.wal away`);
+    expect(await readdir(dirname(path))).toEqual(['warehouse.duckdb.wal']);
+  });
+
   it('of an older version reads days again if many of their views belong to no page', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const day = (date: string, state: string, total: number, unattributed: number) =>
