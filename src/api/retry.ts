@@ -21,7 +21,7 @@ export type OnRetry = (error: TryLaterError, retriesLeft: number) => void;
  * waited for here; if it is longer than `maxDelayMs`, the error is thrown, so that the caller can
  * release its resources.
  */
-export function retrying<Result>(
+export async function retrying<Result>(
   attempt: () => Promise<Result>,
   policy: RetryPolicy,
   pace: Pace,
@@ -30,7 +30,19 @@ export function retrying<Result>(
 ): Promise<Result> {
   const waitOf = ({ reason, retryAfterMs = 0 }: TryLaterError) =>
     reason === 'rate-limited' ? 0 : retryAfterMs;
-  return pRetry(attempt, {
+  const first = await attempt().then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+  // Most requests succeed, and preparing for retries takes longer than sending one.
+  if ('value' in first) return first.value;
+  let isFirst = true;
+  const attemptAgain = (): Promise<Result> => {
+    if (!isFirst) return attempt();
+    isFirst = false;
+    throw first.error;
+  };
+  return pRetry(attemptAgain, {
     retries: policy.retries,
     factor: 2,
     minTimeout: policy.minDelayMs,
