@@ -4,6 +4,7 @@ import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { codeOf, messageOf } from '../errors.js';
 import { connectionFailure, connections, USER_AGENT } from '../network.js';
+import { whenAborted } from '../sleep.js';
 import type { ResponseHeaders } from './clock.js';
 import { ConcurrencyLimit } from './concurrency.js';
 import {
@@ -130,17 +131,18 @@ export class Transport {
         if (controller === undefined) fail(reason);
         else controller.abort(reason);
       };
-      const onAbort = () => {
-        stop(new Error('interrupted'));
-      };
       const deadline = setTimeout(() => {
         stop(new Error(`it took more than ${responseTimeoutMs / 1_000} s`));
       }, responseTimeoutMs);
+      const ignoreAbort =
+        signal &&
+        whenAborted(signal, () => {
+          stop(new Error('interrupted'));
+        });
       const end = () => {
         clearTimeout(deadline);
-        signal?.removeEventListener('abort', onAbort);
+        ignoreAbort?.();
       };
-      signal?.addEventListener('abort', onAbort);
       (method === 'GET' ? this.#reads : this.#writes).dispatch(request, {
         onRequestStart: (started) => {
           controller = started;
