@@ -198,7 +198,7 @@ export async function removeDatabase(path: string): Promise<void> {
 export async function removeCopies(path: string, end: string): Promise<void> {
   const [directory, start] = [dirname(path), basename(path) + end];
   for (const name of await readdir(directory))
-    if (name.startsWith(start) && /^(-\d+|-[\da-f-]{36})?(\.wal)?$/.test(name.slice(start.length)))
+    if (name.startsWith(start) && /^(-\d{1,7}|-[\da-f-]{36})?(\.wal)?$/.test(name.slice(start.length)))
       await rm(join(directory, name), { force: true });
 }
 

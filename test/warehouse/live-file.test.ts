@@ -107,7 +107,7 @@ describe('the live file', () => {
   it('is opened without touching the user’s own files with similar names', async () => {
     const warehouse = await liveWarehouse();
     await closeNow(warehouse);
-    const kept = { '.new-backup': Buffer.from('a backup'), '.newer': Buffer.from('another') };
+    const kept = { '.new-20260101': Buffer.from('a backup'), '.newer': Buffer.from('another') };
     const path = await put({
       ...(await filesOf(warehouse.path)),
       ...kept,
@@ -115,7 +115,7 @@ describe('the live file', () => {
     });
     await closeNow(await liveWarehouse(path));
     expect(await filesOf(path)).toMatchObject(kept);
-    expect(Object.keys(await filesOf(path)).sort()).toEqual(['', '.new-backup', '.newer']);
+    expect(Object.keys(await filesOf(path)).sort()).toEqual(['', '.new-20260101', '.newer']);
   });
 
   it('torn in the pages that a very large transaction writes ahead of its commit, has all that was committed before', async () => {
