@@ -203,7 +203,11 @@ async function copySorted(connection: DuckDBConnection): Promise<void> {
     QUARTERS,
     z.object({ project: z.string(), quarter: dayColumn }),
   );
-  for (const quarter of quarters) await runStatement(connection, INSERT_QUARTER, quarter);
+  for (const quarter of quarters) {
+    await runStatement(connection, INSERT_QUARTER, quarter);
+    // The rows that do not fill a row group would stay in memory until the end.
+    await connection.run('CHECKPOINT next');
+  }
 }
 
 /** Replaces the days that `canBeUpdated` found and the ledgers that differ. */
