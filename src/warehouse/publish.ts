@@ -186,6 +186,9 @@ async function replacing(
   }
 }
 
+/** The rows that DuckDB writes together. */
+const ROW_GROUP = 122_880;
+
 /**
  * Fills the empty database `next` with the tables, views and comments of the live one, and its rows, sorted: ledgers by
  * their columns from the left, views one quarter at a time to save memory.
@@ -203,10 +206,13 @@ async function copySorted(connection: DuckDBConnection): Promise<void> {
     QUARTERS,
     z.object({ project: z.string(), quarter: dayColumn }),
   );
+  let unwritten = 0;
   for (const quarter of quarters) {
-    await runStatement(connection, INSERT_QUARTER, quarter);
+    unwritten += (await runStatement(connection, INSERT_QUARTER, quarter)).rowsChanged;
+    if (unwritten < ROW_GROUP) continue;
     // The rows that do not fill a row group would stay in memory until the end.
     await connection.run('CHECKPOINT next');
+    unwritten = 0;
   }
 }
 
