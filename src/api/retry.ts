@@ -30,19 +30,14 @@ export async function retrying<Result>(
 ): Promise<Result> {
   const waitOf = ({ reason, retryAfterMs = 0 }: TryLaterError) =>
     reason === 'rate-limited' ? 0 : retryAfterMs;
-  const first = await attempt().then(
-    (value) => ({ value }),
-    (error: unknown) => ({ error }),
+  const first = attempt();
+  const isDone = await first.then(
+    () => true,
+    () => false,
   );
-  // Most requests succeed, and preparing for retries takes longer than sending one.
-  if ('value' in first) return first.value;
-  let isFirst = true;
-  const attemptAgain = (): Promise<Result> => {
-    if (!isFirst) return attempt();
-    isFirst = false;
-    throw first.error;
-  };
-  return pRetry(attemptAgain, {
+  // Most requests succeed, and setting up p-retry takes longer than sending one.
+  if (isDone) return first;
+  return pRetry((number) => (number === 1 ? first : attempt()), {
     retries: policy.retries,
     factor: 2,
     minTimeout: policy.minDelayMs,
