@@ -2,7 +2,13 @@ import { Argument, Command, InvalidArgumentError, Option } from 'commander';
 import { extname } from 'node:path';
 import type { Runtime, WorkspaceOptions } from '../app/workspace.js';
 import { parseShard } from '../config/shard.js';
-import { DURATION_FORM, isLakeLocation, NOT_A_LAKE_LOCATION, parseDuration } from '../config/values.js';
+import {
+  DURATION_FORM,
+  isLakeLocation,
+  listeningHost,
+  NOT_A_LAKE_LOCATION,
+  parseDuration,
+} from '../config/values.js';
 import { parseDay } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 
@@ -90,6 +96,12 @@ export const aDuration = { parse: parsedBy(parseDuration, `This is not a duratio
 export const aWholeNumber = { parse: parsedBy((text) => numberUpTo(999_999, text), 'Use a whole number.') };
 export const aPort = {
   parse: parsedBy((text) => numberUpTo(65_535, text), 'A port is a whole number up to 65535.'),
+};
+export const aHost = {
+  parse: parsedBy(
+    (text) => listeningHost.safeParse(text).data,
+    'This is not a name or an address of this machine.',
+  ),
 };
 export const aJob = {
   parse: parsedBy(

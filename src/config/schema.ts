@@ -17,6 +17,7 @@ import {
   httpUrl,
   isInTheClear,
   isLakeLocation,
+  listeningHost,
   localPath,
   NAMES_A_USER,
   namesNoUser,
@@ -148,10 +149,7 @@ const passwordHash = z
 
 const serveSchema = z
   .strictObject({
-    host: z
-      .string()
-      .regex(/^[\w.:-]+$/, 'not a name or an address of this machine')
-      .default('127.0.0.1'),
+    host: listeningHost.default('127.0.0.1'),
     port: z.int().min(0).max(65_535).default(8420),
     url: z
       .url({ protocol: /^https?$/, error: 'not an address: write https://…' })

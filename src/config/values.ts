@@ -67,6 +67,12 @@ export const baseAddress = (what = 'paths') =>
     .refine((url) => !/[?#]/.test(url), `contains a query or a fragment, but ${what} are appended to it`)
     .transform((url) => url.replace(/\/+$/, ''));
 
+/** A name or an address to listen on. An IPv6 address may have the brackets that URLs need. */
+export const listeningHost = z
+  .string()
+  .regex(/^(?:[\w.:-]+|\[[\w.:-]+\])$/, 'not a name or an address of this machine')
+  .transform((host) => host.replace(/^\[|\]$/g, ''));
+
 /** Whether a host is this machine. */
 export const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d+){3}|::1|\[::1\])$/.test(host);
 

@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/schema.js';
-import { ConfigurationError, messageOf, ReadershipError } from '../errors.js';
+import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { bodyWithin, inUrl, listen } from '../http-server.js';
 import { HEADERS, isReading, openAccess, type WebContext, type WebEnv } from './access.js';
 import { actionOf, agents } from './agents.js';
@@ -81,8 +81,9 @@ export async function serveWeb(options: WebOptions) {
   const { host, port, url } = options.settings;
   const { app, access, warm, close } = await openApp(options);
   const server = await listen({ host, port, fetch: app.fetch }).catch((cause: unknown) => {
+    const isAddress = codeOf(cause) === 'EADDRNOTAVAIL' || codeOf(cause) === 'ENOTFOUND';
     throw new ConfigurationError(
-      `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}. Choose another --port.`,
+      `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}. Choose another --${isAddress ? 'host' : 'port'}.`,
       { cause },
     );
   });

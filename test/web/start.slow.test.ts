@@ -57,6 +57,14 @@ serve: { port: ${port}, password: '${await hashPassword('correct horse battery')
   expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('needs serve.password')]);
   const elsewhere = await runCli(['serve', '--host', '0.0.0.0'], { cwd: unguarded, env });
   expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining('serve.password')]);
+  const unknown = await runCli(['serve', '--host', '[192.0.2.1]'], {
+    cwd: await workspaceOf(sandbox, guarded),
+    env,
+  });
+  expect([unknown.code, unknown.stderr]).toEqual([
+    2,
+    expect.stringMatching(/192\.0\.2\.1, port .*Choose another --host\.$/m),
+  ]);
   const hashed = await runCli(['serve', '--hash-password'], {
     cwd: unguarded,
     // As password managers pipe it, without a newline.
