@@ -112,11 +112,22 @@ export async function whileUsing(
 /** The name of a connection's database, quoted for SQL. */
 export async function databaseOf(connection: DuckDBConnection): Promise<string> {
   const [[name] = []] = (await connection.runAndReadAll('SELECT current_database()')).getRows();
-  return `"${String(name).replaceAll('"', '""')}"`;
+  return identifier(String(name));
+}
+
+/** The tables of a connection's database, as `"schema"."table"`, with those that a user made. */
+export async function everyTable(connection: DuckDBConnection): Promise<string[]> {
+  const tables = await connection.runAndReadAll(
+    'SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = current_database() ORDER BY ALL',
+  );
+  return tables.getRows().map((names) => names.map((name) => identifier(String(name))).join('.'));
 }
 
 /** A string as an SQL literal. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+
+/** A name as an SQL identifier. */
+export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /** The command that repairs a live database that is missing, damaged or too old. */
 export const RESTORE =

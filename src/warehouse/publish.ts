@@ -7,6 +7,9 @@ import { syncToDisk } from '../files.js';
 import {
   AttachError,
   databaseOf,
+  everyTable,
+  identifier,
+  quoted,
   storageFailure,
   whileAttached,
   whileUsing,
@@ -22,7 +25,6 @@ const CHANGED_DAYS = statement('changed-days');
 const DELETE_CHANGED_DAYS = statement('delete-changed-days');
 const INSERT_CHANGED_DAYS = statement('insert-changed-days');
 const MUST_BE_WHOLE = statement('must-be-whole');
-const OTHER_TABLES = statement('other-tables');
 const QUARTERS = statement('quarters');
 const INSERT_QUARTER = statement('insert-quarter');
 const SAME_VERSION = statement('same-version');
@@ -79,7 +81,7 @@ export async function tableDigests(
     const left = hidden[table] ?? [];
     if (left === 'all') return [];
     const columns = left.length === 0 ? '*' : `* EXCLUDE (${left.join(', ')})`;
-    return `SELECT '${table}' AS name, count(*) || ' ' || coalesce(sum(hash(seen)::HUGEINT), 0) AS digest FROM (SELECT ${columns} FROM ${part}.${table}) AS seen`;
+    return `SELECT ${quoted(table)} AS name, count(*) || ' ' || coalesce(sum(hash(seen)::HUGEINT), 0) AS digest FROM (SELECT ${columns} FROM ${part}.${identifier(table)}) AS seen`;
   });
   const rows = await reader.query(
     digests.join('\nUNION ALL\n'),
@@ -196,8 +198,8 @@ const ROW_GROUP = 122_880;
 async function copySorted(connection: DuckDBConnection): Promise<void> {
   const live = await databaseOf(connection);
   await connection.run(`COPY FROM DATABASE ${live} TO next (SCHEMA)`);
-  const others = await queryRows(connection, OTHER_TABLES, z.object({ name: z.string() }));
-  const copies = others.map(({ name }) => `INSERT INTO next.${name} FROM ${live}.${name} ORDER BY ALL`);
+  const others = (await everyTable(connection)).filter((table) => table !== '"main"."page_views"');
+  const copies = others.map((table) => insertSorted(table, live, 'next'));
   await inTransaction(connection, async () => {
     await connection.run(copies.join(';'));
   });
@@ -227,10 +229,14 @@ async function update(connection: DuckDBConnection): Promise<void> {
     for (const [name, digest] of Object.entries(ledgers))
       if (digest !== published[name])
         await connection.run(
-          `DELETE FROM publication.${name}; INSERT INTO publication.${name} FROM main.${name} ORDER BY ALL`,
+          `DELETE FROM publication.${identifier(name)}; ${insertSorted(identifier(name), 'main', 'publication')}`,
         );
   });
 }
+
+/** Copies a table's rows, sorted by its columns from the left. */
+const insertSorted = (table: string, from: string, into: string): string =>
+  `INSERT INTO ${into}.${table} FROM ${from}.${table} ORDER BY ALL`;
 
 const readerOf = (connection: DuckDBConnection): Reader => ({
   query: (sql, row, parameters) => queryRows(connection, sql, row, parameters),

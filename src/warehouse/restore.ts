@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing } from '../files.js';
 import { BehindError } from './behind.js';
-import { databaseOf, isOfDamage, quoted } from './duckdb.js';
+import { databaseOf, everyTable, isOfDamage, quoted } from './duckdb.js';
 import { expectJournalOf } from './journal.js';
 import { changeDatabase, logOf, removeCopies, removeDatabase } from './live-file.js';
 import { migrate } from './migrate.js';
@@ -114,9 +114,8 @@ async function isBehind(
 
 /** Reads every value of every table, because a file with damaged pages may still open. */
 async function readAll(warehouse: Warehouse): Promise<void> {
-  const nameRow = z.object({ name: z.string() });
-  for (const { name } of await warehouse.query('SELECT table_name AS name FROM duckdb_tables()', nameRow))
-    await warehouse.query(`SELECT bit_xor(hash(row))::VARCHAR AS digest FROM ${name} AS row`, z.object({}));
+  for (const table of await warehouse.exclusive(everyTable))
+    await warehouse.query(`SELECT bit_xor(hash(row))::VARCHAR AS digest FROM ${table} AS row`, z.object({}));
 }
 
 /** Creates a database of this version from a lake. */

@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, day, type Day } from '../../src/day.js';
 import { removeDaysFrom, storeDay } from '../../src/export/ledger.js';
+import { messageOf } from '../../src/errors.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { openHistory, openOwnHistory } from '../../src/warehouse/published.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
@@ -150,6 +151,34 @@ describe('publishing what changed', () => {
     await store(warehouse, day('2026-10-01'), 1, 1, AT);
     await publishChanges(warehouse, targetOf(warehouse));
     expect((await orderOf()).slice(-2)).toEqual(['/8', '/0']);
+  });
+
+  it('follows a table that a user adds to the live database, changes and drops', async () => {
+    const warehouse = await liveWarehouse();
+    await store(warehouse, FIRST, 9, 1, AT);
+    await publishChanges(warehouse, targetOf(warehouse));
+    const publishedAfter = async (sql: string) => {
+      await warehouse.exclusive((connection) => connection.run(sql));
+      await publishChanges(warehouse, targetOf(warehouse));
+      const history = await openHistory(targetOf(warehouse));
+      const row = z.record(z.string(), z.json());
+      const notes = await history.query('FROM "my ""own"" notes"', row).catch(messageOf);
+      history.close();
+      return notes;
+    };
+    expect(await publishedAfter('CREATE TABLE "my ""own"" notes" AS SELECT 1 AS note')).toEqual([
+      { note: 1 },
+    ]);
+    expect(await publishedAfter('INSERT INTO "my ""own"" notes" VALUES (2)')).toEqual([
+      { note: 1 },
+      { note: 2 },
+    ]);
+    const wider = await publishedAfter('ALTER TABLE "my ""own"" notes" ADD COLUMN author VARCHAR');
+    expect(wider).toEqual([
+      { note: 1, author: null },
+      { note: 2, author: null },
+    ]);
+    expect(await publishedAfter('DROP TABLE "my ""own"" notes"')).toContain('does not exist');
   });
 
   it('is redone after a kill between any two of its steps, and readers see the previous state until then', async () => {
