@@ -149,7 +149,7 @@ const passwordHash = z
 
 const serveSchema = z
   .strictObject({
-    host: listeningHost.default('127.0.0.1'),
+    host: listeningHost.prefault('127.0.0.1'),
     port: z.int().min(0).max(65_535).default(8420),
     url: z
       .url({ protocol: /^https?$/, error: 'not an address: write https://…' })
