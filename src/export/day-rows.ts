@@ -1,88 +1,120 @@
 import type { PageViews, ViewCounts } from '../api/schema.js';
+import { Texts } from '../warehouse/texts.js';
 import { addCounts, equalCounts, NO_VIEWS, subtractCounts } from './totals.js';
 
-/** More paths are not kept between days, because visitors can request any number of made-up ones. */
-const MAX_PATHS = 200_000;
-
 /**
- * The paths of a project, numbered in order of arrival. Days have most of their paths in common, and
- * numbers are compared quickly. Each text is kept only once.
+ * The rows of a day as they arrive, in columns, which take less memory and time than objects. Of a
+ * repeated path, the latest row counts. Days have most of their paths in common, so they share `paths`.
  */
-export class Paths {
-  readonly #known = new Map<string, { readonly path: string; readonly number: number }>();
-
-  get areTooMany(): boolean {
-    return this.#known.size > MAX_PATHS;
-  }
-
-  /** A path as it was first given, and its number. */
-  known(path: string): { readonly path: string; readonly number: number } {
-    let known = this.#known.get(path);
-    if (known === undefined) this.#known.set(path, (known = { path, number: this.#known.size }));
-    return known;
-  }
-}
-
-/** The rows of a day as they arrive. A repeated path keeps its latest counts. */
-export class DayRows {
-  readonly rows: PageViews[] = [];
-  /** Counts that a later row of the same path replaced. */
-  readonly replaced: PageViews[] = [];
+export class DayRows implements Iterable<PageViews> {
+  /** Number of rows that arrived. */
+  arrived = 0;
+  sum: ViewCounts = NO_VIEWS;
   /** Whether a page repeated a row of an earlier page, as happens when rows move between two requests. */
   hasRepeats = false;
-  sum: ViewCounts = NO_VIEWS;
-  readonly #paths: Paths;
-  /** By the number of its path, one more than the index of a row; 0 for none. */
-  #places = new Int32Array(1024);
+  #numbers = new Int32Array();
+  #human = new Float64Array();
+  #ai = new Float64Array();
+  #total = new Float64Array();
+  /** Rows that a later row of the same path replaced. */
+  readonly #replaced = new Set<number>();
+  /** By the number of its path, one more than the index of the latest row; 0 for none. */
+  #places = new Int32Array();
 
-  constructor(paths = new Paths()) {
-    this.#paths = paths;
+  constructor(readonly paths = new Texts()) {}
+
+  static of(rows: Iterable<PageViews>, paths?: Texts): DayRows {
+    const all = new DayRows(paths);
+    all.add([...rows]);
+    return all;
+  }
+
+  /** Number of rows, one for each path. */
+  get length(): number {
+    return this.arrived - this.#replaced.size;
+  }
+
+  *[Symbol.iterator](): Generator<PageViews, void, void> {
+    for (let index = 0; index < this.arrived; index++) if (!this.#replaced.has(index)) yield this.#row(index);
+  }
+
+  /** The columns of the rows, with the numbers of the paths. */
+  get columns() {
+    const latest = (index: number) => !this.#replaced.has(index);
+    const rows = <Column extends Int32Array | Float64Array>(column: Column) => {
+      const all = column.subarray(0, this.arrived);
+      return (this.#replaced.size === 0 ? all : all.filter((_, index) => latest(index))) as Column;
+    };
+    return {
+      numbers: rows(this.#numbers),
+      human: rows(this.#human),
+      ai: rows(this.#ai),
+      total: rows(this.#total),
+    };
+  }
+
+  /** Rows as they arrived, by their places in the order of arrival. */
+  slice(from: number, to: number): PageViews[] {
+    return Array.from({ length: to - from }, (_, index) => this.#row(from + index));
+  }
+
+  /** Rows that a later row of the same path replaced. */
+  get replaced(): PageViews[] {
+    return [...this.#replaced].map((index) => this.#row(index));
   }
 
   /** Adds the rows of one page. Returns how many of its paths are new. */
   add(page: readonly PageViews[]): number {
-    const start = this.rows.length;
+    const [start, known] = [this.arrived, this.length];
+    this.#makeRoom(start + page.length);
     let { human, ai, total } = this.sum;
     for (const row of page) {
-      const { path, number } = this.#paths.known(row.path);
-      // The text from this response does not have to be kept.
-      row.path = path;
-      human += row.human;
-      ai += row.ai;
-      total += row.total;
+      const index = this.arrived++;
+      const number = this.paths.numberOf(row.path);
+      this.#numbers[index] = number;
+      human += this.#human[index] = row.human;
+      ai += this.#ai[index] = row.ai;
+      total += this.#total[index] = row.total;
       const place = this.#placeOf(number);
-      if (place === 0) {
-        this.#places[number] = this.rows.push(row);
-        continue;
-      }
-      const replaced = this.#replace(place - 1, row, start);
+      this.#places[number] = this.arrived;
+      if (place === 0) continue;
+      const replaced = this.#row(place - 1);
+      this.#replaced.add(place - 1);
+      this.hasRepeats ||= place <= start && equalCounts(replaced, row);
       human -= replaced.human;
       ai -= replaced.ai;
       total -= replaced.total;
     }
     this.sum = { human, ai, total };
-    return this.rows.length - start;
+    return this.length - known;
+  }
+
+  #row(index: number): PageViews {
+    return {
+      path: this.paths.textOf(this.#numbers[index] ?? 0),
+      human: this.#human[index] ?? 0,
+      ai: this.#ai[index] ?? 0,
+      total: this.#total[index] ?? 0,
+    };
+  }
+
+  #makeRoom(rows: number): void {
+    if (rows <= this.#numbers.length) return;
+    const size = Math.max(rows, 2 * this.#numbers.length);
+    this.#numbers = grown(this.#numbers, new Int32Array(size));
+    this.#human = grown(this.#human, new Float64Array(size));
+    this.#ai = grown(this.#ai, new Float64Array(size));
+    this.#total = grown(this.#total, new Float64Array(size));
   }
 
   #placeOf(number: number): number {
-    if (number >= this.#places.length) {
-      const places = new Int32Array(2 * number);
-      places.set(this.#places);
-      this.#places = places;
-    }
+    if (number >= this.#places.length)
+      this.#places = grown(this.#places, new Int32Array(Math.max(this.paths.size, 2 * number)));
     return this.#places[number] ?? 0;
   }
 
-  #replace(index: number, row: PageViews, start: number): PageViews {
-    const known = this.rows[index] ?? row;
-    this.rows[index] = row;
-    this.replaced.push(known);
-    this.hasRepeats ||= index < start && equalCounts(known, row);
-    return known;
-  }
-
   /** The rows with all counts of a path added up, if that accounts for `totals`. */
-  merged(totals: ViewCounts): PageViews[] | undefined {
+  merged(totals: ViewCounts): DayRows | undefined {
     const extra = new Map<string, ViewCounts>();
     let missing = subtractCounts(totals, this.sum);
     for (const row of this.replaced) {
@@ -90,6 +122,13 @@ export class DayRows {
       extra.set(row.path, addCounts(extra.get(row.path) ?? NO_VIEWS, row));
     }
     if (extra.size === 0 || !equalCounts(missing, NO_VIEWS)) return undefined;
-    return this.rows.map((row) => ({ ...row, ...addCounts(row, extra.get(row.path) ?? NO_VIEWS) }));
+    const rows = [...this].map((row) => ({ ...row, ...addCounts(row, extra.get(row.path) ?? NO_VIEWS) }));
+    return DayRows.of(rows, this.paths);
   }
+}
+
+/** A longer column with the values of a shorter one. */
+function grown<Column extends Int32Array | Float64Array>(column: Column, longer: Column): Column {
+  longer.set(column);
+  return longer;
 }

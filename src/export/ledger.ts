@@ -1,13 +1,14 @@
 import { BIGINT, DATE, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
-import { type PageViews, pageViewsSchema, type ViewCounts, viewCountsSchema } from '../api/schema.js';
+import { pageViewsSchema, type ViewCounts, viewCountsSchema } from '../api/schema.js';
 import type { Day } from '../day.js';
 import { dateOf, dayColumn, type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
 import type { Cell, Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import type { DayRows } from './day-rows.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
 import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
-import type { DayViews, WalkedDay } from './walk.js';
+import type { StoredViews, WalkedDay } from './walk.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
 const RECORD_FAILURE = statement('record-failure');
@@ -44,7 +45,7 @@ const knownRow = viewCountsSchema.extend({ is_stored: z.boolean(), failures: z.i
 export async function readStoredDay(
   reader: Reader,
   at: { readonly project: string; readonly day: Day },
-): Promise<DayViews | undefined> {
+): Promise<StoredViews | undefined> {
   const [known] = await reader.query(STORED_DAY, knownRow, { ...at });
   return known?.is_stored === true ? readPages(reader, at, known) : undefined;
 }
@@ -53,7 +54,7 @@ const readPages = async (
   reader: Reader,
   at: { readonly project: string; readonly day: Day },
   { human, ai, total }: ViewCounts,
-): Promise<DayViews> => ({
+): Promise<StoredViews> => ({
   totals: { human, ai, total },
   rows: await reader.query(STORED_PAGES, pageViewsSchema, { ...at }),
 });
@@ -173,19 +174,12 @@ async function compareWithStored(
   return { outcome: pages === 0 && equalCounts(stored.totals, totals) ? 'unchanged' : 'restated', pages };
 }
 
-const appendPages = (transaction: Transaction, at: DayAt, rows: readonly PageViews[]): Promise<void> =>
-  transaction.append<PageViews>(
-    'page_views',
-    [
-      { same: at.project },
-      { same: dateOf(at.day) },
-      { text: ({ path }) => path },
-      { count: ({ human }) => human },
-      { count: ({ ai }) => ai },
-      { count: ({ total }) => total },
-    ],
-    rows,
-  );
+function appendPages(transaction: Transaction, at: DayAt, rows: DayRows): Promise<void> {
+  const { numbers, human, ai, total } = rows.columns;
+  const counts = [human, ai, total].map((counts) => ({ counts }));
+  const day = [{ same: at.project }, { same: dateOf(at.day) }];
+  return transaction.append('page_views', [...day, { texts: rows.paths, numbers }, ...counts], rows.length);
+}
 
 function appendLoad(
   transaction: Transaction,

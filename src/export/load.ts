@@ -6,8 +6,8 @@ import { PausedError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
+import { Texts } from '../warehouse/texts.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { Paths } from './day-rows.js';
 import { DayFailures } from './failures.js';
 import { confirmDay, readStoredDay, recordFailedDay, storeDay, type StoreOutcome } from './ledger.js';
 import { type DayState, isSettled, type PlannedDay, requestsFor } from './plan.js';
@@ -51,6 +51,9 @@ export function errorsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
 const REQUESTS_BESIDE = 400;
 const FEWEST_DAYS_BESIDE = 16;
 
+/** More paths are not kept between days, because visitors can request any number of made-up ones. */
+const MOST_PATHS = 200_000;
+
 export interface LoadTask {
   readonly warehouse: Warehouse;
   readonly client: Pick<Client, 'views' | 'lease'>;
@@ -85,7 +88,7 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
   /** Whether a day could not continue, so that no waiting day can either. */
   let isHalted = false;
   let newestRead: number | undefined;
-  let paths = new Paths();
+  let paths = new Texts();
 
   // A used-up budget only keeps further days from beginning; any other failure also ends those in progress.
   const stop = (error: unknown): void => {
@@ -99,7 +102,7 @@ export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Pro
     const requests = Math.max(1, expectedRequests(planned, newestRead) - pagesKept);
     const lease = await client.lease(requests, planned.priority, signal);
     try {
-      if (paths.areTooMany) paths = new Paths();
+      if (paths.size > MOST_PATHS) paths = new Texts();
       // The last days use the connections of days that are done.
       const atOnce = () => Math.max(1, Math.floor(concurrency / inTurn.activeCount));
       const means = { lease, isUnfinished: pagesKept > 0, paths, atOnce, failures, signal, stop };
@@ -134,7 +137,7 @@ interface Means {
   readonly lease: Lease;
   /** Whether an earlier export kept pages of the day. */
   readonly isUnfinished: boolean;
-  readonly paths: Paths;
+  readonly paths: Texts;
   /** How many pages may be requested at the same time. */
   readonly atOnce: () => number;
   readonly failures: DayFailures;
@@ -191,14 +194,9 @@ async function readDay(
   if (!hasEnded()) return undefined;
   const stored = due === 'provisional' ? await readStoredDay(warehouse, { project, day }) : undefined;
   const views = await ResumableViews.open({ warehouse, project, day }, client, lease, isUnfinished);
-  const options = { isSettled: settled, stored, paths, atOnce, signal };
-  let isStopped = false;
-  const walked = await walkDay(views, day, options)
-    .catch((error: unknown) => {
-      isStopped = error instanceof PausedError;
-      throw error;
-    })
-    .finally(() => views.end(isUnfinished, isStopped));
+  const { onPaused } = views;
+  const options = { isSettled: settled, stored, paths, atOnce, onPaused, signal };
+  const walked = await walkDay(views, day, options).finally(() => views.end(isUnfinished));
   signal.throwIfAborted();
   // The response may have shown that the platform's clock is behind.
   if (!hasEnded()) return undefined;

@@ -6,6 +6,7 @@ import { LIMITS, type ViewsResponse, viewsResponseSchema } from '../api/schema.j
 import type { Day } from '../day.js';
 import { dateOf, dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import type { PageOfDay } from './walk.js';
 
 const UNFINISHED_DAYS = readSql(import.meta.url, 'statements/unfinished-days.sql');
 const UNFINISHED_PAGES = readSql(import.meta.url, 'statements/unfinished-pages.sql');
@@ -39,7 +40,7 @@ export class ResumableViews {
   readonly #views: Client['views'];
   /** Pages that an earlier export kept. Each is used once: a second walk requests all pages again. */
   readonly #kept = new Map<number, ViewsResponse>();
-  readonly #read = new Map<number, ViewsResponse>();
+  #unfinished: readonly PageOfDay[] = [];
 
   private constructor(of: DayOf, client: Pick<Client, 'views'>, lease: Lease) {
     this.#of = of;
@@ -60,24 +61,26 @@ export class ResumableViews {
   }
 
   readonly views: Client['views'] = async (query, options) => {
-    if (query.offset === 0) this.#read.clear();
     // A second walk has smaller pages, which cannot continue a first walk.
     if (query.limit < LIMITS.viewsPage.max) this.#kept.clear();
     const kept = this.#kept.get(query.offset);
     this.#kept.delete(query.offset);
-    const page = kept ?? (await this.#views(query, options));
-    if (query.limit === LIMITS.viewsPage.max) this.#read.set(query.offset, page);
-    return page;
+    return kept ?? (await this.#views(query, options));
+  };
+
+  /** The pages of a walk that the hourly limit stopped. */
+  readonly onPaused = (pages: readonly PageOfDay[]): void => {
+    this.#unfinished = pages;
   };
 
   /** Keeps the pages of a stopped walk, and drops those of earlier ones. */
-  async end(isUnfinished: boolean, isStopped: boolean): Promise<void> {
-    const pages = isStopped ? [...this.#read] : [];
+  async end(isUnfinished: boolean): Promise<void> {
+    const pages = this.#unfinished;
     if (pages.length === 0 && !isUnfinished) return;
     await this.#of.warehouse.groupCommit(async (transaction) => {
       await transaction.execute(DELETE_PAGES, parametersOf(this.#of));
       const { project, day } = this.#of;
-      for (const [offset, page] of pages)
+      for (const { offset, ...page } of pages)
         await transaction.appendRow('unfinished_pages', [
           [VARCHAR, project],
           [DATE, dateOf(day)],

@@ -4,8 +4,9 @@ import { LIMITS } from '../api/schema.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { counted, percent } from '../format/numbers.js';
-import { DayRows, type Paths } from './day-rows.js';
-import { countChangedPages, equalCounts, subtractCounts, sumCounts } from './totals.js';
+import type { Texts } from '../warehouse/texts.js';
+import { DayRows } from './day-rows.js';
+import { countChangedPages, equalCounts, subtractCounts } from './totals.js';
 
 /** The maximum number of walks of a day that does not add up. */
 const MAX_WALKS = 3;
@@ -21,15 +22,18 @@ const MAX_UNATTRIBUTED_SHARE = 0.05;
 
 const MOVED = 'rows moved while the day was read; it will be read again later';
 
-/** A day as it was read. */
-export interface DayViews {
+/** A stored day. */
+export interface StoredViews {
   readonly totals: ViewCounts;
   /** One row for each path. */
   readonly rows: readonly PageViews[];
 }
 
 /** The result of a day's walks. */
-export interface WalkedDay extends DayViews {
+export interface WalkedDay {
+  readonly totals: ViewCounts;
+  /** One row for each path. */
+  readonly rows: DayRows;
   /** The site totals minus the sum of the rows. */
   readonly unattributed: ViewCounts;
   /** Why the rows are not reliable; undefined if they are. */
@@ -40,11 +44,18 @@ export interface WalkOptions extends ReadOptions {
   /** Whether late events have arrived, so that the day no longer changes. */
   readonly isSettled: () => boolean;
   /** What an earlier walk stored, when that added up. */
-  readonly stored?: DayViews | undefined;
+  readonly stored?: StoredViews | undefined;
   /** The paths of days read before. */
-  readonly paths?: Paths;
+  readonly paths?: Texts;
   /** How many pages may be requested at the same time; one by default. */
   readonly atOnce?: () => number;
+  /** Called with the pages of a first walk that has to wait for the hourly limit. */
+  readonly onPaused?: (pages: readonly PageOfDay[]) => void;
+}
+
+/** A page of a day, by its offset. */
+export interface PageOfDay extends ViewsResponse {
+  readonly offset: number;
 }
 
 /** One walk through the pages of a day, from the first to the last. */
@@ -77,7 +88,7 @@ export async function walkDay(
   const all = new DayRows(options.paths);
   let last: Walk | undefined;
   for (let number = 0; number < MAX_WALKS; number++) {
-    if (number === 1) all.add(last?.found.rows ?? []);
+    if (number === 1) all.add([...(last?.found ?? [])]);
     const walk = await walkOnce(client, day, options, number, all).catch((error: unknown) => {
       if (last !== undefined && error instanceof PausedError) return undefined;
       throw error;
@@ -87,11 +98,11 @@ export async function walkDay(
     const rows = rowsThatAddUp(walk, last, all);
     if (rows !== undefined) return walked(walk.totals, rows);
     if (options.isSettled() && last !== undefined && isSameWalk(last, walk))
-      return walked(walk.totals, walk.found.rows, doubtOf(walk));
+      return walked(walk.totals, walk.found, doubtOf(walk));
     last = walk;
   }
   if (last === undefined) throw new PagingError('the export has no pages');
-  return walked(last.totals, all.rows, MOVED);
+  return walked(last.totals, all, MOVED);
 }
 
 async function walkOnce(
@@ -102,34 +113,50 @@ async function walkOnce(
   all: DayRows,
 ): Promise<Walk | 'unchanged'> {
   const found = new DayRows(options.paths);
+  /** The pages, with the places of their rows instead of the rows. */
+  const read: (Omit<PageOfDay, 'views'> & { readonly from: number; readonly to: number })[] = [];
+  const add = ({ offset, totals, views, hasMore }: PageOfDay): number => {
+    const from = found.arrived;
+    const added = found.add(views);
+    read.push({ offset, totals, hasMore, from, to: found.arrived });
+    return added;
+  };
+  const pages = viewsPages(
+    client,
+    { dateFrom: day, dateTo: addDays(day, 1) },
+    {
+      ...options,
+      limit: LIMITS.viewsPage.max - number * SMALLER_PAGES,
+      // A later walk ends as soon as all rows are found.
+      ...(number === 0 && { atOnce: options.atOnce, onAhead: add }),
+    },
+  );
   let totals: ViewCounts | undefined;
   let isSteady = true;
-  const range = { dateFrom: day, dateTo: addDays(day, 1) };
-  for await (const page of viewsPages(
-    client,
-    range,
-    options,
-    LIMITS.viewsPage.max - number * SMALLER_PAGES,
-    // A later walk ends as soon as all rows are found.
-    number === 0 ? options.atOnce : undefined,
-  )) {
-    if (totals === undefined && number === 0 && isStartOf(options.stored, page)) return 'unchanged';
-    isSteady &&= totals === undefined || equalCounts(totals, page.totals);
-    totals = page.totals;
-    if (found.add(page.views) === 0 && page.hasMore)
-      throw new PagingError(
-        'a page of the export only repeats earlier ones, but the server says that more follow',
-      );
-    if (number === 0) continue;
-    all.add(page.views);
-    if (equalCounts(all.sum, totals)) break;
+  try {
+    for await (const page of pages) {
+      if (totals === undefined && number === 0 && isStartOf(options.stored, page)) return 'unchanged';
+      isSteady &&= totals === undefined || equalCounts(totals, page.totals);
+      totals = page.totals;
+      if (add(page) === 0 && page.hasMore)
+        throw new PagingError(
+          'a page of the export only repeats earlier ones, but the server says that more follow',
+        );
+      if (number === 0) continue;
+      all.add(page.views);
+      if (equalCounts(all.sum, totals)) break;
+    }
+  } catch (error) {
+    if (number === 0 && error instanceof PausedError)
+      options.onPaused?.(read.map(({ from, to, ...page }) => ({ ...page, views: found.slice(from, to) })));
+    throw error;
   }
   if (totals === undefined) throw new PagingError('the export has no pages');
   return { found, totals, isSteady };
 }
 
 /** Whether a first page is that of a stored day with more pages. The API promises no order, so any rows will do. */
-function isStartOf(stored: DayViews | undefined, page: ViewsResponse): boolean {
+function isStartOf(stored: StoredViews | undefined, page: ViewsResponse): boolean {
   if (stored === undefined || !equalCounts(stored.totals, page.totals)) return false;
   if (!page.hasMore || page.views.length === 0 || page.views.length >= stored.rows.length) return false;
   const byPath = new Map(stored.rows.map((row) => [row.path, row]));
@@ -143,10 +170,10 @@ function isStartOf(stored: DayViews | undefined, page: ViewsResponse): boolean {
  * The rows that account for all views, if there are any. Within minutes, the counts of a path can only rise, so if rows
  * of different requests add up to the totals of the last one, all are up to date and none is missing.
  */
-function rowsThatAddUp(walk: Walk, last: Walk | undefined, all: DayRows): readonly PageViews[] | undefined {
+function rowsThatAddUp(walk: Walk, last: Walk | undefined, all: DayRows): DayRows | undefined {
   const { found, totals, isSteady } = walk;
-  if (equalCounts(found.sum, totals)) return found.rows;
-  if (last !== undefined && equalCounts(all.sum, totals)) return all.rows;
+  if (equalCounts(found.sum, totals)) return found;
+  if (last !== undefined && equalCounts(all.sum, totals)) return all;
   // Views of a path with two rows are added up. But a row repeated on a later page may have pushed out another row with
   // the same counts: only if a walk with other page boundaries repeats the same rows does the path have two rows.
   const isCertain =
@@ -157,9 +184,9 @@ function rowsThatAddUp(walk: Walk, last: Walk | undefined, all: DayRows): readon
 const isSameWalk = (last: Walk, walk: Walk): boolean =>
   [last, walk].every(({ isSteady, found }) => isSteady && found.replaced.length === 0) &&
   equalCounts(last.totals, walk.totals) &&
-  hasSameRows(last.found.rows, walk.found.rows);
+  hasSameRows([...last.found], walk.found);
 
-const hasSameRows = (left: readonly PageViews[], right: readonly PageViews[]): boolean =>
+const hasSameRows = (left: readonly PageViews[], right: Iterable<PageViews>): boolean =>
   countChangedPages(left, right) === 0;
 
 function doubtOf({ found, totals }: Walk): string | undefined {
@@ -170,15 +197,24 @@ function doubtOf({ found, totals }: Walk): string | undefined {
     : `its pages and its totals differ by ${percent(share)}; it will be read again later`;
 }
 
-const walked = (totals: ViewCounts, rows: readonly PageViews[], doubt?: string): WalkedDay => ({
+const walked = (totals: ViewCounts, rows: DayRows, doubt?: string): WalkedDay => ({
   totals,
   rows,
-  unattributed: subtractCounts(totals, sumCounts(rows)),
+  unattributed: subtractCounts(totals, rows.sum),
   doubt,
 });
 
 /** More than this many pages in one walk, a million rows, means that it does not end. */
 const MAX_PAGES = 4_000;
+
+interface PagesOptions extends ReadOptions {
+  /** Rows of a page; by default the most. */
+  readonly limit?: number;
+  /** How many pages may be requested at the same time; one by default. */
+  readonly atOnce?: (() => number) | undefined;
+  /** Called with pages that arrive after one that failed. */
+  readonly onAhead?: (page: PageOfDay) => void;
+}
 
 /**
  * The pages of the views of a range. Up to `atOnce` of them are requested at the same time, and only
@@ -189,18 +225,19 @@ const MAX_PAGES = 4_000;
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
   range: { readonly dateFrom: Day; readonly dateTo: Day },
-  options?: ReadOptions,
-  limit: number = LIMITS.viewsPage.max,
-  atOnce: () => number = () => 1,
-): AsyncGenerator<ViewsResponse, void, void> {
-  const underWay: Promise<ViewsResponse>[] = [];
+  options: PagesOptions = {},
+): AsyncGenerator<PageOfDay, void, void> {
+  const { limit = LIMITS.viewsPage.max, atOnce = () => 1, onAhead } = options;
+  const underWay: Promise<PageOfDay>[] = [];
   let known = 1;
   let read = 0;
   try {
     for (let page = 0; page < MAX_PAGES; page++) {
       while (page + underWay.length < known && (underWay.length === 0 || underWay.length < atOnce())) {
         const offset = (page + underWay.length) * limit;
-        const request = client.views({ ...range, limit, offset }, options);
+        const request = client
+          .views({ ...range, limit, offset }, options)
+          .then((response) => ({ ...response, offset }));
         // If several fail, the first error is thrown.
         request.catch(() => undefined);
         underWay.push(request);
@@ -220,7 +257,8 @@ export async function* viewsPages(
         known = Math.max(known, page + 1 + Math.min(page + 1, pagesLeft(response, read, limit)));
     }
   } finally {
-    await Promise.allSettled(underWay);
+    for (const ahead of await Promise.allSettled(underWay))
+      if (ahead.status === 'fulfilled') onAhead?.(ahead.value);
   }
   throw new PagingError(`the export did not end after ${MAX_PAGES} pages of ${limit}`);
 }

@@ -9,18 +9,16 @@ import {
   type DuckDBValue,
   VARCHAR,
 } from '@duckdb/node-api';
-import duckdb from '@duckdb/node-bindings';
+import duckdb, { type Vector } from '@duckdb/node-bindings';
 import type { z } from 'zod';
 import { type Parameters, queryRows, type Reader, runStatement } from './query.js';
+import { CHUNK_ROWS, type Texts } from './texts.js';
 
-/** The most rows that a DuckDB vector holds. */
-const CHUNK_ROWS = 2048;
-
-/** A column of rows to append: one value for all of them, or a function that returns a row's value. */
-export type Column<Row> =
+/** A column to append: one value for all rows, or the value of each row. */
+export type Column =
   | { readonly same: string | DuckDBDateValue }
-  | { readonly text: (row: Row) => string }
-  | { readonly count: (row: Row) => number };
+  | { readonly texts: Texts; readonly numbers: Int32Array }
+  | { readonly counts: Float64Array };
 
 /** A value of a single row, and the type of its column. */
 export type Cell = readonly [type: DuckDBType, value: DuckDBValue];
@@ -50,13 +48,14 @@ export class Transaction implements Reader {
   }
 
   /** Appends rows column by column, which is fastest. `columns` are all columns of the table, in its order. */
-  async append<Row>(table: string, columns: readonly Column<Row>[], rows: readonly Row[]): Promise<void> {
+  async append(table: string, columns: readonly Column[], rows: number): Promise<void> {
     const appender = await this.#appenderOf(table);
     const types = columns.map(typeOf);
-    for (let start = 0; start < rows.length; start += CHUNK_ROWS) {
-      const part = rows.slice(start, start + CHUNK_ROWS);
-      const chunk = DuckDBDataChunk.create(types, part.length);
-      for (const [index, column] of columns.entries()) setColumn(chunk, index, column, part);
+    for (let from = 0; from < rows; from += CHUNK_ROWS) {
+      const to = Math.min(rows, from + CHUNK_ROWS);
+      const chunk = DuckDBDataChunk.create(types, to - from);
+      for (const [index, column] of columns.entries())
+        setColumn(duckdb.data_chunk_get_vector(chunk.chunk, index), column, from, to);
       appender.appendDataChunk(chunk);
     }
   }
@@ -87,29 +86,31 @@ export class Transaction implements Reader {
   }
 }
 
-const typeOf = (column: Column<never>): DuckDBType =>
-  'count' in column ? BIGINT : 'same' in column && typeof column.same !== 'string' ? DATE : VARCHAR;
+const typeOf = (column: Column): DuckDBType =>
+  'counts' in column ? BIGINT : 'same' in column && typeof column.same !== 'string' ? DATE : VARCHAR;
 
-/** Fills a column of a chunk. Constant columns and numbers are passed as a whole. */
-function setColumn<Row>(chunk: DuckDBDataChunk, index: number, column: Column<Row>, rows: readonly Row[]) {
-  const vector = duckdb.data_chunk_get_vector(chunk.chunk, index);
-  if ('text' in column) {
-    for (const [place, row] of rows.entries())
-      duckdb.vector_assign_string_element(vector, place, column.text(row));
-    return;
-  }
+/** Fills a vector with some rows of a column. */
+function setColumn(vector: Vector, column: Column, from: number, to: number): void {
   if ('same' in column) {
     const { same } = column;
     const value = typeof same === 'string' ? duckdb.create_varchar(same) : duckdb.create_date(same);
     duckdb.vector_reference_value(vector, value);
     return;
   }
-  const halves = new Int32Array(2 * rows.length);
+  const words =
+    'counts' in column
+      ? wordsOf(column.counts.subarray(from, to))
+      : column.texts.wordsOf(column.numbers.subarray(from, to));
+  duckdb.copy_data_to_vector(vector, 0, words.buffer, 0, words.byteLength);
+}
+
+/** Counts as the two halves of DuckDB's BIGINT, the lower one first. */
+function wordsOf(counts: Float64Array): Int32Array<ArrayBuffer> {
+  const words = new Int32Array(2 * counts.length);
   let at = 0;
-  for (const row of rows) {
-    const count = column.count(row);
-    halves[at++] = count;
-    halves[at++] = Math.floor(count / 2 ** 32);
+  for (const count of counts) {
+    words[at++] = count;
+    words[at++] = Math.floor(count / 2 ** 32);
   }
-  duckdb.copy_data_to_vector(vector, 0, halves.buffer, 0, halves.byteLength);
+  return words;
 }

@@ -1,6 +1,7 @@
 import { BIGINT, DuckDBDateValue, DATE, VARCHAR } from '@duckdb/node-api';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { Texts } from '../../src/warehouse/texts.js';
 import type { Column } from '../../src/warehouse/transaction.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
@@ -10,19 +11,17 @@ interface Row {
   readonly views: number;
 }
 
-const COLUMNS: readonly Column<Row>[] = [
-  { same: 'prj_1' },
-  { same: new DuckDBDateValue(20_000) },
-  { text: ({ path }) => path },
-  { count: ({ views }) => views },
-  { count: () => 0 },
-  { count: ({ views }) => views },
-];
+const columnsOf = (rows: readonly Row[], texts = new Texts()): Column[] => {
+  const numbers = Int32Array.from(rows, ({ path }) => texts.numberOf(path));
+  const views = { counts: Float64Array.from(rows, ({ views }) => views) };
+  const none = { counts: new Float64Array(rows.length) };
+  return [{ same: 'prj_1' }, { same: new DuckDBDateValue(20_000) }, { texts, numbers }, views, none, views];
+};
 
 const rows = (count: number): Row[] =>
   Array.from({ length: count }, (_, views) => ({ path: `/${views}`, views }));
-const append = (warehouse: Warehouse, given: readonly Row[], columns = COLUMNS) =>
-  warehouse.transaction((transaction) => transaction.append('page_views', columns, given));
+const append = (warehouse: Warehouse, given: readonly Row[], columns = columnsOf(given)) =>
+  warehouse.transaction((transaction) => transaction.append('page_views', columns, given.length));
 
 const stored = async (warehouse: Warehouse) =>
   (
@@ -54,18 +53,44 @@ describe('appending', () => {
     expect(read.map(({ path }) => path)).toEqual(paths);
   });
 
+  it('keeps texts that later transactions share, and those that are new to them', async () => {
+    const warehouse = await liveWarehouse();
+    const texts = new Texts();
+    const path = (number: number) => `/docs/a-path-that-is-too-long-to-be-inlined/${number}`;
+    let expected = 0;
+    for (const [from, to] of [
+      [0, 3],
+      [2, 2_050],
+      [2_040, 7_000],
+      [0, 7_000],
+    ] as const) {
+      const given = Array.from({ length: to - from }, (_, index) => ({
+        path: path(from + index),
+        views: from + index,
+      }));
+      await append(warehouse, given, columnsOf(given, texts));
+      expected += given.length;
+    }
+    const matching = await warehouse.query(
+      "SELECT count(*) AS rows FROM page_views WHERE path = '/docs/a-path-that-is-too-long-to-be-inlined/' || human",
+      z.object({ rows: z.int() }),
+    );
+    expect(matching).toEqual([{ rows: expected }]);
+  });
+
   it.each([
     ['in the first chunk', 5],
     ['in a later chunk', 3_000],
   ])('that fails %s stores nothing, not even after closing', async (_, at) => {
     const warehouse = await liveWarehouse();
     await append(warehouse, rows(3));
-    const failing = COLUMNS.with(3, {
-      count: ({ views }) => {
-        if (views === at) throw new Error('no such number');
-        return views;
+    const counts = Object.assign(new Float64Array(5_000), {
+      subarray: (from: number, to: number) => {
+        if (to > at) throw new Error('no such number');
+        return new Float64Array(to - from);
       },
     });
+    const failing = columnsOf(rows(5_000)).with(3, { counts });
     await expect(append(warehouse, rows(5_000), failing)).rejects.toThrow('no such number');
     expect(await stored(warehouse)).toMatchObject({ rows: 3 });
     await closeNow(warehouse);
@@ -87,7 +112,7 @@ describe('appending', () => {
   it('that breaks a constraint stores nothing, not even what was appended before', async () => {
     const warehouse = await liveWarehouse();
     const broken = warehouse.transaction(async (transaction) => {
-      await transaction.append('page_views', COLUMNS, rows(3_000));
+      await transaction.append('page_views', columnsOf(rows(3_000)), 3_000);
       await transaction.appendRow('page_views', [
         ...[[VARCHAR, null] as const, [DATE, new DuckDBDateValue(20_000)] as const, [VARCHAR, '/'] as const],
         ...[1n, 0n, 1n].map((count) => [BIGINT, count] as const),

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { PageViews } from '../../../src/api/schema.js';
 import { day as toDay, type Day } from '../../../src/day.js';
 import { sumCounts } from '../../../src/export/totals.js';
+import { DayRows } from '../../../src/export/day-rows.js';
 import { storeDay } from '../../../src/export/ledger.js';
 import type { Reader } from '../../../src/warehouse/query.js';
 import type { LakeOptions } from '../../../src/warehouse/lake/lake.js';
@@ -44,7 +45,12 @@ export async function store(
   days: Readonly<Record<string, readonly PageViews[]>>,
 ): Promise<void> {
   for (const [at, rows] of Object.entries(days)) {
-    const walked = { totals: sumCounts(rows), rows, doubt: undefined, unattributed: NOTHING } as const;
+    const walked = {
+      totals: sumCounts(rows),
+      rows: DayRows.of(rows),
+      doubt: undefined,
+      unattributed: NOTHING,
+    } as const;
     await storeDay(warehouse, { project, day: toDay(at), now: NOW }, walked, 'final');
   }
 }
