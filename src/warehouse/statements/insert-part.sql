@@ -8,8 +8,8 @@ JOIN (
   FROM (
     SELECT DISTINCT path
     FROM main.page_views
-    WHERE project = $project AND day >= $quarter::DATE AND day < $quarter::DATE + INTERVAL 3 MONTH
+    WHERE project = $project AND day BETWEEN $first::DATE AND $last::DATE
   )
 ) USING (path)
-WHERE project = $project AND day >= $quarter::DATE AND day < $quarter::DATE + INTERVAL 3 MONTH
-ORDER BY place, day
+WHERE project = $project AND day BETWEEN $first::DATE AND $last::DATE
+ORDER BY date_trunc('quarter', day), place, day
