@@ -6,7 +6,7 @@ import { addDays, type Day } from '../day.js';
 import { counted, percent } from '../format/numbers.js';
 import type { Texts } from '../warehouse/texts.js';
 import { DayRows } from './day-rows.js';
-import { countChangedPages, equalCounts, subtractCounts } from './totals.js';
+import { countChangedPages, equalCounts, subtractCounts, sumCounts } from './totals.js';
 
 /** The maximum number of walks of a day that does not add up. */
 const MAX_WALKS = 3;
@@ -237,7 +237,7 @@ export async function* viewsPages(
         const offset = (page + underWay.length) * limit;
         const request = client
           .views({ ...range, limit, offset }, options)
-          .then((response) => ({ ...response, offset }));
+          .then(({ totals, views, hasMore }) => ({ offset, totals, views, hasMore }));
         // If several fail, the first error is thrown.
         request.catch(() => undefined);
         underWay.push(request);
@@ -252,7 +252,7 @@ export async function* viewsPages(
       yield response;
       if (!response.hasMore) return;
       known = Math.max(known, page + 2);
-      for (const { total } of response.views) read += total;
+      read += sumCounts(response.views).total;
       if (atOnce() > 1)
         known = Math.max(known, page + 1 + Math.min(page + 1, pagesLeft(response, read, limit)));
     }
