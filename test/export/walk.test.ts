@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { PagingError, PausedError } from '../../src/api/errors.js';
 import type { PageViews } from '../../src/api/schema.js';
-import { day } from '../../src/day.js';
+import { addDays, day } from '../../src/day.js';
 import { sumCounts } from '../../src/export/totals.js';
-import { walkDay } from '../../src/export/walk.js';
+import { type PageOfDay, walkDay } from '../../src/export/walk.js';
 import { byPath, type Moment, movingViews, row, rowsInOrder, withMoved } from './moving-views.js';
 import { rowsOf, totalsOf } from './scripted-views.js';
 
@@ -175,6 +175,33 @@ describe('rows that move while a day is read', () => {
     expect(walked !== 'unchanged' && [...walked.rows]).toEqual([row('/a', 3, 1)]);
     asked = 1;
     await expect(walkDay({ views }, DAY, { isSettled: () => true })).rejects.toBe(paused);
+  });
+});
+
+describe('the pages of a day that waits for the hourly limit', () => {
+  it('are passed on as they arrived, with those that arrived after the one that has to wait', async () => {
+    const paths = Array.from({ length: 2_600 }, (_, index) => `/page-${index % 2_400}`);
+    const many = paths.map((path) => row(path, 9));
+    const { client } = movingViews([many]);
+    const views: typeof client.views = (query) =>
+      query.offset === 1_500
+        ? Promise.reject(new PausedError('The budget is spent.', new Date()))
+        : client.views(query);
+    const pages: PageOfDay[] = [];
+    const options = {
+      isSettled: () => true,
+      atOnce: () => 8,
+      onPaused: (read: readonly PageOfDay[]) => pages.push(...read),
+    };
+    await expect(walkDay({ views }, DAY, options)).rejects.toThrow(PausedError);
+    const read = pages.toSorted((a, b) => a.offset - b.offset);
+    expect(read.map(({ offset }) => offset)).toEqual([
+      0, 250, 500, 750, 1_000, 1_250, 1_750, 2_000, 2_250, 2_500,
+    ]);
+    for (const { offset, ...page } of read) {
+      const expected = await client.views({ dateFrom: DAY, dateTo: addDays(DAY, 1), limit: 250, offset });
+      expect(page).toEqual(expected);
+    }
   });
 });
 
