@@ -40,12 +40,22 @@ WITH
   ),
 
   -- A page counts from the week it was first seen. Smaller pages, which are most of them, cannot be
-  -- listed.
+  -- listed, and neither can pages without views in more than half of their weeks, unless they have
+  -- some now.
   page AS (
     SELECT project, path, max(weeks_ago) AS first_seen
-    FROM page_week
+    FROM page_week LEFT JOIN (SELECT *, true AS is_used FROM site_week) USING (project, weeks_ago)
     GROUP BY project, path
-    HAVING max(greatest(human, ai)) >= 8
+    HAVING
+      max(greatest(human, ai)) >= 8
+      AND (
+        max(greatest(human, ai)) FILTER (weeks_ago = 0) >= 8
+        OR 2 * count(*) FILTER (is_used AND weeks_ago > 0) >= (
+          SELECT count(*)
+          FROM site_week
+          WHERE site_week.project = page_week.project AND weeks_ago BETWEEN 1 AND max(page_week.weeks_ago)
+        )
+      )
   ),
 
   -- One row per audience, page and week, including weeks with no views.
