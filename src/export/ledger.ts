@@ -5,7 +5,7 @@ import type { Day } from '../day.js';
 import { dateOf, dayColumn, type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
 import type { Cell, Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import type { DayRows } from './day-rows.js';
+import type { Rows } from './day-rows.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
 import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
 import type { StoredViews, WalkedDay } from './walk.js';
@@ -174,11 +174,11 @@ async function compareWithStored(
   return { outcome: pages === 0 && equalCounts(stored.totals, totals) ? 'unchanged' : 'restated', pages };
 }
 
-function appendPages(transaction: Transaction, at: DayAt, rows: DayRows): Promise<void> {
-  const { numbers, human, ai, total } = rows.columns;
-  const counts = [human, ai, total].map((counts) => ({ counts }));
+function appendPages(transaction: Transaction, at: DayAt, rows: Rows): Promise<void> {
+  const { paths: texts, numbers, human, ai, total } = rows;
   const day = [{ same: at.project }, { same: dateOf(at.day) }];
-  return transaction.append('page_views', [...day, { texts: rows.paths, numbers }, ...counts], rows.length);
+  const counts = [human, ai, total].map((column) => ({ counts: column }));
+  return transaction.append('page_views', [...day, { texts, numbers }, ...counts], rows.length);
 }
 
 function appendLoad(

@@ -5,7 +5,7 @@ import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { counted, percent } from '../format/numbers.js';
 import type { Texts } from '../warehouse/texts.js';
-import { DayRows } from './day-rows.js';
+import { DayRows, type Rows } from './day-rows.js';
 import { countChangedPages, equalCounts, subtractCounts, sumCounts } from './totals.js';
 
 /** The maximum number of walks of a day that does not add up. */
@@ -33,7 +33,7 @@ export interface StoredViews {
 export interface WalkedDay {
   readonly totals: ViewCounts;
   /** One row for each path. */
-  readonly rows: DayRows;
+  readonly rows: Rows;
   /** The site totals minus the sum of the rows. */
   readonly unattributed: ViewCounts;
   /** Why the rows are not reliable; undefined if they are. */
@@ -88,7 +88,7 @@ export async function walkDay(
   const all = new DayRows(options.paths);
   let last: Walk | undefined;
   for (let number = 0; number < MAX_WALKS; number++) {
-    if (number === 1) all.add([...(last?.found ?? [])]);
+    if (number === 1) all.add([...(last?.found.rows ?? [])]);
     const walk = await walkOnce(client, day, options, number, all).catch((error: unknown) => {
       if (last !== undefined && error instanceof PausedError) return undefined;
       throw error;
@@ -96,13 +96,13 @@ export async function walkDay(
     if (walk === 'unchanged') return walk;
     if (walk === undefined) break;
     const rows = rowsThatAddUp(walk, last, all);
-    if (rows !== undefined) return walked(walk.totals, rows);
+    if (rows !== undefined) return walked(walk.totals, rows, walk.totals);
     if (options.isSettled() && last !== undefined && isSameWalk(last, walk))
-      return walked(walk.totals, walk.found, doubtOf(walk));
+      return walked(walk.totals, walk.found.rows, walk.found.sum, doubtOf(walk));
     last = walk;
   }
   if (last === undefined) throw new PagingError('the export has no pages');
-  return walked(last.totals, all, MOVED);
+  return walked(last.totals, all.rows, all.sum, MOVED);
 }
 
 async function walkOnce(
@@ -113,7 +113,7 @@ async function walkOnce(
   all: DayRows,
 ): Promise<Walk | 'unchanged'> {
   const found = new DayRows(options.paths);
-  /** The pages, with the places of their rows instead of the rows. */
+  /** The pages, with the indices of their rows instead of the rows. */
   const read: (Omit<PageOfDay, 'views'> & { readonly from: number; readonly to: number })[] = [];
   const add = ({ offset, totals, views, hasMore }: PageOfDay): number => {
     const from = found.arrived;
@@ -121,6 +121,7 @@ async function walkOnce(
     read.push({ offset, totals, hasMore, from, to: found.arrived });
     return added;
   };
+  const ahead: PageOfDay[] = [];
   const pages = viewsPages(
     client,
     { dateFrom: day, dateTo: addDays(day, 1) },
@@ -128,7 +129,8 @@ async function walkOnce(
       ...options,
       limit: LIMITS.viewsPage.max - number * SMALLER_PAGES,
       // A later walk ends as soon as all rows are found.
-      ...(number === 0 && { atOnce: options.atOnce, onAhead: add }),
+      atOnce: number === 0 ? options.atOnce : undefined,
+      onAhead: (page) => ahead.push(page),
     },
   );
   let totals: ViewCounts | undefined;
@@ -147,8 +149,12 @@ async function walkOnce(
       if (equalCounts(all.sum, totals)) break;
     }
   } catch (error) {
-    if (number === 0 && error instanceof PausedError)
-      options.onPaused?.(read.map(({ from, to, ...page }) => ({ ...page, views: found.slice(from, to) })));
+    if (number === 0 && error instanceof PausedError) {
+      for (const page of ahead) add(page);
+      options.onPaused?.(
+        read.map(({ from, to, ...page }) => ({ ...page, views: [...found.slice(from, to)] })),
+      );
+    }
     throw error;
   }
   if (totals === undefined) throw new PagingError('the export has no pages');
@@ -170,10 +176,10 @@ function isStartOf(stored: StoredViews | undefined, page: ViewsResponse): boolea
  * The rows that account for all views, if there are any. Within minutes, the counts of a path can only rise, so if rows
  * of different requests add up to the totals of the last one, all are up to date and none is missing.
  */
-function rowsThatAddUp(walk: Walk, last: Walk | undefined, all: DayRows): DayRows | undefined {
+function rowsThatAddUp(walk: Walk, last: Walk | undefined, all: DayRows): Rows | undefined {
   const { found, totals, isSteady } = walk;
-  if (equalCounts(found.sum, totals)) return found;
-  if (last !== undefined && equalCounts(all.sum, totals)) return all;
+  if (equalCounts(found.sum, totals)) return found.rows;
+  if (last !== undefined && equalCounts(all.sum, totals)) return all.rows;
   // Views of a path with two rows are added up. But a row repeated on a later page may have pushed out another row with
   // the same counts: only if a walk with other page boundaries repeats the same rows does the path have two rows.
   const isCertain =
@@ -184,7 +190,7 @@ function rowsThatAddUp(walk: Walk, last: Walk | undefined, all: DayRows): DayRow
 const isSameWalk = (last: Walk, walk: Walk): boolean =>
   [last, walk].every(({ isSteady, found }) => isSteady && found.replaced.length === 0) &&
   equalCounts(last.totals, walk.totals) &&
-  hasSameRows([...last.found], walk.found);
+  hasSameRows([...last.found.rows], walk.found.rows);
 
 const hasSameRows = (left: readonly PageViews[], right: Iterable<PageViews>): boolean =>
   countChangedPages(left, right) === 0;
@@ -197,10 +203,10 @@ function doubtOf({ found, totals }: Walk): string | undefined {
     : `its pages and its totals differ by ${percent(share)}; it will be read again later`;
 }
 
-const walked = (totals: ViewCounts, rows: DayRows, doubt?: string): WalkedDay => ({
+const walked = (totals: ViewCounts, rows: Rows, sum: ViewCounts, doubt?: string): WalkedDay => ({
   totals,
   rows,
-  unattributed: subtractCounts(totals, rows.sum),
+  unattributed: subtractCounts(totals, sum),
   doubt,
 });
 
@@ -212,7 +218,7 @@ interface PagesOptions extends ReadOptions {
   readonly limit?: number;
   /** How many pages may be requested at the same time; one by default. */
   readonly atOnce?: (() => number) | undefined;
-  /** Called with pages that arrive after one that failed. */
+  /** Called with pages that were requested ahead, and that follow one that failed or the last one. */
   readonly onAhead?: (page: PageOfDay) => void;
 }
 

@@ -178,6 +178,30 @@ describe('rows that move while a day is read', () => {
   });
 });
 
+describe('pages that are requested ahead', () => {
+  const many = Array.from({ length: 1_300 }, (_, index) => row(`/page-${index}`, 9));
+  const ahead = { isSettled: () => true, atOnce: () => 8 };
+
+  it('are none in a second walk, which ends as soon as all rows are found', async () => {
+    const moved = withMoved(many, 1_200, 700);
+    const { client, queries } = movingViews([many, many, many, moved]);
+    expect(await walkDay(client, DAY, ahead)).toMatchObject({ doubt: undefined });
+    const second = queries.filter(({ limit }) => limit < 250);
+    expect(second.map(({ offset }) => offset)).toEqual([0, 200, 400, 600]);
+  });
+
+  it('do not count if they are beyond the last one', async () => {
+    const few = Array.from({ length: 740 }, (_, index) => row(`/page-${index}`, 1));
+    const { client, walksBegun } = movingViews([{ rows: few, totals: counts(770) }]);
+    // This server repeats the last page after it.
+    const views: typeof client.views = ({ offset, limit, ...range }) =>
+      client.views({ ...range, limit, offset: Math.min(offset, limit * Math.floor(740 / limit)) });
+    const walked = await walkDay({ views }, DAY, ahead);
+    expect(walked).toMatchObject({ doubt: undefined, unattributed: counts(30) });
+    expect(walksBegun()).toBe(2);
+  });
+});
+
 describe('the pages of a day that waits for the hourly limit', () => {
   it('are passed on as they arrived, with those that arrived after the one that has to wait', async () => {
     const paths = Array.from({ length: 2_600 }, (_, index) => `/page-${index % 2_400}`);
