@@ -81,9 +81,9 @@ export async function serveWeb(options: WebOptions) {
   const { host, port, url } = options.settings;
   const { app, access, warm, close } = await openApp(options);
   const server = await listen({ host, port, fetch: app.fetch }).catch((cause: unknown) => {
-    const isAddress = codeOf(cause) === 'EADDRNOTAVAIL' || codeOf(cause) === 'ENOTFOUND';
+    const isPort = codeOf(cause) === 'EADDRINUSE' || codeOf(cause) === 'EACCES';
     throw new ConfigurationError(
-      `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}. Choose another --${isAddress ? 'host' : 'port'}.`,
+      `Cannot listen on ${host}, port ${port}: ${messageOf(cause)}. Choose another --${isPort ? 'port' : 'host'}.`,
       { cause },
     );
   });
