@@ -1,12 +1,14 @@
 -- Grain: one row. Whether to rewrite the attached `publication` instead of updating a copy: a new
 -- quarter has begun (so the days of the last one can be sorted together), more than a twentieth of
--- its rows were deleted, more than an eighth of all rows changed, or a user changed which tables there are.
+-- its rows were deleted, more than an eighth of all rows changed, or a user added, dropped or altered a table.
 WITH
   live AS (SELECT date_trunc('quarter', max(day)) AS quarter, coalesce(sum(pages), 0) AS pages FROM main.day_loads),
   published AS (SELECT date_trunc('quarter', max(day)) AS quarter FROM publication.day_loads),
   changed AS (SELECT coalesce(sum(pages), 0) AS pages FROM main.day_loads SEMI JOIN changed_days USING (project, day)),
   tables AS (
-    SELECT list(sql ORDER BY table_name) FILTER (database_name = 'publication') AS published, list(sql ORDER BY table_name) FILTER (database_name = current_database()) AS live
+    SELECT
+      list(sql ORDER BY table_name) FILTER (database_name = 'publication') AS published,
+      list(sql ORDER BY table_name) FILTER (database_name = current_database()) AS live
     FROM duckdb_tables()
     WHERE schema_name = 'main'
   ),

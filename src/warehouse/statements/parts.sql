@@ -1,5 +1,5 @@
--- Grain: one row per part of the views of a project, in the order in which they are published. A part is as many whole
--- quarters as make about $rows rows, or one quarter that has more.
+-- Grain: one row per part of the views of a project, in the order in which they are published. A part is all quarters that
+-- begin within the same $rows rows, so it has at most that many more rows than its last quarter.
 WITH
   quarters AS (
     SELECT project, min(day) AS first, max(day) AS last, count(*) AS rows
