@@ -10,7 +10,7 @@ import { readDayLedger } from './ledger.js';
 import { type ExportPlan, nightlyRequests, planExport, planReload, requestsFor } from './plan.js';
 import { readHistoryStart, requestsForRange } from './range.js';
 import { runsOfNeighbors } from './totals.js';
-import { readUnfinishedDays } from './unfinished.js';
+import { readUnfinishedDays } from './pages.js';
 import { readLastVerification, recentTotals } from './verify.js';
 
 const KNOWN_DAYS = readSql(import.meta.url, 'statements/known-days.sql');

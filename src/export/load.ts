@@ -10,8 +10,8 @@ import { Texts } from '../warehouse/texts.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { DayFailures } from './failures.js';
 import { confirmDay, readStoredDay, recordFailedDay, storeDay, type StoreOutcome } from './ledger.js';
+import { readUnfinishedDays, ResumableViews } from './pages.js';
 import { type DayState, isSettled, type PlannedDay, requestsFor } from './plan.js';
-import { readUnfinishedDays, ResumableViews } from './unfinished.js';
 import { walkDay } from './walk.js';
 
 /** A day that could not be read. */

@@ -3,10 +3,11 @@ import { PagingError, PausedError } from '../api/errors.js';
 import { LIMITS } from '../api/schema.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
-import { counted, percent } from '../format/numbers.js';
+import { percent } from '../format/numbers.js';
 import type { Texts } from '../warehouse/texts.js';
 import { DayRows, type Rows } from './day-rows.js';
-import { countChangedPages, equalCounts, subtractCounts, sumCounts } from './totals.js';
+import { type PageOfDay, viewsPages } from './pages.js';
+import { countChangedPages, equalCounts, subtractCounts } from './totals.js';
 
 /** The maximum number of walks of a day that does not add up. */
 const MAX_WALKS = 3;
@@ -51,11 +52,6 @@ export interface WalkOptions extends ReadOptions {
   readonly atOnce?: () => number;
   /** Called with the pages of a first walk that has to wait for the hourly limit. */
   readonly onPaused?: (pages: readonly PageOfDay[]) => void;
-}
-
-/** A page of a day, by its offset. */
-export interface PageOfDay extends ViewsResponse {
-  readonly offset: number;
 }
 
 /** One walk through the pages of a day, from the first to the last. */
@@ -209,72 +205,3 @@ const walked = (totals: ViewCounts, rows: Rows, sum: ViewCounts, doubt?: string)
   unattributed: subtractCounts(totals, sum),
   doubt,
 });
-
-/** More than this many pages in one walk, a million rows, means that it does not end. */
-const MAX_PAGES = 4_000;
-
-interface PagesOptions extends ReadOptions {
-  /** Rows of a page; by default the most. */
-  readonly limit?: number;
-  /** How many pages may be requested at the same time; one by default. */
-  readonly atOnce?: (() => number) | undefined;
-  /** Called with pages that were requested ahead, and that follow one that failed or the last one. */
-  readonly onAhead?: (page: PageOfDay) => void;
-}
-
-/**
- * The pages of the views of a range. Up to `atOnce` of them are requested at the same time, and only
- * those that must exist if rows are sorted by their views. Throws a `PagingError` if a page is
- * shorter than requested although more are promised, because the next offset would skip rows, or if
- * there is no end.
- */
-export async function* viewsPages(
-  client: Pick<Client, 'views'>,
-  range: { readonly dateFrom: Day; readonly dateTo: Day },
-  options: PagesOptions = {},
-): AsyncGenerator<PageOfDay, void, void> {
-  const { limit = LIMITS.viewsPage.max, atOnce = () => 1, onAhead } = options;
-  const underWay: Promise<PageOfDay>[] = [];
-  let known = 1;
-  let read = 0;
-  try {
-    for (let page = 0; page < MAX_PAGES; page++) {
-      while (page + underWay.length < known && (underWay.length === 0 || underWay.length < atOnce())) {
-        const offset = (page + underWay.length) * limit;
-        const request = client
-          .views({ ...range, limit, offset }, options)
-          .then(({ totals, views, hasMore }) => ({ offset, totals, views, hasMore }));
-        // If several fail, the first error is thrown.
-        request.catch(() => undefined);
-        underWay.push(request);
-      }
-      const response = await underWay.shift();
-      if (response === undefined) return;
-      const { length } = response.views;
-      if (response.hasMore && length < limit)
-        throw new PagingError(
-          `page ${page + 1} of the export has ${counted(length, 'row')} of the ${limit} requested, but the server says that more follow`,
-        );
-      yield response;
-      if (!response.hasMore) return;
-      known = Math.max(known, page + 2);
-      read += sumCounts(response.views).total;
-      if (atOnce() > 1)
-        known = Math.max(known, page + 1 + Math.min(page + 1, pagesLeft(response, read, limit)));
-    }
-  } finally {
-    for (const ahead of await Promise.allSettled(underWay))
-      if (ahead.status === 'fulfilled') onAhead?.(ahead.value);
-  }
-  throw new PagingError(`the export did not end after ${MAX_PAGES} pages of ${limit}`);
-}
-
-/**
- * How many pages must follow if no row has more views than the largest one of this page, as in
- * sorted rows.
- */
-function pagesLeft({ totals, views }: ViewsResponse, read: number, limit: number): number {
-  let largest = 1;
-  for (const { total } of views) largest = Math.max(largest, total);
-  return Math.ceil((totals.total - read) / largest / limit);
-}

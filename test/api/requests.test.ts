@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { viewsPages } from '../../src/export/walk.js';
+import { viewsPages } from '../../src/export/pages.js';
 import { PagingError } from '../../src/api/errors.js';
 import type { ViewsResponse } from '../../src/api/schema.js';
 import { reply } from '../serve.js';

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { PagingError, PausedError } from '../../src/api/errors.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, day } from '../../src/day.js';
+import type { PageOfDay } from '../../src/export/pages.js';
 import { sumCounts } from '../../src/export/totals.js';
-import { type PageOfDay, walkDay } from '../../src/export/walk.js';
+import { walkDay } from '../../src/export/walk.js';
 import { byPath, type Moment, movingViews, row, rowsInOrder, withMoved } from './moving-views.js';
 import { rowsOf, totalsOf } from './scripted-views.js';
 
