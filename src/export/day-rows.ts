@@ -1,5 +1,5 @@
 import type { PageViews, ViewCounts } from '../api/schema.js';
-import { Texts } from '../warehouse/texts.js';
+import { grown, Texts } from '../warehouse/texts.js';
 import { addCounts, equalCounts, NO_VIEWS, subtractCounts } from './totals.js';
 
 /** Rows of page views in columns, which take less memory and time than objects. */
@@ -50,20 +50,15 @@ export class Rows implements Iterable<PageViews> {
     );
   }
 
-  /** The same rows, with room for more. */
-  grown(size: number): Rows {
-    const grown = new Rows(
+  /** The same rows, with room for `size` in all. */
+  withRoom(size: number): Rows {
+    return new Rows(
       this.paths,
-      new Int32Array(size),
-      new Float64Array(size),
-      new Float64Array(size),
-      new Float64Array(size),
+      grown(this.numbers, new Int32Array(size)),
+      grown(this.human, new Float64Array(size)),
+      grown(this.ai, new Float64Array(size)),
+      grown(this.total, new Float64Array(size)),
     );
-    grown.numbers.set(this.numbers);
-    grown.human.set(this.human);
-    grown.ai.set(this.ai);
-    grown.total.set(this.total);
-    return grown;
   }
 }
 
@@ -113,7 +108,7 @@ export class DayRows {
     const start = this.arrived;
     const replacedBefore = this.#replaced.size;
     const size = start + page.length;
-    if (size > this.#rows.length) this.#rows = this.#rows.grown(Math.max(size, 2 * this.#rows.length));
+    if (size > this.#rows.length) this.#rows = this.#rows.withRoom(Math.max(size, 2 * this.#rows.length));
     const rows = this.#rows;
     let { human, ai, total } = this.sum;
     for (const row of page) {
@@ -138,11 +133,8 @@ export class DayRows {
   }
 
   #placeOf(number: number): number {
-    if (number >= this.#places.length) {
-      const places = new Int32Array(Math.max(this.paths.size, 2 * number));
-      places.set(this.#places);
-      this.#places = places;
-    }
+    if (number >= this.#places.length)
+      this.#places = grown(this.#places, new Int32Array(Math.max(this.paths.size, 2 * number)));
     return this.#places[number] ?? 0;
   }
 
