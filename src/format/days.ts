@@ -4,53 +4,58 @@ import { daysBetween, startOfDay, type Day, type DayRange } from '../day.js';
 
 const write = (day: Day, pattern: string): string => format(new UTCDate(startOfDay(day)), pattern);
 
-/**
- * Writes a range, with the month and year of the first day only if they differ from those of the
- * last.
- */
-function writeRange({ first, last }: DayRange, dayPattern: string, yearAtEnd: boolean): string {
-  const sameYear = write(first, 'yyyy') === write(last, 'yyyy');
-  const sameMonth = sameYear && write(first, 'MM') === write(last, 'MM');
-  const year = yearAtEnd || !sameYear ? ' yyyy' : '';
-  const end = write(last, `${dayPattern} MMM${year}`);
-  if (first === last) return end;
-  const start = write(first, `${dayPattern}${sameMonth ? '' : ' MMM'}${sameYear ? '' : ' yyyy'}`);
-  return `${start} – ${end}`;
+/** Writes a range in US order. The month and year of the last day are left out where they repeat. */
+function writeRange({ first, last }: DayRange, weekday: '' | 'EEE, ', withYear: boolean): string {
+  const isOneYear = write(first, 'yyyy') === write(last, 'yyyy');
+  const isOneMonth = isOneYear && write(first, 'MM') === write(last, 'MM');
+  const year = withYear || !isOneYear ? ', yyyy' : '';
+  if (first === last) return write(first, `${weekday}MMM d${year}`);
+  const start = write(first, `${weekday}MMM d${isOneYear ? '' : ', yyyy'}`);
+  return `${start} – ${write(last, `${weekday}${isOneMonth && weekday === '' ? '' : 'MMM '}d${year}`)}`;
 }
 
-/** `Mon 9 – Sun 15 Nov 2026`, `Mon 28 Dec 2026 – Sun 3 Jan 2027`. */
-export const dayRange = (range: DayRange): string => writeRange(range, 'EEE d', true);
+/** `Mon, Nov 9 – Sun, Nov 15, 2026`, `Mon, Dec 28, 2026 – Sun, Jan 3, 2027`. */
+export const dayRange = (range: DayRange): string => writeRange(range, 'EEE, ', true);
 
-/** `9 – 15 Nov`, `28 Dec 2026 – 3 Jan 2027`: for contexts where the year is known. */
-export const shortDayRange = (range: DayRange): string => writeRange(range, 'd', false);
+/** `Nov 9 – 15`, `Dec 28, 2026 – Jan 3, 2027`: for contexts where the year is known. */
+export const shortDayRange = (range: DayRange): string => writeRange(range, '', false);
 
-/** `9 – 15 Nov 2026`. */
-export const plainDayRange = (range: DayRange): string => writeRange(range, 'd', true);
+/** `Nov 9 – 15, 2026`. */
+export const plainDayRange = (range: DayRange): string => writeRange(range, '', true);
 
-/** `9 Nov 2026`. */
-export const longDay = (day: Day): string => write(day, 'd MMM yyyy');
+/** `Nov 9, 2026`. */
+export const longDay = (day: Day): string => write(day, 'MMM d, yyyy');
+
+/** `Tuesday, Nov 10`: in sentences about a week. */
+export const namedDay = (day: Day): string => write(day, 'EEEE, MMM d');
 
 /**
- * `18 Nov 2026 at 02:00 UTC`; in another zone with its offset from UTC, such as `18 Nov 2026 at
+ * `Nov 18, 2026 at 02:00 UTC`; in another zone with its offset from UTC, such as `Nov 18, 2026 at
  * 03:00 UTC+1`.
  */
 export function moment(instant: Date, timezone = 'UTC'): string {
   const parts = new Intl.DateTimeFormat('en-US', {
-    ...{ timeZone: timezone, timeZoneName: 'shortOffset', hourCycle: 'h23' },
-    ...{ day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' },
+    timeZone: timezone,
+    timeZoneName: 'shortOffset',
+    hourCycle: 'h23',
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
   }).formatToParts(instant);
   const part = (type: string): string => parts.find((part) => part.type === type)?.value ?? '';
   const zone = part('timeZoneName').replace(/^GMT(?:[+-]0)?/, 'UTC');
-  return `${part('day')} ${part('month')} ${part('year')} at ${part('hour')}:${part('minute')} ${zone}`;
+  return `${part('month')} ${part('day')}, ${part('year')} at ${part('hour')}:${part('minute')} ${zone}`;
 }
 
-/** A time to wait for, rounded up to the minute: `21 Nov 2026 at 01:36 UTC`. */
+/** A time to wait for, rounded up to the minute: `Nov 21, 2026 at 01:36 UTC`. */
 export const nextMinute = (instant: Date): string =>
   moment(new Date(Math.ceil(instant.getTime() / 60_000) * 60_000));
 
 /**
- * A list of days, with consecutive days as ranges: `Mon 9 – Wed 11 and Sun 15 Nov`. Expects them
- * oldest first.
+ * A list of days, with consecutive days as ranges: `Nov 9 – 11 and Nov 15`. Expects them oldest
+ * first.
  */
 export function dayList(days: readonly Day[]): string {
   const runs: { first: Day; last: Day }[] = [];
@@ -59,7 +64,7 @@ export function dayList(days: readonly Day[]): string {
     if (run !== undefined && daysBetween(run.last, day) === 1) run.last = day;
     else runs.push({ first: day, last: day });
   }
-  return inSequence(runs.map((run) => writeRange(run, 'EEE d', false)));
+  return inSequence(runs.map(shortDayRange));
 }
 
 /** `a`, `a and b`, `a, b and c`. */

@@ -93,7 +93,7 @@ function weekOf(of: Day, { firstDayOfWeek }: Calendar): Period {
 const dayIn = (timezone: string, instant: Date): Day =>
   day(new Intl.DateTimeFormat('sv-SE', { timeZone: timezone, dateStyle: 'short' }).format(instant));
 
-/** `Week 46 · Mon 9 – Sun 15 Nov 2026`, `November 2026`, `Thu 12 Nov 2026`. */
+/** `Week 46 · Mon, Nov 9 – Sun, Nov 15, 2026`, `November 2026`, `Thu, Nov 12, 2026`. */
 export const titleOf = (period: Period): string => {
   const range = dayRange(period);
   return period.kind === 'week' ? `${period.label} · ${range}` : period.kind === 'day' ? range : period.label;

@@ -26,7 +26,7 @@ export interface LinesOptions {
 
 /** The height of the plot in pixels; its width is 1,000 units, stretched to what the screen has. */
 const HEIGHT = 220;
-/** The limit for short labels, such as 23 Aug; long ones need more room each. */
+/** The limit for short labels, such as Aug 23; long ones need more room each. */
 const MOST_LABELS = 7;
 const MOST_LONG_LABELS = 5;
 

@@ -75,7 +75,7 @@ function pointOf(period: Period, grain: Range['grain'], happened: readonly strin
       ...{ human, ai, human_before, ai_before },
       ...{ share: inPercent(share), share_before: inPercent(share_before) },
     },
-    label: grain === 'month' ? longDay(first).replace(/^\d+ /, '') : shortDayRange({ first, last: first }),
+    label: grain === 'month' ? longDay(first).replace(/ \d+,/, '') : shortDayRange({ first, last: first }),
     flag: missing > 0 ? 'missing' : provisional > 0 ? 'provisional' : restated > 0 ? 'restated' : undefined,
     isMarked: happened.length > 0,
     said: [

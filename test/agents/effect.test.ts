@@ -58,7 +58,7 @@ describe('the effect of a change', () => {
     expect(people?.ratio).toBeCloseTo(2, 0);
     expect(ai).toMatchObject({ audience: 'ai', verdict: 'no clear change' });
     expect(words).toMatch(
-      /^people: more views, \+\d+% compared with 39 similar pages \(\+\d+% to \+\d+%\); AI: no clear change, .* \(−\d+% to \+\d+%\); merged on 7 Oct 2026$/,
+      /^people: more views, \+\d+% compared with 39 similar pages \(\+\d+% to \+\d+%\); AI: no clear change, .* \(−\d+% to \+\d+%\); merged on Oct 7, 2026$/,
     );
   });
 
@@ -73,7 +73,7 @@ describe('the effect of a change', () => {
     await store("DATE '2026-10-21' AS merged_on");
     const { effect, words } = await onlyEffect();
     expect(effect).toMatchObject({ isTooEarly: true, merged_on: day('2026-10-21') });
-    expect(words).toBe('too early: 1 more full week needed; merged on 21 Oct 2026');
+    expect(words).toBe('too early: 1 more full week needed; merged on Oct 21, 2026');
   });
 
   it.each<[string, () => Promise<void>]>([

@@ -55,7 +55,7 @@ describe('the whole life of jobs, on the command line', () => {
 
   it('skips a page, shows it, undoes the skip, and rejects invalid options', async () => {
     const skipped = await run('improve', '--skip', '/guides/page-6', '--until', '2999-01-01');
-    expect([skipped.code, skipped.stdout]).toEqual([0, '/guides/page-6: skipped until 1 Jan 2999\n']);
+    expect([skipped.code, skipped.stdout]).toEqual([0, '/guides/page-6: skipped until Jan 1, 2999\n']);
     const plan = await run('improve');
     expect(plan.stdout).toMatch(/\/guides\/page-6 +skipped manually until 2999-01-01/);
     expect(plan.stdout).toContain('To undo a skip: readership improve --unskip /guides/page-6');

@@ -90,7 +90,7 @@ describe('the hourly limit', () => {
     const { stopped } = await submitMessages(desk.task());
     expect(stopped).toBeInstanceOf(TurnError);
     expect((stopped as Error).message).toBe(
-      '1 prompt not sent yet: the limit of 100 prompts an hour has been reached. The next can be sent from 18 Nov 2026 at 06:01 UTC. ' +
+      '1 prompt not sent yet: the limit of 100 prompts an hour has been reached. The next can be sent from Nov 18, 2026 at 06:01 UTC. ' +
         'Send them then with readership jobs poll, or let the schedule do it.',
     );
   });

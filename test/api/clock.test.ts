@@ -62,7 +62,7 @@ it('says which clock is off, by how much, with what consequences, and what to do
   clock.observe({ date: 'Mon, 19 Oct 2026 05:00:00 GMT' });
   expect(said).toEqual([
     'The clock of this machine is 30 days ahead of that of https://platform.example.com ' +
-      '(18 Nov 2026 at 05:00 UTC here, 19 Oct 2026 at 05:00 UTC there). ' +
+      '(Nov 18, 2026 at 05:00 UTC here, Oct 19, 2026 at 05:00 UTC there). ' +
       'Days and periods that have not ended by both clocks are neither loaded nor emailed. ' +
       'Synchronize this clock with NTP; if it is right, report the other to the operators of the platform.',
   ]);

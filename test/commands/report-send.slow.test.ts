@@ -95,8 +95,8 @@ describe('readership report weekly --send', () => {
     });
     const second = await send({});
     expect(second.lines).toEqual([
-      'weekly 2026-W46 to docs@example.com: already sent on 16 Nov 2026 at 09:00 UTC',
-      'weekly 2026-W46 to lead@example.com: already sent on 16 Nov 2026 at 09:00 UTC',
+      'weekly 2026-W46 to docs@example.com: already sent on Nov 16, 2026 at 09:00 UTC',
+      'weekly 2026-W46 to lead@example.com: already sent on Nov 16, 2026 at 09:00 UTC',
     ]);
     expect([copies('docs@example.com'), copies('lead@example.com')]).toEqual([1, 1]);
   });
@@ -231,7 +231,7 @@ describe('readership report weekly --send', () => {
     server.behaviors.set('docs@example.com', [{ on: 'rcpt', do: 451 }]);
     const first = await send({});
     expect(first.exitCode).toBe(75);
-    expect(first.lines[0]).toMatch(/not delivered yet .*451.*; retried from 16 Nov 2026 at 09:05 UTC/);
+    expect(first.lines[0]).toMatch(/not delivered yet .*451.*; retried from Nov 16, 2026 at 09:05 UTC/);
     expect((await send({})).lines[0]).toContain('sent (250 queued)');
   });
 
@@ -380,7 +380,7 @@ it('readership report --watch renders again on each change, and continues after 
   const broken = noted('reports/mine/pages.sql: ');
   await writeFile(join(directory, 'reports/mine/pages.sql'), 'SELECT nothing');
   await broken;
-  const repaired = noted('Acme Docs, 9 – 15 Nov 2026: Mine');
+  const repaired = noted('Acme Docs, Nov 9 – 15, 2026: Mine');
   await writeFile(join(directory, 'reports/mine/pages.sql'), 'SELECT 12345 AS views');
   await repaired;
   stop.abort();

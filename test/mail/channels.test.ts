@@ -128,7 +128,7 @@ describe('what a channel gets', () => {
       text: string;
       blocks: { type: string; text: { type: string; text: string; verbatim?: boolean } }[];
     };
-    expect(text).toBe('Acme Docs, 9 – 15 Nov 2026: people &amp; AI &lt;read&gt;');
+    expect(text).toBe('Acme Docs, Nov 9 – 15, 2026: people &amp; AI &lt;read&gt;');
     const [head, body, link] = blocks;
     expect(head).toMatchObject({ type: 'header', text: { type: 'plain_text' } });
     expect(body?.text).toMatchObject({ type: 'mrkdwn', verbatim: true });

@@ -20,7 +20,7 @@ const PNG = Buffer.from(
 );
 
 export const content: MailContent = {
-  subject: 'Acme Docs, 9 – 15 Nov 2026: 18,931 human views',
+  subject: 'Acme Docs, Nov 9 – 15, 2026: 18,931 human views',
   html: '<h1>People read — a lot</h1><img src="cid:weekly.daily_views@readership" width="552" alt="Views">',
   text: 'People read — a lot.\n.\nA line that is a single dot stands above.',
   pictures: [{ cid: 'weekly.daily_views@readership', png: PNG }],

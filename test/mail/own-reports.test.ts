@@ -94,7 +94,7 @@ describe('a report that a workspace defines', () => {
     ]);
     const [post, ...more] = chat.seen;
     expect(more).toEqual([]);
-    expect(post?.body).toContain('Acme Docs, 1 – 31 Oct 2026: Sections');
+    expect(post?.body).toContain('Acme Docs, Oct 1 – 31, 2026: Sections');
     expect(post?.body).toMatch(/"Sections:".+\/page-1: Human 3,069 · AI 1,519/);
     expect((await report(MONDAY, reports)).detail.deliveries).toEqual([]);
     expect(server.accepted.get('docs@example.com')).toHaveLength(3);
@@ -122,8 +122,8 @@ describe('a report that a workspace defines', () => {
     await report(MONDAY, { sections: [{ to: ['all@example.com'] }, some] });
     const [all, part] = [await mailTo('all@example.com'), await mailTo('some@example.com')];
     expect([all.subject, part.subject]).toEqual([
-      'Acme Docs, 1 – 31 Oct 2026: Sections',
-      'Acme Docs /page-[12], 1 – 31 Oct 2026: Sections',
+      'Acme Docs, Oct 1 – 31, 2026: Sections',
+      'Acme Docs /page-[12], Oct 1 – 31, 2026: Sections',
     ]);
     expect(all.text).toContain('/page-3');
     expect(part.text).toContain('/page-2');
@@ -153,10 +153,10 @@ describe('a report that a workspace defines', () => {
     ]);
     expect((await report(at, reports, projects)).detail.deliveries).toEqual([]);
     const { subject, text } = await mailTo('head@example.com');
-    expect(subject).toBe('Sections, 1 – 31 Oct 2026: 2 projects');
+    expect(subject).toBe('Sections, Oct 1 – 31, 2026: 2 projects');
     for (const words of [
-      'Acme Docs, 1',
-      'Acme API, 1',
+      'Acme Docs, Oct 1',
+      'Acme API, Oct 1',
       'https://reports.example.com/prj_2/sections-2026-10.html',
     ])
       expect(text).toContain(words);

@@ -7,7 +7,7 @@ export const SECRET = `whsec_${KEY.toString('base64')}`;
 
 const notice: Notice = {
   kind: 'report',
-  subject: 'Acme Docs, 9 – 15 Nov 2026: people & AI <read>',
+  subject: 'Acme Docs, Nov 9 – 15, 2026: people & AI <read>',
   brief: 'Human views: 1,620 (+3%)\n\nMost read:\n/a_b/<!channel>&[x](https://evil.example): 20 human, 10 AI',
   pageUrl: 'https://reports.example.com/prj_1/weekly-2026-W46.html',
   data: { human: { views: 1620 } },

@@ -46,7 +46,7 @@ async function afterEarlierWork(): Promise<string | undefined> {
 test('pull requests too recent to judge share one line with the date of the first verdict', async () => {
   await history.run(`UPDATE agent_jobs SET merged_on = '2026-11-10' WHERE pr_link IS NOT NULL`);
   expect(await afterEarlierWork()).toBe(
-    'Too early to tell for 2 pages; the first result is due on 14 Dec 2026.',
+    'Too early to tell for 2 pages; the first result is due on Dec 14, 2026.',
   );
 });
 

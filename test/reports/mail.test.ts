@@ -70,7 +70,7 @@ describe.each(['weekly', 'improve'])('the email of %s', (name) => {
 
   test('contains the subject, a preview and everything important as text', async () => {
     const { subject, preheader, html, text } = await mailOf(name);
-    expect(subject).toContain('9 – 15 Nov 2026');
+    expect(subject).toContain('Nov 9 – 15, 2026');
     expect(preheader).not.toBe('');
     const seen = html.replace(/<style>[^]*?<\/style>/g, '').replace(/<[^>]*>/g, '');
     const numbers = (of: string): Set<string> => new Set(of.match(/\d+(?:[,.]\d+)*%?/g));

@@ -117,7 +117,7 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
       if (box === null) throw new Error('the picture has no last week');
       await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
       expect(await page.locator('.hover').textContent()).toMatch(
-        /^9 – 15 Nov 2026\nHuman [\d,]+\nAI [\d,]+$/,
+        /^Nov 9 – 15, 2026\nHuman [\d,]+\nAI [\d,]+$/,
       );
       const rule = await page.locator('.hover').boundingBox();
       expect(Math.abs((rule?.x ?? 0) - (box.x + box.width / 2))).toBeLessThan(2);

@@ -80,7 +80,7 @@ describe('months and days', () => {
     ['month', '2026-11', '2026-11-01', '2026-11-30', 'November 2026'],
     ['month', '2028-02-29', '2028-02-01', '2028-02-29', 'February 2028'],
     ['month', '2026-12', '2026-12-01', '2026-12-31', 'December 2026'],
-    ['day', '2026-11-12', '2026-11-12', '2026-11-12', 'Thu 12 Nov 2026'],
+    ['day', '2026-11-12', '2026-11-12', '2026-11-12', 'Thu, Nov 12, 2026'],
   ] as const)('%s %s is %s to %s', (kind, text, first, last, title) => {
     const period = parsePeriod(kind, text, ISO_CALENDAR);
     expect(period).toMatchObject({ kind, first, last });

@@ -170,13 +170,13 @@ describe('the sentence below', () => {
       'This is the first week in the history, so there is nothing to compare it with yet.',
     );
     expect(detail([1, 2], null, [1, 2])).toBe(
-      'The week before, 2 – 8 Nov, is not loaded, so no change is shown.',
+      'The week before, Nov 2 – 8, is not loaded, so no change is shown.',
     );
     expect(detail([1, 2], [1, 2, 5])).toBe(
-      'Only five of the seven days of the week before, 2 – 8 Nov, are loaded, so no change is shown.',
+      'Only five of the seven days of the week before, Nov 2 – 8, are loaded, so no change is shown.',
     );
     expect(detail([1, 2], [1, 2, 1])).toBe(
-      'Only one of the seven days of the week before, 2 – 8 Nov, is loaded, so no change is shown.',
+      'Only one of the seven days of the week before, Nov 2 – 8, is loaded, so no change is shown.',
     );
     expect(detail([1, 2, 6], [1, 2])).toBe('');
   });

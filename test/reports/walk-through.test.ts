@@ -36,7 +36,7 @@ test('five lines of YAML and one query make a page, plain text and an email', as
   expect(
     (await readFile(join(workspaceDir, 'reports/sections/report.yaml'), 'utf8')).trim().split('\n'),
   ).toHaveLength(5);
-  expect(report.subject).toBe('Acme Docs, 1 – 31 Oct 2026: Sections');
+  expect(report.subject).toBe('Acme Docs, Oct 1 – 31, 2026: Sections');
   expect(html).toMatch(
     /<td class="text" data-value="\/guides">\/guides<\/td><td class="number" data-value="\d+">[\d,]+<\/td>/,
   );

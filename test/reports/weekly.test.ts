@@ -66,7 +66,7 @@ describe('the weekly report', () => {
     const written = (value: number | undefined): string => (value ?? NaN).toLocaleString('en-US');
     expect(period.name).toBe('2026-W46');
     expect(subject).toBe(
-      'Acme Docs, 9 – 15 Nov 2026: AI reads your docs more than ever: the most in 26 weeks',
+      'Acme Docs, Nov 9 – 15, 2026: AI reads your docs more than ever: the most in 26 weeks',
     );
     expect(text).toContain(`Human views ${written(week?.human)}`);
     const change = Math.round(((week?.ai ?? 0) / (week?.ai_before ?? 0) - 1) * 100);
@@ -115,7 +115,7 @@ describe('the weekly report', () => {
     const history = await smallHistory('2026-10-05', '2026-11-15');
     await history.run(`DELETE FROM day_loads WHERE day BETWEEN '2026-11-02' AND '2026-11-08'`);
     const text = textOf((await weekly(history)).html);
-    expect(text).toContain('The week before, 2 – 8 Nov, is not loaded, so no change is shown.');
+    expect(text).toContain('The week before, Nov 2 – 8, is not loaded, so no change is shown.');
     expect(text).not.toMatch(/[+−]\d|from last week/);
   });
 
@@ -128,10 +128,10 @@ describe('the weekly report', () => {
     const { html, model, subject } = await weekly(history);
     const text = textOf(html);
     expect(subject).toBe(
-      'Acme Docs, 9 – 15 Nov 2026: The week is incomplete: five of its seven days are loaded',
+      'Acme Docs, Nov 9 – 15, 2026: The week is incomplete: five of its seven days are loaded',
     );
-    expect(text).toContain('Tue 10 – Wed 11 Nov are not loaded: all numbers cover 5 loaded days of 7');
-    expect(text).toContain('Sun 15 Nov is provisional: numbers may still change.');
+    expect(text).toContain('Nov 10 – 11 are not loaded: all numbers cover 5 loaded days of 7');
+    expect(text).toContain('Nov 15 is provisional: numbers may still change.');
     expect(text).toContain('Human views 250 AI views 125');
     expect(text).toContain('5 of 7 days loaded');
     expect(text).not.toMatch(/from last week|compared with 2/);
@@ -155,7 +155,7 @@ describe('the weekly report', () => {
 
   test('of a history that starts in the week does not call the days before missing', async () => {
     const { html } = await weekly(await smallHistory('2026-11-12', '2026-11-15'));
-    expect(textOf(html)).toContain('The history starts on Thu 12 Nov: all numbers cover 4 loaded days of 7');
+    expect(textOf(html)).toContain('The history starts on Nov 12: all numbers cover 4 loaded days of 7');
     expect(textOf(html)).not.toContain('not loaded:');
   });
 
@@ -195,7 +195,7 @@ describe('the weekly report', () => {
   test('for a week with nothing loaded is refused, and says what the history covers', async () => {
     const history = await smallHistory('2026-11-02', '2026-11-15');
     await expect(weekly(history, { period: '2026-W30' })).rejects.toThrow(
-      'Nothing is loaded for 2026-W30 (Mon 20 – Sun 26 Jul 2026) of Acme Docs. Its history covers 2 – 15 Nov 2026.',
+      'Nothing is loaded for 2026-W30 (Mon, Jul 20 – Sun, Jul 26, 2026) of Acme Docs. Its history covers Nov 2 – 15, 2026.',
     );
     await expect(weekly(await opening(emptyHistory()))).rejects.toThrow(
       /history is empty.*readership export/,

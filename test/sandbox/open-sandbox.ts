@@ -7,7 +7,7 @@ import {
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.js';
 import { afterTest } from '../cleanup.js';
 
-/** A Wednesday, five hours into the day; the default first day is Monday 18 May 2026. */
+/** A Wednesday, five hours into the day; the default first day is Monday, May 18, 2026. */
 export const NOW = new Date('2026-11-18T05:00:00Z');
 
 /** A clock that moves only when a test advances it. */

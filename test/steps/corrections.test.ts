@@ -77,7 +77,7 @@ describe('a report that was sent incomplete', () => {
     expect(more).toEqual([]);
     // Eight pages with 99 to 92 views a day.
     expect(first?.text).toContain('3,820');
-    expect(correction?.subject).toBe('Correction: Acme Docs, 9 – 15 Nov 2026: 5,348 human views, not 3,820');
+    expect(correction?.subject).toBe('Correction: Acme Docs, Nov 9 – 15, 2026: 5,348 human views, not 3,820');
     expect(correction?.text).toContain('covered 5 of 7 days. All of them are loaded now.');
     expect(correction?.text).toMatch(/Human views +5,348, not 3,820 \(\+40%\)/);
     expect(correction?.html).toContain('not 3,820');
@@ -124,7 +124,7 @@ describe('a report whose numbers were restated', () => {
     await restate('2026-11-14', 400, '2026-11-18 03:00:00');
     expect(await run('2026-11-18T04:00:00Z')).toEqual([`2026-W46 correction to ${LEAD}`]);
     const [, correction] = await mails();
-    expect(correction?.subject).toBe('Correction: Acme Docs, 9 – 15 Nov 2026: 5,828 human views, not 5,348');
+    expect(correction?.subject).toBe('Correction: Acme Docs, Nov 9 – 15, 2026: 5,828 human views, not 5,348');
     expect(correction?.text).toContain('The platform has changed its numbers since the report was sent');
     // A second change is not worth a second email.
     await restate('2026-11-14', 900, '2026-11-19 03:00:00');

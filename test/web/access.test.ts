@@ -350,7 +350,7 @@ describe('an action', () => {
     expect(await look(/Waits for/)).toMatch(/Skip \/quickstart[^]+waiting[^]+Waits for[^]+readership export/);
     await holder.letGo();
     expect(await look(/Skipped until/)).toMatch(
-      /done[^]+Skipped until 16 Dec 2026[^]+id="skips"[^]+\/<wbr>quickstart|\/quickstart/,
+      /done[^]+Skipped until Dec 16, 2026[^]+id="skips"[^]+\/<wbr>quickstart|\/quickstart/,
     );
     await act({ ...skip, token, action: 'unskip' });
     expect(await look(/can be proposed again/)).not.toContain('id="skips"');

@@ -60,7 +60,9 @@ describe('an AI assistant', () => {
     };
     expect(week).toBe('2026-11-09');
     expect(moved[0]).toMatchObject({ audience: 'ai', path: '/guides/page-3', views: 3500 });
-    expect(await ask('weekly_report', { week: '2026-W46' })).toMatch(/Week 46 · Mon 9 – Sun 15 Nov 2026/);
+    expect(await ask('weekly_report', { week: '2026-W46' })).toMatch(
+      /Week 46 · Mon, Nov 9 – Sun, Nov 15, 2026/,
+    );
     expect(await ask('page', { path: '/guides/page-1', weeks: 1 })).toContain(
       '{"weeks":[{"week":"2026-11-09","human":784,"ai":350}],"jobs":[]}',
     );

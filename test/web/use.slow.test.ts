@@ -119,7 +119,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     await page.getByRole('group', { name: /per week/ }).focus();
     await page.keyboard.press('End');
     expect(await page.locator('.said:not([hidden])').textContent()).toMatch(
-      /Mon 9 – Sun 15 Nov 2026\nHuman [\d,]+, [\d,]+ to [\d,]+ expected/,
+      /Mon, Nov 9 – Sun, Nov 15, 2026\nHuman [\d,]+, [\d,]+ to [\d,]+ expected/,
     );
     await page.getByRole('link', { name: 'Agents' }).press('Enter');
     await page.getByRole('button', { name: 'Approve /quickstart' }).press('Enter');
