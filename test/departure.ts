@@ -1,4 +1,4 @@
-import type { Departure } from '../src/warehouse/journal.js';
+import type { Departure } from '../src/effects/journal.js';
 
 // For tests of the client itself, whose requests are in no journal.
 const nothing: unknown = {};

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { EffectsJournal } from '../src/warehouse/journal.js';
+import { EffectsJournal } from '../src/effects/journal.js';
 import { isPublished, publish } from '../src/warehouse/publish.js';
 import { openWarehouse } from '../src/warehouse/open.js';
 import type { Warehouse } from '../src/warehouse/warehouse.js';

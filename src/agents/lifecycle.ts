@@ -1,6 +1,6 @@
 import { RefusedError, TryLaterError } from '../api/errors.js';
 import { ENDED_STATUSES } from '../api/schema.js';
-import type { Outcome } from '../warehouse/journal-entries.js';
+import type { Outcome } from '../effects/entries.js';
 
 /**
  * The life of an agent job: `planned → submitting → active → completed | failed | archived`, or

@@ -1,18 +1,14 @@
 import { z } from 'zod';
 import type { AgentJob } from '../api/schema.js';
+import type { Ending, Entry, EntryOf, Fate, Outcome } from '../effects/entries.js';
 import {
   countedDifferences,
   type Difference,
   differences,
-  type Ending,
-  type Entry,
-  type EntryOf,
-  type Fate,
-  type Outcome,
   type Reconciliation,
   type StoredEffect,
-} from '../warehouse/journal-entries.js';
-import type { EffectsJournal } from '../warehouse/journal.js';
+} from '../effects/settle.js';
+import type { EffectsJournal } from '../effects/journal.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';

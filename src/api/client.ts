@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Day } from '../day.js';
-import type { Departure } from '../warehouse/journal.js';
+import type { Departure } from '../effects/journal.js';
 import type { ResponseHeaders } from './clock.js';
 import {
   ContractError,

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import type { ChannelSettings } from '../config/recipients.js';
 import { isInTheClear } from '../config/values.js';
 import { redactor, unmistakable } from '../redact.js';
-import type { Departure } from '../warehouse/journal.js';
+import type { Departure } from '../effects/journal.js';
 import { type DeliveryKey, type Figures, MAX_WORDS, type Outcome } from './delivery.js';
 
 /** A channel with its address, or the reason why it has none. */

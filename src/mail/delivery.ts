@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Recipient } from '../config/recipients.js';
 import { type Shard, shardName } from '../config/shard.js';
-import type { Ending } from '../warehouse/journal-entries.js';
+import type { Ending } from '../effects/entries.js';
 import { timestampColumn } from '../warehouse/query.js';
 
 /**

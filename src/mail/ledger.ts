@@ -1,16 +1,9 @@
 import pMap from 'p-map';
 import { ReadershipError } from '../errors.js';
 import { withGrace } from '../sleep.js';
-import {
-  countedDifferences,
-  differences,
-  type Entry,
-  type EntryOf,
-  type Ending,
-  type Outcome as JournalOutcome,
-  type Reconciliation,
-} from '../warehouse/journal-entries.js';
-import type { Departure, EffectsJournal } from '../warehouse/journal.js';
+import type { Entry, EntryOf, Ending, Outcome as JournalOutcome } from '../effects/entries.js';
+import { countedDifferences, differences, type Reconciliation } from '../effects/settle.js';
+import type { Departure, EffectsJournal } from '../effects/journal.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';

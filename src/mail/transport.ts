@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { messageOf } from '../errors.js';
 import { redactor } from '../redact.js';
-import type { Departure } from '../warehouse/journal.js';
+import type { Departure } from '../effects/journal.js';
 import type { Email } from './compose.js';
 import { type Delivery, type DeliveryKey, fingerprintOf, MAX_WORDS, type Outcome } from './delivery.js';
 import {

@@ -6,7 +6,7 @@ import type { Day } from '../day.js';
 import { ignoreMissing, version, writeWhole } from '../files.js';
 import { capitalised } from '../format/text.js';
 import type { Reader } from '../warehouse/query.js';
-import { storageFailure } from '../warehouse/duckdb.js';
+import { storageFailure } from '../storage.js';
 import { BOOKKEEPING, tableDigests } from '../warehouse/publish.js';
 import type { ReportDefinition } from './definition.js';
 import { periodNamed, type Calendar, type Period } from './period.js';

@@ -13,7 +13,7 @@ import type { ExportPlan } from '../export/plan.js';
 import type { Channel } from '../mail/channel.js';
 import type { Delivery } from '../mail/delivery.js';
 import type { MailTransport } from '../mail/transport.js';
-import type { EffectsJournal } from '../warehouse/journal.js';
+import type { EffectsJournal } from '../effects/journal.js';
 import type { LakePlace } from '../warehouse/lake/storage.js';
 import { OUTAGES } from '../warehouse/publish.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';

@@ -5,7 +5,8 @@ import { StorageError } from '../errors.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { exists } from '../files.js';
-import { AttachError, RESTORE, whileAttached } from './duckdb.js';
+import { AttachError, whileAttached } from './duckdb.js';
+import { RESTORE } from '../storage.js';
 import { logOf } from './live-file.js';
 import { dayColumn, queryRows, readSql, timestampColumn } from './query.js';
 

@@ -1,5 +1,5 @@
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
-import { messageOf, StorageError } from '../errors.js';
+import { messageOf } from '../errors.js';
 
 /** A format that refuses a stale log instead of applying it, and that DuckDB 1.4 and later can read. */
 const STORAGE_VERSION = 'v1.4.0';
@@ -128,47 +128,6 @@ export const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'
 
 /** A name as an SQL identifier. */
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-
-/** The command that repairs a live database that is missing, damaged or too old. */
-export const RESTORE =
-  'Restore the newest complete state: readership restore (with --config, --sandbox or --shard, if this command has them)';
-
-/** Storage problems by the error messages of DuckDB, Node.js or the system; the first match counts. */
-const SIGNS = [
-  ['full', /No space left|ENOSPC|Disk quota|EDQUOT|File too large|EFBIG/],
-  // Node.js reports ENOENT when it creates nested directories on a read-only file system.
-  ['denied', /Permission denied|EACCES|Read-only file system|EROFS|EPERM|ENOENT.*, mkdir/],
-  ['damaged', /Corrupt|not a valid DuckDB database|Could not read enough bytes|while replaying WAL/],
-  ['failed', /^(IO|FATAL|INTERNAL|Serialization|TransactionContext|Out of Memory) Error/],
-] as const;
-
-const signOf = (error: unknown) => SIGNS.find(([, sign]) => sign.test(messageOf(error)))?.[0];
-
-/** Whether an error concerns the disk or the file, not the statement. */
-export const isOfStorage = (error: unknown): boolean => signOf(error) !== undefined;
-
-/** Whether an error says that a file is corrupt. */
-export const isOfDamage = (error: unknown): boolean => signOf(error) === 'damaged';
-
-/** A failure of the disk or a database file, with advice. */
-export function storageFailure(doing: string, cause: unknown): StorageError {
-  if (cause instanceof StorageError) return cause;
-  const advice = adviceFor(signOf(cause) ?? 'failed');
-  return new StorageError(`Cannot ${doing}: ${messageOf(cause)}\n${advice}`, { cause });
-}
-
-function adviceFor(sign: (typeof SIGNS)[number][0]): string {
-  switch (sign) {
-    case 'full':
-      return 'The disk is full: free some space, then run the command again.';
-    case 'denied':
-      return 'Give this user write access there, or set dataDir to a directory it can write to.';
-    case 'damaged':
-      return `It is damaged. Nothing was changed. ${RESTORE}`;
-    case 'failed':
-      return 'Run the command again; if it fails again: readership doctor';
-  }
-}
 
 /** Whether an error says that another process has the file open. */
 export const isHeldElsewhere = (error: unknown): boolean =>

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import type { EffectsJournal } from './journal.js';
+import type { EffectsJournal } from '../effects/journal.js';
 import { queryRows, type Reader, runStatement } from './query.js';
 import type { Warehouse } from './warehouse.js';
 

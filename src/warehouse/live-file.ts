@@ -3,7 +3,8 @@ import { open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { StorageError } from '../errors.js';
 import { exists, ignoreMissing, syncToDisk } from '../files.js';
-import { databaseOf, isOfDamage, openForWriting, writeAttached } from './duckdb.js';
+import { databaseOf, openForWriting, writeAttached } from './duckdb.js';
+import { isOfDamage } from '../storage.js';
 
 /**
  * On close, a log larger than this is folded into a new file, so that the next command opens

@@ -5,7 +5,8 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { exists, ignoreMissing, syncToDisk } from '../files.js';
-import { RESTORE, whileUsing } from './duckdb.js';
+import { whileUsing } from './duckdb.js';
+import { RESTORE } from '../storage.js';
 import { changeDatabase, copyAll, type LiveFile, logOf, newOf, removeDatabase } from './live-file.js';
 import { inTransaction, queryRows, readSql } from './query.js';
 

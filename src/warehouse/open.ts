@@ -7,7 +7,8 @@ import { sleepFor } from '../sleep.js';
 import { refuseToGoBack } from './behind.js';
 import { type DatabaseLimits, LiveFile, logOf, readyOf } from './live-file.js';
 import { createDatabase, expectMigrated, migrateLive, schemaVersion } from './migrate.js';
-import { isHeldElsewhere, isOfStorage, storageFailure } from './duckdb.js';
+import { isHeldElsewhere } from './duckdb.js';
+import { isOfStorage, storageFailure } from '../storage.js';
 import { Warehouse } from './warehouse.js';
 
 const RETRY_DELAY_MS = 250;

@@ -10,11 +10,11 @@ import {
   everyTable,
   identifier,
   quoted,
-  storageFailure,
   whileAttached,
   whileUsing,
   writeAttached,
 } from './duckdb.js';
+import { storageFailure } from '../storage.js';
 import { removeDatabase } from './live-file.js';
 import { describeCopy } from './migrate.js';
 import { dayColumn, inTransaction, queryRows, type Reader, readSql, runStatement } from './query.js';

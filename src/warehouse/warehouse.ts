@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { messageOf, type StorageError } from '../errors.js';
 import type { LiveFile } from './live-file.js';
 import { inTransaction, type Parameters, queryRows, type Reader } from './query.js';
-import { isOfStorage, storageFailure } from './duckdb.js';
+import { isOfStorage, storageFailure } from '../storage.js';
 import { Transaction } from './transaction.js';
 
 /** A piece of work that shares a transaction with others. */

@@ -4,7 +4,7 @@ import type { SubmitTask } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import type { SandboxOptions } from '../../src/sandbox/index.js';
 import { reconcileEffects } from '../../src/app/open.js';
-import type { EffectsJournal } from '../../src/warehouse/journal.js';
+import type { EffectsJournal } from '../../src/effects/journal.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { afterTest } from '../cleanup.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';

@@ -12,7 +12,7 @@ import { Client } from '../../src/api/client.js';
 import { reconcileEffects } from '../../src/app/open.js';
 import { deliver, readDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
-import { EffectsJournal } from '../../src/warehouse/journal.js';
+import { EffectsJournal } from '../../src/effects/journal.js';
 import { publish } from '../../src/warehouse/publish.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { EVIDENCE } from '../agents/reading.js';

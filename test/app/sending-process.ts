@@ -8,7 +8,7 @@ import { deliver } from '../../src/mail/ledger.js';
 import { compose, composePost } from '../../src/mail/compose.js';
 import { outboxTransport, smtpTransport } from '../../src/mail/transport.js';
 import { parseMailAddress } from '../../src/config/recipients.js';
-import { EffectsJournal } from '../../src/warehouse/journal.js';
+import { EffectsJournal } from '../../src/effects/journal.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 
 const [file = '', kind = '', point = '', baseUrl = '', smtpUrl = ''] = process.argv.slice(2);

@@ -6,7 +6,7 @@ import pMap from 'p-map';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { deliver, readDeliveries, reconcileDeliveries, resolveDelivery } from '../../src/mail/ledger.js';
 import { outboxTransport } from '../../src/mail/transport.js';
-import { EffectsJournal } from '../../src/warehouse/journal.js';
+import { EffectsJournal } from '../../src/effects/journal.js';
 import { compiled } from '../compiled.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { reply, serve, type TestServer } from '../serve.js';

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Delivery } from '../../src/mail/delivery.js';
 import { deliver, readDeliveries, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
-import { EffectsJournal } from '../../src/warehouse/journal.js';
+import { EffectsJournal } from '../../src/effects/journal.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { compiled } from '../compiled.js';

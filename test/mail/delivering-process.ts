@@ -5,7 +5,7 @@ import { deliver, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { compose } from '../../src/mail/compose.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { parseMailAddress } from '../../src/config/recipients.js';
-import { EffectsJournal } from '../../src/warehouse/journal.js';
+import { EffectsJournal } from '../../src/effects/journal.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 
 const [file = '', url = '', ...recipients] = process.argv.slice(2);

@@ -2,7 +2,7 @@ import { PlatformClock } from '../../src/api/clock.js';
 import { sharedLimits } from '../../src/app/workspace.js';
 import { type Settings, settingsSchema } from '../../src/config/schema.js';
 import type { StepContext } from '../../src/steps/step.js';
-import { EffectsJournal } from '../../src/warehouse/journal.js';
+import { EffectsJournal } from '../../src/effects/journal.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 

@@ -2,7 +2,7 @@ import { appendFile, readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
-import type { Entry } from '../../src/warehouse/journal-entries.js';
+import type { Entry } from '../../src/effects/entries.js';
 import { agreeOnWorkspace, workspaceIdOf } from '../../src/warehouse/identity.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { journalOf, liveWarehouse } from '../open-warehouse.js';

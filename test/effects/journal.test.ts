@@ -2,8 +2,9 @@ import { readdir, readFile, stat, writeFile, appendFile } from 'node:fs/promises
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { StorageError } from '../../src/errors.js';
-import { type Entry, type Fate, type Settlement, settle } from '../../src/warehouse/journal-entries.js';
-import { EffectsJournal } from '../../src/warehouse/journal.js';
+import type { Entry, Fate } from '../../src/effects/entries.js';
+import { type Settlement, settle } from '../../src/effects/settle.js';
+import { EffectsJournal } from '../../src/effects/journal.js';
 import { tempDir } from '../temp-dir.js';
 
 const EMAIL = {

@@ -3,7 +3,7 @@ import { appendFile, type FileHandle, open, readdir, readFile, rename, truncate 
 import { join } from 'node:path';
 import { StorageError } from '../errors.js';
 import { exists, syncToDisk } from '../files.js';
-import { storageFailure } from './duckdb.js';
+import { storageFailure } from '../storage.js';
 import {
   type Effect,
   type Entry,
@@ -14,7 +14,7 @@ import {
   lineIn,
   type Outcome,
   parseLine,
-} from './journal-entries.js';
+} from './entries.js';
 
 const CURRENT = 'effects.log';
 const JOURNAL = /^effects(-\d{4})?\.log$/;

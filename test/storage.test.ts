@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { StorageError } from '../../src/errors.js';
-import { isOfDamage, isOfStorage, storageFailure } from '../../src/warehouse/duckdb.js';
+import { StorageError } from '../src/errors.js';
+import { isOfDamage, isOfStorage, storageFailure } from '../src/storage.js';
 
 const PATH = '/srv/docs/warehouse.duckdb';
 
