@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { basename, dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing } from '../files.js';
-import { parseYaml } from './problems.js';
+import { listOfProblems, parseYaml } from './problems.js';
 import { type ProjectSettings, type Settings, settingsSchema } from './schema.js';
 import { isLocal } from './values.js';
 
@@ -121,9 +121,7 @@ function parseSettings(text: string, path: string): Settings {
     'unknown setting; `readership init` writes a file with all of them',
   );
   if ('value' in parsed) return parsed.value;
-  const list = parsed.problems.map(({ line, message }) => `  ${basename(path)}:${line}  ${message}`);
-  const count = list.length === 1 ? 'a problem' : `${list.length} problems`;
-  throw new ConfigurationError(`${path} has ${count}:\n${list.join('\n')}`);
+  throw new ConfigurationError(listOfProblems(path, parsed.problems));
 }
 
 async function readDotEnv(path: string): Promise<Environment> {

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
 import { messageOf } from '../errors.js';
@@ -35,6 +36,12 @@ export function parseYaml<Value>(
   const parsed = schema.safeParse(values ?? {}, { reportInput: true });
   if (parsed.success) return { value: parsed.data };
   return { problems: schemaProblems(parsed.error.issues, document, lines, { schema, unknownKey }) };
+}
+
+/** The problems in a file, as a message. */
+export function listOfProblems(path: string, problems: readonly Problem[]): string {
+  const list = problems.map(({ line, message }) => `  ${basename(path)}:${line}  ${message}`);
+  return `${path} has ${list.length === 1 ? 'a problem' : `${list.length} problems`}:\n${list.join('\n')}`;
 }
 
 const TOO_MANY_ALIASES = 'YAML aliases repeat too many values; write the values out instead';

@@ -14,6 +14,7 @@ import { bytes, counted } from '../format/numbers.js';
 import { publishedLake, recordLake } from '../warehouse/identity.js';
 import { type LakeChange, publishLake } from '../warehouse/lake/lake.js';
 import { isPublished, publish } from '../warehouse/publish.js';
+import { loadNotes } from './notes.js';
 import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
 /** The export of a project; `outcome` is undefined if the platform has no views of it yet. */
@@ -185,23 +186,29 @@ export const isUpToDate = async ({ warehouse, historyFile, lake, now }: StepCont
 
 /**
  * Publishes the history, and the lake if there is one, when readers would see a difference; always
- * with `isWhole`. If the lake cannot be written, the history is published nevertheless: the result
- * contains the error, and the next publish retries.
+ * with `isWhole`. If the lake cannot be written or the notes cannot be read, the history is published
+ * nevertheless: the result contains the error, and the next publish retries.
  */
 export async function publishStep(context: StepContext, isWhole = false): Promise<StepResult<Published>> {
   const { warehouse, historyFile, lake: place, shard, settings, now, signal } = context;
+  // The history is published even if the notes have problems; those published before are kept.
+  const errors = await loadNotes(context).then(
+    () => [],
+    (error: unknown) => [error],
+  );
   const isDue = isWhole || !(await isPublished(warehouse, historyFile, now()));
   // Recorded first, because the lake is out of date until it is published too.
   if (isDue) await warehouse.transaction(({ connection }) => recordLake(connection, null));
   const size = isDue ? await publish(warehouse, historyFile, isWhole) : (await stat(historyFile)).size;
   const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
   if (place === undefined || (await publishedLake(warehouse)) === place.location)
-    return { detail: { bytes: size }, summary };
+    return withOutage({ detail: { bytes: size }, summary }, errors);
   try {
     const lake = await publishLake(warehouse, { place, shard, source: settings.baseUrl, now: now(), signal });
-    return { detail: { bytes: size, lake }, summary: `${summary}; the lake: ${lakeSummary(lake)}` };
+    const words = `${summary}; the lake: ${lakeSummary(lake)}`;
+    return withOutage({ detail: { bytes: size, lake }, summary: words }, errors);
   } catch (error) {
-    return { detail: { bytes: size }, summary, error };
+    return withOutage({ detail: { bytes: size }, summary }, [error, ...errors]);
   }
 }
 

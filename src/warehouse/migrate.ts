@@ -24,6 +24,7 @@ const MIGRATIONS = [
   '010_page_skips',
   '011_pull_requests',
   '012_channels',
+  '013_notes_and_experiments',
 ] as const;
 
 /** The views and macros, each after those it depends on. */

@@ -43,6 +43,7 @@ export const BOOKKEEPING: Readonly<Record<string, 'all' | readonly string[]>> = 
   agent_jobs: ['polls', 'next_poll_at'],
   pull_requests: ['checked_at', 'next_check_at'],
   workspace: ['lake'],
+  code_host_reads: ['read_until', 'next_read_at'],
 };
 
 /** The live database, or the published file that is attached to it. */

@@ -5,11 +5,13 @@ import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { type Message, readMessages } from '../agents/messages.js';
 import { readSkips } from '../agents/plan.js';
 import type { ProjectSettings } from '../config/schema.js';
+import { day } from '../config/values.js';
 import { addDays, dayOf, parseDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { howToLook } from '../print/jobs.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
+import { notesOf, writeNote } from '../steps/notes.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
 import { jobToChange, recordMerge, sendMessage, settleJob } from '../steps/jobs.js';
 import type { Action } from './queue.js';
@@ -46,6 +48,7 @@ export async function agents(request: PageRequest): Promise<object> {
   return {
     ...(await proposalsOf(request)),
     skips: await readSkips(reader, project.id, now),
+    notes: (await notesOf(reader, project.id)).toReversed(),
     unconfirmed: shown.filter(({ attempt }) => attempt !== null),
     groups: groups
       .map(([title, fits]) => ({ title, jobs: shown.filter(fits) }))
@@ -135,6 +138,23 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     async (given, context) => {
       const day = await recordMerge(await jobToChange(context, given.job), parseDay(given.day));
       return `its effect is measured from ${longDay(day)}`;
+    },
+  ),
+  note: action(
+    {
+      date: day,
+      text: z.string().trim().min(1).max(200),
+      path: z
+        .string()
+        .trim()
+        .transform((given) => (given === '' ? undefined : given)),
+      break: z.literal('on').optional(),
+    },
+    (given) => `Add a note on ${longDay(given.date)}`,
+    async (given, context, { id }) => {
+      const isOnly = context.settings.projects.length === 1 && context.shard === undefined;
+      const note = { ...given, project: isOnly ? undefined : id, break: given.break === 'on' };
+      return `added to ${await writeNote(context, note)}`;
     },
   ),
   settle: action(

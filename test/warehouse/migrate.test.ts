@@ -110,6 +110,20 @@ describe('a database', () => {
     ]);
   });
 
+  it('of 0.2.0 gets the tables of this version, and keeps its rows', async () => {
+    const path = join(await tempDir(), 'warehouse.duckdb');
+    const migrations = new URL('../../src/warehouse/migrations/', import.meta.url);
+    const names = (await readdir(migrations)).sort().slice(0, 12);
+    const released = await Promise.all(names.map((name) => readFile(new URL(name, migrations), 'utf8')));
+    const versions = names.map((_, index) => `INSERT INTO schema_version VALUES (${index + 1})`);
+    const skip = "INSERT INTO page_skips VALUES ('prj_1', '/a', '2026-11-01', NULL)";
+    await onFile(path, ...released, 'CREATE TABLE schema_version (version INTEGER)', ...versions, skip);
+    const warehouse = await liveWarehouse(path);
+    const tables = await tablesOf(warehouse, 'main');
+    expect(tables).toEqual(await tablesOf(await liveWarehouse(), 'main'));
+    expect(await warehouse.query('FROM page_skips', z.object({ path: z.string() }))).toHaveLength(1);
+  });
+
   it('of a newer version is refused and left unchanged', async () => {
     const warehouse = await liveWarehouse();
     await closeNow(warehouse);

@@ -354,6 +354,12 @@ describe('an action', () => {
     );
     await act({ ...skip, token, action: 'unskip' });
     expect(await look(/can be proposed again/)).not.toContain('id="skips"');
+    const note = { project: 'prj_1', action: 'note', token, path: '/guides/*' };
+    expect((await act({ ...note, date: '2026-02-30', text: 'x' })).status).toBe(400);
+    await act({ ...note, date: '2026-11-10', text: '<b>New</b> navigation', break: 'on' });
+    expect(await look(/Added to \S+notes\.yaml/)).toMatch(
+      /id="notes"[^]+&lt;b&gt;New&lt;\/b&gt; navigation[^]+10 Nov 2026[^]+Counting changed/,
+    );
     const attempt = /name="job" value="5"><input type="hidden" name="attempt" value="(.+?)"/.exec(
       (await ask('/agents')).text,
     )?.[1];

@@ -1,0 +1,102 @@
+import { readFile, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Day } from '../day.js';
+import { ConfigurationError, messageOf } from '../errors.js';
+import { ignoreMissing, writeWhole } from '../files.js';
+import { listOfProblems, parseYaml } from './problems.js';
+import { day, oneLine } from './values.js';
+
+/** Next to the configuration. */
+const NOTES_FILE = 'notes.yaml';
+
+const PATTERN = 'not a path or a pattern such as /guides/*, in which * stands for any text';
+
+const noteSchema = z.strictObject({
+  date: day,
+  text: oneLine.max(200, 'longer than 200 characters'),
+  project: oneLine.optional(),
+  path: z
+    .string()
+    .max(500, PATTERN)
+    .regex(/^\/[^?[\]\\\s]*$/, PATTERN)
+    .optional(),
+  break: z.boolean().optional(),
+});
+/** What happened outside on a day, such as a release. With `break`, views are counted differently from then on. */
+export type Note = z.output<typeof noteSchema>;
+
+const notesSchema = (projects: readonly string[] | undefined) =>
+  z
+    .array(
+      noteSchema.refine(({ project }) => project === undefined || projects?.includes(project) !== false, {
+        path: ['project'],
+        error: 'not the id of a project in readership.yaml',
+      }),
+      'write a list of notes, such as - { date: 2026-06-08, text: New navigation }',
+    )
+    .max(5000, 'more than 5,000 notes');
+
+export const notesFileIn = (directory: string): string => join(directory, NOTES_FILE);
+
+/**
+ * The notes in a file; none if there is no file. Throws a `ConfigurationError` that lists all problems with
+ * their lines. `projects` are the ids that notes may name; undefined for any.
+ */
+export async function readNotes(file: string, projects: readonly string[] | undefined): Promise<Note[]> {
+  let text: string | undefined;
+  try {
+    text = await readFile(file, 'utf8').catch(ignoreMissing);
+  } catch (cause) {
+    throw new ConfigurationError(`Cannot read ${file}: ${messageOf(cause)}`, { cause });
+  }
+  return text === undefined ? [] : parseNotes(text, file, projects);
+}
+
+function parseNotes(text: string, file: string, projects: readonly string[] | undefined): Note[] {
+  const isEmpty = text.split('\n').every((line) => /^\s*(#|$)/.test(line));
+  const parsed = parseYaml(
+    isEmpty ? '[]' : text,
+    notesSchema(projects),
+    'a note has date, text, project, path and break',
+  );
+  if ('value' in parsed) return parsed.value;
+  throw new ConfigurationError(listOfProblems(file, parsed.problems));
+}
+
+/**
+ * Adds a note at the end of the file and leaves the rest as it is. Throws a `ConfigurationError`, with nothing
+ * changed, if the file has problems or is not written as a list with one dash per note.
+ */
+export async function addNote(
+  file: string,
+  note: Note,
+  projects: readonly string[] | undefined,
+): Promise<void> {
+  const before = await readNotes(file, projects);
+  const text = (await readFile(file, 'utf8').catch(ignoreMissing)) ?? '';
+  const lines = linesOf(note);
+  const added = `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${lines}`;
+  try {
+    if (parseNotes(added, file, projects).length <= before.length)
+      throw new ConfigurationError('it is not a list with a dash before each note.');
+    // A link is followed, because the file that it leads to may be the one in Git.
+    writeWhole(await realpath(file).catch(() => file), added, 0o644);
+  } catch (cause) {
+    const words = `The note was not added to ${file}: ${messageOf(cause)}`;
+    throw new ConfigurationError(`${words} Add it by hand:\n${lines}`, { cause });
+  }
+}
+
+/** A note as YAML. Every JSON string is a YAML string. */
+export function linesOf({ date, text, project, path, break: isBreak }: Note): string {
+  const given: [name: string, value: string | Day | undefined][] = [
+    ['date', date],
+    ['text', JSON.stringify(text)],
+    ['project', project && JSON.stringify(project)],
+    ['path', path && JSON.stringify(path)],
+    ['break', isBreak === true ? 'true' : undefined],
+  ];
+  const lines = given.flatMap(([name, value]) => (value === undefined ? [] : `${name}: ${value}`));
+  return `- ${lines.join('\n  ')}\n`;
+}

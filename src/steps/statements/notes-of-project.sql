@@ -1,0 +1,2 @@
+-- Grain: one row per note that concerns the project, oldest first.
+SELECT day, text, path, is_break FROM notes WHERE project = $project ORDER BY ALL

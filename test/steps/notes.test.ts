@@ -1,0 +1,117 @@
+import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { readNotes } from '../../src/config/notes.js';
+import { day } from '../../src/day.js';
+import { messageOf } from '../../src/errors.js';
+import { publishStep } from '../../src/steps/history.js';
+import { notesOf, writeNote } from '../../src/steps/notes.js';
+import { openHistory } from '../../src/warehouse/published.js';
+import { liveWarehouse } from '../open-warehouse.js';
+import { tempDir } from '../temp-dir.js';
+import { stepContext } from './step-context.js';
+
+const PROJECTS = { projects: [{ id: 'prj_1' }, { id: 'prj_2' }] };
+
+/** A workspace with notes, how to publish it, and the published notes of a project. */
+async function workspaceWith(notes: string | undefined) {
+  const workspaceDir = await tempDir();
+  const file = join(workspaceDir, 'notes.yaml');
+  if (notes !== undefined) await writeFile(file, notes);
+  const historyFile = join(workspaceDir, 'history.duckdb');
+  const context = stepContext(await liveWarehouse(), { settings: PROJECTS, workspaceDir, historyFile });
+  const publish = async (): Promise<string> => {
+    const { error, summary } = await publishStep(context);
+    return error === undefined ? summary : messageOf(error).replaceAll(workspaceDir, '');
+  };
+  const published = async (project = 'prj_1') => {
+    const history = await openHistory(historyFile);
+    const rows = await notesOf(history, project);
+    history.close();
+    return rows;
+  };
+  return { context, file, publish, published };
+}
+
+const SITE = { day: '2026-06-08', text: 'Markdown counts as AI', path: '*', is_break: true };
+
+it('notes are loaded with every publication, into each project that they concern', async () => {
+  const { file, publish, published } = await workspaceWith(
+    '- { date: 2026-06-08, text: Markdown counts as AI, break: true }\n' +
+      '- date: 2026-05-01\n  text: "Sale: 20 %"\n  project: prj_2\n  path: /pricing*\n',
+  );
+  expect(await publish()).toContain('published');
+  expect(await published()).toEqual([SITE]);
+  const sale = { day: '2026-05-01', text: 'Sale: 20 %', path: '/pricing*', is_break: false };
+  expect(await published('prj_2')).toEqual([sale, SITE]);
+  expect(await publish()).toBe('nothing changed since the last time');
+  await writeFile(file, '# none any more\n');
+  expect(await publish()).toContain('published');
+  expect(await published('prj_2')).toEqual([]);
+});
+
+it('notes with a problem are reported by line; the history is published with the earlier ones', async () => {
+  const { file, publish, published, context } = await workspaceWith('- { date: 2026-06-08, text: x }');
+  await publish();
+  await context.warehouse.transaction((transaction) =>
+    transaction.execute("INSERT INTO history_starts VALUES ('prj_1', '2026-01-01', '2026-01-01')", {}),
+  );
+  await writeFile(file, '- date: 2026-06-08\n  text: x\n  brake: true\n- text: y\n');
+  expect(await publish()).toContain(
+    'notes.yaml has 2 problems:\n  notes.yaml:3  [0].brake: unknown setting; did you mean break?\n  notes.yaml:4  [1].date: is missing',
+  );
+  expect(await published()).toEqual([{ ...SITE, text: 'x', is_break: false }]);
+  const history = await openHistory(context.historyFile);
+  expect(await history.query('FROM history_starts', z.object({}))).toHaveLength(1);
+  history.close();
+});
+
+it.each([
+  ['- { date: 2026-02-30, text: x }', '1  [0].date: not a day: write YYYY-MM-DD, such as 2026-01-31'],
+  ['# why\n- text: x', '2  [0].date: is missing'],
+  ['- date: 2026-06-08\n  text: ""', '2  [0].text: '],
+  ['- date: 2026-06-08\n  text: x\n  break: maybe', '3  [0].break: '],
+  [
+    '- { date: 2026-06-08, text: x, path: "guides" }',
+    '1  [0].path: not a path or a pattern such as /guides/*',
+  ],
+  ['- { date: 2026-06-08, text: x, project: prj_9 }', '1  [0].project: not the id of a project'],
+  ['date: 2026-06-08\ntext: x', '1  write a list of notes, such as'],
+  ['- { date: 2026-06-08', '1  '],
+])('a file of notes (%j) with a problem is refused with its line', async (text, problem) => {
+  const file = join(await tempDir(), 'notes.yaml');
+  await writeFile(file, text);
+  await expect(readNotes(file, ['prj_1'])).rejects.toThrow(`has a problem:\n  notes.yaml:${problem}`);
+});
+
+const ADDED = { date: day('2026-06-09'), text: 'It\'s "live": #1', path: '/guides/*', break: true };
+
+it.each([
+  undefined,
+  '',
+  '# kept\n- { date: 2026-06-08, text: x } # and this',
+  '- date: 2026-06-08\n  text: x\n',
+])('a note is added to the end of a file (%j), and the rest is left as it is', async (before) => {
+  const { file, context } = await workspaceWith(before);
+  await writeNote(context, ADDED);
+  expect((await readFile(file, 'utf8')).startsWith(before ?? '')).toBe(true);
+  expect((await readNotes(file, [])).at(-1)).toEqual(ADDED);
+});
+
+it.each(['[{ date: 2026-06-08, text: x }]', '- { date: 2026-06-08', '  - date: 2026-06-08\n    text: x\n'])(
+  'a note is not added to a file (%j) that it would break; the message contains it',
+  async (before) => {
+    const { file, context } = await workspaceWith(before);
+    await expect(writeNote(context, ADDED)).rejects.toThrow(/^/);
+    expect(await readFile(file, 'utf8')).toBe(before);
+  },
+);
+
+it('a note is added to the file that a symbolic link leads to', async () => {
+  const { file, context } = await workspaceWith(undefined);
+  await writeFile(`${file}.real`, '');
+  await symlink(`${file}.real`, file);
+  await writeNote(context, ADDED);
+  expect(await readFile(`${file}.real`, 'utf8')).toContain('2026-06-09');
+});
