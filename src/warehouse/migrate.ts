@@ -30,6 +30,7 @@ const MIGRATIONS = [
 /** The views and macros, each after those it depends on. */
 const VIEWS = [
   'this_file',
+  'section_of',
   'site_days',
   'site_weeks',
   'page_weeks',
@@ -37,6 +38,7 @@ const VIEWS = [
   'jobs',
   'job_effects',
   'project_effects',
+  'changes',
   'top_pages',
   'page_history',
   'human_vs_ai',

@@ -79,7 +79,7 @@ describe('views and macros return the numbers of independent SQL', () => {
     ],
     [
       'top_pages',
-      "SELECT * FROM top_pages('2026-01-05', '2026-01-11') WHERE project = 'prj_1'",
+      "SELECT project, path, human, ai, total FROM top_pages('2026-01-05', '2026-01-11') WHERE project = 'prj_1'",
       `SELECT project, path, list_sum(list(human))::BIGINT AS human, list_sum(list(ai))::BIGINT AS ai, list_sum(list(total))::BIGINT AS total
        FROM page_views WHERE project = 'prj_1' AND day >= '2026-01-05' AND day < '2026-01-12'
        GROUP BY project, path ORDER BY total DESC, path`,

@@ -1,14 +1,9 @@
 -- Grain: one row per project and path viewed between two days, inclusive; most viewed first.
 CREATE OR REPLACE MACRO top_pages(first_day, last_day) AS TABLE
-SELECT
-  project,
-  path,
-  sum(human)::BIGINT AS human,
-  sum(ai)::BIGINT AS ai,
-  sum(total)::BIGINT AS total
-FROM page_views
+SELECT project, path, human, ai, total, human_change, ai_change, is_new
+FROM changes(first_day, last_day)
 WHERE
-  day BETWEEN first_day::DATE AND last_day::DATE
+  total > 0
   AND (
     SELECT
       CASE id
@@ -17,7 +12,6 @@ WHERE
       END
     FROM this_file
   )
-GROUP BY ALL
 ORDER BY total DESC, path, project;
 
-COMMENT ON MACRO TABLE top_pages IS 'Pages by views between two days, inclusive, most viewed first. One row per project and path viewed: FROM top_pages(''2026-11-01'', ''2026-11-30'')';
+COMMENT ON MACRO TABLE top_pages IS 'Pages by views between two days, inclusive, most viewed first. One row per project and path viewed: FROM top_pages(''2026-11-01'', ''2026-11-30''). human_change, ai_change and is_new are those of the macro changes, compared with as many days before.';

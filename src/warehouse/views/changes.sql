@@ -1,0 +1,223 @@
+-- Grain: one row per project and page (or section, or site) viewed between two days, inclusive, or in the days compared
+-- with them; most viewed first. Only here is defined what a change, its expected range and a new page are.
+CREATE OR REPLACE MACRO changes(first_day, last_day, days_earlier := NULL, per := 'page') AS TABLE
+WITH
+  asked AS (
+    SELECT first, last, shift, first - shift AS first_before, if(shift > 0, last - shift, NULL) AS last_before
+    FROM
+      this_file,
+      (SELECT first, last, coalesce(earlier, last - first + 1)::INTEGER AS shift FROM (SELECT first_day::DATE AS first, last_day::DATE AS last, days_earlier::INTEGER AS earlier))
+    WHERE
+      CASE
+        WHEN id <> '{file}'
+          THEN error('changes reads the current database, which is not the one it belongs to: run USE with the attached database first, then FROM changes(…)')
+        WHEN per NOT IN ('page', 'section', 'site') THEN error('changes: per must be page, section or site')
+        WHEN shift < 0 THEN error('changes: days_earlier must not be negative')
+        ELSE true
+      END
+  ),
+
+  loaded AS (
+    SELECT
+      project,
+      count(*) FILTER (day >= first) AS days_loaded,
+      count(*) FILTER (day BETWEEN first_before AND last_before) AS days_before
+    FROM site_days CROSS JOIN asked
+    WHERE day <= last
+    GROUP BY project
+  ),
+
+  -- One row per side, and one for days on both. The bounds do not come from `asked`, because DuckDB then reads only
+  -- the days between them.
+  side AS (
+    SELECT
+      project,
+      if(per = 'page', path, section_of(path)) AS path,
+      day >= first AS is_now,
+      day BETWEEN first_before AND last_before AS is_before,
+      sum(human) AS human,
+      sum(ai) AS ai,
+      sum(total) AS total,
+      min(if(human + ai > 0, day, NULL)) AS first_view
+    FROM page_views CROSS JOIN asked
+    WHERE
+      per <> 'site'
+      AND day BETWEEN first_day::DATE - coalesce(days_earlier, last_day::DATE - first_day::DATE + 1)::INTEGER AND last_day::DATE
+      AND (day >= first OR day <= last_before)
+    GROUP BY ALL
+    UNION ALL
+    SELECT project, '', day >= first AS is_now, day BETWEEN first_before AND last_before, sum(human), sum(ai), sum(total), NULL
+    FROM site_days CROSS JOIN asked
+    WHERE per = 'site' AND day <= last
+    GROUP BY ALL
+  ),
+
+  views AS (
+    SELECT
+      project,
+      path,
+      days_loaded,
+      days_before,
+      coalesce(sum(human) FILTER (is_now), 0)::BIGINT AS human,
+      coalesce(sum(ai) FILTER (is_now), 0)::BIGINT AS ai,
+      coalesce(sum(total) FILTER (is_now), 0)::BIGINT AS total,
+      coalesce(sum(human) FILTER (is_before), 0)::BIGINT AS human_before,
+      coalesce(sum(ai) FILTER (is_before), 0)::BIGINT AS ai_before,
+      coalesce(sum(total) FILTER (is_before), 0)::BIGINT AS total_before,
+      min(first_view) AS first_view
+    FROM side JOIN loaded USING (project)
+    GROUP BY project, path, days_loaded, days_before
+  ),
+
+  -- The full weeks before the range, for how much views vary from week to week.
+  full_week AS (
+    SELECT project, weeks_ago, row_number() OVER (PARTITION BY project ORDER BY weeks_ago) AS place
+    FROM (SELECT project, (first - day + 6) // 7 AS weeks_ago FROM site_days CROSS JOIN asked WHERE day < first)
+    WHERE weeks_ago <= 12
+    GROUP BY project, weeks_ago
+    HAVING count(*) = 7
+  ),
+
+  week AS (
+    SELECT
+      project,
+      if(per = 'page', path, section_of(path)) AS path,
+      (first - day + 6) // 7 AS weeks_ago,
+      sum(human)::BIGINT AS human,
+      sum(ai)::BIGINT AS ai
+    FROM page_views CROSS JOIN asked
+    WHERE per <> 'site' AND day BETWEEN first_day::DATE - 84 AND first_day::DATE - 1
+    GROUP BY ALL
+    UNION ALL
+    SELECT project, '', (first - day + 6) // 7 AS weeks_ago, sum(human), sum(ai)
+    FROM site_days CROSS JOIN asked
+    WHERE per = 'site' AND day BETWEEN first - 84 AND first - 1
+    GROUP BY ALL
+  ),
+
+  -- Logarithms of the views in those weeks; `k` weeks have passed since the first view, and `viewed` of them have views.
+  weeks AS (
+    SELECT
+      project,
+      path,
+      max(place) AS k,
+      count(place) AS viewed,
+      sum(ln(human + 0.5)) FILTER (place > 0) AS human_sum,
+      sum(ln(human + 0.5) ^ 2) FILTER (place > 0) AS human_squares,
+      sum(ln(ai + 0.5)) FILTER (place > 0) AS ai_sum,
+      sum(ln(ai + 0.5) ^ 2) FILTER (place > 0) AS ai_squares
+    FROM week LEFT JOIN full_week USING (project, weeks_ago)
+    WHERE human + ai > 0
+    GROUP BY ALL
+  ),
+
+  audience AS (
+    SELECT project, path, days_loaded, days_before, k, viewed, counts.*
+    FROM
+      (
+        SELECT
+          *,
+          unnest([
+            {audience: 'human', n: human, n_before: human_before, sizes: human_sum, squares: human_squares},
+            {audience: 'ai', n: ai, n_before: ai_before, sizes: ai_sum, squares: ai_squares}
+          ]) AS counts
+        FROM views LEFT JOIN weeks USING (project, path)
+        WHERE days_loaded > 0 AND human_before + ai_before > 0
+      )
+  ),
+
+  -- The variance of the logarithm of weekly views beyond chance.
+  varied AS (
+    SELECT
+      *,
+      ln((n + 0.5) / days_loaded) - ln((n_before + 0.5) / days_before) AS growth,
+      (sizes + (k - viewed) * ln(0.5)) / k AS mean,
+      (squares + (k - viewed) * ln(0.5) ^ 2 - k * mean ^ 2) / (k - 1) - exp(-mean) AS psi,
+      k >= 3 AND k = viewed AND mean >= ln(8) AS is_steady
+    FROM audience
+  ),
+
+  -- As in `movers`, pages are expected to follow the median page.
+  site AS (
+    SELECT
+      project,
+      audience,
+      median(psi) FILTER (is_steady) AS middle,
+      if(middle <= 0, 0, middle / 0.9) AS median_psi,
+      if(count(*) FILTER (least(n, n_before) >= 20) < 8, 0, median(growth) FILTER (least(n, n_before) >= 20)) AS course
+    FROM varied
+    GROUP BY ALL
+  ),
+
+  expected AS (
+    SELECT
+      project,
+      path,
+      audience,
+      (n_before + 0.5) / days_before * days_loaded * exp(course) AS mu,
+      -- A few weeks say little about a page's variance, so the median variance counts as eight more.
+      CASE
+        WHEN k >= 3 THEN greatest(coalesce(median_psi, 0), (8 * coalesce(median_psi, psi) + (k - 1) * psi) / (7 + k))
+        ELSE median_psi
+      END AS spread,
+      -- Weeks resemble their neighbors, so a longer range varies as much as a week; and pages drift with time.
+      spread * (greatest(1, 7 / days_loaded) + greatest(1, 7 / days_before) + shift / 182) AS variance,
+      2 * sqrt(1 / mu + 1 / (n_before + 0.5) + variance) AS reach,
+      ceil(mu * exp(-reach) - 0.5)::BIGINT AS low,
+      floor(mu * exp(reach) - 0.5)::BIGINT AS high
+    FROM varied JOIN site USING (project, audience) CROSS JOIN asked
+    WHERE n_before > 0
+  ),
+
+  -- Pages first viewed in the range, as far as the days above tell; the whole history is read only for them.
+  candidate AS (
+    SELECT project, path, first_view
+    FROM views ANTI JOIN weeks USING (project, path) CROSS JOIN asked
+    WHERE first_view >= first
+  ),
+
+  new_page AS (
+    SELECT project, path, count(*) >= 28 AS is_known
+    FROM
+      candidate
+      ANTI JOIN (
+        SELECT project, if(per = 'page', path, section_of(path)) AS path
+        FROM page_views
+        WHERE per <> 'site' AND day < first_day::DATE AND human + ai > 0
+      ) USING (project, path)
+      LEFT JOIN site_days ON site_days.project = candidate.project AND site_days.day BETWEEN first_view - 56 AND first_view - 1
+    GROUP BY ALL
+  )
+
+SELECT
+  project,
+  if(per = 'site', NULL, views.path) AS path,
+  days_loaded,
+  days_before,
+  if(days_loaded = 0, NULL, views.human) AS human,
+  if(days_loaded = 0, NULL, views.ai) AS ai,
+  if(days_loaded = 0, NULL, views.total) AS total,
+  views.ai / nullif(views.human + views.ai, 0) AS ai_share,
+  if(days_before = 0, NULL, human_before) AS human_before,
+  if(days_before = 0, NULL, ai_before) AS ai_before,
+  if(days_before = 0, NULL, total_before) AS total_before,
+  ai_before / nullif(human_before + ai_before, 0) AS ai_share_before,
+  (views.human / nullif(days_loaded, 0)) / nullif(human_before / nullif(days_before, 0), 0) - 1 AS human_change,
+  (views.ai / nullif(days_loaded, 0)) / nullif(ai_before / nullif(days_before, 0), 0) - 1 AS ai_change,
+  (views.total / nullif(days_loaded, 0)) / nullif(total_before / nullif(days_before, 0), 0) - 1 AS total_change,
+  human_expected.low AS human_low,
+  human_expected.high AS human_high,
+  ai_expected.low AS ai_low,
+  ai_expected.high AS ai_high,
+  views.human NOT BETWEEN human_low AND human_high AS human_is_unusual,
+  views.ai NOT BETWEEN ai_low AND ai_high AS ai_is_unusual,
+  if(new_page.path IS NULL, false, nullif(is_known, false)) AS is_new
+FROM
+  views
+  LEFT JOIN (FROM expected WHERE audience = 'human') AS human_expected USING (project, path)
+  LEFT JOIN (FROM expected WHERE audience = 'ai') AS ai_expected USING (project, path)
+  LEFT JOIN new_page USING (project, path)
+WHERE per = 'site' OR views.human + views.ai + views.total + human_before + ai_before + total_before > 0
+ORDER BY views.total DESC, views.path, project;
+
+COMMENT ON MACRO TABLE changes IS 'Views of every page between two days, inclusive, and how they changed: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed on either side, most viewed first; with per := ''section'', per section, the first part of a path, such as /docs; with per := ''site'', one row for the site, without a path. The range is compared with the same days days_earlier days earlier: by default those just before it; days_earlier := 364 is a year ago, on the same weekdays, and 0 is no comparison. days_loaded and days_before are the days loaded on each side. Views of a side without a loaded day are NULL, never zero. human_change, ai_change and total_change compare views per loaded day: 0.1 means 10% more; NULL if there is nothing to compare with. human_before, ai_before, total_before and ai_share_before are those of the earlier days. Of pages that go on as before, nine in ten or more have human_low to human_high and ai_low to ai_high views: as many per loaded day as on the earlier days, adjusted by the median page, give or take how much the page and the median page vary from week to week in the twelve weeks before the range, and chance. NULL without views before, or if fewer than three of these weeks are fully loaded. human_is_unusual and ai_is_unusual mean that the views are outside this range. is_new means that the page was never viewed before the range; NULL if it cannot be told, because fewer than 28 of the 56 days before its first view are loaded.';
