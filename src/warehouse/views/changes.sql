@@ -102,10 +102,8 @@ WITH
       path,
       max(place) AS k,
       count(place) AS viewed,
-      sum(ln(human + 0.5)) FILTER (place > 0) AS human_sum,
-      sum(ln(human + 0.5) ^ 2) FILTER (place > 0) AS human_squares,
-      sum(ln(ai + 0.5)) FILTER (place > 0) AS ai_sum,
-      sum(ln(ai + 0.5) ^ 2) FILTER (place > 0) AS ai_squares
+      list(ln(human + 0.5)) FILTER (place > 0) AS human_sizes,
+      list(ln(ai + 0.5)) FILTER (place > 0) AS ai_sizes
     FROM week LEFT JOIN full_week USING (project, weeks_ago)
     WHERE human + ai > 0
     GROUP BY ALL
@@ -118,22 +116,23 @@ WITH
         SELECT
           *,
           unnest([
-            {audience: 'human', n: human, n_before: human_before, sizes: human_sum, squares: human_squares},
-            {audience: 'ai', n: ai, n_before: ai_before, sizes: ai_sum, squares: ai_squares}
+            {audience: 'human', n: human, n_before: human_before, sizes: list_resize(human_sizes, k, ln(0.5))},
+            {audience: 'ai', n: ai, n_before: ai_before, sizes: list_resize(ai_sizes, k, ln(0.5))}
           ]) AS counts
         FROM views LEFT JOIN weeks USING (project, path)
         WHERE days_loaded > 0 AND human_before + ai_before > 0
       )
   ),
 
-  -- The variance of the logarithm of weekly views beyond chance.
+  -- The variance of the logarithm of weekly views beyond chance, from their median distance to the median, which a step
+  -- does not change.
   varied AS (
     SELECT
       *,
       ln((n + 0.5) / days_loaded) - ln((n_before + 0.5) / days_before) AS growth,
-      (sizes + (k - viewed) * ln(0.5)) / k AS mean,
-      (squares + (k - viewed) * ln(0.5) ^ 2 - k * mean ^ 2) / (k - 1) - exp(-mean) AS psi,
-      k >= 3 AND k = viewed AND mean >= ln(8) AS is_steady
+      list_aggregate(sizes, 'median') AS middle,
+      (1.4826 * list_aggregate(sizes, 'mad')) ^ 2 - exp(-middle) AS psi,
+      k >= 3 AND k = viewed AND middle >= ln(8) AS is_steady
     FROM audience
   ),
 
@@ -142,8 +141,8 @@ WITH
     SELECT
       project,
       audience,
-      median(psi) FILTER (is_steady) AS middle,
-      if(middle <= 0, 0, middle / 0.9) AS median_psi,
+      median(psi) FILTER (is_steady) AS middle_psi,
+      if(middle_psi <= 0, 0, middle_psi / 0.7) AS median_psi,
       if(count(*) FILTER (least(n, n_before) >= 20) < 8, 0, median(growth) FILTER (least(n, n_before) >= 20)) AS course
     FROM varied
     GROUP BY ALL
@@ -220,4 +219,4 @@ FROM
 WHERE per = 'site' OR views.human + views.ai + views.total + human_before + ai_before + total_before > 0
 ORDER BY views.total DESC, views.path, project;
 
-COMMENT ON MACRO TABLE changes IS 'Views of every page between two days, inclusive, and how they changed: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed on either side, most viewed first; with per := ''section'', per section, the first part of a path, such as /docs; with per := ''site'', one row for the site, without a path. The range is compared with the same days days_earlier days earlier: by default those just before it; days_earlier := 364 is a year ago, on the same weekdays, and 0 is no comparison. days_loaded and days_before are the days loaded on each side. Views of a side without a loaded day are NULL, never zero. human_change, ai_change and total_change compare views per loaded day: 0.1 means 10% more; NULL if there is nothing to compare with. human_before, ai_before, total_before and ai_share_before are those of the earlier days. Of pages that go on as before, nine in ten or more have human_low to human_high and ai_low to ai_high views: as many per loaded day as on the earlier days, adjusted by the median page, give or take how much the page and the median page vary from week to week in the twelve weeks before the range, and chance. NULL without views before, or if fewer than three of these weeks are fully loaded. human_is_unusual and ai_is_unusual mean that the views are outside this range. is_new means that the page was never viewed before the range; NULL if it cannot be told, because fewer than 28 of the 56 days before its first view are loaded.';
+COMMENT ON MACRO TABLE changes IS 'Views of every page between two days, inclusive, and how they changed: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed on either side, most viewed first; with per := ''section'', per section, the first part of a path, such as /docs; with per := ''site'', one row for the site, without a path. The range is compared with the same days days_earlier days earlier: by default those just before it; days_earlier := 364 is a year ago, on the same weekdays, and 0 is no comparison. days_loaded and days_before are the days loaded on each side. Views of a side without a loaded day are NULL, never zero. human_change, ai_change and total_change compare views per loaded day: 0.1 means 10% more; NULL if there is nothing to compare with. human_before, ai_before, total_before and ai_share_before are those of the earlier days. Compare whole weeks, because weekends differ. Of pages that go on as before, about nine in ten or more have human_low to human_high and ai_low to ai_high views: as many per loaded day as on the earlier days, adjusted by the median page, give or take how much the page and the median page vary from week to week in the twelve weeks before the range, and chance. NULL without views before, or if fewer than three of these weeks are fully loaded. human_is_unusual and ai_is_unusual mean that the views are outside this range. is_new means that the page was never viewed before the range; NULL if it cannot be told, because fewer than 28 of the 56 days before its first view are loaded.';
