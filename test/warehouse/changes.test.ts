@@ -38,7 +38,7 @@ function independent(
     at >= addDays(range.first, -shift) && at <= addDays(range.last, -shift);
   const isBefore = (at: Day) => range.shift > 0 && within(at, range.shift);
   const named = { page: (path: string) => path, section: (path: string) => `/${path.split('/')[1]}` };
-  const rows =
+  const rows: (SiteRow & { readonly path: string | null })[] =
     per === 'site'
       ? site.filter((row) => row.day <= range.last).map((row) => ({ ...row, path: null }))
       : views.map((row) => ({ ...row, path: named[per](row.path) }));
