@@ -4,6 +4,7 @@ const short = new Intl.NumberFormat('en-US', {
   minimumSignificantDigits: 3,
   maximumSignificantDigits: 3,
 });
+const axis = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
 const oneDecimal = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 const MINUS = '−';
@@ -14,6 +15,9 @@ export const thousands = (value: number): string => whole.format(value);
 /** `17234` as `17.2k`: from a thousand on, at most three digits. */
 export const compact = (value: number): string =>
   Math.abs(value) < 999.5 ? whole.format(value) : short.format(value).replace('K', 'k');
+
+/** A number of an axis: `4k`, `2.5M`. */
+export const onAxis = (value: number): string => axis.format(value).replace('K', 'k');
 
 /** A share from 0 to 1: `0.536` as `53.6%`. */
 export const percent = (share: number): string => `${oneDecimal.format(share * 100)}%`;

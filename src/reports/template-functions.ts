@@ -1,6 +1,7 @@
 import Handlebars, { type HelperDelegate } from 'handlebars';
 import { z } from 'zod';
 import { day, dayOf } from '../day.js';
+import { lineChart, sparkChart, sparkText } from './chart.js';
 import * as numbers from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
 import { capitalised, mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/text.js';
@@ -13,52 +14,18 @@ const range = z.object({ first: dayField, last: dayField });
 const spark = z.array(
   z.object({ ago: number, views: number, low: number.nullable(), high: number.nullable() }),
 );
+const chartDays = z.array(
+  z.object({ day: dayField, human: number.nullable(), ai: number.nullable(), letters: text }),
+);
+const chartLook = z.object({
+  title: text,
+  size: z.enum(['page', 'phone', 'email']),
+  reported: number,
+});
 const change: z.ZodType<numbers.Change> = z.discriminatedUnion('kind', [
   z.object({ kind: z.enum(['unknown', 'new', 'from zero']) }),
   z.object({ kind: z.literal('ratio'), ratio: number }),
 ]);
-
-/** A full week of a page: its views, and the expected range if known. Oldest first. */
-type SparkWeek = z.infer<typeof spark>[number];
-
-const [WIDTH, HEIGHT, MARGIN] = [128, 30, 4];
-/** Number of weeks on the axis, loaded or not. */
-const WEEKS = 13;
-
-/** A page's thirteen weeks as a sparkline over its expected range; a week that is not loaded is a gap. */
-function sparkline(weeks: readonly SparkWeek[], audience: string): string {
-  const most = Math.max(1, ...weeks.flatMap(({ views, high }) => [views, high ?? 0]));
-  const x = ({ ago }: SparkWeek) => round(MARGIN + ((WEEKS - 1 - ago) / (WEEKS - 1)) * (WIDTH - 2 * MARGIN));
-  const y = (views: number) => round(HEIGHT - MARGIN - (views / most) * (HEIGHT - 2 * MARGIN));
-  const line = weeks
-    .map((week, index) => `${weeks[index - 1]?.ago === week.ago + 1 ? 'L' : 'M'}${x(week)} ${y(week.views)}`)
-    .join('');
-  const band = [
-    ...weeks.flatMap((week) => (week.high === null ? [] : `${x(week)} ${y(week.high)}`)),
-    ...weeks.toReversed().flatMap((week) => (week.low === null ? [] : `${x(week)} ${y(week.low)}`)),
-  ];
-  const last = weeks.at(-1);
-  const words = `Views per week: ${weeks.map(({ views }) => numbers.thousands(views)).join(', ')}`;
-  return (
-    `<svg role="img" class="spark" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" xmlns="http://www.w3.org/2000/svg"><title>${words}</title>` +
-    (band.length > 0 ? `<path d="M${band.join('L')}Z" fill="var(--muted)" fill-opacity=".22"/>` : '') +
-    `<path d="${line}" fill="none" stroke="var(--${audience})" stroke-width="1.6" stroke-linejoin="round" stroke-linecap="round"/>` +
-    (last ? `<circle cx="${x(last)}" cy="${y(last.views)}" r="2.8" fill="var(--${audience})"/>` : '') +
-    '</svg>'
-  );
-}
-
-const round = (value: number): number => Math.round(value * 10) / 10;
-
-const BLOCKS = '▁▂▃▄▅▆▇█';
-
-/** The sparkline as plain text, one character per week. */
-function textSparkline(weeks: readonly SparkWeek[]): string {
-  const most = Math.max(1, ...weeks.map(({ views }) => views));
-  const blockOf = (views: number) => BLOCKS[Math.round((views / most) * (BLOCKS.length - 1))] ?? '';
-  const known = new Map(weeks.map(({ ago, views }) => [ago, blockOf(views)]));
-  return Array.from({ length: WEEKS }, (_, index) => known.get(WEEKS - 1 - index) ?? ' ').join('');
-}
 
 /** A template function of one value, which is checked because a template can pass anything. */
 const of =
@@ -117,9 +84,12 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
     const [views, scale, pixels] = [number.parse(value), number.parse(longest), number.parse(most)];
     return views > 0 ? Math.max(2, Math.round((views / scale) * pixels)) : 0;
   },
+  /** `chart days title="Views per day" size="page" reported=7`: the views of people and AI as SVG. */
+  chart: (days: unknown, { hash }: { readonly hash: unknown }) =>
+    new Handlebars.SafeString(lineChart(chartDays.parse(days), chartLook.parse(hash))),
   /** Thirteen weeks of a page as a sparkline; in plain text, as block characters. */
-  sparkline: ofTwo(spark, text, (weeks, audience) => new Handlebars.SafeString(sparkline(weeks, audience))),
-  textSparkline: of(spark, textSparkline),
+  sparkline: ofTwo(spark, text, (weeks, audience) => new Handlebars.SafeString(sparkChart(weeks, audience))),
+  textSparkline: of(spark, sparkText),
   /** Alignment in plain text. */
   leftIn: ofTwo(number, text, (width, value) => value.padEnd(width)),
   rightIn: ofTwo(number, text, (width, value) => value.padStart(width)),

@@ -4,7 +4,7 @@ import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
 import type { Cut } from '../sql/process.js';
 import type { Reader } from '../warehouse/query.js';
-import { drawLines } from './lines.js';
+import { drawLines } from '../reports/lines.js';
 import { BusyError, LONGEST_MS } from './questions.js';
 import { type PageRequest, type Row, rowSchema } from './request.js';
 

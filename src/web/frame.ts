@@ -7,7 +7,7 @@ import { packageFile } from '../files.js';
 import { signedPercent } from '../format/numbers.js';
 import { findTemplates, pageFiller, readPalette } from '../reports/templates.js';
 import { pathOf } from './access.js';
-import { sparkline } from './lines.js';
+import { sparkline } from '../reports/lines.js';
 
 /** The parameters that a link to another page keeps. */
 const KEPT = ['project', 'range', 'from', 'to', 'against'];

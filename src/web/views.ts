@@ -5,7 +5,7 @@ import { dayRange, longDay, shortDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { csvCellOf } from '../reports/answers.js';
 import { dayColumn } from '../warehouse/query.js';
-import { drawLines, type LinesOptions, type Point } from './lines.js';
+import { drawLines, type LinesOptions, type Point } from '../reports/lines.js';
 import { type PageRequest, PAGES_SHOWN, type Range, type Row } from './request.js';
 
 const number = z.number().nullable();

@@ -109,18 +109,18 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
   );
 
   test.each([390, 1280])(
-    'at %i px the chart shows the values of the week under the pointer',
+    'at %i px the chart shows the values of the day under the pointer',
     async (width) => {
       const page = await open('weekly', width);
-      const dot = page.locator('svg:visible .mark-symbol path').last();
-      const box = await dot.boundingBox();
-      if (box === null) throw new Error('the picture has no last week');
-      await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+      const plot = await page.locator('svg:visible .plot').first().boundingBox();
+      if (plot === null) throw new Error('the picture has no plot');
+      const last = plot.x + plot.width * (1 - 0.5 / 91);
+      await page.mouse.move(last, plot.y + plot.height / 2);
       expect(await page.locator('.hover').textContent()).toMatch(
-        /^Nov 9 – 15, 2026\nHuman [\d,]+\nAI [\d,]+$/,
+        /^Sun, Nov 15, 2026\nHuman [\d,]+\nAI [\d,]+$/,
       );
       const rule = await page.locator('.hover').boundingBox();
-      expect(Math.abs((rule?.x ?? 0) - (box.x + box.width / 2))).toBeLessThan(2);
+      expect(Math.abs((rule?.x ?? 0) - last)).toBeLessThan(2);
       expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
       await page.close();
     },

@@ -59,7 +59,7 @@ describe.skipIf(skipWithoutChromium)('the weekly page in Chromium (skipped where
     const page = await browser.newPage({ viewport: { width: 390, height: 900 } });
     await page.setContent(html);
     expect(await page.locator('svg:visible').count()).toBe(1);
-    expect(await page.getByRole('img', { name: 'Human and AI views per week' }).count()).toBe(1);
+    expect(await page.getByRole('img', { name: /^Views per day/ }).count()).toBe(1);
     expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1);
     for (const role of ['banner', 'main', 'contentinfo'] as const) {
       expect(await page.getByRole(role).count()).toBe(1);

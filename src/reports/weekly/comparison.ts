@@ -50,6 +50,7 @@ export const weeklyRows = z.object({
 });
 
 export type WeekRow = z.infer<typeof week>;
+export type DayRow = z.infer<typeof dayViews>;
 export type MovedRow = z.infer<typeof moved>;
 export type UsualRow = z.infer<typeof usual>;
 export type MostReadRow = z.infer<typeof mostRead>;

@@ -1,5 +1,7 @@
 import { addDays, type Day, daysBetween } from '../../day.js';
-import { changeOf, type Change } from '../../format/numbers.js';
+import { changeOf, type Change, counted, inWords, thousands } from '../../format/numbers.js';
+import { capitalised } from '../../format/text.js';
+import { isCut, MOST_PLAIN_DAYS } from '../chart.js';
 import type { Coverage, ModelContext } from '../coverage.js';
 import { agentWorkOf } from '../improve.js';
 import { periodOf, type Calendar } from '../period.js';
@@ -7,6 +9,7 @@ import {
   type Audience,
   compareWeeks,
   type Comparison,
+  type DayRow,
   type MostReadRow,
   type MovedRow,
   placeOf,
@@ -30,7 +33,6 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
   const news = newsOf(week, weekFrom(addDays(period.first, -7)), {
     ...{ moved: moved?.pages ?? [], pullRequests: agentWork?.counts.ready ?? 0 },
   });
-  const days = rows.daily_views;
   const mostRead = rows.most_read.map((page) => mostReadOf(page, week, isFirstWeek));
   const readBy = (audience: Audience) =>
     rows.one_sided
@@ -52,17 +54,7 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
       new: isFirstWeek ? null : rows.pages.first_seen,
     },
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
-    /** Whether two weeks are fully loaded, which drawing weeks instead of days requires. */
-    weeksCompare: rows.weeks.filter(({ days_loaded }) => days_loaded === 7).length > 1,
-    /** The weeks and days that the pictures draw, oldest first; null where one is not fully loaded. */
-    weeksDrawn: days
-      .filter((_, index) => index % 7 === 0)
-      .map(({ day: first }) => {
-        const row = rows.weeks.find(({ week, days_loaded }) => week === first && days_loaded === 7);
-        return { first, last: addDays(first, 6), human: row?.human ?? null, ai: row?.ai ?? null };
-      }),
-    days,
-    hasGaps: days.some(({ human }) => human === null),
+    chart: chartOf(rows.daily_views, { human: week.thisWeek.human, ai: week.thisWeek.ai }),
     moved,
     /** Most viewed first. Pages after the tenth are hidden at first, unless they lead for one audience. */
     mostRead: mostRead.slice(0, MOST_READ_FIRST),
@@ -117,6 +109,22 @@ function weekFigures(
 ) {
   const { name } = periodOf('week', first, calendar);
   return { name, first, last: addDays(first, 6), human, ai, share, daysLoaded };
+}
+
+/** The days that are drawn, oldest first, and what is written around them. */
+function chartOf(days: readonly DayRow[], { human, ai }: Readonly<Record<Audience, number>>) {
+  const weeks = days.length / 7;
+  const isAveraged = days.length > MOST_PLAIN_DAYS;
+  const gaps = days.some((day) => day.human === null) ? ' Days that are not loaded leave gaps.' : '';
+  const cut = isCut(days) ? ' A triangle marks a day above the end of the scale.' : '';
+  return {
+    heading: weeks === 1 ? 'Day by day' : `${capitalised(inWords(weeks))} weeks`,
+    under: `Views per day${isAveraged ? ', as a 7-day average' : ''}.${weeks === 1 ? '' : ' The shaded band is this week.'}${gaps}${cut}`,
+    title: `Views per day over ${counted(weeks, 'week')}. Human: ${thousands(human)} this week. AI: ${thousands(ai)} this week.`,
+    /** The days at the end to shade. */
+    reported: weeks === 1 ? 0 : 7,
+    days: days.map((day) => ({ ...day, letters: '' })),
+  };
 }
 
 const MOST_READ_FIRST = 10;

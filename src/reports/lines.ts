@@ -1,4 +1,10 @@
-/** One point of a picture: a day, a week or a month. Values are null where nothing is loaded. */
+import { onAxis } from '../format/numbers.js';
+
+/** Values of a line; null where nothing is loaded, which leaves a gap. */
+export type Values = readonly (number | null)[];
+type Place = (value: number) => number;
+
+/** One point of a picture: a day, a week or a month. */
 export interface Point {
   readonly values: Readonly<Record<string, number | null>>;
   /** The text for the point under the pointer. */
@@ -33,9 +39,10 @@ const MOST_LONG_LABELS = 5;
 /** A picture of lines, as the template `web/lines` shows it: one that fits every width. */
 export function drawLines(points: readonly Point[], { title, lines, bands = [], unit = '' }: LinesOptions) {
   const names = [...lines, ...bands.flatMap(([, low, high]) => [low, high])];
-  const highest = Math.max(1, ...points.flatMap(({ values }) => names.map((name) => values[name] ?? 0)));
-  const step = niceStep(highest / 4);
-  const top = Math.ceil(highest / step) * step;
+  const { top, step } = scaleOf(
+    points.flatMap(({ values }) => names.map((name) => values[name] ?? 0)),
+    4,
+  );
   const xOf = (index: number): number => ((index + 0.5) / points.length) * 1000;
   const yOf = (value: number): number => round(HEIGHT - (value / top) * (HEIGHT - 12));
   const valuesOf = (name: string) => points.map(({ values }) => values[name] ?? null);
@@ -45,7 +52,7 @@ export function drawLines(points: readonly Point[], { title, lines, bands = [], 
     title,
     grid: Array.from({ length: top / step + 1 }, (_, index) => ({
       y: yOf(index * step),
-      label: (index * step < 1000 ? `${index * step}` : `${(index * step) / 1000}k`) + unit,
+      label: onAxis(index * step) + unit,
     })),
     lines: lines.map((name) => ({ name, d: pathOf(valuesOf(name), xOf, yOf) })),
     bands: bands.map(([name, low, high]) => ({ name, d: areaOf(valuesOf(low), valuesOf(high), xOf, yOf) })),
@@ -71,7 +78,14 @@ export function sparkline(values: readonly number[], highest: number): string {
   );
 }
 
-const round = (value: number): number => Math.round(value * 10) / 10;
+export const round = (value: number): number => Math.round(value * 10) / 10;
+
+/** The end of an axis over some values, and the step between its lines. */
+export function scaleOf(values: readonly number[], steps: number): { top: number; step: number } {
+  const highest = Math.max(1, ...values);
+  const step = niceStep(highest / steps);
+  return { top: Math.ceil(highest / step) * step, step };
+}
 
 /** 1, 2, 2.5 or 5 times a power of ten, not below `least`. */
 function niceStep(least: number): number {
@@ -79,11 +93,8 @@ function niceStep(least: number): number {
   return Math.ceil(([1, 2, 2.5, 5, 10].find((factor) => factor * power >= least) ?? 10) * power);
 }
 
-type Values = readonly (number | null)[];
-type Place = (value: number) => number;
-
 /** A line with gaps for missing values; a single value between gaps is a dot. */
-function pathOf(values: Values, xOf: Place, yOf: Place): string {
+export function pathOf(values: Values, xOf: Place, yOf: Place): string {
   return values
     .map((value, index) => {
       if (value === null) return '';
@@ -94,7 +105,8 @@ function pathOf(values: Values, xOf: Place, yOf: Place): string {
     .join('');
 }
 
-function areaOf(low: Values, high: Values, xOf: Place, yOf: Place): string {
+/** The area between two lines, where both have values. */
+export function areaOf(low: Values, high: Values, xOf: Place, yOf: Place): string {
   const runs: number[][] = [];
   for (const [index, value] of high.entries())
     if (value !== null && low[index] != null) {

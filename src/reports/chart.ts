@@ -1,0 +1,234 @@
+import type { Day } from '../day.js';
+import { shortDayRange } from '../format/days.js';
+import { compact, onAxis, thousands } from '../format/numbers.js';
+import { escapeMarkup } from '../format/text.js';
+import { areaOf, pathOf, round, scaleOf, type Values } from './lines.js';
+
+/** A day of a report's chart. */
+export interface ChartDay {
+  readonly day: Day;
+  /** Null if the day is not loaded. */
+  readonly human: number | null;
+  readonly ai: number | null;
+  /** The letters of the notes about the day. */
+  readonly letters: string;
+}
+
+const NAMES = { human: 'Human', ai: 'AI' } as const;
+type Audience = keyof typeof NAMES;
+const LINES = ['human', 'ai'] as const;
+
+/** In pixels: what is drawn, and how wide it is shown. Emails enlarge it, for phones that shrink it. */
+const SIZES = {
+  page: { width: 840, shown: 840 },
+  phone: { width: 350, shown: 350 },
+  email: { width: 442, shown: 552 },
+} as const;
+export type ChartSize = keyof typeof SIZES;
+/** Wider charts name their lines at the right, others at the top. */
+const NARROW = 500;
+
+/** A chart ends below a few values that are this many times as high as nearly all others. */
+const FAR_ABOVE = 4;
+const FEW = 0.05;
+
+/** The highest value to which days are drawn. */
+function highestDrawn(days: readonly Pick<ChartDay, Audience>[]): number {
+  const values = days.flatMap(({ human, ai }) => [human ?? 0, ai ?? 0]).sort((one, two) => two - one);
+  const limit = FAR_ABOVE * (values[Math.ceil(values.length * FEW)] ?? 0);
+  const [highest = 0] = values;
+  return limit === 0 || highest <= limit ? highest : Math.max(...values.filter((value) => value <= limit));
+}
+
+/** Whether some days are above the end of their chart. */
+export const isCut = (days: readonly Pick<ChartDay, Audience>[]): boolean =>
+  days.some(({ human, ai }) => Math.max(human ?? 0, ai ?? 0) > highestDrawn(days));
+
+/** With more days, the average of seven days is drawn over them. */
+export const MOST_PLAIN_DAYS = 14;
+
+/** The average of each day and the six before; null if any is missing. Days above `highest` are left out. */
+const averageOf = (values: Values, highest: number): Values =>
+  values.map((_, index) => {
+    const seven = values.slice(Math.max(0, index - 6), index + 1);
+    const known = seven.filter((value) => value !== null && value <= highest) as number[];
+    if (seven.length < 7 || seven.includes(null) || known.length === 0) return null;
+    return known.reduce((sum, value) => sum + value, 0) / known.length;
+  });
+
+/** Where the days of a chart are, in pixels, and its bold lines. */
+function layoutOf(days: readonly ChartDay[], width: number) {
+  const isWide = width > NARROW;
+  const [left, right, top] = isWide ? [44, 112, 20] : [40, 8, 40];
+  const [plotWidth, plotHeight] = [width - left - right, isWide ? 210 : 160];
+  const bottom = top + plotHeight;
+  const highest = highestDrawn(days);
+  const scale = scaleOf([highest], 4);
+  const isAveraged = days.length > MOST_PLAIN_DAYS;
+  const boldOf = (audience: Audience): Values => {
+    const values = days.map((day) => day[audience]);
+    return isAveraged ? averageOf(values, highest) : values;
+  };
+  return {
+    isWide,
+    isAveraged,
+    left,
+    top,
+    bottom,
+    right: left + plotWidth,
+    plotWidth,
+    scale,
+    highest,
+    bold: { human: boldOf('human'), ai: boldOf('ai') },
+    xOf: (index: number): number => round(left + ((index + 0.5) / days.length) * plotWidth),
+    yOf: (value: number): number => round(bottom - (Math.min(value, scale.top) / scale.top) * plotHeight),
+  };
+}
+type Layout = ReturnType<typeof layoutOf>;
+
+const textAt = (x: number, y: number, words: string, anchor: 'start' | 'middle' | 'end' = 'middle'): string =>
+  `<text x="${x}" y="${round(y)}" fill="var(--muted)" text-anchor="${anchor}">${escapeMarkup(words)}</text>`;
+
+/** The views of people and AI per day as SVG. The last `reported` days are shaded. */
+export function lineChart(
+  days: readonly ChartDay[],
+  { title, size, reported }: { title: string; size: ChartSize; reported: number },
+): string {
+  const { width, shown } = SIZES[size];
+  const layout = layoutOf(days, width);
+  const { left, top, bottom, right, plotWidth } = layout;
+  const height = bottom + 30;
+  const shade = round((plotWidth * reported) / days.length);
+  return [
+    `<svg role="img" xmlns="http://www.w3.org/2000/svg" width="${shown}" height="${Math.floor((height * shown) / width)}" viewBox="0 0 ${width} ${height}" font-family="inherit" font-size="13">`,
+    `<title>${escapeMarkup(title)}</title>`,
+    `<rect class="plot" x="${left}" y="${top}" width="${plotWidth}" height="${bottom - top}" fill="none"/>`,
+    `<rect x="${round(right - shade)}" y="${top}" width="${shade}" height="${bottom - top}" fill="var(--band)"/>`,
+    ...gridOf(layout),
+    ...datesOf(days, layout),
+    ...days.map(({ letters }, index) => (letters === '' ? '' : markOf(letters, index, layout))),
+    ...LINES.map((audience) => lineOf(audience, days, layout, size)),
+    ...namesOf(days, layout),
+    '</svg>',
+  ].join('');
+}
+
+const gridOf = ({ scale: { top, step }, left, plotWidth, yOf }: Layout): string[] =>
+  Array.from({ length: Math.round(top / step) + 1 }, (_, index) => {
+    const y = yOf(index * step);
+    const line = `<path d="M${left} ${y}h${plotWidth}" stroke="var(--line)"/>`;
+    return line + textAt(left - 8, y + 4.5, onAxis(index * step), 'end');
+  });
+
+/** The first days of some weeks, counted back from the last, or of some days if there are few. */
+function datesOf(days: readonly ChartDay[], { isWide, right, bottom, xOf }: Layout): string[] {
+  const unit = days.length > MOST_PLAIN_DAYS ? 7 : 1;
+  const every = unit * Math.ceil(days.length / unit / (isWide ? 7 : 4));
+  return days.flatMap(({ day }, index) => {
+    if ((days.length - unit - index) % every !== 0) return [];
+    const isAtEnd = xOf(index) + 22 > right;
+    const [x, anchor] = isAtEnd ? ([right, 'end'] as const) : ([xOf(index), 'middle'] as const);
+    return textAt(x, bottom + 20, shortDayRange({ first: day, last: day }), anchor);
+  });
+}
+
+const markOf = (letters: string, index: number, { top, bottom, xOf }: Layout): string =>
+  `<path d="M${xOf(index)} ${top}V${bottom}" stroke="var(--muted)" stroke-dasharray="2 3"/>` +
+  textAt(xOf(index), top - 5, letters);
+
+function lineOf(audience: Audience, days: readonly ChartDay[], layout: Layout, size: ChartSize): string {
+  const { xOf, yOf, highest, left, top, plotWidth, isAveraged, bold } = layout;
+  const color = `var(--${audience})`;
+  const drawn = (values: Values, look: string) =>
+    `<path d="${pathOf(values, xOf, yOf)}" fill="none" stroke="${color}" stroke-linejoin="round" stroke-linecap="round" ${look}/>`;
+  const points = days.map((day, index) => {
+    const value = day[audience];
+    if (value === null || (value <= highest && isAveraged)) return '';
+    const [x, y] = [xOf(index), yOf(value)];
+    if (value <= highest) return `<circle cx="${x}" cy="${y}" r="2.6" fill="${color}"/>`;
+    const [side, anchor] = x > left + plotWidth / 2 ? ([-9, 'end'] as const) : ([9, 'start'] as const);
+    const arrow = `<path d="M${x - 5} ${top + 3}h10l-5 -8z" fill="${color}"/>`;
+    return arrow + textAt(x + side, top + 4, thousands(value), anchor);
+  });
+  const daily = days.map((day) => day[audience]);
+  return [
+    // Thin lines would make the image of an email twice as large.
+    ...(isAveraged && size !== 'email' ? [drawn(daily, 'stroke-width="1" stroke-opacity=".4"')] : []),
+    drawn(bold[audience], 'stroke-width="2.4"'),
+    ...points,
+  ].join('');
+}
+
+/** Names the lines at their ends, apart from each other, or else above the plot. */
+function namesOf(days: readonly ChartDay[], { isWide, left, right, bold, yOf }: Layout): string[] {
+  const ends = LINES.flatMap((audience) => {
+    const last = bold[audience].at(-1) ?? null;
+    const value = last ?? days.findLast((day) => day[audience] !== null)?.[audience] ?? null;
+    const words =
+      NAMES[audience] + (last === null ? '' : ` ${last < 100_000 ? thousands(last) : compact(last)}`);
+    return value === null ? [] : [{ audience, words, y: yOf(value) }];
+  });
+  const [one, two] = ends;
+  const overlap = one && two ? Math.max(0, 18 - Math.abs(one.y - two.y)) / 2 : 0;
+  return ends.map(({ audience, words, y }, index) => {
+    const other = ends[1 - index]?.y ?? y;
+    const shift = y < other || (y === other && index === 0) ? -overlap : overlap;
+    const [atX, atY] = isWide ? [right + 10, y + shift + 4.5] : [left + index * 120, 16];
+    return `<text x="${atX}" y="${round(atY)}" fill="var(--${audience})" font-weight="600">${words}</text>`;
+  });
+}
+
+/** A full week of a page: its views, and the expected range if known. Oldest first. */
+export interface SparkWeek {
+  readonly ago: number;
+  readonly views: number;
+  readonly low: number | null;
+  readonly high: number | null;
+}
+
+const SPARK = { width: 128, height: 30, margin: 4 };
+/** Number of weeks on the axis, loaded or not. */
+const WEEKS = 13;
+
+/** The views of each of thirteen weeks, oldest first. */
+const byWeek = (weeks: readonly SparkWeek[], of: (week: SparkWeek) => number | null): Values =>
+  Array.from({ length: WEEKS }, (_, index) => {
+    const week = weeks.find(({ ago }) => ago === WEEKS - 1 - index);
+    return week === undefined ? null : of(week);
+  });
+
+/** A page's thirteen weeks as SVG over its expected range. */
+export function sparkChart(weeks: readonly SparkWeek[], audience: string): string {
+  const { width, height, margin } = SPARK;
+  const most = Math.max(1, ...weeks.flatMap(({ views, high }) => [views, high ?? 0]));
+  const xOf = (index: number) => round(margin + (index / (WEEKS - 1)) * (width - 2 * margin));
+  const yOf = (value: number) => round(height - margin - (value / most) * (height - 2 * margin));
+  const values = byWeek(weeks, ({ views }) => views);
+  const band = areaOf(
+    byWeek(weeks, ({ low }) => low),
+    byWeek(weeks, ({ high }) => high),
+    xOf,
+    yOf,
+  );
+  const last = values.findLastIndex((value) => value !== null);
+  const words = `Views per week: ${weeks.map(({ views }) => thousands(views)).join(', ')}`;
+  return (
+    `<svg role="img" class="spark" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" xmlns="http://www.w3.org/2000/svg"><title>${words}</title>` +
+    (band === '' ? '' : `<path d="${band}" fill="var(--muted)" fill-opacity=".22"/>`) +
+    `<path d="${pathOf(values, xOf, yOf)}" fill="none" stroke="var(--${audience})" stroke-width="1.6" stroke-linejoin="round" stroke-linecap="round"/>` +
+    (last < 0
+      ? ''
+      : `<circle cx="${xOf(last)}" cy="${yOf(values[last] ?? 0)}" r="2.8" fill="var(--${audience})"/>`) +
+    '</svg>'
+  );
+}
+
+const BLOCKS = '▁▂▃▄▅▆▇█';
+
+/** The same as plain text, one character per week. */
+export function sparkText(weeks: readonly SparkWeek[]): string {
+  const most = Math.max(1, ...weeks.map(({ views }) => views));
+  return byWeek(weeks, ({ views }) => views)
+    .map((views) => (views === null ? ' ' : (BLOCKS[Math.round((views / most) * (BLOCKS.length - 1))] ?? '')))
+    .join('');
+}
