@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { messageOf, StorageError } from '../errors.js';
+import { placeSchema } from './place.js';
 
 /** The progress of an effect; `not-sent` may be sent again, `refused` will not be. */
 const FATES = ['sending', 'sent', 'not-sent', 'refused', 'unknown'] as const;
@@ -59,7 +59,13 @@ export type Entry = z.infer<typeof entrySchema>;
 
 /** The line that identifies the journal's workspace. */
 const ownerSchema = z.object({ effect: z.literal('workspace'), id: z.string().min(1) });
-const lineSchema = z.discriminatedUnion('effect', [ownerSchema, ...entrySchema.options]);
+/** The line that says where the workspace sends from, from then on. */
+const adoptionSchema = placeSchema.extend({ effect: z.literal('place'), at: moment });
+export const lineSchema = z.discriminatedUnion('effect', [
+  ownerSchema,
+  adoptionSchema,
+  ...entrySchema.options,
+]);
 export type Line = z.infer<typeof lineSchema>;
 export type EntryOf<Kind extends Entry['effect']> = Extract<Entry, { effect: Kind }>;
 export const isOfKind = <Kind extends Entry['effect']>(entry: Entry, kind: Kind): entry is EntryOf<Kind> =>
@@ -78,29 +84,4 @@ export interface Outcome extends Pick<EntryOf<'job'>, 'note' | 'remoteId' | 'rem
 export interface Effect<Of extends Entry = Entry> {
   readonly last: Of;
   readonly attempts: ReadonlySet<string>;
-}
-
-/** The parsed line; undefined if it is not valid, for example because it was cut short. */
-export function lineIn(text: string): Line | undefined {
-  try {
-    return lineSchema.parse(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
-}
-
-/** Parses a line. Throws a `StorageError` that says what to do if it is not valid. */
-export function parseLine(line: string, path: string, number: number): Line {
-  try {
-    return lineSchema.parse(JSON.parse(line));
-  } catch (cause) {
-    const problem = cause instanceof z.ZodError ? z.prettifyError(cause) : messageOf(cause);
-    throw new StorageError(
-      `Line ${number} of the effects journal ${path} cannot be read: ${problem.replaceAll('\n', ' ')}\n` +
-        `Nothing was sent. The journal prevents jobs, messages and emails from being sent twice, so restore an intact copy of it, ` +
-        `or fix the line. If there is no copy, and the live database was not restored from an older one, ` +
-        `move the file away: the next command rebuilds it from the database.\n  mv "${path}" "${path}.damaged"`,
-      { cause },
-    );
-  }
 }

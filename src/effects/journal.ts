@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
-import { appendFile, type FileHandle, open, readdir, readFile, rename, truncate } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { StorageError } from '../errors.js';
+import type { StorageError } from '../errors.js';
 import { exists, syncToDisk } from '../files.js';
 import { storageFailure } from '../storage.js';
 import {
@@ -11,14 +11,11 @@ import {
   type Intent,
   isOfKind,
   type Line,
-  lineIn,
   type Outcome,
-  parseLine,
 } from './entries.js';
-
-const CURRENT = 'effects.log';
-const JOURNAL = /^effects(-\d{4})?\.log$/;
-const NEWLINE = 0x0a;
+import { JournalFile } from './file.js';
+import { CURRENT, expectOwners, journalFiles, LineReader, readLines, seal } from './lines.js';
+import type { Place } from './place.js';
 
 /** Proof that an effect is in the journal. Only the journal creates one, and nothing is sent without it. */
 class JournaledDeparture {
@@ -35,6 +32,10 @@ class JournaledDeparture {
 }
 export type Departure = JournaledDeparture;
 
+/** What an outcome adds to the line of its departure at most: a note and what the platform returned. */
+const OUTCOME_BYTES = 4_096;
+const MAX_NOTE = 500;
+
 /**
  * The journal of everything that may have been sent: `effects.log`, and the files of earlier years.
  * Each line is an entry, written to disk before the job, message or email is sent, and again when
@@ -44,29 +45,36 @@ export class EffectsJournal {
   readonly #effects = new Map<string, { last: Entry; attempts: Set<string> }>();
   readonly #inTurn = pLimit(1);
   readonly #owners = new Set<string>();
-  /** The workspace line, if it still has to be written before the next entry. */
-  #header = '';
-  #file: FileHandle | undefined;
+  readonly #lines = new LineReader();
+  /** Lines that identify a new journal, written before its first entry. */
+  #header: Line[] = [];
+  #place: Place | undefined;
+  #lastSentAt = '';
+  #file: JournalFile | undefined;
   #year: number | undefined;
   #failure: StorageError | undefined;
+  /** Throws if nothing may be sent now. */
+  #guard: () => Promise<void> = () => Promise.resolve();
 
-  /** `found`: whether there was a journal; `cutBytes`: how much of a torn last line was cut off. */
+  /** `found`: whether there was a journal. */
   private constructor(
     readonly directory: string,
     readonly found: boolean,
-    readonly cutBytes: number,
   ) {}
+
+  /** How much of a torn last line was cut off. */
+  cutBytes = 0;
 
   /** Reads the journal in a data directory. Throws a `StorageError` when a line is not an entry. */
   static async open(directory: string): Promise<EffectsJournal> {
-    const names = (await readdir(directory)).filter((name) => JOURNAL.test(name)).sort();
-    const files = [];
-    for (const name of names) files.push(await readLines(join(directory, name)));
-    const cutBytes = files.reduce((sum, file) => sum + file.cutBytes, 0);
-    const journal = new EffectsJournal(directory, names.length > 0, cutBytes);
-    for (const line of files.flatMap(({ lines }) => lines))
-      if (line.effect === 'workspace') journal.#owners.add(line.id);
-      else journal.#remember(line);
+    const paths = await journalFiles(directory);
+    const journal = new EffectsJournal(directory, paths.length > 0);
+    for (const path of paths) {
+      const { lines, cutBytes, end } = await readLines(path, journal.#lines);
+      for (const line of lines) journal.#remember(line);
+      journal.cutBytes += cutBytes;
+      if (path === journal.path) journal.#file = new JournalFile(path, end);
+    }
     return journal;
   }
 
@@ -75,18 +83,34 @@ export class EffectsJournal {
     return [...this.#owners][0];
   }
 
-  /** Assigns it to a workspace. Throws a `StorageError` if it belongs to another one, or to several. */
-  async claim(workspace: string): Promise<void> {
-    expectOwners(this.#owners, workspace, this.path, 'the live database next to it', 'sent');
-    if (this.#owners.size > 0) return;
-    const line: Line = { effect: 'workspace', id: workspace };
-    this.#header = `${JSON.stringify(line)}\n`;
-    this.#owners.add(workspace);
-    if (this.found) await this.#inTurn(() => this.#write(''));
+  /** Where the workspace sends from; undefined if that was never recorded. */
+  get place(): Place | undefined {
+    return this.#place;
+  }
+
+  /** When the latest attempt to send something began; undefined if there was none. */
+  get lastSentAt(): Date | undefined {
+    return this.#lastSentAt === '' ? undefined : new Date(this.#lastSentAt);
   }
 
   get path(): string {
     return join(this.directory, CURRENT);
+  }
+
+  /** Assigns it to a workspace. Throws a `StorageError` if it belongs to another one, or to several. */
+  async claim(workspace: string): Promise<void> {
+    expectOwners(this.#owners, workspace, this.path, 'the live database next to it', 'sent');
+    if (this.#owners.size === 0) await this.#identify({ effect: 'workspace', id: workspace });
+  }
+
+  /** Records where the workspace sends from, from now on. */
+  settleAt(place: Place, now: Date): Promise<void> {
+    return this.#identify({ effect: 'place', at: now.toISOString(), ...place });
+  }
+
+  /** Sets what is asked before anything is sent. */
+  guardedBy(guard: () => Promise<void>): void {
+    this.#guard = guard;
   }
 
   /** The effects of one kind, by reference, in the order of their first entries. */
@@ -98,14 +122,24 @@ export class EffectsJournal {
   }
 
   /**
-   * Records that something is about to be sent, then lets `begin` commit it to the database. If
-   * that fails, nothing was sent, and the journal records that if it still can.
+   * Records that something is about to be sent, with room for its outcome, then lets `begin` commit
+   * it to the database. If that fails, nothing was sent, and the journal records that.
    */
   async depart(intent: Intent, now: Date, begin: () => Promise<unknown>): Promise<Departure> {
+    await this.#guard();
     const at = now.toISOString();
-    await this.append([{ ...intent, at, attempt: at, event: 'sending' }]);
-    const ended = (outcome: Outcome, later: Date) =>
-      this.append([{ ...intent, ...outcome, at: later.toISOString(), attempt: at }]);
+    const sending: Entry = { ...intent, at, attempt: at, event: 'sending' };
+    const room = Buffer.byteLength(JSON.stringify(sending)) + OUTCOME_BYTES;
+    await this.#inTurn(async () => {
+      if (this.#failure !== undefined) throw this.#failure;
+      await this.#rotate(sending);
+      await this.#write([sending], room);
+    });
+    const ended = ({ note, ...outcome }: Outcome, later: Date) => {
+      const said = note === undefined ? {} : { note: note.slice(0, MAX_NOTE) };
+      const entry: Entry = { ...intent, ...outcome, ...said, at: later.toISOString(), attempt: at };
+      return this.#inTurn(() => this.#write([entry], -room));
+    };
     try {
       await begin();
     } catch (error) {
@@ -115,21 +149,12 @@ export class EffectsJournal {
     return new JournaledDeparture(ended);
   }
 
-  /** Writes entries with one fsync. After a failure nothing more is written, so nothing more is sent. */
+  /** Writes entries with one fsync. After a failure nothing more is sent. */
   async append(entries: readonly Entry[]): Promise<void> {
     if (entries.length === 0) return;
     await this.#inTurn(async () => {
       if (this.#failure !== undefined) throw this.#failure;
-      try {
-        for (const entry of entries) if (entry.event === 'sending') await this.#rotate(entry);
-        await this.#write(entries.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
-        entries.forEach((entry) => {
-          this.#remember(entry);
-        });
-      } catch (cause) {
-        this.#failure = storageFailure(`write the effects journal ${this.path}`, cause);
-        throw this.#failure;
-      }
+      await this.#write(entries);
     });
   }
 
@@ -137,92 +162,56 @@ export class EffectsJournal {
     await this.#inTurn(() => this.#file?.close());
   }
 
-  #remember(entry: Entry): void {
-    const key = `${entry.effect} ${entry.ref}`;
-    const known = this.#effects.get(key) ?? { last: entry, attempts: new Set() };
-    known.last = entry;
-    known.attempts.add(entry.attempt);
-    this.#effects.set(key, known);
-    this.#year = yearOf(entry);
+  /** Writes a line about the workspace: at once, or in a new journal before its first entry. */
+  async #identify(line: Line): Promise<void> {
+    if (this.#file !== undefined || this.found) return this.#inTurn(() => this.#write([line]));
+    this.#header.push(line);
+    this.#remember(line);
+  }
+
+  #remember(line: Line): void {
+    if (line.effect === 'workspace') this.#owners.add(line.id);
+    else if (line.effect === 'place') {
+      const { machine, host, path } = line;
+      this.#place = { machine, host, path };
+    } else {
+      const key = `${line.effect} ${line.ref}`;
+      const known = this.#effects.get(key) ?? { last: line, attempts: new Set() };
+      known.last = line;
+      known.attempts.add(line.attempt);
+      this.#effects.set(key, known);
+      this.#year = yearOf(line);
+      if (line.attempt > this.#lastSentAt) this.#lastSentAt = line.attempt;
+    }
   }
 
   /** Starts a new file each year. If a wrong clock has already used the name, the current file is kept. */
   async #rotate(entry: Entry): Promise<void> {
-    if (this.#year === undefined || yearOf(entry) <= this.#year || !(await exists(this.path))) return;
+    const isNextYear = this.#year !== undefined && yearOf(entry) > this.#year;
+    if (!isNextYear || this.#file?.isReserved !== false) return;
     const archived = join(this.directory, `effects-${this.#year}.log`);
     if (await exists(archived)) return;
-    await this.#file?.close();
+    await this.#file.close();
     this.#file = undefined;
     await rename(this.path, archived);
     await syncToDisk(this.directory);
   }
 
-  async #write(text: string): Promise<void> {
-    if (this.#file === undefined) {
-      this.#file = await open(this.path, 'a', 0o600);
-      // A restored copy may be readable by others. The user may also not own it.
-      await this.#file.chmod(0o600).catch(() => undefined);
-      await syncToDisk(this.directory);
-    }
-    const { size } = await this.#file.stat();
+  /** Writes lines over the room reserved so far, and changes that room by `room` bytes. */
+  async #write(entries: readonly Line[], room = 0): Promise<void> {
+    const lines = [...this.#header, ...entries];
+    const text = lines.map((line, index) => seal(line, this.#lines.count + index + 1)).join('');
     try {
-      await this.#file.appendFile(this.#header + text);
-      await this.#file.datasync();
-      this.#header = '';
-    } catch (error) {
-      // A partial line would corrupt the next one.
-      await this.#file.truncate(size).catch(() => undefined);
-      throw error;
+      this.#file ??= new JournalFile(this.path, 0);
+      await this.#file.write(text, room);
+    } catch (cause) {
+      this.#failure = storageFailure(`write the effects journal ${this.path}`, cause);
+      throw this.#failure;
     }
+    this.#lines.count += lines.length;
+    this.#header = [];
+    for (const line of entries) this.#remember(line);
   }
-}
-
-/**
- * Throws a `StorageError` if the journal in a directory does not belong to `workspace`, which is
- * restored from `source`. Does not change the journal, so the live database need not be held.
- */
-export async function expectJournalOf(workspace: string, directory: string, source: string): Promise<void> {
-  const names = (await readdir(directory)).filter((name) => JOURNAL.test(name));
-  const texts = await Promise.all(names.map((name) => readFile(join(directory, name), 'utf8')));
-  const lines = texts.flatMap((text) => text.split('\n')).flatMap((text) => lineIn(text) ?? []);
-  const owners = lines.flatMap((line) => (line.effect === 'workspace' ? line.id : []));
-  expectOwners(owners, workspace, join(directory, CURRENT), source, 'changed');
-}
-
-function expectOwners(
-  owners: Iterable<string>,
-  workspace: string,
-  journal: string,
-  database: string,
-  done: string,
-): void {
-  if ([...owners].every((owner) => owner === workspace)) return;
-  throw new StorageError(
-    `The effects journal ${journal} and ${database} belong to different workspaces. Nothing was ${done}. ` +
-      `They prevent jobs, messages and emails from being sent twice only if they match: restore two files that belong together (docs/backup.md).`,
-  );
 }
 
 const yearOf = ({ at }: Entry): number => Number(at.slice(0, 4));
-
-/**
- * The lines of one file. A last line without a line feed was being written when the process or
- * machine stopped, so nothing was sent for it. It is cut off unless it is complete.
- */
-async function readLines(path: string): Promise<{ lines: Line[]; cutBytes: number }> {
-  try {
-    const bytes = await readFile(path);
-    const end = bytes.lastIndexOf(NEWLINE) + 1;
-    const texts = bytes.toString('utf8', 0, end).split('\n');
-    const lines = texts.flatMap((text, index) => (text === '' ? [] : parseLine(text, path, index + 1)));
-    if (end === bytes.length) return { lines, cutBytes: 0 };
-    const last = lineIn(bytes.toString('utf8', end));
-    if (last === undefined) await truncate(path, end);
-    else await appendFile(path, '\n');
-    return last === undefined
-      ? { lines, cutBytes: bytes.length - end }
-      : { lines: [...lines, last], cutBytes: 0 };
-  } catch (cause) {
-    throw storageFailure(`read the effects journal ${path}`, cause);
-  }
-}

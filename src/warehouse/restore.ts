@@ -7,7 +7,7 @@ import { exists, ignoreMissing } from '../files.js';
 import { BehindError } from './behind.js';
 import { databaseOf, everyTable, quoted } from './duckdb.js';
 import { isOfDamage } from '../storage.js';
-import { expectJournalOf } from '../effects/journal.js';
+import { expectJournalOf } from '../effects/lines.js';
 import { changeDatabase, logOf, removeCopies, removeDatabase } from './live-file.js';
 import { migrate } from './migrate.js';
 import { type HeldFile, holdLiveFile, type HoldOptions, openWarehouse } from './open.js';

@@ -20,18 +20,19 @@ const dieAt = (name: string) => {
   if (name === point) process.kill(process.pid, 'SIGKILL');
 };
 const depart = journal.depart.bind(journal);
-const append = journal.append.bind(journal);
-journal.depart = (intent, at, begin) =>
-  depart(intent, at, async () => {
+journal.depart = async (intent, at, begin) => {
+  const departure = await depart(intent, at, async () => {
     dieAt('journaled');
     await begin();
     dieAt('begun');
   });
-journal.append = async (entries) => {
-  const isOutcome = entries.some(({ event }) => event !== 'sending');
-  if (isOutcome) dieAt('answered');
-  await append(entries);
-  if (isOutcome) dieAt('outcome journaled');
+  const ended = departure.ended.bind(departure);
+  departure.ended = async (outcome, later) => {
+    dieAt('answered');
+    await ended(outcome, later);
+    dieAt('outcome journaled');
+  };
+  return departure;
 };
 
 const client = new Client({ baseUrl, projectId: 'prj_1', apiKey: 'k', keyName: 'K', now });

@@ -1,10 +1,13 @@
-import { readdir, readFile, stat, writeFile, appendFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { appendFile, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { StorageError } from '../../src/errors.js';
 import type { Entry, Fate } from '../../src/effects/entries.js';
 import { type Settlement, settle } from '../../src/effects/settle.js';
 import { EffectsJournal } from '../../src/effects/journal.js';
+import { SmallDisk } from '../small-disk.js';
 import { tempDir } from '../temp-dir.js';
 
 const EMAIL = {
@@ -78,18 +81,120 @@ describe('the effects journal', () => {
     expect(await readFile(first.path)).toEqual(whole);
   });
 
-  it('refuses a line in its middle that is not an entry, and says which one and what to do', async () => {
+  it('stops at a line that is not an entry, and says which one and what to do', async () => {
     const directory = await tempDir();
     const journal = await openIn(directory);
     await send(journal, 'a', at('2026-11-21'));
     await appendFile(journal.path, 'rubbish\n');
-    await send(journal, 'b', at('2026-11-21'));
     const opening = EffectsJournal.open(directory);
     await expect(opening).rejects.toThrow(StorageError);
     await expect(opening).rejects.toThrow(`Line 3 of the effects journal ${journal.path} cannot be read`);
     await expect(opening).rejects.toThrow(`mv "${journal.path}"`);
     await writeFile(journal.path, '{"effect":"email","event":"sent"}\n');
     await expect(EffectsJournal.open(directory)).rejects.toThrow('Line 1 of');
+  });
+
+  it('never reads other content after any single bit has flipped', async () => {
+    const directory = await tempDir();
+    const journal = await openIn(directory);
+    await send(journal, 'a', at('2026-11-21'));
+    await send(journal, 'b', at('2026-11-22'));
+    const whole = await readFile(journal.path);
+    const known = async () => [...(await openIn(directory)).known('email').values()];
+    const before = await known();
+    // Every 37th bit, which are all bits of some bytes, and every bit of the last line feed.
+    const bits = Array.from({ length: 8 * whole.length }, (_, bit) => bit);
+    for (const bit of bits.filter((bit) => bit % 37 === 0 || bit >= 8 * (whole.length - 1))) {
+      const flipped = Buffer.from(whole);
+      flipped[bit >> 3] = (flipped[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      await writeFile(journal.path, flipped);
+      const after = await known().catch((error: unknown) => error);
+      if (after instanceof Error) expect(after.message).toMatch(/^Line [1-4] of the effects journal/);
+      else expect(after, `bit ${bit}`).toEqual(before);
+    }
+  });
+
+  it('notices lines that are missing, repeated or out of order, also across files, and names the line', async () => {
+    const directory = await tempDir();
+    const journal = await openIn(directory);
+    await send(journal, 'a', at('2025-12-31'));
+    await send(journal, 'b', at('2026-01-01'));
+    const lines = (await readFile(journal.path, 'utf8')).split(/(?<=\n)/);
+    const [first = '', second = ''] = lines;
+    const cases: readonly [text: string, problem: string][] = [
+      [second, 'Line 1 of the effects journal .* entry 4, and entry 3 is missing before it'],
+      [first + first + second, 'Line 2 of .* entry 3, which belongs before entry 3'],
+      [second + first, 'Line 1 of .* entry 3 is missing'],
+      [`${first}{"effect":"workspace","id":"a"}\n`, 'Line 2 of .* it has no checksum'],
+    ];
+    for (const [text, problem] of cases) {
+      await writeFile(journal.path, text);
+      await expect(EffectsJournal.open(directory)).rejects.toThrow(new RegExp(problem));
+    }
+    await writeFile(journal.path, first + second);
+    await rm(join(directory, 'effects-2025.log'));
+    await expect(EffectsJournal.open(directory)).rejects.toThrow('entry 1 is missing before it');
+  });
+
+  it('reads a journal of 0.2.0, and seals it from its next line on', async () => {
+    const directory = await tempDir();
+    const old = { ...EMAIL, ref: 'old', event: 'sent', at: '2026-11-20T03:00:00.000Z' };
+    const text = `${JSON.stringify({ ...old, attempt: old.at })}\n`;
+    await writeFile(join(directory, 'effects.log'), text);
+    const journal = await openIn(directory);
+    await send(journal, 'a', at('2026-11-21'));
+    expect(await readFile(journal.path, 'utf8')).toMatch(
+      /^\{.*\}\n\{.*"n":2,"crc":"[0-9a-f]{8}"\}\n\{.*"n":3,/,
+    );
+    expect(refsOf(await openIn(directory))).toEqual(['old', 'a']);
+    await writeFile(journal.path, (await readFile(journal.path, 'utf8')).slice(text.length));
+    await expect(EffectsJournal.open(directory)).rejects.toThrow('entry 1 is missing before it');
+  });
+
+  it('reserves room for every outcome before anything departs, and leaves none behind', async () => {
+    const journal = await openIn(await tempDir());
+    const begin = () => Promise.resolve();
+    const departures = await Promise.all(
+      ['a', 'b'].map((ref) => journal.depart({ ...EMAIL, ref }, at('2026-11-21'), begin)),
+    );
+    const { size } = await stat(journal.path);
+    for (const departure of departures)
+      await departure.ended({ event: 'unknown', note: '”'.repeat(9_999) }, at('2026-11-21'));
+    const after = await stat(journal.path);
+    expect(after.size).toBeLessThanOrEqual(size);
+    expect((await readFile(journal.path, 'utf8')).endsWith('"}\n')).toBe(true);
+    expect((await openIn(journal.directory)).known('email').get('b')?.last.note).toHaveLength(500);
+  });
+
+  it('knows on a full disk that nothing was sent', async (context) => {
+    const directory = await tempDir();
+    const disk = await SmallDisk.mountedOn(directory);
+    if (disk === undefined) return context.skip('only root can mount a small disk, on Linux');
+    onTestFinished(() => disk.unmount());
+    const journal = await openIn(directory);
+    await send(journal, 'before', at('2026-11-21'));
+    const failing = journal.depart({ ...EMAIL, ref: 'a' }, at('2026-11-21'), async () => {
+      await disk.leaveRoom(0);
+      throw new Error('disk full');
+    });
+    await expect(failing).rejects.toThrow('disk full');
+    const begun = await openIn(directory);
+    expect(begun.known('email').get('a')?.last.event).toBe('not-sent');
+    // Long enough to need another page of the disk.
+    const long = { ...EMAIL, ref: 'b', report: 'r'.repeat(9_999) };
+    const sent = begun.depart(long, at('2026-11-21'), () => Promise.reject(new Error('begun')));
+    await expect(sent).rejects.toThrow('The disk is full');
+    expect(refsOf(await openIn(directory))).toEqual(['before', 'a']);
+  });
+
+  it.each([
+    ['a directory', (path: string) => mkdir(path)],
+    ['a link to a file that does not exist', (path: string) => symlink('nowhere', path)],
+    ['a pipe', (path: string) => promisify(execFile)('mkfifo', [path])],
+  ])('that is %s is named as such, at once', async (what, make) => {
+    const directory = await tempDir();
+    await make(join(directory, 'effects.log'));
+    await expect(EffectsJournal.open(directory)).rejects.toThrow(`effects.log is ${what}. Nothing was sent.`);
   });
 
   it('begins a new file each year, reads all of them, and overwrites none', async () => {
