@@ -69,8 +69,8 @@ export function drawLines(points: readonly Point[], { title, lines, bands = [], 
   };
 }
 
-/** A small line of some views, in a box of 100 by 24. */
-export function sparkline(values: readonly number[], highest: number): string {
+/** A small line of some views, in a box of 100 by 24, with gaps for null. */
+export function sparkline(values: Values, highest: number): string {
   return pathOf(
     values,
     (index) => (index / Math.max(1, values.length - 1)) * 96 + 2,

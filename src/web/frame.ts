@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Workspace } from '../app/workspace.js';
 import { packageFile } from '../files.js';
-import { signedPercent } from '../format/numbers.js';
+import { signedPercent, thousands } from '../format/numbers.js';
 import { findTemplates, pageFiller, readPalette } from '../reports/templates.js';
 import { pathOf } from './access.js';
 import { sparkline } from '../reports/lines.js';
@@ -44,10 +44,14 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
   },
   /** A small line of some views, on a scale that both audiences share. */
   sparkline: (values: unknown, others: unknown) => {
-    const views = z.array(z.number()).parse(values);
-    return sparkline(views, Math.max(1, ...views, ...z.array(z.number()).parse(others)));
+    const weeks = z.array(z.number().nullable());
+    const views = weeks.parse(values);
+    const highest = [...views, ...weeks.parse(others)].map((value) => value ?? 0);
+    return sparkline(views, Math.max(1, ...highest));
   },
   changeOf: (ratio: unknown) => (typeof ratio === 'number' ? signedPercent(ratio) : '–'),
+  /** A count, or a dash where nothing is loaded, which is not zero. */
+  views: (count: unknown) => (typeof count === 'number' ? thousands(count) : '–'),
   /** `download "/pages.csv"`: a file with what this page shows. */
   download: (path: unknown, options: HelperOptions) => z.string().parse(path) + currentOf(options).search,
   share: (value: unknown, longest: unknown) =>

@@ -10,7 +10,7 @@ import { type PageRequest, PAGES_SHOWN, type Range, type Row } from './request.j
 
 const number = z.number().nullable();
 const periodRow = z.object({
-  ...{ first: dayColumn, last: dayColumn, days: z.int(), human_views: z.int(), ai_views: z.int() },
+  ...{ first: dayColumn, last: dayColumn, days: z.int(), human_views: number, ai_views: number },
   ...{ human: number, ai: number, human_before: number, ai_before: number },
   ...{ share: number, share_before: number },
   ...{ loaded: z.int(), missing: z.int(), provisional: z.int(), restated: z.int() },
@@ -115,7 +115,10 @@ export async function pages({ rows, query }: PageRequest): Promise<object> {
   };
 }
 
-const CSV_COLUMNS = ['path', 'human', 'ai', 'share', 'human_change', 'ai_change'];
+const CSV_COLUMNS = [
+  ...['path', 'human', 'ai', 'ai_share', 'human_change', 'ai_change', 'human_before', 'ai_before'],
+  ...['days_loaded', 'days_before', 'human_low', 'human_high', 'ai_low', 'ai_high', 'is_new'],
+];
 
 /** All pages, not only those on one screen. */
 export async function pagesCsv({ rows }: PageRequest): Promise<string> {

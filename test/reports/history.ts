@@ -117,12 +117,12 @@ export const loadDays = (history: TestHistory): Promise<void> =>
  * Fills a history with a small site whose days are loaded with gaps, as a backfill leaves them: pages come and go, some
  * loaded days have no views, and some site totals hold views of no page.
  */
-export async function fillSiteWithGaps(history: TestHistory, seed: number): Promise<void> {
+export async function fillSiteWithGaps(history: TestHistory, seed: number, project = 'prj_1'): Promise<void> {
   const chance = (...of: string[]) => `(hash(${[seed, ...of].join(', ')}) % 1000 / 1000)`;
   await history.run(`
     INSERT INTO day_loads BY NAME
     SELECT
-      'prj_1' AS project, day, if(${chance('day', '1')} < 0.1, 'provisional', 'final') AS state,
+      '${project}' AS project, day, if(${chance('day', '1')} < 0.1, 'provisional', 'final') AS state,
       TIMESTAMP '2026-11-18 02:00:00' AS attempted_at, attempted_at AS loaded_at, 0 AS human, 0 AS ai, 0 AS total, 0 AS pages
     FROM (SELECT unnest(generate_series(DATE '2025-09-01', DATE '2026-11-15', INTERVAL 1 DAY))::DATE AS day)
     WHERE
@@ -131,13 +131,13 @@ export async function fillSiteWithGaps(history: TestHistory, seed: number): Prom
       AND ${chance('day', '3')} > ${(seed % 3) * 0.1}
       AND day >= DATE '2025-09-01' + ${(seed % 5) * 90};
     INSERT INTO page_views
-    SELECT 'prj_1', day, path, human, ai, human + ai
+    SELECT '${project}', day, path, human, ai, human + ai
     FROM (
       SELECT
         day, format('/{}/page-{}', ['docs', 'api', 'blog'][n % 3 + 1], n) AS path,
         floor(200 / (n + 1) * (0.5 + ${chance('n', 'day')}))::BIGINT AS human,
         floor(100 / (n % 7 + 1) * ${chance('day', 'n', '4')})::BIGINT AS ai
-      FROM day_loads CROSS JOIN range(40) AS pages (n)
+      FROM (FROM day_loads WHERE project = '${project}') CROSS JOIN range(40) AS pages (n)
       WHERE
         day BETWEEN DATE '2025-09-01' + (${chance('n', '5')} * 400 - 100)::INTEGER
         AND DATE '2026-11-15' - (${chance('n', '6')} * 400 - 300)::INTEGER
@@ -145,6 +145,6 @@ export async function fillSiteWithGaps(history: TestHistory, seed: number): Prom
     )
     WHERE human + ai > 0;
     UPDATE day_loads SET human = sums.human, ai = sums.ai + ${seed % 2}, total = sums.total + ${seed % 2}, pages = sums.pages
-    FROM (SELECT day, sum(human) AS human, sum(ai) AS ai, sum(total) AS total, count(*) AS pages FROM page_views GROUP BY day) AS sums
-    WHERE sums.day = day_loads.day`);
+    FROM (SELECT day, sum(human) AS human, sum(ai) AS ai, sum(total) AS total, count(*) AS pages FROM page_views WHERE project = '${project}' GROUP BY day) AS sums
+    WHERE project = '${project}' AND sums.day = day_loads.day`);
 }

@@ -64,7 +64,7 @@ describe('an AI assistant', () => {
       /Week 46 · Mon, Nov 9 – Sun, Nov 15, 2026/,
     );
     expect(await ask('page', { path: '/guides/page-1', weeks: 1 })).toContain(
-      '{"weeks":[{"week":"2026-11-09","human":784,"ai":350}],"jobs":[]}',
+      '{"weeks":[{"week":"2026-11-09","human":784,"ai":350,"days_loaded":7}],"jobs":[]}',
     );
     const proposals = await ask('proposals');
     expect(proposals).toMatch(/"path":"\/guides\/page-1","why":"#\d+ in sustained/);

@@ -1,30 +1,14 @@
--- Grain: one row with the facts of a page. Changes compare views per loaded day.
-WITH
-  views AS (
-    SELECT
-      coalesce(sum(human) FILTER (day BETWEEN $from::DATE AND $to::DATE), 0)::BIGINT AS human,
-      coalesce(sum(ai) FILTER (day BETWEEN $from::DATE AND $to::DATE), 0)::BIGINT AS ai,
-      sum(human) FILTER (day BETWEEN $from::DATE - $shift::INTEGER AND $to::DATE - $shift::INTEGER) AS human_before,
-      sum(ai) FILTER (day BETWEEN $from::DATE - $shift::INTEGER AND $to::DATE - $shift::INTEGER) AS ai_before,
-      min(day) AS first_read,
-      max(day) AS last_read
-    FROM page_views
-    WHERE project = $project AND path = $path AND human + ai > 0
-  ),
-
-  loaded AS (
-    SELECT
-      count(*) FILTER (day BETWEEN $from::DATE AND $to::DATE) AS days,
-      count(*) FILTER ($shift > 0 AND day BETWEEN $from::DATE - $shift::INTEGER AND $to::DATE - $shift::INTEGER) AS days_before
-    FROM site_days
-    WHERE project = $project
-  )
-
+-- Grain: one row with the facts of a page, as the macro `changes` defines them.
 SELECT
-  human,
-  ai,
-  (human / nullif(days, 0)) / nullif(human_before / nullif(days_before, 0), 0) - 1 AS human_change,
-  (ai / nullif(days, 0)) / nullif(ai_before / nullif(days_before, 0), 0) - 1 AS ai_change,
+  page.* EXCLUDE (days_loaded, days_before, human, ai),
   first_read,
-  last_read
-FROM views CROSS JOIN loaded
+  last_read,
+  site.days_loaded,
+  site.days_before,
+  -- A page without views on either side has no row there.
+  coalesce(human, if(site.days_loaded = 0, NULL, 0)) AS human,
+  coalesce(ai, if(site.days_loaded = 0, NULL, 0)) AS ai
+FROM
+  (SELECT min(day) AS first_read, max(day) AS last_read FROM page_views WHERE project = $project AND path = $path AND human + ai > 0)
+  CROSS JOIN (SELECT days_loaded, days_before FROM changes($from, $to, $shift, per := 'site') WHERE project = $project) AS site
+  LEFT JOIN (FROM changes($from, $to, $shift) WHERE project = $project AND path = $path) AS page ON true

@@ -1,77 +1,62 @@
 -- Grain: one row per page that matches the search, the section and the audience, one screen of them;
--- `found` counts all. Weekly views, oldest first, are for sparklines.
+-- `found` counts all. Weekly views, oldest first, are for sparklines: NULL where no day of a week is loaded.
 WITH
-  now AS (
-    SELECT path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
-    FROM page_views
-    WHERE
-      project = $project
-      AND day BETWEEN $from::DATE AND $to::DATE
-      AND ($search = '' OR contains(lower(path), lower($search)))
-      AND ($section = '' OR starts_with(path, $section || '/') OR path = $section)
-    GROUP BY path
-    HAVING
-      sum(human + ai) > 0
-      AND CASE $readers
-        WHEN 'human' THEN sum(human) >= 10 * sum(ai)
-        WHEN 'ai' THEN sum(ai) >= 10 * sum(human)
-        WHEN 'both' THEN sum(human) < 10 * sum(ai) AND sum(ai) < 10 * sum(human)
-        ELSE true
-      END
-  ),
-
-  before AS (
-    SELECT path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
-    FROM page_views
-    WHERE
-      project = $project
-      AND $shift > 0
-      AND day BETWEEN $from::DATE - $shift::INTEGER AND $to::DATE - $shift::INTEGER
-    GROUP BY path
-  ),
-
   shown AS (
     SELECT
-      path,
-      now.human,
-      now.ai,
-      now.human + now.ai AS total,
-      now.ai / (now.human + now.ai) AS share,
-      now.human / nullif(before.human, 0) - 1 AS human_change,
-      now.ai / nullif(before.ai, 0) - 1 AS ai_change,
-      before.path IS NULL AS is_new,
+      * EXCLUDE (project),
+      human + ai AS views,
       count(*) OVER () AS found,
-      max(greatest(now.human, now.ai)) OVER () AS longest,
+      max(greatest(human, ai)) OVER () AS longest,
       row_number() OVER (
         ORDER BY
           CASE $sort
-            WHEN 'human' THEN now.human
-            WHEN 'ai' THEN now.ai
-            WHEN 'share' THEN now.ai / (now.human + now.ai)
-            WHEN 'human_change' THEN now.human - coalesce(before.human, 0)
-            WHEN 'ai_change' THEN now.ai - coalesce(before.ai, 0)
+            WHEN 'human' THEN human
+            WHEN 'ai' THEN ai
+            WHEN 'share' THEN ai_share
+            WHEN 'human_change' THEN human / days_loaded - coalesce(human_before / days_before, 0)
+            WHEN 'ai_change' THEN ai / days_loaded - coalesce(ai_before / days_before, 0)
             WHEN 'path' THEN 0
-            ELSE now.human + now.ai
+            ELSE human + ai
           END DESC,
           path
       ) AS place
-    FROM now LEFT JOIN before USING (path)
+    FROM changes($from, $to, $shift)
+    WHERE
+      project = $project
+      AND human + ai > 0
+      AND ($search = '' OR contains(lower(path), lower($search)))
+      AND ($section = '' OR section_of(path) = $section)
+      AND CASE $readers
+        WHEN 'human' THEN human >= 10 * ai
+        WHEN 'ai' THEN ai >= 10 * human
+        WHEN 'both' THEN human < 10 * ai AND ai < 10 * human
+        ELSE true
+      END
     QUALIFY place > $offset AND place <= $offset + $limit
   ),
 
   week AS (
-    SELECT path, ($to::DATE - day) // 7 AS weeks_ago, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
+    SELECT path, ($to::DATE - day) // 7 AS weeks_ago, sum(human) AS human, sum(ai) AS ai
     FROM page_views SEMI JOIN shown USING (path)
     WHERE project = $project AND day BETWEEN $to::DATE - 90 AND $to::DATE
     GROUP BY ALL
   ),
 
+  loaded AS (
+    SELECT weeks_ago, count(day) AS days
+    FROM
+      range(13) AS weeks (weeks_ago)
+      LEFT JOIN (FROM site_days WHERE project = $project AND day <= $to::DATE) ON ($to::DATE - day) // 7 = weeks_ago
+    GROUP BY weeks_ago
+  ),
+
   lines AS (
     SELECT
       path,
-      list(coalesce(week.human, 0) ORDER BY weeks_ago DESC) AS human_weeks,
-      list(coalesce(week.ai, 0) ORDER BY weeks_ago DESC) AS ai_weeks
-    FROM shown CROSS JOIN generate_series(0, 12) AS weeks (weeks_ago) LEFT JOIN week USING (path, weeks_ago)
+      -- A week that is partly loaded counts in full, at its average.
+      list(if(days = 0, NULL, 7 * coalesce(week.human, 0) / days) ORDER BY weeks_ago DESC) AS human_weeks,
+      list(if(days = 0, NULL, 7 * coalesce(week.ai, 0) / days) ORDER BY weeks_ago DESC) AS ai_weeks
+    FROM shown CROSS JOIN loaded LEFT JOIN week USING (path, weeks_ago)
     GROUP BY path
   )
 

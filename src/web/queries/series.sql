@@ -38,8 +38,8 @@ WITH
 SELECT
   min(day) AS first,
   max(day) AS last,
-  coalesce(sum(human), 0)::BIGINT AS human_views,
-  coalesce(sum(ai), 0)::BIGINT AS ai_views,
+  sum(human)::BIGINT AS human_views,
+  sum(ai)::BIGINT AS ai_views,
   avg(human) AS human,
   avg(ai) AS ai,
   sum(ai) / nullif(sum(human) + sum(ai), 0) AS share,
