@@ -163,6 +163,25 @@ describe('changes', () => {
     expect(new Set(start.map(({ is_new }) => is_new))).toEqual(new Set([null]));
   });
 
+  it('compares nothing across a break in the notes', async () => {
+    await history.run(
+      "INSERT INTO notes VALUES ('p', '2026-11-09', 'bots', '/page-1*', true), ('p', '2026-11-12', 'a talk', '*', false)",
+    );
+    const compared = async (range: string) =>
+      (await rows(`FROM changes(${range}) ORDER BY path`)).filter(
+        ({ human_change }) => human_change !== null,
+      );
+    const last = await compared("'2026-11-09', '2026-11-15'");
+    expect(last.map(({ path }) => path)).not.toContain('/page-12');
+    expect(last).toHaveLength(60 - 11);
+    expect(last.every(({ human_low }) => human_low !== null)).toBe(true);
+    expect(await compared("'2026-11-09', '2026-11-15', per := 'site'")).toEqual([]);
+    // Both sides lie before it, or after it.
+    expect(await compared("'2026-11-02', '2026-11-08'")).toHaveLength(60);
+    expect(await compared("'2026-11-13', '2026-11-15'")).toHaveLength(60);
+    await history.run('DELETE FROM notes');
+  });
+
   it.each([
     ["per := 'week'", /per must be page, section or site/],
     ['-7', /days_earlier must not be negative/],

@@ -69,6 +69,21 @@ WITH
     GROUP BY project, path, days_loaded, days_before
   ),
 
+  -- Nothing is compared across a day on which counting changed.
+  broken AS (
+    SELECT DISTINCT project, views.path
+    FROM views JOIN notes USING (project) CROSS JOIN asked
+    WHERE
+      is_break
+      AND day > first_before
+      AND day <= last
+      AND CASE per
+        WHEN 'page' THEN views.path GLOB notes.path
+        WHEN 'section' THEN notes.path = '*' OR starts_with(notes.path, views.path)
+        ELSE true
+      END
+  ),
+
   -- The full weeks before the range, for how much views vary from week to week.
   full_week AS (
     SELECT project, weeks_ago, row_number() OVER (PARTITION BY project ORDER BY weeks_ago) AS place
@@ -119,7 +134,7 @@ WITH
             {audience: 'human', n: human, n_before: human_before, sizes: list_resize(human_sizes, k, ln(0.5))},
             {audience: 'ai', n: ai, n_before: ai_before, sizes: list_resize(ai_sizes, k, ln(0.5))}
           ]) AS counts
-        FROM views LEFT JOIN weeks USING (project, path)
+        FROM views ANTI JOIN broken USING (project, path) LEFT JOIN weeks USING (project, path)
         WHERE days_loaded > 0 AND human_before + ai_before > 0
       )
   ),
@@ -201,9 +216,9 @@ SELECT
   if(days_before = 0, NULL, ai_before) AS ai_before,
   if(days_before = 0, NULL, total_before) AS total_before,
   ai_before / nullif(human_before + ai_before, 0) AS ai_share_before,
-  (views.human / nullif(days_loaded, 0)) / nullif(human_before / nullif(days_before, 0), 0) - 1 AS human_change,
-  (views.ai / nullif(days_loaded, 0)) / nullif(ai_before / nullif(days_before, 0), 0) - 1 AS ai_change,
-  (views.total / nullif(days_loaded, 0)) / nullif(total_before / nullif(days_before, 0), 0) - 1 AS total_change,
+  if(broken.path IS NULL, (views.human / nullif(days_loaded, 0)) / nullif(human_before / nullif(days_before, 0), 0) - 1, NULL) AS human_change,
+  if(broken.path IS NULL, (views.ai / nullif(days_loaded, 0)) / nullif(ai_before / nullif(days_before, 0), 0) - 1, NULL) AS ai_change,
+  if(broken.path IS NULL, (views.total / nullif(days_loaded, 0)) / nullif(total_before / nullif(days_before, 0), 0) - 1, NULL) AS total_change,
   human_expected.low AS human_low,
   human_expected.high AS human_high,
   ai_expected.low AS ai_low,
@@ -216,7 +231,8 @@ FROM
   LEFT JOIN (FROM expected WHERE audience = 'human') AS human_expected USING (project, path)
   LEFT JOIN (FROM expected WHERE audience = 'ai') AS ai_expected USING (project, path)
   LEFT JOIN new_page USING (project, path)
+  LEFT JOIN broken USING (project, path)
 WHERE per = 'site' OR views.human + views.ai + views.total + human_before + ai_before + total_before > 0
 ORDER BY views.total DESC, views.path, project;
 
-COMMENT ON MACRO TABLE changes IS 'Views of every page between two days, inclusive, and how they changed: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed on either side, most viewed first; with per := ''section'', per section, the first part of a path, such as /docs; with per := ''site'', one row for the site, without a path. The range is compared with the same days days_earlier days earlier: by default those just before it; days_earlier := 364 is a year ago, on the same weekdays, and 0 is no comparison. days_loaded and days_before are the days loaded on each side. Views of a side without a loaded day are NULL, never zero. human_change, ai_change and total_change compare views per loaded day: 0.1 means 10% more; NULL if there is nothing to compare with. human_before, ai_before, total_before and ai_share_before are those of the earlier days. Compare whole weeks, because weekends differ. Of pages that go on as before, about nine in ten or more have human_low to human_high and ai_low to ai_high views: as many per loaded day as on the earlier days, adjusted by the median page, give or take how much the page and the median page vary from week to week in the twelve weeks before the range, and chance. NULL without views before, or if fewer than three of these weeks are fully loaded. human_is_unusual and ai_is_unusual mean that the views are outside this range. is_new means that the page was never viewed before the range; NULL if it cannot be told, because fewer than 28 of the 56 days before its first view are loaded.';
+COMMENT ON MACRO TABLE changes IS 'Views of every page between two days, inclusive, and how they changed: FROM changes(''2026-11-01'', ''2026-11-30''). One row per project and page viewed on either side, most viewed first; with per := ''section'', per section, the first part of a path, such as /docs; with per := ''site'', one row for the site, without a path. The range is compared with the same days days_earlier days earlier: by default those just before it; days_earlier := 364 is a year ago, on the same weekdays, and 0 is no comparison. days_loaded and days_before are the days loaded on each side. Views of a side without a loaded day are NULL, never zero. human_change, ai_change and total_change compare views per loaded day: 0.1 means 10% more; NULL if there is nothing to compare with, or if the notes have a break in between. human_before, ai_before, total_before and ai_share_before are those of the earlier days. Compare whole weeks, because weekends differ. Of pages that go on as before, about nine in ten or more have human_low to human_high and ai_low to ai_high views: as many per loaded day as on the earlier days, adjusted by the median page, give or take how much the page and the median page vary from week to week in the twelve weeks before the range, and chance. NULL without views before, or if fewer than three of these weeks are fully loaded. human_is_unusual and ai_is_unusual mean that the views are outside this range. is_new means that the page was never viewed before the range; NULL if it cannot be told, because fewer than 28 of the 56 days before its first view are loaded.';

@@ -1,0 +1,155 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { request } from 'undici';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { signedPercent } from '../../src/format/numbers.js';
+import { newDatabase } from '../new-database.js';
+import { fillSiteWithGaps } from '../reports/history.js';
+import { tempDir } from '../temp-dir.js';
+import { publishNow, serveSite } from './site.js';
+
+const SITES = Array.from({ length: Number(process.env['SITES'] ?? '20') }, (_, index) => index + 1);
+const RANGES = ['range=13w', 'range=4w&against=year', 'range=all', 'from=2026-03-01&to=2026-06-15'];
+
+let site: Awaited<ReturnType<typeof serveSite>>;
+beforeAll(async () => {
+  const directory = await tempDir();
+  const projects = SITES.map((seed) => ({ id: `prj_${seed}` }));
+  const settings = { baseUrl: 'https://platform.example.com', projects };
+  await writeFile(join(directory, 'readership.yaml'), JSON.stringify(settings));
+  await mkdir(join(directory, 'data'));
+  const live = join(directory, 'data/warehouse.duckdb');
+  await newDatabase(live);
+  const instance = await DuckDBInstance.create(live);
+  const connection = await instance.connect();
+  const run = async (sql: string): Promise<void> => {
+    await connection.run(sql);
+  };
+  const close = () => undefined;
+  const reader = { query: () => Promise.reject(new Error('only written')) };
+  for (const seed of SITES) await fillSiteWithGaps({ run, close, reader }, seed, `prj_${seed}`);
+  connection.closeSync();
+  instance.closeSync();
+  await publishNow(directory);
+  site = await serveSite(directory);
+});
+
+const get = async (path: string): Promise<string> => {
+  const { statusCode, body } = await request(site.origin + path, {
+    headers: { authorization: `Bearer ${site.token}` },
+  });
+  const text = await body.text();
+  expect(statusCode, `${path}: ${text.slice(0, 500)}`).toBe(200);
+  return text;
+};
+
+/** A number as pages write it; undefined for a dash, which stands for what is not loaded. */
+const numberOf = (text = '–'): number | undefined =>
+  text === '–' ? undefined : Number(text.replaceAll(',', ''));
+
+interface Figure {
+  readonly views: number | undefined;
+  readonly change: string | undefined;
+  readonly expected: string | undefined;
+}
+
+/** The figures at the top of a page, of people and AI. */
+function figuresOf(html: string): Figure[] {
+  return ['human', 'ai'].map((audience) => {
+    const [, views, beside = ''] =
+      new RegExp(`<dd class="value ${audience}">([^<]*)</dd>(?:<dd class="beside">([^]*?)</dd>)?`).exec(
+        html,
+      ) ?? [];
+    return { views: numberOf(views), ...changeOf(beside) };
+  });
+}
+
+const changeOf = (html: string) => ({
+  change: /class="change[^>]*>([^<]*)</.exec(html)?.[1],
+  expected: /title="([\d,]+ to [\d,]+)/.exec(html)?.[1],
+});
+
+/** The rows of a ranking: a page with its figures. */
+const rankingOf = (html: string) =>
+  new Map(
+    [...html.matchAll(/<th scope="row" class="path"><a [^>]*title="([^"]*)".*?<\/tr>/gs)].map(
+      ([row, path = '']) => [
+        path,
+        [...row.matchAll(/<td class="(?:human|ai)">(.*?)<\/td>/gs)].map(([, cell = '']): Figure => ({
+          views: numberOf(/<span>([\d,]+)<\/span>/.exec(cell)?.[1]),
+          ...changeOf(cell),
+        })),
+      ],
+    ),
+  );
+
+const csvRow = z.record(z.string(), z.string());
+const csvOf = (text: string) => {
+  const [head = '', ...lines] = text.trim().split('\n');
+  const names = head.split(',');
+  const rows = lines.map((line) =>
+    csvRow.parse(Object.fromEntries(line.split(',').map((cell, at) => [names[at], cell]))),
+  );
+  return new Map(rows.map((row) => [row['path'], row]));
+};
+
+/** The sums of the table under a chart. */
+function sumsOf(html: string): (number | undefined)[] {
+  const cells = [
+    ...html.matchAll(
+      /<tr><th scope="row">[^<]*<\/th><td class="number">([^<]*)<\/td><td class="number">([^<]*)<\/td>/g,
+    ),
+  ];
+  return [1, 2].map((column) => {
+    const numbers = cells.map((row) => numberOf(row[column])).filter((value) => value !== undefined);
+    return numbers.length === 0 ? undefined : numbers.reduce((sum, value) => sum + value, 0);
+  });
+}
+
+describe('a number is the same on every page', () => {
+  it.each(SITES)('of site %i', async (seed) => {
+    const project = `project=prj_${seed}`;
+    const range = RANGES[seed % RANGES.length];
+    const [overview, pages, csv, ai] = await Promise.all(
+      ['/', '/pages', '/pages.csv', '/ai'].map((path) => get(`${path}?${project}&${range}`)),
+    );
+    // The views of a day, a week or a month add up to the total, and the share of AI is that of both pages.
+    expect(figuresOf(overview ?? '').map(({ views }) => views)).toEqual(sumsOf(overview ?? ''));
+    const share = /AI share<\/dt><dd class="value">([^<]*)</.exec(overview ?? '')?.[1];
+    if (share !== '–') expect(ai).toContain(`AI has ${share} of all views`);
+    const ranked = rankingOf(pages ?? '');
+    const listed = csvOf(csv ?? '');
+    for (const [path, figures] of rankingOf(overview ?? '')) expect(ranked.get(path), path).toEqual(figures);
+    expect(ranked.size === 0).toBe(listed.size === 0);
+    for (const [path, [human, machines]] of ranked) {
+      const row = listed.get(path);
+      for (const [figure, audience] of [
+        [human, 'human'],
+        [machines, 'ai'],
+      ] as const) {
+        expect(figure?.views, path).toBe(numberOf(row?.[audience]));
+        const [low, high] = [row?.[`${audience}_low`], row?.[`${audience}_high`]];
+        const expected = low
+          ? `${Number(low).toLocaleString('en-US')} to ${Number(high).toLocaleString('en-US')}`
+          : undefined;
+        expect(figure?.expected, `${path} ${audience}`).toBe(expected);
+        const change = row?.[`${audience}_change`];
+        if (row?.['is_new'] === 'true') expect(figure?.change).toBe('new');
+        else if (change) expect(figure?.change).toBe(signedPercent(Number(change)));
+      }
+    }
+    for (const path of [...ranked.keys()].slice(0, 1)) {
+      const page = await get(`/page?${project}&${range}&path=${encodeURIComponent(path)}`);
+      const shown = figuresOf(page);
+      expect(
+        shown.map(({ views }) => views),
+        path,
+      ).toEqual(sumsOf(page));
+      for (const [index, figure] of (ranked.get(path) ?? []).entries())
+        if (shown[index]?.change !== undefined) expect(shown[index], path).toEqual(figure);
+        else expect(['–', 'new', undefined]).toContain(figure.change);
+    }
+  });
+});
