@@ -1,5 +1,5 @@
 -- Grain: one row per agent job that was planned or ended in the reported week, or was not over when
--- the week ended. A merged one is listed in the week of its merge. Until the next week has ended, jobs
+-- the week ended, or whose pull request waits for review. A merged one is listed in the week of its merge. Until the next week has ended, jobs
 -- planned since count as well: their pull requests are waiting now.
 SELECT
   jobs.id,
@@ -32,6 +32,7 @@ WHERE
   AND (
     jobs.ended_at IS NULL
     OR jobs.ended_at >= $from::DATE
+    OR (jobs.pr_link IS NOT NULL AND jobs.closed_on IS NULL)
     OR jobs.merged_on BETWEEN $from::DATE AND $to::DATE
   )
   AND (jobs.merged_on IS NULL OR jobs.merged_on >= $from::DATE)

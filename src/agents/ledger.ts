@@ -22,6 +22,7 @@ const statement = (name: string) => readSql(import.meta.url, `statements/${name}
 const JOBS_OF_PROJECT = statement('jobs-of-project');
 const PLAN_JOB = statement('plan-job');
 const UPDATE_JOB = statement('update-job');
+const RECORD_PAIR = statement('record-pair');
 const MARK_MERGED = statement('mark-merged');
 const RECORD_TRANSITION = statement('record-transition');
 const TRANSITIONS_OF_JOB = statement('transitions-of-job');
@@ -73,6 +74,9 @@ const jobColumns = z.object({
   /** When its pull request was closed without being merged; null if it was not, or was not looked up. */
   closed_on: dayColumn.nullable(),
   pull_request_problem: z.string().nullable(),
+  /** If chance gave it the job instead of a similar page: that page, and the seed of the draw. */
+  held_out: z.string().nullable(),
+  draw_seed: z.string().nullable(),
   ...evidenceColumns,
 });
 const localJob = jobColumns.extend({ state: z.enum(LOCAL_STATES), remote_id: z.string().nullable() });
@@ -108,12 +112,22 @@ interface PlannedJob {
   readonly page: { readonly path: string; readonly reason: string; readonly evidence: Evidence };
   readonly prompt: string;
   readonly now: Date;
+  /** The draw that gave it the job. */
+  readonly draw?: Draw | undefined;
+}
+/** The page that chance held out, and the seed with which it was drawn. */
+export interface Draw {
+  readonly heldOut: string;
+  readonly seed: string;
 }
 
-/** Records the intent to create a job for a page; nothing is sent. Returns the number of the job. */
+/**
+ * Records the intent to create a job for a page, and the draw that led to it, if any; nothing is
+ * sent. Returns the number of the job.
+ */
 export const planJob = (
   ledger: Ledger,
-  { project, page: { path, reason, evidence }, prompt, now }: PlannedJob,
+  { project, page: { path, reason, evidence }, prompt, now, draw }: PlannedJob,
   cause = 'flagged',
 ): Promise<number> =>
   within(ledger, async (transaction) => {
@@ -121,6 +135,7 @@ export const planJob = (
     const values = { project, now, prompt, path, reason, ...evidence, weeks };
     const job = await insert(transaction, PLAN_JOB, values);
     await recordTransition(transaction, { job, now, from: null, to: 'planned', cause });
+    if (draw !== undefined) await transaction.execute(RECORD_PAIR, { project, job, now, path, ...draw });
     return job;
   });
 

@@ -3,7 +3,7 @@ import { startOfISOWeek, subDays } from 'date-fns';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
-import { type Day, dayOf } from '../day.js';
+import { addDays, type Day, dayOf } from '../day.js';
 import { inSequence } from '../format/days.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -41,7 +41,7 @@ const choiceRow = z.object({
 
 /** The settings of the `improve` section that planning needs. */
 export type PlanRules = SelectionRules &
-  Pick<Settings['improve'], 'cooldownDays' | 'maxJobsPerRun' | 'maxJobsPerWeek'>;
+  Pick<Settings['improve'], 'cooldownDays' | 'maxJobsPerRun' | 'maxJobsPerWeek' | 'maxOpenPullRequests'>;
 
 /**
  * What improving a project would do now. `waiting` are jobs planned earlier and not sent yet; they
@@ -54,6 +54,9 @@ export interface ImprovePlan extends Selection {
   readonly weeks: number;
   /** Jobs planned by earlier runs since Monday (UTC); they count toward `maxJobsPerWeek`. */
   readonly plannedThisWeek: number;
+  /** Jobs whose pull requests wait for review, oldest first. */
+  readonly inReview: readonly Job[];
+  readonly now: Date;
 }
 
 /** Decides from stored state which pages get a job. Sends and stores nothing. */
@@ -61,7 +64,7 @@ export async function planImprovement(
   reader: Reader,
   project: string,
   rules: PlanRules,
-  { now, isListed, only }: Pick<SelectionState, 'isListed' | 'only'> & { readonly now: Date },
+  { now, isListed, only, seed }: Pick<SelectionState, 'isListed' | 'only' | 'seed'> & { readonly now: Date },
 ): Promise<ImprovePlan> {
   const candidates = await reader.query(CANDIDATES, candidateRow, { project, now });
   const jobs = await readJobs(reader, project);
@@ -71,42 +74,91 @@ export async function planImprovement(
     ({ planned_at, state }) => planned_at >= monday && state !== 'refused',
   ).length;
   const skips = await readSkips(reader, project, now);
+  const inReview = jobs.filter(isInReview);
+  const open = jobs.filter((job) => OPEN_STATES.has(job.state) && !isInReview(job));
   const selection = selectPages(candidates, rules, {
     busy: new Map([...skippedPages(skips), ...busyPages(jobs, rules.cooldownDays, now)]),
+    reserved: reservedPages(jobs, now),
     isListed,
     only,
-    room: roomLeft(rules, waiting.length, plannedThisWeek),
+    seed,
+    room: roomLeft(rules, { waiting: waiting.length, plannedThisWeek, open: inReview.length + open.length }),
   });
-  return { ...selection, waiting, skips, weeks: candidates[0]?.weeks.length ?? 0, plannedThisWeek };
+  const weeks = candidates[0]?.weeks.length ?? 0;
+  return { ...selection, waiting, skips, weeks, plannedThisWeek, inReview, now };
+}
+
+/** What counts toward the limits: jobs that wait to be sent, those planned this week, and open jobs or pull requests. */
+interface Load {
+  readonly waiting: number;
+  readonly plannedThisWeek: number;
+  readonly open: number;
 }
 
 /** How many new jobs are allowed, and which limit decides it. */
-export function roomLeft(
-  { maxJobsPerRun, maxJobsPerWeek }: PlanRules,
-  waiting: number,
-  plannedThisWeek: number,
-): SelectionState['room'] {
-  const inRun = maxJobsPerRun - waiting;
-  const inWeek = maxJobsPerWeek - plannedThisWeek;
-  const [setting, limit] =
-    inWeek < inRun
-      ? (['maxJobsPerWeek', maxJobsPerWeek] as const)
-      : (['maxJobsPerRun', maxJobsPerRun] as const);
-  return { count: Math.max(0, Math.min(inRun, inWeek)), limit: { code: 'limit', setting, limit } };
+export function roomLeft(rules: PlanRules, { waiting, plannedThisWeek, open }: Load): SelectionState['room'] {
+  const limits = [
+    { setting: 'maxJobsPerRun', used: waiting },
+    { setting: 'maxJobsPerWeek', used: plannedThisWeek },
+    { setting: 'maxOpenPullRequests', used: open },
+  ] as const;
+  const rooms = limits.map(({ setting, used }) => ({ setting, room: Math.max(0, rules[setting] - used) }));
+  const { setting, room } = rooms.reduce((least, one) => (one.room < least.room ? one : least));
+  return { count: room, limit: { code: 'limit', setting, limit: rules[setting] } };
 }
 
+/** Whether its pull request waits for review, as far as is known. */
+export const isInReview = ({ pr_link, merged_on, closed_on, state }: Job): boolean =>
+  pr_link !== null && merged_on === null && closed_on === null && state !== 'active';
+
+const isRejected = ({ merged_on, closed_on }: Job): boolean => closed_on !== null && merged_on === null;
+
 /**
- * Pages that get no job now: they have one, or had one that ended less than `cooldownDays` ago. A
- * refused job does not count: if its cause is not fixed, the platform will refuse again.
+ * Pages that get no job now: they have one or its pull request is open, or had one that ended less
+ * than `cooldownDays` ago. A refused job does not count: if its cause is not fixed, the platform
+ * will refuse again. For a rejected one, see `reservedPages`.
  */
 export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date): Map<string, Reason> {
   const busy = new Map<string, Reason>();
-  for (const { id: job, path, state, ended_at } of jobs) {
-    if (OPEN_STATES.has(state)) busy.set(path, { code: 'has-job', job, state });
-    else if (state !== 'refused' && ended_at !== null && ended_at > subDays(now, cooldownDays))
-      busy.set(path, { code: 'had-job', job, ended: dayOf(ended_at), cooldown_days: cooldownDays });
+  for (const job of jobs) {
+    const { id, path, state, ended_at } = job;
+    if (OPEN_STATES.has(state)) busy.set(path, { code: 'has-job', job: id, state });
+    else if (isInReview(job))
+      busy.set(path, { code: 'in-review', job: id, since: dayOf(ended_at ?? job.planned_at) });
+    else if (isRejected(job) || state === 'refused' || ended_at === null) continue;
+    else if (ended_at > subDays(now, cooldownDays))
+      busy.set(path, { code: 'had-job', job: id, ended: dayOf(ended_at), cooldown_days: cooldownDays });
   }
   return busy;
+}
+
+/** The twin of a page with a job is held out for this long after its merge, or its end without one. */
+const HELD_OUT_DAYS = 56;
+/** If the pull request is not merged or closed, its twin is held out for this long after the draw. */
+const LONGEST_HELD_OUT_DAYS = 182;
+
+/** Pages that only a person may choose: those whose last pull request was rejected, and the twins of pages with a job. */
+export function reservedPages(jobs: readonly Job[], now: Date): Map<string, Reason> {
+  const reserved = new Map<string, Reason>();
+  for (const job of jobs) {
+    // Any later job means that a person proposed the page again: it leaves its pair.
+    if (job.state !== 'refused') reserved.delete(job.path);
+    if (isRejected(job) && job.closed_on !== null)
+      reserved.set(job.path, { code: 'rejected', job: job.id, on: job.closed_on });
+    const drawn = dayOf(job.planned_at);
+    const until = heldOutUntil(job);
+    if (job.held_out !== null && (until ?? addDays(drawn, LONGEST_HELD_OUT_DAYS)) > dayOf(now))
+      reserved.set(job.held_out, { code: 'held-out', twin: job.path, job: job.id, drawn, until });
+  }
+  return reserved;
+}
+
+/** The day from which the twin of the page of a job qualifies again; null while its pull request or the job is open. */
+function heldOutUntil(job: Job): Day | null {
+  if (job.state === 'refused') return dayOf(job.planned_at);
+  const isOpen = OPEN_STATES.has(job.state) || isInReview(job);
+  const ended = job.merged_on ?? job.closed_on ?? (isOpen ? null : job.ended_at && dayOf(job.ended_at));
+  return ended === null ? null : addDays(ended, HELD_OUT_DAYS);
 }
 
 /** Stores which pages were flagged or left out, for reports. Returns whether that has changed. */

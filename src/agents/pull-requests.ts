@@ -172,9 +172,13 @@ async function store(task: Task, job: Job, { mergedOn, closedOn: closed_on }: Pu
   return true;
 }
 
+/** Records the day on which a job's pull request was closed without being merged. */
+export const markClosed = (task: Pick<Task, 'warehouse' | 'now'>, job: Job, closed_on: Day): Promise<void> =>
+  record(task, job, { closed_on });
+
 /** By default it is looked up again after a tenth of the time since its job ended: from an hour to a day. */
 const record = (
-  { warehouse, now }: Task,
+  { warehouse, now }: Pick<Task, 'warehouse' | 'now'>,
   { id: job, ended_at }: Job,
   found: { closed_on?: Day | null; problem?: string; next?: Date | undefined },
 ): Promise<void> =>

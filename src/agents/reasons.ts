@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { longDay } from '../format/days.js';
 import { dayColumn } from '../warehouse/query.js';
 import { signedPercent, thousands } from '../format/numbers.js';
 
@@ -46,8 +47,18 @@ const reasonSchema = z.discriminatedUnion('code', [
   z.object({ code: z.literal('had-job'), job: z.int(), ended: dayColumn, cooldown_days: days }),
   z.object({
     code: z.literal('limit'),
-    setting: z.enum(['maxJobsPerRun', 'maxJobsPerWeek']),
+    setting: z.enum(['maxJobsPerRun', 'maxJobsPerWeek', 'maxOpenPullRequests']),
     limit: z.int(),
+  }),
+  z.object({ code: z.literal('in-review'), job: z.int(), since: dayColumn }),
+  z.object({ code: z.literal('rejected'), job: z.int(), on: dayColumn }),
+  /** The twin of a page with a job; `until` is null while the pull request of that job is open. */
+  z.object({
+    code: z.literal('held-out'),
+    twin: z.string(),
+    job: z.int(),
+    drawn: dayColumn,
+    until: dayColumn.nullable(),
   }),
   z.object({ code: z.literal('skipped'), until: dayColumn.nullable() }),
   /** `not-considered`: a page given by name has too few views. `other`: a sentence stored by 0.1.0. */
@@ -64,7 +75,7 @@ export const storedReason = ({ code, ...facts }: Reason) => ({ code, facts: JSON
 export const reasonOf = ({ code, facts }: { readonly code: string; readonly facts: string }): Reason =>
   reasonSchema.parse({ ...z.looseObject({}).parse(JSON.parse(facts)), code });
 
-/** A reason as a phrase. It contains no text from the page, since it goes into the prompt. */
+/** A reason as a phrase. That of a flagged page contains no path, since it goes into the prompt. */
 export function wordsOf(reason: Reason): string {
   switch (reason.code) {
     case 'flagged':
@@ -83,6 +94,17 @@ export function wordsOf(reason: Reason): string {
       return `has job ${reason.job}, ${reason.state}`;
     case 'had-job':
       return `had job ${reason.job}, which ended on ${reason.ended}, less than ${reason.cooldown_days} days ago`;
+    case 'in-review':
+      return `the pull request of job ${reason.job} has been waiting for review since ${longDay(reason.since)}`;
+    case 'rejected':
+      return `rejected on ${longDay(reason.on)}, when the pull request of job ${reason.job} was closed; it gets another job only if you propose it again`;
+    case 'held-out':
+      return (
+        `held out to measure job ${reason.job}: on ${longDay(reason.drawn)}, chance gave the job to the similar page ${reason.twin}; ` +
+        (reason.until === null
+          ? 'it qualifies again eight weeks after that pull request is merged or closed'
+          : `it qualifies again on ${longDay(reason.until)}`)
+      );
     case 'limit':
       return `left for a later run: improve.${reason.setting} is ${reason.limit}`;
     case 'skipped':

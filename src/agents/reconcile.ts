@@ -30,10 +30,16 @@ import { evidenceRow, NO_EVIDENCE } from './reasons.js';
 /** The effects journal's record of a job, written before it is sent. */
 export const jobIntent = (job: Job) => ({
   effect: 'job' as const,
-  ...{ ref: job.reference, project: job.project, path: job.path },
-  ...{ plannedAt: job.planned_at.toISOString(), reason: job.reason },
+  ref: job.reference,
+  project: job.project,
+  path: job.path,
+  plannedAt: job.planned_at.toISOString(),
+  reason: job.reason,
   evidence: evidenceRow.parse(job),
   prompt: job.prompt,
+  ...(job.held_out === null || job.draw_seed === null
+    ? {}
+    : { draw: { heldOut: job.held_out, seed: job.draw_seed } }),
 });
 
 /** The effects journal's record of a follow-up message, written before it is sent. */
@@ -208,10 +214,10 @@ async function storeMessageFate(
 
 const enterJob = (
   transaction: Transaction,
-  { project, path, reason, prompt, plannedAt, evidence }: EntryOf<'job'>,
+  { project, path, reason, prompt, plannedAt, evidence, draw }: EntryOf<'job'>,
 ): Promise<number> => {
   const page = { path, reason, evidence: evidenceRow.safeParse(evidence).data ?? NO_EVIDENCE };
-  return planJob(transaction, { project, page, prompt, now: new Date(plannedAt) }, RESTORED);
+  return planJob(transaction, { project, page, prompt, now: new Date(plannedAt), draw }, RESTORED);
 };
 
 /** A job whose id was lost cannot be polled; a person must find it. */

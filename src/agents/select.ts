@@ -2,6 +2,7 @@ import picomatch from 'picomatch';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
 import { percent } from '../format/numbers.js';
+import { drawPairs, type Pair } from './pairs.js';
 import {
   type Evidence,
   evidenceRow,
@@ -24,19 +25,23 @@ export type Candidate = z.infer<typeof candidateRow>;
 /** The selection rules in the `improve` section of the configuration. */
 export type SelectionRules = Pick<
   Settings['improve'],
-  'minWeeklyViews' | 'readingShare' | 'humanWeight' | 'aiWeight' | 'exclude'
+  'minWeeklyViews' | 'readingShare' | 'humanWeight' | 'aiWeight' | 'exclude' | 'mode' | 'experiment'
 >;
 
 /** What affects the selection besides views. */
 export interface SelectionState {
   /** Pages that have a job, recently had one, or are skipped. */
   readonly busy: ReadonlyMap<string, Reason>;
+  /** Pages that get a job only if a person names them: their pull request was rejected, or they are held out. */
+  readonly reserved: ReadonlyMap<string, Reason>;
   /** Whether the site's sitemap lists a page; undefined without a sitemap. */
   readonly isListed: IsListed | undefined;
   /** The only pages to flag or leave out; undefined for all pages with enough views. */
   readonly only?: readonly string[] | undefined;
   /** How many pages may be flagged, and which limit decides it. */
   readonly room: { readonly count: number; readonly limit: Reason };
+  /** Draws one page of each pair. Without it, both are flagged, and a later draw decides. */
+  readonly seed?: string | undefined;
 }
 
 interface ConsideredPage<Why extends Reason> {
@@ -45,13 +50,18 @@ interface ConsideredPage<Why extends Reason> {
   readonly evidence: Evidence;
 }
 /** A page chosen for a job. */
-export type FlaggedPage = ConsideredPage<FlagReason>;
+export interface FlaggedPage extends ConsideredPage<FlagReason> {
+  /** Why it would not get a job if a person had not named it. */
+  readonly despite?: Reason | undefined;
+}
 /** A page that has enough views but was left out. */
 export type LeftOutPage = ConsideredPage<Reason>;
 
 export interface Selection {
   readonly flagged: readonly FlaggedPage[];
   readonly leftOut: readonly LeftOutPage[];
+  /** Pairs of similar pages of which one gets a job, if enough pages qualify for an experiment. */
+  readonly pairs: readonly Pair[];
   /** Pages with enough views, but beyond those that make up `readingShare` of all views. */
   readonly beyondShare: number;
   /** Pages below `minWeeklyViews`. */
@@ -83,32 +93,51 @@ export function selectPages(
   const leaving = aboveFloor.filter((page) => page.leaving !== null);
   const considered = [...new Set([...leaving, ...carrying])];
   const isExcluded = picomatch([...rules.exclude]);
+  const objections = new Map<Candidate, Reason>();
+  const named = considered.filter(({ path }) => state.only?.includes(path) !== false);
+  for (const page of named) {
+    const why = objection(page, isExcluded(page.path), state);
+    if (why !== undefined) objections.set(page, why);
+  }
+  const qualifying = named.filter((page) => !objections.has(page));
+  const pairs = pairsOf(qualifying, rules, state);
+  const chosen =
+    pairs.length === 0
+      ? qualifying.slice(0, state.room.count).map(({ path }) => path)
+      : pairs.flatMap(({ treated, heldOut }) => (state.seed === undefined ? [treated, heldOut] : treated));
   const flagged: FlaggedPage[] = [];
   const leftOut: LeftOutPage[] = [];
-  for (const page of considered) {
-    const { path } = page;
-    if (state.only?.includes(path) === false) continue;
+  for (const page of named) {
+    const { path, leaving } = page;
     const evidence = evidenceRow.parse(page);
-    const isFull = flagged.length >= state.room.count;
-    const why = objection(page, isExcluded(path), state) ?? (isFull ? state.room.limit : undefined);
-    if (why !== undefined) leftOut.push({ path, why, evidence });
-    else {
-      const [rank, weeks] = [aboveFloor.indexOf(page) + 1, evidence.weeks.length];
-      const { leaving } = page;
-      flagged.push({ path, why: { ...evidence, code: 'flagged', rank, weeks, leaving }, evidence });
-    }
+    const [rank, weeks] = [aboveFloor.indexOf(page) + 1, evidence.weeks.length];
+    const despite = state.reserved.get(path);
+    if (chosen.includes(path))
+      flagged.push({ path, why: { ...evidence, code: 'flagged', rank, weeks, leaving }, evidence, despite });
+    else leftOut.push({ path, why: objections.get(page) ?? state.room.limit, evidence });
   }
   for (const path of state.only ?? []) {
-    if (considered.some((page) => page.path === path)) continue;
+    if (named.some((page) => page.path === path)) continue;
     const page = candidates.find((candidate) => candidate.path === path);
     leftOut.push({ path, why: whyNotConsidered(page, aboveFloor, rules), evidence: page ?? NO_EVIDENCE });
   }
   return {
     flagged,
     leftOut,
+    pairs,
     beyondShare: aboveFloor.length - considered.length,
     belowFloor: ranked.length - aboveFloor.length,
   };
+}
+
+/** In automatic runs, chance decides if at least twice as many pages qualify as jobs are allowed. */
+function pairsOf(
+  qualifying: readonly Candidate[],
+  { mode, experiment }: SelectionRules,
+  { only, room: { count }, seed = '' }: SelectionState,
+): Pair[] {
+  const isExperiment = mode === 'apply' && experiment === 'pairs' && only === undefined;
+  return isExperiment && qualifying.length >= 2 * count ? drawPairs(qualifying, count, seed) : [];
 }
 
 function whyNotConsidered(
@@ -143,7 +172,7 @@ function firstCarrying<Page>(
 function objection(
   page: Candidate,
   isExcluded: boolean,
-  { busy, isListed }: SelectionState,
+  { busy, reserved, isListed, only }: SelectionState,
 ): Reason | undefined {
   if (!isPlainPath(page.path)) return { code: 'not-plain' };
   if (isExcluded) return { code: 'excluded' };
@@ -154,7 +183,7 @@ function objection(
     if (page.days_viewed_by_people < MIN_DAYS_VIEWED_BY_PEOPLE)
       return { code: 'few-days-by-people', days: page.days_viewed_by_people };
   }
-  return busy.get(page.path);
+  return busy.get(page.path) ?? (only === undefined ? reserved.get(page.path) : undefined);
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

@@ -101,7 +101,8 @@ async function applyAll(options: ShowOptions, runtime: Runtime): Promise<ExitCod
   );
   for (const { project, plan, submitted } of result ?? []) {
     const created = submitted.filter((job) => job.remote_id !== null).length;
-    const why = created === 0 ? whyNoJob(plan) : '';
+    const heldOut = plan.pairs.length === 0 ? '' : `; ${counted(plan.pairs.length, 'similar page')} held out`;
+    const why = created === 0 ? whyNoJob(plan) : heldOut;
     runtime.output.data(`${project.name}: ${counted(created, 'job')} created${why}`);
   }
   return conclude(outages, runtime);
@@ -117,11 +118,12 @@ async function applySome(options: ShowOptions, runtime: Runtime, pages: Pages): 
     return runner.aside('improve', () => approvePages(context, project, approvals));
   });
   const { answers = [], submitted = [] } = result ?? {};
-  for (const { path, job, refusal } of answers) {
+  for (const { path, job, refusal, despite } of answers) {
     const sent = submitted.find(({ id }) => id === job);
     const state =
       sent === undefined || sent.remote_id === null ? `is ${sent?.state ?? 'planned'}` : 'created';
-    const words = refusal === undefined ? `job ${job} ${state}` : `no job: ${refusal}`;
+    const left = despite?.code === 'held-out' ? '; its pair leaves the experiment' : '';
+    const words = refusal === undefined ? `job ${job} ${state}${left}` : `no job: ${refusal}`;
     runtime.output.data(escapeUnsafe(`${path}: ${words}`));
   }
   const code = conclude(outages, runtime);

@@ -8,7 +8,7 @@ import {
   findJob,
   type JobToChange,
   jobToChange,
-  recordMerge,
+  recordReview,
   sendMessage,
   settleJob,
 } from '../steps/jobs.js';
@@ -38,7 +38,7 @@ export const merged = defineCommand({
   name: 'merged',
   scope: 'workspace',
   description:
-    'Record when the pull request of a job was merged, so that its effect is measured from then on. With pullRequests in readership.yaml, the date is looked up on GitHub or GitLab instead.',
+    'Record when the pull request of a job was merged, so that its effect is measured from then on. With pullRequests in readership.yaml, the date is looked up on GitHub, GitLab or Bitbucket instead.',
   arguments: [
     JOB,
     value<Day | undefined>('[day]', 'day of the merge, YYYY-MM-DD (default: today, UTC)', aDay),
@@ -47,8 +47,28 @@ export const merged = defineCommand({
   readership jobs merged 3 2026-11-12`,
   run: (options, runtime, id, day) =>
     changeJob('jobs merged', id, options, runtime, async (found) => {
-      const mergedOn = await recordMerge(found, day);
+      const mergedOn = await recordReview(found, 'merged', day);
       runtime.output.note(`Merged on ${longDay(mergedOn)}: its effect is measured from then.`);
+    }),
+});
+
+export const closed = defineCommand({
+  name: 'closed',
+  scope: 'workspace',
+  description:
+    'Record that the pull request of a job was closed without being merged. Its page gets no other job unless you propose it again: readership improve --apply /page. With pullRequests in readership.yaml, it is looked up instead.',
+  arguments: [
+    JOB,
+    value<Day | undefined>('[day]', 'day on which it was closed, YYYY-MM-DD (default: today, UTC)', aDay),
+  ],
+  examples: `
+  readership jobs closed 3`,
+  run: (options, runtime, id, day) =>
+    changeJob('jobs closed', id, options, runtime, async (found) => {
+      const closedOn = await recordReview(found, 'closed', day);
+      runtime.output.note(
+        `Closed on ${longDay(closedOn)}: its page gets no other job unless you propose it again.`,
+      );
     }),
 });
 

@@ -19,7 +19,7 @@ import {
   PLATFORM_ENVIRONMENT,
   value,
 } from './command.js';
-import { merged, message, resolve } from './jobs-change.js';
+import { closed, merged, message, resolve } from './jobs-change.js';
 import { conclude, runSteps } from './steps.js';
 
 const list = defineCommand({
@@ -138,12 +138,13 @@ export const jobs = defineCommand({
   name: 'jobs',
   summary: 'list, poll, message and settle the agent jobs',
   description: 'Lists the agent jobs, polls them, sends them messages, and settles unconfirmed ones.',
-  subcommands: [list, show, poll, message, merged, resolve],
+  subcommands: [list, show, poll, message, merged, closed, resolve],
   examples: `
   readership jobs list
   readership jobs show 3
   readership jobs poll --watch
   readership jobs message 3 "Mention the rate limits as well."
   readership jobs merged 3 2026-11-12         measure its effect from that day
+  readership jobs closed 4                    its page gets no other job by itself
   readership jobs resolve 3 --not-created     after checking the platform`,
 });

@@ -68,6 +68,8 @@ const improveSchema = z.strictObject({
   mode: z.enum(['plan', 'apply']).default('plan'),
   maxJobsPerRun: z.int().min(1).max(100).default(5),
   maxJobsPerWeek: z.int().min(1).max(1000).default(5),
+  maxOpenPullRequests: z.int().min(1).max(1000).default(10),
+  experiment: z.enum(['pairs', 'off']).default('pairs'),
   cooldownDays: z.int().min(0).max(3650).default(56),
   minWeeklyViews: z.int().min(0).default(200),
   readingShare: z.number().gt(0, NOT_A_SHARE).max(1, NOT_A_SHARE).default(0.8),

@@ -1,3 +1,5 @@
+import { differenceInDays } from 'date-fns';
+import type { Job } from '../agents/ledger.js';
 import { type ImprovePlan, skippedPages } from '../agents/plan.js';
 import type { Proposal } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
@@ -9,6 +11,9 @@ import { escapeUnsafe, indented } from '../format/text.js';
 
 /** Skipped pages beyond these are only counted, unless `--verbose` is given. */
 const LEFT_OUT_SHOWN = 15;
+
+const LATE_REVIEW_DAYS = 7;
+const LATE_SHOWN = 3;
 
 const FLAGGED_COLUMNS: readonly Column[] = [
   { head: 'page', align: 'left', shrinks: true },
@@ -35,15 +40,14 @@ interface PlanView {
 /** A project's plan: a table no wider than the terminal. */
 export function planLines({ name, plan, rules, width, proposals }: PlanView): string[] {
   const { flagged, waiting } = plan;
-  const lines = [
-    `${name}: ${flagged.length === 0 ? 'no page' : counted(flagged.length, 'page')} would get a job now`,
-  ];
+  const lines = [`${name}: ${flaggedWords(plan)}`];
   if (plan.weeks < MIN_WEEKS)
     lines.push(
       `  There are only ${plan.weeks} full weeks of history; ${MIN_WEEKS} are needed to distinguish sustained traffic from a burst.`,
     );
   for (const job of waiting)
     lines.push(`  ${escapeUnsafe(job.path)}  planned earlier as job ${job.id}, not sent yet`);
+  lines.push(...reviewLines(plan));
   if (flagged.length > 0) lines.push('', ...indentedTable(FLAGGED_COLUMNS, flagged.map(flaggedCells), width));
   for (const proposal of proposals ?? []) lines.push('', ...promptLines(proposal));
   lines.push(...leftOutLines(plan, rules, proposals === undefined ? LEFT_OUT_SHOWN : Infinity, width));
@@ -55,9 +59,33 @@ export function planLines({ name, plan, rules, width, proposals }: PlanView): st
   return lines;
 }
 
-/** The text after “no new job” if the weekly limit is the reason. */
-export const whyNoJob = ({ plannedThisWeek }: ImprovePlan): string =>
-  plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} got one this week` : '';
+function flaggedWords({ flagged, pairs }: ImprovePlan): string {
+  if (pairs.length > 0)
+    return `chance would decide which page of ${counted(pairs.length, 'pair')} gets a job now; the other is held out`;
+  return `${flagged.length === 0 ? 'no page' : counted(flagged.length, 'page')} would get a job now`;
+}
+
+/** How long the pull requests have been waiting for review; after a week, which ones. */
+function reviewLines({ inReview, now }: ImprovePlan): string[] {
+  const [oldest] = inReview;
+  if (oldest === undefined) return [];
+  const days = (job: Job) => differenceInDays(now, job.ended_at ?? job.planned_at);
+  const late = inReview.filter((job) => days(job) >= LATE_REVIEW_DAYS).slice(0, LATE_SHOWN);
+  return [
+    `  ${counted(inReview.length, 'pull request')} waiting for review, the oldest for ${counted(days(oldest), 'day')}`,
+    ...late.map((job) =>
+      escapeUnsafe(`    ${job.path}  job ${job.id}, ${counted(days(job), 'day')}, ${job.pr_link ?? ''}`),
+    ),
+  ];
+}
+
+/** The text after “no new job”, if a limit is the reason. */
+export function whyNoJob({ plannedThisWeek, leftOut, inReview }: ImprovePlan): string {
+  const isFull = leftOut.some(({ why }) => why.code === 'limit' && why.setting === 'maxOpenPullRequests');
+  if (isFull && inReview.length > 0)
+    return `: ${counted(inReview.length, 'pull request')} waiting for review (improve.maxOpenPullRequests). After a review, record it unless pullRequests is set: readership jobs merged ${inReview[0]?.id}, or jobs closed ${inReview[0]?.id}`;
+  return plannedThisWeek > 0 ? `: ${counted(plannedThisWeek, 'page')} got one this week` : '';
+}
 
 const indentedTable = (...[columns, rows, width]: Parameters<typeof alignedLines>): string[] =>
   indented(alignedLines(columns, rows, width - 2));

@@ -1,15 +1,17 @@
-import { planJob, referenceOf, type Job } from '../agents/ledger.js';
+import { randomBytes } from 'node:crypto';
+import { type Draw, type Job, planJob, readJobs, referenceOf } from '../agents/ledger.js';
 import {
   type ImprovePlan,
   planImprovement,
   readSkips,
   recordChoices,
+  reservedPages,
   skipPage,
   unknownPage,
   unskipPage,
 } from '../agents/plan.js';
 import { composePrompt, proposalOf, REFERENCE_TO_COME } from '../agents/prompt.js';
-import { wordsOf } from '../agents/reasons.js';
+import { type Reason, wordsOf } from '../agents/reasons.js';
 import type { FlaggedPage } from '../agents/select.js';
 import { type IsListed, readSitemap } from '../agents/sitemap.js';
 import type { SubmitOutcome } from '../agents/submit.js';
@@ -49,22 +51,33 @@ async function improveProject(
   apply: boolean,
 ): Promise<ProjectImprovement> {
   const { settings, warehouse, now } = context;
-  const plan = await planImprovement(warehouse, project.id, settings.improve, { now: now(), isListed });
-  await recordChoices(warehouse, project.id, plan, now());
-  if (!apply) return { project, plan, submitted: [] };
-  for (const page of plan.flagged) await planPage(context, project, page);
-  return { project, plan, ...(await submitWaiting(context, project, 'all')) };
+  const seed = apply ? randomBytes(16).toString('hex') : undefined;
+  const state = { now: now(), isListed, seed };
+  const plan = await planImprovement(warehouse, project.id, settings.improve, state);
+  if (!apply) {
+    await recordChoices(warehouse, project.id, plan, now());
+    return { project, plan, submitted: [] };
+  }
+  for (const page of plan.flagged) {
+    const pair = plan.pairs.find(({ treated }) => treated === page.path);
+    const draw = seed === undefined || pair === undefined ? undefined : { seed, heldOut: pair.heldOut };
+    await planPage(context, project, page, { draw });
+  }
+  const reserved = reservedPages(await readJobs(warehouse, project.id), now());
+  const leftOut = plan.leftOut.map((page) => ({ ...page, why: reserved.get(page.path) ?? page.why }));
+  await recordChoices(warehouse, project.id, { ...plan, leftOut }, now());
+  return { project, plan: { ...plan, leftOut }, ...(await submitWaiting(context, project, 'all')) };
 }
 
 /**
- * Plans the job of a page, with the template's instruction or another; nothing is sent. Returns its
- * number.
+ * Plans the job of a page, with the template's instruction or another, and the draw that gave it
+ * the job; nothing is sent. Returns its number.
  */
 function planPage(
   { settings, warehouse, workspaceDir, now }: StepContext,
   { id: project }: ProjectSettings,
   { path, why, evidence }: FlaggedPage,
-  instruction?: string,
+  { instruction, draw }: { readonly instruction?: string; readonly draw?: Draw | undefined },
 ): Promise<number> {
   const at = now();
   const page = { path, reason: wordsOf(why), evidence };
@@ -75,7 +88,7 @@ function planPage(
     rules,
     instruction?.replaceAll(REFERENCE_TO_COME, reference),
   );
-  return planJob(warehouse, { project, page, prompt, now: at });
+  return planJob(warehouse, { project, page, prompt, now: at, draw });
 }
 
 /** An approved page. */
@@ -92,6 +105,8 @@ interface Approved {
   readonly path: string;
   /** The number of its job; undefined when none was planned. */
   readonly job?: number;
+  /** Why it would not have got one if it had not been named: it was rejected or held out. */
+  readonly despite?: Reason | undefined;
   /** Why none was planned. */
   readonly refusal?: string;
 }
@@ -127,7 +142,8 @@ export async function approvePages(
     else
       answers.push({
         path,
-        job: await planPage(context, project, page, instruction ?? proposal.instruction),
+        job: await planPage(context, project, page, { instruction: instruction ?? proposal.instruction }),
+        despite: page.despite,
       });
   }
   const planned = answers.filter(({ job }) => job !== undefined).length;

@@ -2,7 +2,7 @@ import { changeJob, isRemoteJob, type Job, markMerged, readJobsOf } from '../age
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { changeMessage, type Message, planMessage, readMessages, settleAsSent } from '../agents/messages.js';
 import { pollJobs } from '../agents/poll.js';
-import { noticeMerges } from '../agents/pull-requests.js';
+import { markClosed, noticeMerges } from '../agents/pull-requests.js';
 import { entryAbout, sentAs } from '../agents/reconcile.js';
 import { submitJobs, submitMessages, type SubmitOutcome } from '../agents/submit.js';
 import { RefusedError } from '../api/errors.js';
@@ -117,19 +117,29 @@ export async function settleJob(found: JobToChange, finding: Finding): Promise<v
   else await resolveJob(found, finding === 'not-created' ? undefined : finding.created);
 }
 
-/** Records when the pull request of a job was merged: today, unless another day is given. Returns the day. */
-export async function recordMerge({ context, job }: JobToChange, day: Day | undefined): Promise<Day> {
+/**
+ * Records when the pull request of a job was merged, or closed without being merged: today, unless
+ * another day is given. Returns the day.
+ */
+export async function recordReview(
+  { context, job }: JobToChange,
+  outcome: 'merged' | 'closed',
+  day: Day | undefined,
+): Promise<Day> {
   const { id } = job;
   const today = dayOf(context.now());
-  const mergedOn = day ?? today;
+  const reviewedOn = day ?? today;
   if (job.pr_link === null)
     throw new ConfigurationError(`Job ${id} is ${job.state} and has no pull request.`);
-  if (mergedOn > today || mergedOn < dayOf(job.planned_at))
+  if (outcome === 'closed' && job.merged_on !== null)
+    throw new ConfigurationError(`The pull request of job ${id} was merged on ${longDay(job.merged_on)}.`);
+  if (reviewedOn > today || reviewedOn < dayOf(job.planned_at))
     throw new ConfigurationError(
-      `Job ${id} cannot have been merged on ${mergedOn}: it was planned on ${dayOf(job.planned_at)}, and today is ${today} (UTC).`,
+      `Job ${id} cannot have been ${outcome} on ${reviewedOn}: it was planned on ${dayOf(job.planned_at)}, and today is ${today} (UTC).`,
     );
-  await markMerged(context.warehouse, job, mergedOn);
-  return mergedOn;
+  if (outcome === 'merged') await markMerged(context.warehouse, job, reviewedOn);
+  else await markClosed(context, job, reviewedOn);
+  return reviewedOn;
 }
 
 /** Sends a follow-up message to a job. Returns the state it is in then, and why it was not sent. */

@@ -3,7 +3,7 @@ import { mergedEffects } from '../agents/effect.js';
 import { isRemoteJob, type Job, readJobs } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { type Message, readMessages } from '../agents/messages.js';
-import { readSkips } from '../agents/plan.js';
+import { isInReview, readSkips } from '../agents/plan.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { day } from '../config/values.js';
 import { addDays, dayOf, parseDay } from '../day.js';
@@ -13,7 +13,7 @@ import { howToLook } from '../print/jobs.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
 import { notesOf, writeNote } from '../steps/notes.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
-import { jobToChange, recordMerge, sendMessage, settleJob } from '../steps/jobs.js';
+import { jobToChange, recordReview, sendMessage, settleJob } from '../steps/jobs.js';
 import type { Action } from './queue.js';
 import type { PageRequest } from './request.js';
 
@@ -40,9 +40,10 @@ export async function agents(request: PageRequest): Promise<object> {
   const isWaiting = ({ state }: Job) => ['planned', 'submitting', 'active'].includes(state);
   const hasEnded = ({ state }: Job) => ['completed', 'failed', 'archived', 'refused'].includes(state);
   const groups: readonly (readonly [title: string, fits: (job: Job) => boolean])[] = [
-    ['Pull requests to review', (job) => job.pr_link !== null && job.merged_on === null],
+    ['Pull requests to review', isInReview],
     ['At work', (job) => job.pr_link === null && isWaiting(job)],
     ['Merged', ({ merged_on }) => merged_on !== null],
+    ['Rejected', ({ merged_on, closed_on }) => merged_on === null && closed_on !== null],
     ['Ended without a pull request', (job) => job.pr_link === null && hasEnded(job)],
   ];
   return {
@@ -64,9 +65,15 @@ export async function agents(request: PageRequest): Promise<object> {
 async function proposalsOf({ reader, project, proposals, now, query }: PageRequest): Promise<object> {
   try {
     const { proposed, leftOut } = await proposals.of(reader, project, now, query.path);
-    return { proposals: proposed, leftOut: leftOut.slice(0, 20), proposalProblem: null };
+    const isReserved = ({ code }: (typeof leftOut)[number]) => code === 'held-out' || code === 'rejected';
+    return {
+      proposals: proposed,
+      reserved: leftOut.filter(isReserved),
+      leftOut: leftOut.filter((page) => !isReserved(page)).slice(0, 20),
+      proposalProblem: null,
+    };
   } catch (error) {
-    return { proposals: [], leftOut: [], proposalProblem: messageOf(error) };
+    return { proposals: [], reserved: [], leftOut: [], proposalProblem: messageOf(error) };
   }
 }
 
@@ -136,8 +143,16 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     { job, day: z.string() },
     (given) => `Record that job ${given.job} was merged`,
     async (given, context) => {
-      const day = await recordMerge(await jobToChange(context, given.job), parseDay(given.day));
-      return `its effect is measured from ${longDay(day)}`;
+      const found = await jobToChange(context, given.job);
+      return `its effect is measured from ${longDay(await recordReview(found, 'merged', parseDay(given.day)))}`;
+    },
+  ),
+  closed: action(
+    { job, day: z.string() },
+    (given) => `Record that job ${given.job} was closed without merging`,
+    async (given, context) => {
+      await recordReview(await jobToChange(context, given.job), 'closed', parseDay(given.day));
+      return 'its page gets no other job unless you propose it again';
     },
   ),
   note: action(

@@ -167,11 +167,21 @@ export class Proposals {
       // Not remembered, because a template of the prompt may change meanwhile.
       proposed: flagged.map((page) => {
         const proposal = proposalOf(project.id, page, { workspaceDir, maxPromptLength });
-        const { path, why, digest, instruction, prompt } = proposal;
+        const { path, why, despite, digest, instruction, prompt } = proposal;
         const ending = prompt.slice(instruction.length);
-        return { path, why: wordsOf(why), digest, instruction, prompt, ending };
+        const caution = despite === undefined ? null : wordsOf(despite);
+        return {
+          path,
+          why: wordsOf(why),
+          caution,
+          isTwin: despite?.code === 'held-out',
+          digest,
+          instruction,
+          prompt,
+          ending,
+        };
       }),
-      leftOut: leftOut.map(({ path, why }) => ({ path, why: wordsOf(why) })),
+      leftOut: leftOut.map(({ path, why }) => ({ path, code: why.code, why: wordsOf(why) })),
     };
   }
 }

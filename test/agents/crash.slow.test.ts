@@ -1,8 +1,11 @@
 import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { readJobs } from '../../src/agents/ledger.js';
+import { type Job, readJobs } from '../../src/agents/ledger.js';
 import { readMessages } from '../../src/agents/messages.js';
+import { drawPairs } from '../../src/agents/pairs.js';
+import { EffectsJournal } from '../../src/effects/journal.js';
 import type { FaultInput } from '../../src/sandbox/faults.js';
 import { type Sandbox, startSandbox } from '../../src/sandbox/index.js';
 import { type Uniform, uniformFrom } from '../../src/sandbox/traffic/random.js';
@@ -79,15 +82,30 @@ interface Tally {
 }
 
 const pageOf = (prompt: string): string | undefined => /^"(\/.*)"$/m.exec(prompt)?.[1];
+/** The page of a job that chance chose and its twin, which must not have a job, agree with the draw and the journal. */
+function checkDraw(job: Job, jobs: readonly Job[], journal: EffectsJournal): void {
+  const { path, held_out: heldOut, draw_seed: seed } = job;
+  const draw = heldOut === null || seed === null ? undefined : { heldOut, seed };
+  expect(journal.known('job').get(job.reference)?.last.draw).toEqual(draw);
+  if (draw === undefined || seed === null) return;
+  const twins = [path, draw.heldOut].map((twin) => ({ path: twin, weeks: [], leaving: null }));
+  expect(drawPairs(twins, 1, seed)).toEqual([{ treated: path, heldOut }]);
+  expect(jobs.filter((other) => other.path === heldOut)).toEqual([]);
+}
+
 const repeated = (values: readonly unknown[]): unknown[] =>
   values.filter((value, index) => values.indexOf(value) !== index);
 
 /** Compares the sandbox's own record with the ledger once everything has ended. */
-async function check(sandbox: Sandbox, site: AgentSite, tally: Tally): Promise<void> {
+async function check(sandbox: Sandbox, site: AgentSite, isExperiment: boolean, tally: Tally): Promise<void> {
   const remote = sandbox.inspect().jobs;
   const warehouse = await liveWarehouse(site.liveFile);
   const jobs = await readJobs(warehouse, sandbox.projectId);
   const messages = await readMessages(warehouse, sandbox.projectId);
+  const journal = await EffectsJournal.open(dirname(site.liveFile));
+  for (const job of jobs) checkDraw(job, jobs, journal);
+  expect(jobs.some(({ draw_seed }) => draw_seed !== null)).toBe(isExperiment);
+  await journal.close();
   await closeNow(warehouse);
 
   expect(repeated(remote.map(({ prompt }) => pageOf(prompt)))).toEqual([]);
@@ -113,8 +131,10 @@ async function crashSite(lane: number, firstSeed: number, runs: number, tally: T
   const pages = Array.from({ length: PAGES }, (_, page) => ({
     ...{ path: `/site-${lane}/page-${page}`, human: 100 + page, ai: 50 },
   }));
-  const rules = '{ readingShare: 1, maxJobsPerRun: 6, maxJobsPerWeek: 1000 }';
-  const site = await agentSite(sandbox, pages, rules);
+  // On every other site, chance decides between twins.
+  const mode = lane % (2 * RUNS_A_SITE) === 0 ? 'apply' : 'plan';
+  const limits = 'maxJobsPerRun: 6, maxJobsPerWeek: 1000, maxOpenPullRequests: 1000';
+  const site = await agentSite(sandbox, pages, `{ mode: ${mode}, readingShare: 1, ${limits} }`);
   for (let run = 0; run < runs; run++) {
     const uniform = uniformFrom(firstSeed + run);
     sandbox.setFaults(faultsOf(uniform));
@@ -123,7 +143,7 @@ async function crashSite(lane: number, firstSeed: number, runs: number, tally: T
   sandbox.setFaults([]);
   const last = await runCli(['improve', '--apply'], site);
   expect(last).toMatchObject({ code: 0, stderr: expect.not.stringMatching('failed') as string });
-  await check(sandbox, site, tally);
+  await check(sandbox, site, mode === 'apply', tally);
   await sandbox.close();
 }
 

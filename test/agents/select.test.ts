@@ -1,15 +1,21 @@
 import { describe, expect, it } from 'vitest';
-import { busyPages, roomLeft } from '../../src/agents/plan.js';
+import { busyPages, reservedPages, roomLeft } from '../../src/agents/plan.js';
 import { type Reason, wordsOf } from '../../src/agents/reasons.js';
 import { type Candidate, selectPages, type SelectionRules } from '../../src/agents/select.js';
 import { addDays, day } from '../../src/day.js';
 
 const RULES: SelectionRules = {
   ...{ minWeeklyViews: 100, readingShare: 1, humanWeight: 1, aiWeight: 1, exclude: [] },
+  ...{ mode: 'plan', experiment: 'pairs' },
 };
 const LIMIT: Reason = { code: 'limit', setting: 'maxJobsPerRun', limit: 5 };
 const HAS_JOB: Reason = { code: 'has-job', job: 4, state: 'active' };
-const FREE = { busy: new Map<string, Reason>(), isListed: undefined, room: { count: 99, limit: LIMIT } };
+const FREE = {
+  busy: new Map<string, Reason>(),
+  reserved: new Map<string, Reason>(),
+  isListed: undefined,
+  room: { count: 99, limit: LIMIT },
+};
 
 /** A page with the same views in each of eight weeks. */
 const page = (
@@ -114,11 +120,57 @@ describe('which pages are left out, and why', () => {
   });
 });
 
+describe('an experiment', () => {
+  const pages = [500, 490, 400, 395, 300, 290].map((views) => page(`/${views}`, views));
+  const around = { room: { count: 2, limit: LIMIT } };
+  const chosen = (rules: Partial<SelectionRules>, state: object = {}) =>
+    selectPages(pages, { ...RULES, mode: 'apply', ...rules }, { ...FREE, ...around, ...state });
+  const TWINS = [
+    ['/490', '/500'],
+    ['/395', '/400'],
+  ];
+
+  it('draws one page of each pair; the others are left out, and as many pages are flagged as without it', () => {
+    const drawn = new Set<string>();
+    for (const seed of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
+      const { flagged, leftOut, pairs } = chosen({}, { seed });
+      expect(pairs.map(({ treated, heldOut }) => [treated, heldOut].sort())).toEqual(TWINS);
+      expect(flagged.map(({ path }) => path)).toEqual(pairs.map(({ treated }) => treated));
+      expect(leftOut).toHaveLength(4);
+      drawn.add(flagged.map(({ path }) => path).join());
+    }
+    expect(drawn.size).toBeGreaterThan(1);
+  });
+
+  it('shows both pages of each pair before the draw', () => {
+    expect(chosen({}).flagged.map(({ path }) => path)).toEqual(['/500', '/490', '/400', '/395']);
+  });
+
+  it.each([
+    ['mode is plan', { mode: 'plan' }, {}],
+    ['it is off', { experiment: 'off' }, {}],
+    ['fewer than twice as many pages qualify', {}, { room: { count: 4, limit: LIMIT } }],
+    ['a person names the pages', {}, { only: ['/500', '/490', '/400', '/395', '/300'] }],
+  ] as const)('is not made if %s', (_, rules, state) => {
+    const { flagged, pairs } = chosen(rules, { seed: 'a', ...state });
+    expect(pairs).toEqual([]);
+    expect(flagged.map(({ path }) => path).slice(0, 2)).toEqual(['/500', '/490']);
+  });
+
+  it('leaves out reserved pages, unless a person names them', () => {
+    const why: Reason = { code: 'rejected', job: 3, on: day('2026-11-09') };
+    const reserved = new Map([['/500', why]]);
+    expect(chosen({}, { reserved }).leftOut[0]).toMatchObject({ path: '/500', why });
+    expect(chosen({}, { reserved, only: ['/500'] }).flagged).toMatchObject([{ path: '/500', despite: why }]);
+  });
+});
+
 describe('one open job per page, and a cooldown', () => {
   const now = new Date('2026-11-18T05:00:00Z');
   const job = (state: string, endedDaysAgo: number | null) =>
     ({
-      ...{ id: 1, path: '/a', state },
+      ...{ id: 1, path: '/a', state, pr_link: null, merged_on: null, closed_on: null, held_out: null },
+      planned_at: new Date('2026-09-01T04:00:00Z'),
       ended_at: endedDaysAgo === null ? null : new Date(now.getTime() - endedDaysAgo * 86_400_000),
     }) as Parameters<typeof busyPages>[0][number];
 
@@ -135,18 +187,76 @@ describe('one open job per page, and a cooldown', () => {
   ])('%s, ended %s days ago: prevents a new job: %s', (state, endedDaysAgo, isBusy) => {
     expect(busyPages([job(state, endedDaysAgo)], 56, now).has('/a')).toBe(isBusy);
   });
+
+  const reviewed = (changes: object) => ({ ...job('completed', 70), pr_link: 'https://…/1', ...changes });
+
+  it('a page whose pull request waits for review gets no other job, however long that takes', () => {
+    const [why] = busyPages([reviewed({})], 56, now).values();
+    expect(why && wordsOf(why)).toBe(
+      'the pull request of job 1 has been waiting for review since Sep 9, 2026',
+    );
+    expect(busyPages([reviewed({ merged_on: day('2026-09-10') })], 56, now).size).toBe(0);
+  });
+
+  it('a page whose pull request was rejected gets another job only if a person names it', () => {
+    const rejected = reviewed({ closed_on: day('2026-11-09') });
+    expect(busyPages([rejected], 56, now).size).toBe(0);
+    const [why] = reservedPages([rejected], now).values();
+    expect(why && wordsOf(why)).toMatch(
+      /^rejected on Nov 9, 2026, when the pull request of job 1 was closed/,
+    );
+    expect(reservedPages([rejected, { ...job('completed', 60), id: 2 }], now).size).toBe(0);
+  });
+
+  it.each([
+    [
+      'while the job is active',
+      job('active', null),
+      'eight weeks after that pull request is merged or closed',
+    ],
+    [
+      'while its pull request is open',
+      reviewed({}),
+      'eight weeks after that pull request is merged or closed',
+    ],
+    ['for eight weeks after the merge', reviewed({ merged_on: day('2026-09-24') }), 'on Nov 19, 2026'],
+    ['and no longer', reviewed({ merged_on: day('2026-09-23') }), undefined],
+    ['for eight weeks after it was closed', reviewed({ closed_on: day('2026-09-24') }), 'on Nov 19, 2026'],
+    ['for eight weeks after a failure', job('failed', 55), 'on Nov 19, 2026'],
+    ['not if the platform refused the job', job('refused', 1), undefined],
+    ['for half a year at most', reviewed({ planned_at: new Date('2026-05-19T04:00:00Z') }), undefined],
+  ])('the twin of a page with a job is held out %s', (_, treated, until) => {
+    const why = reservedPages([{ ...treated, held_out: '/b' }], now).get('/b');
+    expect(why && wordsOf(why)).toEqual(
+      until &&
+        expect.stringMatching(
+          new RegExp(`^held out to measure job 1: .+ page /a; it qualifies again ${until}$`),
+        ),
+    );
+  });
+
+  it('a held-out page that a person chose leaves its pair', () => {
+    const treated = { ...reviewed({}), held_out: '/b' };
+    expect(reservedPages([treated, { ...job('active', null), id: 2, path: '/b' }], now).size).toBe(0);
+  });
 });
 
 describe('how many', () => {
-  const rules = { ...RULES, cooldownDays: 56, maxJobsPerRun: 5, maxJobsPerWeek: 8 };
+  const limits = { maxJobsPerRun: 5, maxJobsPerWeek: 8, maxOpenPullRequests: 10 };
+  const rules = { ...RULES, cooldownDays: 56, ...limits };
   it.each([
-    [0, 0, 5, 'improve.maxJobsPerRun is 5'],
-    [2, 2, 3, 'improve.maxJobsPerRun is 5'],
-    [0, 6, 2, 'improve.maxJobsPerWeek is 8'],
-    [0, 9, 0, 'improve.maxJobsPerWeek is 8'],
-    [7, 7, 0, 'improve.maxJobsPerRun is 5'],
-  ])('%s waiting, %s planned this week: %s more, as %s', (waiting, thisWeek, count, bound) => {
-    const { count: left, limit } = roomLeft(rules, waiting, thisWeek);
-    expect([left, wordsOf(limit)]).toEqual([count, `left for a later run: ${bound}`]);
-  });
+    [0, 0, 0, 5, 'improve.maxJobsPerRun is 5'],
+    [2, 2, 2, 3, 'improve.maxJobsPerRun is 5'],
+    [0, 6, 6, 2, 'improve.maxJobsPerWeek is 8'],
+    [0, 9, 9, 0, 'improve.maxJobsPerWeek is 8'],
+    [7, 7, 7, 0, 'improve.maxJobsPerRun is 5'],
+    [0, 0, 9, 1, 'improve.maxOpenPullRequests is 10'],
+    [0, 0, 12, 0, 'improve.maxOpenPullRequests is 10'],
+  ])(
+    '%s waiting, %s planned this week, %s open: %s more, as %s',
+    (waiting, plannedThisWeek, open, count, bound) => {
+      const { count: left, limit } = roomLeft(rules, { waiting, plannedThisWeek, open });
+      expect([left, wordsOf(limit)]).toEqual([count, `left for a later run: ${bound}`]);
+    },
+  );
 });

@@ -1,12 +1,18 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { type Job, readJobs } from '../../src/agents/ledger.js';
 import { planImprovement, readSkips } from '../../src/agents/plan.js';
 import { type Proposal, proposalOf, REFERENCE_TO_COME } from '../../src/agents/prompt.js';
+import { wordsOf } from '../../src/agents/reasons.js';
+import { reconcileJobs } from '../../src/agents/reconcile.js';
+import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { day } from '../../src/day.js';
 import { type Approval, approvePages, improveStep, skipPages, unskipPages } from '../../src/steps/improve.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { steadyPages, storeReading } from '../agents/reading.js';
+import { liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';
 import { stepContext } from './step-context.js';
 
@@ -126,6 +132,45 @@ describe('pages approved one by one', () => {
     expect(answers).toEqual([{ path: '/guides/page-1', refusal: 'has job 1, unconfirmed' }]);
     expect((await jobs()).map(({ state }) => state)).toEqual(['unconfirmed']);
     expect(sent()).toHaveLength(1);
+  });
+});
+
+describe('a held-out page', () => {
+  const drawn = async () => {
+    const all = await desk({ mode: 'apply' });
+    await improveStep(all.context, true);
+    return all;
+  };
+  const heldOutIn = (jobs: readonly Job[]) => jobs.flatMap(({ held_out }) => held_out ?? []);
+
+  it('is stored with the job of its twin, in the database and in the journal, from which both can be rebuilt', async () => {
+    const { jobs, journal, clock, project, warehouse } = await drawn();
+    const found = await jobs();
+    expect(found.map(({ held_out, draw_seed }) => [held_out, draw_seed?.length])).toEqual(
+      Array(4).fill([expect.stringMatching(/^\/guides\/page-/), 32]),
+    );
+    const rebuilt = await liveWarehouse();
+    await reconcileJobs(journal, rebuilt, clock.now());
+    const pairs = 'SELECT * EXCLUDE (drawn_at) FROM experiment_pairs ORDER BY ALL';
+    const rows = (of: Warehouse) => of.query(pairs, z.record(z.string(), z.unknown()));
+    expect(await rows(rebuilt)).toEqual(await rows(warehouse));
+    expect(heldOutIn(await readJobs(rebuilt, project.id))).toEqual(heldOutIn(found));
+  });
+
+  it('says why, gets no job by itself, and leaves its pair when a person approves it', async () => {
+    const { approve, context, jobs, plan } = await drawn();
+    const [path = ''] = heldOutIn(await jobs());
+    const why = (await plan()).leftOut.find((page) => page.path === path)?.why;
+    expect(why && wordsOf(why)).toMatch(
+      /^held out to measure job 1: on Nov 18, 2026, chance gave the job to/,
+    );
+    expect((await improveStep(context, true)).detail[0]?.plan.flagged.map((page) => page.path)).not.toContain(
+      path,
+    );
+    const { answers } = await approve({ path });
+    expect(answers).toMatchObject([{ path, despite: { code: 'held-out', job: 1 } }]);
+    expect(answers[0]?.job).toBeGreaterThan(4);
+    expect((await plan()).leftOut.find((page) => page.path === path)?.why.code).toBe('has-job');
   });
 });
 

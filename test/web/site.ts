@@ -26,7 +26,7 @@ export async function publishedSite(baseUrl = 'https://platform.example.com'): P
   await mkdir(join(directory, 'data'));
   await writeFile(
     join(directory, 'readership.yaml'),
-    `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1, name: Acme Docs, siteUrl: https://docs.example.com }]\n`,
+    `baseUrl: ${baseUrl}\nprojects: [{ id: prj_1, name: Acme Docs, siteUrl: https://docs.example.com }]\nimprove: { maxOpenPullRequests: 100 }\n`,
   );
   const live = join(directory, 'data/warehouse.duckdb');
   await newDatabase(live);

@@ -2,8 +2,8 @@
 -- weeks.
 SELECT
   id,
-  project,
-  path,
+  agent_jobs.project,
+  agent_jobs.path,
   state,
   reason,
   prompt,
@@ -19,6 +19,8 @@ SELECT
   merged_on,
   closed_on,
   problem AS pull_request_problem,
+  twin.path AS held_out,
+  twin.seed AS draw_seed,
   coalesce(weekly_human, 0) AS weekly_human,
   coalesce(weekly_ai, 0) AS weekly_ai,
   coalesce(human_rank, 0) AS human_rank,
@@ -26,6 +28,8 @@ SELECT
   ai_per_human,
   trend,
   coalesce(weeks, []) AS weeks
-FROM agent_jobs LEFT JOIN pull_requests ON pull_requests.job = agent_jobs.id
-WHERE project = $project
+FROM agent_jobs
+LEFT JOIN pull_requests ON pull_requests.job = agent_jobs.id
+LEFT JOIN experiment_pairs AS twin ON twin.job_id = agent_jobs.id AND NOT twin.is_treated
+WHERE agent_jobs.project = $project
 ORDER BY id

@@ -1,0 +1,68 @@
+import { expect, it, vi } from 'vitest';
+import type { Job } from '../../src/agents/ledger.js';
+import { isInReview } from '../../src/agents/plan.js';
+import { improveStep } from '../../src/steps/improve.js';
+import { jobToChange, pollStep, recordReview } from '../../src/steps/jobs.js';
+import { addDays, dayOf, daysBetween } from '../../src/day.js';
+import { agentDesk } from '../agents/agent-desk.js';
+import { steadyPages, storeReading } from '../agents/reading.js';
+import { stepContext } from './step-context.js';
+
+vi.setConfig({ testTimeout: 120_000 });
+
+const DAY = 24 * 3600;
+
+/** The jobs after some weeks in which a person reviews every pull request like this, or none. */
+async function after(weeks: number, pages: number, review?: 'merged' | 'closed') {
+  const desk = await agentDesk({ jobSeconds: 1, outcomes: ['pull-request'] });
+  await storeReading(desk.warehouse, steadyPages(pages), {
+    ...{ project: desk.project, first: '2026-09-14', last: '2027-07-01' },
+  });
+  const context = stepContext(desk.warehouse, {
+    ...{ journal: desk.journal, now: desk.clock.now, clientOf: () => desk.client },
+    settings: { projects: [{ id: desk.project }], improve: { mode: 'apply', readingShare: 1 } },
+  });
+  let mostOpen = 0;
+  const days: number[] = [];
+  for (let week = 0; week < weeks; week++) {
+    const { error, detail } = await improveStep(context, true);
+    expect(error).toBeUndefined();
+    days.push(detail.flatMap(({ submitted }) => submitted).length);
+    desk.clock.advance(DAY);
+    await pollStep(context, { waitMs: 0 });
+    const open = (await desk.jobs()).filter(isInReview);
+    mostOpen = Math.max(mostOpen, open.length);
+    if (review !== undefined)
+      for (const { id } of open) await recordReview(await jobToChange(context, id), review, undefined);
+    desk.clock.advance(6 * DAY);
+  }
+  return { jobs: await desk.jobs(), mostOpen, days };
+}
+
+const pathsOf = (jobs: readonly Job[]) => jobs.map(({ path }) => path);
+
+it('half a year in which nobody reviews leaves ten pull requests open, and no page has two', async () => {
+  const { jobs, mostOpen, days } = await after(26, 60);
+  expect(mostOpen).toBe(10);
+  expect(days.slice(0, 3)).toEqual([5, 5, 0]);
+  expect(new Set(pathsOf(jobs)).size).toBe(10);
+});
+
+it('half a year in which a person rejects every pull request: no page returns', async () => {
+  const { jobs } = await after(26, 60, 'closed');
+  expect(jobs.length).toBeGreaterThan(50);
+  expect(new Set(pathsOf(jobs)).size).toBe(jobs.length);
+});
+
+it('after every merge, twins are held out for eight weeks, and then qualify', async () => {
+  const { jobs, days } = await after(13, 90, 'merged');
+  expect(new Set(days)).toEqual(new Set([5]));
+  let later = 0;
+  for (const { held_out, merged_on, id } of jobs) {
+    const next = jobs.find((job) => job.path === held_out && job.id > id);
+    if (next === undefined || merged_on === null) continue;
+    later += 1;
+    expect(daysBetween(addDays(merged_on, 56), dayOf(next.planned_at))).toBeGreaterThanOrEqual(0);
+  }
+  expect(later).toBeGreaterThan(2);
+});
