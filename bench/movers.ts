@@ -79,7 +79,7 @@ for (const [name, restlessness] of Object.entries({ calm: 1, lively: 2 })) {
 }
 
 function cellOf(some: readonly Score[]): string {
-  const quiet = some.filter(({ scenario }) => scenario.isQuiet !== false);
+  const quiet = some;
   const any = quiet.length === 0 ? '–' : percent(average(quiet.map((score) => score.any)));
   return [
     any,

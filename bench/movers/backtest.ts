@@ -45,13 +45,18 @@ export async function backtest(
   );
 }
 
+const MOVERS = `(
+  SELECT project, path, unnest(if(audience = 'both', ['human', 'ai'], [audience])) AS audience, abs(change) AS size
+  FROM movers('${LAST_WEEK}')
+)`;
+
 async function listed(connection: DuckDBConnection, way: Way): Promise<z.infer<typeof ranked>[]> {
-  const order = way === 'robust_z' ? 'abs(z)' : 'abs(views - expected)';
+  const order = way === 'movers' ? 'size' : way === 'robust_z' ? 'abs(z)' : 'abs(views - expected)';
   return await queryRows(
     connection,
     `SELECT project, audience || ' ' || path AS mover,
        row_number() OVER (PARTITION BY project ORDER BY ${order} DESC, path, audience) AS place
-     FROM ${way}('${LAST_WEEK}')`,
+     FROM ${way === 'movers' ? MOVERS : `${way}('${LAST_WEEK}')`}`,
     ranked,
   );
 }

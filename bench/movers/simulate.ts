@@ -7,8 +7,6 @@ type Audience = (typeof AUDIENCES)[number];
 export interface Scenario {
   readonly name: string;
   readonly pages: number;
-  /** Whether nothing moves in the examined week unless it is planted; default true. */
-  readonly isQuiet?: boolean;
   /** Full weeks before the examined one. */
   readonly weeks: number;
   /** Views of all pages, relative to a normal site. */
@@ -23,18 +21,33 @@ export interface Scenario {
   readonly crawl?: { readonly ago: number; readonly share: number; readonly visits: number };
   /** One page gets this many times the views of the whole site; it counts as a page that moved. */
   readonly spam?: number;
-  /** This share of the pages gets new addresses. */
-  readonly renamed?: { readonly ago: number; readonly share: number };
+  /** This share of the `largest` pages, or of all, gets new addresses, at the start of a week or in the middle of it. */
+  readonly renamed?: {
+    readonly ago: number;
+    readonly share: number;
+    readonly largest?: number;
+    readonly isMidweek?: boolean;
+  };
   /** This many new pages, as popular as the others. */
   readonly launched?: { readonly ago: number; readonly pages: number };
   /** This share of the pages changes to a new level. */
   readonly stepped?: { readonly ago: number; readonly share: number };
+  /** Each week, a bot visits this share of the pages in one night, or in two. */
+  readonly bots?: { readonly share: number; readonly nights: number };
+  /** Noise follows a t distribution with so few degrees of freedom. */
+  readonly tails?: number;
+  /** So many sections, whose pages share a noise with this standard deviation. */
+  readonly sections?: { readonly count: number; readonly noise: number };
+  /** Standard deviation of the pages' own weekly growth. */
+  readonly ownGrowth?: number;
 }
 
 /** One page's views in each week, the examined one last. */
 export interface SimulatedPage {
   readonly path: string;
   readonly views: Readonly<Record<Audience, readonly number[]>>;
+  /** Further views in each week, all in so many of its nights. */
+  readonly bursts?: Readonly<Record<Audience, readonly number[]>> & { readonly nights: number };
 }
 
 export interface SimulatedSite {
@@ -64,7 +77,10 @@ const STEPS = 0.003;
 export function simulateSite(scenario: Scenario, seed: number, planted: boolean): SimulatedSite {
   const uniform = uniformFrom(seed, scenario.pages, scenario.weeks);
   const moved = new Set<string>();
-  const pages = Array.from({ length: scenario.pages }, (_, rank) => pageMeans(scenario, rank, uniform));
+  const sections = sectionsOf(scenario, uniform);
+  const pages = Array.from({ length: scenario.pages }, (_, rank) =>
+    pageMeans(scenario, rank, sections[rank % sections.length], uniform),
+  );
   if (planted) for (const audience of AUDIENCES) plant(pages, audience, moved, uniform);
   const spammed = scenario.spam === undefined ? undefined : pages[Math.floor(uniform() * pages.length)];
   if (spammed !== undefined) {
@@ -73,7 +89,9 @@ export function simulateSite(scenario: Scenario, seed: number, planted: boolean)
     moved.add(`human ${spammed.path}`);
   }
   return {
-    pages: pages.flatMap((page) => addressed(scenario, counted(page, uniform), uniform, moved)),
+    pages: pages.flatMap((page, rank) =>
+      addressed(scenario, counted(page, scenario, uniform), rank, uniform, moved),
+    ),
     moved,
   };
 }
@@ -83,7 +101,20 @@ interface PageMeans {
   readonly means: Record<Audience, number[]>;
 }
 
-function pageMeans(scenario: Scenario, rank: number, uniform: Uniform): PageMeans {
+type Section = Readonly<Record<Audience, readonly number[]>>;
+
+/** The shared noise of the pages of each section, by week. */
+function sectionsOf({ sections, weeks }: Scenario, uniform: Uniform): Section[] {
+  const noise = () => Array.from({ length: weeks + 1 }, () => (sections?.noise ?? 0) * normal(uniform));
+  return Array.from({ length: sections?.count ?? 0 }, () => ({ human: noise(), ai: noise() }));
+}
+
+function pageMeans(
+  scenario: Scenario,
+  rank: number,
+  section: Section | undefined,
+  uniform: Uniform,
+): PageMeans {
   const size =
     (6000 * (scenario.volume ?? 1) * Math.sqrt(Math.max(1, scenario.pages / 450))) / (rank + 6) ** 1.05;
   const launched = scenario.launched;
@@ -96,21 +127,32 @@ function pageMeans(scenario: Scenario, rank: number, uniform: Uniform): PageMean
       (scenario.season?.factor ?? 1) * Math.exp((scenario.season?.spread ?? 0) * normal(uniform));
     const stepped = scenario.stepped !== undefined && uniform() < scenario.stepped.share ? step(uniform) : 1;
     let level = size * (audience === 'ai' ? 0.8 * Math.exp(0.5 * normal(uniform)) : 1);
-    let carried = noise * normal(uniform);
+    const own = (scenario.ownGrowth ?? 0) * normal(uniform);
+    const innovation = () =>
+      normal(uniform) / (scenario.tails === undefined ? 1 : tail(scenario.tails, uniform));
+    let carried = noise * innovation();
     return Array.from({ length: scenario.weeks + 1 }, (_, index) => {
       const ago = scenario.weeks - index;
-      level *= (1 + (scenario.growth?.[audience] ?? 0)) * Math.exp(DRIFT * normal(uniform));
+      level *= (1 + (scenario.growth?.[audience] ?? 0)) * Math.exp(own + DRIFT * normal(uniform));
       if (ago > 0 && uniform() < STEPS) level *= Math.exp(0.5 * normal(uniform));
       if (ago === scenario.stepped?.ago) level *= stepped;
-      carried = NOISE_MEMORY * carried + noise * Math.sqrt(1 - NOISE_MEMORY ** 2) * normal(uniform);
+      carried = NOISE_MEMORY * carried + noise * Math.sqrt(1 - NOISE_MEMORY ** 2) * innovation();
       const burst = ago > 0 && uniform() < BURSTS ? 2 + 2 * uniform() : 1;
       const season = ago === scenario.season?.ago ? seasonal : 1;
-      const mean = ago > firstAgo ? 0 : level * Math.exp(carried) * burst * season;
+      const mean =
+        ago > firstAgo ? 0 : level * Math.exp(carried + (section?.[audience][index] ?? 0)) * burst * season;
       return mean + (crawled && audience === 'ai' && ago === scenario.crawl.ago ? scenario.crawl.visits : 0);
     });
   };
   return { path: `/page-${rank}`, means: { human: means('human'), ai: means('ai') } };
 }
+
+/** Divides a normal number into one of a t distribution. */
+const tail = (freedom: number, uniform: Uniform): number =>
+  Math.sqrt(
+    Array.from({ length: freedom }, () => normal(uniform) ** 2).reduce((sum, square) => sum + square, 0) /
+      freedom,
+  );
 
 /** A factor of 1.6 to 3, up or down. */
 const step = (uniform: Uniform): number => (1.6 + 1.4 * uniform()) ** (uniform() < 0.5 ? 1 : -1);
@@ -131,30 +173,40 @@ function addTo(weeks: number[], ago: number, more: number): void {
   weeks[index] = (weeks[index] ?? 0) + more;
 }
 
-const counted = ({ path, means }: PageMeans, uniform: Uniform): SimulatedPage => ({
-  path,
-  views: {
-    human: means.human.map((mean) => poisson(mean, uniform)),
-    ai: means.ai.map((mean) => poisson(mean, uniform)),
-  },
-});
+function counted({ path, means }: PageMeans, { bots }: Scenario, uniform: Uniform): SimulatedPage {
+  const views = (audience: Audience) => means[audience].map((mean) => poisson(mean, uniform));
+  const page = { path, views: { human: views('human'), ai: views('ai') } };
+  if (bots === undefined) return page;
+  const bursts = (audience: Audience) =>
+    means[audience].map((mean) =>
+      uniform() < bots.share ? poisson(20 + mean * (0.5 + 3 * uniform()), uniform) : 0,
+    );
+  return { ...page, bursts: { human: bursts('human'), ai: bursts('ai'), nights: bots.nights } };
+}
 
-/** The page as it is, or as its old and new address. Both really move if that happens in the examined week. */
+/** The page as it is, or as its old and new address, which have its views before and after. */
 function addressed(
   { renamed }: Scenario,
   page: SimulatedPage,
+  rank: number,
   uniform: Uniform,
   moved: Set<string>,
 ): SimulatedPage[] {
-  if (renamed === undefined || uniform() >= renamed.share) return [page];
+  if (renamed === undefined || rank >= (renamed.largest ?? Infinity) || uniform() >= renamed.share)
+    return [page];
   const part = (path: string, isOld: boolean): SimulatedPage => {
     const kept = (weeks: readonly number[]) =>
-      weeks.map((views, index) => (weeks.length - 1 - index > renamed.ago === isOld ? views : 0));
+      weeks.map((views, index) => {
+        const ago = weeks.length - 1 - index;
+        if (ago === renamed.ago && renamed.isMidweek === true)
+          return isOld ? Math.ceil(views / 2) : Math.floor(views / 2);
+        return ago > renamed.ago === isOld ? views : 0;
+      });
     return { path, views: { human: kept(page.views.human), ai: kept(page.views.ai) } };
   };
   for (const audience of AUDIENCES)
-    if (renamed.ago === 0) moved.add(`${audience} ${page.path}`);
-    else if (moved.delete(`${audience} ${page.path}`)) moved.add(`${audience} /new${page.path}`);
+    if (moved.delete(`${audience} ${page.path}`) && renamed.ago > 0)
+      moved.add(`${audience} /new${page.path}`);
   return [part(page.path, true), part(`/new${page.path}`, false)];
 }
 

@@ -1,10 +1,15 @@
 -- Grain: one row per audience and page that moved, the five farthest from what was expected, with
 -- its full weeks of the last thirteen, oldest first, and where they were expected.
 WITH mover AS (
-  SELECT audience, path, views, expected, expected_weeks
-  FROM movers($from) AS mover
+  SELECT
+    moved.audience,
+    path,
+    if(moved.audience = 'ai', ai, human) AS views,
+    if(moved.audience = 'ai', ai_expected, human_expected) AS expected,
+    if(moved.audience = 'ai', ai_weeks, human_weeks) AS expected_weeks
+  FROM movers($from) AS page JOIN (VALUES ('human'), ('ai')) AS moved (audience) ON page.audience IN (moved.audience, 'both')
   WHERE project = $project
-  ORDER BY abs(views - mover.expected) DESC, path, audience
+  ORDER BY abs(views - expected) DESC, path, moved.audience
   LIMIT 5
 ),
 

@@ -8,6 +8,12 @@ WITH
         UNPIVOT (
           SELECT project, day, state, human, ai
           FROM site_days
+          ANTI JOIN notes
+            ON is_break
+            AND path = '*'
+            AND notes.project = site_days.project
+            AND notes.day > site_days.day
+            AND notes.day <= last_day::DATE
           WHERE day BETWEEN last_day::DATE - 14 - 7 * 16 AND last_day::DATE
         )
         ON human, ai INTO NAME audience VALUE n
@@ -18,11 +24,12 @@ WITH
   point AS (
     SELECT judged.project, judged.audience, judged.day, (past.day - judged.day) // 7 AS x, past.size
     FROM counted AS judged JOIN counted AS past USING (project, audience)
-    WHERE judged.day >= last_day::DATE - 14 AND (judged.day - past.day) % 7 = 0 AND x BETWEEN -16 AND -1
-    QUALIFY row_number() OVER (PARTITION BY judged.project, judged.audience, judged.day ORDER BY x DESC) <= 12
+    WHERE judged.day >= last_day::DATE - 14 AND (judged.day - past.day) % 7 = 0 AND judged.day - past.day BETWEEN 7 AND 7 * 16
+    -- DuckDB 1.5.6 fails on row_number() here.
+    QUALIFY rank() OVER (PARTITION BY judged.project, judged.audience, judged.day ORDER BY past.day DESC) <= 12
   ),
 
-  -- The same line as in `usual_range`, fitted to days instead of weeks.
+  -- A Theil-Sen line as in `usual_range`, fitted to days instead of weeks.
   slope AS (
     SELECT project, audience, day, median((one.size - two.size) / (one.x - two.x)) AS slope
     FROM point AS one JOIN point AS two USING (project, audience, day)
@@ -56,4 +63,4 @@ FROM line JOIN counted USING (project, audience, day)
 WHERE exp(height) >= 20 AND n < if(state = 'final', low, low / 2)
 ORDER BY project, day, audience DESC;
 
-COMMENT ON MACRO TABLE dropped_days IS 'Days on which the views of an audience dropped further than normal variation explains. One row per project, audience (human or ai) and day with a drop, in the fifteen days up to the given one: FROM dropped_days(''2026-11-15''). views is the count of the day. expected is the value of a line fitted to the last twelve days of the same weekday (at least 8). low is the fewest views that are not a drop: at most half of expected, and 2.5 times as far below the line as nine in ten such days lie. A day that is not final may still grow, so it is listed only below half of low. Days with fewer than 20 expected views are not judged.';
+COMMENT ON MACRO TABLE dropped_days IS 'Days on which the views of an audience dropped further than normal variation explains. One row per project, audience (human or ai) and day with a drop, in the fifteen days up to the given one: FROM dropped_days(''2026-11-15''). views is the count of the day. expected is the value of a line fitted to the last twelve days of the same weekday (at least 8). low is the fewest views that are not a drop: at most half of expected, and 2.5 times as far below the line as nine in ten such days lie. A day that is not final may still grow, so it is listed only below half of low. Days with fewer than 20 expected views are not judged, and nothing is compared across a break in notes.';

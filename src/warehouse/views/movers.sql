@@ -1,6 +1,6 @@
--- Grain: one row per project, audience and page that moved in the seven days from `week_start`,
--- largest change first. Only fully loaded weeks are used. The model, on a log scale: a page's views
--- are its usual level, plus the trend of the site's median page, plus noise.
+-- Grain: one row per project and page that moved in the seven days from `week_start`, largest change
+-- first. Only fully loaded weeks since the last break are used. The model, on a log scale: a page's
+-- views are its usual level, plus the trend of the site's median page, plus noise.
 CREATE OR REPLACE MACRO movers(week_start) AS TABLE
 WITH
   -- This week (0) and up to eight full weeks out of the twelve before it. Empty if this week is not
@@ -8,6 +8,12 @@ WITH
   site_week AS (
     SELECT project, (week_start::DATE - day + 6) // 7 AS weeks_ago
     FROM site_days
+    ANTI JOIN notes
+      ON is_break
+      AND path = '*'
+      AND notes.project = site_days.project
+      AND notes.day > site_days.day
+      AND notes.day <= week_start::DATE + 6
     WHERE
       day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
       AND (
@@ -25,6 +31,8 @@ WITH
       AND min(weeks_ago) OVER (PARTITION BY project) = 0
   ),
 
+  -- Bots visit a page in one night, sometimes past midnight, so the views without the two largest
+  -- days are its core. A page is compared only since its last break.
   page_week AS (
     SELECT
       project,
@@ -32,9 +40,15 @@ WITH
       (week_start::DATE - day + 6) // 7 AS weeks_ago,
       sum(human)::DOUBLE AS human,
       sum(ai)::DOUBLE AS ai,
-      count(*) FILTER (human > 0) AS human_days,
-      count(*) FILTER (ai > 0) AS ai_days
+      sum(human) - list_sum(max(human, 2)) AS human_core,
+      sum(ai) - list_sum(max(ai, 2)) AS ai_core
     FROM page_views
+    ANTI JOIN notes
+      ON is_break
+      AND notes.project = page_views.project
+      AND page_views.path GLOB notes.path
+      AND 7 * ((week_start::DATE - page_views.day + 6) // 7) > week_start::DATE - notes.day
+      AND notes.day <= week_start::DATE + 6
     WHERE day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
     GROUP BY ALL
   ),
@@ -65,9 +79,11 @@ WITH
       audience,
       path,
       weeks_ago,
+      first_seen,
       coalesce(if(audience = 'human', human, ai), 0) AS n,
-      coalesce(if(audience = 'human', human_days, ai_days), 0) AS days,
-      ln(n + 0.5) AS size
+      coalesce(if(audience = 'human', human_core, ai_core), 0) AS core,
+      ln(n + 0.5) AS size,
+      ln(core + 0.5) AS core_size
     FROM
       page
       JOIN site_week USING (project)
@@ -83,20 +99,27 @@ WITH
       audience,
       path,
       median(size) FILTER (weeks_ago > 0) AS middle,
-      middle >= ln(8) AND min(n) > 0 AS is_steady
+      median(core_size) FILTER (weeks_ago > 0) AS core_middle,
+      middle >= ln(8) AND min(core) > 0 AS is_steady
     FROM cell
     GROUP BY ALL
   ),
 
   -- A median, so that spam on one page does not make all others appear to fall.
   trend AS MATERIALIZED (
-    SELECT project, audience, weeks_ago, median(size - middle) AS trend
+    SELECT
+      project,
+      audience,
+      weeks_ago,
+      median(size - middle) AS trend,
+      median(core_size - core_middle) AS core_trend
     FROM cell JOIN level USING (project, audience, path)
     WHERE is_steady
     GROUP BY ALL
   ),
 
-  -- The page's usual level relative to the trend, and the variance around it beyond chance.
+  -- The page's usual level relative to the trend, and the variance of its core around it beyond
+  -- chance.
   usual AS (
     SELECT
       project,
@@ -104,16 +127,20 @@ WITH
       path,
       is_steady,
       max(n) FILTER (weeks_ago = 0) AS n,
-      max(days) FILTER (weeks_ago = 0) AS days_active,
       count(*) FILTER (weeks_ago > 0) AS k,
       median(size - trend) FILTER (weeks_ago > 0) AS usual,
       max(size - trend) FILTER (weeks_ago = 0) - usual AS deviation,
-      arg_min(size - trend, weeks_ago) FILTER (weeks_ago > 0) - usual AS deviation_before,
       exp(usual + max(trend) FILTER (weeks_ago = 0)) AS mu,
-      (sum((size - trend) ^ 2) FILTER (weeks_ago > 0)
-      - 2 * usual * sum(size - trend) FILTER (weeks_ago > 0)
-      + k * usual ^ 2) / (k - 1)
-      - exp(-usual) AS psi
+      greatest(max(n) FILTER (weeks_ago = 0), mu) >= 20 AS is_judged,
+      median(core_size - core_trend) FILTER (weeks_ago > 0) AS core_usual,
+      max(core_size - core_trend) FILTER (weeks_ago = 0) - core_usual AS core_deviation,
+      arg_min(core_size - core_trend, weeks_ago) FILTER (weeks_ago > 0) - core_usual AS deviation_before,
+      exp(core_usual + max(core_trend) FILTER (weeks_ago = 0)) AS core_mu,
+      list(core_size - core_trend ORDER BY weeks_ago) AS cores,
+      (sum((core_size - core_trend) ^ 2) FILTER (weeks_ago > 0)
+      - 2 * core_usual * sum(core_size - core_trend) FILTER (weeks_ago > 0)
+      + k * core_usual ^ 2) / (k - 1)
+      - exp(-core_usual) AS psi
     FROM cell JOIN trend USING (project, audience, weeks_ago) JOIN level USING (project, audience, path)
     GROUP BY project, audience, path, is_steady
     HAVING k >= 3
@@ -124,28 +151,87 @@ WITH
   measured AS (
     SELECT
       *,
-      greatest(0, median(psi) FILTER (is_steady) OVER (PARTITION BY project, audience)) / 0.9 AS median_psi,
-      sqrt((1 / mu + greatest(median_psi, (8 * median_psi + (k - 1) * psi) / (7 + k))) * (1 + 1.57 / k)) AS sigma
+      greatest(0, median(psi) FILTER (is_steady AND is_judged) OVER (PARTITION BY project, audience)) / 0.9 AS median_psi,
+      greatest(median_psi, (8 * median_psi + (k - 1) * psi) / (7 + k)) AS noise,
+      sqrt((1 / mu + noise) * (1 + 1.57 / k)) AS sigma,
+      sqrt((1 / core_mu + noise) * (1 + 1.57 / k)) AS core_sigma
     FROM usual
-    WHERE greatest(n, mu) >= 20
   ),
 
-  -- In a volatile week, all pages deviate more than their earlier weeks suggest. `z` follows a
-  -- normal distribution if nothing moved.
-  judged AS (
+  -- In a volatile week, all pages deviate more than their earlier weeks suggest. A rise counts as
+  -- far as it shows in the core too.
+  placed AS (
     SELECT
       *,
-      sigma * greatest(1, median(abs(deviation) / sigma) FILTER (is_steady) OVER (PARTITION BY project, audience) / 0.69) AS spread,
-      sign(deviation) * sqrt((7 + k) * ln(1 + (deviation / spread) ^ 2 / (7 + k))) AS z
+      sigma * greatest(1, median(abs(deviation) / sigma) FILTER (is_steady AND is_judged) OVER (PARTITION BY project, audience) / 0.69) AS spread,
+      if(deviation > 0, greatest(0, least(deviation / sigma, core_deviation / core_sigma)), deviation / sigma) * sigma / spread AS t
     FROM measured
   ),
 
-  ranked AS (
-    SELECT
-      *,
-      count(*) OVER (PARTITION BY project) AS pages,
-      row_number() OVER (PARTITION BY project ORDER BY abs(z) DESC, path, audience) AS place
-    FROM judged
+  -- On some sites, extreme weeks are common. There, in an average week, the outermost three in a
+  -- hundred pages deviate more than the 4 times as far as the median page that are normal. With few
+  -- pages, this may be chance.
+  tail AS (
+    SELECT project, least(0.3, greatest(0, 1.5 * (median(outermost) - 4 - 2 / sqrt(max(pages))))) AS tail
+    FROM
+      (
+        SELECT project, week, quantile_cont(stray, 0.97) / median(stray) AS outermost, count(*) AS pages
+        FROM
+          (
+            SELECT project, generate_subscripts(cores, 1) AS week, abs(unnest(cores) - core_usual) / sigma AS stray
+            FROM placed
+            WHERE is_steady AND mu >= 40 AND k >= 6
+          )
+        GROUP BY project, week
+      )
+    GROUP BY project
+  ),
+
+  -- `z` follows a normal distribution if nothing moved.
+  judged AS (
+    SELECT *, 1 / (7 + k) + coalesce(tail, 0) AS weight, sign(t) * sqrt(ln(1 + weight * t ^ 2) / weight) AS z
+    FROM placed LEFT JOIN tail USING (project)
+  ),
+
+  -- A page was renamed if its views and those of a page first seen this week or the last add up to
+  -- what was expected, in each audience with enough views to tell.
+  renamed AS (
+    SELECT DISTINCT old.project, old.path
+    FROM
+      (
+        SELECT project, path, list({audience: audience, n: n, mu: mu, reach: 2.5 * spread}) AS audiences
+        FROM judged
+        WHERE is_judged
+        GROUP BY project, path
+        HAVING max(deviation) < -ln(1.25) AND min(z) < -2.5
+      ) AS old
+      JOIN (
+        SELECT project, path, max(n) FILTER (audience = 'human') AS human, max(n) FILTER (audience = 'ai') AS ai
+        FROM cell
+        WHERE weeks_ago = 0 AND first_seen <= 1
+        GROUP BY project, path
+      ) AS new
+        ON new.project = old.project
+        AND len(list_filter(audiences, lambda was: abs(ln((was.n + if(was.audience = 'human', human, ai) + 0.5) / was.mu)) > was.reach)) = 0
+  ),
+
+  -- Pages are listed for as long as they deviate more than chance explains in so many pages.
+  moved AS (
+    SELECT project, path, audience
+    FROM
+      (
+        SELECT
+          *,
+          count(*) OVER (PARTITION BY project) AS pages,
+          row_number() OVER (PARTITION BY project ORDER BY abs(z) DESC, path, audience) AS place
+        FROM judged ANTI JOIN renamed USING (project, path)
+        WHERE is_judged
+      )
+    QUALIFY
+      bool_and(z ^ 2 >= 2 * ln(2 * pages / least(place, 10))) OVER (PARTITION BY project ORDER BY place)
+      AND if(deviation > 0, least(deviation, core_deviation), -deviation) >= ln(1.25)
+      -- A page that had already moved the week before is not listed again.
+      AND sign(deviation) * deviation_before <= abs(deviation) / 2
   ),
 
   trends AS (
@@ -155,36 +241,51 @@ WITH
       list({week: this_week - 7 * weeks_ago::INTEGER, trend: trend} ORDER BY weeks_ago DESC) AS trends
     FROM trend, (SELECT week_start::DATE AS this_week)
     GROUP BY ALL
+  ),
+
+  -- Both audiences of the pages that moved.
+  shown AS (
+    SELECT
+      judged.*,
+      moved.audience IS NOT NULL AS has_moved,
+      greatest(0, mu - 0.5) AS expected,
+      greatest(0, mu * exp(-2 * spread) - 0.5) AS low,
+      mu * exp(2 * spread) - 0.5 AS high,
+      list_transform(
+        trends,
+        lambda past: {
+          week: past.week,
+          low: greatest(0, exp(usual + past.trend - 2 * spread) - 0.5),
+          high: exp(usual + past.trend + 2 * spread) - 0.5
+        }
+      ) AS weeks
+    FROM
+      judged
+      JOIN trends USING (project, audience)
+      LEFT JOIN moved USING (project, path, audience)
+    WHERE (judged.project, judged.path) IN (SELECT (project, path) FROM moved)
   )
 
 SELECT
   project,
-  audience,
   path,
-  n::BIGINT AS views,
-  greatest(0, mu - 0.5) AS expected,
-  greatest(0, mu * exp(-2 * spread) - 0.5) AS expected_low,
-  mu * exp(2 * spread) - 0.5 AS expected_high,
-  z,
-  k AS weeks_seen,
-  days_active,
-  list_transform(
-    trends,
-    lambda past: {
-      week: past.week,
-      low: greatest(0, exp(usual + past.trend - 2 * spread) - 0.5),
-      high: exp(usual + past.trend + 2 * spread) - 0.5
-    }
-  ) AS expected_weeks
-FROM ranked JOIN trends USING (project, audience)
--- Pages are listed for as long as they deviate more than chance explains in so many pages.
-QUALIFY
-  bool_and(z ^ 2 >= 2 * ln(1.5 * pages / least(place, 10))) OVER (PARTITION BY project ORDER BY place)
-  AND abs(deviation) >= ln(1.25)
-  -- A page that had already moved the week before is not listed again.
-  AND sign(deviation) * deviation_before <= abs(deviation) / 2
-  -- A rise must span several days; a page that disappears has no active days.
-  AND (deviation < 0 OR days_active >= 3)
-ORDER BY project, abs(views - expected) DESC, path, audience;
+  if(count(*) FILTER (has_moved) = 2, 'both', max(audience) FILTER (has_moved)) AS audience,
+  arg_max(n - expected, abs(n - expected)) FILTER (has_moved) AS change,
+  max(n) FILTER (audience = 'human')::BIGINT AS human,
+  max(expected) FILTER (audience = 'human') AS human_expected,
+  max(low) FILTER (audience = 'human') AS human_low,
+  max(high) FILTER (audience = 'human') AS human_high,
+  max(z) FILTER (audience = 'human') AS human_z,
+  any_value(weeks) FILTER (audience = 'human') AS human_weeks,
+  max(n) FILTER (audience = 'ai')::BIGINT AS ai,
+  max(expected) FILTER (audience = 'ai') AS ai_expected,
+  max(low) FILTER (audience = 'ai') AS ai_low,
+  max(high) FILTER (audience = 'ai') AS ai_high,
+  max(z) FILTER (audience = 'ai') AS ai_z,
+  any_value(weeks) FILTER (audience = 'ai') AS ai_weeks,
+  max(k) AS weeks_seen
+FROM shown
+GROUP BY project, path
+ORDER BY project, abs(change) DESC, path;
 
-COMMENT ON MACRO TABLE movers IS 'Pages whose views in the seven days from the given one differ from the expected number by more than chance explains, given how many pages are compared. One row per project, audience (human or ai) and page that moved, largest change in views first: FROM movers(''2026-11-09''). Only fully loaded weeks are used, and a page needs at least three earlier ones. A page is listed for the week in which it moves, not for the weeks after. views is the count for the seven days. expected is the page''s usual number of views over the weeks_seen full weeks before (at most 8), adjusted by the trend of the site''s median page. 95% of the weeks of such a page lie between expected_low and expected_high; expected_weeks has that range for each full week used, oldest first. z is the difference in standard deviations, estimated from the page''s own weeks, those of the median page, and chance. Changes under 25%, pages under 20 views and increases seen on fewer than three days (days_active) are left out.';
+COMMENT ON MACRO TABLE movers IS 'Pages whose views in the seven days from the given one differ from the expected number by more than chance explains, given how many pages are compared. One row per project and page, largest change in views first: FROM movers(''2026-11-09''). audience says whose views moved: human, ai or both; change is the difference between their views and the expected number, the larger one of both. human and ai are the views of the seven days. human_expected and ai_expected are the page''s usual number of views over the weeks_seen full weeks before (at most 8), adjusted by the trend of the site''s median page. 95% of the weeks of such a page lie between human_low and human_high, or ai_low and ai_high; human_weeks and ai_weeks have that range for each full week used, oldest first. human_z and ai_z are the differences in standard deviations, estimated from the page''s own weeks, those of the median page, and chance. Only fully loaded weeks since the last break in notes are used, and a page needs at least three earlier ones. A page is listed for the week in which it moves, not for the weeks after. A rise is judged without the two days with the most views of each week, so a bot of one night is not listed. Changes under 25%, pages under 20 views and pages that got a new address are left out.';

@@ -5,6 +5,12 @@ WITH
   site_week AS (
     SELECT project, week, row_number() OVER (PARTITION BY project ORDER BY week DESC) <= 8 AS is_newer
     FROM site_weeks
+    ANTI JOIN notes
+      ON is_break
+      AND path = '*'
+      AND notes.project = site_weeks.project
+      AND notes.day > site_weeks.week
+      AND notes.day < before_day::DATE
     WHERE days_loaded = 7 AND week BETWEEN date_trunc('week', before_day::DATE)::DATE - 126 AND date_trunc('week', before_day::DATE)::DATE - 7
     QUALIFY
       count(*) OVER (PARTITION BY project) >= 16
@@ -26,6 +32,11 @@ WITH
       coalesce(sum(ai) FILTER (is_newer), 0)::DOUBLE AS ai,
       coalesce(sum(ai) FILTER (NOT is_newer), 0)::DOUBLE AS ai_before
     FROM page_views JOIN site_day USING (project, day)
+    ANTI JOIN notes
+      ON is_break
+      AND notes.project = page_views.project
+      AND page_views.path GLOB notes.path
+      AND notes.day BETWEEN before_day::DATE - 133 AND before_day::DATE - 1
     GROUP BY ALL
     HAVING human_before >= 8 * 50 AND ai_before >= 8 * 10 AND human > 0 AND ai > 0
   ),
@@ -55,4 +66,4 @@ FROM beside
 WHERE human_deviation <= -ln(1.25) AND z <= -3 AND ai_deviation >= human_deviation / 2
 ORDER BY project, z, path;
 
-COMMENT ON MACRO TABLE people_leaving IS 'Pages that are losing human views but not AI views: people may get their answers elsewhere, or the page may no longer meet their needs. One row per project and page, most certain first: FROM people_leaving(''2026-11-09''). The last eight full weeks before the week of the given day are compared with the eight before them. The result is empty unless sixteen of the last eighteen weeks are fully loaded. human_change and ai_change are relative to the median page: -0.3 is 30% less than that page. A page is listed if its human views fell by at least a fifth relative to the median page and by at least three times the usual deviation (z), while its AI views fell by less than half as much on a log scale. Pages with fewer than 50 human or 10 AI views a week before are left out. weekly_human, weekly_human_before, weekly_ai and weekly_ai_before are averages.';
+COMMENT ON MACRO TABLE people_leaving IS 'Pages that are losing human views but not AI views: people may get their answers elsewhere, or the page may no longer meet their needs. One row per project and page, most certain first: FROM people_leaving(''2026-11-09''). The last eight full weeks before the week of the given day are compared with the eight before them. The result is empty unless sixteen of the last eighteen weeks are fully loaded. human_change and ai_change are relative to the median page: -0.3 is 30% less than that page. A page is listed if its human views fell by at least a fifth relative to the median page and by at least three times the usual deviation (z), while its AI views fell by less than half as much on a log scale. Pages with fewer than 50 human or 10 AI views a week before are left out, and so are pages with a break in notes. weekly_human, weekly_human_before, weekly_ai and weekly_ai_before are averages.';

@@ -1,63 +1,101 @@
--- Grain: one row per project and audience whose seven days from `week_start` are all loaded.
+-- Grain: one row per project and audience whose seven days from `week_start` are all loaded. Only
+-- weeks since the last break are used.
 CREATE OR REPLACE MACRO usual_range(week_start) AS TABLE
 WITH
   site_week AS (
-    SELECT project, (week_start::DATE - day + 6) // 7 AS weeks_ago, sum(human) AS human, sum(ai) AS ai
+    SELECT
+      project,
+      (week_start::DATE - day + 6) // 7 AS weeks_ago,
+      sum(human)::DOUBLE AS human,
+      sum(ai)::DOUBLE AS ai,
+      (sum(human) + 0.5) / (sum(ai) + 0.5) AS gap
     FROM site_days
+    ANTI JOIN notes
+      ON is_break
+      AND path = '*'
+      AND notes.project = site_days.project
+      AND notes.day > site_days.day
+      AND notes.day <= week_start::DATE + 6
     WHERE day <= week_start::DATE + 6
     GROUP BY project, weeks_ago
     HAVING count(*) = 7
   ),
 
+  -- The views of each audience, and human views per AI view.
   week AS (
-    SELECT project, audience, weeks_ago, n, ln(n + 0.5) AS size
-    FROM (UNPIVOT site_week ON human, ai INTO NAME audience VALUE n)
+    SELECT project, series, weeks_ago, n, ln(if(series = 'gap', n, n + 0.5)) AS size
+    FROM (UNPIVOT site_week ON human, ai, gap INTO NAME series VALUE n)
   ),
 
-  -- The week itself and the same week of last year, each with the latest twelve full weeks out of
-  -- the sixteen before it.
+  -- This week and the same week of last year, and the twelve weeks before each, which show how far
+  -- weeks are from their lines. A line is fitted to the latest eight full weeks of the twelve before.
   point AS (
-    SELECT judged.project, judged.audience, judged.weeks_ago AS of_week, judged.weeks_ago - week.weeks_ago AS x, week.size
-    FROM week AS judged JOIN week USING (project, audience)
-    WHERE judged.weeks_ago IN (0, 52) AND x BETWEEN -16 AND -1
-    QUALIFY row_number() OVER (PARTITION BY judged.project, judged.audience, of_week ORDER BY x DESC) <= 12
+    SELECT judged.project, judged.series, judged.weeks_ago AS of_week, judged.weeks_ago - week.weeks_ago AS x, week.size
+    FROM week AS judged JOIN week ON week.project = judged.project AND week.series = judged.series
+    WHERE judged.weeks_ago % 52 <= 16 AND judged.weeks_ago < 70 AND week.weeks_ago BETWEEN judged.weeks_ago + 1 AND judged.weeks_ago + 12
+    QUALIFY row_number() OVER (PARTITION BY judged.project, judged.series, judged.weeks_ago ORDER BY week.weeks_ago) <= 8
   ),
 
   -- A Theil-Sen line: the median slope between any two weeks, at the median height. Medians ignore
   -- an unusual week, such as a holiday.
   slope AS (
-    SELECT project, audience, of_week, median((one.size - two.size) / (one.x - two.x)) AS slope
-    FROM point AS one JOIN point AS two USING (project, audience, of_week)
+    SELECT one.project, one.series, one.of_week, median((one.size - two.size) / (one.x - two.x)) AS slope
+    FROM point AS one JOIN point AS two ON two.project = one.project AND two.series = one.series AND two.of_week = one.of_week
     WHERE one.x > two.x
-    GROUP BY ALL
+    GROUP BY one.project, one.series, one.of_week
   ),
 
   line AS (
-    SELECT
-      project,
-      audience,
-      of_week AS weeks_ago,
-      count(*) AS k,
-      median(size - slope * x) AS height,
-      -- Weeks lie closer to the line fitted to them than the next week will, so fewer weeks need a
-      -- larger factor. The second term is chance alone.
-      greatest((10 - 0.475 * k) * mad(size - slope * x), 1.65 * exp(-height / 2)) AS reach
-    FROM point JOIN slope USING (project, audience, of_week)
+    SELECT project, series, of_week AS weeks_ago, count(*) AS k, median(point.size - slope * x) AS height
+    FROM point JOIN slope USING (project, series, of_week)
     GROUP BY ALL
-    HAVING k >= 8
+    HAVING k >= 4
+  ),
+
+  missed AS (
+    SELECT project, series, weeks_ago, k, height, size - height AS off
+    FROM line JOIN week USING (project, series, weeks_ago)
+  ),
+
+  -- Nine in ten weeks lie within 2.75 times the median distance of up to twelve earlier weeks from
+  -- their own lines. The second term is chance alone.
+  ranged AS (
+    SELECT
+      missed.*,
+      greatest(2.75 * typical, if(missed.series = 'gap', 0, 1.65 * exp(-height / 2))) AS reach
+    FROM
+      missed
+      JOIN (
+        SELECT judged.project, judged.series, judged.weeks_ago, median(abs(earlier.off)) AS typical
+        FROM missed AS judged JOIN missed AS earlier ON earlier.project = judged.project AND earlier.series = judged.series
+        WHERE judged.weeks_ago IN (0, 52) AND judged.k = 8 AND earlier.weeks_ago BETWEEN judged.weeks_ago + 1 AND judged.weeks_ago + 12
+        GROUP BY ALL
+      ) AS distance
+        ON distance.project = missed.project AND distance.series = missed.series AND distance.weeks_ago = missed.weeks_ago
   ),
 
   -- If the same week of last year was unusual, such as a holiday, this one may be too.
-  last_year AS (
-    SELECT project, audience, size - height AS shift
-    FROM line JOIN week USING (project, audience, weeks_ago)
-    WHERE weeks_ago = 52 AND abs(size - height) > reach
+  placed AS (
+    SELECT
+      ranged.project,
+      ranged.series,
+      ranged.k,
+      ranged.height + coalesce(last_year.off, 0) AS middle,
+      ranged.reach * if(last_year.off IS NULL, 1, 1.5) AS half
+    FROM
+      ranged
+      LEFT JOIN ranged AS last_year
+        ON last_year.project = ranged.project
+        AND last_year.series = ranged.series
+        AND last_year.weeks_ago = 52
+        AND abs(last_year.off) > last_year.reach
+    WHERE ranged.weeks_ago = 0
   ),
 
   known AS (
     SELECT
       project,
-      audience,
+      series,
       max(n) FILTER (weeks_ago = 0) AS n,
       count(*) AS weeks,
       max(n) FILTER (weeks_ago > 0) AS most_before
@@ -66,28 +104,34 @@ WITH
     HAVING min(weeks_ago) = 0
   ),
 
-  placed AS (
-    SELECT
-      *,
-      height + coalesce(shift, 0) AS middle,
-      reach * if(shift IS NULL, 1, 1.5) AS half
-    FROM
-      known
-      LEFT JOIN (FROM line WHERE weeks_ago = 0) AS line USING (project, audience)
-      LEFT JOIN last_year USING (project, audience)
+  gap AS (
+    SELECT project, ln(n) AS gap, middle, half
+    FROM known JOIN placed USING (project, series)
+    WHERE series = 'gap'
   )
 
 SELECT
-  project,
-  audience,
+  known.project,
+  known.series AS audience,
   n::BIGINT AS views,
-  exp(middle) AS expected,
-  ceil(exp(middle - half) - 0.5)::BIGINT AS low,
-  floor(exp(middle + half) - 0.5)::BIGINT AS high,
+  exp(placed.middle) AS expected,
+  ceil(exp(placed.middle - placed.half) - 0.5)::BIGINT AS low,
+  floor(exp(placed.middle + placed.half) - 0.5)::BIGINT AS high,
   k AS weeks_used,
   weeks,
-  coalesce(n > most_before AND n > high AND weeks > 12, FALSE) AS is_record
-FROM placed
-ORDER BY project, audience DESC;
+  coalesce(n > most_before AND n > high AND weeks > 12, FALSE) AS is_record,
+  exp(gap) AS human_per_ai,
+  exp(gap.middle - gap.half) AS human_per_ai_low,
+  exp(gap.middle + gap.half) AS human_per_ai_high,
+  CASE
+    WHEN gap > gap.half AND gap.middle > 0 THEN 'human'
+    WHEN gap < -gap.half AND gap.middle < 0 THEN 'ai'
+  END AS leader
+FROM
+  known
+  LEFT JOIN placed USING (project, series)
+  LEFT JOIN gap ON gap.project = known.project
+WHERE known.series <> 'gap'
+ORDER BY known.project, audience DESC;
 
-COMMENT ON MACRO TABLE usual_range IS 'The range in which the views of a week usually lie. One row per project and audience (human or ai) whose seven days from the given one are all loaded: FROM usual_range(''2026-11-09''). views is the count for the seven days. expected is the value of a line fitted to the weeks_used full weeks before (at most 12), with the median slope between any two of them. Nine in ten weeks that follow the line lie between low and high, which are a multiple of the median distance from the line. All three are NULL with fewer than 8 weeks. If the same week of last year was outside its own range, such as for a holiday, this range shifts by as much and widens. weeks is the number of full weeks known, including this one. is_record means that no earlier full week, of at least 12, had as many views, and that the week is above its range: on a growing site, most weeks are the highest yet.';
+COMMENT ON MACRO TABLE usual_range IS 'The range in which the views of a week usually lie. One row per project and audience (human or ai) whose seven days from the given one are all loaded: FROM usual_range(''2026-11-09''). views is the count for the seven days. expected is the value of a line fitted to the weeks_used full weeks before (8), with the median slope between any two of them. Nine in ten weeks lie between low and high: the margin is 2.75 times the median distance of up to twelve earlier weeks from their own lines. All three are NULL with fewer than 8 weeks. If the same week of last year was outside its own range, such as for a holiday, this range shifts by as much and widens. weeks is the number of full weeks known since the last break in notes, including this one. is_record means that no earlier full week, of at least 12, had as many views, and that the week is above its range: on a growing site, most weeks are the highest yet. human_per_ai is the number of human views per AI view, which usually lies between human_per_ai_low and human_per_ai_high; these and leader are the same for both audiences. leader is the audience with more views, if the difference is larger than such a difference usually varies; otherwise NULL.';

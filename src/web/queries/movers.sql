@@ -1,11 +1,12 @@
--- Grain: one row per audience and page of the project that moved in the week, largest change first.
+-- Grain: one row per page of the project that moved in the week and audience that moved, largest change
+-- first.
 SELECT
-  audience,
+  moved.audience,
   path,
-  views,
-  round(expected)::BIGINT AS expected,
-  round(expected_low)::BIGINT AS expected_low,
-  round(expected_high)::BIGINT AS expected_high,
-  days_active
-FROM movers($week)
+  if(moved.audience = 'ai', ai, human) AS views,
+  round(if(moved.audience = 'ai', ai_expected, human_expected))::BIGINT AS expected,
+  round(if(moved.audience = 'ai', ai_low, human_low))::BIGINT AS expected_low,
+  round(if(moved.audience = 'ai', ai_high, human_high))::BIGINT AS expected_high
+FROM movers($week) AS mover JOIN (VALUES ('human'), ('ai')) AS moved (audience) ON mover.audience IN (moved.audience, 'both')
 WHERE project = $project
+ORDER BY abs(change) DESC, path, moved.audience DESC
