@@ -9,11 +9,10 @@ import {
   isRemote,
   type JobEvent,
   type JobState,
-  LOCAL_STATES,
+  JOB_STATES,
   type MessageState,
   nextState,
   OPEN_STATES,
-  REMOTE_STATES,
   type RemoteState,
 } from './lifecycle.js';
 import { type Evidence, evidenceColumns } from './reasons.js';
@@ -64,6 +63,8 @@ export const promptColumns = {
 
 const jobColumns = z.object({
   ...promptColumns,
+  state: z.enum(JOB_STATES),
+  remote_id: z.string().nullable(),
   reason: z.string(),
   remote_status: z.string().nullable(),
   pr_link: z.string().nullable(),
@@ -79,9 +80,7 @@ const jobColumns = z.object({
   draw_seed: z.string().nullable(),
   ...evidenceColumns,
 });
-const localJob = jobColumns.extend({ state: z.enum(LOCAL_STATES), remote_id: z.string().nullable() });
-const remoteJob = jobColumns.extend({ state: z.enum(REMOTE_STATES), remote_id: z.string() });
-const jobRow = z.discriminatedUnion('state', [localJob, remoteJob]).transform((row) => ({
+const jobRow = jobColumns.transform((row) => ({
   ...row,
   reference: referenceOf(row.project, row.path, row.planned_at),
 }));
@@ -93,9 +92,10 @@ const jobRow = z.discriminatedUnion('state', [localJob, remoteJob]).transform((r
  */
 export type Job = z.infer<typeof jobRow>;
 /** A job known to exist on the platform. */
-export type RemoteJob = Extract<Job, { state: RemoteState }>;
+export type RemoteJob = Job & { readonly state: RemoteState; readonly remote_id: string };
 
-export const isRemoteJob = (job: Job): job is RemoteJob => isRemote(job.state);
+/** A job whose reply was lost and whose pull request was found has an unknown id. */
+export const isRemoteJob = (job: Job): job is RemoteJob => isRemote(job.state) && job.remote_id !== null;
 
 /** Every job of a project, oldest first. */
 export const readJobs = (reader: Reader, project: string): Promise<Job[]> =>
@@ -158,6 +158,8 @@ interface JobChange extends Change<JobEvent> {
   /** What the platform said about the job. */
   readonly remote?: AgentJob;
   readonly nextPollAt?: Date;
+  /** The pull request, if it was found and not reported by the platform. */
+  readonly prLink?: string;
 }
 
 /** Applies an event to a job and stores it. Throws when the event cannot happen in the job's state. */
@@ -176,14 +178,14 @@ export function refuse(what: string, state: string, event: string): never {
 }
 
 /** The job after a change. Pure. */
-function applyChange(job: Job, { event, now, remote, nextPollAt, note }: JobChange): Job {
+function applyChange(job: Job, { event, now, remote, nextPollAt, prLink, note }: JobChange): Job {
   const state = nextState(job.state, event, remote?.status) ?? refuse(`job ${job.id}`, job.state, event);
   return {
     // The platform's id of a job never changes, so another one in a poll or reply is ignored.
     ...jobInState(job, state, job.remote_id ?? remote?.id ?? null),
     submitted_at: event === 'submit' ? now : job.submitted_at,
     remote_status: remote?.status ?? job.remote_status,
-    pr_link: remote?.prLink ?? job.pr_link,
+    pr_link: remote?.prLink ?? prLink ?? job.pr_link,
     polls: event === 'polled' ? job.polls + 1 : event === 'followed-up' ? 0 : job.polls,
     next_poll_at: state === 'active' ? (nextPollAt ?? null) : null,
     ended_at: OPEN_STATES.has(state) ? null : (job.ended_at ?? now),
@@ -191,10 +193,10 @@ function applyChange(job: Job, { event, now, remote, nextPollAt, note }: JobChan
   };
 }
 
-/** The job in another state. Throws if that state requires an unknown id on the platform. */
+/** The job in another state. Throws if it would have to be polled under an unknown id on the platform. */
 export function jobInState(job: Job, state: JobState, remote_id: string | null): Job {
-  if (!isRemote(state)) return { ...job, state, remote_id };
-  if (remote_id === null) throw new Error(`job ${job.id} cannot be ${state} without its id on the platform`);
+  if (state === 'active' && remote_id === null)
+    throw new Error(`job ${job.id} cannot be active without its id on the platform`);
   return { ...job, state, remote_id };
 }
 

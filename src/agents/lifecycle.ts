@@ -51,7 +51,7 @@ const MESSAGE_TRANSITIONS: Transitions<MessageEvent, MessageState> = {
   'found-sent': [['unconfirmed'], 'sent'],
 };
 
-export type JobEvent = MessageEvent | 'polled' | 'followed-up' | 'found-gone';
+export type JobEvent = MessageEvent | 'polled' | 'followed-up' | 'found-gone' | 'found-pull-request';
 const JOB_TRANSITIONS: Transitions<JobEvent, JobState> = {
   ...SUBMISSION,
   sent: [['submitting'], 'active'],
@@ -59,6 +59,7 @@ const JOB_TRANSITIONS: Transitions<JobEvent, JobState> = {
   polled: [['active'], 'active'],
   'followed-up': [REMOTE_STATES, 'active'],
   'found-gone': [['active'], 'failed'],
+  'found-pull-request': [['unconfirmed'], 'completed'],
 };
 
 /** The state of a message after `event`, or undefined when it cannot happen in `state`. */

@@ -28,8 +28,10 @@ const RECORD_SKIP = statement('record-skip');
 const FORGET_SKIP = statement('forget-skip');
 const SKIP_CHOICE = statement('skip-choice');
 const FORGET_SKIPPED_CHOICE = statement('forget-skipped-choice');
+const OPEN_CHANGES = statement('open-changes');
 const NEAR_PATHS = statement('near-paths');
 
+const openChangeRow = z.object({ path: z.string(), link: z.string() });
 const choiceRow = z.object({
   path: z.string(),
   is_flagged: z.boolean(),
@@ -74,10 +76,13 @@ export async function planImprovement(
     ({ planned_at, state }) => planned_at >= monday && state !== 'refused',
   ).length;
   const skips = await readSkips(reader, project, now);
+  const elsewhere = (await reader.query(OPEN_CHANGES, openChangeRow, { project })).map(
+    ({ path, link }) => [path, { code: 'changed-elsewhere', link }] as const,
+  );
   const inReview = jobs.filter(isInReview);
   const open = jobs.filter((job) => OPEN_STATES.has(job.state) && !isInReview(job));
   const selection = selectPages(candidates, rules, {
-    busy: new Map([...skippedPages(skips), ...busyPages(jobs, rules.cooldownDays, now)]),
+    busy: new Map([...elsewhere, ...skippedPages(skips), ...busyPages(jobs, rules.cooldownDays, now)]),
     reserved: reservedPages(jobs, now),
     isListed,
     only,

@@ -51,6 +51,7 @@ const reasonSchema = z.discriminatedUnion('code', [
     limit: z.int(),
   }),
   z.object({ code: z.literal('in-review'), job: z.int(), since: dayColumn }),
+  z.object({ code: z.literal('changed-elsewhere'), link: z.string() }),
   z.object({ code: z.literal('rejected'), job: z.int(), on: dayColumn }),
   /** The twin of a page with a job; `until` is null while the pull request of that job is open. */
   z.object({
@@ -96,6 +97,8 @@ export function wordsOf(reason: Reason): string {
       return `had job ${reason.job}, which ended on ${reason.ended}, less than ${reason.cooldown_days} days ago`;
     case 'in-review':
       return `the pull request of job ${reason.job} has been waiting for review since ${longDay(reason.since)}`;
+    case 'changed-elsewhere':
+      return `an open pull request of others changes it: ${reason.link}`;
     case 'rejected':
       return `rejected on ${longDay(reason.on)}, when the pull request of job ${reason.job} was closed; it gets another job only if you propose it again`;
     case 'held-out':

@@ -59,7 +59,11 @@ export const sentAs = ({ id, status, prLink }: AgentJob): Outcome => ({
 export const entryAbout = (effect: Job | Message, outcome: Outcome, now: Date): Entry => ({
   ...('jobReference' in effect
     ? messageIntent(effect)
-    : { ...jobIntent(effect), ...(effect.remote_id === null ? {} : { remoteId: effect.remote_id }) }),
+    : {
+        ...jobIntent(effect),
+        ...(effect.remote_id === null ? {} : { remoteId: effect.remote_id }),
+        ...(effect.pr_link === null ? {} : { prLink: effect.pr_link }),
+      }),
   ...outcome,
   attempt: attemptOf(effect),
   at: now.toISOString(),
@@ -171,13 +175,14 @@ async function storeJobFate(
 ): Promise<void> {
   if (store === undefined) return;
   const remoteId = last?.remoteId ?? job.remote_id;
-  const state = jobStateOf(store, remoteId);
+  const prLink = last?.prLink ?? job.pr_link;
+  const state = jobStateOf(store, remoteId, prLink);
   const note = noteOf(last, store);
   await storeJob(transaction, {
     ...{ ...jobInState(job, state, remoteId), note, polls: 0 },
     submitted_at: last === undefined ? job.submitted_at : new Date(last.attempt),
     remote_status: last?.remoteStatus ?? job.remote_status,
-    pr_link: last?.prLink ?? job.pr_link,
+    pr_link: prLink,
     next_poll_at: state === 'active' ? now : null,
     ended_at: OPEN_STATES.has(state) ? null : now,
   });
@@ -220,9 +225,10 @@ const enterJob = (
   return planJob(transaction, { project, page, prompt, now: new Date(plannedAt), draw }, RESTORED);
 };
 
-/** A job whose id was lost cannot be polled; a person must find it. */
-function jobStateOf(fate: Ending, remoteId: string | null): JobState {
-  if (fate === 'sent') return remoteId === null ? 'unconfirmed' : 'active';
+/** A job whose id was lost cannot be polled: it has ended with its pull request, or a person must find it. */
+function jobStateOf(fate: Ending, remoteId: string | null, prLink: string | null): JobState {
+  if (fate === 'sent' && remoteId === null) return prLink === null ? 'unconfirmed' : 'completed';
+  if (fate === 'sent') return 'active';
   return STATES[fate];
 }
 

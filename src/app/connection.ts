@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { CodeHost } from '../agents/pull-requests.js';
+import { CodeHost } from '../agents/code-host.js';
 import { Client, type ClientOptions } from '../api/client.js';
 import { askForDate, PlatformClock } from '../api/clock.js';
 import type { Pace } from '../api/retry.js';

@@ -7,13 +7,13 @@ import type { FlaggedPage, LeftOutPage } from '../agents/select.js';
 import { readSitemap } from '../agents/sitemap.js';
 import { type Runtime, withHistory, type WorkspaceOptions } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
-import type { Day } from '../day.js';
+import { type Day, dayOf } from '../day.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
 import { planLines, whyNoJob } from '../print/pages.js';
-import { approvePages, improveStep, skipPages, unskipPages } from '../steps/improve.js';
+import { approvePages, improveStep, recordPageChanges, skipPages, unskipPages } from '../steps/improve.js';
 import type { StepContext } from '../steps/step.js';
 import { aDay, defineCommand, flag, JSON_LOG, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { conclude, makeChange, runSteps } from './steps.js';
@@ -57,6 +57,31 @@ export const improve = defineCommand({
     if (apply === undefined) return showPlan(options, runtime);
     return apply === true ? applyAll(options, runtime) : applySome(options, runtime, apply);
   },
+});
+
+export const changed = defineCommand({
+  name: 'changed',
+  scope: 'project',
+  summary: 'record that people changed pages, to measure the difference',
+  description:
+    'Records that people changed pages on a day. Views are compared from then on, and the pages no longer serve as a comparison for others. With pullRequests.repository in readership.yaml, merged pull requests are found by themselves.',
+  arguments: [value<Pages>('<pages...>', 'paths of the pages')],
+  options: {
+    on: value<Day | undefined>('<day>', 'day of the change, YYYY-MM-DD (default: today, UTC)', aDay),
+    undo: flag('take it back, for the same day'),
+  },
+  examples: `
+  readership changed /quickstart --on 2026-11-12
+  readership changed /quickstart --on 2026-11-12 --undo`,
+  run: ({ on, undo, ...options }, runtime, pages) =>
+    makeChange('changed', options, runtime, async (context) => {
+      const [day, isUndone] = [on ?? dayOf(context.now()), undo === true];
+      await recordPageChanges(context, onlyProject(context), pages.map(pathArgument), { day, isUndone });
+      for (const path of pages)
+        runtime.output.data(
+          escapeUnsafe(`${path}: ${isUndone ? 'no longer ' : ''}recorded as changed on ${longDay(day)}`),
+        );
+    }),
 });
 
 type ShowOptions = WorkspaceOptions & { readonly verbose?: boolean; readonly json?: boolean };

@@ -82,19 +82,42 @@ const improveSchema = z.strictObject({
   maxPromptLength: z.int().min(200).max(100_000).default(8_000),
 });
 
+const PUBLIC_HOSTS = {
+  github: { url: 'https://github.com', apiUrl: 'https://api.github.com', ownApi: '/api/v3' },
+  gitlab: { url: 'https://gitlab.com', apiUrl: 'https://gitlab.com/api/v4', ownApi: '/api/v4' },
+  bitbucket: { url: 'https://bitbucket.org', apiUrl: 'https://api.bitbucket.org/2.0', ownApi: '/2.0' },
+};
+
 /**
  * Where pull requests are looked up. The addresses of public hosts are built in; the API address of
  * others follows from their URL.
  */
 const pullRequestsSchema = z
   .strictObject({
-    host: z.enum(['github', 'gitlab'], { error: 'write github or gitlab' }),
+    host: z.enum(['github', 'gitlab', 'bitbucket'], { error: 'write github, gitlab or bitbucket' }),
+    repository: z
+      .string()
+      .regex(
+        /^[\w.-]*[\w-][\w.-]*(\/[\w.-]*[\w-][\w.-]*)+$/,
+        'not the name of a repository, such as acme/docs',
+      )
+      .optional()
+      .describe('where to look for changes by others, and for lost jobs'),
+    files: z
+      .string()
+      .regex(
+        /^[^{}]*\{path\}([^{}]|\{(?!path\})[\w,.-]+\})*$/,
+        'write a pattern with {path}, such as docs{path}.mdx',
+      )
+      .max(200)
+      .default('**{path}.{md,mdx,markdown,html,rst,adoc,ipynb}')
+      .describe('the source file of a page, whose path replaces {path}'),
     url: encrypted(baseAddress()).optional(),
     apiUrl: encrypted(baseAddress()).optional(),
   })
-  .transform(({ host, url = `https://${host}.com`, apiUrl }) => {
-    const own = url + (host === 'github' ? '/api/v3' : '/api/v4');
-    return { host, url, apiUrl: apiUrl ?? (url === 'https://github.com' ? 'https://api.github.com' : own) };
+  .transform(({ host, url = PUBLIC_HOSTS[host].url, apiUrl, ...rest }) => {
+    const known = PUBLIC_HOSTS[host];
+    return { ...rest, host, url, apiUrl: apiUrl ?? (url === known.url ? known.apiUrl : url + known.ownApi) };
   });
 
 const pollSchema = z.strictObject({

@@ -10,6 +10,7 @@ import {
   unknownPage,
   unskipPage,
 } from '../agents/plan.js';
+import { recordChange } from '../agents/pull-requests.js';
 import { composePrompt, proposalOf, REFERENCE_TO_COME } from '../agents/prompt.js';
 import { type Reason, wordsOf } from '../agents/reasons.js';
 import type { FlaggedPage } from '../agents/select.js';
@@ -170,6 +171,24 @@ export async function skipPages(
     if (unknown !== undefined) throw new ConfigurationError(`Cannot skip ${path}: ${unknown}`);
   }
   for (const path of paths) await skipPage(warehouse, { project, path }, { now: now(), until });
+}
+
+/** Records that people changed pages on a day, or takes that back. Throws a `ConfigurationError` before any is recorded. */
+export async function recordPageChanges(
+  { warehouse, now }: StepContext,
+  { id: project }: ProjectSettings,
+  paths: readonly string[],
+  { day: changed_on, isUndone }: { readonly day: Day; readonly isUndone: boolean },
+): Promise<void> {
+  if (changed_on > dayOf(now()))
+    throw new ConfigurationError(
+      `A page cannot have changed on ${changed_on}: today is ${dayOf(now())} (UTC).`,
+    );
+  for (const path of paths) {
+    const unknown = await unknownPage(warehouse, project, path);
+    if (unknown !== undefined) throw new ConfigurationError(`Cannot record a change of ${path}: ${unknown}`);
+  }
+  for (const path of paths) await recordChange(warehouse, { project, path, changed_on }, isUndone);
 }
 
 /** Ends the skips of pages. Throws a `ConfigurationError` before any is ended. */

@@ -2,7 +2,7 @@ import { changeJob, isRemoteJob, type Job, markMerged, readJobsOf } from '../age
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { changeMessage, type Message, planMessage, readMessages, settleAsSent } from '../agents/messages.js';
 import { pollJobs } from '../agents/poll.js';
-import { markClosed, noticeMerges } from '../agents/pull-requests.js';
+import { markClosed, noticeMerges, readPullRequests } from '../agents/pull-requests.js';
 import { entryAbout, sentAs } from '../agents/reconcile.js';
 import { submitJobs, submitMessages, type SubmitOutcome } from '../agents/submit.js';
 import { RefusedError } from '../api/errors.js';
@@ -34,8 +34,20 @@ export async function pollStep(
   const reviewed = results.flatMap((polled) => polled.reviewed).length;
   const reviews = reviewed === 0 ? '' : `, ${counted(reviewed, 'pull request')} merged or closed`;
   const summary = `${ended.length} jobs ended, ${stillActive.length} still active${reviews}`;
+  const { settled, problem } = await readChanges(context);
+  const found =
+    settled.length === 0 ? '' : `, ${counted(settled.length, 'lost job')} found by the pull request`;
+  const unread = problem === undefined ? '' : `; pull requests not read: ${problem}`;
   const all = [...errors, ...results.flatMap((polled) => polled.errors)];
-  return withOutage({ detail: { ended, stillActive }, summary }, all);
+  const detail = { ended: [...ended, ...settled], stillActive };
+  return withOutage({ detail, summary: summary + found + unread }, all);
+}
+
+async function readChanges({ warehouse, journal, codeHost, projects, now, signal, observer }: StepContext) {
+  if (codeHost === undefined) return { settled: [] };
+  const outcome = await readPullRequests({ warehouse, journal, codeHost, projects, now, signal });
+  for (const job of outcome.settled) observer.onJob?.(job);
+  return outcome;
 }
 
 async function pollProject(

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { Job } from '../agents/ledger.js';
-import type { CodeHost } from '../agents/pull-requests.js';
+import type { CodeHost } from '../agents/code-host.js';
 import type { Client } from '../api/client.js';
 import type { PlatformClock } from '../api/clock.js';
 import type { SharedLimit } from '../budget/ledger.js';

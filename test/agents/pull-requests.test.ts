@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { CodeHost } from '../../src/agents/pull-requests.js';
+import { CodeHost } from '../../src/agents/code-host.js';
 import { submitJobs } from '../../src/agents/submit.js';
 import { secretsOf } from '../../src/app/secrets.js';
 import { settingsSchema } from '../../src/config/schema.js';
@@ -126,10 +126,15 @@ describe('a code host', () => {
     const server = await serve((_, response) => {
       reply(response, status, {}, headers);
     });
-    const settings = { host: 'github', url: 'https://code.example.com', apiUrl: server.baseUrl } as const;
+    const settings = {
+      host: 'github',
+      url: 'https://code.example.com',
+      apiUrl: server.baseUrl,
+      files: '',
+    } as const;
     const host = new CodeHost(settings, undefined, () => NOW);
     hosts.push(host);
-    const asked = host.pullRequest(`${server.baseUrl}/1`, new AbortController().signal);
+    const asked = host.review(`${server.baseUrl}/1`, new AbortController().signal);
     await expect(asked).rejects.toMatchObject({ name: 'TryLaterError', retryAfterMs });
   });
 
@@ -167,7 +172,7 @@ describe('a code host', () => {
     );
     await poll();
     for (const { pull_request_problem } of await jobs())
-      expect(pull_request_problem).toMatch('the response is not a pull request');
+      expect(pull_request_problem).toMatch('the response is not that of this kind of code host');
   });
 });
 

@@ -8,6 +8,7 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
   'jobs show': [['1']],
   'jobs message': [['1', 'Mention the limits.']],
   'jobs poll': [[]],
+  changed: [['/quickstart']],
   'jobs closed': [['1']],
   'jobs merged': [['1']],
   'jobs resolve': [['1', '--not-created']],

@@ -1,0 +1,1 @@
+DELETE FROM page_changes WHERE link = $link

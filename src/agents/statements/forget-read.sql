@@ -1,0 +1,1 @@
+DELETE FROM code_host_reads WHERE repository = $repository

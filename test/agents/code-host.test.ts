@@ -1,0 +1,278 @@
+import { addMinutes, subDays } from 'date-fns';
+import { afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { CodeHost } from '../../src/agents/code-host.js';
+import { changeJob, type Job, planJob, referenceOf } from '../../src/agents/ledger.js';
+import { planImprovement } from '../../src/agents/plan.js';
+import { composePrompt } from '../../src/agents/prompt.js';
+import { possiblePaths, readPullRequests } from '../../src/agents/pull-requests.js';
+import { settingsSchema } from '../../src/config/schema.js';
+import { improveStep, recordPageChanges } from '../../src/steps/improve.js';
+import { day } from '../../src/day.js';
+import { NOW } from '../sandbox/open-sandbox.js';
+import { reply, serve } from '../serve.js';
+import { stepContext } from '../steps/step-context.js';
+import { agentDesk } from './agent-desk.js';
+import { EVIDENCE, steadyPages, storeReading } from './reading.js';
+
+const hosts: CodeHost[] = [];
+afterEach(async () => {
+  await Promise.all(hosts.splice(0).map((host) => host.close()));
+});
+
+/** A pull request of the fake repository acme/docs. */
+interface Fake {
+  readonly number: number;
+  readonly text?: string;
+  readonly files?: readonly string[];
+  readonly updated: Date;
+  readonly created?: Date;
+  readonly merged?: Date;
+  readonly closed?: Date;
+}
+
+type Kind = 'github' | 'gitlab' | 'bitbucket';
+
+const linkOf = (kind: Kind, number: number) =>
+  `https://code.example.com/acme/docs/${{ github: 'pull', gitlab: '-/merge_requests', bitbucket: 'pull-requests' }[kind]}/${number}`;
+
+/** What each kind of host answers about pull requests, as its documentation shows. */
+const LISTED: Readonly<Record<Kind, (pull: Fake) => object>> = {
+  github: ({ number, text = '', updated, created = updated, merged, closed }) => ({
+    ...{ number, title: 'Title', body: text, created_at: created, updated_at: updated },
+    ...{ html_url: linkOf('github', number), state: (merged ?? closed) ? 'closed' : 'open' },
+    closed_at: merged ?? closed ?? null,
+    pull_request: { merged_at: merged ?? null },
+  }),
+  gitlab: ({ number, text = '', updated, created = updated, merged, closed }) => ({
+    ...{ iid: number, title: 'Title', description: text, created_at: created, updated_at: updated },
+    ...{ web_url: linkOf('gitlab', number), merged_at: merged ?? null, closed_at: closed ?? null },
+    state: merged ? 'merged' : closed ? 'closed' : 'opened',
+  }),
+  bitbucket: ({ number, text = '', updated, created = updated, merged, closed }) => ({
+    ...{
+      id: number,
+      title: 'Title',
+      description: text,
+      created_on: created,
+      updated_on: merged ?? closed ?? updated,
+    },
+    ...{
+      links: { html: { href: linkOf('bitbucket', number) } },
+      state: merged ? 'MERGED' : closed ? 'DECLINED' : 'OPEN',
+    },
+  }),
+};
+
+/** A code host with these pull requests, and a workspace that reads them. */
+async function repository(pulls: Fake[], kind: Kind = 'github') {
+  const desk = await agentDesk();
+  await storeReading(desk.warehouse, steadyPages(8), { project: desk.project });
+  const wrapped = (values: unknown) => (kind === 'bitbucket' ? { values } : values);
+  const server = await serve(({ url }, response) => {
+    const of = /\/(?:pulls|merge_requests|pullrequests)\/(\d+)\/(?:files|diffs|diffstat)$/.exec(
+      url.pathname,
+    )?.[1];
+    const pull = pulls.find(({ number }) => String(number) === of);
+    if (of !== undefined) {
+      const names = pull?.files ?? [];
+      const files = {
+        github: names.map((filename) => ({ filename })),
+        gitlab: names.map((path) => ({ old_path: path, new_path: path })),
+        bitbucket: names.map((path) => ({ old: null, new: { path } })),
+      }[kind];
+      reply(response, 200, wrapped(files));
+      return;
+    }
+    const { searchParams: given } = url;
+    const since = given.get('since') ?? given.get('updated_after') ?? given.get('q')?.split(' >= ')[1] ?? '';
+    const found = pulls
+      .filter(({ updated }) => updated >= new Date(since))
+      .sort((one, other) => one.updated.getTime() - other.updated.getTime());
+    const issue = { ...LISTED.github({ number: 9999, updated: subDays(NOW, 80) }), pull_request: undefined };
+    const list = [
+      ...(kind === 'github' && new Date(since) < subDays(NOW, 80) ? [issue] : []),
+      ...found.map(LISTED[kind]),
+    ];
+    reply(response, 200, wrapped(list.slice(0, kind === 'bitbucket' ? 50 : 100)));
+  });
+  const { pullRequests } = settingsSchema.parse({
+    ...{ baseUrl: 'http://127.0.0.1', projects: [{ id: desk.project }] },
+    pullRequests: {
+      ...{ host: kind, url: 'https://code.example.com', apiUrl: server.baseUrl, repository: 'acme/docs' },
+    },
+  });
+  if (pullRequests === undefined) throw new Error('not configured');
+  const codeHost = new CodeHost(pullRequests, undefined, desk.clock.now);
+  hosts.push(codeHost);
+  const { clock, journal } = desk;
+  const read = (minutes = 0) => {
+    clock.advance(60 * minutes);
+    const task = { warehouse: desk.warehouse, journal, codeHost, now: clock.now };
+    return readPullRequests({ ...task, projects: [{ id: desk.project }] });
+  };
+  const changes = () =>
+    desk.warehouse.query(
+      'SELECT path, link, changed_on::VARCHAR AS day FROM page_changes ORDER BY ALL',
+      z.object({ path: z.string(), link: z.string().nullable(), day: z.string().nullable() }),
+    );
+  return { ...desk, read, changes, server };
+}
+
+describe('the source file of a page', () => {
+  it.each([
+    ['docs/guides/page-1.mdx', undefined, '/guides/page-1'],
+    ['guides/page-1/index.md', undefined, '/guides/page-1'],
+    ['docs/guides/page-1/README.md', undefined, '/guides/page-1'],
+    ['index.md', undefined, '/'],
+    ['docs/guides/page-1.png', undefined, undefined],
+    ['src/guides/page-1.ts', undefined, undefined],
+    ['site/guides/page-1.md', 'docs{path}.md', undefined],
+    ['docs/guides/page-1.md', 'docs{path}.md', '/guides/page-1'],
+    ['en/v2/guides/page-1/page.mdx', 'en/*{path}/page.{md,mdx}', '/guides/page-1'],
+    ['docs/v1.2/(a)/page-1.md', 'docs/v1.2/(a){path}.md', '/page-1'],
+  ])('%s with the pattern %s is %s', (file, pattern, path) => {
+    const { pullRequests } = settingsSchema.parse({
+      ...{ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] },
+      pullRequests: { host: 'github', ...(pattern === undefined ? {} : { files: pattern }) },
+    });
+    const pages = ['/guides/page-1', '/page-1', '/'];
+    expect(possiblePaths(file, pullRequests?.files ?? '').find((one) => pages.includes(one))).toBe(path);
+  });
+
+  it.each(['docs.md', '{path}{path}', '{path', 'docs{path}.{md', '{path}.{(a+)+}'])(
+    'has no pattern %s',
+    (files) => {
+      const settings = { baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] };
+      expect(settingsSchema.safeParse({ ...settings, pullRequests: { host: 'github', files } }).success).toBe(
+        false,
+      );
+    },
+  );
+});
+
+describe.each(['github', 'gitlab', 'bitbucket'] as const)('changes by others, at %s', (kind) => {
+  it('keep their pages from getting a job while they are open, and are known once they are merged', async () => {
+    const open: Fake = { number: 1, files: ['docs/guides/page-1.md', 'logo.png'], updated: subDays(NOW, 2) };
+    const pulls = [
+      open,
+      { number: 2, files: ['docs/guides/page-2.md'], updated: subDays(NOW, 3), merged: subDays(NOW, 3) },
+      { number: 3, files: ['docs/guides/page-3.md'], updated: subDays(NOW, 4), closed: subDays(NOW, 4) },
+      { number: 4, files: ['docs/guides/page-4.md'], updated: subDays(NOW, 100) },
+    ];
+    const { read, changes, warehouse, project, clock, server } = await repository(pulls, kind);
+    expect(await read()).toEqual({ settled: [] });
+    expect(await changes()).toEqual([
+      { path: '/guides/page-1', link: linkOf(kind, 1), day: null },
+      { path: '/guides/page-2', link: linkOf(kind, 2), day: '2026-11-15' },
+    ]);
+    const { improve } = settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: project }] });
+    const plan = await planImprovement(warehouse, project, improve, {
+      now: clock.now(),
+      isListed: undefined,
+    });
+    expect(plan.leftOut.find(({ path }) => path === '/guides/page-1')?.why).toEqual({
+      ...{ code: 'changed-elsewhere', link: linkOf(kind, 1) },
+    });
+    const asked = server.seen.length;
+    await read(59);
+    expect(server.seen).toHaveLength(asked);
+    pulls[0] = { ...open, updated: addMinutes(NOW, 30), closed: addMinutes(NOW, 30) };
+    await read(1);
+    expect((await changes()).map(({ path }) => path)).toEqual(['/guides/page-2']);
+  });
+});
+
+it('a change that a person records is stored once, and can be taken back', async () => {
+  const { warehouse, changes, project } = await repository([]);
+  const context = stepContext(warehouse, { settings: { projects: [{ id: project }] } });
+  const [only] = context.projects;
+  if (only === undefined) throw new Error('no project');
+  const record = (path: string, on: string, isUndone = false) =>
+    recordPageChanges(context, only, [path], { day: day(on), isUndone });
+  await record('/guides/page-1', '2026-11-12');
+  await record('/guides/page-1', '2026-11-12');
+  expect(await changes()).toEqual([{ path: '/guides/page-1', link: null, day: '2026-11-12' }]);
+  await expect(record('/guides/pge-1', '2026-11-12')).rejects.toThrow('did you mean /guides/page-1');
+  await expect(record('/guides/page-1', '2026-11-19')).rejects.toThrow('cannot have changed on 2026-11-19');
+  await record('/guides/page-1', '2026-11-12', true);
+  expect(await changes()).toEqual([]);
+  expect((await improveStep(context, false)).detail[0]?.plan.flagged).toHaveLength(5);
+});
+
+it('a code host that refuses does not fail the step, and is asked again an hour later', async () => {
+  const { read, server, warehouse } = await repository([]);
+  await server.close();
+  expect((await read()).problem).toMatch(/^Could not list the pull requests: /);
+  const row = z.object({ problem: z.string().nullable() });
+  const [stored] = await warehouse.query('SELECT problem FROM code_host_reads', row);
+  expect(stored?.problem).toMatch(/^Could not list the pull requests: /);
+});
+
+const LOST = Number(process.env['LOST_REPLIES'] ?? 500);
+
+it(`of ${LOST} lost replies, those with a pull request settle themselves, none wrongly, and none twice`, async () => {
+  const pulls: Fake[] = [];
+  const { warehouse, project, read, jobs, journal } = await repository(pulls);
+  const page = (number: number) => `/lost/page-${number}`;
+  await warehouse.exclusive((connection) =>
+    connection.run(
+      `INSERT INTO page_views SELECT '${project}', '2026-11-15', '/lost/page-' || n, 1, 1, 2 FROM range(${LOST}) AS numbers (n)`,
+    ),
+  );
+  const truth = new Map<string, number>();
+  const planned: Parameters<typeof planJob>[1][] = [];
+  for (let number = 0; number < LOST; number++) {
+    const path = page(number);
+    const now = addMinutes(NOW, -number);
+    const reference = referenceOf(project, path, now);
+    const rules = { workspaceDir: undefined, maxPromptLength: 8000 };
+    const prompt = composePrompt({ project, path, reason: 'much read', reference }, rules);
+    const line = prompt.trimEnd().split('\n').at(-1) ?? '';
+    planned.push({ project, page: { path, reason: '', evidence: EVIDENCE }, prompt, now });
+    const files = [`docs${path}.md`];
+    const pull = {
+      number: number + 1,
+      files,
+      updated: addMinutes(now, 20),
+      text: `I changed it.\n\n> ${line}`,
+    };
+    if (number % 2 === 1) continue;
+    // Of 50 pull requests, one each lacks the reference, names or changes another page, exists twice, or is older.
+    const trap = number % 100;
+    if (trap === 0) pulls.push({ ...pull, text: 'I forgot the reference' });
+    else if (trap === 20) pulls.push({ ...pull, text: line.replace(path, page(number + 1)) });
+    else if (trap === 40) pulls.push({ ...pull, files: [`docs${page(number + 1)}.md`] });
+    else if (trap === 60) pulls.push(pull, { ...pull, number: number + 10_000 });
+    else if (trap === 80) pulls.push({ ...pull, created: subDays(now, 3) });
+    else truth.set(path, pull.number);
+    if (truth.has(path)) pulls.push(pull);
+  }
+  await warehouse.transaction(async (transaction) => {
+    for (const job of planned) await planJob(transaction, job);
+  });
+  const all = await jobs();
+  await warehouse.transaction(async (transaction) => {
+    for (const job of all) {
+      const change = { now: job.planned_at, cause: '' };
+      const sent = await changeJob(transaction, job, { event: 'submit', ...change });
+      await changeJob(transaction, sent, { event: 'unknown', ...change });
+    }
+  });
+  const settled: Job[] = [];
+  for (let round = 0; round < LOST / 40 + 5; round++)
+    settled.push(...(await read(round === 0 ? 0 : 60)).settled);
+  expect(new Set(settled.map(({ id }) => id)).size).toBe(settled.length);
+  const found = (await jobs()).filter(({ state }) => state === 'completed');
+  expect(found.map(({ path, pr_link }) => [path, pr_link])).toEqual(
+    found.map(({ path }) => [path, linkOf('github', truth.get(path) ?? 0)]),
+  );
+  expect(found).toHaveLength(truth.size);
+  expect(found.length / (LOST / 2)).toBeGreaterThanOrEqual(0.9);
+  const [one] = found;
+  expect(one?.remote_id).toBeNull();
+  expect(journal.known('job').get(one?.reference ?? '')?.last).toMatchObject({
+    event: 'sent',
+    prLink: one?.pr_link,
+  });
+}, 120_000);
