@@ -1,139 +1,15 @@
 #!/usr/bin/env node
-import { type Command, CommanderError } from 'commander';
-import { setMaxListeners } from 'node:events';
-import { closeSync, readFileSync } from 'node:fs';
-import { SourceMap, type SourceMapPayload } from 'node:module';
-import { dirname, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import type { Runtime } from './app/workspace.js';
-import type { Act } from './commands/command.js';
-import { exitCodeOf, messageOf, ReadershipError } from './errors.js';
-import { commandLine } from './commands/program.js';
-import { loadScreen, Output } from './terminal/output.js';
+/** The oldest supported version, as in package.json. */
+const [OLDEST_MAJOR, OLDEST_MINOR] = [20, 19];
 
-/** The exit code of a program ended by a signal: 128 plus the signal's number. */
-const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
-
-const interruption = new AbortController();
-// All pending work listens to it, and Node.js would warn about more than ten listeners.
-setMaxListeners(0, interruption.signal);
-let interruptedWith: number | undefined;
-const command = { endsByInterruption: false };
-
-function interrupt(signal: keyof typeof SIGNAL_EXIT_CODES): void {
-  interruptedWith = SIGNAL_EXIT_CODES[signal];
-  interruption.abort(new Error(`interrupted by ${signal}`));
-}
-
-for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
-  process.on(signal, () => {
-    if (interruptedWith === undefined) interrupt(signal);
-    // A second request ends the process at once; the database rolls back what is not committed. But a
-    // terminal that closes may send SIGHUP more than once.
-    else if (signal !== 'SIGHUP') process.exit(SIGNAL_EXIT_CODES[signal]);
-  });
-
-// Node.js would print an uncaught error with all its properties, which may include secrets.
-process.on('uncaughtException', (error) => {
-  output.note(explain(error));
-  process.exit(1);
-});
-
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (interruptedWith !== undefined) return;
-  // A closed terminal counts as SIGHUP. A reader such as `head` may close the pipe early.
-  if (error.code === 'EIO') interrupt('SIGHUP');
-  else process.exit(error.code === 'EPIPE' ? 0 : 1);
-});
-// Standard error may be closed.
-process.stderr.on('error', () => undefined);
-// Node.js aborts if it cannot restore the settings of a closed terminal, unless its files are closed.
-process.on('exit', () => {
-  if (interruptedWith === SIGNAL_EXIT_CODES.SIGHUP) for (const file of [0, 1, 2]) closeQuietly(file);
-});
-
-const isTerminal = process.stdout.isTTY || process.stderr.isTTY;
-const screen = isTerminal ? await loadScreen() : undefined;
-const output = new Output(process.stdout, process.stderr, (process.env['NO_COLOR'] ?? '') === '', screen);
-const runtime: Runtime = {
-  workingDirectory: process.cwd(),
-  environment: process.env,
-  now: () => new Date(),
-  signal: interruption.signal,
-  output,
-};
-
-const act: Act = async (work, endsByInterruption) => {
-  command.endsByInterruption = endsByInterruption;
-  process.exitCode = await work(runtime);
-};
-
-/** `help jobs message` is `jobs message --help`. */
-const [first, ...rest] = process.argv.slice(2);
-const typed = first === 'help' && rest.length > 0 ? [...rest, '--help'] : process.argv.slice(2);
-
-try {
-  const program = await commandLine(act, typed[0]);
-  // Without `--help`, a command that does not exist is an error.
-  await program.parseAsync(first === 'help' && !exists(program, rest) ? rest : typed, { from: 'user' });
-} catch (error) {
-  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
-  else {
-    if (isTerminalGone(error)) interrupt('SIGHUP');
-    if (interruptedWith === undefined) output.note(explain(error));
-    process.exitCode = exitCodeOf(error);
-  }
-}
-if (interruptedWith !== undefined && !command.endsByInterruption) process.exitCode = interruptedWith;
-
-/** Whether a program has a command of this name. What follows one that takes arguments does not matter. */
-function exists({ commands, registeredArguments }: Command, [name, ...rest]: readonly string[]): boolean {
-  const next = commands.find((command) => command.name() === name);
-  const isNamed =
-    name === undefined || name.startsWith('-') || commands.length === 0 || registeredArguments.length > 0;
-  return isNamed || (next !== undefined && exists(next, rest));
-}
-
-/** The SQL prompt may meet a closed terminal before SIGHUP arrives. */
-function isTerminalGone(error: unknown): boolean {
-  return error instanceof Error && 'syscall' in error && error.syscall === 'setRawMode';
-}
-
-function closeQuietly(file: number): void {
-  try {
-    closeSync(file);
-  } catch {
-    // It is closed already.
-  }
-}
-
-/** Known errors are shown as their message; a bug is shown with its stack, to be reported. */
-function explain(error: unknown): string {
-  if (error instanceof ReadershipError) return output.noteColors.red(error.message);
-  const detail =
-    error instanceof Error && error.stack !== undefined ? stackInSource(error.stack) : messageOf(error);
-  return `${output.noteColors.red('This is a bug in Readership; please report it:')}\n${detail}`;
-}
-
-/**
- * A stack with positions in the source files, if the program has source maps. Node.js can do the
- * same, but reads every map whenever a file is loaded.
- */
-function stackInSource(stack: string): string {
-  return stack.replaceAll(
-    /(file:\/\/[^\s()]+\.js):(\d+):(\d+)/g,
-    (place, url: string, line: string, column: string) => {
-      try {
-        const file = fileURLToPath(url);
-        const map = new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8')) as SourceMapPayload);
-        const entry = map.findEntry(Number(line) - 1, Number(column) - 1);
-        if (!('originalSource' in entry)) return place;
-        const source = relative(dirname(dirname(file)), resolve(dirname(file), entry.originalSource));
-        return `${source}:${entry.originalLine + 1}:${entry.originalColumn + 1}`;
-      } catch {
-        // Without a map, the position in the bundle is still useful.
-        return place;
-      }
-    },
+// Nothing else is imported here: the rest of the program would fail to load in an older version.
+const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
+if (major < OLDEST_MAJOR || (major === OLDEST_MAJOR && minor < OLDEST_MINOR)) {
+  const needed = `${OLDEST_MAJOR}.${OLDEST_MINOR}`;
+  process.stderr.write(
+    `Readership needs Node.js ${needed} or later, and this is ${process.versions.node}. Install a newer version: https://nodejs.org\n`,
   );
-}
+  process.exitCode = 2;
+} else void import('./main.js');
+
+export {};

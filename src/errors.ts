@@ -37,3 +37,6 @@ export const messageOf = (error: unknown): string => (error instanceof Error ? e
 /** The code of a system call or a connection that failed, such as `ENOENT`. */
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+
+/** Whether a connection failed because its host does not exist: asking again would not help soon. */
+export const isUnresolvable = (cause: unknown): boolean => codeOf(cause) === 'ENOTFOUND';

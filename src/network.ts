@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
-import { codeOf, ConfigurationError, messageOf } from './errors.js';
+import { codeOf, ConfigurationError, isUnresolvable, messageOf } from './errors.js';
 import { version } from './files.js';
 
 /** The User-Agent of every request. */
@@ -62,7 +62,8 @@ const UNTRUSTED = new Set([
 /** Why a connection failed, with advice for proxies and for certificates of a private authority. */
 export function connectionFailure(cause: unknown): string {
   const code = codeOf(cause) ?? '';
-  const words = messageOf(cause) || code;
+  const host = cause instanceof Error && 'hostname' in cause ? String(cause.hostname) : '';
+  const words = isUnresolvable(cause) ? `there is no host named ${host}` : messageOf(cause) || code;
   const named = proxiesSet();
   if (!UNTRUSTED.has(code)) return named.length === 0 ? words : `${words} (${named.join(' and ')} set)`;
   return `${words}: Node.js does not know the authority that signed its certificate. If it is your company's, start Readership with NODE_EXTRA_CA_CERTS naming the authority's certificate, as docs/operations.md shows`;

@@ -3,7 +3,7 @@
  * - The API client removes its key from the data and from the errors that it returns. What mail
  *   servers and channels answer is treated in the same way.
  * - `Output` removes every known secret from the terminal and the log, as a last line of defense.
- * - Settings that contain the value of a secret are refused (`refuseSecretsInSettings`), because
+ * - Settings that contain the value of a secret are refused (`refuseUnfitSecrets`), because
  *   messages, logs and reports quote them.
  * - Queries of `sql` and the web app run in processes whose environment has no secrets.
  */

@@ -25,7 +25,7 @@ export type Candidate = z.infer<typeof candidateRow>;
 /** The selection rules in the `improve` section of the configuration. */
 export type SelectionRules = Pick<
   Settings['improve'],
-  'minWeeklyViews' | 'readingShare' | 'humanWeight' | 'aiWeight' | 'exclude' | 'mode' | 'experiment'
+  'minWeeklyViews' | 'readingShare' | 'exclude' | 'mode' | 'experiment'
 >;
 
 /** What affects the selection besides views. */
@@ -85,8 +85,7 @@ export function selectPages(
   state: SelectionState,
 ): Selection {
   const seen = candidates.filter(({ weeks }) => weeks.length >= MIN_WEEKS);
-  const reading = (page: Candidate) =>
-    page.weekly_human * rules.humanWeight + page.weekly_ai * rules.aiWeight;
+  const reading = (page: Candidate) => page.weekly_human + page.weekly_ai;
   const ranked = seen.sort((one, other) => reading(other) - reading(one) || (one.path < other.path ? -1 : 1));
   const aboveFloor = ranked.filter((page) => reading(page) > 0 && reading(page) >= rules.minWeeklyViews);
   const carrying = firstCarrying(aboveFloor, reading, rules.readingShare * sum(ranked.map(reading)));

@@ -153,14 +153,16 @@ export function responseError(
     return operation.method === 'POST'
       ? new UnknownOutcomeError(operation, `${said} It may have been carried out.`)
       : new TryLaterError(operation, 'server-error', said, retryAfterMs, { now });
-  return new RefusedError(operation, status, `${said} ${adviceFor(status, keyName)}`);
+  return new RefusedError(operation, status, `${said} ${adviceFor(status, keyName, operation)}`);
 }
 
 /** What to do about a refusal. The API documents no statuses; these are the ones seen in the field. */
-function adviceFor(status: number, keyName: string): string {
+function adviceFor(status: number, keyName: string, { url }: Operation): string {
+  const [, baseUrl = url, project = '', job] =
+    /^(.*)\/v\d+\/(?:analytics|agent)\/([^/]+)\/(?:job\/([^/]+))?/.exec(url) ?? [];
   switch (status) {
     case 400:
-      return 'Either the project id is unknown, or the request is invalid: compare the id in readership.yaml with the API keys page of the dashboard.';
+      return `Either there is no project ${project}, or the request is invalid: compare the ID with the API keys page of the dashboard.`;
     case 401:
       return `The key in ${keyName} is wrong or has expired (keys may expire after 90 days): create a new one on the API keys page of the dashboard.`;
     case 402:
@@ -168,9 +170,9 @@ function adviceFor(status: number, keyName: string): string {
     case 403:
       return `The key in ${keyName} may be read-only, or this address is not allowed to use it: check the key's scope on the API keys page of the dashboard.`;
     case 404:
-      return 'It does not exist: check baseUrl in readership.yaml, and that the job still exists.';
+      return `Not found. Check the project ID (${project}) and the base URL (${baseUrl})${job === undefined ? '' : ', and whether the job still exists'}.`;
     default:
-      return 'Check baseUrl in readership.yaml.';
+      return `Check the base URL (${baseUrl}).`;
   }
 }
 

@@ -1,5 +1,6 @@
 import { addMilliseconds } from 'date-fns';
 import pRetry from 'p-retry';
+import { isUnresolvable } from '../errors.js';
 import { sleepFor } from '../sleep.js';
 import { PausedError, TryLaterError } from './errors.js';
 
@@ -30,6 +31,8 @@ export async function retrying<Result>(
 ): Promise<Result> {
   const waitOf = ({ reason, retryAfterMs = 0 }: TryLaterError) =>
     reason === 'rate-limited' ? 0 : retryAfterMs;
+  const isRetried = (error: Error): error is TryLaterError =>
+    error instanceof TryLaterError && !isUnresolvable(error.cause) && waitOf(error) <= policy.maxDelayMs;
   const first = attempt();
   const isDone = await first.then(
     () => true,
@@ -47,11 +50,11 @@ export async function retrying<Result>(
     unref: false,
     signal,
     shouldConsumeRetry: () => true,
-    shouldRetry: ({ error }) => error instanceof TryLaterError && waitOf(error) <= policy.maxDelayMs,
+    shouldRetry: ({ error }) => isRetried(error),
     onFailedAttempt: async ({ error, retriesLeft }) => {
       if (!(error instanceof TryLaterError)) return;
       if (error.reason === 'rate-limited') await pace.refused(error.retryAfterMs);
-      if (retriesLeft === 0 || waitOf(error) > policy.maxDelayMs) return;
+      if (retriesLeft === 0 || !isRetried(error)) return;
       onRetry(error, retriesLeft);
       await sleepFor(waitOf(error), signal);
     },

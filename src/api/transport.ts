@@ -224,7 +224,7 @@ function unzstd(body: Buffer): Buffer {
 function failureOf(operation: Operation, cause: Error, isSent: boolean): ApiError {
   const detail = connectionFailure(cause);
   if (!isSent) {
-    const what = `no connection (${detail}). Check baseUrl in readership.yaml, and the network.`;
+    const what = `no connection (${detail}). Check the base URL and the network.`;
     return new TryLaterError(operation, 'unreachable', what, undefined, { cause });
   }
   const lost = `the connection was lost before the response was complete (${detail}).`;

@@ -4,8 +4,11 @@ import {
   CONFIG_FILE,
   DOT_ENV,
   type Environment,
+  isTooShort,
   SMTP_URL_VARIABLE,
+  tooShort,
 } from '../config/load.js';
+import { parseMailAddress } from '../config/recipients.js';
 import type { Settings } from '../config/schema.js';
 import { ConfigurationError } from '../errors.js';
 import { secretParts } from '../mail/channel.js';
@@ -50,16 +53,27 @@ export const possibleSecrets = (environment: Environment): string[] =>
   secretNames(environment).flatMap((name) => environment[name] ?? []);
 
 /**
- * Throws a `ConfigurationError` if the settings contain a secret, because messages, logs and
- * reports quote settings.
+ * Throws a `ConfigurationError` if a secret is so short that redacting it would remove ordinary
+ * words, or if the settings contain one, because messages, logs and reports quote settings.
  */
-export function refuseSecretsInSettings(configuration: Configuration): void {
+export function refuseUnfitSecrets(configuration: Configuration): void {
   const settings = JSON.stringify(configuration.settings);
-  for (const [name, values] of secretVariables(configuration))
+  for (const [name, values] of secretVariables(configuration)) {
+    if (values.some(isTooShort)) throw tooShort(name);
     if (redactor(unmistakable(values))(settings) !== settings)
       throw new ConfigurationError(
         `${CONFIG_FILE} contains the value of ${name}. Secrets belong only in the environment or in ${DOT_ENV}: remove it, and replace the secret if others could read it.`,
       );
+  }
+}
+
+/** The settings with the user of the mail server as the sender, if they name none and it is an address. */
+export function withSender(settings: Settings, environment: Environment): Settings {
+  const { mail } = settings;
+  const user = userIn(environment[SMTP_URL_VARIABLE] ?? '');
+  const address = parseMailAddress(user);
+  if (mail?.from.isDerived !== true || address === undefined) return settings;
+  return { ...settings, mail: { ...mail, from: { ...mail.from, address } } };
 }
 
 /** The variables that contain secrets, each with all its secret parts. */
@@ -82,11 +96,16 @@ function secretVariables({
 
 /** The password as encoded in the address, and decoded. */
 function passwordIn(smtpUrl: string): string[] {
-  if (!URL.canParse(smtpUrl)) return [];
-  const { password } = new URL(smtpUrl);
+  const password = URL.canParse(smtpUrl) ? new URL(smtpUrl).password : '';
+  return [password, decoded(password)];
+}
+
+const userIn = (smtpUrl: string): string => (URL.canParse(smtpUrl) ? decoded(new URL(smtpUrl).username) : '');
+
+function decoded(part: string): string {
   try {
-    return [password, decodeURIComponent(password)];
+    return decodeURIComponent(part);
   } catch {
-    return [password];
+    return part;
   }
 }

@@ -18,7 +18,7 @@ import type { Output } from '../terminal/output.js';
 import type { LakePlace } from '../warehouse/lake/storage.js';
 import { openOwnHistory } from '../warehouse/published.js';
 import type { Reader } from '../warehouse/query.js';
-import { possibleSecrets, refuseSecretsInSettings, secretsOf } from './secrets.js';
+import { possibleSecrets, refuseUnfitSecrets, secretsOf, withSender } from './secrets.js';
 
 /** The parts of the process that a command uses, which tests can replace. */
 export interface Runtime {
@@ -110,14 +110,23 @@ export async function readWorkspace(
   };
 }
 
+/** How long a lake keeps replaced files, so that running queries can finish. */
+const KEEP_REPLACED_MS = 86_400_000;
+
 function lakeOf(
-  { publish: { parquet, endpoint, region, keepReplaced: keepReplacedMs } }: Settings,
+  { publish: { parquet, endpoint, region } }: Settings,
   location = parquet,
   environment: Environment,
 ): LakePlace | undefined {
   if (location === undefined) return undefined;
   const ofStore = Object.entries(environment).filter(([name]) => name.startsWith('AWS_'));
-  return { location, endpoint, region, keepReplacedMs, credentials: Object.fromEntries(ofStore) };
+  return {
+    location,
+    endpoint,
+    region,
+    keepReplacedMs: KEEP_REPLACED_MS,
+    credentials: Object.fromEntries(ofStore),
+  };
 }
 
 async function readConfiguration(
@@ -128,12 +137,11 @@ async function readConfiguration(
   const known = withSecrets ? await readEnvironment(config, workingDirectory, environment) : environment;
   // Problems quote the configuration, which may contain a key by mistake.
   output.hide(possibleSecrets(known));
-  const loaded = await loadSettings(config, workingDirectory);
-  if (!withSecrets) return { ...loaded, environment: {} };
-  const configuration = { ...loaded, environment: known };
-  refuseSecretsInSettings(configuration);
-  if (configuration.settings.improve.askWhenNoChange !== undefined)
-    output.note('improve.askWhenNoChange no longer does anything: remove it from the configuration.');
+  const { settings, directory, notices } = await loadSettings(config, workingDirectory);
+  for (const notice of notices) output.note(notice);
+  if (!withSecrets) return { settings, directory, environment: {} };
+  const configuration = { settings: withSender(settings, known), directory, environment: known };
+  refuseUnfitSecrets(configuration);
   return configuration;
 }
 

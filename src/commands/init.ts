@@ -5,21 +5,11 @@ import { pathToFileURL } from 'node:url';
 import { parseEnv } from 'node:util';
 import { stringify } from 'yaml';
 import type { Runtime } from '../app/workspace.js';
-import {
-  CONFIG_FILE,
-  DOT_ENV,
-  type Environment,
-  readEnvironment,
-  SMTP_URL_VARIABLE,
-} from '../config/load.js';
-import { firstProblem } from '../config/problems.js';
-import { settingsSchema } from '../config/schema.js';
+import { CONFIG_FILE, DOT_ENV, readEnvironment, SMTP_URL_VARIABLE } from '../config/load.js';
 import { codeOf, ConfigurationError, type ExitCode, messageOf } from '../errors.js';
-import { packageFile } from '../files.js';
+import { ignoreMissing, packageFile } from '../files.js';
 import { inSequence } from '../format/days.js';
-import { findingLines } from '../print/status.js';
-import { tryPlatform } from '../service/platform.js';
-import { askLine } from '../terminal/person.js';
+import { type Answers, askAll, EXAMPLE, KEY, problemIn, works } from './init-answers.js';
 import { defineCommand, flag, value } from './command.js';
 
 const EXAMPLES = packageFile('templates/workspace/');
@@ -27,24 +17,15 @@ const EXAMPLES = packageFile('templates/workspace/');
 /** The schema of the installed version, with which editors complete and check the configuration. */
 const SCHEMA = pathToFileURL(join(EXAMPLES, 'readership.schema.json')).href;
 
-/** Answers about the platform and the reports. */
-interface Answers {
-  readonly url?: string;
-  readonly project?: string;
-  readonly timezone?: string;
-  readonly email?: string;
-}
-
-const KEY = 'READERSHIP_API_KEY';
-const EXAMPLE = { url: 'https://platform.example.com', project: 'prj_123' };
-
 export const init = defineCommand({
   name: 'init',
   summary: 'write readership.yaml and .env, prompting for the values',
-  description: `Writes a commented ${CONFIG_FILE} and .env.example into this directory, and never overwrites a file. On a terminal, unless --url and --project are given, it prompts for the platform's address, the project, the API key (not shown, and stored in ${DOT_ENV}, which only you can read), a time zone and an email address. With a key, it first tries the platform as readership doctor --url does, with three requests that change nothing.`,
+  description: `Writes a commented ${CONFIG_FILE} and .env.example into this directory, never overwrites a file, and adds ${DOT_ENV} to .gitignore. On a terminal, unless --url and --project are given, it prompts for the platform's address, the project, the API key (not shown, and stored in ${DOT_ENV}, which only you can read), the site's name and address, a time zone and an email address. With a key, it first tries the platform as readership doctor --url does, with requests that change nothing, and lets you correct what the platform refuses.`,
   options: {
     url: value('<address>', "the address of the platform's API"),
-    project: value('<id>', 'the id of the project'),
+    project: value('<id>', 'the ID of the project'),
+    name: value('<name>', 'the name of the site in reports (default: the ID)'),
+    siteUrl: value('<address>', 'the address of the site, so that reports link to its pages'),
     timezone: value('<name>', 'the time zone of reports, such as Europe/Zurich'),
     email: value('<address>', 'who gets the weekly report and alerts'),
     noCheck: flag('do not try the platform'),
@@ -69,11 +50,11 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
     process.stdin.isTTY && process.stderr.isTTY && (given.url === undefined || given.project === undefined);
   if (asks && known === '') refuseIfThere(pathOf(DOT_ENV), ` without ${KEY}`);
 
-  const platform = asks ? await askFor(['url', 'project'], given, runtime) : given;
-  const typed = asks && known === '' ? await asked(`${KEY}, which is not shown: `, runtime, true) : '';
-  const key = known === '' ? typed : known;
-  if (check && key !== '') await tryFirst(platform, { ...environment, [KEY]: key }, asks, runtime);
-  const answers = asks ? await askFor(['timezone', 'email'], platform, runtime) : platform;
+  const { answers, typed } = asks
+    ? await askAll(given, environment, check, runtime)
+    : { answers: given, typed: '' };
+  if (!asks && check && known !== '' && !(await works(given, environment, runtime)))
+    throw new ConfigurationError('Nothing was written. --no-check writes the files anyway.');
 
   const settings = filled(await readFile(join(EXAMPLES, CONFIG_FILE), 'utf8'), answers);
   const secrets = await readFile(join(EXAMPLES, 'env.example'), 'utf8');
@@ -85,46 +66,36 @@ async function writeFiles(given: Answers, check: boolean, runtime: Runtime): Pro
   ];
   signal.throwIfAborted();
   await writeAll(workingDirectory, files);
-  const names = inSequence(files.map(({ name }) => name));
-  const steps = nextSteps(answers, key !== '', existsSync(pathOf(DOT_ENV)));
-  output.data([`Wrote ${names}. Next:`, ...steps.map((step, index) => `  ${index + 1}. ${step}`)].join('\n'));
+  await ignoreSecrets(pathOf('.gitignore'));
+  const missing = missingAnswers(answers, (known || typed) !== '', existsSync(pathOf(DOT_ENV)));
+  output.data(
+    [
+      `Wrote ${inSequence(files.map(({ name }) => name))}, and added ${DOT_ENV} to .gitignore.`,
+      ...missing,
+      `Next: readership run   (loads the history, newest days first, and writes the first report)`,
+    ].join('\n'),
+  );
   return 0;
 }
 
-/**
- * Tries the platform, if it is known. If that fails, throws a `ConfigurationError`, or asks what to
- * do.
- */
-async function tryFirst(
-  { url, project }: Answers,
-  environment: Environment,
-  asks: boolean,
-  runtime: Runtime,
-): Promise<void> {
-  if (url === undefined || project === undefined) return;
-  const findings = await tryPlatform(url, project, environment, runtime);
-  runtime.output.words(findingLines(findings, runtime.output.colors));
-  if (!findings.some(({ verdict }) => verdict === 'fail')) return;
-  const anyway = asks ? await asked('Write the files anyway? [y/N] ', runtime) : 'no';
-  if (!/^y/i.test(anyway))
-    throw new ConfigurationError('Nothing was written. --no-check writes the files anyway.');
+/** What to do before the next command can work, or email can be sent. */
+function missingAnswers({ url, project, email }: Answers, hasKey: boolean, hasFile: boolean): string[] {
+  const lacks = [
+    (url === undefined || project === undefined) && `set baseUrl and the project's ID in ${CONFIG_FILE}`,
+    !hasKey &&
+      (hasFile ? `add ${KEY} to ${DOT_ENV}` : `copy .env.example to ${DOT_ENV} and add your API key to it`),
+    hasKey && !hasFile && `keep ${KEY} in the environment, because it is not stored`,
+    email !== undefined &&
+      `to send emails, set ${SMTP_URL_VARIABLE} in ${DOT_ENV}: until then, they are written to data/outbox/`,
+  ];
+  return lacks.flatMap((words) => (words === false ? [] : `  - ${words}`));
 }
 
-function nextSteps({ url, project, email }: Answers, hasKey: boolean, hasFile: boolean): string[] {
-  const keyStep = hasKey
-    ? !hasFile &&
-      `${KEY} is not stored: keep it in the environment, or copy .env.example to ${DOT_ENV} and add it.`
-    : hasFile
-      ? `Add ${KEY} to ${DOT_ENV}.`
-      : `Copy .env.example to ${DOT_ENV}, and add your API key.`;
-  return [
-    (url === undefined || project === undefined) && `Set baseUrl and the project's id in ${CONFIG_FILE}.`,
-    keyStep,
-    email !== undefined &&
-      `Set ${SMTP_URL_VARIABLE} as well; until then, emails are only written to data/outbox/.`,
-    'readership export --plan   (shows what it will request; sends nothing)',
-    'readership run             (loads the history, and writes the first report)',
-  ].filter((step) => step !== false);
+/** Keeps the key out of Git. */
+async function ignoreSecrets(path: string): Promise<void> {
+  const text = (await readFile(path, 'utf8').catch(ignoreMissing)) ?? '';
+  if (/^\/?\.env\s*$/m.test(text)) return;
+  await writeFile(path, `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${DOT_ENV}\n`);
 }
 
 function refuseIfThere(path: string, how = ''): void {
@@ -132,65 +103,19 @@ function refuseIfThere(path: string, how = ''): void {
     throw new ConfigurationError(`${path} already exists${how}; nothing was written. Move it away first.`);
 }
 
-/** What is wrong with some answers; undefined if nothing is. */
-function problemIn({
-  url = EXAMPLE.url,
-  project = EXAMPLE.project,
-  timezone,
-  email,
-}: Answers): string | undefined {
-  const { error } = settingsSchema.safeParse({
-    ...{ baseUrl: url, projects: [{ id: project }], reports: { timezone } },
-    ...(email !== undefined && { alerts: { to: [email] }, mail: { from: `Readership <${email}>` } }),
-  });
-  return error && firstProblem(error);
-}
-
-const HERE = Intl.DateTimeFormat().resolvedOptions().timeZone;
-const QUESTIONS = {
-  url: "Address of the platform's API, such as https://platform.example.com: ",
-  project: 'Project id, from the API keys page of its dashboard: ',
-  timezone: `Time zone of the reports [${HERE}]: `,
-  email: 'Email address for the weekly report and alerts [none]: ',
-};
-const DEFAULTS: Answers = { timezone: HERE };
-const OPTIONAL: readonly string[] = ['email'];
-
-/** Asks for what is not known yet, until each answer is valid. */
-async function askFor(keys: readonly (keyof Answers)[], known: Answers, runtime: Runtime): Promise<Answers> {
-  let answers = known;
-  for (const key of keys)
-    while (answers[key] === undefined) {
-      const answer = (await asked(QUESTIONS[key], runtime)) || DEFAULTS[key];
-      if (answer === undefined && OPTIONAL.includes(key)) break;
-      const next = { ...answers, [key]: answer ?? '' };
-      const problem = problemIn(next);
-      if (problem === undefined) answers = next;
-      else runtime.output.note(problem);
-    }
-  return answers;
-}
-
-async function asked(question: string, { signal }: Runtime, isHidden = false): Promise<string> {
-  const line = await askLine(question, signal, { isHidden });
-  if (line === undefined) throw new ConfigurationError('The input ended. Nothing was written.');
-  return line.trim();
-}
-
 /** The example with the answers in it. */
-function filled(example: string, { url, project, timezone, email }: Answers): string {
+function filled(example: string, answers: Answers): string {
+  const { url, project, name, siteUrl, timezone, email } = answers;
   const flow = (value: unknown) => stringify(value, { collectionStyle: 'flow', lineWidth: 0 }).trim();
   const changes: [before: string, after: string | undefined][] = [
     ['$SCHEMA', SCHEMA],
     [`baseUrl: ${EXAMPLE.url}`, url && `baseUrl: ${flow(url)}`],
     [`- id: ${EXAMPLE.project}`, project && `- id: ${flow(project)}`],
+    ['# name: Acme Docs  ', name && name !== project ? `name: ${flow(name)} ` : undefined],
+    ['# siteUrl: https://docs.example.com  ', siteUrl && `siteUrl: ${flow(siteUrl)} `],
     ['timezone: UTC # for the end', timezone && `timezone: ${flow(timezone)} # for the end`],
     ['weekly:\n    to: []', email && `weekly:\n    to: ${flow([email])}`],
     ['alerts:\n  to: []', email && `alerts:\n  to: ${flow([email])}`],
-    [
-      '# mail:\n#   from: Readership <docs@example.com>',
-      email && `mail:\n  from: ${flow(`Readership <${email}>`)}`,
-    ],
   ];
   return changes.reduce((text, [before, after]) => text.replace(before, () => after ?? before), example);
 }

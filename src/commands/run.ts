@@ -2,7 +2,7 @@ import { transportOf } from '../app/connection.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { nextScheduled } from '../config/cron.js';
 import { apiKeyOf } from '../config/load.js';
-import { ConfigurationError, LockedError, messageOf } from '../errors.js';
+import { LockedError, messageOf } from '../errors.js';
 import { type Log, logging, openLog } from '../print/log.js';
 import { summarize } from '../print/run.js';
 import { runLoop } from '../service/loop.js';
@@ -21,7 +21,7 @@ export const run = defineCommand({
   scope: 'workspace',
   summary: 'run all five steps once: export, improve, poll, report, publish',
   description:
-    'Runs all five steps once: loads the days that are due, chooses the pages that deserve an agent (and creates their jobs if improve.mode is apply), polls the jobs, renders the reports, emails the reports that are due, and publishes the history. What is due follows from stored state, so it is safe to run at any time, even twice.',
+    'Runs all five steps once: loads the days that are due, chooses pages for agents (and creates their jobs if improve.mode is apply), polls the jobs, renders the reports, emails the reports that are due, and publishes the history. It does only what is due, so it is safe to run at any time, even twice in a row.',
   options: {
     wait: value(
       '<time>',
@@ -46,9 +46,11 @@ export const run = defineCommand({
         waitMs: wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0),
       });
       progress.end();
-      if (!runtime.signal.aborted && options.json !== true)
-        runtime.output.words(await summarize(outcome, context, workspace, runtime, progress.cost));
       const exitCode = conclude(outcome.outages, runtime);
+      if (!runtime.signal.aborted && options.json !== true) {
+        const summary = await summarize(outcome, context, workspace, runtime, progress.cost);
+        if (summary !== '') runtime.output.words(summary);
+      }
       return exitCode === 75 && pausedOk === true ? 0 : exitCode;
     }),
 });
@@ -58,7 +60,7 @@ export const start = defineCommand({
   scope: 'workspace',
   summary: 'keep running, with each step on its schedule',
   description:
-    'Runs in the foreground and executes the steps of `run` on the schedules in the configuration. What is due follows from stored state, so it catches up on what it missed, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app, /metrics and /healthz), holds the database only while a step runs, and logs to standard output, beginning with the next scheduled time of each step (a paused step resumes earlier): JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
+    'Runs in the foreground and executes the steps of `run` on the schedules in the configuration. It catches up on what it missed, and can be stopped and started at any time. A step that failed is retried after a minute, then with growing delays of up to an hour. It opens no port (unless serve: in the configuration makes it serve the web app, /metrics and /healthz), holds the database only while a step runs, and logs to standard output, beginning with the next scheduled time of each step (a paused step resumes earlier): JSON lines, or readable lines on a terminal. SIGTERM, SIGINT and SIGHUP end it within seconds, with exit code 0.',
   examples: `
   readership start --sandbox        try it without an account
   readership start                  under a service manager such as systemd
@@ -98,10 +100,10 @@ async function openWeb(
 ): Promise<Web | undefined> {
   const settings = workspace.settings.serve;
   if (settings === undefined) return undefined;
-  if (settings.auth === 'link')
-    throw new ConfigurationError(
-      'readership start shows no sign-in link, so the web app needs serve.password (write its hash with readership serve --hash-password) or serve.auth: proxy. See docs/serve.md.',
-    );
+  if (settings.auth === 'link') {
+    log.info('the web app is not served: with serve.auth: link, use readership serve');
+    return undefined;
+  }
   const { serveWeb } = await import('../web/serve.js');
   const onError = (error: string): void => log.error({ error }, 'a page failed');
   const web = await serveWeb({ workspace, options, runtime, settings, inTurn, onError });

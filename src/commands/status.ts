@@ -35,7 +35,7 @@ export const status = defineCommand({
         const { bold, red } = output.colors;
         for (const project of projects) output.words(statusLines(project, output.colors).join('\n'));
         output.words([bold('Operations'), ...operationsLines(operations, now)].join('\n'));
-        for (const need of needs) output.data(`${red('needs you')}  ${escapeUnsafe(need)}`);
+        for (const need of needs) output.data(`${red('attention')}  ${escapeUnsafe(need)}`);
       }
       return needs.length === 0 ? 0 : 1;
     }),

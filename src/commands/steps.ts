@@ -6,7 +6,7 @@ import {
   type Workspace,
   type WorkspaceOptions,
 } from '../app/workspace.js';
-import { type ExitCode, exitCodeOf, messageOf } from '../errors.js';
+import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
 import { logging, openLog } from '../print/log.js';
 import { type ExportCost, ExportProgress } from '../print/progress.js';
 import { type Published, publishStep } from '../steps/history.js';
@@ -95,11 +95,13 @@ export function conclude(outages: readonly StepOutage[], { output, signal }: Run
     );
   else
     for (const { step, outcome, error } of outages) {
-      const words =
+      const isPaused = error instanceof ReadershipError && error.resumeAt !== undefined;
+      const words = outcome === 'failed' ? 'failed' : isPaused ? 'paused' : 'not finished';
+      const next =
         outcome === 'later'
-          ? 'paused; the next run resumes it, and readership start does so automatically'
-          : 'failed';
-      output.note(`${output.noteColors.red(`${step} ${words}:`)} ${messageOf(error)}`);
+          ? `\nRun again ${isPaused ? 'then' : 'later'}, or use \`readership start\` to resume automatically.`
+          : '';
+      output.note(`${output.noteColors.red(`${step} ${words}:`)} ${messageOf(error)}${next}`);
     }
   const codes = outages.map(({ error }) => exitCodeOf(error));
   return ([2, 1, 75] as const).find((code) => codes.includes(code)) ?? 0;

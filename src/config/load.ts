@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing } from '../files.js';
 import { listOfProblems, parseYaml } from './problems.js';
-import { type ProjectSettings, type Settings, settingsSchema } from './schema.js';
+import { type ProjectSettings, RETIRED, type Settings, settingsSchema } from './schema.js';
 import { isLocal } from './values.js';
 
 export const CONFIG_FILE = 'readership.yaml';
@@ -27,16 +27,19 @@ export interface Configuration {
 
 /**
  * Reads `readership.yaml`, or the file given. Throws a `ConfigurationError` that lists all problems
- * with their lines.
+ * with their lines. `notices` are about settings of earlier versions.
  */
 export async function loadSettings(
   file: string | undefined,
   workingDirectory: string,
-): Promise<Pick<Configuration, 'settings' | 'directory'>> {
+): Promise<Pick<Configuration, 'settings' | 'directory'> & { readonly notices: string[] }> {
   const path = pathOf(file, workingDirectory);
   const directory = dirname(path);
-  const settings = parseSettings(await readConfig(path, file === undefined), path);
-  return { settings: withPaths(settings, directory), directory };
+  const { value, dropped } = parseSettings(await readConfig(path, file === undefined), path);
+  const notices = dropped.map(
+    (name) => `${name} in ${basename(path)} is no longer a setting: ${RETIRED[name] ?? ''}. Remove the line.`,
+  );
+  return { settings: withPaths(value, directory), directory, notices };
 }
 
 /** The variables of the `.env` next to the configuration, and the environment, which takes precedence. */
@@ -81,12 +84,22 @@ export function apiKeyOf({ environment }: Configuration, project: ProjectSetting
       `No API key for project ${project.id}: set ${project.apiKeyEnv} in the environment, or in .env next to ${CONFIG_FILE}. ` +
         `Create a key on the API keys page of the dashboard.`,
     );
+  if (isTooShort(key)) throw tooShort(project.apiKeyEnv);
   if (!/^[\x21-\x7e]+$/.test(key))
     throw new ConfigurationError(
       `The value of ${project.apiKeyEnv} is not an API key: it contains a space or a character that keys never contain.`,
     );
   return key;
 }
+
+/** A shorter secret would be redacted from ordinary words. */
+const LEAST_SECRET_LENGTH = 8;
+export const isTooShort = (secret: string): boolean => secret !== '' && secret.length < LEAST_SECRET_LENGTH;
+
+export const tooShort = (name: string): ConfigurationError =>
+  new ConfigurationError(
+    `A secret in ${name} has fewer than ${LEAST_SECRET_LENGTH} characters. Check that it was copied completely, or choose a longer one.`,
+  );
 
 /**
  * Identifies what shares an hourly limit: a declared organization, or the value of a key, of which
@@ -114,13 +127,14 @@ async function readConfig(path: string, isDefault: boolean): Promise<string> {
   }
 }
 
-function parseSettings(text: string, path: string): Settings {
+function parseSettings(text: string, path: string) {
   const parsed = parseYaml(
     text,
     settingsSchema,
-    'unknown setting; `readership init` writes a file with all of them',
+    'unknown setting; docs/configuration.md lists all of them',
+    Object.keys(RETIRED),
   );
-  if ('value' in parsed) return parsed.value;
+  if ('value' in parsed) return parsed;
   throw new ConfigurationError(listOfProblems(path, parsed.problems));
 }
 

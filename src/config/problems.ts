@@ -14,18 +14,23 @@ type Issue = z.core.$ZodIssue;
 
 /**
  * Parses a YAML file written by people: returns its value, or every problem in it, in line order.
- * `unknownKey` is the advice for a key that is not in the schema.
+ * `unknownKey` is the advice for a key that is not in the schema. The keys in `retired` are dropped,
+ * and returned if the file has them.
  */
 export function parseYaml<Value>(
   text: string,
   schema: z.ZodType<Value>,
   unknownKey: string,
-): { readonly value: Value } | { readonly problems: readonly Problem[] } {
+  retired: readonly string[] = [],
+): { readonly value: Value; readonly dropped: string[] } | { readonly problems: readonly Problem[] } {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
   if (document.errors.length > 0) return { problems: syntaxProblems(document, lines) };
   const stray = strayYaml(document, lines);
   if (stray.length > 0) return { problems: stray };
+  const dropped = retired.filter(
+    (name) => document.hasIn(name.split('.')) && document.deleteIn(name.split('.')),
+  );
   let values: unknown;
   try {
     values = document.toJS();
@@ -33,8 +38,8 @@ export function parseYaml<Value>(
     // The library limits alias expansion, so that a small file cannot exhaust memory.
     return { problems: [{ line: firstAlias(document, lines), message: TOO_MANY_ALIASES }] };
   }
-  const parsed = schema.safeParse(values ?? {}, { reportInput: true });
-  if (parsed.success) return { value: parsed.data };
+  const parsed = schema.safeParse(values ?? {}, IN_OUR_WORDS);
+  if (parsed.success) return { value: parsed.data, dropped };
   return { problems: schemaProblems(parsed.error.issues, document, lines, { schema, unknownKey }) };
 }
 
@@ -55,10 +60,49 @@ export const problemOf = (error: unknown): string =>
 /** The first problem of a value, without saying in which field. */
 export const firstProblem = (error: z.ZodError | undefined): string => error?.issues[0]?.message ?? '';
 
+const WHAT_TO_WRITE: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'a list, such as [one, two]',
+  object: 'its settings, each as name: value',
+  record: 'its entries, each as name: value',
+};
+
+/** What to write instead, for values whose schema has no words of its own. */
+function wordsFor(issue: z.core.$ZodRawIssue): string {
+  if (issue.code === 'invalid_type') return `write ${WHAT_TO_WRITE[issue.expected] ?? issue.expected}`;
+  if (issue.code === 'invalid_value') return `write ${issue.values.map(String).join(' or ')}`;
+  if (issue.code !== 'too_small' && issue.code !== 'too_big') return 'not a value that this setting can have';
+  const isSmall = issue.code === 'too_small';
+  const bound = isSmall ? issue.minimum : issue.maximum;
+  const isCounted = issue.origin === 'array' || issue.origin === 'string';
+  if (isSmall && isCounted && bound === 1) return 'is empty';
+  const unit = !isCounted ? '' : issue.origin === 'array' ? ' entries' : ' characters';
+  return `${isSmall ? 'at least' : 'at most'} ${bound}${unit}`;
+}
+
+/** How files written by people are parsed. A schema's own message takes precedence. */
+export const IN_OUR_WORDS = { reportInput: true, error: wordsFor };
+
+/** What the problems that the YAML library reports mean for somebody who writes settings. */
+const SYNTAX: Readonly<Partial<Record<Document['errors'][number]['code'], string>>> = {
+  BAD_INDENT: 'indented differently from the lines around it, or a bracket is missing',
+  BAD_DQ_ESCAPE: 'a backslash has a meaning in double quotes: use single quotes',
+  BAD_SCALAR_START: 'begins with a character that has a meaning in YAML: put the text in single quotes',
+  BLOCK_AS_IMPLICIT_KEY: 'two settings are on one line, or a colon is missing',
+  DUPLICATE_KEY: 'is there twice: keep one',
+  MISSING_CHAR: 'a quote, bracket, comma or colon is missing here or above',
+  MULTILINE_IMPLICIT_KEY: 'a colon is missing here or above',
+  MULTIPLE_DOCS: 'a second document begins here; only one is read',
+  TAB_AS_INDENT: 'indented with a tab: use spaces',
+};
+
 const syntaxProblems = (document: Document, lines: LineCounter): Problem[] =>
-  document.errors.map(({ code, message, pos }) => ({
+  document.errors.map(({ code, pos }) => ({
     line: lines.linePos(pos[0]).line,
-    message: code === 'MULTIPLE_DOCS' ? 'a second document begins here; only one is read' : message,
+    message: SYNTAX[code] ?? 'not valid YAML: check quotes, brackets, colons and indentation',
   }));
 
 /**

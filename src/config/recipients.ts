@@ -1,6 +1,7 @@
 import addressParser from 'nodemailer/lib/addressparser';
 import { z } from 'zod';
 import { isSafe } from '../format/text.js';
+import { IN_OUR_WORDS } from './problems.js';
 import { ONE_LINE, parsedBy, variableName } from './values.js';
 
 declare const addressBrand: unique symbol;
@@ -12,6 +13,8 @@ export type MailAddress = string & { readonly [addressBrand]: true };
 export interface Sender {
   readonly name: string;
   readonly address: MailAddress;
+  /** Whether the configuration names no sender, and this one was derived. */
+  readonly isDerived?: boolean;
 }
 
 /** The address in a preview: RFC 2606 reserves its domain. */
@@ -135,8 +138,8 @@ export type Audience = z.infer<typeof audience>;
 /** One audience, or a list of them. */
 export const audiences = z.unknown().transform((value, context): Audience[] => {
   const parsed = Array.isArray(value)
-    ? z.array(audience).safeParse(value, { reportInput: true })
-    : audience.transform((one) => [one]).safeParse(value, { reportInput: true });
+    ? z.array(audience).safeParse(value, IN_OUR_WORDS)
+    : audience.transform((one) => [one]).safeParse(value, IN_OUR_WORDS);
   if (parsed.success) return parsed.data;
   for (const issue of parsed.error.issues)
     if (issue.code !== 'unrecognized_keys')
@@ -158,18 +161,31 @@ export const audiencesIn = (reports: object): [string, Audience[]][] =>
 interface RecipientSettings {
   readonly reports: object;
   readonly alerts: { readonly to: readonly Recipient[] };
-  readonly mail?: object | undefined;
   readonly channels: object;
+}
+
+/** Every recipient of reports and alerts. */
+const recipientsIn = ({ reports, alerts }: Pick<RecipientSettings, 'reports' | 'alerts'>): Recipient[] => [
+  ...audiencesIn(reports).flatMap(([, all]) => all.flatMap(({ to }) => to)),
+  ...alerts.to,
+];
+
+/** The sender if the configuration names none: in the domain of the first recipient of emails. */
+export function derivedSender(settings: Pick<RecipientSettings, 'reports' | 'alerts'>): Sender | undefined {
+  const first = recipientsIn(settings).find(isAddress);
+  if (first === undefined) return undefined;
+  return { name: 'Readership', address: `readership@${domainOf(first)}` as MailAddress, isDerived: true };
 }
 
 /**
  * Contradictions between recipients, channels and mail settings: each problem with its path in the
  * configuration.
  */
-export function recipientProblems({ reports, alerts, mail, channels }: RecipientSettings) {
+export function recipientProblems({ reports, alerts, channels }: RecipientSettings) {
   const known = Object.keys(channels);
   const ofReports = audiencesIn(reports).map(([name, all]) => ({
-    ...{ path: ['reports', name], to: all.flatMap(({ to }) => to) },
+    path: ['reports', name],
+    to: all.flatMap(({ to }) => to),
     attaches: all.some(({ attach, to }) => attach.length > 0 && !to.some(isAddress)),
   }));
   const problems: { path: string[]; message: string }[] = [];
@@ -184,8 +200,6 @@ export function recipientProblems({ reports, alerts, mail, channels }: Recipient
         ['to'],
         `${stray} is neither an email address nor one of the channels${known.length === 0 ? ': add it under channels' : `, which are ${known.join(', ')}`}`,
       );
-    if (mail === undefined && to.some(isAddress))
-      report(['to'], 'needs mail.from, the sender, such as Readership <docs@example.com>');
     if (attaches) report(['attach'], 'only emails have attachments: name an email address in to');
   }
   return problems;

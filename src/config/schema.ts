@@ -5,6 +5,7 @@ import {
   audiences,
   audiencesIn,
   channels,
+  derivedSender,
   recipientProblems,
   recipients,
   sender,
@@ -17,10 +18,12 @@ import {
   httpUrl,
   isInTheClear,
   isLakeLocation,
+  isLoopback,
   listeningHost,
   localPath,
   NAMES_A_USER,
   namesNoUser,
+  NOT_A_URL,
   NOT_A_LAKE_LOCATION,
   oneLine,
   size,
@@ -73,12 +76,8 @@ const improveSchema = z.strictObject({
   cooldownDays: z.int().min(0).max(3650).default(56),
   minWeeklyViews: z.int().min(0).default(200),
   readingShare: z.number().gt(0, NOT_A_SHARE).max(1, NOT_A_SHARE).default(0.8),
-  humanWeight: z.number().min(0).max(100).default(1),
-  aiWeight: z.number().min(0).max(100).default(1),
   exclude: z.array(z.string().min(1)).default(['/llms*.txt', '/**/openapi.*']),
   sitemap: z.string().min(1).refine(namesNoUser, NAMES_A_USER).optional(),
-  /** A setting of 0.1.0 that no longer does anything. */
-  askWhenNoChange: z.boolean().optional(),
   maxPromptLength: z.int().min(200).max(100_000).default(8_000),
 });
 
@@ -134,7 +133,7 @@ const scheduleSchema = z.strictObject({
 });
 
 const mailSchema = z.strictObject({
-  from: sender,
+  from: sender.optional(),
   unsubscribe: address.optional(),
 });
 
@@ -148,7 +147,6 @@ const reportsSchema = z
   .object({
     firstDayOfWeek: z.enum(WEEKDAYS).default('monday'),
     timezone,
-    patienceHours: z.number().min(0).max(168).default(24),
     baseUrl: baseAddress().optional(),
   })
   .catchall(audiences);
@@ -159,9 +157,6 @@ const publishSchema = z.strictObject({
   parquet: z.string().min(1).refine(isLakeLocation, NOT_A_LAKE_LOCATION).optional(),
   endpoint: httpUrl.optional(),
   region: oneLine.optional(),
-  keepReplaced: duration
-    .refine((durationMs) => durationMs >= 60_000, 'at least 1m, so that readers can finish')
-    .default(86_400_000),
 });
 
 /** A password hash from `readership serve --hash-password`. */
@@ -177,7 +172,7 @@ const serveSchema = z
     host: listeningHost.prefault('127.0.0.1'),
     port: z.int().min(0).max(65_535).default(8420),
     url: z
-      .url({ protocol: /^https?$/, error: 'not an address: write https://…' })
+      .url({ protocol: /^https?$/, error: NOT_A_URL })
       .transform((url) => new URL(url).origin)
       .optional()
       .describe('the address that browsers use, behind a reverse proxy'),
@@ -206,7 +201,7 @@ const serveSchema = z
       .optional()
       .describe('the visitors who may make changes; by default all'),
   })
-  .superRefine(({ auth, password, header }, context) => {
+  .superRefine(({ auth, password, header, host, proxies }, context) => {
     const lacks = (key: string, message: string) => {
       context.addIssue({ code: 'custom', path: [key], message });
     };
@@ -214,15 +209,22 @@ const serveSchema = z
       lacks('auth', "proxy also needs header, in which the proxy sends the visitor's name");
     if (auth === 'password' && password === undefined)
       lacks('auth', 'password also needs password, a line that readership serve --hash-password writes');
+    if (auth === undefined && password === undefined)
+      lacks(
+        'password',
+        'is missing, and readership start serves the web app only with one: run readership serve --hash-password and copy its line; or set auth: proxy, or auth: link to use this section only for readership serve',
+      );
+    if (isLoopback(host) || auth === 'password' || (auth === undefined && password !== undefined)) return;
+    if (auth === 'link')
+      lacks('host', `${host} can be reached by others, so it needs auth: password or proxy`);
+    if (auth === 'proxy' && proxies === undefined)
+      lacks('host', `${host} can be reached by others, who could claim to be any user: also set proxies`);
   })
-  .transform((serve) => ({
-    ...serve,
-    auth: serve.auth ?? (serve.password === undefined ? ('link' as const) : ('password' as const)),
-  }));
+  .transform((serve) => ({ ...serve, auth: serve.auth ?? ('password' as const) }));
 
 export type ServeSettings = z.infer<typeof serveSchema>;
 
-export const DEFAULT_SERVE: ServeSettings = serveSchema.parse({});
+export const DEFAULT_SERVE: ServeSettings = serveSchema.parse({ auth: 'link' });
 
 /** `readership.yaml`. Every key but `baseUrl` and one project's id has a default. */
 export const settingsSchema = z
@@ -257,16 +259,29 @@ export const settingsSchema = z
       context.addIssue({
         code: 'custom',
         path: ['baseUrl'],
-        message:
-          'would send the API key unencrypted; write https://…, or set allowInsecure: true in readership.yaml',
+        message: 'would send the API key unencrypted: write https://…, or set allowInsecure: true',
       });
     for (const problem of recipientProblems(settings)) context.addIssue({ code: 'custom', ...problem });
   })
-  .transform(({ reports, ...settings }) => {
-    const { firstDayOfWeek, timezone, patienceHours, baseUrl } = reports;
+  .transform(({ reports, mail = {}, ...settings }) => {
+    const { firstDayOfWeek, timezone, baseUrl } = reports;
     const audiences = Object.fromEntries(audiencesIn(reports).filter(([, list]) => list.length > 0));
-    return { ...settings, reports: { firstDayOfWeek, timezone, patienceHours, baseUrl, audiences } };
+    const from = mail.from ?? derivedSender({ reports, alerts: settings.alerts });
+    return {
+      ...settings,
+      ...(from !== undefined && { mail: { ...mail, from } }),
+      reports: { firstDayOfWeek, timezone, baseUrl, audiences },
+    };
   });
+
+/** Settings of earlier versions that are now constants: accepted, and reported as having no effect. */
+export const RETIRED: Readonly<Record<string, string>> = {
+  'improve.askWhenNoChange': 'it has had no effect since 0.2.0',
+  'improve.humanWeight': 'views by people and by AI now count the same',
+  'improve.aiWeight': 'views by people and by AI now count the same',
+  'reports.patienceHours': 'an email now always waits up to 24 hours for missing days',
+  'publish.keepReplaced': 'replaced files of a lake are now always kept for 24 hours',
+};
 
 /** The settings of a workspace, with defaults. */
 export type Settings = z.infer<typeof settingsSchema>;

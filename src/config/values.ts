@@ -57,9 +57,9 @@ export const size = parsedBy((text) => {
 export const namesNoUser = (url: string): boolean => !/^https?:[/\\]*[^/\\]*@/i.test(url);
 export const NAMES_A_USER = 'contains a user name or password; secrets belong in the environment';
 
-export const httpUrl = z
-  .url({ protocol: /^https?$/, error: 'not an address: write https://…' })
-  .refine(namesNoUser, NAMES_A_USER);
+export const NOT_A_URL = 'enter a full URL that starts with https://';
+
+export const httpUrl = z.url({ protocol: /^https?$/, error: NOT_A_URL }).refine(namesNoUser, NAMES_A_USER);
 
 /** An address to which paths are appended; `what` names them. */
 export const baseAddress = (what = 'paths') =>

@@ -136,6 +136,9 @@ class FirstDayError extends ReadershipError {
   }
 }
 
+/** The requests of a history since the earliest day, if each day has up to 250 pages. */
+export const mostRequests = (last: Day): number => daysBetween(EARLIEST_DAY, last) + 1;
+
 /** The most requests that `findFirstDay` sends to a server that answers for every range. */
 export const requestsToFindFirstDay = (last: Day): number =>
   1 + Math.ceil(Math.log2(daysBetween(EARLIEST_DAY, last) + 1));

@@ -94,12 +94,12 @@ export class DeliveryError extends ReadershipError {
   readonly exitCode: 1 | 75;
 
   constructor(deliveries: readonly Delivery[]) {
+    const isWaiting = deliveries.every(({ state }) => state === 'waiting');
     const one = ({ report, period, recipient, state, note }: Delivery) =>
-      `${report} ${period} to ${recipient}: ${state}, ${note ?? 'no reason given'}`;
-    super(
-      `Not delivered, or outcome unknown:\n${deliveries.map((delivery) => `  ${one(delivery)}`).join('\n')}\nSee: readership status`,
-    );
-    this.exitCode = deliveries.every(({ state }) => state === 'waiting') ? 75 : 1;
+      `  ${report} ${period} to ${recipient}: ${isWaiting ? '' : `${state}, `}${note ?? 'no reason given'}`;
+    const lines = [isWaiting ? 'Not sent:' : 'Not delivered, or outcome unknown:', ...deliveries.map(one)];
+    super([...lines, 'See: readership status'].join('\n'));
+    this.exitCode = isWaiting ? 75 : 1;
   }
 }
 

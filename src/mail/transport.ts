@@ -92,7 +92,8 @@ export async function tryMailServer(url: string, signal: AbortSignal): Promise<s
     return `${host}:${port} ${server.login === undefined ? 'answers' : 'accepts the login'}`;
   const { error: cause } = result;
   const words = redactor(secretsOf(server))(replyOf(cause).response ?? messageOf(cause));
-  throw new Error(`${host}:${port}: ${words.slice(0, MAX_WORDS)}`, { cause });
+  const during = result.stage === 'connect' ? `can't connect to` : `was refused by`;
+  throw new Error(`${during} the mail server ${host}:${port}: ${words.slice(0, MAX_WORDS)}`, { cause });
 }
 
 /** The password, both plain and encoded with the user as for SMTP, because a server may echo either. */
@@ -103,6 +104,8 @@ const secretsOf = ({ login }: SmtpServer): string[] =>
 
 function wordsOf({ host, port }: SmtpServer, { stage, error }: SmtpFailure): string {
   const { response } = replyOf(error);
+  if (stage === 'connect' && response === undefined)
+    return `can't connect to the mail server ${host}:${port} (${messageOf(error)})`;
   const during = `${host}:${port}, while ${DOING[stage]}`;
   return response === undefined ? `${during}: ${messageOf(error)}` : `${during}, said: ${response}`;
 }

@@ -1,7 +1,7 @@
 import type { Settings } from '../config/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
-import { requestsToFindFirstDay } from '../export/range.js';
+import { mostRequests, requestsToFindFirstDay } from '../export/range.js';
 import type { ExportForecast } from '../export/forecast.js';
 import type { DayResult } from '../export/load.js';
 import { DUE_ORDER, type ExportPlan } from '../export/plan.js';
@@ -11,6 +11,8 @@ import { counted } from '../format/numbers.js';
 import { indented } from '../format/text.js';
 import type { ProjectAudit, ProjectExport } from '../steps/history.js';
 import type { ExportCost } from './progress.js';
+
+const HOUR_MS = 3_600_000;
 
 const nothingToLoad = (name: string, { range }: ExportPlan): string =>
   `${name}: nothing to load: the history begins on ${longDay(range.first)}.`;
@@ -99,7 +101,11 @@ function leftLines({ outcome, left }: ProjectExport): string[] {
   const { stopped } = outcome ?? {};
   const resumeAt = stopped instanceof ReadershipError ? stopped.resumeAt : undefined;
   const next = resumeAt === undefined ? '' : `; resumes on ${nextMinute(resumeAt)}`;
-  const end = finishingAt === undefined ? '' : `, done around ${nextMinute(finishingAt)}`;
+  // Without a known time to resume, an end would be a guess.
+  const end =
+    finishingAt === undefined || (stopped !== undefined && resumeAt === undefined)
+      ? ''
+      : `, done around ${nextMinute(finishingAt)}`;
   return [`  ${counted(plan.days.length, 'day')} left, about ${counted(requests, 'request')}${next}${end}`];
 }
 
@@ -110,11 +116,16 @@ export function forecastLines(
   now: Date,
 ): string[] {
   const name = project.name;
-  if (plan === undefined)
+  if (plan === undefined) {
+    const last = lastEndedDay(now);
+    const cost = (requests: number) =>
+      `${counted(requests, 'request')}${limit === 'unlimited' ? '' : `, ${duration((requests / limit) * HOUR_MS)} at ${limit} an hour`}`;
     return [
-      `${name}: the first day is not known yet. The first export finds it with at most ${requestsToFindFirstDay(lastEndedDay(now))} requests, and then loads every day since, newest first.`,
-      `  A day takes one request per 250 pages viewed${limit === 'unlimited' ? '' : `: a year of small days takes 365, about ${Math.ceil(365 / limit)} h at ${limit} an hour`}. Set history.start, or --from, to load less.`,
+      `${name}: nothing is loaded yet, so the first day is not known. The first export finds it with at most ${requestsToFindFirstDay(last)} requests, and then loads every day since, newest first.`,
+      `  Each year of days with up to 250 pages viewed takes ${cost(365)}; all years since 2015, at most ${cost(mostRequests(last))}.`,
+      '  Set history.start, or --from, to load less. readership doctor --url shows what one day of yours takes.',
     ];
+  }
   if (plan.range.first > plan.range.last) return [nothingToLoad(name, plan)];
   const { days, alreadyFinal, readToday, waiting } = plan;
   const budget =

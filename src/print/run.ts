@@ -15,8 +15,10 @@ import { mailLines } from './emails.js';
 import { loadedLines } from './export.js';
 import { jobLines } from './jobs.js';
 import { whyNoJob } from './pages.js';
+import { readSql } from '../warehouse/query.js';
 import type { ExportCost } from './progress.js';
 
+const STORED = readSql(import.meta.url, 'statements/stored.sql');
 const weekRow = z.object({ human: z.int(), ai: z.int(), ai_share: z.number().nullable() });
 
 /**
@@ -34,20 +36,24 @@ export async function summarize(
   const { bold, cyan } = output.colors;
   const week = lastEnded('week', now(), ISO_CALENDAR);
   const options = (configuration === undefined ? ' --sandbox' : '') + shardOption(shard);
+  const program = programAt(process.argv[1] ?? '', workingDirectory);
   const loaded = outcome.exported.flatMap((project) => loadedLines(project, cost));
   const read = await Promise.all(context.projects.map((project) => readLine(project, context, week)));
   const pages = (outcome.reported?.pages ?? []).flatMap(({ file, subject }) => [
     subject,
     `  ${cyan(relative(workingDirectory, file))}`,
   ]);
+  const examples = await examplesOf(`${program} sql${options}`, context, week);
+  // Before anything is loaded, there is nothing to choose, read or query.
+  if (examples.length === 0) return section(bold('Loaded'), loaded).join('\n');
   const lines = [
     ...section(bold('Loaded'), loaded),
     ...section(bold('Read'), read.flat()),
     ...section(bold('Agents'), await agentLines(outcome, context, output.width)),
     ...section(bold('Report'), pages),
     ...section(bold('Email'), await mailLines(outcome, context, runtime)),
-    ...section(bold('Look at it'), [`readership serve${options} --open`]),
-    ...section(bold('Query the history'), examples(options, week, await aPage(context, week))),
+    ...section(bold('Look at it'), [`${program} serve${options} --open`]),
+    ...section(bold('Query the history'), examples),
   ];
   return lines.join('\n');
 }
@@ -85,24 +91,28 @@ function improvedLine({ project, plan, submitted }: ProjectImprovement, mode: 'p
   return `${name}: no new job${whyNoJob(plan)}`;
 }
 
-/** A popular page whose path needs no quoting in a shell. */
-async function aPage(
+const storedRow = z.object({ days: z.int(), page: z.string().nullable() });
+
+/** Queries of what is stored; empty if nothing is. */
+async function examplesOf(
+  command: string,
   { warehouse }: StepContext,
   { first, last }: Pick<Period, 'first' | 'last'>,
-): Promise<string | undefined> {
-  const [page] = await warehouse.query(
-    "FROM top_pages($first, $last) WHERE regexp_full_match(path, '/[-\\w/.]+') LIMIT 1",
-    z.object({ path: z.string() }),
-    { first, last },
-  );
-  return page?.path;
-}
-
-function examples(options: string, week: Pick<Period, 'first' | 'last'>, page: string | undefined): string[] {
-  const command = `readership sql${options}`;
+): Promise<string[]> {
+  const [stored] = await warehouse.query(STORED, storedRow, { first, last });
+  if (stored === undefined || stored.days === 0) return [];
   return [
     `${command} "FROM site_weeks ORDER BY week DESC LIMIT 8"`,
-    `${command} "FROM top_pages('${week.first}', '${week.last}') LIMIT 10"`,
-    ...(page === undefined ? [] : [`${command} "FROM page_history('${page}') ORDER BY day DESC LIMIT 14"`]),
+    `${command} "FROM top_pages('${first}', '${last}') LIMIT 10"`,
+    ...(stored.page === null
+      ? []
+      : [`${command} "FROM page_history('${stored.page}') ORDER BY day DESC LIMIT 14"`]),
   ];
+}
+
+/** How to type this program's commands: by its name, or by its path in a clone, where it is not installed. */
+function programAt(path: string, workingDirectory: string): string {
+  if (!path.endsWith('.js') || path.includes('node_modules')) return 'readership';
+  const near = relative(workingDirectory, path);
+  return `node ${near.startsWith('..') ? path : near}`;
 }

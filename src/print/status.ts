@@ -82,10 +82,12 @@ function requestsText({ requests }: ProjectStatus): string {
 /** What needs attention, and what to do about it. */
 export function needsOf(
   projects: readonly ProjectStatus[],
-  { runs, outages, unconfirmedJobs, unconfirmedMessages, unknownDeliveries }: OperationsStatus,
+  operations: OperationsStatus,
   { settings: { schedule }, shard }: Pick<Workspace, 'settings' | 'shard'>,
   now: Date,
 ): string[] {
+  const { runs, outages, unconfirmedJobs, unconfirmedMessages } = operations;
+  const { unknownDeliveries, waitingDeliveries } = operations;
   const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
   const isExportOver = dayOf(exportAt) === dayOf(now);
   const isExported = runs.some(
@@ -111,6 +113,10 @@ export function needsOf(
       ({ id, job }) =>
         `message ${id} to job ${job} may or may not have arrived: ${resolveMessageCommand(job)}`,
     ),
+    ...waitingDeliveries.map(
+      ({ report, period, recipient, note }) =>
+        `${report} ${period} to ${recipient} has not been sent: ${note ?? 'no reason was recorded'}. It is retried automatically; check with: readership doctor`,
+    ),
     ...unknownDeliveries.map((delivery) => {
       const { report, period, recipient } = delivery;
       return `${report} ${period} may or may not have reached ${recipient}. Ask the recipient, then: ${settleCommands(delivery, shard)}`;
@@ -125,7 +131,11 @@ export const operationsLines = (operations: OperationsStatus, now: Date): string
 /** The same facts, each with its name. */
 export function operationsRows(operations: OperationsStatus, now: Date): [name: string, value: string][] {
   const { publishedAt, diskFreeBytes, runs, jobs } = operations;
-  const { unconfirmedJobs, unconfirmedMessages, unknownDeliveries } = operations;
+  const { unconfirmedJobs, unconfirmedMessages, unknownDeliveries, waitingDeliveries } = operations;
+  const open = [
+    ...(waitingDeliveries.length === 0 ? [] : [`${waitingDeliveries.length} waiting`]),
+    ...(unknownDeliveries.length === 0 ? [] : [`${unknownDeliveries.length} unknown`]),
+  ];
   const ofJobs = Object.entries(jobs).map(([state, count]) => `${count} ${state}`);
   return [
     ...runs.map(({ step, started_at: startedAt, outcome }): [string, string] => [
@@ -137,7 +147,7 @@ export function operationsRows(operations: OperationsStatus, now: Date): [name: 
       'messages',
       unconfirmedMessages.length === 0 ? 'all confirmed' : `${unconfirmedMessages.length} unconfirmed`,
     ],
-    ['emails', unknownDeliveries.length === 0 ? 'all confirmed' : `${unknownDeliveries.length} unknown`],
+    ['emails', open.join(', ') || 'all confirmed'],
     ['disk', `${bytes(diskFreeBytes)} free`],
     ['published', sinceThen(publishedAt, now)],
   ];
@@ -173,7 +183,7 @@ export function metricsText(
   ];
   const startOf = (day: Day | null) => (day === null ? undefined : seconds(startOfDay(day)));
   const metrics: readonly (readonly [name: string, help: string, samples: Samples])[] = [
-    ['needs', 'Problems that need a person: readership status', [[{}, needs.length]]],
+    ['needs', 'Problems that need attention: readership status', [[{}, needs.length]]],
     ['days', 'Days of the history by state', projects.flatMap(daysIn)],
     [
       'last_day_timestamp_seconds',

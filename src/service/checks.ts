@@ -102,7 +102,9 @@ async function email(
   { signal }: Runtime,
 ): Promise<Verdict> {
   const url = configuration?.environment[SMTP_URL_VARIABLE] ?? '';
-  if (url !== '') return pass(await tryMailServer(url, signal));
+  const from = settings.mail?.from.address;
+  const sender = from === undefined ? '' : `; emails come from ${from} (mail.from)`;
+  if (url !== '') return pass((await tryMailServer(url, signal)) + sender);
   const audiences = [settings.alerts, ...Object.values(settings.reports.audiences).flat()];
   const isMailed = audiences.some(({ to }) => to.some(isAddress));
   if (configuration === undefined || !isMailed) return pass(`emails would be written to ${outboxDir}`);
@@ -131,8 +133,12 @@ async function openDatabase(
         verdict: warn('There is no database yet. Load the history: readership export, or readership run'),
       };
     const warehouse = await openWarehouse(liveFile, {
-      ...{ command: 'readership doctor', now, signal, maxWaitMs: 0 },
-      ...{ historyFile, mustBeMigrated: true },
+      command: 'readership doctor',
+      now,
+      signal,
+      maxWaitMs: 0,
+      historyFile,
+      mustBeMigrated: true,
     });
     return {
       warehouse,

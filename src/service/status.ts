@@ -94,6 +94,10 @@ async function readOperations(reader: Reader, { projects, historyFile, dataDir }
     unknownDeliveries: deliveries
       .filter(({ state, tried_at }) => state === 'unknown' && tried_at >= since)
       .map(({ report, project, period, recipient }) => ({ report, project, period, recipient })),
+    /** Emails and posts that have not been sent yet, and why. */
+    waitingDeliveries: deliveries
+      .filter(({ state }) => state === 'waiting')
+      .map(({ report, period, recipient, note }) => ({ report, period, recipient, note })),
   };
 }
 

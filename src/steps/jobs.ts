@@ -33,7 +33,7 @@ export async function pollStep(
   const stillActive = results.flatMap((polled) => polled.stillActive);
   const reviewed = results.flatMap((polled) => polled.reviewed).length;
   const reviews = reviewed === 0 ? '' : `, ${counted(reviewed, 'pull request')} merged or closed`;
-  const summary = `${ended.length} jobs ended, ${stillActive.length} still active${reviews}`;
+  const summary = `${counted(ended.length, 'job')} ended, ${stillActive.length} still active${reviews}`;
   const { settled, problem } = await readChanges(context);
   const found =
     settled.length === 0 ? '' : `, ${counted(settled.length, 'lost job')} found by the pull request`;

@@ -147,13 +147,16 @@ async function duePeriods(
   );
 }
 
+/** How long an email waits for missing days. */
+const PATIENCE_HOURS = 24;
+
 /**
  * When a period may be emailed, and how long it waits for missing days after the export that could
  * load the last.
  */
-function timesOf(report: ReportDefinition, { last }: Period, { schedule, reports }: Settings) {
+function timesOf(report: ReportDefinition, { last }: Period, { schedule }: Settings) {
   const ended = startOfDay(addDays(last, 1));
   const next = (cron: string) => nextScheduled(cron, schedule.timezone, subMilliseconds(ended, 1));
-  const until = addHours(next(schedule.export), reports.patienceHours);
+  const until = addHours(next(schedule.export), PATIENCE_HOURS);
   return { from: report.schedule === undefined ? ended : next(report.schedule), until };
 }

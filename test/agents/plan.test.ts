@@ -7,7 +7,7 @@ import { NOW } from '../sandbox/open-sandbox.js';
 import { EVIDENCE, readingSql, steadyPages, storeReading } from './reading.js';
 
 const RULES: PlanRules = {
-  ...{ minWeeklyViews: 200, readingShare: 1, humanWeight: 1, aiWeight: 1, exclude: [] },
+  ...{ minWeeklyViews: 200, readingShare: 1, exclude: [] },
   ...{ cooldownDays: 56, maxJobsPerRun: 5, maxJobsPerWeek: 5, maxOpenPullRequests: 10 },
   ...{ mode: 'plan', experiment: 'pairs' },
 };

@@ -5,7 +5,7 @@ import { type Candidate, selectPages, type SelectionRules } from '../../src/agen
 import { addDays, day } from '../../src/day.js';
 
 const RULES: SelectionRules = {
-  ...{ minWeeklyViews: 100, readingShare: 1, humanWeight: 1, aiWeight: 1, exclude: [] },
+  ...{ minWeeklyViews: 100, readingShare: 1, exclude: [] },
   ...{ mode: 'plan', experiment: 'pairs' },
 };
 const LIMIT: Reason = { code: 'limit', setting: 'maxJobsPerRun', limit: 5 };
@@ -44,12 +44,6 @@ describe('which pages deserve an agent', () => {
     expect(flaggedBy([page('/c', 200), page('/b', 300, 50), page('/a', 350), page('/d', 99)])).toEqual([
       ...['/a', '/b', '/c'],
     ]);
-  });
-
-  it('people and AI weighted as configured', () => {
-    const pages = [page('/people', 500, 0), page('/ai', 0, 400)];
-    expect(flaggedBy(pages, { aiWeight: 2 })).toEqual(['/ai', '/people']);
-    expect(flaggedBy(pages, { aiWeight: 0 })).toEqual(['/people']);
   });
 
   it('those that together have the configured share of all views, and no more', () => {

@@ -73,11 +73,11 @@ const answer =
 
 describe('a refusal', () => {
   it.each([
-    [400, 'project id is unknown'],
+    [400, 'there is no project prj_'],
     [401, 'ACME_KEY is wrong or has expired'],
     [402, 'out of credits'],
     [403, 'ACME_KEY may be read-only'],
-    [404, 'check baseUrl'],
+    [404, 'Not found. Check the project ID (prj_'],
   ])('%i is a permanent refusal, with advice', async (status, advice) => {
     const { all } = await faultsAt(answer(status));
     for (const error of all) {
@@ -173,7 +173,7 @@ describe('an incomplete answer', () => {
         const error = await errorOf(call(openClient(baseUrl, { retries: NO_RETRIES })));
         expect(error).toBeInstanceOf(TryLaterError);
         expect(error).toMatchObject({ reason: 'unreachable', isKnownNotDone: true, exitCode: 75 });
-        expect(error.message).toContain('Check baseUrl');
+        expect(error.message).toContain('Check the base URL');
         expect(error.message).toMatch(/no connection \(.+\)/);
       }
     }

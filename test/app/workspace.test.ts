@@ -35,8 +35,15 @@ it('gives a lake the credentials of its store, and no other secret', async () =>
   const { runtime, dotEnv } = await workspaceDir(
     `${CONFIGURATION}publish: { parquet: 's3://bucket/lake' }\n`,
   );
-  const credentials = { AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret', AWS_REGION: 'eu-west-1' };
-  const others = { READERSHIP_API_KEY: 'key', READERSHIP_SMTP_URL: 'smtp://user:password@smtp.example.com' };
+  const credentials = {
+    AWS_ACCESS_KEY_ID: 'id',
+    AWS_SECRET_ACCESS_KEY: 'secret-of-the-store',
+    AWS_REGION: 'eu-west-1',
+  };
+  const others = {
+    READERSHIP_API_KEY: 'a-long-key',
+    READERSHIP_SMTP_URL: 'smtp://user:password@smtp.example.com',
+  };
   const lines = Object.entries({ ...credentials, ...others }).map(([name, value]) => `${name}=${value}\n`);
   await writeFile(dotEnv, lines.join(''), { mode: 0o600 });
   const { configuration, lake } = await readWorkspace({}, runtime);

@@ -59,11 +59,11 @@ const CASES: readonly BadInput[] = [
     env: {},
   },
   {
-    ...{ what: 'an unreachable host', code: 75, says: [/no connection/, /Check baseUrl/] },
+    ...{ what: 'an unreachable host', code: 75, says: [/no connection/, /Check the base URL/] },
     spoil: (directory) => replaceIn(directory, /baseUrl: .*/, 'baseUrl: http://127.0.0.1:9'),
   },
   {
-    ...{ what: 'an unknown project', code: 1, says: [/400/, /project id is unknown/] },
+    ...{ what: 'an unknown project', code: 1, says: [/400/, /there is no project prj_other/] },
     spoil: (directory) => replaceIn(directory, 'prj_sandbox', 'prj_other'),
   },
   {

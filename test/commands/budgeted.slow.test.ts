@@ -53,7 +53,7 @@ describe('readership export --plan', () => {
     const { platform, run, inLedger } = await setUp({ requestsPerHour: 24 });
     const before = await run('export', '--plan');
     expect(before).toMatchObject({ code: 0 });
-    expect(before.stdout).toMatch(/the first day is not known yet.+with at most \d+ requests/);
+    expect(before.stdout).toMatch(/the first day is not known.+with at most \d+ requests/);
     expect(platform.views).toHaveLength(0);
 
     expect((await run('export')).code).toBe(75);

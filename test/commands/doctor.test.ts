@@ -70,7 +70,7 @@ describe('readership doctor', () => {
     expect(unanswered.stdout).toMatch(/^fail {2}server +http:\/\/127\.0\.0\.1:1 does not answer .+\n$/);
     for (const [words, more] of [
       ['No API key for project', args],
-      ['not an address', ['doctor', '--url', 'platform', '--project', 'p']],
+      ['enter a full URL', ['doctor', '--url', 'platform', '--project', 'p']],
       ['--url goes with --project', ['doctor', '--url', sandbox.baseUrl]],
     ] as const) {
       const refused = await runCli(more, { cwd });

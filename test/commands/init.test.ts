@@ -24,7 +24,8 @@ describe('readership init', () => {
   it('writes a valid configuration and an example environment file', async () => {
     const cwd = await tempDir();
     expect(await runCli(['init'], { cwd })).toMatchObject({ code: 0, stderr: '' });
-    expect((await readdir(cwd)).sort()).toEqual(['.env.example', 'readership.yaml']);
+    expect((await readdir(cwd)).sort()).toEqual(['.env.example', '.gitignore', 'readership.yaml']);
+    expect(await readFile(join(cwd, '.gitignore'), 'utf8')).toBe('.env\n');
     const [first = ''] = (await readFile(join(cwd, 'readership.yaml'), 'utf8')).split('\n');
     const schema = fileURLToPath(first.replace('# yaml-language-server: $schema=', ''));
     expect(JSON.parse(await readFile(schema, 'utf8'))).toEqual(jsonSchemaOf(settingsSchema));
@@ -47,7 +48,8 @@ describe('readership init', () => {
   it('asks nothing if the answers are given, and writes nothing if the platform refuses the key', async () => {
     const { baseUrl, projectId } = await serveSandbox();
     const cwd = await tempDir();
-    const args = ['init', '--url', baseUrl, '--project', projectId, '--timezone', 'Asia/Tokyo'];
+    const site = ['--name', 'Acme: Docs', '--site-url', 'https://docs.example.com'];
+    const args = ['init', '--url', baseUrl, '--project', projectId, '--timezone', 'Asia/Tokyo', ...site];
     const refused = await runCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } });
     expect(refused.code).toBe(2);
     expect(refused.stdout).toMatch(/^fail {2}page views .+401/m);
@@ -55,21 +57,29 @@ describe('readership init', () => {
     for (const [wrong, words] of [
       ['--timezone=Mars', 'not a time zone'],
       ['--email=docs', 'not an email address'],
-      ['--url=platform', 'not an address'],
+      ['--url=platform', 'enter a full URL'],
     ] as const) {
       const invalid = await runCli([...args, wrong], { cwd });
       expect([invalid.code, invalid.stderr]).toEqual([2, expect.stringContaining(words)]);
     }
     expect(await readdir(cwd)).toEqual([]);
     const env = { READERSHIP_API_KEY: KEY };
+    await writeFile(join(cwd, '.gitignore'), 'node_modules');
     const { code, stdout } = await runCli([...args, '--email', 'docs@example.com'], { cwd, env });
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/^pass {2}page views /m)]);
-    expect((await readdir(cwd)).sort()).toEqual(['.env.example', 'readership.yaml']);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/^pass {2}page views [^]+\nNext: readership run .+\n$/m),
+    ]);
+    expect(stdout).toContain('keep READERSHIP_API_KEY in the environment, because it is not stored');
+    expect(await readFile(join(cwd, '.gitignore'), 'utf8')).toBe('node_modules\n.env\n');
+    expect((await readdir(cwd)).sort()).toEqual(['.env.example', '.gitignore', 'readership.yaml']);
     const { settings } = await loadSettings(undefined, cwd);
     expect(settings).toMatchObject({
-      ...{ baseUrl, projects: [{ id: projectId }], alerts: { to: ['docs@example.com'] } },
+      baseUrl,
+      projects: [{ id: projectId, name: 'Acme: Docs', siteUrl: 'https://docs.example.com' }],
+      alerts: { to: ['docs@example.com'] },
       reports: { timezone: 'Asia/Tokyo', audiences: { weekly: [{ to: ['docs@example.com'] }] } },
-      mail: { from: { name: 'Readership', address: 'docs@example.com' } },
+      mail: { from: { name: 'Readership', address: 'readership@example.com' } },
     });
   });
 });
@@ -110,21 +120,34 @@ describe.skipIf(!existsSync(SCRIPT))(
       const cwd = await tempDir();
       const { code, shown } = await onTerminal(cwd, [
         ['API, such as', 'platform\r'],
-        ['not an address', ''],
+        ['enter a full URL', ''],
         ['API, such as', `${baseUrl}\r`],
-        ['Project id', `${projectId}\r`],
-        ['not shown: ', `${KEY}#'\r`],
+        ['Project ID', 'prj_other\r'],
+        ['not shown: ', 'a-wrong-key\r'],
+        // The platform refuses the project and the key, and the address is right.
+        ['Correct the answers? [Y/n', '\r'],
+        [`API, such as https://platform.example.com [${baseUrl}]: `, '\r'],
+        ['[prj_other]: ', `${projectId}\r`],
+        ['[the same]: ', `${KEY}#'\r`],
+        [`reports [${projectId}]: `, 'Acme Docs\r'],
+        ['link to its pages [none]: ', '\r'],
         ['[Europe/Zurich]: ', '\r'],
-        ['[none]: ', 'docs@example.com\r'],
+        ['alerts [none]: ', 'docs@example.com\r'],
       ]);
       expect(code).toBe(0);
-      expect(shown).toMatch(/pass {2}page views[^]+Wrote readership.yaml, .env.example and .env\./);
+      expect(shown).toMatch(
+        /fail {2}page views[^]+pass {2}page views[^]+Wrote readership.yaml, .env.example and .env, and added .env to .gitignore\.[^]+Next: readership run /,
+      );
       expect(shown).not.toContain('secret-Key');
       expect((await stat(join(cwd, '.env'))).mode & 0o777).toBe(0o600);
       const { settings } = await loadSettings(undefined, cwd);
       const environment = await readEnvironment(undefined, cwd, {});
       expect(environment['READERSHIP_API_KEY']).toBe(`${KEY}#'`);
-      expect(settings).toMatchObject({ baseUrl, reports: { timezone: 'Europe/Zurich' } });
+      expect(settings).toMatchObject({
+        baseUrl,
+        projects: [{ id: projectId, name: 'Acme Docs' }],
+        reports: { timezone: 'Europe/Zurich' },
+      });
       expect(await readFile(join(cwd, '.env.example'), 'utf8')).toMatch(/^READERSHIP_API_KEY=$/m);
     });
 
@@ -132,13 +155,13 @@ describe.skipIf(!existsSync(SCRIPT))(
       const cwd = await tempDir();
       const questions = [
         ['API, such as', 'http://127.0.0.1:1\r'],
-        ['Project id', 'p\r'],
+        ['Project ID', 'p\r'],
       ] as const;
       expect((await onTerminal(cwd, [...questions, ['not shown: ', 'half a ke\x03']])).code).toBe(130);
       const { code, shown } = await onTerminal(cwd, [
         ...questions,
-        ['not shown: ', 'key\r'],
-        ['anyway? [y/N] ', '\r'],
+        ['not shown: ', 'a-long-key\r'],
+        ['Correct the answers? [Y/n', 'n\r'],
       ]);
       expect(code).toBe(2);
       expect(shown).toMatch(/fail {2}server[^]+Nothing was written/);

@@ -58,7 +58,7 @@ describe('readership run --sandbox', () => {
     const report = /(data\/sandbox\/reports\/\S+\.html)/.exec(first.stdout)?.[1] ?? '';
     expect(await readFile(join(cwd, report), 'utf8')).toContain('Acme Docs');
     // The three queries that the summary suggests work.
-    const offered = [...first.stdout.matchAll(/sql --sandbox "(.+)"$/gm)];
+    const offered = [...first.stdout.matchAll(/^ +node \/.+cli\.js sql --sandbox "(.+)"$/gm)];
     expect(offered).toHaveLength(3);
     for (const [, query = ''] of offered) {
       const answer = await runCli(['sql', '--sandbox', query, '--format', 'json'], { cwd });

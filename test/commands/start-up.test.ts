@@ -61,8 +61,27 @@ describe('a command that starts', () => {
     const ended = promisify(execFile)(process.execPath, ['--import', broken, CLI, 'status'], { cwd: ROOT });
     await expect(ended).rejects.toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/TypeError: broken[^]* src\/cli\.ts:\d+:\d+/) as string,
+      stderr: expect.stringMatching(/TypeError: broken[^]* src\/main\.ts:\d+:\d+/) as string,
     });
+  });
+
+  it('refuses an older Node.js in one sentence, before it loads anything that would fail there', async () => {
+    const { engines } = z
+      .object({ engines: z.object({ node: z.string() }) })
+      .parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
+    const [, oldest = ''] = /^>=(\d+\.\d+)$/.exec(engines.node) ?? [];
+    const on = (version: string) => {
+      const pretend = `Object.defineProperty(process.versions, 'node', { value: '${version}' })`;
+      const args = ['--import', `data:text/javascript,${pretend}`, CLI, '--version'];
+      return promisify(execFile)(process.execPath, args, { env: { ...process.env, NODE_DEBUG: '' } });
+    };
+    await expect(on(`${oldest}.0`)).resolves.toMatchObject({ stderr: '' });
+    for (const version of ['18.20.8', '20.18.3'])
+      await expect(on(version)).rejects.toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: `Readership needs Node.js ${oldest} or later, and this is ${version}. Install a newer version: https://nodejs.org\n`,
+      });
   });
 
   it('is distributed with the licenses of the bundled packages', async () => {

@@ -10,6 +10,7 @@ const statusSchema = z.object({
   diskFreeBytes: z.int().positive(),
   runs: z.array(z.object({ step: z.string(), outcome: z.string() })),
   unknownDeliveries: z.array(z.object({ recipient: z.string() })),
+  waitingDeliveries: z.array(z.object({ recipient: z.string(), note: z.string() })),
   unconfirmedJobs: z.array(z.object({ id: z.int() })),
   unconfirmedMessages: z.array(z.object({ id: z.int(), job: z.int() })),
   needs: z.array(z.string()),
@@ -19,10 +20,11 @@ const statusSchema = z.object({
 const LONG_LOST =
   "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2025-W40' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<0>' AS message_id, 1 AS attempts, TIMESTAMP '2025-10-06' AS tried_at";
 
-/** An email, an alert, a job and a message that may or may not have arrived. */
+/** An email, an alert, a job and a message that may or may not have arrived, and an email that waits. */
 const LOST = [
   "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'a@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<1>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at",
   "INSERT INTO deliveries BY NAME SELECT 'alert' AS report, '-' AS project, 'export 2026-01-05T00:00:00.000Z' AS period, 'ops@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<2>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at",
+  "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'b@example.com' AS recipient, 'waiting' AS state, 'smtp' AS via, '<3>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at, 'the mail server is off' AS note",
   "INSERT INTO agent_jobs BY NAME SELECT 7 AS id, $project AS project, '/lost' AS path, 'unconfirmed' AS state, '' AS reason, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at, 0 AS polls",
   "INSERT INTO agent_messages BY NAME SELECT 3 AS id, 7 AS job, 'unconfirmed' AS state, 'typed' AS origin, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at",
 ];
@@ -39,6 +41,10 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
     const { code, stdout } = await cli(KEY, 'status', '--json');
     return { code, ...statusSchema.parse(JSON.parse(stdout)) };
   };
+  // Before anything is loaded, the cause is all there is to say.
+  const refused = await cli('wrong-key', 'run');
+  expect(refused).toMatchObject({ code: 1, stdout: '' });
+  expect(refused.stderr).toMatch(/^export failed: .+401.+READERSHIP_API_KEY is wrong or has expired.+\n$/);
   await cli(KEY, 'run');
   expect(await status()).toMatchObject({ code: 0, needs: [], unknownDeliveries: [] });
   const metrics = await cli(KEY, 'status', '--format', 'prometheus');
@@ -92,6 +98,7 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   expect(unknown).toMatchObject({
     code: 1,
     unknownDeliveries: [{ recipient: 'ops@example.com' }, { recipient: 'a@example.com' }],
+    waitingDeliveries: [{ recipient: 'b@example.com', note: 'the mail server is off' }],
   });
   expect(unknown).toMatchObject({ unconfirmedJobs: [{ id: 7 }], unconfirmedMessages: [{ id: 3, job: 7 }] });
   expect(unknown.needs[0]).toBe(
@@ -100,6 +107,7 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
   expect(unknown.needs[1]).toMatch(/message 3 to job 7 .+: readership jobs resolve 7 --sent, or --not-sent/);
   // Each command settles one email to one person.
   expect(unknown.needs.slice(2)).toEqual([
+    'weekly 2026-W01 to b@example.com has not been sent: the mail server is off. It is retried automatically; check with: readership doctor',
     "alert export 2026-01-05T00:00:00.000Z may or may not have reached ops@example.com. Ask the recipient, then: readership report alert --period 'export 2026-01-05T00:00:00.000Z' --delivered ops@example.com, or --not-delivered ops@example.com",
     'weekly 2026-W01 may or may not have reached a@example.com. Ask the recipient, then: readership report weekly --period 2026-W01 --project p --delivered a@example.com, or --not-delivered a@example.com',
   ]);

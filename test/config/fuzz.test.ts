@@ -152,10 +152,10 @@ describe('any configuration file', () => {
         'concurrency: 33',
         'maxWait: 2 weeks',
       ],
-      improve: ['mode: maybe', 'readingShare: 2', 'exclude: /a', 'askWhenNoChange: 1', 'maxPromptLength: 1'],
+      improve: ['mode: maybe', 'readingShare: 2', 'exclude: /a', 'maxPromptLength: 1'],
       schedule: ['timezone: Mars', 'export: nightly', 'report: 61 * * * *'],
       poll: ['minDelay: 5', 'maxdelay: 5m'],
-      reports: ['firstDayOfWeek: noday', 'patienceHours: -1', 'weekly: docs@example.com'],
+      reports: ['firstDayOfWeek: noday', 'weekly: docs@example.com'],
       alerts: ['to: ops', 'pingUrl: ping.example.com'],
     };
     const section = ([name, settings]: [string, string[]]) =>

@@ -10,7 +10,7 @@ import {
   loadSettings,
   readEnvironment,
 } from '../../src/config/load.js';
-import { settingsSchema } from '../../src/config/schema.js';
+import { RETIRED, settingsSchema } from '../../src/config/schema.js';
 import { parseDuration } from '../../src/config/values.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { tempDir } from '../temp-dir.js';
@@ -100,7 +100,8 @@ describe('readership.yaml', () => {
     ]);
     expect(message).toContain('has 9 problems');
     expect(message).toContain('history.concurency: unknown setting; did you mean concurrency?');
-    expect(message).toContain('colour: unknown setting; `readership init` writes a file with all of them');
+    expect(message).toContain('colour: unknown setting; docs/configuration.md lists all of them');
+    expect(message).toContain('history.settleDays: at least 0');
   });
 
   it.each(['"Acme\\nBcc: eve@example.com"', '"Acme\\e[2J"', '"Acme\\L"', '""'])(
@@ -127,9 +128,33 @@ describe('readership.yaml', () => {
   });
 
   it.each([
-    ['a bracket that is never closed', 'baseUrl: https://a.example\nprojects: [{ id: prj_1\n', /:[23] {2}/],
-    ['a duplicate key', `${SMALLEST}baseUrl: https://b.example\n`, /:3 {2}/],
-    ['a tab for indentation', 'projects:\n\t- id: prj_1\n', /:2 {2}/],
+    [
+      'a bracket that is never closed',
+      'baseUrl: https://a.example\nprojects: [{ id: prj_1\n',
+      /:[23] {2}.*a bracket is missing/,
+    ],
+    ['a duplicate key', `${SMALLEST}baseUrl: https://b.example\n`, /:3 {2}is there twice: keep one/],
+    ['a tab for indentation', 'projects:\n\t- id: prj_1\n', /:2 {2}indented with a tab: use spaces/],
+    ['a number for a text', 'baseUrl: 5\nprojects: [{ id: 7 }]\n', /:2 {2}projects\[0\]\.id: write text/],
+    ['a text for a number', `${SMALLEST}history: { settleDays: three }`, /:3 .+settleDays: write a number/],
+    ['part of a number', `${SMALLEST}history: { settleDays: 1.5 }`, /:3 .+settleDays: write a whole number/],
+    [
+      'a text for a section',
+      `${SMALLEST}history: all`,
+      /:3 {2}history: write its settings, each as name: value/,
+    ],
+    ['a word that it does not know', `${SMALLEST}improve: { mode: on }`, /:3 .+mode: write plan or apply/],
+    ['no projects', 'baseUrl: https://a.example\nprojects: []', /:2 {2}projects: name at least one project/],
+    [
+      'a web app that readership start would refuse',
+      `${SMALLEST}serve:\n  port: 9000\n`,
+      /:3 {2}serve\.password: is missing, and readership start serves the web app only with one/,
+    ],
+    [
+      'a web app that anyone could open',
+      `${SMALLEST}serve: { auth: link, host: 0.0.0.0 }`,
+      /:3 {2}serve\.host: 0\.0\.0\.0 can be reached by others/,
+    ],
     ['an asterisk that YAML reads as an alias', `${SMALLEST}improve:\n  exclude: [**/drafts]\n`, /:4 {2}/],
     ['keys that are not text', `${SMALLEST}1: 2\nhistory:\n  ? [a]\n  : 3\n: 4\n`, /:3 .*\n.*:5 .*\n.*:7 /],
     ['a second document', `${SMALLEST}---\ncolour: red\n`, /:3 {2}a second document begins here/],
@@ -161,7 +186,7 @@ describe('readership.yaml', () => {
     'refuses a base URL such as %j',
     async (baseUrl) => {
       expect(await problemsIn(`baseUrl: '${baseUrl}'\nprojects: [{ id: prj_1 }]`)).toContain(
-        'write https://',
+        'enter a full URL that starts with https://',
       );
     },
   );
@@ -197,8 +222,8 @@ describe('readership.yaml', () => {
   );
 
   it('reads a .env that begins with a byte order mark', async () => {
-    const { environment } = await load({ dotEnv: '\ufeffREADERSHIP_API_KEY=adm_1\n' });
-    expect(environment['READERSHIP_API_KEY']).toBe('adm_1');
+    const { environment } = await load({ dotEnv: '\ufeffREADERSHIP_API_KEY=adm_key_1\n' });
+    expect(environment['READERSHIP_API_KEY']).toBe('adm_key_1');
   });
 
   it('ignores slashes at the end of the base URL', async () => {
@@ -228,18 +253,25 @@ describe('readership.yaml', () => {
     const directory = await tempDir();
     await mkdir(join(directory, 'etc'));
     await writeFile(join(directory, 'etc', 'acme.yaml'), `${SMALLEST}dataDir: store/here\n`);
-    await writeFile(join(directory, 'etc', '.env'), 'READERSHIP_API_KEY=beside\n');
+    await writeFile(join(directory, 'etc', '.env'), 'READERSHIP_API_KEY=beside-it\n');
     await writeFile(join(directory, '.env'), 'READERSHIP_API_KEY=elsewhere\n');
     const configuration = await loadFile('etc/acme.yaml', directory);
     expect(configuration.settings.dataDir).toBe(join(directory, 'etc', 'store', 'here'));
     expect(configuration.directory).toBe(join(directory, 'etc'));
-    expect(keyOf(configuration)).toBe('beside');
+    expect(keyOf(configuration)).toBe('beside-it');
   });
 
-  it('of 0.1.0 opens with a setting that no longer does anything', async () => {
-    const improve = 'improve: { mode: apply, askWhenNoChange: true, maxJobsPerRun: 3 }';
-    const { settings } = await load({ yaml: `${SMALLEST}${improve}\n` });
-    expect(settings.improve).toMatchObject({ mode: 'apply', maxJobsPerRun: 3 });
+  it('of 0.2.0 opens with the settings that are now constants, and says so of each', async () => {
+    const yaml = await readFile(new URL('readership-0.2.0.yaml', import.meta.url), 'utf8');
+    const directory = await tempDir();
+    await writeFile(join(directory, 'readership.yaml'), yaml);
+    const { settings, notices } = await loadSettings(undefined, directory);
+    expect(settings.improve).toMatchObject({ mode: 'plan', maxJobsPerRun: 5 });
+    expect(notices.map((notice) => notice.split(' ')[0]).sort()).toEqual(Object.keys(RETIRED).sort());
+    expect(notices.join()).toContain(
+      'reports.patienceHours in readership.yaml is no longer a setting: an email now always waits up to 24 hours for missing days. Remove the line.',
+    );
+    expect((await loadSettings(TEMPLATE, directory)).notices).toEqual([]);
   });
 
   it('may contain an absolute directory path', async () => {
@@ -257,8 +289,8 @@ describe('the API key', () => {
 
   it('may come from the variable a project names', async () => {
     const yaml = SMALLEST.replace('prj_1', 'prj_1, apiKeyEnv: ACME_KEY');
-    const environment = { READERSHIP_API_KEY: 'other', ACME_KEY: 'mine' };
-    expect(keyOf(await load({ yaml, environment }))).toBe('mine');
+    const environment = { READERSHIP_API_KEY: 'other-key', ACME_KEY: 'acme-key' };
+    expect(keyOf(await load({ yaml, environment }))).toBe('acme-key');
   });
 
   it.each([{}, { READERSHIP_API_KEY: '' }])(
@@ -270,7 +302,7 @@ describe('the API key', () => {
     },
   );
 
-  it.each(['with space', 'with\nfeed', 'schlüssel'])(
+  it.each(['with space', 'with\nfeed', 'schlüssel', 'short'])(
     'that cannot be sent in a header is rejected without being shown',
     async (key) => {
       const configuration = await load({ environment: { READERSHIP_API_KEY: key } });

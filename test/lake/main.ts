@@ -23,7 +23,7 @@ const venv = process.env['LAKE_VENV'] ?? join(home, 'venv');
 const port = 20_000 + (process.pid % 20_000);
 const environment = {
   ...process.env,
-  ...{ AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret', AWS_REGION: 'us-east-1' },
+  ...{ AWS_ACCESS_KEY_ID: 'id', AWS_SECRET_ACCESS_KEY: 'secret-key', AWS_REGION: 'us-east-1' },
   LAKE_ENDPOINT: `http://127.0.0.1:${port}`,
   // spark-submit looks for Spark in the first Python on the path.
   PATH: `${join(venv, 'bin')}:${process.env['PATH'] ?? ''}`,

@@ -151,7 +151,7 @@ describe('an email handed to a mail server', () => {
       transport: smtpTransport(`smtp://127.0.0.1:${gone.port}`, TIMEOUTS),
     });
     expect(unreachable).toMatchObject({ state: 'waiting' });
-    expect(unreachable?.note).toMatch(/while connecting: .*ECONNREFUSED/);
+    expect(unreachable?.note).toMatch(/can't connect to the mail server .*ECONNREFUSED/);
   });
 
   it('is recorded as being sent before it leaves, so that a crash leaves it unknown', async () => {
@@ -176,7 +176,7 @@ describe('a server with an untrusted certificate', () => {
       transport: smtpTransport(`smtps://127.0.0.1:${impostor.port}`, TIMEOUTS),
     });
     expect(delivery?.state).toBe('waiting');
-    expect(delivery?.note).toMatch(/while connecting: .*certificate/);
+    expect(delivery?.note).toMatch(/can't connect to the mail server .*certificate/);
     await impostor.close();
   });
 });

@@ -54,8 +54,12 @@ serve: { port: ${port}, password: '${await hashPassword('correct horse battery')
 
   const unguarded = await workspaceOf(sandbox, `serve: { port: ${port} }`);
   const refused = await runCli(['start'], { cwd: unguarded, env });
-  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('needs serve.password')]);
-  const elsewhere = await runCli(['serve', '--host', '0.0.0.0'], { cwd: unguarded, env });
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringContaining(':3  serve.password: is missing'),
+  ]);
+  const linked = await workspaceOf(sandbox, `serve: { port: ${port}, auth: link }`);
+  const elsewhere = await runCli(['serve', '--host', '0.0.0.0'], { cwd: linked, env });
   expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining('serve.password')]);
   const unknown = await runCli(['serve', '--host', '[192.0.2.1]'], {
     cwd: await workspaceOf(sandbox, guarded),
