@@ -1,56 +1,58 @@
--- Grain: one row per audience and page that moved, the five farthest from what was expected, with
--- its full weeks of the last thirteen, oldest first, and where they were expected.
-WITH mover AS (
+-- Grain: one row per page that moved, the five farthest from what was expected, with the audience
+-- that moved further: its full weeks of the last thirteen, oldest first, and their expected ranges.
+WITH page AS (
   SELECT
-    moved.audience,
     path,
-    if(moved.audience = 'ai', ai, human) AS views,
-    if(moved.audience = 'ai', ai_expected, human_expected) AS expected,
-    if(moved.audience = 'ai', ai_weeks, human_weeks) AS expected_weeks
-  FROM movers($from) AS page JOIN (VALUES ('human'), ('ai')) AS moved (audience) ON page.audience IN (moved.audience, 'both')
+    CASE
+      WHEN audience <> 'both' THEN audience
+      WHEN abs(ai - ai_expected) > abs(human - human_expected) THEN 'ai'
+      ELSE 'human'
+    END AS further,
+    abs(change) AS distance,
+    if(audience <> 'ai', round(human_expected), NULL)::BIGINT AS human_expected,
+    if(audience <> 'human', round(ai_expected), NULL)::BIGINT AS ai_expected,
+    if(further = 'ai', ai_weeks, human_weeks) AS expected_weeks
+  FROM movers($from)
   WHERE project = $project
-  ORDER BY abs(views - expected) DESC, path, moved.audience
+  ORDER BY distance DESC, path
   LIMIT 5
 ),
 
 full_week AS (
-  SELECT ($from::DATE - day + 6) // 7 AS weeks_ago
+  SELECT ($from::DATE - day + 6) // 7 AS ago
   FROM site_days
   WHERE project = $project AND day BETWEEN $from::DATE - 84 AND $to::DATE
-  GROUP BY weeks_ago
+  GROUP BY ago
   HAVING count(*) = 7
 ),
 
 page_week AS (
-  SELECT path, ($from::DATE - day + 6) // 7 AS weeks_ago, sum(human) AS human, sum(ai) AS ai
-  FROM page_views SEMI JOIN mover USING (path)
+  SELECT path, ($from::DATE - day + 6) // 7 AS ago, sum(human) AS human, sum(ai) AS ai
+  FROM page_views SEMI JOIN page USING (path)
   WHERE project = $project AND day BETWEEN $from::DATE - 84 AND $to::DATE
   GROUP BY ALL
 ),
 
 expected_week AS (
-  SELECT audience, path, ($from::DATE - expected.week) // 7 AS weeks_ago, expected.low, expected.high
-  FROM (SELECT audience, path, unnest(expected_weeks) AS expected FROM mover)
+  SELECT path, ($from::DATE - expected.week) // 7 AS ago, expected.low, expected.high
+  FROM (SELECT path, unnest(expected_weeks) AS expected FROM page)
 )
 
 SELECT
-  audience,
   path,
-  views,
-  round(expected)::BIGINT AS expected,
+  further AS audience,
+  any_value(human_expected) AS human_expected,
+  any_value(ai_expected) AS ai_expected,
+  coalesce(sum(page_week.human) FILTER (ago = 0), 0)::BIGINT AS human,
+  coalesce(sum(page_week.ai) FILTER (ago = 0), 0)::BIGINT AS ai,
   list(
-    {
-      ago: weeks_ago,
-      views: coalesce(if(audience = 'ai', page_week.ai, page_week.human), 0)::BIGINT,
-      low: low,
-      high: high
-    }
-    ORDER BY weeks_ago DESC
+    {ago: ago, views: coalesce(if(further = 'ai', page_week.ai, page_week.human), 0)::BIGINT, low: low, high: high}
+    ORDER BY ago DESC
   ) AS weeks
 FROM
-  mover
+  page
   CROSS JOIN full_week
-  LEFT JOIN page_week USING (path, weeks_ago)
-  LEFT JOIN expected_week USING (audience, path, weeks_ago)
-GROUP BY audience, path, views, mover.expected
-ORDER BY abs(views - mover.expected) DESC, path, audience
+  LEFT JOIN page_week USING (path, ago)
+  LEFT JOIN expected_week USING (path, ago)
+GROUP BY path, further, distance
+ORDER BY distance DESC, path

@@ -26,6 +26,9 @@ export const plainDayRange = (range: DayRange): string => writeRange(range, '', 
 /** `Nov 9, 2026`. */
 export const longDay = (day: Day): string => write(day, 'MMM d, yyyy');
 
+/** `Tuesday`. */
+export const weekday = (day: Day): string => write(day, 'EEEE');
+
 /** `Tuesday, Nov 10`: in sentences about a week. */
 export const namedDay = (day: Day): string => write(day, 'EEEE, MMM d');
 

@@ -28,6 +28,16 @@ export const percent = (share: number): string => `${oneDecimal.format(share * 1
  */
 export const signedPercent = (ratio: number): string => signed(Math.round(ratio * 100), whole, '%');
 
+/** A share or ratio in whole percent: `0.19` as `19%`. */
+export const percentOf = (ratio: number): string => `${whole.format(Math.round(Math.abs(ratio) * 100))}%`;
+
+/** From this factor on, percentages are hard to grasp. */
+const MANY_TIMES = 10;
+
+/** The size of a change without its sign: `19%`, and from tenfold on `5,003-fold`. */
+export const ratioWords = (ratio: number): string =>
+  ratio + 1 >= MANY_TIMES ? `${whole.format(Math.round(ratio + 1))}-fold` : percentOf(ratio);
+
 /** As `signedPercent`, with one decimal, for small changes. */
 export const finePercent = (ratio: number): string => signed(Math.round(ratio * 1000) / 10, oneDecimal, '%');
 
@@ -65,8 +75,12 @@ export function changeOf(now: number, before: number): Change {
   return now > 0 ? { kind: 'from zero' } : { kind: 'ratio', ratio: 0 };
 }
 
-/** A change as text: `+19%`, `new`, `from 0`, or a dash if there is nothing to compare with. */
+/** A change as text: `+19%`, `5,003 times`, `new`, `from 0`, or a dash if there is nothing to compare with. */
 export function writeChange(change: Change): string {
-  if (change.kind === 'ratio') return signedPercent(change.ratio);
-  return { unknown: '–', new: 'new', 'from zero': 'from 0' }[change.kind];
+  if (change.kind !== 'ratio') return { unknown: '–', new: 'new', 'from zero': 'from 0' }[change.kind];
+  const times = change.ratio + 1;
+  return times >= MANY_TIMES ? `${whole.format(Math.round(times))} times` : signedPercent(change.ratio);
 }
+
+/** The change of a count as text. */
+export const signedChange = (now: number, before: number): string => writeChange(changeOf(now, before));

@@ -1,4 +1,5 @@
 import type { Day } from '../day.js';
+import { AUDIENCES, type Audience, audienceName } from '../format/audience.js';
 import { shortDayRange } from '../format/days.js';
 import { compact, onAxis, thousands } from '../format/numbers.js';
 import { escapeMarkup } from '../format/text.js';
@@ -14,10 +15,6 @@ export interface ChartDay {
   readonly letters: string;
 }
 
-const NAMES = { human: 'Human', ai: 'AI' } as const;
-type Audience = keyof typeof NAMES;
-const LINES = ['human', 'ai'] as const;
-
 /** In pixels: what is drawn, and how wide it is shown. Emails enlarge it, for phones that shrink it. */
 const SIZES = {
   page: { width: 840, shown: 840 },
@@ -28,21 +25,17 @@ export type ChartSize = keyof typeof SIZES;
 /** Wider charts name their lines at the right, others at the top. */
 const NARROW = 500;
 
-/** A chart ends below a few values that are this many times as high as nearly all others. */
-const FAR_ABOVE = 4;
+/** A chart ends below a few days that have this many times the views of nearly all others. */
+export const FAR_ABOVE = 4;
 const FEW = 0.05;
 
-/** The highest value to which days are drawn. */
-function highestDrawn(days: readonly Pick<ChartDay, Audience>[]): number {
-  const values = days.flatMap(({ human, ai }) => [human ?? 0, ai ?? 0]).sort((one, two) => two - one);
-  const limit = FAR_ABOVE * (values[Math.ceil(values.length * FEW)] ?? 0);
-  const [highest = 0] = values;
-  return limit === 0 || highest <= limit ? highest : Math.max(...values.filter((value) => value <= limit));
+/** The highest value to draw: the highest, or if a few are `times` as high as nearly all others, that of these. */
+export function highestDrawn(values: readonly number[], times: number): number {
+  const sorted = [...values].sort((one, two) => two - one);
+  const limit = times * (sorted[Math.ceil(sorted.length * FEW)] ?? 0);
+  const [highest = 0] = sorted;
+  return limit === 0 || highest <= limit ? highest : (sorted.find((value) => value <= limit) ?? highest);
 }
-
-/** Whether some days are above the end of their chart. */
-export const isCut = (days: readonly Pick<ChartDay, Audience>[]): boolean =>
-  days.some(({ human, ai }) => Math.max(human ?? 0, ai ?? 0) > highestDrawn(days));
 
 /** With more days, the average of seven days is drawn over them. */
 export const MOST_PLAIN_DAYS = 14;
@@ -62,7 +55,10 @@ function layoutOf(days: readonly ChartDay[], width: number) {
   const [left, right, top] = isWide ? [44, 112, 20] : [40, 8, 40];
   const [plotWidth, plotHeight] = [width - left - right, isWide ? 210 : 160];
   const bottom = top + plotHeight;
-  const highest = highestDrawn(days);
+  const highest = highestDrawn(
+    days.flatMap(({ human, ai }) => [human ?? 0, ai ?? 0]),
+    FAR_ABOVE,
+  );
   const scale = scaleOf([highest], 4);
   const isAveraged = days.length > MOST_PLAIN_DAYS;
   const boldOf = (audience: Audience): Values => {
@@ -107,7 +103,7 @@ export function lineChart(
     ...gridOf(layout),
     ...datesOf(days, layout),
     ...days.map(({ letters }, index) => (letters === '' ? '' : markOf(letters, index, layout))),
-    ...LINES.map((audience) => lineOf(audience, days, layout, size)),
+    ...AUDIENCES.map((audience) => lineOf(audience, days, layout, size)),
     ...namesOf(days, layout),
     '</svg>',
   ].join('');
@@ -161,11 +157,11 @@ function lineOf(audience: Audience, days: readonly ChartDay[], layout: Layout, s
 
 /** Names the lines at their ends, apart from each other, or else above the plot. */
 function namesOf(days: readonly ChartDay[], { isWide, left, right, bold, yOf }: Layout): string[] {
-  const ends = LINES.flatMap((audience) => {
+  const ends = AUDIENCES.flatMap((audience) => {
     const last = bold[audience].at(-1) ?? null;
     const value = last ?? days.findLast((day) => day[audience] !== null)?.[audience] ?? null;
     const words =
-      NAMES[audience] + (last === null ? '' : ` ${last < 100_000 ? thousands(last) : compact(last)}`);
+      audienceName(audience) + (last === null ? '' : ` ${last < 100_000 ? thousands(last) : compact(last)}`);
     return value === null ? [] : [{ audience, words, y: yOf(value) }];
   });
   const [one, two] = ends;

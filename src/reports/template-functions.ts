@@ -2,6 +2,7 @@ import Handlebars, { type HelperDelegate } from 'handlebars';
 import { z } from 'zod';
 import { day, dayOf } from '../day.js';
 import { lineChart, sparkChart, sparkText } from './chart.js';
+import { audienceColumn, audienceName, viewsBy } from '../format/audience.js';
 import * as numbers from '../format/numbers.js';
 import { dayList, dayRange, longDay, moment, plainDayRange, shortDayRange } from '../format/days.js';
 import { capitalised, mailLink, pageLink, shownPath, shownText, webLink, wholePath } from '../format/text.js';
@@ -42,6 +43,10 @@ const ofTwo =
   (one: unknown, two: unknown) =>
     write(first.parse(one), second.parse(two));
 
+/** In characters, a part of a path that fits even into a column on a phone, and the pieces of longer ones. */
+const SHORT_PART = 16;
+const LONG_PART = /[^-_.]{0,14}[-_./]|[^-_.]{1,15}/gu;
+
 /** The functions that templates can call. */
 export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   thousands: of(number, numbers.thousands),
@@ -64,25 +69,31 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   dateOf: of(z.date(), (instant) => longDay(dayOf(instant))),
   moment: ofTwo(z.date(), text, moment),
 
-  /** A path as text with line breaks allowed after slashes. */
+  /** A path as text with line breaks after slashes; inside a part only if it is long. */
   brokenPath: of(text, (path) => {
-    const escaped = Handlebars.escapeExpression(shownPath(path));
-    return new Handlebars.SafeString(escaped.replace(/(?!^)\//g, '/<wbr>'));
+    const parts = shownPath(path).match(/^\/[^/]*\/?|[^/]+\/?|\//gu) ?? [];
+    const pieces = parts.flatMap((part) =>
+      part.length <= SHORT_PART ? part : (part.match(LONG_PART) ?? part),
+    );
+    return new Handlebars.SafeString(pieces.map((piece) => Handlebars.escapeExpression(piece)).join('<wbr>'));
   }),
   shownPath: of(text, shownPath),
   wholePath: of(text, wholePath),
   shownText: of(text, shownText),
-  audienceName: of(z.enum(['human', 'ai']), (audience) => (audience === 'ai' ? 'AI' : 'Human')),
+  audienceName: of(audienceColumn, audienceName),
+  viewsBy: ofTwo(audienceColumn, number, viewsBy),
   pageLink: ofTwo(text.nullable(), text, pageLink),
   mailLink: ofTwo(text.nullable(), text, mailLink),
   webLink: of(text.nullable(), webLink),
 
   /** Length of a bar, relative to the longest one. */
-  barLength: ofTwo(number, number, (value, longest) => numbers.percent(longest > 0 ? value / longest : 0)),
+  barLength: ofTwo(number, number, (value, longest) =>
+    numbers.percent(longest > 0 ? Math.min(1, value / longest) : 0),
+  ),
   /** The same in pixels, for emails: `barPixels value longest 96`. Anything above zero is visible. */
   barPixels: (value: unknown, longest: unknown, most: unknown): number => {
     const [views, scale, pixels] = [number.parse(value), number.parse(longest), number.parse(most)];
-    return views > 0 ? Math.max(2, Math.round((views / scale) * pixels)) : 0;
+    return views > 0 ? Math.max(2, Math.round(Math.min(1, views / scale) * pixels)) : 0;
   },
   /** `chart days title="Views per day" size="page" reported=7`: the views of people and AI as SVG. */
   chart: (days: unknown, { hash }: { readonly hash: unknown }) =>
@@ -98,5 +109,6 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
    * which is meant.
    */
   has: of(z.unknown(), (value) => (Array.isArray(value) ? value.length > 0 : value !== null && value !== 0)),
+  more: ofTwo(number, number, (one, two) => one > two),
   same: ofTwo(z.unknown(), z.unknown(), (one, two) => one === two),
 };

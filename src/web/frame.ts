@@ -56,7 +56,6 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
   download: (path: unknown, options: HelperOptions) => z.string().parse(path) + currentOf(options).search,
   share: (value: unknown, longest: unknown) =>
     `${Math.max(0.5, (z.number().parse(value) / Math.max(1, z.number().parse(longest))) * 100).toFixed(1)}%`,
-  more: (one: unknown, other: unknown) => z.number().parse(one) > z.number().parse(other),
   /** The parameters of this address without the given ones, for a form that sets those. */
   keptBut: (names: unknown, options: HelperOptions) => {
     const set = ['page', ...z.string().parse(names).split(' ')];

@@ -26,7 +26,7 @@ async function mailOf(name: string): Promise<ReportMail> {
 }
 
 const SECTIONS: Readonly<Record<string, readonly string[]>> = {
-  weekly: ['What moved', 'Most read', 'AI reads it', 'People read it', 'New this week', 'Agent work'],
+  weekly: ['What moved', 'Most read', 'Read by AI', 'Read by people', 'New this week', 'Agent work'],
   improve: [
     'Waiting for',
     'Unconfirmed',

@@ -98,7 +98,7 @@ describe.skipIf(skipWithoutChromium)('the pages in use (skipped where no Chromiu
       const page = await open('weekly', width);
       const ends = (row: string): Promise<number[]> =>
         page.evaluate<number[]>(
-          `[...document.querySelectorAll('table.ranking ${row} .measure > :not(.bar):not(:empty)')].filter((span) => span.offsetWidth > 0).map((span) => Math.round(span.getBoundingClientRect().right))`,
+          `[...document.querySelectorAll('table.ranking ${row} .measure > :not(.bar):not(:empty)')].filter((span) => span.offsetWidth > 0).map((span) => Math.round(span.getBoundingClientRect().${width < 680 ? 'left' : 'right'}))`,
         );
       const heads = await ends('thead tr');
       const numbers = await ends('tbody tr:first-child');

@@ -1,171 +1,275 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { addDays, day } from '../../src/day.js';
-import { compareWeeks, type Audience } from '../../src/reports/weekly/comparison.js';
-import type { UsualRow } from '../../src/reports/weekly/comparison.js';
-import { newsOf, type OtherNews } from '../../src/reports/weekly/sentences.js';
+import type { Audience } from '../../src/format/audience.js';
+import { compareWeeks, type History } from '../../src/reports/weekly/comparison.js';
+import type { UsualRow } from '../../src/reports/weekly/rows.js';
+import { newsOf, type OtherNews, textOf } from '../../src/reports/weekly/sentences.js';
 
 const MONDAY = day('2026-11-09');
 
 type Counts = readonly [human: number, ai: number, daysLoaded?: number] | null;
-
 type Usual = Partial<Record<Audience, Partial<UsualRow>>>;
 
 /** What the macro `usual_range` says of the reported week, and of the one before. */
 let usual: Usual = {};
 let usualBefore: Usual = {};
 let other: OtherNews = { moved: [], pullRequests: 0 };
+/** Views on single days instead of a seventh of the week, by days before the reported Monday. */
+let onDays: Record<number, { human?: number; ai?: number }> = {};
+let more: Partial<Pick<History, 'causes' | 'notes'>> = {};
 afterEach(() => {
-  [usual, usualBefore] = [{}, {}];
+  [usual, usualBefore, onDays, more] = [{}, {}, {}, {}];
   other = { moved: [], pullRequests: 0 };
 });
 const usualRows = (of: Usual, weeksAgo: number): UsualRow[] =>
   (['human', 'ai'] as const).map((audience) => ({
-    ...{ week: addDays(MONDAY, -7 * weeksAgo), audience },
-    ...{ low: null, high: null, weeks_used: null, weeks: 26, is_record: false },
+    week: addDays(MONDAY, -7 * weeksAgo),
+    audience,
+    low: null,
+    high: null,
+    expected: null,
+    weeks_used: null,
+    weeks: 26,
+    is_record: false,
     ...of[audience],
   }));
-const within = (low: number, high: number): Partial<UsualRow> => ({ low, high, weeks_used: 12 });
+const within = (low: number, high: number): Partial<UsualRow> => ({
+  low,
+  high,
+  expected: (low + high) / 2,
+  weeks_used: 12,
+});
 
 /** Takes weeks newest first, starting with the reported one; null is a week without loaded days. */
 function news(...newestFirst: Counts[]) {
-  const rows = newestFirst.flatMap((counts, index) => {
+  const weeks = newestFirst.flatMap((counts, index) => {
     if (counts === null) return [];
     const [human, ai, days_loaded = 7] = counts;
     const ai_share = human + ai === 0 ? null : ai / (human + ai);
     return [{ week: addDays(MONDAY, -7 * index), human, ai, ai_share, days_loaded }];
   });
-  const since = addDays(MONDAY, -7 * (newestFirst.length - 1));
-  const from = (weeksAgo: number) =>
-    compareWeeks(
-      rows.toReversed(),
-      addDays(MONDAY, -7 * weeksAgo),
-      [...usualRows(usual, 0), ...usualRows(usualBefore, 1)],
-      since,
-    );
-  const week = from(0);
+  const daily_views = Array.from({ length: 7 * newestFirst.length }, (_, index) => {
+    const ago = 7 * (newestFirst.length - 1) - index;
+    const counts = newestFirst[Math.ceil(ago / 7)];
+    const [human, ai] = counts ?? [null, null];
+    const week = Math.ceil(ago / 7) * 7;
+    // The rest of the week is even; its last day has what remains.
+    const viewsOf = (audience: Audience, total: number | null) => {
+      if (total === null) return null;
+      const special = Object.entries(onDays).flatMap(([at, views]) =>
+        Number(at) <= week && Number(at) > week - 7 ? (views[audience] ?? []) : [],
+      );
+      const rest = special.reduce((left, views) => left - views, total);
+      const each = Math.floor(rest / (7 - special.length));
+      return onDays[ago]?.[audience] ?? (ago === week - 6 ? rest - each * (6 - special.length) : each);
+    };
+    return { day: addDays(MONDAY, -ago), human: viewsOf('human', human), ai: viewsOf('ai', ai) };
+  });
+  const history: History = {
+    weeks: weeks.toReversed(),
+    daily_views,
+    usual: [...usualRows(usual, 0), ...usualRows(usualBefore, 1)],
+    causes: [],
+    notes: [],
+    historySince: addDays(MONDAY, -7 * (newestFirst.length - 1)),
+    ...more,
+  };
+  const week = compareWeeks(history, MONDAY);
   if (week === null) throw new Error('the reported week is not loaded');
-  return newsOf(week, from(1), other);
+  return newsOf(week, compareWeeks(history, addDays(MONDAY, -7)), other);
 }
 
-const headline = (...given: Counts[]): string =>
-  news(...given)
-    .headline.map(({ text }) => text)
-    .join('');
+const headline = (...given: Counts[]): string => textOf(news(...given).headline);
 const detail = (...given: Counts[]): string => news(...given).detail;
 const subject = (...given: Counts[]): string => news(...given).subject;
 
+/** A site whose weeks vary a little, newest first; the reported one comes before them. */
+const STEADY: Counts[] = Array.from({ length: 12 }, (_, index): Counts => [
+  20_000 + (index % 3) * 200,
+  16_000 - (index % 4) * 150,
+]);
+const calm = () => {
+  usual = { human: within(19_500, 21_000), ai: within(15_000, 16_500) };
+  usualBefore = usual;
+};
+
 describe('the headline', () => {
-  test('says who reads more if there is nothing to compare with', () => {
-    expect(headline([18190, 21040])).toBe('AI reads your docs more than people do.');
-    expect(headline([21040, 18190])).toBe('People read your docs more than AI does.');
+  test('gives the totals if there is nothing to compare with', () => {
+    expect(headline([18190, 21040])).toBe('18,190 human views and 21,040 AI views this week.');
+    expect(headline([1, 1, 1])).toBe('1 human view and 1 AI view on one of seven days.');
   });
-  test('reports that one audience overtook the other', () => {
-    expect(headline([18190, 21040], [19000, 18000])).toBe('AI now reads your docs more than people do.');
-    expect(headline([20, 18], [17, 19])).toBe('People now read your docs more than AI does.');
-  });
-  test('says “again” only if that audience led before', () => {
-    expect(headline([20, 18], [17, 19], [20, 18])).toBe('People again read your docs more than AI does.');
-  });
-  test('reports no overtaking across an incomplete week', () => {
-    expect(headline([18, 21], [19, 18, 6])).toBe('AI reads your docs more than people do.');
-    expect(headline([18, 21, 5], [19, 18])).toBe(
-      'The week is incomplete: five of its seven days are loaded.',
-    );
-  });
-  test('reports the larger of two notable changes, and the other below', () => {
-    expect(headline([300, 150], [260, 100])).toBe('AI read your docs 50% more than last week.');
-    expect(detail([300, 150], [260, 100])).toBe('People read your docs 15% more than last week.');
-    expect(headline([150, 100], [300, 99])).toBe('People read your docs 50% less than last week.');
-  });
-  test('plays down a change that returns to normal', () => {
-    usual = { human: within(280, 320), ai: within(90, 110) };
-    expect(headline([300, 100], [200, 100])).toBe('A calm week: views by people and AI are as usual.');
-  });
-  test('reports a record if nothing bigger happened', () => {
-    usual = { ai: { ...within(130, 149), is_record: true } };
-    expect(headline([300, 150], [300, 149])).toBe('AI reads your docs more than ever: the most in 26 weeks.');
-    expect(headline([300, 400], [310, 149])).toMatch(/^AI now reads/);
-    expect(headline([300, 200], [300, 149])).toMatch(/^AI read your docs 34% more/);
-    expect(detail([300, 200], [300, 149])).toBe('AI reads your docs more than ever: the most in 26 weeks.');
-    usual = { human: { ...within(290, 300), is_record: true } };
-    expect(headline([301, 149], [300, 149])).toBe(
-      'People read your docs more than ever: the most in 26 weeks.',
-    );
-  });
-  test('handles zero views, and few', () => {
-    expect(headline([0, 0])).toBe('No views were recorded this week: tracking may have stopped.');
-    expect(headline([0, 0, 1])).toBe('The week is incomplete: one of its seven days is loaded.');
-    expect(headline([1, 0])).toBe('Only people read your docs: no views by AI.');
-    expect(headline([0, 12])).toBe('Only AI read your docs: no views by people.');
-    expect(headline([12, 12])).toBe('People and AI read your docs equally.');
-    expect(headline([1000, 9])).toBe('AI hardly reads your docs.');
-    expect(headline([9, 1000])).toBe('People hardly read your docs.');
-  });
-});
-
-describe('last week’s news is not reported as new', () => {
-  test('for a change that continues, unless there is no other news', () => {
-    expect(headline([100, 144], [100, 120], [100, 99])).toBe('AI stays ahead of people for a second week.');
-    expect(headline([900, 144], [900, 120], [900, 100])).toBe(
-      'Again, AI read your docs 20% more than last week.',
-    );
+  test('stands alone if no views were recorded', () => {
     other = { moved: [], pullRequests: 2 };
-    expect(headline([900, 144], [900, 120], [900, 100])).toBe('Two pull requests await your review.');
-    // A fall after a rise is news.
-    expect(headline([900, 100], [900, 120], [900, 100])).toBe('AI read your docs 17% less than last week.');
+    expect(news([0, 0], [100, 100])).toMatchObject({
+      detail: '',
+      subject: 'No views were recorded: tracking may have stopped',
+    });
   });
-  test('for a record, a single audience, and a calm week', () => {
-    usual = { human: { ...within(90, 100), is_record: true } };
-    usualBefore = { human: { ...within(80, 90), is_record: true } };
-    expect(headline([105, 30], [101, 30])).toBe('Another record: people read your docs more than ever.');
-    [usual, usualBefore] = [{}, {}];
-    expect(headline([100, 0], [100, 0])).toBe('Still only people read your docs.');
-    expect(headline([1000, 3], [1000, 3])).toBe('AI still hardly reads your docs.');
-    usual = usualBefore = { human: within(90, 110), ai: within(40, 60) };
-    expect(headline([100, 50], [100, 50])).toBe('Another calm week: views by people and AI are as usual.');
-    usualBefore = { human: within(10, 20), ai: within(40, 60) };
-    expect(headline([100, 50], [100, 50])).toBe('A calm week: views by people and AI are as usual.');
-  });
-  test('for an audience that is ahead for a third week', () => {
-    expect(headline([100, 104], [100, 103], [100, 90])).toBe('AI stays ahead of people for a second week.');
-    expect(headline([100, 105], [100, 104], [100, 103], [100, 90])).toBe(
-      'AI still reads your docs more than people do.',
+  test('names the change with the most views at stake, and below it both totals with their changes', () => {
+    calm();
+    expect(headline([20_000, 19_000], ...STEADY)).toBe('AI views rose 19% to 19,000.');
+    expect(detail([20_000, 19_000], ...STEADY)).toBe(
+      '20,000 human views (0%) and 19,000 AI views (+19%) compared with last week.',
     );
+    expect(headline([15_000, 19_000], ...STEADY)).toBe('AI views now exceed human views: 19,000 vs. 15,000.');
+    expect(detail([15_000, 19_000], ...STEADY)).toContain(
+      'Human views fell 25% to 15,000. AI views rose 19% to 19,000.',
+    );
+  });
+  test('says what is far above in words that can be grasped', () => {
+    usual = { ai: within(15_000, 16_500) };
+    expect(headline([20_000, 160_000], ...STEADY)).toMatch(/^AI views rose 10-fold to 160,000/);
+    usual = {};
+    expect(headline([200, 300], [200, 0])).toBe('AI views rose from none to 300.');
+  });
+  test('says that a change goes on', () => {
+    usual = { ai: within(10_000, 12_000) };
+    usualBefore = { ai: within(9_000, 9_500) };
+    const weeks: Counts[] = [
+      [20_000, 14_400],
+      [20_000, 12_000],
+      [20_000, 10_000],
+      [20_000, 9_000],
+    ];
+    expect(headline(...weeks)).toBe('AI views rose again, 20% to 14,400.');
+  });
+  test('reports no change of a few views, or within the usual range', () => {
+    expect(headline([6, 2], [18, 2])).toBe('6 human views and 2 AI views this week.');
+    usual = { human: within(280, 320), ai: within(90, 110) };
+    expect(headline([300, 100], [200, 100])).toBe('A calm week: human views and AI views are as usual.');
+    usual = { human: within(1, 79), ai: within(0, 5) };
+    expect(headline([70, 2], [40, 2])).toBe('70 human views and 2 AI views this week.');
+  });
+  test('reports a record with its count', () => {
+    calm();
+    usual = { ...usual, ai: { ...within(15_000, 16_500), is_record: true } };
+    expect(headline([20_000, 17_400], ...STEADY)).toBe('AI views hit a 26-week high: 17,400.');
+    expect(headline([20_000, 19_000], ...STEADY)).toBe('AI views rose 19% to 19,000, a 26-week high.');
+  });
+  test('tells the course of a quarter instead of calling it calm', () => {
+    const growing = Array.from({ length: 13 }, (_, ago): Counts => [
+      20_000,
+      Math.round(20_000 * 0.96 ** ago),
+    ]);
+    usual = { human: within(19_000, 21_000), ai: within(19_000, 21_000) };
+    usualBefore = usual;
+    expect(headline(...growing)).toBe(
+      'AI views have grown 50% in thirteen weeks, from about 12,765 to 19,200 a week.',
+    );
+  });
+  test('tells an audience that is missing, or nearly, only when that is new', () => {
+    expect(headline([1000, 0], [1000, 90])).toMatch(/^No AI views were recorded this week\.$/);
+    expect(headline([90_000, 90], [90_000, 5000])).toBe('AI views are less than 1% of all views.');
+    usual = { human: within(900, 1100), ai: within(0, 0) };
+    expect(headline([1000, 0], [1000, 0])).not.toContain('No AI');
   });
 });
 
-describe('pages that moved and pull requests', () => {
-  const page = { path: '/guides/webhooks', audience: 'ai' as const, views: 250, expected: 100 };
+describe('who leads', () => {
+  const LEVEL: Counts[] = [0, 900, -700, 400, -900, 600, -300, 800].map((more) => [20_000 + more, 20_000]);
+  test('is told of a clear lead, with both numbers', () => {
+    const weeks: Counts[] = Array.from({ length: 8 }, (_, index) => [20_000 + (index % 2) * 100, 18_000]);
+    expect(headline([20_000, 21_500], ...weeks)).toMatch(
+      /^AI views (?:now exceed human views: 21,500 vs\. 20,000|rose 19% to 21,500)\.$/,
+    );
+    expect(detail([20_000, 21_500], ...weeks) + headline([20_000, 21_500], ...weeks)).toContain(
+      'AI views now exceed human views: 21,500 vs. 20,000.',
+    );
+  });
+  test('is no news on a site with equal audiences', () => {
+    for (const ai of [19_400, 20_600, 21_000])
+      expect(headline([20_000, ai], ...LEVEL) + detail([20_000, ai], ...LEVEL)).not.toContain('exceed');
+  });
+  test('is not told across an incomplete week', () => {
+    expect(headline([18, 21], [19, 18, 6])).not.toContain('exceed');
+  });
+});
 
-  test('make the headline where the audiences bring no news, and are counted in the subject', () => {
-    other = { moved: [page, { ...page, audience: 'human' }, { ...page, path: '/b' }], pullRequests: 1 };
-    expect(headline([100, 50], [100, 50])).toBe('AI read /guides/webhooks 150% more than expected.');
-    expect(subject([100, 50], [100, 50])).toBe(
-      'AI read /guides/webhooks 150% more than expected; 1 more page moved, 1 pull request to review',
+describe('the cause', () => {
+  const flat = (views: number) => Array.from({ length: 7 }, () => views);
+  test('is the page with most of the change', () => {
+    calm();
+    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...flat(400)] }] };
+    expect(headline([20_000, 19_000], ...STEADY)).toBe(
+      'AI views rose 19% to 19,000, 70% of the rise on one page, /x.',
     );
-    expect(subject([100, 110], [100, 50])).toBe(
-      'AI now reads your docs more than people do; 2 pages moved, 1 pull request to review',
-    );
-    expect(detail([100, 50], [100, 50])).toBe('');
   });
-  test('say which way, and cut a long path', () => {
-    other = { moved: [{ ...page, views: 20 }], pullRequests: 0 };
-    expect(headline([100, 50], [100, 50])).toBe('AI read /guides/webhooks 80% less than expected.');
-    other = { moved: [{ ...page, audience: 'human', expected: 0 }], pullRequests: 0 };
-    expect(headline([100, 50], [100, 50])).toBe(
-      'People found /guides/webhooks: 250 views where none were expected.',
+  test('is the day of the page, or the day alone', () => {
+    calm();
+    const week = flat(100).with(1, 2400);
+    more = { causes: [{ audience: 'ai', path: '/x', days: [...flat(100), ...week] }] };
+    expect(headline([20_000, 19_000], ...STEADY)).toBe(
+      'AI views rose 19% to 19,000, 77% of the rise on one page, /x, on Tuesday, Nov 10.',
     );
-    other = { moved: [{ ...page, path: `/${'x'.repeat(80)}/end` }], pullRequests: 0 };
-    expect(headline([100, 50], [100, 50])).toMatch(/^AI read \/x{19}…x{23}\/end 150% more/);
+    more = {};
+    onDays = { [-2]: { ai: 5600 } };
+    expect(headline([20_000, 19_000], ...STEADY)).toContain('on Wednesday, Nov 11');
   });
-  test('are said once', () => {
+  test('of a night of bots is the headline, and that day is not compared', () => {
+    calm();
+    onDays = { [-1]: { ai: 252_286 } };
+    const days = [...flat(10), ...flat(10).with(1, 250_010)];
+    more = { causes: [{ audience: 'ai', path: '/x', days }] };
+    const { headline, detail } = news([20_000, 266_000], ...STEADY);
+    expect(textOf(headline)).toBe(
+      '252,286 AI views came on one day, Tuesday, Nov 10, most of them to one page, /x.',
+    );
+    expect(detail).toContain('20,000 human views (0%) and 266,000 AI views compared with last week.');
+    expect(detail).toContain(
+      'That weekday is left out of the comparison: the other six days had 13,714 AI views (0%).',
+    );
+  });
+  test('of the fall after it is told as well, and no fall is claimed', () => {
+    calm();
+    usualBefore = {};
+    onDays = { 6: { ai: 252_286 } };
+    const { headline, detail } = news([20_000, 16_000], [20_000, 266_000], ...STEADY);
+    expect(textOf(headline)).not.toContain('fell');
+    expect(detail).toContain('Last week, 252,286 AI views came on Tuesday, Nov 3. That weekday is left out');
+  });
+});
+
+describe('what else there is', () => {
+  const page = (path: string, audience: Audience, views: number, expected: number) => ({
+    path,
+    audience,
+    human: audience === 'human' ? views : 10,
+    ai: audience === 'ai' ? views : 10,
+    human_expected: audience === 'human' ? expected : null,
+    ai_expected: audience === 'ai' ? expected : null,
+  });
+  test('a page leads a calm week if enough is at stake, and the subject counts the others', () => {
+    calm();
+    other = { moved: [page('/a', 'ai', 1810, 900), page('/b', 'human', 300, 200)], pullRequests: 2 };
+    expect(headline([20_100, 16_000], ...STEADY)).toBe('/a had 1,810 AI views, 101% more than expected.');
+    expect(subject([20_100, 16_000], ...STEADY)).toBe(
+      '/a had 1,810 AI views, 101% more than expected; 1 more page moved, 2 pull requests to review',
+    );
+    other = { moved: [page('/b', 'human', 300, 200)], pullRequests: 0 };
+    expect(subject([20_100, 16_000], ...STEADY)).toBe(
+      'A calm week: human views and AI views are as usual; 1 page moved',
+    );
+    other = { moved: [page('/c', 'human', 500, 0)], pullRequests: 0 };
+    expect(headline([20_100, 16_000], ...STEADY)).toBe('/c had 500 human views, and none were expected.');
+  });
+  test('a very long path is cut in the headline, and linked', () => {
+    calm();
+    other = { moved: [page(`/${'x'.repeat(90)}`, 'ai', 5, 900)], pullRequests: 0 };
+    const found = news([20_100, 16_000], ...STEADY).headline.find(({ path }) => path !== null);
+    expect(found?.text.length).toBe(48);
+    expect(found?.path?.length).toBe(91);
+  });
+  test('pull requests are the news of a week without any', () => {
+    calm();
     other = { moved: [], pullRequests: 1 };
-    expect(subject([100, 50], [100, 50])).toBe('One pull request awaits your review');
+    expect(headline([20_100, 16_000], ...STEADY)).toBe('One pull request is waiting for your review.');
+    expect(subject([20_100, 16_000], ...STEADY)).toBe('One pull request is waiting for your review');
+    expect(subject([20_000, 19_000], ...STEADY)).toMatch(/; 1 pull request to review$/);
   });
 });
 
-describe('the sentence below', () => {
-  test('says why nothing is compared', () => {
+describe('a week that is not compared', () => {
+  test('says why', () => {
     expect(detail([1, 2])).toBe(
       'This is the first week in the history, so there is nothing to compare it with yet.',
     );
@@ -175,9 +279,24 @@ describe('the sentence below', () => {
     expect(detail([1, 2], [1, 2, 5])).toBe(
       'Only five of the seven days of the week before, Nov 2 – 8, are loaded, so no change is shown.',
     );
-    expect(detail([1, 2], [1, 2, 1])).toBe(
-      'Only one of the seven days of the week before, Nov 2 – 8, is loaded, so no change is shown.',
+    expect(detail([1, 2], [1, 2, 1])).toContain(
+      'Only one of the seven days of the week before, Nov 2 – 8, is',
     );
     expect(detail([1, 2, 6], [1, 2])).toBe('');
+  });
+  test('across a break claims nothing, up to the week that the break begins', () => {
+    const breakOn = (day: ReturnType<typeof addDays>) => [{ day, text: 'x', path: '*', is_break: true }];
+    for (const [day, isTold] of [
+      [-7, false],
+      [-6, true],
+      [0, true],
+      [6, true],
+      [7, false],
+    ] as const) {
+      more = { notes: breakOn(addDays(MONDAY, day)) };
+      const { headline, detail } = news([20_000, 40_000], ...STEADY);
+      expect(detail.includes('Not compared: counting changed on'), String(day)).toBe(isTold);
+      expect(/rose|exceed/.test(textOf(headline)), String(day)).toBe(!isTold);
+    }
   });
 });

@@ -1,124 +1,192 @@
-import { addDays, type Day } from '../../day.js';
-import { z } from 'zod';
-import { dayColumn } from '../../warehouse/query.js';
-import { jobRow } from '../improve.js';
+import { addDays, type Day, daysBetween } from '../../day.js';
+import { AUDIENCES, type Audience } from '../../format/audience.js';
+import type { CauseRow, DayRow, NoteRow, UsualRow, WeekRow } from './rows.js';
 
-const count = z.number().int().nonnegative();
-
-const week = z.object({
-  week: dayColumn,
-  human: count,
-  ai: count,
-  ai_share: z.number().nullable(),
-  days_loaded: count,
-});
-const dayViews = z.object({ day: dayColumn, human: count.nullable(), ai: count.nullable() });
-const moved = z.object({
-  audience: z.enum(['human', 'ai']),
-  path: z.string(),
-  views: count,
-  expected: count,
-  /** Its full weeks of the last thirteen, oldest first. */
-  weeks: z.array(
-    z.object({ ago: count, views: count, low: z.number().nullable(), high: z.number().nullable() }),
-  ),
-});
-const usual = z.object({
-  week: dayColumn,
-  audience: z.enum(['human', 'ai']),
-  /** Null with fewer than eight full weeks before. */
-  low: count.nullable(),
-  high: count.nullable(),
-  weeks_used: count.nullable(),
-  /** Full weeks known, including this one. */
-  weeks: count,
-  is_record: z.boolean(),
-});
-const pageViews = z.object({ path: z.string(), human: count, ai: count });
-const mostRead = pageViews.extend({ human_before: count, ai_before: count, first_seen: z.boolean() });
-
-/** What the queries of `reports/weekly` return. */
-export const weeklyRows = z.object({
-  weeks: z.array(week),
-  daily_views: z.array(dayViews),
-  pages: z.object({ read: count, ever_seen: count, first_seen: count, new_pages: z.array(pageViews) }),
-  usual: z.array(usual),
-  moved: z.array(moved),
-  most_read: z.array(mostRead),
-  one_sided: z.array(pageViews.extend({ reader: z.enum(['human', 'ai']) })),
-  agent_work: z.array(jobRow),
-});
-
-export type WeekRow = z.infer<typeof week>;
-export type DayRow = z.infer<typeof dayViews>;
-export type MovedRow = z.infer<typeof moved>;
-export type UsualRow = z.infer<typeof usual>;
-export type MostReadRow = z.infer<typeof mostRead>;
-
-export const AUDIENCES = ['ai', 'human'] as const;
-export type Audience = (typeof AUDIENCES)[number];
-
-export const other = (audience: Audience): Audience => (audience === 'ai' ? 'human' : 'ai');
-
-/** Who has more views; undefined when both have the same. */
-export const leader = ({ human, ai }: Readonly<Record<Audience, number>>): Audience | undefined =>
-  human === ai ? undefined : ai > human ? 'ai' : 'human';
+/** What a week is compared by. Weeks and days oldest first. */
+export interface History {
+  readonly weeks: readonly WeekRow[];
+  readonly daily_views: readonly DayRow[];
+  readonly usual: readonly UsualRow[];
+  readonly causes: readonly CauseRow[];
+  readonly notes: readonly NoteRow[];
+  readonly historySince: Day;
+}
 
 /** A week and the weeks before it. Only full weeks, with all seven days loaded, are compared. */
 export type Comparison = NonNullable<ReturnType<typeof compareWeeks>>;
+export type AudienceWeek = ReturnType<typeof audienceWeek>;
 
 /** Compares the week that begins on `firstDay`; null if none of its days is loaded. */
-export function compareWeeks(
-  weeks: readonly WeekRow[],
-  firstDay: Day,
-  usual: readonly UsualRow[],
-  historySince: Day,
-) {
+export function compareWeeks(history: History, firstDay: Day) {
+  const { weeks, historySince } = history;
   const isWhole = (week: WeekRow): boolean => week.days_loaded === 7;
   const thisWeek = weeks.find(({ week }) => week === firstDay);
   if (thisWeek === undefined) return null;
   const weekBefore = weeks.find(({ week }) => week === addDays(firstDay, -7)) ?? null;
-  const earlier = weeks.filter((week) => week.week < firstDay && isWhole(week)).toReversed();
-  const gap = earlier.findIndex(({ week }, index) => week !== addDays(firstDay, -7 * (index + 1)));
+  const broken = history.notes
+    .filter(({ day, path, is_break }) => is_break && path === '*' && day <= addDays(firstDay, 6))
+    .at(-1);
+  const earlier = weeks.filter((row) => row.week < firstDay && isWhole(row)).toReversed();
+  const gap = earlier.findIndex(
+    ({ week }, index) => week !== addDays(firstDay, -7 * (index + 1)) || (broken && week < broken.day),
+  );
+  const isComparable = isWhole(thisWeek) && weekBefore !== null && isWhole(weekBefore);
+  const isAcrossBreak = broken !== undefined && broken.day > addDays(firstDay, -7);
+  const before = isComparable && !isAcrossBreak ? weekBefore : null;
+  const bursts = AUDIENCES.flatMap((audience) => burstsOf(history.daily_views, audience));
+  const from = { firstDay, isWhole: isWhole(thisWeek), isCompared: before !== null, bursts };
   return {
     thisWeek,
     /** The week before, full or not; null if none of its days is loaded. */
     weekBefore,
     /** The week before, if it and this week are full: the basis for changes. */
-    before: isWhole(thisWeek) && weekBefore !== null && isWhole(weekBefore) ? weekBefore : null,
+    before,
+    /** The break across which the week is not compared with the one before. */
+    broken: isComparable && isAcrossBreak ? broken : null,
     /** Earlier full weeks, newest first. */
     earlier,
-    /** Those that reach back from this week without a gap. */
-    unbroken: gap < 0 ? earlier : earlier.slice(0, gap),
-    usual: usual.filter(({ week }) => week === firstDay),
+    /** This week and those before it without a gap or break, newest first, without bursts. */
+    typical: [thisWeek, ...(gap < 0 ? earlier : earlier.slice(0, gap))].map((week) =>
+      withoutBursts(week, bursts),
+    ),
+    human: audienceWeek(history, 'human', from),
+    ai: audienceWeek(history, 'ai', from),
     /** Whether the history starts with this week. */
     isFirst: historySince >= firstDay,
   };
 }
 
-/**
- * The range of nine in ten weeks that follow the line through the `weeks` full weeks before; null
- * if the week is not full, or too few weeks came before it.
- */
-export function usualOf({ usual }: Comparison, audience: Audience) {
-  const { low = null, high = null, weeks_used: weeks = null } = rowOf(usual, audience) ?? {};
-  return low === null || high === null || weeks === null ? null : { low, high, weeks };
+/** A day on which an audience had many times its usual views. */
+export interface Burst {
+  readonly audience: Audience;
+  readonly day: Day;
+  readonly views: number;
+  /** The views of such a weekday in the weeks around it. */
+  readonly usual: number;
 }
 
-/** For a record, the number of weeks over which it is an audience's highest; otherwise undefined. */
-export function recordOf({ usual }: Comparison, audience: Audience): number | undefined {
-  const row = rowOf(usual, audience);
-  return row?.is_record === true ? row.weeks : undefined;
+const BURST_TIMES = 3;
+/** A burst is at least this share of a usual week. */
+const BURST_SHARE = 0.25;
+const BURST_LEAST = 100;
+/** In median distances of days from the middle one. */
+const BURST_DISTANCE = 12;
+/** More such days in a week are a change, not a burst. */
+const BURST_DAYS = 2;
+/** The usual views of a weekday are its median in as many weeks before and after. */
+const WEEKS_AROUND = 4;
+
+function burstsOf(days: readonly DayRow[], audience: Audience): Burst[] {
+  const around = (at: number): number[] =>
+    days.flatMap((day, index) => {
+      const weeks = (index - at) / 7;
+      return Number.isInteger(weeks) && weeks !== 0 && Math.abs(weeks) <= WEEKS_AROUND
+        ? (day[audience] ?? [])
+        : [];
+    });
+  const known = days.flatMap((day) => day[audience] ?? []);
+  const middle = median(known);
+  const distance = median(known.map((views) => Math.abs(views - middle)));
+  const found = days.flatMap(({ day, [audience]: views }, index) => {
+    const others = around(index);
+    if (views === null || views < BURST_LEAST || others.length < 3) return [];
+    const usual = Math.round(median(others));
+    const isBurst = views > BURST_TIMES * usual && views - usual > BURST_SHARE * 7 * usual;
+    const least = Math.max(BURST_LEAST, BURST_DISTANCE * distance);
+    return isBurst && views - usual >= least
+      ? [{ audience, day, views, usual, week: Math.floor(index / 7) }]
+      : [];
+  });
+  return found.filter((one) => found.filter(({ week }) => week === one.week).length <= BURST_DAYS);
 }
 
-const rowOf = (rows: readonly UsualRow[], of: Audience): UsualRow | undefined =>
-  rows.find(({ audience }) => audience === of);
+/** A week as it would have been if each burst had been a usual day. */
+function withoutBursts({ week, human, ai }: WeekRow, bursts: readonly Burst[]) {
+  const excess = (audience: Audience): number =>
+    bursts
+      .filter((burst) => burst.audience === audience && burst.day >= week && burst.day < addDays(week, 7))
+      .reduce((sum, { views, usual }) => sum + views - usual, 0);
+  return { week, human: human - excess('human'), ai: ai - excess('ai') };
+}
 
-/** The position of an audience's views this week relative to their usual range. */
-export function placeOf(week: Comparison, audience: Audience) {
-  const usual = usualOf(week, audience);
-  const views = week.thisWeek[audience];
-  if (usual === null) return 'unknown';
-  if (views < usual.low) return 'below';
-  return views > usual.high ? 'above' : 'inside';
+interface Basis {
+  readonly firstDay: Day;
+  readonly isWhole: boolean;
+  readonly isCompared: boolean;
+  readonly bursts: readonly Burst[];
+}
+
+/** The views of an audience, and what they can be compared with. */
+function audienceWeek(
+  history: History,
+  audience: Audience,
+  { firstDay, isWhole, isCompared, bursts }: Basis,
+) {
+  const start = addDays(firstDay, -7);
+  const days = history.daily_views
+    .filter(({ day }) => day >= start && day <= addDays(firstDay, 6))
+    .map((day) => day[audience] ?? 0);
+  const mine = bursts.filter((burst) => burst.audience === audience && daysBetween(start, burst.day) >= 0);
+  const inBoth = mine.filter(({ day }) => day <= addDays(firstDay, 6));
+  /** Weekdays that are left out of both weeks, because one of them had a burst. */
+  const leftOut = isCompared
+    ? new Set(inBoth.map(({ day }) => daysBetween(start, day) % 7))
+    : new Set<number>();
+  const sumOf = (from: number) =>
+    days.slice(from, from + 7).reduce((sum, views, weekday) => sum + (leftOut.has(weekday) ? 0 : views), 0);
+  const views = history.weeks.find(({ week }) => week === firstDay)?.[audience] ?? 0;
+  const row = history.usual.find((one) => one.week === firstDay && one.audience === audience);
+  const usual = isWhole ? usualOf(row) : null;
+  const excess = inBoth.reduce(
+    (sum, burst) => sum + (burst.day >= firstDay ? burst.views - burst.usual : 0),
+    0,
+  );
+  const place =
+    usual === null || 'why' in usual
+      ? ('unknown' as const)
+      : views - excess < usual.low
+        ? ('below' as const)
+        : views - excess > usual.high
+          ? ('above' as const)
+          : ('inside' as const);
+  return {
+    audience,
+    firstDay,
+    views,
+    /** On the days that can be compared, this week and the week before; null if none can. */
+    same:
+      isCompared && days.length === 14 ? { now: sumOf(7), before: sumOf(0), days: 7 - leftOut.size } : null,
+    /** The views of the fourteen days. */
+    days,
+    burst: inBoth.find(({ day }) => day >= firstDay) ?? null,
+    burstBefore: inBoth.find(({ day }) => day < firstDay) ?? null,
+    leftOut,
+    causes: history.causes.filter((cause) => cause.audience === audience),
+    usual,
+    /** The position relative to the usual range, without bursts. */
+    place,
+    expected: row?.expected ?? null,
+    /** For a record, the number of weeks over which it is the highest; otherwise null. */
+    record: row?.is_record === true && excess === 0 ? row.weeks : null,
+  };
+}
+
+/** A range whose ends differ by more says nothing. */
+const WIDEST_RANGE = 4;
+const FEW_VIEWS = 500;
+
+/** The range in which nine in ten weeks are expected; why there is none, or null if too few weeks are known. */
+function usualOf(row: UsualRow | undefined) {
+  const { low = null, high = null, weeks_used: weeks = null } = row ?? {};
+  if (low === null || high === null || weeks === null) return null;
+  if (high <= WIDEST_RANGE * low) return { low, high, weeks };
+  return {
+    why: high < FEW_VIEWS ? 'too few views to say what is usual' : 'varies too much to say what is usual',
+  };
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((one, two) => one - two);
+  const middle = sorted.length / 2;
+  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
 }

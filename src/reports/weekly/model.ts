@@ -1,22 +1,21 @@
-import { addDays, type Day, daysBetween } from '../../day.js';
+import { addDays, daysBetween } from '../../day.js';
+import type { Audience } from '../../format/audience.js';
+import { inSequence, weekday } from '../../format/days.js';
 import { changeOf, type Change, counted, inWords, thousands } from '../../format/numbers.js';
 import { capitalised } from '../../format/text.js';
-import { isCut, MOST_PLAIN_DAYS } from '../chart.js';
+import { FAR_ABOVE, highestDrawn, MOST_PLAIN_DAYS } from '../chart.js';
 import type { Coverage, ModelContext } from '../coverage.js';
 import { agentWorkOf } from '../improve.js';
 import { periodOf, type Calendar } from '../period.js';
+import { type AudienceWeek, compareWeeks, type Comparison } from './comparison.js';
 import {
-  type Audience,
-  compareWeeks,
-  type Comparison,
   type DayRow,
   type MostReadRow,
   type MovedRow,
-  placeOf,
-  usualOf,
+  type NoteRow,
   type WeekRow,
   weeklyRows,
-} from './comparison.js';
+} from './rows.js';
 import { newsOf } from './sentences.js';
 
 /**
@@ -24,29 +23,37 @@ import { newsOf } from './sentences.js';
  */
 export function weeklyModel(answers: object, { period, calendar, coverage }: ModelContext) {
   const rows = weeklyRows.parse(answers);
-  const weekFrom = (day: Day) => compareWeeks(rows.weeks, day, rows.usual, coverage.historySince);
-  const week = weekFrom(period.first);
+  const history = { ...rows, historySince: coverage.historySince };
+  const week = compareWeeks(history, period.first);
   if (week === null) throw new RangeError(`no row of the week that begins on ${period.first}`);
   const isFirstWeek = week.isFirst;
   const agentWork = agentWorkOf(rows.agent_work);
   const moved = movedOf(rows.moved, week);
-  const news = newsOf(week, weekFrom(addDays(period.first, -7)), {
-    ...{ moved: moved?.pages ?? [], pullRequests: agentWork?.counts.ready ?? 0 },
-  });
-  const mostRead = rows.most_read.map((page) => mostReadOf(page, week, isFirstWeek));
+  const { headline, subject, detail, statements, stake } = newsOf(
+    week,
+    compareWeeks(history, addDays(period.first, -7)),
+    { moved: moved === null ? [] : rows.moved, pullRequests: agentWork?.counts.ready ?? 0 },
+  );
+  const mostRead = rows.most_read.map((page) => mostReadOf(page, week, moved === null ? [] : rows.moved));
+  const counts = rows.most_read.flatMap(({ human, ai }) => [human, ai]);
+  const longestBar = highestDrawn(counts, MOST_OF_BARS);
   const readBy = (audience: Audience) =>
     rows.one_sided
       .filter(({ reader }) => reader === audience)
       .map(({ path, human, ai }) => ({ path, human, ai }));
   return {
-    headline: news.headline,
+    headline,
     /** For the subject: the headline, and how much other news there is. */
-    news: news.subject,
-    detail: news.detail,
+    news: subject,
+    detail,
+    /** What the headline and detail say, by what they are about. */
+    statements,
+    /** The views at stake in the headline. */
+    stake,
     /** The week before, if this one can be compared with it. */
     comparedWith: week.before && { first: week.before.week, last: addDays(week.before.week, 6) },
-    human: figuresOf(week, 'human', coverage),
-    ai: figuresOf(week, 'ai', coverage),
+    human: figuresOf(week.human, week, coverage),
+    ai: figuresOf(week.ai, week, coverage),
     share: shareOf(week),
     pages: {
       read: rows.pages.read,
@@ -54,14 +61,15 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
       new: isFirstWeek ? null : rows.pages.first_seen,
     },
     weeks: rows.weeks.map((row) => weekFigures(row, calendar)).toReversed(),
-    chart: chartOf(rows.daily_views, { human: week.thisWeek.human, ai: week.thisWeek.ai }),
+    chart: chartOf(rows.daily_views, rows.notes, week),
     moved,
     /** Most viewed first. Pages after the tenth are hidden at first, unless they lead for one audience. */
     mostRead: mostRead.slice(0, MOST_READ_FIRST),
     alsoRead: mostRead.slice(MOST_READ_FIRST),
-    /** The largest count in `mostRead`: the common scale of its bars. */
-    longestBar: Math.max(0, ...rows.most_read.flatMap(({ human, ai }) => [human, ai])),
-    /** Pages that one audience reads and the other hardly does, by the audience that reads them. */
+    /** The common scale of the bars in `mostRead`, and whether some counts are beyond it. */
+    longestBar,
+    hasCutBars: counts.some((count) => count > longestBar),
+    /** Pages that one audience reads and the other rarely does, by the audience that reads them. */
     oneSided: { human: readBy('human'), ai: readBy('ai') },
     newPages: isFirstWeek ? [] : rows.pages.new_pages,
     agentWork,
@@ -77,17 +85,27 @@ function restatedOf(views: number | undefined, change: number): number | null {
   return Math.abs(ratio) < RESTATED_RATIO ? null : ratio;
 }
 
-function figuresOf(week: Comparison, audience: Audience, { restated, restatedBefore }: Coverage) {
-  const views = week.thisWeek[audience];
+function figuresOf(
+  { audience, views, same, firstDay, leftOut, usual, place }: AudienceWeek,
+  { before }: Comparison,
+  { restated, restatedBefore }: Coverage,
+) {
+  const weekdays = [...leftOut].sort().map((at) => weekday(addDays(firstDay, at)));
   return {
     views,
-    change: changeSince(week, views, week.before?.[audience]),
-    usual: usualOf(week, audience),
-    place: placeOf(week, audience),
+    change: same === null ? UNKNOWN : changeOf(same.now, same.before),
+    /** The weekdays that the change leaves out because of a burst, this week or the week before. */
+    without: weekdays.length === 0 ? null : inSequence(weekdays),
+    usual: usual === null || 'why' in usual ? null : usual,
+    /** Why there is no usual range, if enough weeks are known. */
+    noUsual: usual !== null && 'why' in usual ? usual.why : null,
+    place,
     restated: restatedOf(views, restated[audience]),
-    restatedBefore: restatedOf(week.before?.[audience], restatedBefore[audience]),
+    restatedBefore: restatedOf(before?.[audience], restatedBefore[audience]),
   };
 }
+
+const UNKNOWN: Change = { kind: 'unknown' };
 
 /** Shares are null without any views; `difference` is from the week before. */
 function shareOf({ thisWeek, before, earlier }: Comparison) {
@@ -111,49 +129,86 @@ function weekFigures(
   return { name, first, last: addDays(first, 6), human, ai, share, daysLoaded };
 }
 
-/** The days that are drawn, oldest first, and what is written around them. */
-function chartOf(days: readonly DayRow[], { human, ai }: Readonly<Record<Audience, number>>) {
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
+
+/** The days that are drawn, oldest first, the notes about them, and what is written around them. */
+function chartOf(days: readonly DayRow[], rows: readonly NoteRow[], { thisWeek: { human, ai } }: Comparison) {
   const weeks = days.length / 7;
-  const isAveraged = days.length > MOST_PLAIN_DAYS;
-  const gaps = days.some((day) => day.human === null) ? ' Days that are not loaded leave gaps.' : '';
-  const cut = isCut(days) ? ' A triangle marks a day above the end of the scale.' : '';
+  const isOneWeek = weeks === 1;
+  const average = days.length > MOST_PLAIN_DAYS ? ', as a 7-day average' : '';
+  const values = days.flatMap((day) => [day.human ?? 0, day.ai ?? 0]);
+  const isCut = Math.max(...values) > highestDrawn(values, FAR_ABOVE);
+  const notes = rows
+    .filter(({ day }) => days.some((drawn) => drawn.day === day))
+    .map((note, index) => ({
+      letter: LETTERS[index] ?? '·',
+      day: note.day,
+      text: note.text + (note.path === '*' ? '' : ` (${note.path})`),
+      isBreak: note.is_break,
+    }));
   return {
-    heading: weeks === 1 ? 'Day by day' : `${capitalised(inWords(weeks))} weeks`,
-    under: `Views per day${isAveraged ? ', as a 7-day average' : ''}.${weeks === 1 ? '' : ' The shaded band is this week.'}${gaps}${cut}`,
+    heading: isOneWeek ? 'Day by day' : `${capitalised(inWords(weeks))} weeks`,
+    under: [
+      `Views per day${average}.`,
+      ...(isOneWeek ? [] : ['The shaded band is this week.']),
+      ...(days.some((day) => day.human === null) ? ['Days that are not loaded leave gaps.'] : []),
+      ...(isCut ? ['A triangle marks a day above the end of the scale.'] : []),
+    ].join(' '),
     title: `Views per day over ${counted(weeks, 'week')}. Human: ${thousands(human)} this week. AI: ${thousands(ai)} this week.`,
     /** The days at the end to shade. */
-    reported: weeks === 1 ? 0 : 7,
-    days: days.map((day) => ({ ...day, letters: '' })),
+    reported: isOneWeek ? 0 : 7,
+    days: days.map((day) => ({
+      ...day,
+      letters: notes
+        .filter((note) => note.day === day.day)
+        .map(({ letter }) => letter)
+        .join(''),
+    })),
+    notes,
   };
 }
 
 const MOST_READ_FIRST = 10;
+/** A bar is cut if it is this many times as long as nearly all others. */
+const MOST_OF_BARS = 10;
 
 /** `movers` needs at least this many earlier full weeks. */
 const MOVED_WEEKS_LEAST = 3;
 
 /** Null if there are too few full weeks. */
-function movedOf(rows: readonly MovedRow[], { thisWeek, earlier }: Comparison) {
-  if (thisWeek.days_loaded < 7 || earlier.length < MOVED_WEEKS_LEAST) return null;
+function movedOf(rows: readonly MovedRow[], { thisWeek, earlier, broken }: Comparison) {
+  if (thisWeek.days_loaded < 7 || earlier.length < MOVED_WEEKS_LEAST || broken !== null) return null;
   return {
-    pages: rows.map((row) => ({
-      ...row,
-      direction: row.views > row.expected ? 'up' : 'down',
-      change: changeOf(row.views, row.expected),
-    })),
+    pages: rows.map(({ path, audience, weeks, ...row }) => {
+      const [views, expected] = [row[audience], row[`${audience}_expected`] ?? 0];
+      return {
+        path,
+        /** The audience that moved, or moved further. */
+        audience,
+        direction: views > expected ? 'up' : 'down',
+        change: changeOf(views, expected),
+        human: { views: row.human, expected: row.human_expected },
+        ai: { views: row.ai, expected: row.ai_expected },
+        weeks,
+      };
+    }),
   };
 }
 
-/** The change from the week before; unknown if the two cannot be compared. */
-const changeSince = ({ before }: Comparison, now: number, then: number | undefined): Change =>
-  before === null || then === undefined ? { kind: 'unknown' } : changeOf(now, then);
-
-function mostReadOf(page: MostReadRow, week: Comparison, isFirstWeek: boolean) {
-  const change = (now: number, then: number): Change =>
-    page.first_seen && !isFirstWeek ? { kind: 'new' } : changeSince(week, now, then);
-  return {
-    path: page.path,
-    human: { views: page.human, change: change(page.human, page.human_before) },
-    ai: { views: page.ai, change: change(page.ai, page.ai_before) },
+/** A page's views. A change beyond the expected range is the same as in `moved`. */
+function mostReadOf(page: MostReadRow, week: Comparison, moved: readonly MovedRow[]) {
+  const ofMoved = moved.find(({ path }) => path === page.path);
+  const isNew = page.first_seen && !week.isFirst;
+  const of = (audience: Audience) => {
+    const [views, before, expected] = [
+      page[audience],
+      page[`${audience}_before`],
+      ofMoved?.[`${audience}_expected`] ?? null,
+    ];
+    const change: Change = isNew ? { kind: 'new' } : week.before === null ? UNKNOWN : changeOf(views, before);
+    return expected === null
+      ? { views, change, isBeyond: false }
+      : { views, change: changeOf(views, expected), isBeyond: true };
   };
+  return { path: page.path, human: of('human'), ai: of('ai') };
 }

@@ -1,246 +1,259 @@
 import { addDays } from '../../day.js';
-import { shortDayRange } from '../../format/days.js';
-import { changeOf, counted, inWords, signedPercent } from '../../format/numbers.js';
+import { AUDIENCES, type Audience, audienceName, otherThan, viewsBy } from '../../format/audience.js';
+import { inSequence, longDay, namedDay, shortDayRange } from '../../format/days.js';
+import { counted, inWords, ratioWords, percentOf, signedChange, thousands } from '../../format/numbers.js';
 import { capitalised, shownPath } from '../../format/text.js';
-import {
-  type Audience,
-  AUDIENCES,
-  type Comparison,
-  leader,
-  type MovedRow,
-  other,
-  placeOf,
-  recordOf,
-  type WeekRow,
-} from './comparison.js';
+import type { AudienceWeek, Comparison } from './comparison.js';
+import { type Cause, courseOf, type Fact, factsOf, keyOf, type MovedPage } from './facts.js';
+import type { WeekRow } from './rows.js';
 
-/** A piece of a sentence; one that names an audience is shown in its color. */
-interface Phrase {
+/** A piece of a sentence. An audience is shown in its color, and a path as a link to its page. */
+export interface Phrase {
   readonly text: string;
   readonly audience: Audience | null;
+  readonly path: string | null;
 }
 
-/** A week outside its usual range is news if it changed by at least this much. */
-const NOTABLE_RATIO = 0.1;
-
-/** Something true of a week. */
-interface Fact {
-  /** Identifies the fact regardless of its numbers; a fact that was also true last week is not news. */
-  readonly key: string;
-  readonly phrases: Phrase[];
-  /** How to say it the second time. */
-  readonly again?: Phrase[];
-}
-
-/** Most important first. */
-const factsOf = (week: Comparison): Fact[] =>
-  [crossing(week), ...growth(week), ...record(week), oneAudience(week), level(week), staysAhead(week)].filter(
-    (fact) => fact !== undefined,
-  );
-
-/** Other candidates for the headline: pages that moved, furthest first, and pull requests to review. */
+/** Other news: pages that moved, furthest first, and pull requests to review. */
 export interface OtherNews {
-  readonly moved: readonly Pick<MovedRow, 'path' | 'audience' | 'views' | 'expected'>[];
+  readonly moved: readonly MovedPage[];
   readonly pullRequests: number;
 }
 
 export interface News {
   readonly headline: Phrase[];
-  /** More news as sentences, or why the week is not compared with another. May be empty. */
+  /** Both totals with their change, more news, and why the week is not compared. May be empty. */
   readonly detail: string;
   /** For a subject: the headline, and how much else there is. */
   readonly subject: string;
+  /** What is said, as plain sentences by what they are about. A correction compares them. */
+  readonly statements: readonly { readonly key: string; readonly text: string }[];
+  /** The views at stake in the headline. */
+  readonly stake: number;
 }
 
+const MOST_DETAILS = 2;
+
 /**
- * What is new this week, compared with what was true of the week before. Numbers that the report
- * shows every week are not news.
+ * What is new this week, the largest true thing first. Nothing that was also true of the week before
+ * is news, and neither are numbers that the report shows every week.
  */
 export function newsOf(week: Comparison, weekBefore: Comparison | null, other: OtherNews): News {
-  const { thisWeek } = week;
-  const views = thisWeek.human + thisWeek.ai;
-  const only = thisWeek.days_loaded < 7 ? incomplete(thisWeek) : views === 0 ? NO_VIEWS : undefined;
-  if (only !== undefined)
-    return { headline: only, detail: '', subject: subjectOf(only, false, other.pullRequests) };
-  const old = new Set(weekBefore === null ? [] : factsOf(weekBefore).map(({ key }) => key));
-  const facts = factsOf(week);
-  const fresh = facts.filter(({ key }) => !old.has(key)).map(({ phrases }) => phrases);
-  const [moved] = other.moved;
-  // A page may have moved for both audiences.
-  const movedPages = new Set(other.moved.map(({ path }) => path)).size;
-  const notCompared = whyNotCompared(week);
-  const [headline, ...rest] =
-    fresh.length > 0
-      ? fresh
-      : moved !== undefined
-        ? [movedSentence(moved)]
-        : other.pullRequests > 0 && notCompared === ''
-          ? [waiting(other.pullRequests)]
-          : [quiet(week, weekBefore, facts)];
-  const isAbout = (news: Phrase[]) => fresh.length === 0 && textOf(headline ?? []) === textOf(news);
+  const { thisWeek, before } = week;
+  if (thisWeek.human + thisWeek.ai === 0)
+    return plain('none', say`No views were recorded: tracking may have stopped.`);
+  if (thisWeek.days_loaded < 7) return plain('partial', totalsOf(thisWeek), other.pullRequests);
+  const old = new Set(weekBefore === null ? [] : factsOf(weekBefore, []).map(keyOf));
+  const fresh = factsOf(week, other.moved).filter((fact) => isAgain(fact) || !old.has(keyOf(fact)));
+  const [first, ...more] = fresh;
+  const rest = first === undefined ? quiet(week, other) : { key: keyOf(first), phrases: wordsOf(first, old) };
+  const told = more.slice(0, MOST_DETAILS).map((fact) => ({ key: keyOf(fact), phrases: wordsOf(fact, old) }));
+  const statements = [rest, ...told].map(({ key, phrases }) => ({ key, text: textOf(phrases) }));
+  const details = [
+    ...(rest.key === 'totals' && before === null ? [] : [totalsWithChange(week, rest.key === 'totals')]),
+    ...AUDIENCES.flatMap((audience) => leftOutOf(week[audience])),
+    ...statements.slice(1).map(({ text }) => text),
+    whyNotCompared(week),
+  ];
+  const paths = new Set(other.moved.map(({ path }) => path));
+  for (const { path } of rest.phrases) if (path !== null) paths.delete(path);
+  const isNamed = paths.size < other.moved.length;
   return {
-    headline: headline ?? [],
-    detail: [...rest.slice(0, 2).map(textOf), notCompared].filter((sentence) => sentence !== '').join(' '),
-    subject: subjectOf(
-      headline ?? [],
-      moved !== undefined && isAbout(movedSentence(moved))
-        ? movedPages > 1 && counted(movedPages - 1, 'more page')
-        : movedPages > 0 && counted(movedPages, 'page'),
-      isAbout(waiting(other.pullRequests)) ? 0 : other.pullRequests,
-    ),
+    headline: rest.phrases,
+    detail: details.filter((sentence) => sentence !== '').join(' '),
+    subject: subjectOf(rest.phrases, paths.size, isNamed, rest.key === 'review' ? 0 : other.pullRequests),
+    statements,
+    stake: first?.stake ?? 0,
   };
 }
 
-const textOf = (phrases: readonly Phrase[]): string => phrases.map(({ text }) => text).join('');
+const isAgain = (fact: Fact): boolean => fact.kind === 'change' || fact.kind === 'page';
 
-function subjectOf(headline: readonly Phrase[], moved: string | false, pullRequests: number): string {
+const plain = (key: string, headline: Phrase[], pullRequests = 0): News => ({
+  headline,
+  detail: '',
+  subject: subjectOf(headline, 0, false, pullRequests),
+  statements: [{ key, text: textOf(headline) }],
+  stake: 0,
+});
+
+export const textOf = (phrases: readonly Phrase[]): string => phrases.map(({ text }) => text).join('');
+
+function subjectOf(
+  headline: readonly Phrase[],
+  moved: number,
+  isNamed: boolean,
+  pullRequests: number,
+): string {
   const more = [
-    ...(moved === false ? [] : [`${moved} moved`]),
+    ...(moved === 0 ? [] : [`${counted(moved, isNamed ? 'more page' : 'page')} moved`]),
     ...(pullRequests === 0 ? [] : [`${counted(pullRequests, 'pull request')} to review`]),
   ];
   return [textOf(headline).replace(/\.$/, ''), ...(more.length === 0 ? [] : [more.join(', ')])].join('; ');
 }
 
-const named = (audience: Audience): Phrase => ({ text: audience === 'ai' ? 'AI' : 'people', audience });
-const atStart = (audience: Audience): Phrase => ({ text: capitalised(named(audience).text), audience });
-const reads = (audience: Audience): string => (audience === 'ai' ? 'reads' : 'read');
-/** What the other audience does, after “more than AI” or “more than people”. */
-const does = (leads: Audience): string => (leads === 'ai' ? 'do' : 'does');
-
-/** A sentence as phrases: text between named audiences is one phrase. */
-function say(texts: TemplateStringsArray, ...values: readonly (Phrase | string)[]): Phrase[] {
+/** A sentence as phrases: text between audiences and paths is one phrase. */
+function say(texts: TemplateStringsArray, ...values: readonly (Phrase | Phrase[] | string)[]): Phrase[] {
   const phrases: Phrase[] = [];
-  for (const value of texts.flatMap((text, index) => [text, values[index] ?? ''])) {
+  for (const value of texts.flatMap((text, index) => [text, ...[values[index] ?? ''].flat()])) {
     const last = phrases.at(-1);
     if (typeof value === 'object') phrases.push(value);
-    else if (last?.audience === null) phrases.splice(-1, 1, { text: last.text + value, audience: null });
-    else if (value !== '') phrases.push({ text: value, audience: null });
+    else if (last?.audience === null && last.path === null)
+      phrases.splice(-1, 1, { ...last, text: last.text + value });
+    else if (value !== '') phrases.push({ text: value, audience: null, path: null });
   }
   return phrases;
 }
 
-/** Weekdays differ in views, so part of a week says nothing about the whole. */
-const incomplete = ({ days_loaded: days }: WeekRow): Phrase[] =>
-  say`The week is incomplete: ${inWords(days)} of its seven days ${days === 1 ? 'is' : 'are'} loaded.`;
+/** `Human views` at the start of a sentence; `AI views`. */
+const views = (audience: Audience): Phrase => ({
+  text: `${audienceName(audience)} views`,
+  audience,
+  path: null,
+});
+const viewsWithin = (audience: Audience): Phrase => ({
+  text: audience === 'ai' ? 'AI views' : 'human views',
+  audience,
+  path: null,
+});
 
-const NO_VIEWS = say`No views were recorded this week: tracking may have stopped.`;
-
-/** An audience below this share hardly reads the docs. */
-const HARDLY = 0.01;
-
-function oneAudience({ thisWeek }: Comparison): Fact | undefined {
-  const most = leader(thisWeek);
-  if (most === undefined) return undefined;
-  const few = other(most);
-  if (thisWeek[few] === 0)
-    return {
-      key: `only-${most}`,
-      phrases: say`Only ${named(most)} read your docs: no views by ${named(few)}.`,
-      again: say`Still only ${named(most)} ${reads(most)} your docs.`,
-    };
-  if (thisWeek[few] / (thisWeek.human + thisWeek.ai) >= HARDLY) return undefined;
-  return {
-    key: `hardly-${few}`,
-    phrases: say`${atStart(few)} hardly ${reads(few)} your docs.`,
-    again: say`${atStart(few)} still hardly ${reads(few)} your docs.`,
-  };
-}
-
-function level({ thisWeek }: Comparison): Fact | undefined {
-  if (leader(thisWeek) !== undefined) return undefined;
-  const phrases = say`${atStart('human')} and ${named('ai')} read your docs equally.`;
-  return { key: 'level', phrases, again: phrases };
-}
-
-function crossing({ thisWeek, before, unbroken }: Comparison): Fact | undefined {
-  const leads = leader(thisWeek);
-  if (leads === undefined || before === null || leader(before) !== other(leads)) return undefined;
-  const since = unbroken.some((week) => leader(week) === leads) ? 'again' : 'now';
-  const phrases = say`${atStart(leads)} ${since} ${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}.`;
-  return { key: `crossing-${leads}`, phrases };
-}
-
-/** The week after one audience overtook the other. */
-function staysAhead({ thisWeek, before, unbroken }: Comparison): Fact | undefined {
-  const leads = leader(thisWeek);
-  const [, earlier] = unbroken;
-  if (leads === undefined || before === null || leader(before) !== leads) return undefined;
-  if (earlier === undefined || leader(earlier) !== other(leads)) return undefined;
-  const phrases = say`${atStart(leads)} ${leads === 'ai' ? 'stays' : 'stay'} ahead of ${named(other(leads))} for a second week.`;
-  return { key: `ahead-${leads}`, phrases };
-}
-
-/** Notable changes, larger first. */
-function growth(week: Comparison): Fact[] {
-  return AUDIENCES.map((audience) => ({ audience, ratio: notableChange(week, audience) }))
-    .filter(({ ratio }) => ratio !== 0)
-    .sort((one, two) => Math.abs(two.ratio) - Math.abs(one.ratio))
-    .map(({ audience, ratio }) => {
-      const change = `${signedPercent(Math.abs(ratio)).slice(1)} ${ratio > 0 ? 'more' : 'less'}`;
-      return {
-        key: `growth-${audience}-${ratio > 0}`,
-        phrases: say`${atStart(audience)} read your docs ${change} than last week.`,
-        again: say`Again, ${named(audience)} read your docs ${change} than last week.`,
-      };
-    });
-}
-
-/** The change of an audience, or 0 if it is small or the week is within its usual range. */
-function notableChange(week: Comparison, audience: Audience): number {
-  if (week.before === null) return 0;
-  const change = changeOf(week.thisWeek[audience], week.before[audience]);
-  if (change.kind !== 'ratio' || Math.abs(change.ratio) < NOTABLE_RATIO) return 0;
-  return placeOf(week, audience) === 'inside' ? 0 : change.ratio;
-}
-
-const record = (week: Comparison): Fact[] =>
-  AUDIENCES.flatMap((audience) => {
-    const weeks = recordOf(week, audience);
-    if (weeks === undefined) return [];
-    return {
-      key: `record-${audience}`,
-      phrases: say`${atStart(audience)} ${reads(audience)} your docs more than ever: the most in ${inWords(weeks)} weeks.`,
-      again: say`Another record: ${named(audience)} ${reads(audience)} your docs more than ever.`,
-    };
-  });
-
-const NOTHING_EXPECTED = 0.5;
 const PATH_LENGTH = 48;
 
-function movedSentence({ path, audience, views, expected }: OtherNews['moved'][number]): Phrase[] {
+function named(path: string): Phrase {
   const characters = Array.from(shownPath(path));
-  const name =
+  const text =
     characters.length <= PATH_LENGTH
       ? characters.join('')
       : `${characters.slice(0, 20).join('')}…${characters.slice(-(PATH_LENGTH - 21)).join('')}`;
-  if (expected < NOTHING_EXPECTED)
-    return say`${atStart(audience)} found ${name}: ${counted(views, 'view')} where none were expected.`;
-  const ratio = views / expected - 1;
-  return say`${atStart(audience)} read ${name} ${signedPercent(Math.abs(ratio)).slice(1)} ${ratio > 0 ? 'more' : 'less'} than expected.`;
+  return { text, audience: null, path };
 }
 
-const waiting = (pullRequests: number): Phrase[] =>
-  say`${capitalised(inWords(pullRequests))} pull ${pullRequests === 1 ? 'request awaits' : 'requests await'} your review.`;
-
-/** A week without news: the continuing situation, or that everything is as usual. */
-function quiet(week: Comparison, weekBefore: Comparison | null, facts: readonly Fact[]): Phrase[] {
-  const goesOn = facts.find(({ again }) => again !== undefined)?.again;
-  if (goesOn !== undefined) return goesOn;
-  if (isCalm(week))
-    return say`${weekBefore !== null && isCalm(weekBefore) ? 'Another' : 'A'} calm week: views by ${named('human')} and ${named('ai')} are as usual.`;
-  const leads = leader(week.thisWeek) ?? 'ai';
-  return say`${atStart(leads)} ${week.before === null ? '' : 'still '}${reads(leads)} your docs more than ${named(other(leads))} ${does(leads)}.`;
+function wordsOf(fact: Fact, old: ReadonlySet<string>): Phrase[] {
+  switch (fact.kind) {
+    case 'change':
+      return changeWords(fact, old.has(keyOf(fact)));
+    case 'outside': {
+      const { audience, place, views: count, record } = fact.of;
+      if (record !== null)
+        return say`${views(audience)} hit a ${String(record)}-week high: ${thousands(count)}.`;
+      return say`${views(audience)} are ${place} their usual range: ${thousands(count)}, where ${thousands(fact.low)} to ${thousands(fact.high)} is usual.`;
+    }
+    case 'burst': {
+      const { audience, day, views: count } = fact.burst;
+      const where = fact.path === undefined ? '' : say`, most of them to one page, ${named(fact.path)}`;
+      return say`${viewsBy(audience, count)} came on one day, ${namedDay(day)}${where}.`;
+    }
+    case 'lead':
+      return say`${views(fact.leads)} ${fact.isAgain ? 'again' : 'now'} exceed ${viewsWithin(otherThan(fact.leads))}: ${thousands(fact.now)} vs. ${thousands(fact.others)}.`;
+    case 'only':
+      return fact.share === 0
+        ? say`No ${viewsWithin(otherThan(fact.audience))} were recorded this week.`
+        : say`${views(otherThan(fact.audience))} are less than 1% of all views.`;
+    case 'page':
+      return pageWords(fact.page);
+  }
 }
 
-const isCalm = (week: Comparison): boolean =>
-  AUDIENCES.every((audience) => placeOf(week, audience) === 'inside');
+function changeWords(
+  { of, now, ratio, cause }: Extract<Fact, { kind: 'change' }>,
+  isAgain: boolean,
+): Phrase[] {
+  const { audience, leftOut, record } = of;
+  const verb = `${ratio > 0 ? 'rose' : 'fell'}${isAgain ? ' again,' : ''}`;
+  const where = leftOut.size === 0 ? '' : ` on the ${inWords(7 - leftOut.size)} days that can be compared`;
+  const high = record === null ? '' : `, a ${record}-week high`;
+  if (ratio === Infinity)
+    return say`${views(audience)} rose from none to ${thousands(now)}${where}${causeWords(cause, true)}.`;
+  return say`${views(audience)} ${verb} ${ratioWords(ratio)} to ${thousands(now)}${where}${high}${causeWords(cause, ratio > 0)}.`;
+}
+
+function causeWords(cause: Cause | undefined, isUp: boolean): Phrase[] | string {
+  if (cause === undefined) return '';
+  const { path, day, share } = cause;
+  const change = isUp ? 'rise' : 'fall';
+  const part = share > 1 ? `more than the whole ${change}` : `${percentOf(share)} of the ${change}`;
+  const on = day === undefined ? '' : ` on ${namedDay(day)}`;
+  return path === undefined
+    ? `, ${part}${on}`
+    : say`, ${part} on one page, ${named(path)}${on === '' ? '' : `,${on}`}`;
+}
+
+const NOTHING_EXPECTED = 0.5;
+
+function pageWords(page: MovedPage): Phrase[] {
+  const { audience, path } = page;
+  const expected = page[`${audience}_expected`] ?? 0;
+  const count = viewsBy(audience, page[audience]);
+  if (expected < NOTHING_EXPECTED) return say`${named(path)} had ${count}, and none were expected.`;
+  const ratio = page[audience] / expected - 1;
+  return say`${named(path)} had ${count}, ${ratioWords(ratio)} ${ratio > 0 ? 'more' : 'fewer'} than expected.`;
+}
+
+/** A week without news: a steady course over the quarter, or that everything is as usual. */
+function quiet(week: Comparison, { pullRequests }: OtherNews): { key: string; phrases: Phrase[] } {
+  if (pullRequests > 0)
+    return {
+      key: 'review',
+      phrases: say`${capitalised(inWords(pullRequests))} pull ${pullRequests === 1 ? 'request is' : 'requests are'} waiting for your review.`,
+    };
+  const [course] = AUDIENCES.flatMap((audience) => courseOf(week, audience) ?? []).sort(
+    (one, two) => Math.abs(two.to - two.from) - Math.abs(one.to - one.from),
+  );
+  if (course !== undefined)
+    return {
+      key: `course ${course.audience}`,
+      phrases: say`${views(course.audience)} have ${course.ratio > 0 ? 'grown' : 'fallen'} ${ratioWords(course.ratio)} in ${inWords(course.weeks)} weeks, from about ${thousands(course.from)} to ${thousands(course.to)} a week.`,
+    };
+  if (AUDIENCES.every((audience) => week[audience].place === 'inside'))
+    return {
+      key: 'calm',
+      phrases: say`A calm week: ${viewsWithin('human')} and ${viewsWithin('ai')} are as usual.`,
+    };
+  return { key: 'totals', phrases: totalsOf(week.thisWeek) };
+}
+
+/** Both totals, of the loaded days. */
+function totalsOf({ human, ai, days_loaded: days }: WeekRow): Phrase[] {
+  const when = days === 7 ? 'this week' : `on ${inWords(days)} of seven days`;
+  const part = (audience: Audience, count: number): Phrase => ({
+    text: viewsBy(audience, count),
+    audience,
+    path: null,
+  });
+  return say`${part('human', human)} and ${part('ai', ai)} ${when}.`;
+}
+
+/** The totals of people and AI with their changes; only the changes if the headline has the totals. */
+function totalsWithChange(week: Comparison, isTold: boolean): string {
+  const both = AUDIENCES.map((audience) => {
+    const { views: count, same, leftOut } = week[audience];
+    const change = same === null || leftOut.size > 0 ? '' : signedChange(same.now, same.before);
+    if (isTold) return `${audience === 'ai' ? 'AI' : 'human'} ${change}`;
+    return viewsBy(audience, count) + (change === '' ? '' : ` (${change})`);
+  });
+  if (isTold) return `Compared with last week: ${inSequence(both)}.`;
+  return `${inSequence(both)}${week.before === null ? ' this week' : ' compared with last week'}.`;
+}
+
+/** That the day of a burst is left out of the comparison, and what is left. */
+function leftOutOf({ audience, burst, burstBefore, same, leftOut }: AudienceWeek): string[] {
+  if (same === null || (burst === null && burstBefore === null)) return [];
+  const before =
+    burstBefore && `Last week, ${viewsBy(audience, burstBefore.views)} came on ${namedDay(burstBefore.day)}.`;
+  const what = leftOut.size === 1 ? 'That weekday is' : 'Those weekdays are';
+  return [
+    ...(before === null ? [] : [before]),
+    `${what} left out of the comparison: the other ${inWords(same.days)} days had ${viewsBy(audience, same.now)} (${signedChange(same.now, same.before)}).`,
+  ];
+}
 
 /** Why a full week is not compared with the one before; empty if it is. */
-function whyNotCompared({ thisWeek, weekBefore, before, isFirst }: Comparison): string {
+function whyNotCompared({ thisWeek, weekBefore, before, isFirst, broken }: Comparison): string {
   if (before !== null) return '';
+  if (broken !== null) return `Not compared: counting changed on ${longDay(broken.day)}.`;
   if (isFirst) return 'This is the first week in the history, so there is nothing to compare it with yet.';
-  const monday = addDays(thisWeek.week, -7);
-  const days = shortDayRange({ first: monday, last: addDays(monday, 6) });
+  const first = addDays(thisWeek.week, -7);
+  const days = shortDayRange({ first, last: addDays(first, 6) });
   return weekBefore === null
     ? `The week before, ${days}, is not loaded, so no change is shown.`
     : `Only ${inWords(weekBefore.days_loaded)} of the seven days of the week before, ${days}, ${weekBefore.days_loaded === 1 ? 'is' : 'are'} loaded, so no change is shown.`;

@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { thousands } from './numbers.js';
+
+/** Who views pages, in the order in which sentences name them. */
+export const AUDIENCES = ['human', 'ai'] as const;
+export const audienceColumn = z.enum(AUDIENCES);
+export type Audience = z.infer<typeof audienceColumn>;
+
+export const otherThan = (audience: Audience): Audience => (audience === 'ai' ? 'human' : 'ai');
+
+/** `Human` or `AI`. */
+export const audienceName = (audience: Audience): string => (audience === 'ai' ? 'AI' : 'Human');
+
+/** `1 human view`, `18,190 AI views`. */
+export const viewsBy = (audience: Audience, count: number): string =>
+  `${thousands(count)} ${audience === 'ai' ? 'AI' : 'human'} view${count === 1 ? '' : 's'}`;

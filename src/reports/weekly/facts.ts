@@ -1,0 +1,207 @@
+import { addDays, type Day, daysBetween } from '../../day.js';
+import { AUDIENCES, type Audience, otherThan } from '../../format/audience.js';
+import { type AudienceWeek, type Burst, type Comparison, median } from './comparison.js';
+import type { MovedRow } from './rows.js';
+
+/** What made up most of a change: its share, or more than all of it if others fell. */
+export interface Cause {
+  readonly path?: string;
+  readonly day?: Day;
+  readonly share: number;
+}
+
+/** Something true of a week. `stake` is the number of views it is about. */
+export type Fact = { readonly stake: number } & (
+  | {
+      readonly kind: 'change';
+      readonly of: AudienceWeek;
+      readonly now: number;
+      readonly ratio: number;
+      readonly cause: Cause | undefined;
+    }
+  | { readonly kind: 'outside'; readonly of: AudienceWeek; readonly low: number; readonly high: number }
+  | {
+      readonly kind: 'burst';
+      readonly of: AudienceWeek;
+      readonly burst: Burst;
+      readonly path: string | undefined;
+    }
+  | {
+      readonly kind: 'lead';
+      readonly leads: Audience;
+      readonly now: number;
+      readonly others: number;
+      readonly isAgain: boolean;
+    }
+  | { readonly kind: 'only'; readonly audience: Audience; readonly share: number }
+  | { readonly kind: 'page'; readonly page: MovedPage }
+);
+
+export type MovedPage = Omit<MovedRow, 'weeks'>;
+
+/** A fact that was also true of the week before, with whatever numbers, is not news. */
+export function keyOf(fact: Fact): string {
+  switch (fact.kind) {
+    case 'change':
+      return `change ${fact.of.audience} ${fact.ratio > 0 ? 'up' : 'down'}`;
+    case 'outside':
+      return `outside ${fact.of.audience} ${fact.of.place}`;
+    case 'burst':
+      return `burst ${fact.of.audience} ${fact.burst.day}`;
+    case 'lead':
+      return `lead ${fact.leads}`;
+    case 'only':
+      return `only ${fact.audience}`;
+    case 'page':
+      return `page ${fact.page.path}`;
+  }
+}
+
+/** Smaller changes are not told. */
+const NOTABLE_RATIO = 0.1;
+/** The same, while it is not known what is usual. */
+const NOTABLE_BY_ITSELF = 0.25;
+/** In standard deviations of chance alone. */
+const BEYOND_CHANCE = 4;
+const LEAST_VIEWS = 20;
+/** As a share of the site's views. */
+const LEAST_STAKE = 0.01;
+/** An audience with a smaller share hardly counts. */
+const LEAST_SHARE = 0.01;
+
+/** Everything worth telling about a full week, the most views first. */
+export function factsOf(week: Comparison, moved: readonly MovedPage[]): Fact[] {
+  const { human, ai } = week.thisWeek;
+  const found = [
+    ...AUDIENCES.flatMap((audience) => [burstIn(week[audience]), changeOf(week[audience])]),
+    leadOf(week),
+    onlyOf(human, ai),
+  ].filter((fact) => fact !== undefined);
+  const told = new Set(
+    found.flatMap((fact) =>
+      fact.kind === 'change' ? fact.cause?.path : fact.kind === 'burst' ? fact.path : undefined,
+    ),
+  );
+  const pages = moved.flatMap((page): Fact[] =>
+    told.has(page.path) ? [] : [{ kind: 'page', page, stake: stakeOf(page) }],
+  );
+  const least = Math.max(LEAST_VIEWS, LEAST_STAKE * (human + ai));
+  return [...found, ...pages.slice(0, 1)]
+    .filter(({ stake }) => stake >= least)
+    .sort((one, two) => two.stake - one.stake);
+}
+
+const stakeOf = ({ human, ai, human_expected, ai_expected }: MovedPage): number =>
+  Math.abs(human - (human_expected ?? human)) + Math.abs(ai - (ai_expected ?? ai));
+
+/** The cause of a burst or change: at least half of it. */
+const MOST = 0.5;
+
+function burstIn(of: AudienceWeek): Fact | undefined {
+  const { burst } = of;
+  if (burst === null) return undefined;
+  const excess = burst.views - burst.usual;
+  const at = daysBetween(of.firstDay, burst.day);
+  const page = of.causes.find(({ days }) => (days[at + 7] ?? 0) - (days[at] ?? 0) >= MOST * excess);
+  return { kind: 'burst', of, burst, path: page?.path, stake: excess };
+}
+
+/** A change beyond the usual range, or beyond chance while no range is known. */
+function changeOf(of: AudienceWeek): Fact | undefined {
+  const { same, place, usual, expected, views } = of;
+  if (same === null) return undefined;
+  const { now, before } = same;
+  const difference = now - before;
+  const ratio = before === 0 ? Infinity * Math.sign(now) : now / before - 1;
+  const isUp = difference > 0;
+  const isBeyond =
+    place === 'unknown'
+      ? Math.abs(ratio) >= NOTABLE_BY_ITSELF && Math.abs(difference) > BEYOND_CHANCE * Math.sqrt(now + before)
+      : Math.abs(ratio) >= NOTABLE_RATIO && place === (isUp ? 'above' : 'below');
+  if (isBeyond)
+    return { kind: 'change', of, now, ratio, cause: causeOf(of, difference), stake: Math.abs(difference) };
+  if ((place !== 'above' && place !== 'below') || usual === null || 'why' in usual || of.burst !== null)
+    return undefined;
+  return {
+    kind: 'outside',
+    of,
+    low: usual.low,
+    high: usual.high,
+    stake: Math.abs(views - (expected ?? views)),
+  };
+}
+
+/** The page, the day, or the day of the page, that makes up most of a change. */
+function causeOf({ causes, days, leftOut, firstDay }: AudienceWeek, difference: number): Cause | undefined {
+  const [page] = causes
+    .map(({ path, days }) => ({ path, byDay: sharesOf(days, leftOut, difference) }))
+    .sort((one, two) => sum(two.byDay) - sum(one.byDay));
+  const isPage = page !== undefined && sum(page.byDay) >= MOST;
+  const byDay = isPage ? page.byDay : sharesOf(days, leftOut, difference);
+  const share = Math.max(...byDay);
+  const ofDay = share >= MOST ? { day: addDays(firstDay, byDay.indexOf(share)), share } : undefined;
+  return isPage ? { path: page.path, share: sum(page.byDay), ...ofDay } : ofDay;
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+/** The share of each weekday in a difference. */
+const sharesOf = (days: readonly number[], leftOut: ReadonlySet<number>, difference: number): number[] =>
+  Array.from({ length: 7 }, (_, at) =>
+    leftOut.has(at) ? 0 : ((days[at + 7] ?? 0) - (days[at] ?? 0)) / difference,
+  );
+
+/** A lead smaller than this many standard deviations of it is a coin flip. */
+const CLEAR_LEAD = 2.5;
+const CHANGES_LEAST = 3;
+
+/** Who leads clearly in each of some weeks, newest first. */
+function leadersOf(weeks: Comparison['typical']): (Audience | undefined)[] {
+  const ratios = weeks.map(({ human, ai }) => Math.log((ai + 0.5) / (human + 0.5)));
+  const steps = ratios.slice(1).map((ratio, index) => Math.abs(ratio - (ratios[index] ?? ratio)));
+  // The step between two weeks varies by the root of two more than a week does.
+  const spread = steps.length < CHANGES_LEAST ? Infinity : (1.4826 * median(steps)) / Math.SQRT2;
+  return weeks.map(({ human, ai }, index) => {
+    const chance = Math.sqrt(1 / Math.max(1, human) + 1 / Math.max(1, ai));
+    const ratio = ratios[index] ?? 0;
+    if (Math.abs(ratio) <= CLEAR_LEAD * Math.max(spread, chance)) return undefined;
+    return ratio > 0 ? 'ai' : 'human';
+  });
+}
+
+/** One audience overtook the other, by more than the difference usually varies. */
+function leadOf({ typical, before, thisWeek }: Comparison): Fact | undefined {
+  const [leads, ...earlier] = leadersOf(typical);
+  const known = earlier.filter((leader) => leader !== undefined);
+  if (leads === undefined || before === null || known[0] !== otherThan(leads)) return undefined;
+  const [now, others] = [thisWeek[leads], thisWeek[otherThan(leads)]];
+  // A burst may hide who leads on other days, and then the numbers would say otherwise.
+  if (now <= others) return undefined;
+  const shift = Math.abs(thisWeek.ai - thisWeek.human - (before.ai - before.human));
+  return { kind: 'lead', leads, now, others, isAgain: known.includes(leads), stake: shift };
+}
+
+/** Only one audience views the site, or nearly. */
+function onlyOf(human: number, ai: number): Fact | undefined {
+  const audience = human > ai ? 'human' : 'ai';
+  const share = Math.min(human, ai) / (human + ai);
+  return share < LEAST_SHARE ? { kind: 'only', audience, share, stake: human + ai } : undefined;
+}
+
+const WEEKS_OF_COURSE = 9;
+const ENDS = 3;
+
+/** A steady change over the quarter, from the median of its first three weeks to that of its last. */
+export function courseOf({ typical }: Comparison, audience: Audience) {
+  const views = typical.map((week) => week[audience]);
+  if (views.length < WEEKS_OF_COURSE) return null;
+  const steps = views
+    .slice(1)
+    .map((one, index) => Math.abs(Math.log((one + 0.5) / ((views[index] ?? 0) + 0.5))));
+  const noise = (1.4826 * median(steps)) / Math.SQRT2;
+  const [to, from] = [median(views.slice(0, ENDS)), median(views.slice(-ENDS))];
+  const change = Math.log((to + 0.5) / (from + 0.5));
+  if (Math.abs(change) < Math.max(Math.log(1 + NOTABLE_RATIO), BEYOND_CHANCE * noise)) return null;
+  if (Math.abs(to - from) < LEAST_VIEWS) return null;
+  return { audience, from, to, ratio: to / from - 1, weeks: views.length };
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { audienceColumn } from '../../format/audience.js';
+import { dayColumn } from '../../warehouse/query.js';
+import { jobRow } from '../improve.js';
+
+const count = z.number().int().nonnegative();
+
+const week = z.object({
+  week: dayColumn,
+  human: count,
+  ai: count,
+  ai_share: z.number().nullable(),
+  days_loaded: count,
+});
+const dayViews = z.object({ day: dayColumn, human: count.nullable(), ai: count.nullable() });
+const note = z.object({ day: dayColumn, text: z.string(), path: z.string(), is_break: z.boolean() });
+const moved = z.object({
+  /** The audience that moved, or moved further. */
+  audience: audienceColumn,
+  path: z.string(),
+  human: count,
+  ai: count,
+  /** Null for an audience whose views are as expected. */
+  human_expected: count.nullable(),
+  ai_expected: count.nullable(),
+  /** The full weeks of that audience, of the last thirteen, oldest first. */
+  weeks: z.array(
+    z.object({ ago: count, views: count, low: z.number().nullable(), high: z.number().nullable() }),
+  ),
+});
+const usual = z.object({
+  week: dayColumn,
+  audience: audienceColumn,
+  /** Null with fewer than eight full weeks before. */
+  low: count.nullable(),
+  high: count.nullable(),
+  expected: z.number().nullable(),
+  weeks_used: count.nullable(),
+  /** Full weeks known, including this one. */
+  weeks: count,
+  is_record: z.boolean(),
+});
+/** A page whose views rose or fell most: those of the fourteen days to the end of the week. */
+const cause = z.object({ audience: audienceColumn, path: z.string(), days: z.array(count).length(14) });
+const pageViews = z.object({ path: z.string(), human: count, ai: count });
+const mostRead = pageViews.extend({ human_before: count, ai_before: count, first_seen: z.boolean() });
+
+/** What the queries of `reports/weekly` return. */
+export const weeklyRows = z.object({
+  weeks: z.array(week),
+  daily_views: z.array(dayViews),
+  pages: z.object({ read: count, ever_seen: count, first_seen: count, new_pages: z.array(pageViews) }),
+  usual: z.array(usual),
+  causes: z.array(cause),
+  notes: z.array(note),
+  moved: z.array(moved),
+  most_read: z.array(mostRead),
+  one_sided: z.array(pageViews.extend({ reader: audienceColumn })),
+  agent_work: z.array(jobRow),
+});
+
+export type WeekRow = z.infer<typeof week>;
+export type DayRow = z.infer<typeof dayViews>;
+export type NoteRow = z.infer<typeof note>;
+export type MovedRow = z.infer<typeof moved>;
+export type UsualRow = z.infer<typeof usual>;
+export type CauseRow = z.infer<typeof cause>;
+export type MostReadRow = z.infer<typeof mostRead>;
