@@ -62,8 +62,8 @@ const reasonSchema = z.discriminatedUnion('code', [
     until: dayColumn.nullable(),
   }),
   z.object({ code: z.literal('skipped'), until: dayColumn.nullable() }),
-  /** `not-considered`: a page given by name has too few views. `other`: a sentence stored by 0.1.0. */
-  z.object({ code: z.enum(['not-considered', 'other']), words: z.string() }),
+  /** A page given by name has too few views. */
+  z.object({ code: z.literal('not-considered'), words: z.string() }),
 ]);
 
 /** Why a page is flagged for a job, or left out: a code and its details. */
@@ -113,7 +113,6 @@ export function wordsOf(reason: Reason): string {
     case 'skipped':
       return reason.until === null ? 'skipped manually' : `skipped manually until ${reason.until}`;
     case 'not-considered':
-    case 'other':
       return reason.words;
   }
 }

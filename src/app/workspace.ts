@@ -153,7 +153,7 @@ export function sharedLimits({
   const nameOf = (project: ProjectSettings) => bucketNameOf(project, configuration?.environment ?? {});
   return [...new Set(settings.projects.map(nameOf))].map((name) => {
     const projects = settings.projects.filter((project) => nameOf(project) === name);
-    return { bucket: { name, variables: projects.map(({ apiKeyEnv }) => apiKeyEnv) }, projects };
+    return { bucket: { name }, projects };
   });
 }
 

@@ -15,8 +15,6 @@ const FORGET_OLD = 'DELETE FROM request_uses WHERE used_at < $now::TIMESTAMP - I
 /** What shares an hourly limit. */
 export interface Bucket {
   readonly name: string;
-  /** The environment variables of its keys: Readership 0.1.0 named buckets after them. */
-  readonly variables: readonly string[];
 }
 
 /** Projects that share an hourly limit. */
@@ -41,8 +39,8 @@ const useRow = z.object({
 });
 
 /** A bucket's hour in the ledger as of `now`. */
-export async function readHour(reader: Reader, { name, variables }: Bucket, now: Date): Promise<RollingHour> {
-  const parameters = { bucket: name, variables: variables.join(','), now, since: subHours(now, 2) };
+export async function readHour(reader: Reader, { name }: Bucket, now: Date): Promise<RollingHour> {
+  const parameters = { bucket: name, now, since: subHours(now, 2) };
   return new RollingHour(await reader.query(RECENT_USES, useRow, parameters), now);
 }
 

@@ -31,11 +31,9 @@ export async function jobLines(jobs: readonly Job[], width: number): Promise<str
 export const jobLine = (job: Job): string =>
   escapeUnsafe(`job ${job.id}  ${stateOf(job)}  ${job.path}  ${outcomeOf(job)}`.trimEnd());
 
-/** How to find out whether an unconfirmed job exists. Prompts of 0.1.0 have no reference. */
-export const howToLook = ({ prompt, reference, path }: Job): string =>
-  prompt.includes(reference)
-    ? `Its prompt contains the reference ${reference}: search for it in the platform's jobs and in the descriptions of pull requests.`
-    : `Search the platform's jobs and the pull requests for ${path}.`;
+/** How to find out whether an unconfirmed job exists. */
+export const howToLook = ({ reference }: Job): string =>
+  `Its prompt contains the reference ${reference}: search for it in the platform's jobs and in the descriptions of pull requests.`;
 
 export const resolveJobCommand = (id: number): string =>
   `readership jobs resolve ${id} --created REMOTE_ID, or --not-created`;

@@ -1,7 +1,16 @@
--- Current wording of comments that differ from the migrations, which are never edited.
+-- What each table and column means, for DESCRIBE and docs/data.md.
+COMMENT ON TABLE page_views IS 'Views of each page on each day, as the platform reports them. One row per project, day and path.';
+COMMENT ON COLUMN page_views.project IS 'Project id on the platform';
+COMMENT ON COLUMN page_views.day IS 'Day (UTC) on which the views happened';
+COMMENT ON COLUMN page_views.path IS 'Path of the page, exactly as the platform sent it: untrusted text';
+COMMENT ON COLUMN page_views.human IS 'Views the platform attributes to people';
+COMMENT ON COLUMN page_views.ai IS 'Views the platform attributes to AI agents and tools';
 COMMENT ON COLUMN page_views.total IS 'Total views as reported by the platform; normally human + ai';
 
 COMMENT ON TABLE day_loads IS 'Status of each day: whether it is stored, whether it may still change, and its totals. One row per project and day.';
+COMMENT ON COLUMN day_loads.project IS 'Project id on the platform';
+COMMENT ON COLUMN day_loads.day IS 'Day (UTC)';
+COMMENT ON COLUMN day_loads.failures IS 'How many attempts in a row failed or did not add up; 0 if the last one succeeded';
 COMMENT ON COLUMN day_loads.state IS 'provisional: loaded before it settled; final: loaded after it settled; inconsistent: its rows did not add up to its totals, so it is read again; failed: the last attempt failed, and rows stored earlier are kept';
 COMMENT ON COLUMN day_loads.attempted_at IS 'When the day was last requested (UTC)';
 COMMENT ON COLUMN day_loads.loaded_at IS 'When the stored rows were loaded (UTC); NULL if nothing is stored';
@@ -15,6 +24,9 @@ COMMENT ON COLUMN day_loads.unattributed_total IS 'Views in the site total that 
 COMMENT ON COLUMN day_loads.failure IS 'Why the last attempt failed or did not add up; NULL if it succeeded';
 
 COMMENT ON TABLE restatements IS 'Changes found when a stored day was loaded again. One row per change.';
+COMMENT ON COLUMN restatements.project IS 'Project id on the platform';
+COMMENT ON COLUMN restatements.day IS 'Day (UTC) whose numbers changed';
+COMMENT ON COLUMN restatements.restated_at IS 'When the change was stored (UTC)';
 COMMENT ON COLUMN restatements.human_before IS 'Human views of the whole site before the change';
 COMMENT ON COLUMN restatements.human_after IS 'Human views of the whole site after the change';
 COMMENT ON COLUMN restatements.ai_before IS 'AI views of the whole site before the change';
@@ -24,14 +36,24 @@ COMMENT ON COLUMN restatements.total_after IS 'Total views of the whole site aft
 COMMENT ON COLUMN restatements.pages_changed IS 'Number of pages whose counts differ, including new and vanished pages';
 
 COMMENT ON TABLE history_starts IS 'Where the history of each project begins, looked up once on the platform. One row per project.';
+COMMENT ON COLUMN history_starts.project IS 'Project id on the platform';
+COMMENT ON COLUMN history_starts.found_at IS 'When it was found (UTC)';
 COMMENT ON COLUMN history_starts.first_day IS 'First day (UTC) with views';
 
+COMMENT ON TABLE runs IS 'What each step did. One row per execution of a step.';
+COMMENT ON COLUMN runs.run IS 'Id shared by the steps of one command';
+COMMENT ON COLUMN runs.step IS 'export, improve, poll, report, publish or audit';
+COMMENT ON COLUMN runs.started_at IS 'When the step began (UTC)';
 COMMENT ON COLUMN runs.ended_at IS 'When the step ended (UTC); NULL while it runs, or if it was killed';
 COMMENT ON COLUMN runs.outcome IS 'running, done, failed, later (paused, to be resumed later) or interrupted';
 COMMENT ON COLUMN runs.summary IS 'What was done, or the error, in one sentence';
 COMMENT ON COLUMN runs.resume_at IS 'Earliest time to resume (UTC), set by the request limit or the server; NULL if neither gave one';
 
 COMMENT ON TABLE agent_jobs IS 'Agent jobs, from plan to pull request. One row per job ever planned for a page.';
+COMMENT ON COLUMN agent_jobs.project IS 'Project id on the platform';
+COMMENT ON COLUMN agent_jobs.planned_at IS 'When the job was planned (UTC)';
+COMMENT ON COLUMN agent_jobs.repository IS 'Source repository';
+COMMENT ON COLUMN agent_jobs.ref IS 'Source reference, such as a branch';
 COMMENT ON COLUMN agent_jobs.id IS 'Job number in Readership, as used by readership jobs show';
 COMMENT ON COLUMN agent_jobs.path IS 'Page to improve';
 COMMENT ON COLUMN agent_jobs.state IS 'planned, submitting, active, completed, failed, archived, unconfirmed (the reply was lost, so the job may exist on the platform) or refused (the platform rejected it)';
@@ -65,15 +87,17 @@ COMMENT ON COLUMN job_transitions.message IS 'Number of the follow-up message wh
 COMMENT ON COLUMN job_transitions.number IS 'Position in the history of the job, counted from 1';
 
 COMMENT ON TABLE agent_messages IS 'Follow-up messages to agent jobs. One row per message ever planned.';
+COMMENT ON COLUMN agent_messages.prompt IS 'Exact text sent to the agent';
 COMMENT ON COLUMN agent_messages.id IS 'Message number in Readership';
 COMMENT ON COLUMN agent_messages.job IS 'Job number in Readership';
 COMMENT ON COLUMN agent_messages.state IS 'planned, submitting, sent, unconfirmed (the reply was lost, so the agent may have received it) or refused (the platform rejected it)';
-COMMENT ON COLUMN agent_messages.origin IS 'typed (a person wrote it) or askWhenNoChange (a setting of 0.1.0 sent it)';
+COMMENT ON COLUMN agent_messages.origin IS 'typed: a person wrote it';
 COMMENT ON COLUMN agent_messages.planned_at IS 'When the message was planned (UTC)';
 COMMENT ON COLUMN agent_messages.submitted_at IS 'When the intent to submit it was committed (UTC), before it was sent';
 COMMENT ON COLUMN agent_messages.note IS 'Error from the platform or the network, if something went wrong';
 
 COMMENT ON TABLE agent_pauses IS 'Times when the platform refused prompts for a while (429, or 503 with Retry-After). One row per refusal.';
+COMMENT ON COLUMN agent_pauses.project IS 'Project id on the platform';
 COMMENT ON COLUMN agent_pauses.paused_at IS 'When the platform refused (UTC)';
 COMMENT ON COLUMN agent_pauses.paused_until IS 'No prompts are sent before this time (UTC)';
 COMMENT ON COLUMN agent_pauses.cause IS 'Error message of the refusal';
@@ -97,6 +121,8 @@ COMMENT ON COLUMN request_uses.cause IS 'reserved (a lease), or refused (the ser
 COMMENT ON COLUMN request_uses.paused_until IS 'When the server allows requests again (UTC); NULL if it did not say';
 
 COMMENT ON TABLE verifications IS 'Comparisons of stored days with the totals of the platform. One row per range of days compared.';
+COMMENT ON COLUMN verifications.project IS 'Project id on the platform';
+COMMENT ON COLUMN verifications.first_day IS 'First day of the range (UTC)';
 COMMENT ON COLUMN verifications.verified_at IS 'When the range was compared (UTC)';
 COMMENT ON COLUMN verifications.last_day IS 'Last day of the range (UTC), inclusive';
 COMMENT ON COLUMN verifications.days_differing IS 'Number of days in the range whose totals differed from those of the platform';
@@ -114,6 +140,29 @@ COMMENT ON COLUMN deliveries.tried_at IS 'When the last attempt started (UTC)';
 COMMENT ON COLUMN deliveries.settled_at IS 'When it became sent, failed or unknown (UTC); NULL until then';
 COMMENT ON COLUMN deliveries.next_attempt_at IS 'When it will be tried again (UTC); NULL if it will not';
 COMMENT ON COLUMN deliveries.note IS 'What the mail server or the channel said, or where the file is';
-COMMENT ON COLUMN deliveries.days_covered IS 'Loaded days of the period when it was sent; NULL for alerts and for deliveries of 0.1.0';
+COMMENT ON COLUMN deliveries.days_covered IS 'Loaded days of the period when it was sent; NULL for alerts';
 COMMENT ON COLUMN deliveries.human IS 'Human views of the site in the period when it was sent, over all of its projects';
 COMMENT ON COLUMN deliveries.ai IS 'AI views of the site in the period when it was sent, over all of its projects';
+
+COMMENT ON TABLE workspace IS 'Which workspace this is, so that a lake or journal of another one is refused. One row.';
+COMMENT ON COLUMN workspace.id IS 'Random id, created with the workspace and kept by its copies';
+COMMENT ON COLUMN workspace.lake IS 'Where the lake was last published; NULL if it never was';
+
+COMMENT ON TABLE unfinished_pages IS 'Pages of days that need more requests than the hourly limit allows, kept until the rest is read. One row per page.';
+COMMENT ON COLUMN unfinished_pages.project IS 'Project id on the platform';
+COMMENT ON COLUMN unfinished_pages.day IS 'Day (UTC)';
+COMMENT ON COLUMN unfinished_pages.page_offset IS 'Number of rows before this page';
+COMMENT ON COLUMN unfinished_pages.response IS 'Response of the platform, as JSON';
+
+COMMENT ON TABLE page_skips IS 'Pages that a person chose to skip; improve does not flag them. One row per project and page.';
+COMMENT ON COLUMN page_skips.project IS 'Project id on the platform';
+COMMENT ON COLUMN page_skips.path IS 'Path of the page';
+COMMENT ON COLUMN page_skips.skipped_at IS 'When it was skipped (UTC)';
+COMMENT ON COLUMN page_skips.skipped_until IS 'Day (UTC) from which it may be flagged again; NULL if only readership improve --unskip ends it';
+
+COMMENT ON TABLE pull_requests IS 'State of agents'' pull requests at the code host. One row per job whose pull request was looked up.';
+COMMENT ON COLUMN pull_requests.job IS 'Job number in Readership';
+COMMENT ON COLUMN pull_requests.checked_at IS 'When it was last looked up (UTC)';
+COMMENT ON COLUMN pull_requests.next_check_at IS 'When to look it up again (UTC)';
+COMMENT ON COLUMN pull_requests.closed_on IS 'Day (UTC) it was closed without being merged; NULL if it is open or merged';
+COMMENT ON COLUMN pull_requests.problem IS 'Why it could not be looked up; NULL if it could';

@@ -10,22 +10,12 @@ import { RESTORE } from '../storage.js';
 import { changeDatabase, copyAll, type LiveFile, logOf, newOf, removeDatabase } from './live-file.js';
 import { inTransaction, queryRows, readSql } from './query.js';
 
-/** Applied in this order; a released file is never edited, only followed by another. */
-const MIGRATIONS = [
-  '001_history',
-  '002_runs',
-  '003_agents',
-  '004_requests',
-  '005_deliveries',
-  '006_choice_codes',
-  '007_workspace',
-  '008_day_failures',
-  '009_unfinished_days',
-  '010_page_skips',
-  '011_pull_requests',
-  '012_channels',
-  '013_notes_and_experiments',
-] as const;
+/** Applied in this order, each named for its version. A released file is never edited, only followed by another. */
+const MIGRATIONS = ['012_schema', '013_notes_and_experiments'] as const;
+
+/** The version that 0.2.0 wrote, where the migrations begin. */
+const FIRST_VERSION = 12;
+const VERSION = FIRST_VERSION + MIGRATIONS.length - 1;
 
 /** The views and macros, each after those it depends on. */
 const VIEWS = [
@@ -54,9 +44,9 @@ export class OlderSchemaError extends StorageError {}
 /** Throws an `OlderSchemaError` when the database at `path` needs `migrate`. Changes nothing. */
 export async function expectMigrated(connection: DuckDBConnection, path: string): Promise<void> {
   const version = await schemaVersion(connection, path);
-  if (version < MIGRATIONS.length)
+  if (version < VERSION)
     throw new OlderSchemaError(
-      `${path} was written by an older Readership (schema ${version}; this one writes ${MIGRATIONS.length}). ` +
+      `${path} was written by an older Readership (schema ${version}; this one writes ${VERSION}). ` +
         `The next command that writes, such as readership run, migrates it. Make a copy first if you may want to go back.`,
     );
 }
@@ -99,7 +89,7 @@ export async function createDatabase(path: string): Promise<void> {
 /** Migrates the live database, with its views and comments, to this version in a new file. */
 export async function migrateLive(file: LiveFile): Promise<void> {
   const version = await schemaVersion(file.connection, file.path);
-  if (version === MIGRATIONS.length && (await isDescribed(file.connection))) return;
+  if (version === VERSION && (await isDescribed(file.connection))) return;
   await file.rewrite(async (connection) => {
     await copyAll(connection);
     await whileUsing(connection, 'next', () => migrate(connection, file.path));
@@ -113,10 +103,14 @@ export async function migrateLive(file: LiveFile): Promise<void> {
  */
 export async function migrate(connection: DuckDBConnection, path: string): Promise<void> {
   const version = await schemaVersion(connection, path);
-  const migrations = MIGRATIONS.slice(version).flatMap((name, index) => [
-    readSql(import.meta.url, `migrations/${name}.sql`),
-    `INSERT INTO schema_version VALUES (${version + index + 1});`,
-  ]);
+  const migrations = MIGRATIONS.flatMap((name, index) =>
+    FIRST_VERSION + index <= version
+      ? []
+      : [
+          readSql(import.meta.url, `migrations/${name}.sql`),
+          `INSERT INTO schema_version VALUES (${FIRST_VERSION + index});`,
+        ],
+  );
   await inTransaction(connection, async () => {
     await connection.run(
       ['CREATE TABLE IF NOT EXISTS schema_version (version INTEGER NOT NULL);', ...migrations].join('\n'),
@@ -173,9 +167,13 @@ export async function schemaVersion(connection: DuckDBConnection, path: string):
     z.object({ version: z.int() }),
   );
   const version = rows[0]?.version ?? 0;
-  if (version > MIGRATIONS.length)
+  if (version > 0 && version < FIRST_VERSION)
     throw new StorageError(
-      `${path} was written by a newer Readership (schema ${version}; this one supports ${MIGRATIONS.length}). ` +
+      `${path} was written before Readership 0.2.0 (schema ${version}). Nothing was changed. Open it once with Readership 0.2.0.`,
+    );
+  if (version > VERSION)
+    throw new StorageError(
+      `${path} was written by a newer Readership (schema ${version}; this one supports ${VERSION}). ` +
         `Nothing was changed. Install the newer version of Readership.`,
     );
   return version;

@@ -152,23 +152,8 @@ describe('the rolling hour', () => {
     const clock = sleepingClock();
     const warehouse = await liveWarehouse();
     expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0 }))).toBe(100);
-    const bucket = { name: 'organization acme', variables: ['OTHER_KEY'] };
+    const bucket = { name: 'organization acme' };
     expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0, bucket }))).toBe(100);
-  });
-
-  test('counts what Readership 0.1.0 used under the name of a variable of the key', async () => {
-    const clock = sleepingClock();
-    const warehouse = await liveWarehouse();
-    const asIn010 = (name: string) => ({ bucket: { name, variables: [] }, maxWaitMs: 0 });
-    const old = await budgetOn(warehouse, clock, asIn010('READERSHIP_API_KEY')).lease(60, 'urgent');
-    for (let sent = 0; sent < 60; sent++) await old.next();
-    await old.end();
-    const other = { ...asIn010('OTHER_KEY'), limit: 'unlimited' } as const;
-    await budgetOn(warehouse, clock, other).refused(30 * MINUTE_MS);
-    const shared = { ...BUCKET, variables: ['READERSHIP_API_KEY', 'OTHER_KEY'] };
-    const budget = budgetOn(warehouse, clock, { maxWaitMs: 0, bucket: shared });
-    expect((await errorOf(takeOne(budget))).message).toContain('The server asked for a pause.');
-    expect(await takeAll(budgetOn(warehouse, clock, { maxWaitMs: 0 }))).toBe(40);
   });
 
   test('an unlimited budget lets everything through and leaves no row behind', async () => {
@@ -350,10 +335,10 @@ describe('a refusal', () => {
     await Promise.all([budget.refused(90 * MINUTE_MS), budget.refused(undefined), budget.refused(1_000)]);
     expect(await pausedUntilOf(takeOne(budget))).toEqual(addMinutes(at, 90));
 
-    const limited = budgetOn(warehouse, clock, { bucket: { name: 'other', variables: [] }, maxWaitMs: 0 });
+    const limited = budgetOn(warehouse, clock, { bucket: { name: 'other' }, maxWaitMs: 0 });
     await takeOne(limited);
     await Promise.all([limited.refused(undefined), limited.refused(undefined), limited.refused(undefined)]);
-    expect(await usedIn(warehouse, clock, { name: 'other', variables: [] })).toBe(100);
+    expect(await usedIn(warehouse, clock, { name: 'other' })).toBe(100);
   });
 });
 

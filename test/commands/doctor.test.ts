@@ -43,7 +43,7 @@ describe('readership doctor', () => {
     expect(sandbox.inspect().jobs).toEqual([]);
     const again = await liveWarehouse(liveFile(cwd));
     const project = { id: 'prj_1', name: 'Acme Docs', apiKeyEnv: 'READERSHIP_API_KEY' };
-    const bucket = { name: bucketNameOf(project, { READERSHIP_API_KEY: KEY }), variables: [] };
+    const bucket = { name: bucketNameOf(project, { READERSHIP_API_KEY: KEY }) };
     expect((await readHour(again, bucket, new Date())).used(new Date())).toBe(1);
     await closeNow(again);
   });

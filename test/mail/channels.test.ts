@@ -8,7 +8,6 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openChannel } from '../../src/mail/channel.js';
 import { deliver, readDeliveries } from '../../src/mail/ledger.js';
 import { outboxTransport } from '../../src/mail/transport.js';
-import { databaseOf010 } from '../database-of-010.js';
 import { journalOf, liveWarehouse } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
@@ -251,21 +250,4 @@ describe('a channel', () => {
     onTestFinished(() => standIn.close());
     expect(standIn.seen).toEqual([]);
   });
-});
-
-it('deliveries from 0.1.0 are kept, and none of them is sent again', async () => {
-  const path = await databaseOf010(async (connection) => {
-    await connection.run(`
-      INSERT INTO deliveries VALUES
-        ('weekly', 'prj_1', '2026-W46', 'docs@example.com', 'sent', 'smtp', '<1@example.com>', 1,
-          TIMESTAMP '2026-11-16 03:00:00', TIMESTAMP '2026-11-16 03:00:01', NULL, '250 queued'),
-        ('weekly', 'prj_1', '2026-W46', 'lead@example.com', 'unknown', 'smtp', '<2@example.com>', 1,
-          TIMESTAMP '2026-11-16 03:00:00', TIMESTAMP '2026-11-16 03:00:01', NULL, 'lost')`);
-  });
-  const deliveries = await readDeliveries(await liveWarehouse(path));
-  expect(deliveries.map(({ recipient, state, note }) => [recipient, state, note])).toEqual([
-    ['docs@example.com', 'sent', '250 queued'],
-    ['lead@example.com', 'unknown', 'lost'],
-  ]);
-  expect(deliveries).toMatchObject([{ days_covered: null, human: null }, { days_covered: null }]);
 });

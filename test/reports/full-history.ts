@@ -57,7 +57,7 @@ export async function addHostile(
       'p' AS prompt, 0 AS polls, TIMESTAMP '2026-11-12' AS planned_at, ${literal(note)} AS note
     FROM (VALUES ${jobs.join(', ')}) AS job (id, path, state, pr_link, ended_at)`);
   const choices = hostilePaths.flatMap((path, index) => [
-    `(${literal(path)}, ${index % 2 === 0}, 'other', '{"words": "as it was"}')`,
+    `(${literal(path)}, ${index % 2 === 0}, 'not-considered', '{"words": "as it was"}')`,
     `(${literal(`/skipped-${index}`)}, false, 'excluded', '{}')`,
   ]);
   await history.run(`

@@ -42,23 +42,6 @@ describe('a sandbox with a state file', () => {
     expect((await one.post(one.jobPath, { prompt: 'x' })).status).toBe(429);
   });
 
-  it('of 0.1.0 opens, with its jobs', async () => {
-    const stateFile = join(folder, 'sandbox.json');
-    const job = {
-      ...{ id: 'job_000001', number: 1, prompt: 'Improve /quickstart', outcome: 'pull-request' },
-      ...{ createdAt: '2026-11-16T04:00:00.000Z', endsAt: '2026-11-16T04:00:06.000Z' },
-      messages: [{ prompt: 'And the limits.', createdAt: '2026-11-16T04:00:03.000Z' }],
-    };
-    writeFileSync(
-      stateFile,
-      JSON.stringify({ version: 1, seed: 20_260_520, firstDay: '2026-05-18', jobs: [job] }, null, 1),
-    );
-    const opened = await openSandbox({ stateFile });
-    expect(opened.sandbox.firstDay).toBe('2026-05-18');
-    expect(await opened.job(job.id)).toMatchObject({ id: job.id, status: 'completed' });
-    expect((await opened.create()).id).toBe('job_000002');
-  });
-
   it('refuses a file that is not its own, and does not change it', async () => {
     const stateFile = join(folder, 'sandbox.json');
     writeFileSync(stateFile, '{"version":2}');

@@ -1,6 +1,6 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { execFile } from 'node:child_process';
-import { copyFile, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -332,31 +332,4 @@ describe('a log that was torn', () => {
     }
     expect(before).toBe(3);
   });
-});
-
-describe('a database of 0.1.0', () => {
-  it.each(['closed', 'with a log that a killed process left'])(
-    '%s opens with all its contents',
-    async (left) => {
-      const source = await liveWarehouse();
-      await addDay(source, 0, 10);
-      await closeNow(source);
-      // 0.1.0 opened it with DuckDB's own checkpoints, and wrote the views each time.
-      const instance = await DuckDBInstance.create(source.path, { storage_compatibility_version: 'v1.4.0' });
-      const connection = await instance.connect();
-      await connection.run('COMMENT ON TABLE schema_version IS NULL');
-      await connection.run('CHECKPOINT');
-      await connection.run("INSERT INTO page_views VALUES ('prj_1', '2026-01-02', '/a', 1, 0, 1)");
-      const path = join(await tempDir(), 'warehouse.duckdb');
-      if (left !== 'closed') {
-        await copyFile(source.path, path);
-        await copyFile(`${source.path}.wal`, `${path}.wal`);
-      }
-      connection.closeSync();
-      instance.closeSync();
-      if (left === 'closed') await rename(source.path, path);
-      await rm(`${source.path}.wal`, { force: true });
-      expect(await daysIn(await liveWarehouse(path))).toBe(2);
-    },
-  );
 });

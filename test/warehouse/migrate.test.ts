@@ -1,13 +1,18 @@
 import { DuckDBInstance } from '@duckdb/node-api';
+import { execFile } from 'node:child_process';
 import { copyFile, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
 import { tablesOf } from '../../src/warehouse/publish.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
+import { lakeViews } from './lake/lake.js';
 import { holdElsewhere } from './other-process.js';
 
 const BUILT = new URL('../../dist/warehouse/empty.duckdb', import.meta.url);
@@ -34,8 +39,7 @@ describe('a database', () => {
   it('is created with every migration recorded once; opening it again applies nothing twice', async () => {
     const warehouse = await liveWarehouse();
     const versions = await warehouse.query(VERSIONS, versionRow);
-    expect(versions.map(({ version }) => version)).toEqual(versions.map((_, index) => index + 1));
-    expect(versions.length).toBeGreaterThanOrEqual(3);
+    expect(versions.map(({ version }) => version)).toEqual(versions.map((_, index) => index + 12));
     await warehouse.transaction((transaction) =>
       transaction.execute("INSERT INTO history_starts VALUES ('prj_1', '2026-01-01', '2026-01-01')", {}),
     );
@@ -85,67 +89,47 @@ describe('a database', () => {
     expect(await readdir(dirname(path))).toEqual(['warehouse.duckdb.wal']);
   });
 
-  it('of an older version reads days again if many of their views belong to no page', async () => {
-    const path = join(await tempDir(), 'warehouse.duckdb');
-    const day = (date: string, state: string, total: number, unattributed: number) =>
-      `INSERT INTO day_loads VALUES ('prj_1', '${date}', '${state}', '2026-01-09', '2026-01-09', ${total}, 0, ${total}, 9, ${unattributed}, 0, ${unattributed}, NULL)`;
-    const migrations = new URL('../../src/warehouse/migrations/', import.meta.url);
-    const first = await readFile(new URL('001_history.sql', migrations), 'utf8');
-    await onFile(
-      path,
-      ...[first, 'CREATE TABLE schema_version (version INTEGER)', 'INSERT INTO schema_version VALUES (1)'],
-      ...[
-        day('2026-01-01', 'final', 100, 43),
-        day('2026-01-02', 'final', 100, 5),
-        day('2026-01-03', 'failed', 100, 0),
-      ],
-      'CHECKPOINT',
-    );
-    const warehouse = await liveWarehouse(path);
-    const row = z.object({ state: z.string(), failures: z.int() });
-    expect(await warehouse.query('SELECT state, failures FROM day_loads ORDER BY day', row)).toEqual([
-      { state: 'inconsistent', failures: 1 },
-      { state: 'final', failures: 0 },
-      { state: 'failed', failures: 1 },
-    ]);
-  });
-
   it('of 0.2.0 gets the tables of this version, and keeps its rows', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
     const migrations = new URL('../../src/warehouse/migrations/', import.meta.url);
-    const names = (await readdir(migrations)).sort().slice(0, 12);
-    const released = await Promise.all(names.map((name) => readFile(new URL(name, migrations), 'utf8')));
-    const versions = names.map((_, index) => `INSERT INTO schema_version VALUES (${index + 1})`);
+    const released = await readFile(new URL('012_schema.sql', migrations), 'utf8');
+    const version = [
+      'CREATE TABLE schema_version (version INTEGER)',
+      'INSERT INTO schema_version VALUES (12)',
+    ];
     const skip = "INSERT INTO page_skips VALUES ('prj_1', '/a', '2026-11-01', NULL)";
-    await onFile(path, ...released, 'CREATE TABLE schema_version (version INTEGER)', ...versions, skip);
+    await onFile(path, released, ...version, skip);
     const warehouse = await liveWarehouse(path);
     const tables = await tablesOf(warehouse, 'main');
     expect(tables).toEqual(await tablesOf(await liveWarehouse(), 'main'));
     expect(await warehouse.query('FROM page_skips', z.object({ path: z.string() }))).toHaveLength(1);
   });
 
-  it('of a newer version is refused and left unchanged', async () => {
+  it.each([
+    ['a newer version', 999, 'newer Readership (schema 999'],
+    ['a version before 0.2.0', 5, 'Open it once with Readership 0.2.0'],
+  ])('of %s is refused and left unchanged', async (_, version, message) => {
     const warehouse = await liveWarehouse();
     await closeNow(warehouse);
     const { path } = warehouse;
-    await onFile(path, 'INSERT INTO schema_version VALUES (999)', 'DROP VIEW site_days', 'CHECKPOINT');
+    await onFile(path, `UPDATE schema_version SET version = ${version}`, 'DROP VIEW site_days', 'CHECKPOINT');
     const before = await readFile(path);
     const opening = openWarehouse(path, OPEN);
     await expect(opening).rejects.toThrow(StorageError);
-    await expect(opening).rejects.toThrow(/newer Readership \(schema 999/);
+    await expect(opening).rejects.toThrow(message);
     expect((await readFile(path)).equals(before)).toBe(true);
     expect(await onFile(path, "SELECT 1 FROM duckdb_views() WHERE view_name = 'site_days'")).toBe(0);
   });
 
   it('whose migration fails is unchanged, with no part of any migration applied', async () => {
     const path = join(await tempDir(), 'warehouse.duckdb');
-    // This table makes the second migration fail.
+    // This table makes the first migration fail after it has created others.
     await onFile(path, 'CREATE TABLE runs (mine INTEGER)');
     await expect(openWarehouse(path, OPEN)).rejects.toThrow(/runs/);
     expect(await onFile(path, 'SELECT 1 FROM duckdb_tables()')).toBe(1);
     await onFile(path, 'DROP TABLE runs');
     const warehouse = await liveWarehouse(path);
-    expect((await warehouse.query(VERSIONS, versionRow)).length).toBeGreaterThanOrEqual(3);
+    expect((await warehouse.query(VERSIONS, versionRow)).length).toBeGreaterThan(0);
   });
 
   it('that is not a DuckDB file is refused with advice', async () => {
@@ -172,7 +156,33 @@ describe('a database', () => {
   });
 });
 
-describe('the comments of a database written by 0.1.0', () => {
+describe('a workspace of 0.2.0', () => {
+  /** What 0.2.0 wrote: two months of views, four jobs, a message, a skipped page, two emails and a lake. */
+  const ARCHIVE = fileURLToPath(new URL('workspace-of-0.2.0.tar.gz', import.meta.url));
+  const COUNTS =
+    'SELECT (SELECT count(*) FROM page_views)::INTEGER AS views, (SELECT count(*) FROM jobs)::INTEGER AS jobs, ' +
+    '(SELECT count(*) FROM agent_messages)::INTEGER AS messages, (SELECT count(*) FROM page_skips)::INTEGER AS skips, ' +
+    '(SELECT count(*) FROM deliveries)::INTEGER AS deliveries';
+
+  it('opens with its configuration, is migrated with all its contents, and goes on with its lake', async () => {
+    const cwd = await tempDir();
+    await promisify(execFile)('tar', ['-xzf', ARCHIVE, '-C', cwd]);
+    const env = { READERSHIP_API_KEY: 'not-a-real-key' };
+    const run = async (...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await runCli(args, { cwd, env });
+      expect(code, stderr).toBe(0);
+      return stdout;
+    };
+    expect(await run('sql', 'SELECT count(*) FROM site_weeks', '--format', 'csv')).toContain('8');
+    await run('jobs', 'merged', '1', '2026-11-23');
+    await run('publish', '--parquet', 'lake');
+    const counts = JSON.parse(await run('sql', COUNTS, '--format', 'json')) as unknown;
+    expect(counts).toEqual([{ views: 18_569, jobs: 4, messages: 1, skips: 1, deliveries: 2 }]);
+    expect(await lakeViews(join(cwd, 'lake'))).toHaveLength(18_569);
+  });
+});
+
+describe('the comments of a database written by an older version', () => {
   const WORDING =
     "SELECT 1 FROM duckdb_tables() WHERE table_name = 'deliveries' AND comment LIKE '% were sent: %'";
 

@@ -3,8 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type Shard, shardName } from '../../config/shard.js';
 import { ConfigurationError } from '../../errors.js';
-import { quoted } from '../duckdb.js';
-import { queryRows } from '../query.js';
 import type { LakePlace, LakeStorage } from './storage.js';
 
 /** The tables of a lake and their columns. `month` is in a file's path, not in the file. */
@@ -68,14 +66,9 @@ export interface Publication {
   readonly signal: AbortSignal;
 }
 
-const projectRow = z.object({ project: z.string() });
-
 /** The name of a publisher's transactions: its shard, and the id of its workspace. */
 const PUBLISHER = /^readership:(all|shard-\d+-of-\d+):(.*)$/;
 const FILE = /^month=\d{4}-\d{2}\/(all|shard-\d+-of-\d+)-[0-9a-f]{16}-[^-]+$/;
-/** The data and the manifests of a lake of version 0.1.0. */
-const OLD_FILE = /^(?:views|days)\/month=\d{4}-\d{2}\/(all|shard-\d+-of-\d+)-[0-9a-f]{16}\.parquet$/;
-const MANIFEST = /^_manifests\/(?:.*\.)?(all|shard-\d+-of-\d+)(?:\.json$|-.*$)/;
 const matches = (form: RegExp, texts: Iterable<string>): RegExpExecArray[] =>
   [...texts].map((text) => form.exec(text)).filter((match) => match !== null);
 
@@ -137,21 +130,3 @@ export function expectOwn(state: TableState, work: Publication): void {
 
 const sourceOf = (state: TableState): string | undefined =>
   state.get('metaData')?.metaData?.configuration[SOURCE];
-
-/**
- * The files that version 0.1.0 of this publisher left in a lake: data, and its manifest last.
- * Undefined if there is no such lake. Throws a `ConfigurationError` if it was split differently, or
- * contains a project that the database lacks.
- */
-export async function findOldLake(work: Publication): Promise<string[] | undefined> {
-  const { storage, connection, shard, existing } = work;
-  const found = [OLD_FILE, MANIFEST].flatMap((form) => matches(form, existing.keys()));
-  for (const [, name = ''] of found) expectSplit(name, work);
-  const own = found.flatMap(([path, name]) => (name === shardName(shard) ? path : []));
-  const days = own.filter((path) => path.startsWith('days/')).map((path) => storage.localCopy(path));
-  const files = (await Promise.all(days)).map(quoted).join();
-  const sql = `SELECT project FROM read_parquet([${files}]) ANTI JOIN lake_projects USING (project) LIMIT 1`;
-  for (const { project } of files === '' ? [] : await queryRows(connection, sql, projectRow))
-    throw refusal(work.place, `contains project ${project}, which this database does not`);
-  return found.length === 0 ? undefined : own;
-}

@@ -10,7 +10,7 @@ import { quoted } from '../duckdb.js';
 import { storageFailure } from '../../storage.js';
 import { queryRows, readSql } from '../query.js';
 import type { Warehouse } from '../warehouse.js';
-import { fileSchema, findOldLake, type LakeFile, monthNameOf, type Publication, TABLES } from './actions.js';
+import { fileSchema, type LakeFile, monthNameOf, type Publication, TABLES } from './actions.js';
 import { DiskStorage, type LakeStorage } from './storage.js';
 import { LakeTable } from './table.js';
 
@@ -69,8 +69,7 @@ async function updateTables(work: Publication): Promise<LakeChange> {
   const { location, keepReplacedMs } = work.place;
   const months = await storedMonths(work);
   const paths = [...existing.keys()];
-  const old = await findOldLake(work);
-  const isLake = old !== undefined || paths.some((path) => path.startsWith('views/_delta_log/'));
+  const isLake = paths.some((path) => path.startsWith('views/_delta_log/'));
   const stranger = paths.find((path) => !path.startsWith('_staged'));
   if (!isLake && stranger !== undefined)
     throw new ConfigurationError(
@@ -94,7 +93,6 @@ async function updateTables(work: Publication): Promise<LakeChange> {
     change.written += added.length;
     change.replaced += replaced.length;
   }
-  for (const path of old ?? []) await storage.remove(path);
   return { ...change, ...storage.traffic };
 }
 

@@ -369,47 +369,6 @@ describe('a lake that another publisher wrote', () => {
   });
 });
 
-describe('a lake of version 0.1.0', () => {
-  const OLD = [
-    'days/month=2026-11/all-0123456789abcdef.parquet',
-    'views/month=2026-11/all-0123456789abcdef.parquet',
-  ];
-
-  /** Files of project `project`, named as in that version. */
-  async function oldLake(directory: string, project: string): Promise<void> {
-    for (const file of OLD) {
-      await mkdir(dirname(join(directory, file)), { recursive: true });
-      const target = join(directory, file).replaceAll("'", "''");
-      await answer(`COPY (SELECT '${project}' AS project) TO '${target}' (FORMAT parquet)`);
-    }
-    await mkdir(join(directory, '_manifests'));
-    await writeFile(
-      join(directory, '_manifests/all.json'),
-      '{"version":1,"views":[],"days":[],"replaced":[]}',
-    );
-  }
-
-  it('is converted to tables once; its old files are removed', async () => {
-    const { warehouse, directory } = await threeMonths();
-    await oldLake(directory, 'prj_a');
-    expect(await publishTo(warehouse, directory)).toEqual(change(5, 5, 0));
-    expect(await lakeViews(directory)).toEqual(await storedViews(warehouse));
-    expect(await dataFiles(directory)).toEqual(await namedFiles(directory));
-    expect(await readdir(join(directory, '_manifests'))).toEqual([]);
-    expect(await publishTo(warehouse, directory)).toEqual(change(5, 0, 0));
-  });
-
-  it('of another workspace, or split differently, is refused and not changed', async () => {
-    const { warehouse, directory } = await threeMonths();
-    await oldLake(directory, 'prj_other');
-    const before = await stampsOf(directory);
-    await rejected(publishTo(warehouse, directory), ConfigurationError, 'contains project prj_other');
-    const publishing = publishTo(warehouse, directory, { index: 1, count: 2 });
-    await rejected(publishing, ConfigurationError, 'is written by no shards');
-    expect(await stampsOf(directory)).toEqual(before);
-  });
-});
-
 describe('a directory that is not a lake', () => {
   it.each([
     ['contains other files', 'report.docx'],

@@ -1,0 +1,201 @@
+-- The whole schema of version 12, which Readership 0.2.0 wrote. Later changes are migrations of their own.
+
+-- Grain: one row per project, day and path that was viewed that day. Unique by construction: a day is replaced whole.
+-- No index: it would double the time of a load and the size of the file.
+CREATE TABLE page_views (
+  project VARCHAR NOT NULL,
+  day DATE NOT NULL,
+  path VARCHAR NOT NULL,
+  human BIGINT NOT NULL,
+  ai BIGINT NOT NULL,
+  total BIGINT NOT NULL
+);
+
+-- Grain: one row per project and day ever requested. A day without a row was never loaded.
+CREATE TABLE day_loads (
+  project VARCHAR NOT NULL,
+  day DATE NOT NULL,
+  state VARCHAR NOT NULL CHECK (state IN ('provisional', 'final', 'inconsistent', 'failed')),
+  attempted_at TIMESTAMP NOT NULL,
+  loaded_at TIMESTAMP,
+  human BIGINT,
+  ai BIGINT,
+  total BIGINT,
+  pages BIGINT,
+  unattributed_human BIGINT,
+  unattributed_ai BIGINT,
+  unattributed_total BIGINT,
+  failure VARCHAR,
+  failures INTEGER DEFAULT 0
+);
+
+-- Grain: one row per time that a stored day was found changed by a later load.
+CREATE TABLE restatements (
+  project VARCHAR NOT NULL,
+  day DATE NOT NULL,
+  restated_at TIMESTAMP NOT NULL,
+  human_before BIGINT NOT NULL,
+  human_after BIGINT NOT NULL,
+  ai_before BIGINT NOT NULL,
+  ai_after BIGINT NOT NULL,
+  total_before BIGINT NOT NULL,
+  total_after BIGINT NOT NULL,
+  pages_changed BIGINT NOT NULL
+);
+
+-- Grain: one row per project whose first day with a view was looked for and found.
+CREATE TABLE history_starts (project VARCHAR NOT NULL, first_day DATE NOT NULL, found_at TIMESTAMP NOT NULL);
+
+-- Grain: one row per execution of a step (export, improve, poll, report, publish).
+CREATE TABLE runs (
+  run VARCHAR NOT NULL,
+  step VARCHAR NOT NULL,
+  started_at TIMESTAMP NOT NULL,
+  ended_at TIMESTAMP,
+  outcome VARCHAR NOT NULL CHECK (outcome IN ('running', 'done', 'failed', 'later', 'interrupted')),
+  summary VARCHAR,
+  resume_at TIMESTAMP
+);
+
+-- Grain: one row per job that was ever intended for a page.
+CREATE TABLE agent_jobs (
+  id INTEGER NOT NULL,
+  project VARCHAR NOT NULL,
+  path VARCHAR NOT NULL,
+  state VARCHAR NOT NULL CHECK (
+    state IN ('planned', 'submitting', 'active', 'completed', 'failed', 'archived', 'unconfirmed', 'refused')
+  ),
+  reason VARCHAR NOT NULL,
+  prompt VARCHAR NOT NULL,
+  planned_at TIMESTAMP NOT NULL,
+  submitted_at TIMESTAMP,
+  remote_id VARCHAR,
+  remote_status VARCHAR,
+  pr_link VARCHAR,
+  model VARCHAR,
+  repository VARCHAR,
+  ref VARCHAR,
+  polls INTEGER NOT NULL,
+  next_poll_at TIMESTAMP,
+  ended_at TIMESTAMP,
+  note VARCHAR,
+  weekly_human DOUBLE,
+  weekly_ai DOUBLE,
+  human_rank INTEGER,
+  ai_rank INTEGER,
+  ai_per_human DOUBLE,
+  trend DOUBLE,
+  weeks STRUCT(week DATE, human BIGINT, ai BIGINT)[],
+  merged_on DATE
+);
+
+-- Grain: one row per change of state of a job.
+CREATE TABLE job_transitions (
+  job INTEGER NOT NULL,
+  changed_at TIMESTAMP NOT NULL,
+  from_state VARCHAR,
+  to_state VARCHAR NOT NULL,
+  cause VARCHAR NOT NULL,
+  message INTEGER,
+  number INTEGER
+);
+
+-- Grain: one row per follow-up message ever intended for a job.
+CREATE TABLE agent_messages (
+  id INTEGER NOT NULL,
+  job INTEGER NOT NULL,
+  state VARCHAR NOT NULL CHECK (state IN ('planned', 'submitting', 'sent', 'unconfirmed', 'refused')),
+  origin VARCHAR NOT NULL CHECK (origin IN ('typed', 'askWhenNoChange')),
+  prompt VARCHAR NOT NULL,
+  planned_at TIMESTAMP NOT NULL,
+  submitted_at TIMESTAMP,
+  note VARCHAR
+);
+
+-- Grain: one row per time the platform asked not to be sent prompts for a while.
+CREATE TABLE agent_pauses (
+  project VARCHAR NOT NULL,
+  paused_at TIMESTAMP NOT NULL,
+  paused_until TIMESTAMP NOT NULL,
+  cause VARCHAR NOT NULL
+);
+
+-- Grain: one row per project and page considered in the latest selection. The reason is a code, with
+-- facts as JSON.
+CREATE TABLE page_choices (
+  project VARCHAR NOT NULL,
+  path VARCHAR NOT NULL,
+  chosen_at TIMESTAMP NOT NULL,
+  is_flagged BOOLEAN NOT NULL,
+  code VARCHAR NOT NULL,
+  facts VARCHAR NOT NULL,
+  weekly_human DOUBLE NOT NULL,
+  weekly_ai DOUBLE NOT NULL
+);
+
+-- Grain: one row per block of requests reserved before they were sent, or per refusal by the server.
+CREATE TABLE request_uses (
+  id VARCHAR NOT NULL,
+  bucket VARCHAR NOT NULL,
+  used_at TIMESTAMP NOT NULL,
+  requests INTEGER NOT NULL,
+  cause VARCHAR NOT NULL CHECK (cause IN ('reserved', 'refused')),
+  paused_until TIMESTAMP
+);
+
+-- Grain: one row per time that stored days were compared with the totals of the platform.
+CREATE TABLE verifications (
+  project VARCHAR NOT NULL,
+  verified_at TIMESTAMP NOT NULL,
+  first_day DATE NOT NULL,
+  last_day DATE NOT NULL,
+  days_differing INTEGER NOT NULL
+);
+
+-- Grain: one row per report, project, period and recipient. Channels are recipients, and a correction
+-- needs the numbers that were sent.
+CREATE TABLE deliveries (
+  report VARCHAR NOT NULL,
+  project VARCHAR NOT NULL,
+  period VARCHAR NOT NULL,
+  recipient VARCHAR NOT NULL,
+  state VARCHAR NOT NULL CHECK (state IN ('sending', 'sent', 'waiting', 'failed', 'unknown')),
+  via VARCHAR NOT NULL,
+  message_id VARCHAR NOT NULL,
+  attempts INTEGER NOT NULL,
+  tried_at TIMESTAMP NOT NULL,
+  settled_at TIMESTAMP,
+  next_attempt_at TIMESTAMP,
+  note VARCHAR,
+  days_covered INTEGER,
+  human BIGINT,
+  ai BIGINT
+);
+
+-- Grain: one row, created when the live database is first used.
+CREATE TABLE workspace (id VARCHAR NOT NULL, lake VARCHAR);
+
+-- Grain: one row per page read so far of a day that the hourly limit interrupted.
+CREATE TABLE unfinished_pages (
+  project VARCHAR NOT NULL,
+  day DATE NOT NULL,
+  page_offset INTEGER NOT NULL,
+  response VARCHAR NOT NULL
+);
+
+-- Grain: one row per project and page that a person skipped.
+CREATE TABLE page_skips (
+  project VARCHAR NOT NULL,
+  path VARCHAR NOT NULL,
+  skipped_at TIMESTAMP NOT NULL,
+  skipped_until DATE
+);
+
+-- Grain: one row per job whose pull request was looked up at its code host.
+CREATE TABLE pull_requests (
+  job INTEGER NOT NULL,
+  checked_at TIMESTAMP NOT NULL,
+  next_check_at TIMESTAMP NOT NULL,
+  closed_on DATE,
+  problem VARCHAR
+);
