@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { access, open, statfs } from 'node:fs/promises';
+import { access, open, stat, statfs } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { codeOf, ConfigurationError } from './errors.js';
@@ -31,9 +31,18 @@ export function writeWhole(file: string, text: string, mode = 0o600): void {
   renameSync(beside, file);
 }
 
-/** Syncs a file, or the names in a directory, to disk. */
+const isWindows = process.platform === 'win32';
+
+/** The mode of files that nobody should change. Windows cannot replace a file with a read-only one. */
+export const READ_ONLY = isWindows ? 0o644 : 0o444;
+
+/**
+ * Syncs a file, or the names in a directory, to disk. Windows cannot sync directories, and syncs
+ * only files that are open for writing.
+ */
 export async function syncToDisk(path: string): Promise<void> {
-  const handle = await open(path, 'r');
+  if (isWindows && (await stat(path)).isDirectory()) return;
+  const handle = await open(path, isWindows ? 'r+' : 'r');
   try {
     await handle.sync();
   } finally {

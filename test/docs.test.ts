@@ -17,6 +17,7 @@ async function markdownFiles(): Promise<string[]> {
     'README.md',
     'CONTRIBUTING.md',
     'CHANGELOG.md',
+    'SECURITY.md',
     ...found.filter((file) => file.endsWith('.md')).map((file) => `docs/${file}`),
   ];
 }
@@ -32,17 +33,23 @@ describe('the documentation', () => {
   });
 
   it('says why each dependency is there', async () => {
-    const { dependencies } = JSON.parse(await read('package.json')) as {
-      dependencies: Record<string, string>;
-    };
+    const { dependencies, devDependencies } = JSON.parse(await read('package.json')) as Record<
+      'dependencies' | 'devDependencies',
+      Record<string, string>
+    >;
+    const names = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((name) =>
+      /\.ts$/.test(name),
+    );
+    const code = (await Promise.all(names.map((name) => read(`src/${name}`)))).join('\n');
+    const bundled = Object.keys(devDependencies).filter((name) =>
+      new RegExp(`(?:from |import\\()'${name}['/]`).test(code),
+    );
     const guide = await read('CONTRIBUTING.md');
     const [, table = ''] = /^\| package .+\n\|[- |]+\n((?:\|.+\n)+)/m.exec(guide) ?? [];
     const rows = table.matchAll(/^\| (?<names>`[^|]+`) +\| (?<why>\S[^|]+)\|$/gm);
     const named = [...rows].flatMap(({ groups }) => groups?.['names']?.split(', ') ?? []);
     expect(named.sort()).toEqual(
-      Object.keys(dependencies)
-        .map((name) => `\`${name}\``)
-        .sort(),
+      [...Object.keys(dependencies), ...bundled].map((name) => `\`${name}\``).sort(),
     );
   });
 

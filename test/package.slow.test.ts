@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { cp, mkdir, readdir, readFile } from 'node:fs/promises';
+import { cp, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -9,7 +9,13 @@ import { tempDir } from './temp-dir.js';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const run = promisify(execFile);
-const packed = z.tuple([z.object({ filename: z.string(), files: z.array(z.object({ path: z.string() })) })]);
+const packed = z.tuple([
+  z.object({
+    filename: z.string(),
+    integrity: z.string(),
+    files: z.array(z.object({ path: z.string() })),
+  }),
+]);
 const manifest = z.object({ files: z.array(z.string()) });
 
 describe('the package', () => {
@@ -27,10 +33,14 @@ describe('the package', () => {
     const names = listed.filter((name) => !/^!|^dist$/.test(name)).map((name) => name.replace(/\/\*.*/, ''));
     for (const name of ['package.json', 'README.md', 'LICENSE', ...names])
       await cp(join(ROOT, name), join(source, name), { recursive: true });
-    await mkdir(join(source, 'dist'));
-    await run(process.execPath, ['esbuild.config.js', join(source, 'dist')], { cwd: ROOT });
-    const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json'], { cwd: source });
-    const [tarball] = packed.parse(JSON.parse(stdout));
+    const pack = async () => {
+      await run(process.execPath, ['esbuild.config.js', join(source, 'dist')], { cwd: ROOT });
+      const { stdout } = await run('npm', ['pack', '--ignore-scripts', '--json'], { cwd: source });
+      return packed.parse(JSON.parse(stdout));
+    };
+    const [again] = await pack();
+    const [tarball] = await pack();
+    expect(again.integrity, 'a build is reproducible byte for byte').toBe(tarball.integrity);
     files = new Set(tarball.files.map(({ path }) => path));
     const options = ['--global', '--prefix', home, '--prefer-offline', '--no-audit', '--no-fund'];
     await run('npm', ['install', ...options, join(source, tarball.filename)], { cwd: home });
@@ -56,7 +66,7 @@ describe('the package', () => {
   });
 
   it('installed in an empty directory, runs on the sandbox, reports, answers SQL and serves the web app', async () => {
-    expect(await readership('init')).toContain('Wrote readership.yaml and .env.example.');
+    expect(await readership('init')).toContain('Wrote readership.yaml and .env.example, and added');
     const said = await readership('run', '--sandbox');
     const [, query = ''] = /^\s*readership sql --sandbox "(FROM site_weeks .*)"$/m.exec(said) ?? [];
     expect(await readership('sql', '--sandbox', query)).toContain('prj_sandbox');
@@ -72,6 +82,14 @@ describe('the package', () => {
       expect((await fetch(new URL('/healthz', String(address)))).status).toBe(200);
       app.kill();
     }
+    // Everything else is bundled.
+    const installed = await readdir(join(home, 'lib/node_modules/readership/node_modules'));
+    expect(installed.filter((name) => !name.startsWith('.')).sort()).toEqual([
+      '@css-inline',
+      '@duckdb',
+      '@resvg',
+      'detect-libc',
+    ]);
     expect(await readdir(join(home, 'share/man/man1'))).toEqual(['readership.1']);
   }, 120_000);
 });

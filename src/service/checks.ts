@@ -63,6 +63,7 @@ async function secrets({ configuration }: Workspace): Promise<Verdict> {
   const file = join(configuration.directory, DOT_ENV);
   const found = await stat(file).catch(ignoreMissing);
   if (found === undefined) return pass(`there is no ${file}; secrets come from the environment`);
+  if (process.platform === 'win32') return pass(`${file}; on Windows, its permissions are not checked`);
   // This user may read another user's file through its group.
   const others = found.uid === process.getuid?.() ? 0o077 : 0o007;
   if ((found.mode & others) === 0) return pass(`${file} cannot be read by others on this machine`);

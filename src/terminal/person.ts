@@ -20,7 +20,7 @@ export async function askLine(
   // Only now: until readline reads keys, the terminal itself echoes them.
   if (isHidden) stderr.write(question);
   // While readline reads keys, Ctrl-C is one of them.
-  lines.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
+  lines.on('SIGINT', () => process.emit('SIGINT'));
   lines.setPrompt(isHidden ? '' : question);
   lines.prompt();
   // Readline's own `question` ignores a last line that ends without a newline.

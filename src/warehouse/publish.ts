@@ -3,7 +3,7 @@ import { chmod, constants, copyFile, rename, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { syncToDisk } from '../files.js';
+import { READ_ONLY, syncToDisk } from '../files.js';
 import {
   AttachError,
   databaseOf,
@@ -177,7 +177,7 @@ async function replacing(
   try {
     await removeDatabase(unfinished);
     await write(unfinished);
-    await chmod(unfinished, 0o444);
+    await chmod(unfinished, READ_ONLY);
     await syncToDisk(unfinished);
     await rename(unfinished, target);
     await syncToDisk(dirname(target));
