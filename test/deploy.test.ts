@@ -27,7 +27,9 @@ async function readPackage() {
 /** The arguments of each command in a text, such as `export --plan`. */
 const invocations = (text: string): string[] =>
   [
-    ...text.matchAll(/(?:\bcli\.js|\breadership(?::\d+\.\d+\.\d+)?) ((?!readership|node)[a-z][^|&;\n`]*)/g),
+    ...text.matchAll(
+      /(?:\bcli\.js|\breadership(?::\d+\.\d+\.\d+)?) ((?!readership|node|https?:)[a-z][^|&;\n`]*)/g,
+    ),
   ].map(([, args = '']) => args.trim());
 
 /** The commands of a document, in code blocks (continued lines are joined) and in the text. */
@@ -45,9 +47,12 @@ async function helpOf(...command: string[]): Promise<string> {
 const noComments = (text: string): string => text.replaceAll(/^#.*\n/gm, '');
 
 describe('the files of deploy/', () => {
-  it('are all in docs/operations.md, and use only existing commands and options', async () => {
+  it('are all in docs/operations.md, and they and all docs use only existing commands and options', async () => {
     const operations = await read('docs/operations.md');
-    const texts = [shellOf(operations)];
+    const pages = (await readdir(join(ROOT, 'docs'))).filter((name) => name.endsWith('.md'));
+    const texts = await Promise.all(
+      ['README.md', ...pages.map((name) => `docs/${name}`)].map(async (name) => shellOf(await read(name))),
+    );
     for (const file of await readdir(join(ROOT, 'deploy'))) {
       expect(operations).toContain(`(../deploy/${file})`);
       texts.push(noComments(await read(`deploy/${file}`)));
@@ -63,11 +68,12 @@ describe('the files of deploy/', () => {
       const options = args.filter((arg) => arg.startsWith('--'));
       if (options.length > 0) used.set(name, [...(used.get(name) ?? []), ...options]);
     }
-    for (const [command, options] of used) {
+    const check = async ([command, options]: readonly [string, readonly string[]]) => {
       const help = await helpOf(...command.split(' '));
       for (const option of options) expect(help, command).toContain(option);
-    }
-  });
+    };
+    await Promise.all([...used].map(check));
+  }, 90_000);
 
   it('use the right paths and the current version', async () => {
     const { version, bin } = await readPackage();

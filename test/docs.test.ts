@@ -38,7 +38,7 @@ describe('the documentation', () => {
       Record<string, string>
     >;
     const names = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((name) =>
-      /\.ts$/.test(name),
+      name.endsWith('.ts'),
     );
     const code = (await Promise.all(names.map((name) => read(`src/${name}`)))).join('\n');
     const bundled = Object.keys(devDependencies).filter((name) =>
@@ -58,6 +58,29 @@ describe('the documentation', () => {
       /^## Template functions\n([\s\S]+?)^## /m.exec(await read('docs/reports.md')) ?? [];
     const named = [...section.matchAll(/`(\w+)`/g)].map(([, name]) => name);
     expect(named.sort()).toEqual(Object.keys(templateFunctions).sort());
+  });
+
+  it('explains messages that the code has, and every line of status that needs attention', async () => {
+    const names = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((name) =>
+      name.endsWith('.ts'),
+    );
+    const code = (await Promise.all(names.map((name) => read(`src/${name}`)))).join('\n');
+    const runbook = await read('docs/runbook.md');
+    const messages = [...runbook.matchAll(/^\| `([^`]+)` +\| \S.+ \| \S.+ \|$/gm)].map(
+      ([, message = '']) => message,
+    );
+    expect(messages.length).toBeGreaterThan(50);
+    for (const part of messages.flatMap((message) => message.split('…')))
+      expect(code, part).toContain(part.trim());
+    const [, needs = ''] =
+      /export function needsOf([^]+?)\n}\n/.exec(await read('src/print/status.ts')) ?? [];
+    const lines = [...needs.matchAll(/`([^`]*\$\{[^`]*)`/g)].map(([, line = '']) => line);
+    expect(lines.length).toBeGreaterThan(5);
+    for (const line of lines)
+      expect(
+        messages.some((message) => line.includes(message)),
+        line,
+      ).toBe(true);
   });
 
   it('links only to existing files', async () => {

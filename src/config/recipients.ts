@@ -116,7 +116,7 @@ const NOT_AN_AUDIENCE = 'unknown setting; write the recipients of a report as { 
 
 const NO_SUCH_KEY = 'unknown setting; an audience can have to, where, digest and attach';
 
-const audience = z.strictObject(
+export const audience = z.strictObject(
   {
     to: recipients,
     /** A path pattern that limits the pages, such as `/sdks/**`. */
