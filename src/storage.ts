@@ -2,7 +2,7 @@ import { messageOf, StorageError } from './errors.js';
 
 /** The command that repairs a live database that is missing, damaged or too old. */
 export const RESTORE =
-  'Restore the newest complete state: readership restore (with --config, --sandbox or --shard, if this command has them)';
+  'To restore the latest good copy, run: readership restore (with the same --config, --sandbox or --shard)';
 
 /** Storage problems by the error messages of DuckDB, Node.js or the system; the first match counts. */
 const SIGNS = [

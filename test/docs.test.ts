@@ -27,9 +27,9 @@ describe('the documentation', () => {
     const { stdout } = await runCli(['--help'], { cwd: ROOT });
     const commands = [...stdout.matchAll(/^ {2}([a-z]+) (?:\[| {2})/gm)].map(([, name = '']) => name);
     expect(commands).toContain('export');
-    const readme = await read('README.md');
+    const page = await read('docs/commands.md');
     for (const command of commands.filter((name) => name !== 'help'))
-      expect(readme).toContain(`| \`${command}\` `);
+      expect(page).toContain(`| \`${command}\` `);
   });
 
   it('says why each dependency is there', async () => {

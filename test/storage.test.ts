@@ -6,7 +6,8 @@ const PATH = '/srv/docs/warehouse.duckdb';
 
 const FULL = 'The disk is full: free some space, then run the command again.';
 const DENIED = 'Give this user write access there, or set dataDir to a directory it can write to.';
-const DAMAGED = 'It is damaged. Nothing was changed. Restore the newest complete state: readership restore';
+const DAMAGED =
+  'It is damaged. Nothing was changed. To restore the latest good copy, run: readership restore';
 const FAILED = 'Run the command again; if it fails again: readership doctor';
 
 const KNOWN: readonly (readonly [cause: string, advice: string])[] = [

@@ -23,7 +23,7 @@ type Pages = readonly string[];
 export const improve = defineCommand({
   name: 'improve',
   scope: 'project',
-  summary: 'show which pages deserve an agent, and why; create the jobs with --apply',
+  summary: 'recommend pages for agents; create the jobs with --apply',
   description:
     'Chooses the pages with the most sustained traffic from people and AI, and says why. Without --apply, it creates nothing. With it, each page gets one job, which is recorded before it is sent and never sent twice automatically.',
   options: {

@@ -29,7 +29,7 @@ export interface ProjectImprovement extends SubmitOutcome {
   readonly plan: ImprovePlan;
 }
 
-/** Chooses the pages that deserve an agent's work and, when `apply` is set, creates their jobs. */
+/** Chooses pages for agents and, when `apply` is set, creates their jobs. */
 export async function improveStep(
   context: StepContext,
   apply: boolean,

@@ -119,7 +119,7 @@ export function mcpServer(sources: Sources): McpServer {
   );
   tool(
     'proposals',
-    'Pages that deserve an agent, why, and the exact prompt of each. A person approves them: readership improve --apply /path#digest',
+    'Pages recommended for an agent, why, and the exact prompt of each. A person approves them: readership improve --apply /path#digest',
     { project },
     reading(async (input, reader) => {
       const { proposed, leftOut } = await proposals.of(reader, projectOf(input.project), runtime.now());

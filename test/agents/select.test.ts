@@ -39,7 +39,7 @@ const whyNot = (candidate: Candidate, rules: Partial<SelectionRules> = {}, aroun
     wordsOf(why),
   );
 
-describe('which pages deserve an agent', () => {
+describe('which pages are recommended', () => {
   it('those with the most sustained traffic, best first, in a stable order', () => {
     expect(flaggedBy([page('/c', 200), page('/b', 300, 50), page('/a', 350), page('/d', 99)])).toEqual([
       ...['/a', '/b', '/c'],
