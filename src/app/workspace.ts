@@ -111,7 +111,7 @@ export async function readWorkspace(
 }
 
 /** How long a lake keeps replaced files, so that running queries can finish. */
-const KEEP_REPLACED_MS = 86_400_000;
+const KEEP_REPLACED_MS = 7 * 86_400_000;
 
 function lakeOf(
   { publish: { parquet, endpoint, region } }: Settings,

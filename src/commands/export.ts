@@ -122,13 +122,14 @@ export const publish = defineCommand({
   scope: 'workspace',
   summary: 'publish the history now, with --parquet also as a lake',
   description:
-    'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, it also updates a lake: two Delta tables that Spark, Trino, ClickHouse, polars and DuckDB read. It writes only the months that changed. `export` and `run` publish by themselves when something changed.',
+    'Writes data/history.duckdb, a sorted, read-only copy of the whole history, and replaces the previous copy in one step. With --parquet, or publish.parquet in the configuration, it also updates a lake: two Delta tables that Spark, Trino, ClickHouse, polars and DuckDB read. It writes only the months that changed, or that another program changed. `export` and `run` publish by themselves when something changed.',
   options: {
     parquet: value(
       '<place>',
       'also publish a lake in this directory or s3://bucket/prefix: a new or empty one, or an existing lake (default: publish.parquet)',
       aLake,
     ),
+    rebuild: flag('write every file of the lake again in one commit, whatever other programs did to it'),
     json: flag(JSON_LOG),
   },
   examples: `
@@ -136,7 +137,7 @@ export const publish = defineCommand({
   readership publish --parquet /srv/lake         how to read it: docs/scale.md
   readership publish --parquet s3://bucket/lake  needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`,
   run: async (options, runtime) => {
-    const whole = { ...options, isWhole: true };
+    const whole = { ...options, isWhole: true, isRebuild: options.rebuild };
     const nothing = () => Promise.resolve();
     const { published, outages, workspace } = await runSteps('publish', whole, runtime, nothing);
     const line = (path: string, words: string) => {

@@ -17,6 +17,8 @@ type StepsOptions = WorkspaceOptions & {
   readonly waits?: boolean;
   /** Whether everything is published, and not only what changed. */
   readonly isWhole?: boolean;
+  /** Whether every file of the lake is written again. */
+  readonly isRebuild?: boolean | undefined;
   /** Whether standard output is the log that `start` writes, and nothing else. */
   readonly json?: boolean;
 };
@@ -64,7 +66,7 @@ export const runSteps = <Result>(
   withSteps(command, options, runtime, async (context, workspace, progress) => {
     const runner = new StepRunner(context);
     const result = await work(runner, context);
-    const published = await runner.step('publish', () => publishStep(context, options.isWhole));
+    const published = await runner.step('publish', () => publishStep(context, options));
     return { result, published, outages: runner.outages, workspace, cost: progress.cost };
   });
 

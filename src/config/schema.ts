@@ -280,7 +280,7 @@ export const RETIRED: Readonly<Record<string, string>> = {
   'improve.humanWeight': 'views by people and by AI now count the same',
   'improve.aiWeight': 'views by people and by AI now count the same',
   'reports.patienceHours': 'an email now always waits up to 24 hours for missing days',
-  'publish.keepReplaced': 'replaced files of a lake are now always kept for 24 hours',
+  'publish.keepReplaced': 'replaced files of a lake are now always kept for a week',
 };
 
 /** The settings of a workspace, with defaults. */

@@ -189,7 +189,13 @@ export const isUpToDate = async ({ warehouse, historyFile, lake, now }: StepCont
  * with `isWhole`. If the lake cannot be written or the notes cannot be read, the history is published
  * nevertheless: the result contains the error, and the next publish retries.
  */
-export async function publishStep(context: StepContext, isWhole = false): Promise<StepResult<Published>> {
+export async function publishStep(
+  context: StepContext,
+  {
+    isWhole = false,
+    isRebuild,
+  }: { readonly isWhole?: boolean; readonly isRebuild?: boolean | undefined } = {},
+): Promise<StepResult<Published>> {
   const { warehouse, historyFile, lake: place, shard, settings, now, signal } = context;
   // The history is published even if the notes have problems; those published before are kept.
   const errors = await loadNotes(context).then(
@@ -204,7 +210,8 @@ export async function publishStep(context: StepContext, isWhole = false): Promis
   if (place === undefined || (await publishedLake(warehouse)) === place.location)
     return withOutage({ detail: { bytes: size }, summary }, errors);
   try {
-    const lake = await publishLake(warehouse, { place, shard, source: settings.baseUrl, now: now(), signal });
+    const options = { place, shard, source: settings.baseUrl, now: now(), signal, isRebuild };
+    const lake = await publishLake(warehouse, options);
     const words = `${summary}; the lake: ${lakeSummary(lake)}`;
     return withOutage({ detail: { bytes: size, lake }, summary: words }, errors);
   } catch (error) {
@@ -213,8 +220,17 @@ export async function publishStep(context: StepContext, isWhole = false): Promis
 }
 
 /** The changes to a lake, without a final period. */
-export function lakeSummary({ files, written, replaced, sentBytes, receivedBytes }: LakeChange): string {
-  const done = `${files} files, ${written} written, ${replaced} replaced`;
+export function lakeSummary({
+  files,
+  written,
+  replaced,
+  rebuilt,
+  sentBytes,
+  receivedBytes,
+}: LakeChange): string {
+  const again =
+    rebuilt.length === 0 ? '' : `, ${rebuilt.join(', ')} restored, which another program had changed`;
+  const done = `${files} files, ${written} written, ${replaced} replaced${again}`;
   if (sentBytes + receivedBytes === 0) return done;
   const [sent, received] = [sentBytes, receivedBytes].map((bytes) => (bytes / 1e6).toFixed(1));
   return `${done}, ${sent} MB sent, ${received} MB read`;

@@ -39,6 +39,7 @@ export const BOOKKEEPING: Readonly<Record<string, 'all' | readonly string[]>> = 
   request_uses: 'all',
   unfinished_pages: 'all',
   verifications: 'all',
+  lake_months: 'all',
   day_loads: ['attempted_at', 'loaded_at', 'failures'],
   agent_jobs: ['polls', 'next_poll_at'],
   pull_requests: ['checked_at', 'next_check_at'],

@@ -2,9 +2,13 @@
 {"ask": "read", "lake": PLACE} -> {ENGINE: [rows, human, total, days]}
 {"ask": "open", "lake": PLACE} opens readers; {"ask": "finish"} -> what they read, however long after
 {"ask": "files", "lake": PLACE, "day": DAY} -> {ENGINE: [files read, files]}
+{"ask": "rows", "lake": PLACE} -> {ENGINE: digest}
+{"ask": "operations"} -> {NAME: []}; {"ask": "foreign", "lake": PLACE, "name": NAME} changes the table views
 {"ask": "sql", "sql": SQL} -> {"duckdb": [rows]}"""
 
+import datetime
 import glob
+import hashlib
 import json
 import os
 import re
@@ -174,7 +178,81 @@ def files(lake, day):
     return answer
 
 
+ROWS = "SELECT project, day, path, human, ai, total FROM"
+
+
+def rows(lake):
+    """A digest of all rows, in any order, as each engine reads them."""
+    table = deltalake.DeltaTable(f"{lake}/views", storage_options=options(lake))
+    query = deltalake.QueryBuilder().register("views", table)
+    found = {
+        "deltalake": polars.DataFrame(query.execute(f"{ROWS} views")).rows(),
+        "polars": polars.scan_delta(f"{lake}/views").select("project", "day", "path", "human", "ai", "total").collect().rows(),
+        "duckdb": DUCK.execute(f"{ROWS} delta_scan('{quoted(lake)}/views')").fetchall(),
+        "clickhouse": [
+            json.loads(line)
+            for line in str(chdb.query(f"{ROWS} deltaLakeLocal('{quoted(lake)}/views')", "JSONCompactEachRow")).splitlines()
+        ],
+    }
+    if SPARK is not None:
+        found["spark"] = [tuple(row) for row in SPARK.sql(f"{ROWS} delta.`{lake}/views`").collect()]
+    lines = {name: sorted("|".join(str(value) for value in row) for row in each) for name, each in found.items()}
+    return {name: hashlib.sha256("\n".join(each).encode()).hexdigest() for name, each in lines.items()}
+
+
+def junk(project, month):
+    day = datetime.date.fromisoformat(f"{month}-02")
+    return polars.DataFrame(
+        {"project": [project], "day": [day], "path": ["/junk"], "human": [9], "ai": [9], "total": [18], "month": [month]}
+    ).to_arrow()
+
+
+def spark(statement):
+    return lambda table: SPARK.sql(statement.replace("TABLE", f"delta.`{table.table_uri.removeprefix('file://').rstrip('/')}`"))
+
+
+# What other programs do to a table: some keep its rows, some do not, and some forbid to write it.
+FOREIGN = {
+    "compact": lambda table: table.optimize.compact(),
+    "z-order": lambda table: table.optimize.z_order(["path"]),
+    "z-order one month": lambda table: table.optimize.z_order(["day"], partition_filters=[("month", "=", "2026-10")]),
+    "vacuum": lambda table: table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False),
+    "compact and vacuum": lambda table: (table.optimize.compact(), table.vacuum(0, False, False)),
+    "checkpoint": lambda table: (table.create_checkpoint(), table.cleanup_metadata()),
+    "z-order and checkpoint": lambda table: (table.optimize.z_order(["path"]), table.create_checkpoint()),
+    "delete rows": lambda table: table.delete("path LIKE '%-7' AND month = '2026-09'"),
+    "delete a month": lambda table: table.delete("month = '2026-10'"),
+    "delete everything": lambda table: table.delete(),
+    "append": lambda table: deltalake.write_deltalake(table, junk("prj_3", "2026-10"), mode="append"),
+    "append another project": lambda table: deltalake.write_deltalake(table, junk("prj_999", "2026-12"), mode="append"),
+    "update": lambda table: table.update(updates={"human": "human + 1"}, predicate="project = 'prj_5'"),
+    "overwrite a month": lambda table: deltalake.write_deltalake(
+        table, junk("prj_1", "2026-09"), mode="overwrite", predicate="month = '2026-09'"
+    ),
+    "restore": lambda table: table.restore(1),
+    "set a property": lambda table: table.alter.set_table_properties({"delta.checkpointInterval": "20"}),
+    "forbid removal": lambda table: table.alter.set_table_properties({"delta.appendOnly": "true"}),
+    "add a constraint": lambda table: table.alter.add_constraint({"few": "human >= 0"}),
+}
+ON_SPARK = {
+    "OPTIMIZE": spark("OPTIMIZE TABLE ZORDER BY (path)"),
+    "DELETE": spark("DELETE FROM TABLE WHERE path LIKE '%-7'"),
+    "MERGE": spark("MERGE INTO TABLE AS t USING (SELECT 1 AS one) ON t.project = 'prj_2' WHEN MATCHED THEN UPDATE SET ai = ai + 1"),
+    "deletion vectors": spark("ALTER TABLE TABLE SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')"),
+}
+if SPARK is not None:
+    FOREIGN |= ON_SPARK
+
+
+def foreign(lake, name):
+    FOREIGN[name](deltalake.DeltaTable(f"{lake}/views"))
+    return [name]
+
+
 ASKED = {
+    "rows": lambda question: rows(question["lake"]),
+    "operations": lambda question: {name: [] for name in FOREIGN},
+    "foreign": lambda question: foreign(question["lake"], question["name"]),
     "read": lambda question: read(question["lake"]),
     "open": lambda question: open_readers(question["lake"]),
     "finish": lambda question: {name: finish() for name, finish in OPEN.items()},

@@ -5,6 +5,7 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -63,7 +64,10 @@ function startEngines() {
   });
   children.push(child);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-  return async (question: Record<string, string>): Promise<Record<string, number[]>> => {
+  return async <Answer = Record<string, number[]>>(
+    question: Record<string, string>,
+    form: z.ZodType<Answer> = z.record(z.string(), z.array(z.int())) as unknown as z.ZodType<Answer>,
+  ): Promise<Answer> => {
     child.stdin.write(`${JSON.stringify(question)}\n`);
     for (;;) {
       const { value = '', done } = (await lines.next()) as IteratorResult<string, undefined>;
@@ -72,7 +76,7 @@ function startEngines() {
       const answer: unknown = JSON.parse(value);
       const error = z.object({ error: z.string() }).safeParse(answer);
       if (error.success) throw new Error(`${JSON.stringify(question)}: ${error.data.error}`);
-      return Array.isArray(answer) ? {} : z.record(z.string(), z.array(z.int())).parse(answer);
+      return form.parse(Array.isArray(answer) ? {} : answer);
     }
   };
 }
@@ -109,9 +113,13 @@ async function sumsOf(database: string): Promise<Sums> {
   return z.tuple([z.int(), z.int(), z.int(), z.int()]).parse(row);
 }
 
+const publisher = (...values: readonly (string | number)[]): string[] => [
+  ...['--import', 'tsx', join(HERE, 'publisher.ts')],
+  ...values.map(String),
+];
+
 async function publish(database: string, place: string, shard = '', rounds = 1, dieAt = 0): Promise<boolean> {
-  const script = ['--import', 'tsx', join(HERE, 'publisher.ts')];
-  const values = [...script, database, place, shard, String(rounds), String(dieAt)];
+  const values = publisher(database, place, shard, rounds, dieAt);
   const child = spawn(process.execPath, values, { stdio: 'inherit', env: environment });
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   if (signal !== 'SIGKILL') assert.equal(code, 0, 'the publisher failed');
@@ -180,6 +188,7 @@ async function main(): Promise<void> {
   }
   pass(`${killed} kills leave every engine with one committed state`);
 
+  await otherWriters(ask, database);
   await shardsAtOnce(ask, join(home, 'shards'));
   await onStore(ask, database);
   if (!QUICK) {
@@ -195,6 +204,105 @@ async function main(): Promise<void> {
     pass('the example job of Spark answers');
   }
   process.stdout.write(`all ${passed} checks of the lake hold\n`);
+}
+
+/** What Readership cannot follow, and the words of the refusal. */
+const REFUSED: Readonly<Record<string, RegExp>> = {
+  'forbid removal': /delta\.appendOnly[^]*SET TBLPROPERTIES/,
+  'add a constraint': /constraint few[^]*DROP CONSTRAINT few/,
+  'deletion vectors': /feature deletionVectors[^]*DROP FEATURE deletionVectors/,
+};
+
+/** The digest of the stored rows that `rows` in engines.py computes of a lake. */
+async function digestOf(database: string): Promise<string> {
+  const instance = await DuckDBInstance.create(database);
+  const connection = await instance.connect();
+  const sql = "SELECT concat_ws('|', project, day, path, human, ai, total) FROM page_views";
+  const lines = (await connection.runAndReadAll(sql)).getRows().map(([line]) => String(line));
+  connection.closeSync();
+  instance.closeSync();
+  return createHash('sha256').update(lines.sort().join('\n')).digest('hex');
+}
+
+/** After each operation of another program, two publications bring back the rows of the database. */
+async function otherWriters(ask: ReturnType<typeof startEngines>, database: string): Promise<void> {
+  const [lake, own, copy] = ['foreign', 'foreign.duckdb', 'foreign-copy'].map((name) => join(home, name));
+  if (lake === undefined || own === undefined || copy === undefined) throw new Error('no paths');
+  copyDatabase(database, own);
+  await publish(own, lake, '', 2);
+  const names = Object.keys(await ask({ ask: 'operations' }, z.record(z.string(), z.unknown())));
+  assert.ok(names.length >= 16);
+  for (const name of names) {
+    rmSync(copy, { recursive: true, force: true });
+    cpSync(lake, copy, { recursive: true, preserveTimestamps: true });
+    const database = join(home, 'foreign-copy.duckdb');
+    copyDatabase(own, database);
+    await ask({ ask: 'foreign', lake: copy, name });
+    const words = REFUSED[name];
+    if (words !== undefined) {
+      const { status, stderr } = spawnSync(process.execPath, publisher(database, copy, '', 1, 0), {
+        ...{ encoding: 'utf8', env: environment },
+      });
+      assert.notEqual(status, 0, name);
+      assert.match(stderr, words);
+      continue;
+    }
+    for (const publication of [1, 2]) {
+      await publish(database, copy);
+      const digest = await digestOf(database);
+      const answers: Record<string, string> = await ask(
+        { ask: 'rows', lake: copy },
+        z.record(z.string(), z.string()),
+      );
+      assert.ok(Object.keys(answers).length >= 4);
+      for (const [engine, found] of Object.entries(answers))
+        assert.equal(found, digest, `${engine} after ${name}, publication ${publication}`);
+    }
+    checkLog(join(copy, 'views/_delta_log'));
+  }
+  pass(
+    `${names.length} operations of other programs are each followed by two right publications, or refused by name`,
+  );
+}
+
+const pathOf = z.object({ path: z.string() });
+const logEntry = z.object({
+  commitInfo: z.object({}).optional(),
+  protocol: z.object({ minReaderVersion: z.int(), minWriterVersion: z.int() }).optional(),
+  add: pathOf
+    .extend({
+      size: z.int(),
+      modificationTime: z.int(),
+      dataChange: z.boolean(),
+      partitionValues: z.object({ month: z.string() }),
+    })
+    .optional(),
+  remove: pathOf.extend({ deletionTimestamp: z.int(), dataChange: z.boolean() }).optional(),
+});
+
+/** The log as the protocol demands: no version is missing, nothing is added twice, and only what is there is removed. */
+function checkLog(log: string): void {
+  const entries = readdirSync(log)
+    .filter((entry) => /^\d{20}\.json$/.test(entry))
+    .sort();
+  const active = new Set<string>();
+  for (const [index, name] of entries.entries()) {
+    if (Number(entries[0]?.slice(0, 20)) === 0)
+      assert.equal(Number(name.slice(0, 20)), index, 'a version is missing');
+    const touched = new Set<string>();
+    for (const line of readFileSync(join(log, name), 'utf8').trim().split('\n')) {
+      const { add, remove } = logEntry.parse(JSON.parse(line));
+      for (const path of [add?.path, remove?.path]) {
+        if (path === undefined) continue;
+        assert.ok(!touched.has(path), `${name} has ${path} twice`);
+        touched.add(path);
+      }
+      if (add) active.add(add.path);
+      if (remove && index > 0 && entries.length === index + 1)
+        assert.ok(active.has(remove.path), `${name} removes ${remove.path}, which is not there`);
+      if (remove) active.delete(remove.path);
+    }
+  }
 }
 
 async function shardsAtOnce(ask: ReturnType<typeof startEngines>, lake: string): Promise<void> {

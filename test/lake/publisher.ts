@@ -29,7 +29,9 @@ syncBuiltinESMExports();
 const { publishLake } = await import('../../src/warehouse/lake/lake.js');
 for (let round = 0; round < Number(rounds); round++) {
   await warehouse.exclusive((connection) =>
-    connection.run("UPDATE page_views SET human = human + 1, total = total + 1 WHERE day = '2026-11-01'"),
+    connection.run(
+      "UPDATE page_views SET human = human + 1, total = total + 1 WHERE day = '2026-11-01'; UPDATE day_loads SET human = human + 40, total = total + 40, loaded_at = now()::TIMESTAMP WHERE day = '2026-11-01'",
+    ),
   );
   await publishLake(warehouse, {
     place: {
@@ -38,6 +40,7 @@ for (let round = 0; round < Number(rounds); round++) {
     },
     ...{ shard: parseShard(shard), source: 'https://platform.example.com', now: new Date() },
     signal: new AbortController().signal,
+    isRebuild: process.env['LAKE_REBUILD'] !== undefined,
   });
 }
 await warehouse.close();

@@ -16,38 +16,70 @@ const COLUMNS = {
 export const TABLES = ['views', 'days'] as const;
 export type TableName = (typeof TABLES)[number];
 
-export const fileSchema = z.looseObject({ path: z.string(), deletionTimestamp: z.int().nullish() });
+export const fileSchema = z.looseObject({
+  path: z.string(),
+  partitionValues: z.record(z.string(), z.string().nullable()).nullish(),
+  deletionTimestamp: z.int().nullish(),
+});
 export type LakeFile = z.infer<typeof fileSchema>;
 
 /** The table property that holds the platform's address. */
 const SOURCE = 'readership.source';
-const NEWER = 'the table needs a newer reader or writer';
 /** A line of a log: the fields used here. All others are preserved. */
 export const actionSchema = z.looseObject({
   add: fileSchema.nullish(),
   remove: fileSchema.nullish(),
   txn: z.looseObject({ appId: z.string(), version: z.int() }).nullish(),
   protocol: z
-    .looseObject({ minReaderVersion: z.literal(1, NEWER), minWriterVersion: z.int().max(2, NEWER) })
+    .looseObject({
+      minReaderVersion: z.int(),
+      minWriterVersion: z.int(),
+      readerFeatures: z.array(z.string()).nullish(),
+      writerFeatures: z.array(z.string()).nullish(),
+    })
     .nullish(),
-  metaData: z.looseObject({ configuration: z.record(z.string(), z.string()) }).nullish(),
+  metaData: z
+    .looseObject({
+      configuration: z.record(z.string(), z.string()),
+      partitionColumns: z.array(z.string()).default([]),
+      schemaString: z.string().default('{"fields":[]}'),
+    })
+    .nullish(),
 });
 export type Action = z.infer<typeof actionSchema>;
+const tableSchema = z.object({ fields: z.array(z.object({ name: z.string(), type: z.unknown() })) });
 
 /** The last action for each file and publisher, and those for the table: the contents of a checkpoint. */
 type TableState = ReadonlyMap<string, Action>;
 
 /** The actions that create a table. Every engine supports reader version 1 and writer version 2. */
-export function creation(table: TableName, source: string, now: Date): Action[] {
+export function creation(table: TableName, work: Publication): Action[] {
   const columns = Object.entries({ ...COLUMNS[table], month: 'string' });
   const fields = columns.map(([name, type]) => ({ name, type, nullable: true, metadata: {} }));
   const metaData = {
-    ...{ id: randomUUID(), partitionColumns: ['month'], createdTime: now.getTime() },
-    configuration: { [SOURCE]: source },
+    ...{ id: randomUUID(), partitionColumns: ['month'], createdTime: work.now.getTime() },
+    configuration: { [SOURCE]: work.source, ...retention(work) },
     format: { provider: 'parquet', options: {} },
     schemaString: JSON.stringify({ type: 'struct', fields }),
   };
   return [{ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData }];
+}
+
+/** How long replaced files and log entries are kept, as engines expect it. */
+const retention = ({ place: { keepReplacedMs } }: Publication): Record<string, string> => {
+  const interval = `interval ${Math.ceil(keepReplacedMs / 3_600_000)} hours`;
+  return { 'delta.deletedFileRetentionDuration': interval, 'delta.logRetentionDuration': interval };
+};
+
+/** The action that says how long replaced files are kept; none if the table says so already. */
+export function retentionChange(state: TableState, work: Publication): Action[] {
+  const metaData = state.get('metaData')?.metaData;
+  if (!metaData) return [];
+  const wanted = retention(work);
+  const isSaid = Object.entries(wanted).every(([name, value]) => metaData.configuration[name] === value);
+  return isSaid
+    ? []
+    : [{ metaData: { ...metaData, configuration: { ...metaData.configuration, ...wanted } } }];
 }
 
 /** The context of one publish. */
@@ -64,6 +96,8 @@ export interface Publication {
   readonly source: string;
   readonly now: Date;
   readonly signal: AbortSignal;
+  /** Whether every file is written again, whatever is in the lake. */
+  readonly isRebuild?: boolean | undefined;
 }
 
 /** The name of a publisher's transactions: its shard, and the id of its workspace. */
@@ -78,6 +112,9 @@ export const appIdOf = ({ workspaceId, shard }: Publication): string =>
 /** Whether a data file of a table is of the shard. */
 export const isOwn = (path: string, { shard }: Publication): boolean =>
   FILE.exec(path)?.[1] === shardName(shard);
+
+/** Whether another program wrote a data file. It may hold rows of any shard. */
+export const isForeign = (path: string): boolean => !FILE.test(path);
 
 /** The part of a file's name that identifies its contents: the month, the shard and the digest of its rows. */
 export const monthNameOf = (path: string): string => path.slice(0, path.lastIndexOf('-'));
@@ -123,9 +160,49 @@ export function expectOwn(state: TableState, work: Publication): void {
       owner === undefined ? `contains page views of ${source}` : 'was written by another workspace',
       'Use another location. If this workspace lost its database, restore it from the lake: readership restore --from',
     );
-  for (const { add } of state.values())
-    if (add && !FILE.test(add.path))
-      throw refusal(work.place, `was changed by another program (${add.path})`);
+}
+
+/** What a table may need of a writer, if its settings do not make use of it. */
+const FEATURES = [
+  ...['appendOnly', 'invariants', 'checkConstraints', 'changeDataFeed', 'generatedColumns'],
+  ...['timestampNtz', 'vacuumProtocolCheck'],
+];
+
+/** Throws a `ConfigurationError` if another program changed how a table is to be written, which names the change and its end. */
+export function expectWritable(table: TableName, state: TableState, { place }: Publication): void {
+  const { protocol } = state.get('protocol') ?? {};
+  const { metaData } = state.get('metaData') ?? {};
+  if (!protocol || !metaData) return;
+  const location = `${place.location}/${table}`;
+  const alter = (change: string) =>
+    `In Spark, run ALTER TABLE delta.\`${location}\` ${change}, then publish again.`;
+  const refuse = (what: string, next: string) =>
+    refusal(place, `was changed by another program: its table ${table} ${what}`, next);
+  const features = [...(protocol.readerFeatures ?? []), ...(protocol.writerFeatures ?? [])];
+  const unknown = features.find((name) => !FEATURES.includes(name));
+  if (unknown !== undefined)
+    throw refuse(
+      `has the feature ${unknown}, which Readership cannot write`,
+      alter(`DROP FEATURE ${unknown}`),
+    );
+  if (protocol.minReaderVersion > 3 || protocol.minWriterVersion > 7)
+    throw refuse('needs a newer writer', 'Publish to another location.');
+  for (const [name, value] of Object.entries(metaData.configuration)) {
+    const isSet = { 'delta.appendOnly': 'true', 'delta.enableChangeDataFeed': 'true' }[name] === value;
+    if (isSet) throw refuse(`has the property ${name}`, alter(`SET TBLPROPERTIES ('${name}' = 'false')`));
+    if (name === 'delta.columnMapping.mode' && value !== 'none')
+      throw refuse(`has the property ${name}`, 'Publish to another location.');
+    if (name.startsWith('delta.constraints.')) {
+      const constraint = name.slice('delta.constraints.'.length);
+      throw refuse(`has the constraint ${constraint}`, alter(`DROP CONSTRAINT ${constraint}`));
+    }
+  }
+  const { fields } = tableSchema.parse(JSON.parse(metaData.schemaString));
+  for (const [name, type] of Object.entries({ ...COLUMNS[table], month: 'string' }))
+    if (!fields.some((field) => field.name === name && field.type === type))
+      throw refuse(`has no column ${name} of type ${type} any more`, 'Publish to another location.');
+  if (metaData.partitionColumns.join() !== 'month')
+    throw refuse('is no longer partitioned by month', 'Publish to another location.');
 }
 
 const sourceOf = (state: TableState): string | undefined =>

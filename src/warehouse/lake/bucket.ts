@@ -39,6 +39,26 @@ export class BucketStorage implements LakeStorage {
     });
   }
 
+  /**
+   * Throws a `ConfigurationError` if the store ignores the condition of `put`. A file left by an
+   * earlier attempt makes no difference: of two attempts, the second must fail.
+   */
+  async expectConditions(): Promise<void> {
+    const probe = `_staged/condition-${randomUUID()}`;
+    const attempt = async (): Promise<boolean> => {
+      const file = await this.stage();
+      await writeFile(file, 'Tests whether the store honors If-None-Match: *');
+      return this.put(file, probe, true);
+    };
+    try {
+      await attempt();
+      if (await attempt())
+        throw new ConfigurationError(`${this.place.location} ignores If-None-Match: *. ${OTHER_STORE}`);
+    } finally {
+      await this.remove(probe).catch(() => undefined);
+    }
+  }
+
   async stage(): Promise<string> {
     await mkdir(this.staging, { recursive: true });
     return join(this.staging, randomUUID());

@@ -1,42 +1,40 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { z } from 'zod';
 import { isLocal } from '../../config/values.js';
-import { isInShard, shardName } from '../../config/shard.js';
+import { shardName } from '../../config/shard.js';
 import { ConfigurationError, ReadershipError } from '../../errors.js';
 import { recordLake, workspaceIdOf } from '../identity.js';
 import { quoted } from '../duckdb.js';
 import { storageFailure } from '../../storage.js';
-import { queryRows, readSql } from '../query.js';
+import { readSql } from '../query.js';
 import type { Warehouse } from '../warehouse.js';
-import { fileSchema, type LakeFile, monthNameOf, type Publication, TABLES } from './actions.js';
+import { isForeign, type LakeFile, monthNameOf, type Publication, TABLES } from './actions.js';
+import {
+  inspect,
+  type Month,
+  nameProjects,
+  namesOf,
+  remember,
+  storedMonths,
+  writeMonth,
+  writeOthers,
+} from './months.js';
 import { DiskStorage, type LakeStorage } from './storage.js';
 import { LakeTable } from './table.js';
 
-const MONTHS = readSql(import.meta.url, 'months.sql');
-const WRITTEN = readSql(import.meta.url, 'written.sql');
-const PROJECT = z.object({ project: z.string() });
-const LAKE_PROJECTS = 'CREATE OR REPLACE TEMP TABLE lake_projects AS';
-
-const monthRow = z.object({
-  dataset: z.enum(TABLES),
-  month: z.string().regex(/^\d{4}-\d{2}$/),
-  /** Prefix of its file names, which changes whenever a row changes. */
-  name: z.string(),
-});
-/** A month of a table as currently stored in the database. */
-type Month = z.infer<typeof monthRow>;
-const writtenRow = z.object({ file: z.string(), add: fileSchema });
-
-export type LakeOptions = Pick<Publication, 'place' | 'shard' | 'source' | 'now' | 'signal'>;
+export type LakeOptions = Pick<Publication, 'place' | 'shard' | 'source' | 'now' | 'signal' | 'isRebuild'>;
 
 /** How many files this publisher has in the lake, how many it wrote and replaced, and how much it transferred. */
-export type LakeChange = Record<'files' | 'written' | 'replaced', number> & LakeStorage['traffic'];
+export type LakeChange = Record<'files' | 'written' | 'replaced', number> &
+  LakeStorage['traffic'] & {
+    /** The months that another program had changed, and that were written again. */
+    readonly rebuilt: readonly string[];
+  };
 
 /**
  * Brings the lake up to date. A month's files are written again only if one of its rows has
- * changed. Each table changes in one commit, so readers see either the old or the new state, even
+ * changed, or differs from the database because another program changed it. Each table changes in one commit, so readers see either the old or the new state, even
  * after a crash. A later publish removes leftovers.
  *
  * Throws a `ConfigurationError` if the location is not a lake of this workspace, a `LakeAwayError`
@@ -49,6 +47,7 @@ export async function publishLake(warehouse: Warehouse, options: LakeOptions): P
     return await warehouse.exclusive(async (connection) => {
       const workspaceId = await workspaceIdOf(connection);
       const work = { ...options, storage, existing: await storage.list(), connection, workspaceId };
+      await storage.expectConditions();
       const change = await updateTables(work);
       await recordLake(connection, options.place.location);
       return change;
@@ -78,70 +77,99 @@ async function updateTables(work: Publication): Promise<LakeChange> {
   const tables = TABLES.map((name) => new LakeTable(work, name));
   // Created before any data, to claim the location for this workspace.
   for (const table of tables) await table.create();
-  const held = tables.flatMap(({ ownFiles }) => ownFiles).length;
+  const held = tables.flatMap(({ files }) => files).length;
   if (months.length === 0 && held > 0)
     throw new ConfigurationError(
       `The database has no days, and the lake ${location} has ${held} files of this workspace. Nothing in it was changed. ` +
         `Restore the database first: readership restore --from ${location}. To empty the lake, remove it.`,
     );
   const change = { files: 0, written: 0, replaced: 0 };
+  const rebuilt = new Set<string>();
   for (const table of tables) {
     await table.vacuum(now.getTime() - keepReplacedMs);
     const ofTable = months.filter(({ dataset }) => dataset === table.name);
-    const { added, replaced } = await updateTable(work, table, ofTable);
-    change.files += table.ownFiles.length;
-    change.written += added.length;
-    change.replaced += replaced.length;
+    const plan = await updateTable(work, table, ofTable);
+    change.files += table.files.length;
+    change.written += plan.added.length;
+    change.replaced += plan.removed.length;
+    for (const month of plan.rebuilt) rebuilt.add(month);
   }
-  return { ...change, ...storage.traffic };
+  return { ...change, ...storage.traffic, rebuilt: [...rebuilt].sort() };
 }
 
-/** The months of the shard's projects. Creates the temporary views that `writeMonth` reads. */
-async function storedMonths({ connection, shard }: Publication): Promise<Month[]> {
-  const stored = await queryRows(connection, 'SELECT DISTINCT project FROM day_loads', PROJECT);
-  const projects = stored.flatMap(({ project }) => (isInShard(project, shard) ? quoted(project) : []));
-  await connection.run(`${LAKE_PROJECTS} SELECT unnest([${projects.join()}]::VARCHAR[]) AS project`);
-  for (const name of TABLES) await connection.run(readSql(import.meta.url, `${name}.sql`));
-  return queryRows(connection, MONTHS, monthRow, { publisher: shardName(shard) });
+/** The changes to a table. */
+interface Plan {
+  readonly added: LakeFile[];
+  readonly removed: LakeFile[];
+  /** The months that another program had changed. */
+  readonly rebuilt: string[];
 }
 
-/** Replaces the months that changed, or that lost a file, in one commit. */
-async function updateTable(work: Publication, table: LakeTable, months: readonly Month[]) {
-  const files = table.ownFiles;
-  const isWhole = ({ name }: Month): boolean => {
-    const ofMonth = files.filter(({ path }) => monthNameOf(path) === name);
-    return ofMonth.length > 0 && ofMonth.every(({ path }) => work.existing.has(`${table.name}/${path}`));
+/** Replaces the months that changed, that lost a file, or whose rows another program changed, in one commit. */
+async function updateTable(work: Publication, table: LakeTable, months: readonly Month[]): Promise<Plan> {
+  const once = new Map<string, Promise<LakeFile[]>>();
+  /** A commit that another publisher preempts is planned again, but nothing is written twice. */
+  const written = (key: string, write: () => Promise<LakeFile[]>): Promise<LakeFile[]> => {
+    const files = once.get(key) ?? write();
+    once.set(key, files);
+    return files;
   };
-  const kept = new Set(months.filter(isWhole).map(({ name }) => name));
-  const replaced = files.filter(({ path }) => !kept.has(monthNameOf(path)));
-  const added: LakeFile[] = [];
-  for (const month of months) {
-    work.signal.throwIfAborted();
-    if (!kept.has(month.name)) added.push(...(await writeMonth(work, month)));
-  }
+  let plan: Plan = { added: [], removed: [], rebuilt: [] };
+  let isCommitted = false;
   const removal = { extendedFileMetadata: true, deletionTimestamp: work.now.getTime(), dataChange: true };
-  // Nothing is left to commit if an earlier attempt succeeded and only its reply was lost.
-  await table.commit(() => [
-    ...replaced
-      .filter(({ path }) => table.has(path))
-      .map(({ path, partitionValues, size }) => ({ remove: { path, partitionValues, size, ...removal } })),
-    ...added.filter(({ path }) => !table.has(path)).map((add) => ({ add })),
-  ]);
-  return { added, replaced };
+  await table.commit(async () => {
+    // Nothing is left to commit if an earlier attempt succeeded and only its reply was lost.
+    if (isCommitted && plan.added.every(({ path }) => table.has(path))) return [];
+    plan = await planTable(work, table, months, written);
+    isCommitted = plan.added.length > 0;
+    return [
+      ...plan.removed.map(({ path, partitionValues, size }) => ({
+        remove: { path, partitionValues, size, ...removal },
+      })),
+      ...plan.added.map((add) => ({ add })),
+    ];
+  });
+  for (const month of months) {
+    const names = namesOf(table.files.filter((file) => monthOf(file) === month.month));
+    if (names !== month.files) await remember(work, { ...month, files: names });
+  }
+  return plan;
 }
 
-/** Writes a month, sorted by project, day and path, to files that are not part of the table yet. */
-async function writeMonth(work: Publication, { dataset, month, name }: Month): Promise<LakeFile[]> {
-  const { storage, connection, now } = work;
-  const directory = await storage.stage();
-  const first = `DATE '${month}-01'`;
-  const rows = `FROM lake_${dataset} WHERE day BETWEEN ${first} AND last_day(${first}) ORDER BY ALL`;
-  const form = "FORMAT parquet, COMPRESSION zstd, FILE_SIZE_BYTES '200MB'";
-  await connection.run(`COPY (${rows}) TO ${quoted(directory)} (${form})`);
-  const values = { files: `${directory}/*.parquet`, name, month, time: now.getTime() };
-  const written = await queryRows(connection, WRITTEN, writtenRow, values);
-  for (const { file, add } of written) await storage.put(file, `${dataset}/${add.path}`);
-  return written.map(({ add }) => add);
+const monthOf = ({ path, partitionValues }: LakeFile): string =>
+  partitionValues?.['month'] ?? /^month=([^/]*)/.exec(path)?.[1] ?? '';
+
+async function planTable(
+  work: Publication,
+  table: LakeTable,
+  months: readonly Month[],
+  written: (key: string, write: () => Promise<LakeFile[]>) => Promise<LakeFile[]>,
+): Promise<Plan> {
+  const plan: Plan = { added: [], removed: [], rebuilt: [] };
+  const names = new Set([...months.map(({ month }) => month), ...table.files.map(monthOf)]);
+  for (const name of names) {
+    work.signal.throwIfAborted();
+    const month = months.find((one) => one.month === name);
+    const files = table.files.filter((file) => monthOf(file) === name);
+    const isUntouched = namesOf(files) === month?.files;
+    const hasForeign = files.some(({ path }) => isForeign(path));
+    const isWhole = files.every(
+      ({ path }) => monthNameOf(path) === month?.name && work.existing.has(`${table.name}/${path}`),
+    );
+    if (!hasForeign && isWhole && files.length > 0 === (month !== undefined) && work.isRebuild !== true)
+      continue;
+    const found = hasForeign ? await inspect(work, table.name, files, month?.digest ?? '') : undefined;
+    if (found?.isSame === true && work.isRebuild !== true) continue;
+    const removed = found?.holding ?? files;
+    if (removed.length === 0 && month === undefined) continue;
+    plan.removed.push(...removed);
+    const others = removed.filter(({ path }) => isForeign(path));
+    const key = `${name} ${namesOf(others)}`;
+    plan.added.push(...(await written(key, () => writeOthers(work, table.name, name, others))));
+    if (month) plan.added.push(...(await written(month.name, () => writeMonth(work, month))));
+    if (hasForeign || (month?.files != null && !isUntouched)) plan.rebuilt.push(name);
+  }
+  return plan;
 }
 
 /**
@@ -165,12 +193,15 @@ export async function fillFromLake(
       await table.refresh();
       const { owner } = table;
       const files: string[] = [];
-      for (const file of table.ownFiles) files.push(quoted(await storage.localCopy(`${name}/${file.path}`)));
+      for (const { path } of table.files)
+        files.push(quoted(await storage.localCopy(`${name}/${decodeURIComponent(path)}`)));
+      const list = `[${files.join()}]::VARCHAR[]`;
+      if (files.length > 0) await nameProjects(reader, `read_parquet(${list})`);
       if (owner === undefined || (name === 'days' && files.length === 0))
         throw new ConfigurationError(
           `The lake ${place.location} has no days of ${shard ? `shard ${shardName(shard)}` : 'this workspace'}. Nothing was changed. Check its address, and --shard.`,
         );
-      await connection.run(`SET VARIABLE lake_files = [${files.join()}]::VARCHAR[]`);
+      await connection.run(`SET VARIABLE lake_files = ${list}`);
       if (files.length > 0) await connection.run(readSql(import.meta.url, `restore-${name}.sql`));
       await workspaceIdOf(connection, owner);
       await recordLake(connection, place.location);

@@ -13,7 +13,8 @@ SELECT
   stored.human - coalesce(counted.human, 0) AS unattributed_human,
   stored.ai - coalesce(counted.ai, 0) AS unattributed_ai,
   stored.total - coalesce(counted.total, 0) AS unattributed_total
-FROM read_parquet(getvariable('lake_files')) AS stored
+FROM read_parquet(getvariable('lake_files'), hive_partitioning = false) AS stored
+SEMI JOIN lake_projects USING (project)
 LEFT JOIN
   (
     SELECT project, day, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai, sum(total)::BIGINT AS total

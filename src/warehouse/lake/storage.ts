@@ -22,6 +22,8 @@ export interface LakeStorage {
   readonly staging: string;
   /** Bytes sent to and received from object storage; zero on a disk. */
   readonly traffic: { sentBytes: number; receivedBytes: number };
+  /** Throws a `ConfigurationError` unless `put` with `ifAbsent` is atomic. */
+  expectConditions(): Promise<void>;
   /** The path of a new file in `staging`. */
   stage(): Promise<string>;
   /**
@@ -54,6 +56,11 @@ export class DiskStorage implements LakeStorage {
     private readonly location: string,
     readonly staging: string,
   ) {}
+
+  /** A hard link to an existing name always fails. */
+  expectConditions(): Promise<void> {
+    return Promise.resolve();
+  }
 
   async stage(): Promise<string> {
     await this.#makeDirectory(this.staging);

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { ConfigurationError, messageOf, StorageError } from '../../errors.js';
+import { messageOf, StorageError } from '../../errors.js';
 import { ignoreMissing } from '../../files.js';
 import { sleepFor } from '../../sleep.js';
 import { quoted } from '../duckdb.js';
@@ -11,13 +11,15 @@ import {
   appIdOf,
   creation,
   expectOwn,
+  expectWritable,
+  isForeign,
   isOwn,
   type LakeFile,
   ownerOf,
   type Publication,
+  retentionChange,
   type TableName,
 } from './actions.js';
-import { OTHER_STORE } from './storage.js';
 
 const CHECKPOINT = readSql(import.meta.url, 'checkpoint.sql');
 const COMMITS_PER_CHECKPOINT = 10;
@@ -36,17 +38,16 @@ export class LakeTable {
   /** The newest version read; -1 if the table does not exist. */
   version = -1;
   readonly state = new Map<string, Action>();
-  /** The version of the newest checkpoint; 0 if there is none. */
-  #checkpoint = 0;
 
   constructor(
     private readonly work: Publication,
     readonly name: TableName,
   ) {}
 
-  /** The files of this publisher. */
-  get ownFiles(): LakeFile[] {
-    return [...this.state.values()].flatMap(({ add }) => (add && isOwn(add.path, this.work) ? add : []));
+  /** The files of this publisher, and those that another program wrote, which may hold its rows. */
+  get files(): LakeFile[] {
+    const isRelevant = (path: string) => isOwn(path, this.work) || isForeign(path);
+    return [...this.state.values()].flatMap(({ add }) => (add && isRelevant(add.path) ? add : []));
   }
 
   /** The id of the workspace that publishes as this shard; undefined before its first publish. */
@@ -71,10 +72,11 @@ export class LakeTable {
     }
   }
 
-  /** Creates the table if it does not exist. */
+  /** Creates the table if it does not exist, and says in it how long replaced files are kept. */
   create(): Promise<void> {
-    const { source, now } = this.work;
-    return this.commit(() => (this.version < 0 ? creation(this.name, source, now) : []));
+    return this.commit(() =>
+      this.version < 0 ? creation(this.name, this.work) : retentionChange(this.state, this.work),
+    );
   }
 
   /**
@@ -82,14 +84,15 @@ export class LakeTable {
    * again. Commits nothing if there are no actions. Throws a `ConfigurationError` if this publisher
    * may not write to the table.
    */
-  async commit(decide: () => readonly Action[]): Promise<void> {
+  async commit(decide: () => readonly Action[] | Promise<readonly Action[]>): Promise<void> {
     const { place, now, signal } = this.work;
     const appId = appIdOf(this.work);
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       signal.throwIfAborted();
       await this.refresh();
       expectOwn(this.state, this.work);
-      const actions = decide();
+      expectWritable(this.name, this.state, this.work);
+      const actions = await decide();
       if (actions.length === 0) return;
       const version = this.version + 1;
       const last = this.state.get(appId)?.txn?.version ?? 0;
@@ -97,9 +100,6 @@ export class LakeTable {
       const commitInfo = { timestamp: now.getTime(), operation: 'WRITE', engineInfo: 'Readership' };
       const text = linesOf([{ commitInfo }, ...actions, { txn }]);
       if (await this.#put(text, this.#logFile(version), true)) {
-        // Some stores ignore the condition. Sending the first entry twice is harmless and reveals that.
-        if (version === 0 && (await this.#put(text, this.#logFile(0), true)))
-          throw new ConfigurationError(`${place.location} ignores If-None-Match: *. ${OTHER_STORE}`);
         await this.refresh();
         if (version > 0 && version % COMMITS_PER_CHECKPOINT === 0) await this.#writeCheckpoint();
         return;
@@ -112,22 +112,44 @@ export class LakeTable {
   }
 
   /**
-   * Removes files that are no longer needed and have not been since `untilMs`: own data files that
-   * a commit replaced or that a publish wrote but never committed, and log entries that a
-   * checkpoint replaced.
+   * Removes files that are no longer needed and have not been since `untilMs`: files that a commit
+   * replaced, own files that were never committed, and log entries older than the checkpoint from
+   * which every state since then can be read.
    */
   async vacuum(untilMs: number): Promise<void> {
-    for (const [whole, modified] of this.work.existing) {
+    const { existing, storage } = this.work;
+    const old = [...this.#checkpoints()].filter(([, { modifiedMs }]) => modifiedMs < untilMs);
+    const keptFrom = Math.max(0, ...old.map(([version]) => version));
+    for (const [whole, modified] of existing) {
       if (!whole.startsWith(`${this.name}/`)) continue;
       const path = whole.slice(this.name.length + 1);
       const [, version] = /^_delta_log\/(\d{20})\./.exec(path) ?? [];
-      const isOther = version === undefined && !isOwn(path, this.work);
-      const isNeeded = this.has(path) || Number(version) >= this.#checkpoint;
-      const goneMs = this.state.get(path)?.remove?.deletionTimestamp ?? modified.getTime();
-      if (!isOther && !isNeeded && goneMs < untilMs) await this.work.storage.remove(whole);
+      const tombstone = this.state.get(path)?.remove;
+      const goneMs = tombstone ? (tombstone.deletionTimestamp ?? 0) : modified.getTime();
+      const isOurs = version !== undefined || tombstone !== undefined || isOwn(path, this.work);
+      const isNeeded = this.has(path) || Number(version) >= keptFrom;
+      if (isOurs && !isNeeded && goneMs < untilMs) await storage.remove(whole);
     }
     for (const [path, { remove }] of this.state)
       if (remove && (remove.deletionTimestamp ?? 0) < untilMs) this.state.delete(path);
+  }
+
+  /** The complete checkpoints by version. Another program may have written one in several files. */
+  #checkpoints(): Map<number, { files: string[]; modifiedMs: number }> {
+    const form = new RegExp(
+      `^${this.name}/_delta_log/(\\d{20})\\.checkpoint(?:\\.\\d{10}\\.(\\d{10}))?\\.parquet$`,
+    );
+    const found = new Map<number, { files: string[]; modifiedMs: number }>();
+    const counts = new Map<number, number>();
+    for (const [path, modified] of this.work.existing) {
+      const [, name, parts = '1'] = form.exec(path) ?? [];
+      if (name === undefined) continue;
+      const version = Number(name);
+      const { files = [], modifiedMs = 0 } = (parts === '1' ? undefined : found.get(version)) ?? {};
+      found.set(version, { files: [...files, path], modifiedMs: Math.max(modifiedMs, modified.getTime()) });
+      counts.set(version, Number(parts));
+    }
+    return new Map([...found].filter(([version, { files }]) => files.length === counts.get(version)));
   }
 
   #logFile(version: number, end = 'json'): string {
@@ -160,18 +182,16 @@ export class LakeTable {
   }
 
   async #readCheckpoint(): Promise<void> {
-    const { storage, connection, existing } = this.work;
-    const form = new RegExp(`^${this.name}/_delta_log/(\\d{20})\\.checkpoint\\.parquet$`);
-    const newest = [...existing.keys()]
-      .filter((path) => form.test(path))
-      .sort()
-      .pop();
+    const { storage, connection } = this.work;
+    const [newest] = [...this.#checkpoints()].sort(([one], [other]) => other - one);
     if (newest === undefined) return;
-    const file = quoted(await storage.localCopy(newest));
-    const sql = `SELECT to_json(entry)::VARCHAR AS action FROM read_parquet(${file}) AS entry`;
+    const [version, { files }] = newest;
+    const copies: string[] = [];
+    for (const file of files) copies.push(quoted(await storage.localCopy(file)));
+    const sql = `SELECT to_json(entry)::VARCHAR AS action FROM read_parquet([${copies.join()}]) AS entry`;
     const rows = await queryRows(connection, sql, z.object({ action: z.string() }));
     this.#apply(rows.map(({ action }) => action));
-    this.version = this.#checkpoint = Number(form.exec(newest)?.[1]);
+    this.version = version;
   }
 
   /** With a checkpoint, readers need not read every entry. */
@@ -189,6 +209,5 @@ export class LakeTable {
       JSON.stringify({ version, size: this.state.size }),
       `${this.name}/_delta_log/_last_checkpoint`,
     );
-    this.#checkpoint = version;
   }
 }

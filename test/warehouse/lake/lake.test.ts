@@ -1,5 +1,6 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { existsSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -13,6 +14,7 @@ import { tempDir } from '../../temp-dir.js';
 import {
   commitsOf,
   dataFiles,
+  fill,
   lakeOptions,
   lakeViews,
   metadataOf,
@@ -35,7 +37,7 @@ const publishTo = (
 ) => publishLake(warehouse, lakeOptions(directory, { shard, ...changes }));
 
 const change = (files: number, written: number, replaced: number): LakeChange => ({
-  ...{ files, written, replaced, sentBytes: 0, receivedBytes: 0 },
+  ...{ files, written, replaced, rebuilt: [], sentBytes: 0, receivedBytes: 0 },
 });
 
 /** Three months of two projects, with a day without views and a path that attempts an SQL injection. */
@@ -298,6 +300,10 @@ describe('a lake of several shards', () => {
   });
 });
 
+const withFeature = (name: string) => ({
+  protocol: { minReaderVersion: 3, minWriterVersion: 7, readerFeatures: [name], writerFeatures: [name] },
+});
+
 describe('a lake that another publisher wrote', () => {
   it.each([
     ['with its own days', true],
@@ -340,22 +346,103 @@ describe('a lake that another publisher wrote', () => {
   });
 
   it.each([
-    [
-      'another program wrote a file to',
-      { add: { path: 'part-0.parquet', dataChange: true } },
-      'another program',
-    ],
-    ['needs a newer reader', { protocol: { minReaderVersion: 3, minWriterVersion: 7 } }, 'newer reader'],
+    ['has deletion vectors', withFeature('deletionVectors'), /feature deletionVectors.*DROP FEATURE/],
+    ['needs a newer reader', { protocol: { minReaderVersion: 4, minWriterVersion: 8 } }, 'newer writer'],
+    ['only grows', { 'delta.appendOnly': 'true' }, /delta\.appendOnly.*SET TBLPROPERTIES/],
+    ['has a constraint', { 'delta.constraints.few': 'human < 9' }, /constraint few.*DROP CONSTRAINT few/],
+    ['renames columns', { 'delta.columnMapping.mode': 'name' }, 'delta.columnMapping.mode'],
+    ['lost a column', { metaData: { schemaString: '{"fields":[]}' } }, 'no column project of type string'],
     ['was created by another program', { metaData: { configuration: {} } }, 'did not create'],
     ['is damaged', { add: 'x' }, 'publish to another location'],
   ])('that %s is not changed', async (_, entry, words) => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
-    await writeFile(join(directory, 'views/_delta_log/00000000000000000002.json'), JSON.stringify(entry));
+    const log = join(directory, 'views/_delta_log');
+    const line = (await readFile(join(log, '00000000000000000000.json'), 'utf8'))
+      .split('\n')
+      .find((text) => text.includes('"metaData"'));
+    const { metaData } = z
+      .object({ metaData: z.looseObject({ configuration: z.record(z.string(), z.string()) }) })
+      .parse(JSON.parse(line ?? ''));
+    const property = Object.entries(entry).find(([name]) => name.startsWith('delta.'));
+    const configuration = { ...metaData.configuration, ...(property && Object.fromEntries([property])) };
+    const isPart = property !== undefined || ('metaData' in entry && !('configuration' in entry.metaData));
+    const whole = isPart
+      ? { metaData: { ...metaData, configuration, ...('metaData' in entry && entry.metaData) } }
+      : entry;
+    await writeFile(join(log, '00000000000000000002.json'), JSON.stringify(whole));
     const before = await stampsOf(directory);
     await store(warehouse, 'prj_b', { '2026-11-02': [page('/z', 2)] });
     await rejected(publishTo(warehouse, directory), Error, words);
     expect(await stampsOf(directory)).toEqual(before);
+  });
+
+  it('that another program wrote to keeps what has the same rows, and gets back what has not', async () => {
+    const directory = join(await tempDir(), 'lake');
+    const [one, two] = [await liveWarehouse(), await liveWarehouse()];
+    const projects = Array.from({ length: 6 }, (_, index) => `prj_${index}`);
+    for (const warehouse of [one, two])
+      for (const project of projects)
+        await store(warehouse, project, {
+          '2026-10-31': [page('/a', 1)],
+          '2026-11-01': [page('/a', 1), page('/b', 2)],
+        });
+    const publishBoth = async (changes: Partial<LakeOptions> = {}) => [
+      await publishTo(one, directory, { index: 1, count: 2 }, changes),
+      await publishTo(two, directory, { index: 2, count: 2 }, changes),
+    ];
+    /** Rewrites the files of November as one, as OPTIMIZE does, with the rows of a query. */
+    const rewrite = async (query: string) => {
+      const old = (await tableFiles(directory, 'views')).filter(({ file }) => file.includes('month=2026-11'));
+      const path = `month=2026-11/part-${randomUUID()}.parquet`;
+      const files = old.map(({ file }) => `'${join(directory, file).replaceAll("'", "''")}'`).join();
+      await answer(`COPY (${query.replace('FILES', `read_parquet([${files}], hive_partitioning = false)`)})
+        TO '${join(directory, 'views', path).replaceAll("'", "''")}'`);
+      const actions = [
+        ...old.map(({ file }) => ({
+          remove: { path: file.slice('views/'.length), deletionTimestamp: 1, dataChange: false },
+        })),
+        {
+          add: {
+            path,
+            partitionValues: { month: '2026-11' },
+            size: 1,
+            modificationTime: 1,
+            dataChange: false,
+            stats: '{"numRecords":1,"minValues":{},"maxValues":{}}',
+          },
+        },
+      ];
+      const entry = String(await commitsOf(directory, 'views')).padStart(20, '0');
+      await writeFile(
+        join(directory, 'views/_delta_log', `${entry}.json`),
+        actions.map((action) => JSON.stringify(action)).join('\n'),
+      );
+    };
+    const expectRows = async () => {
+      expect(sorted(await lakeViews(directory))).toEqual(sorted(await storedViews(one)));
+    };
+    await publishBoth();
+
+    await rewrite('FROM FILES');
+    expect(await publishBoth()).toEqual([change(4, 0, 0), change(4, 0, 0)]);
+    await expectRows();
+    // Rows of both shards are gone, and another project has some.
+    await rewrite(
+      "FROM FILES WHERE path <> '/b' UNION ALL SELECT 'prj_77', DATE '2026-11-02', '/junk', 1, 1, 2",
+    );
+    const restored = await publishBoth();
+    expect(restored.map(({ rebuilt }) => rebuilt)).toEqual([['2026-11'], ['2026-11']]);
+    await expectRows();
+    expect((await publishBoth()).map(({ written, replaced }) => written + replaced)).toEqual([0, 0]);
+
+    const before = await commitsOf(directory, 'views');
+    expect(await publishBoth({ isRebuild: true })).toMatchObject([{ written: 4 }, { written: 4 }]);
+    expect(await commitsOf(directory, 'views')).toBe(before + 2);
+    await expectRows();
+    const empty = await liveWarehouse();
+    await fill(empty, lakeOptions(directory).place, { index: 2, count: 2 });
+    expect((await storedViews(empty)).length).toBeGreaterThan(0);
   });
 
   it('accepts a copy of its database as the same workspace', async () => {
@@ -452,7 +539,7 @@ describe('publishing a lake', () => {
     const { warehouse, directory } = await threeMonths();
     await publishTo(warehouse, directory);
     const tables = await warehouse.query(
-      "SELECT table_name AS name FROM duckdb_tables() WHERE NOT temporary AND table_name LIKE 'lake%'",
+      "SELECT table_name AS name FROM duckdb_tables() WHERE NOT temporary AND table_name LIKE 'lake%' AND table_name <> 'lake_months'",
       z.object({ name: z.string() }),
     );
     expect(tables).toEqual([]);
