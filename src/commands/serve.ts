@@ -60,15 +60,16 @@ export const mcp = defineCommand({
     const workspace = await readWorkspace(options, runtime, false);
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio');
     const { mcpServer } = await import('../web/mcp.js');
-    const { openSources } = await import('../web/request.js');
+    const { closeSources, openSources } = await import('../web/request.js');
     const sources = openSources(workspace, options, runtime);
     const left = once(process.stdin, 'end', { signal: runtime.signal }).catch(() => undefined);
-    const handle = serveStdio(() => mcpServer(sources), {
+    const asker = { client: 'stdio', signal: runtime.signal };
+    const handle = serveStdio(() => mcpServer(sources, asker), {
       onerror: ({ message }) => runtime.output.note(message),
     });
     await left;
     await handle.close();
-    sources.history.close();
+    await closeSources(sources);
     return 0;
   },
 });

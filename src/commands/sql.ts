@@ -6,6 +6,7 @@ import { readWorkspace, type Runtime } from '../app/workspace.js';
 import { ConfigurationError, messageOf, ReadershipError, StorageError } from '../errors.js';
 import { counted } from '../format/numbers.js';
 import { ask } from '../sql/answer.js';
+import { completable, readDictionary } from '../sql/dictionary.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
 import { runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/process.js';
 import { runPrompt } from '../sql/prompt.js';
@@ -83,7 +84,8 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
         else {
           const streams = { input: process.stdin, output: process.stdout };
           const { connection } = history;
-          await runPrompt({ ...streams, connection, answer, onError: output.note });
+          const names = completable(await readDictionary(history));
+          await runPrompt({ ...streams, connection, names, answer, onError: output.note });
         }
       } finally {
         history.close();

@@ -54,7 +54,10 @@ export function drawLines(points: readonly Point[], { title, lines, bands = [], 
       y: yOf(index * step),
       label: onAxis(index * step) + unit,
     })),
-    lines: lines.map((name) => ({ name, d: pathOf(valuesOf(name), xOf, yOf) })),
+    lines: lines.map((name) => {
+      const d = pathOf(valuesOf(name), xOf, yOf);
+      return { name, d, dots: d.match(/M[^ML]+h0/g)?.join('') ?? '' };
+    }),
     bands: bands.map(([name, low, high]) => ({ name, d: areaOf(valuesOf(low), valuesOf(high), xOf, yOf) })),
     labels: points.flatMap(({ label }, index) =>
       (points.length - 1 - index) % every === 0 ? { label, x: `${round(xOf(index) / 10)}%` } : [],

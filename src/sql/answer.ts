@@ -37,7 +37,7 @@ const TEXT = /^(VARCHAR|STRUCT|MAP|JSON)|\[\]$/;
 export async function ask(connection: DuckDBConnection, sql: string): Promise<Answer | undefined> {
   // DuckDB's client fails on text without a statement.
   if ((await completenessOf(connection, sql)) === 'blank') return undefined;
-  await expectNoEffects(connection, sql);
+  await expectOnlyData(connection, sql);
   const statements = await connection.extractStatements(sql);
   let unseen = 0;
   for (let index = 0; ; index++) {
@@ -51,7 +51,7 @@ export async function ask(connection: DuckDBConnection, sql: string): Promise<An
 
 /** Throws as `ask` does, unless there is exactly one statement and it only reads. */
 export async function expectOneSelect(connection: DuckDBConnection, sql: string): Promise<void> {
-  await expectNoEffects(connection, sql);
+  await expectOnlyData(connection, sql);
   const statements = await connection.extractStatements(sql);
   if (statements.count > 1) throw new StorageError('The query failed. It must be a single statement.');
   await expectReading(connection, (await statements.prepare(0)).statementType, sql);
@@ -82,9 +82,12 @@ export async function completenessOf(
   return /;\s*$/.test(sql) && message?.startsWith('unterminated') !== true ? 'complete' : 'open';
 }
 
-/** Functions with side effects even in a SELECT, and functions that run SQL from a string. */
-const ACTING = new RegExp(
-  String.raw`\b(?:(?:en|dis)able_(?:logging|profil\w*|peg_parser)|write_log|truncate_duckdb_logs|(?:force_)?checkpoint|query|json_execute_serialized_sql)\b`,
+/**
+ * Functions and views with side effects even in a SELECT, that run SQL from a string, or that show
+ * where files of this machine are.
+ */
+const REFUSED = new RegExp(
+  String.raw`\b(?:(?:en|dis)able_(?:logging|profil\w*|peg_parser)|write_log|truncate_duckdb_logs|(?:force_)?checkpoint|query(?:_table)?|json_execute_serialized_sql|(?:pragma_)?database_list|duckdb_(?:databases|settings|secrets|temporary_files|extensions)|current_setting)\b`,
   'i',
 );
 
@@ -92,21 +95,22 @@ const ACTING = new RegExp(
  * `enable_logging`, for example, crashes the process at the next statement, because it cannot write
  * its log.
  */
-async function expectNoEffects(connection: DuckDBConnection, sql: string): Promise<void> {
+async function expectOnlyData(connection: DuckDBConnection, sql: string): Promise<void> {
   const { error, statements } = await parse(connection, sql);
   // Only SELECT has a tree. In other statements (EXPLAIN, PIVOT) such a name is refused anywhere, even in
   // a string, because SQL has no other way to spell it.
-  const acting = error ? ACTING.exec(sql)?.[0] : functionsIn(statements).find((name) => ACTING.test(name));
-  if (acting !== undefined)
-    throw new StorageError(`The query failed. It uses ${acting}, which does more than read data.`);
+  const refused = error ? REFUSED.exec(sql)?.[0] : namesIn(statements).find((name) => REFUSED.test(name));
+  if (refused !== undefined)
+    throw new StorageError(`The query failed. It uses ${refused}, which does more than read the history.`);
 }
 
-const callSchema = z.object({ function_name: z.string() });
+const namedSchema = z.object({ function_name: z.string() }).or(z.object({ table_name: z.string() }));
 
-function functionsIn(tree: unknown): string[] {
+/** The functions and tables that a statement names. */
+function namesIn(tree: unknown): string[] {
   if (typeof tree !== 'object' || tree === null) return [];
-  const call = callSchema.safeParse(tree);
-  return [...(call.success ? [call.data.function_name] : []), ...Object.values(tree).flatMap(functionsIn)];
+  const named = namedSchema.safeParse(tree);
+  return [...(named.success ? Object.values(named.data) : []), ...Object.values(tree).flatMap(namesIn)];
 }
 
 const EXPLAIN = /^\s*explain\b(?:\s+analyze\b|\s*\([^)]*\))?/i;

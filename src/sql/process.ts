@@ -4,7 +4,6 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type ExitCode, StorageError } from '../errors.js';
-import { packageFile } from '../files.js';
 
 /** Resource limits of queries. Sizes are in bytes. */
 export interface SqlLimits {
@@ -87,105 +86,20 @@ export async function runWithout(variables: readonly string[], signal: AbortSign
   const env = { ...process.env };
   for (const name of variables) Reflect.deleteProperty(env, name);
   const args = [...process.execArgv, ...process.argv.slice(1)];
-  const { ended } = startNode(args, { env, stdio: 'inherit' }, signal);
-  const { code, killedBy } = await ended;
+  const { child, ended } = startNode(args, { env, stdio: 'inherit' });
+  const stop = () => child.kill();
+  signal.addEventListener('abort', stop);
+  const { code, killedBy } = await ended.finally(() => signal.removeEventListener('abort', stop));
   if (code === null)
     throw new StorageError(`The query crashed its process (${killedBy ?? 'unknown signal'}).`);
   return ([0, 2, 75] as const).find((known) => known === code) ?? 1;
 }
 
-/** Starts Node.js, which ends when the signal aborts. */
-function startNode(args: readonly string[], options: SpawnOptions, signal: AbortSignal) {
+/** Starts Node.js. `ended` resolves once it has stopped and its output has been read. */
+export function startNode(args: readonly string[], options: SpawnOptions) {
   const child = spawn(process.execPath, args, options);
-  const stop = () => child.kill();
-  signal.addEventListener('abort', stop);
   const ended = new Promise<{ code: number | null; killedBy: string | null }>((resolve, reject) => {
     child.on('error', reject).on('close', (code, killedBy) => resolve({ code, killedBy }));
-  }).finally(() => signal.removeEventListener('abort', stop));
-  return { child, ended };
-}
-
-/** The command line of this package. */
-const CLI = packageFile('dist/cli.js');
-
-/** How to run `readership sql`. */
-interface Command {
-  /** Options of `readership sql`, such as `--config FILE`. */
-  readonly options: readonly string[];
-  readonly cwd: string;
-  /** The environment, without secrets. */
-  readonly environment: NodeJS.ProcessEnv;
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
-}
-
-/** Limits of a result; the rest is cut off. */
-export interface Cut {
-  readonly maxRows: number;
-  /** Length of the result as JSON. */
-  readonly maxCharacters: number;
-}
-
-/** How long a process may take to stop and to remove its temporary files. */
-const END_MS = 6_000;
-
-/**
- * Runs SQL in a separate `readership sql` process, so that no query can block, crash or outlive
- * this one. Throws a `StorageError` with the reason if it fails.
- */
-export async function askInProcess(
-  sql: string,
-  { maxRows, maxCharacters, ...command }: Command & Cut,
-): Promise<{ readonly rows: readonly unknown[]; readonly isCut: boolean; readonly note?: string }> {
-  const cut = new AbortController();
-  let text = '';
-  const onText = (piece: string) => {
-    if (cut.signal.aborted) return;
-    text += piece;
-    if (text.length > maxCharacters || text.split('\n', maxRows + 2).length > maxRows + 1) cut.abort();
-  };
-  const signal = AbortSignal.any([command.signal, cut.signal]);
-  const { code, said } = await runCommand(sql, ['--format', 'ndjson'], { ...command, signal }, onText);
-  const isCut = cut.signal.aborted;
-  if (!isCut && code !== 0) throw new StorageError(said || STOPPED);
-  const rows = text
-    .split('\n')
-    .slice(0, -1)
-    .slice(0, maxRows)
-    .map((line): unknown => JSON.parse(line));
-  return { rows, isCut, ...(said === '' || isCut ? {} : { note: said }) };
-}
-
-/** Writes the result of SQL to a file in the same way. */
-export async function writeInProcess(
-  sql: string,
-  file: string,
-  format: string,
-  command: Command,
-): Promise<void> {
-  const { code, said } = await runCommand(sql, ['--format', format, '--output', file], command);
-  if (code !== 0) throw new StorageError(said || STOPPED);
-}
-
-const STOPPED = 'The query was stopped.';
-
-/** The exit code of `readership sql`, and its standard error. */
-async function runCommand(
-  sql: string,
-  args: readonly string[],
-  { options, cwd, environment: env, timeoutMs, signal }: Command,
-  onText: (piece: string) => void = () => undefined,
-): Promise<{ readonly code: number | null; readonly said: string }> {
-  const all = [CLI, 'sql', ...args, '--timeout', `${timeoutMs}ms`, ...options];
-  const { child, ended } = startNode(all, { cwd, env }, signal);
-  const kill = setTimeout(() => child.kill('SIGKILL'), timeoutMs + END_MS);
-  let said = '';
-  child.stdout?.setEncoding('utf8').on('data', onText);
-  child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
-    said = (said + piece).slice(0, 4_000);
   });
-  // A process that ends at once may not read the query.
-  child.stdin?.on('error', () => undefined).end(sql);
-  const { code } = await ended.finally(() => clearTimeout(kill));
-  return { code, said: said.trim() };
+  return { child, ended };
 }

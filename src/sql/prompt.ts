@@ -1,8 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { type AsyncCompleter, createInterface } from 'node:readline';
-import { z } from 'zod';
+import { createInterface } from 'node:readline';
 import { messageOf } from '../errors.js';
 import { completenessOf } from './answer.js';
+import { completionsOf } from './dictionary.js';
 
 const LEAVE = /^\s*[.\\]?(exit|quit|q)\s*;?\s*$/i;
 const HELP_WORDS = /^\s*[.\\]?(help|h|\?)\s*;?\s*$/i;
@@ -14,6 +14,8 @@ export interface PromptOptions {
   readonly input: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
   readonly connection: DuckDBConnection;
+  /** What Tab completes. */
+  readonly names: readonly string[];
   /** Runs a statement; its rejection is passed to `onError`, and the prompt continues. */
   readonly answer: (sql: string) => Promise<void>;
   readonly onError: (message: string) => void;
@@ -24,14 +26,20 @@ export async function runPrompt({
   input,
   output,
   connection,
+  names,
   answer,
   onError,
 }: PromptOptions): Promise<void> {
   let statement = '';
   let isBusy = false;
   const prompt = createInterface({
-    ...{ input, output, prompt: 'sql> ' },
-    completer: completerOf(connection, () => statement),
+    input,
+    output,
+    prompt: 'sql> ',
+    completer: (line: string) => {
+      const { word, found } = completionsOf(names, line);
+      return [found, word];
+    },
   });
   const begin = () => {
     prompt.setPrompt(statement === '' ? 'sql> ' : '  -> ');
@@ -69,24 +77,3 @@ export async function runPrompt({
   prompt.close();
   output.write('\n');
 }
-
-const suggestionsSchema = z.array(z.tuple([z.string(), z.int()]));
-
-/** Completes a line with DuckDB's suggestions, given the lines before it. */
-const completerOf =
-  (connection: DuckDBConnection, before: () => string): AsyncCompleter =>
-  (line, callback) => {
-    const sql = before() === '' ? line : `${before()}\n${line}`;
-    const query = 'SELECT suggestion, suggestion_start FROM sql_auto_complete($sql)';
-    connection
-      .runAndReadAll(query, { sql })
-      .then((reader) => suggestionsSchema.parse(reader.getRowsJson()))
-      .then((suggestions) => {
-        const start = Math.max(0, (suggestions[0]?.[1] ?? 0) - (sql.length - line.length));
-        callback(null, [suggestions.map(([text]) => text), line.slice(start)]);
-      })
-      // A line that cannot be completed stays as it is.
-      .catch(() => {
-        callback(null, [[], line]);
-      });
-  };

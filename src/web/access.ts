@@ -2,19 +2,20 @@ import { createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
-import { getCookie, setCookie } from 'hono/cookie';
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { isIP } from 'node:net';
-import pLimit from 'p-limit';
 import type { ServeSettings } from '../config/schema.js';
 import { isLoopback } from '../config/values.js';
 import { ConfigurationError } from '../errors.js';
 import { localHosts } from '../http-server.js';
-import { ResultCache } from './history.js';
+import { BusyError, Turns } from './limits.js';
 
 /** Who sends a request. A viewer can read and query, but change nothing. */
 export interface Visitor {
   readonly isEditor: boolean;
+  /** Who takes turns with others: a session, a user of the proxy, or an address. */
+  readonly client: string;
 }
 
 export interface WebEnv {
@@ -24,7 +25,12 @@ export interface WebEnv {
 export type WebContext = Context<WebEnv>;
 
 /** Refuses a request with words for its sender. */
-type Refuse = (c: WebContext, status: ContentfulStatusCode, words: string, login?: boolean) => Response;
+type Refuse = (
+  c: WebContext,
+  status: ContentfulStatusCode,
+  words: string,
+  login?: boolean,
+) => Response | Promise<Response>;
 
 /** The headers of every response that does not set its own. */
 export const HEADERS = {
@@ -43,118 +49,200 @@ const token = (): string => randomBytes(32).toString('base64url');
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
 
-/** Whether a path is open to everyone: it contains no data, and the sign-in page needs it. */
-const isOpen = (method: string, path: string): boolean =>
-  method === 'POST' ? path === '/login' : isReading(method) && /^\/app\.(?:css|js)$/.test(path);
-
 export const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(method);
 
-/** Sign-in attempts that may wait: more could be guesses. */
-const MAX_WAITING = 3;
+/** Sign-ins of one address that wait for each other; as many as a browser or proxy sends at once. */
+const SIGN_INS_WAITING = 100;
+/** Beyond that, the oldest session ends. */
+const MOST_SESSIONS = 1_000;
+const NEVER = new AbortController().signal;
 
 /**
- * Decides which requests pass. Throws a `ConfigurationError` if anyone on the network could get in.
- * Its keys are new in each process, so stopping the process ends all sessions.
+ * Decides which requests pass. Its constructor throws a `ConfigurationError` if anyone on the network
+ * could get in. Its keys and sessions are new in each process, so a restart, which a new password
+ * requires, ends all sessions.
  */
-export function openAccess(settings: ServeSettings, refuse: Refuse) {
-  expectGuarded(settings);
-  const { auth, header, editors, url } = settings;
-  const [editorToken, viewerToken, actionToken] = [token(), token(), token()];
-  const checking = pLimit(1);
+export class Access {
+  /** The key in the link that is printed; undefined if people sign in otherwise. */
+  readonly linkToken: string | undefined;
+  /** A field of every form that changes something, which no other site can know. */
+  readonly actionToken = token();
+  readonly #sessions = new Map<string, { readonly isEditor: boolean }>();
+  /** Whose password is right, by its digest: a program sends it with each request. */
+  readonly #owners = new Map<string, { readonly isEditor: boolean }>();
+  /** Passwords are checked one at a time. Addresses take turns, so a flood of guesses delays only its own. */
+  readonly #signIns = new Turns(1, 1, SIGN_INS_WAITING);
 
-  const cookieOf = (c: WebContext): string => `readership-${c.env.incoming.socket.localPort ?? 0}`;
-  const letIn = (c: WebContext, value: string) => {
-    const secure = url?.startsWith('https:') === true;
-    setCookie(c, cookieOf(c), value, { httpOnly: true, sameSite: 'Strict', path: '/', secure });
-  };
-
-  /** Visitors by the digest of their password: a program sends it with each request. */
-  const owners = new ResultCache<Visitor | undefined>(8);
-
-  /** The visitor with this password. */
-  const ownerOf = (password: string): Promise<Visitor | undefined> =>
-    owners.get(
-      digest(password).toString('hex'),
-      async () => {
-        if (auth !== 'password' || checking.pendingCount > MAX_WAITING) return undefined;
-        const isRight = (hash: string | undefined) => checking(() => isPassword(password, hash));
-        const isEditor = await isRight(settings.password);
-        return isEditor || (await isRight(settings.viewerPassword)) ? { isEditor } : undefined;
-      },
-      (owner) => owner !== undefined,
-    );
-
-  async function visitorOf(c: WebContext): Promise<Visitor | undefined> {
-    if (auth === 'proxy') {
-      const name = c.req.header(header ?? '') ?? '';
-      return name === '' ? undefined : { isEditor: editors === undefined || editors.includes(name) };
-    }
-    const [, scheme, credentials = ''] =
-      /^(Bearer|Basic) (.+)$/.exec(c.req.header('Authorization') ?? '') ?? [];
-    // The cookie counts even if there is a header, which may be meant for a proxy in front.
-    for (const given of [scheme === 'Bearer' ? credentials : '', getCookie(c, cookieOf(c)) ?? '']) {
-      if (isSame(given, editorToken)) return { isEditor: true };
-      if (isSame(given, viewerToken)) return { isEditor: false };
-    }
-    if (scheme !== 'Basic') return undefined;
-    return ownerOf(Buffer.from(credentials, 'base64').toString().replace(/^.*?:/, ''));
+  constructor(
+    private readonly settings: ServeSettings,
+    private readonly refuse: Refuse,
+  ) {
+    expectGuarded(settings);
+    this.linkToken = settings.auth === 'link' ? token() : undefined;
   }
 
-  /** Stricter than `isOwnHost`, where any IP address passes, even that of another site. */
-  const isOwnOrigin = (c: WebContext): boolean => {
-    const origin = c.req.header('Origin');
-    // Other sites can abuse only a browser, and a browser says where a form comes from.
-    if (origin === undefined)
-      return c.req.header('Sec-Fetch-Site') === 'same-origin' || c.req.header('Authorization') !== undefined;
-    return origin === url || (URL.canParse(origin) && new URL(origin).host === c.req.header('Host'));
+  /** What a request must pass, in this order. Each may answer it instead. */
+  readonly #checks: readonly ((
+    c: WebContext,
+    address: URL,
+  ) => Promise<Response | undefined> | Response | undefined)[] = [
+    (c) =>
+      isOwnHost(c, this.settings)
+        ? undefined
+        : this.refuse(
+            c,
+            403,
+            'This address is not served here. Behind a proxy, set serve.url to the address that browsers use.',
+          ),
+    (c) =>
+      isReading(c.req.method) || isOwnOrigin(c, this.settings)
+        ? undefined
+        : this.refuse(c, 403, 'The request came from another site. Nothing was done.'),
+    (c, address) => this.#admitByLink(c, address),
+    async (c) => {
+      const visitor = await this.#visitorOf(c);
+      if (visitor !== undefined) c.set('visitor', visitor);
+      return undefined;
+    },
+    (c, { pathname }) =>
+      (c.var as Partial<WebEnv['Variables']>).visitor !== undefined || isOpen(c.req.method, pathname)
+        ? undefined
+        : this.#askToSignIn(c, pathname),
+  ];
+
+  readonly gate: MiddlewareHandler<WebEnv> = async (c, next) => {
+    const address = new URL(c.req.url);
+    for (const check of this.#checks) {
+      const answer = await check(c, address);
+      if (answer !== undefined) return answer;
+    }
+    return next();
   };
 
-  const gate: MiddlewareHandler<WebEnv> = async (c, next) => {
-    const address = new URL(c.req.url);
-    if (!isOwnHost(c, settings))
-      return refuse(
-        c,
-        403,
-        'This address is not served here. Behind a proxy, set serve.url to the address that browsers use.',
-      );
-    if (!isReading(c.req.method) && !isOwnOrigin(c))
-      return refuse(c, 403, 'The request came from another site. Nothing was done.');
-    if (isOpen(c.req.method, address.pathname)) return next();
+  /** Answers the form with the password. */
+  async login(c: WebContext, password: string): Promise<Response> {
+    try {
+      const owner = await this.#ownerOf(c, password);
+      if (owner === undefined) return await this.refuse(c, 401, 'Wrong password.', true);
+      this.#letIn(c, owner.isEditor);
+      return c.redirect('/', 303);
+    } catch (error) {
+      if (!(error instanceof BusyError)) throw error;
+      c.header('Retry-After', '60');
+      return this.refuse(c, 429, 'Too many sign-in attempts at once. Try again in a minute.', true);
+    }
+  }
+
+  /** Ends the session of a browser. */
+  logout(c: WebContext): Response | Promise<Response> {
+    this.#sessions.delete(getCookie(c, cookieOf(c)) ?? '');
+    deleteCookie(c, cookieOf(c), { path: '/' });
+    return this.refuse(c, 200, 'You are signed out.', this.settings.auth === 'password');
+  }
+
+  /** Whether there are sessions to end: a proxy has its own. */
+  get hasSessions(): boolean {
+    return this.settings.auth !== 'proxy';
+  }
+
+  isActionToken(given: string): boolean {
+    return isSame(given, this.actionToken);
+  }
+
+  /** Starts a session for a browser. */
+  #letIn(c: WebContext, isEditor: boolean): void {
+    const session = token();
+    this.#sessions.set(session, { isEditor });
+    const [oldest] = this.#sessions.size > MOST_SESSIONS ? this.#sessions.keys() : [];
+    if (oldest !== undefined) this.#sessions.delete(oldest);
+    const secure = this.settings.url?.startsWith('https:') === true;
+    setCookie(c, cookieOf(c), session, { httpOnly: true, sameSite: 'Strict', path: '/', secure });
+  }
+
+  #admitByLink(c: WebContext, address: URL): Response | undefined {
     const given = address.searchParams.get('token');
-    if (given !== null && auth === 'link' && isSame(given, editorToken)) {
-      letIn(c, editorToken);
-      address.searchParams.delete('token');
-      return c.redirect(pathOf(address) + address.search, 303);
+    if (given === null || this.linkToken === undefined || !isSame(given, this.linkToken)) return undefined;
+    this.#letIn(c, true);
+    address.searchParams.delete('token');
+    return c.redirect(pathOf(address) + address.search, 303);
+  }
+
+  async #visitorOf(c: WebContext): Promise<Visitor | undefined> {
+    const { auth, header, editors } = this.settings;
+    if (auth === 'proxy') {
+      const client = c.req.header(header ?? '') ?? '';
+      return client === ''
+        ? undefined
+        : { client, isEditor: editors === undefined || editors.includes(client) };
     }
-    const visitor = await visitorOf(c);
-    if (visitor !== undefined) {
-      c.set('visitor', visitor);
-      return next();
-    }
+    // The cookie counts even if there is a header, which may be meant for a proxy in front.
+    const cookie = getCookie(c, cookieOf(c)) ?? '';
+    const session = this.#sessions.get(cookie);
+    if (session !== undefined) return { ...session, client: cookie };
+    const [, scheme, credentials = ''] =
+      /^(Bearer|Basic) (.+)$/i.exec(c.req.header('Authorization') ?? '') ?? [];
+    const client = addressOf(c, this.settings);
+    if (scheme?.toLowerCase() === 'bearer')
+      return this.linkToken !== undefined && isSame(credentials, this.linkToken)
+        ? { isEditor: true, client }
+        : undefined;
+    if (scheme === undefined) return undefined;
+    const owner = await this.#ownerOf(c, Buffer.from(credentials, 'base64').toString().replace(/^.*?:/, ''));
+    return owner && { ...owner, client };
+  }
+
+  /** The visitor with this password. Throws a `BusyError`. */
+  async #ownerOf(c: WebContext, password: string) {
+    const { auth, password: ofEditors, viewerPassword } = this.settings;
+    if (auth !== 'password') return undefined;
+    const key = digest(password).toString('hex');
+    const known = this.#owners.get(key);
+    if (known !== undefined) return known;
+    return this.#signIns.run(addressOf(c, this.settings), NEVER, async () => {
+      const isEditor = await isPassword(password, ofEditors);
+      if (!isEditor && !(await isPassword(password, viewerPassword))) return undefined;
+      this.#owners.set(key, { isEditor });
+      return { isEditor };
+    });
+  }
+
+  #askToSignIn(c: WebContext, pathname: string): Response | Promise<Response> {
+    const { auth } = this.settings;
     // A browser that follows a link from another site withholds the cookie, but not when the page
     // reloads itself.
     if (c.req.header('Sec-Fetch-Site') === 'cross-site' && c.req.method === 'GET')
       return c.html('<!doctype html><meta http-equiv="refresh" content="0"><title>Readership</title>');
-    return refuse(c, auth === 'proxy' ? 403 : 401, WHY_NOT[auth], auth === 'password');
-  };
+    // Elsewhere, a browser would show a window of its own instead of the form.
+    if (PROGRAMS.includes(pathname) && auth !== 'proxy')
+      c.header('WWW-Authenticate', `${auth === 'password' ? 'Basic' : 'Bearer'} realm="Readership"`);
+    return this.refuse(c, auth === 'proxy' ? 403 : 401, WHY_NOT[auth], auth === 'password');
+  }
+}
 
-  /** Answers the form with the password. */
-  const login = async (c: WebContext, password: string): Promise<Response> => {
-    if (checking.pendingCount > MAX_WAITING)
-      return refuse(c, 429, 'Too many sign-in attempts at once. Try again in a minute.', true);
-    const owner = await ownerOf(password);
-    if (owner === undefined) return refuse(c, 401, 'Wrong password.', true);
-    letIn(c, owner.isEditor ? editorToken : viewerToken);
-    return c.redirect('/', 303);
-  };
-  return {
-    ...{ gate, login },
-    /** The key in the link that is printed; undefined if people sign in otherwise. */
-    linkToken: auth === 'link' ? editorToken : undefined,
-    /** A field of every form that changes something, which no other site can know. */
-    actionToken,
-    isActionToken: (given: string) => isSame(given, actionToken),
-  };
+/** The paths that programs ask for. */
+const PROGRAMS = ['/mcp', '/metrics'];
+
+/** Whether a path is open to everyone: it contains no data, and the sign-in page needs it. */
+const isOpen = (method: string, path: string): boolean =>
+  method === 'POST' ? path === '/login' : isReading(method) && /^\/app\.(?:css|js)$/.test(path);
+
+const cookieOf = (c: WebContext): string => `readership-${c.env.incoming.socket.localPort ?? 0}`;
+
+/** The address of a client, which a proxy on this machine appends to a header. */
+function addressOf(c: WebContext, { url }: ServeSettings): string {
+  const { remoteAddress = '' } = c.env.incoming.socket;
+  const behind = url !== undefined && /^(?:::ffff:)?127\.|^::1$/.test(remoteAddress);
+  const forwarded = behind ? c.req.header('X-Forwarded-For')?.split(',').at(-1)?.trim() : undefined;
+  return forwarded ?? remoteAddress;
+}
+
+/** Stricter than `isOwnHost`, where any IP address passes, even that of another site. */
+function isOwnOrigin(c: WebContext, { url }: ServeSettings): boolean {
+  const origin = c.req.header('Origin');
+  // Other sites can abuse only a browser, and a browser says where a form comes from.
+  if (origin === undefined)
+    return c.req.header('Sec-Fetch-Site') === 'same-origin' || c.req.header('Authorization') !== undefined;
+  return origin === url || (URL.canParse(origin) && new URL(origin).host === c.req.header('Host'));
 }
 
 /** Throws a `ConfigurationError` if anyone on the network could get in. */

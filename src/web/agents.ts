@@ -15,15 +15,16 @@ import { notesOf, writeNote } from '../steps/notes.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
 import { jobToChange, recordReview, sendMessage, settleJob } from '../steps/jobs.js';
 import type { Action } from './queue.js';
-import type { PageRequest } from './request.js';
+import type { SiteRequest } from './request.js';
 
 /** The proposed pages with their prompts, the jobs by what they need, and the actions requested here. */
-export async function agents(request: PageRequest): Promise<object> {
+export async function agents(request: SiteRequest): Promise<object> {
   const { reader, workspace, project, query, now, queue, visitor } = request;
   const { settings } = workspace;
   const jobs = (await readJobs(reader, project.id)).toReversed();
   const messages = await readMessages(reader, project.id);
   const effects = await mergedEffects(reader, project.id, jobs);
+  const requests = queue.requests(project.id);
   const shown = jobs.map((job) => {
     const own = messages.filter((message) => message.job === job.id);
     const lost = job.state === 'unconfirmed' ? job : lostMessage(own);
@@ -54,15 +55,19 @@ export async function agents(request: PageRequest): Promise<object> {
     groups: groups
       .map(([title, fits]) => ({ title, jobs: shown.filter(fits) }))
       .filter(({ jobs }) => jobs.length > 0),
-    // Copies, because they change, and templates remember a model by its identity.
-    requests: queue.requests.map((one) => ({ ...one })),
-    waits: queue.waiting,
-    ...{ visitor, today: dayOf(now), only: query.path },
-    ...{ mode: settings.improve.mode, maxPromptLength: settings.improve.maxPromptLength },
+    requests,
+    timezone: settings.schedule.timezone,
+    waits: requests.some(({ state }) => state === 'waiting'),
+    visitor,
+    today: dayOf(now),
+    only: query.path,
+    mode: settings.improve.mode,
+    maxPromptLength: settings.improve.maxPromptLength,
+    draft: null,
   };
 }
 
-async function proposalsOf({ reader, project, proposals, now, query }: PageRequest): Promise<object> {
+async function proposalsOf({ reader, project, proposals, now, query }: SiteRequest): Promise<object> {
   try {
     const { proposed, leftOut } = await proposals.of(reader, project, now, query.path);
     const isReserved = ({ code }: (typeof leftOut)[number]) => code === 'held-out' || code === 'rejected';
@@ -86,16 +91,32 @@ const attemptOf = ({ submitted_at }: Pick<Job | Message, 'submitted_at'>): strin
 
 type Given<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>>;
 
-/** An action made from the fields of a form. */
+type Deed<Fields extends z.ZodRawShape, Extra extends unknown[] = []> = (
+  given: Given<Fields>,
+  context: StepContext,
+  project: ProjectSettings,
+  ...extra: Extra
+) => Promise<string>;
+
+/** An action made from the fields of a form. By default, all that is known of an interrupted one is below. */
 const action = <Fields extends z.ZodRawShape>(
   fields: Fields,
   words: (given: Given<Fields>) => string,
-  work: (given: Given<Fields>, context: StepContext, project: ProjectSettings) => Promise<string>,
+  work: Deed<Fields>,
+  lookUp: Deed<Fields, [since: Date]> = () =>
+    Promise.reject(
+      new ConfigurationError(
+        'Readership was stopped meanwhile. Nothing was sent; see below whether it was recorded',
+      ),
+    ),
 ): z.ZodType<Action> =>
   z.object(fields).transform((given) => ({
     words: words(given),
     work: (context, project) => work(given, context, project),
+    lookUp: (context, project, since) => lookUp(given, context, project, since),
   }));
+
+const NOTHING_SENT = 'Readership was stopped before anything was sent. Request it again if you still want it';
 
 const path = z.string().min(1).max(2000);
 const job = z.coerce.number().int().min(1);
@@ -111,6 +132,12 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     { path, digest: z.string().max(64), instruction: text },
     (given) => `Approve ${given.path}`,
     (approval, context, project) => approve(context, project, approval),
+    async (given, { warehouse }, project, since) => {
+      const jobs = await readJobs(warehouse, project.id);
+      const job = jobs.findLast(({ path, planned_at }) => path === given.path && planned_at >= since);
+      if (job === undefined) throw new ConfigurationError(NOTHING_SENT);
+      return wordsOf(job, 'Readership was stopped before it was sent; the next run sends it');
+    },
   ),
   skip: action(
     { path, days: z.enum(['28', '91', 'ever']) },
@@ -134,9 +161,13 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
     (given) => `Message to job ${given.job}`,
     async (given, context) => {
       const { state, stopped } = await sendMessage(await jobToChange(context, given.job), given.text);
-      if (state === 'unconfirmed') return 'it is unknown whether it arrived: settle it below';
-      if (state === 'refused') throw new ConfigurationError(messageOf(stopped));
-      return state === 'sent' ? 'sent' : `it is ${state}: ${messageOf(stopped)}`;
+      return wordsOfMessage(state, messageOf(stopped));
+    },
+    async (given, context, project, since) => {
+      const all = await readMessages(context.warehouse, project.id);
+      const message = all.findLast(({ job, planned_at }) => job === given.job && planned_at >= since);
+      if (message === undefined) throw new ConfigurationError(NOTHING_SENT);
+      return wordsOfMessage(message.state, message.note ?? 'the next run sends it');
     },
   ),
   merged: action(
@@ -202,13 +233,20 @@ async function approve(context: StepContext, project: ProjectSettings, approval:
   const why = outage === undefined ? 'it was interrupted' : messageOf(outage.error);
   if (answer?.job === undefined) throw new ConfigurationError(answer?.refusal ?? why);
   const sent = done?.submitted.find(({ id }) => id === answer.job);
-  if (sent === undefined || sent.state === 'planned')
-    return `job ${answer.job} is planned but not sent yet: ${why}`;
-  if (sent.state === 'unconfirmed')
-    return `it is unknown whether job ${answer.job} was created: settle it below`;
-  if (sent.state === 'refused')
-    throw new ConfigurationError(`the platform refused job ${answer.job}: ${sent.note ?? why}`);
-  return `job ${answer.job} was created`;
+  return sent === undefined ? `job ${answer.job} is planned but not sent yet: ${why}` : wordsOf(sent, why);
+}
+
+function wordsOf({ id, state, note }: Job, why: string): string {
+  if (state === 'planned' || state === 'submitting') return `job ${id} is planned but not sent yet: ${why}`;
+  if (state === 'unconfirmed') return `it is unknown whether job ${id} was created: settle it below`;
+  if (state === 'refused') throw new ConfigurationError(`the platform refused job ${id}: ${note ?? why}`);
+  return `job ${id} was created`;
+}
+
+function wordsOfMessage(state: Message['state'], why: string): string {
+  if (state === 'unconfirmed') return 'it is unknown whether it arrived: settle it below';
+  if (state === 'refused') throw new ConfigurationError(why);
+  return state === 'sent' ? 'sent' : `it is ${state}: ${why}`;
 }
 
 /** What a form requests. Throws a `ConfigurationError` for a form that no page contains. */
@@ -219,4 +257,23 @@ export function actionOf(form: URLSearchParams): Action {
     : undefined;
   if (parsed?.success === true) return parsed.data;
   throw new ConfigurationError('This form is incomplete. Nothing was changed.');
+}
+
+/** A form that was not carried out, to show again with what was typed in it. */
+export function draftOf(form: URLSearchParams, why: string): object {
+  const fields = Object.fromEntries(
+    [...form].filter(
+      ([name]) => !['token', 'form', 'project', 'action', 'instruction', 'text'].includes(name),
+    ),
+  );
+  const name = ['instruction', 'text'].find((one) => form.has(one)) ?? null;
+  const { words } = actionOf(form);
+  return {
+    words,
+    why,
+    fields,
+    name,
+    action: form.get('action'),
+    text: name === null ? null : form.get(name),
+  };
 }

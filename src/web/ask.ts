@@ -2,29 +2,43 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { StorageError } from '../errors.js';
 import { packageFile } from '../files.js';
-import type { Cut } from '../sql/process.js';
-import type { Reader } from '../warehouse/query.js';
 import { drawLines } from '../reports/lines.js';
-import { BusyError, LONGEST_MS } from './questions.js';
-import { type PageRequest, type Row, rowSchema } from './request.js';
+import type { Cut } from '../sql/children.js';
+import { type DictionaryEntry, KEYWORDS, readDictionary } from '../sql/dictionary.js';
+import { quoted } from '../warehouse/duckdb.js';
+import { BusyError } from './limits.js';
+import { LONGEST_MS } from './questions.js';
+import { type Row, rowSchema, type SiteRequest } from './request.js';
 
 const CUT: Cut = { maxRows: 1_000, maxCharacters: 1_000_000 };
 
 /** SQL over the history: the answer as a table and a picture, the data dictionary, and examples. */
-export async function ask({ query, rows, questions, saved, visitor, signal }: PageRequest): Promise<object> {
-  const [dictionary, examples, names] = await Promise.all([
-    rows('dictionary'),
+export async function ask(request: SiteRequest): Promise<object> {
+  const { query, reader, questions, saved, visitor, project, workspace } = request;
+  const [dictionary, documented, names] = await Promise.all([
+    readDictionary(reader),
     questionsOfDocs(),
     saved.names(),
   ]);
+  const ofProject = (question: string) =>
+    workspace.projects.length > 1 ? aboutProject(question, project.id, dictionary) : question;
   const sql = await saved.sqlOf(query);
   const shown = {
-    ...{ sql, name: query.name, names, visitor, dictionary, examples, longestSeconds: LONGEST_MS / 1000 },
-    ...{ answer: null, failure: null },
+    sql,
+    name: query.name,
+    names,
+    visitor,
+    dictionary,
+    keywords: KEYWORDS.join(' '),
+    examples: documented.map((example) => ({ ...example, sql: ofProject(example.sql) })),
+    longestSeconds: LONGEST_MS / 1000,
+    answer: null,
+    failure: null,
   };
+  questions.prepare();
   if (sql.trim() === '') return shown;
   try {
-    const { rows: answered, isCut, note = null } = await questions.answer(sql, signal, CUT);
+    const { rows: answered, isCut, note = null } = await questions.answer(sql, request, CUT);
     const answer = z.array(rowSchema).parse(answered);
     const columns = Object.keys(answer[0] ?? {}).map((name) => ({
       name,
@@ -93,17 +107,23 @@ let documented: Promise<{ title: string; sql: string }[]> | undefined;
 /** The questions of the documentation, with their SQL. */
 function questionsOfDocs(): Promise<{ title: string; sql: string }[]> {
   documented ??= readFile(packageFile('docs/questions.md'), 'utf8').then((text) =>
-    [...text.matchAll(/^### (.+)\n\n(?:(?!###)[^`])*```sql\n([^]+?)```/gm)].map(
-      ([, title = '', sql = '']) => ({ title, sql: sql.trim() }),
-    ),
+    text.split(/^### /m).flatMap((part) => {
+      const [, title, sql] = /^(.+)\n[^]*?^```sql\n([^]+?)^```/m.exec(part) ?? [];
+      return title === undefined || sql === undefined ? [] : [{ title, sql: sql.trim() }];
+    }),
   );
   return documented;
 }
 
-const suggestionRow = z.object({ suggestion: z.string(), suggestion_start: z.int() });
+/** Macros read these as well, so they are always limited. */
+const READ_BY_MACROS = ['page_views', 'site_days'];
 
-/** What DuckDB suggests at the end of some SQL. */
-export const completions = async (reader: Reader, sql: string): Promise<z.infer<typeof suggestionRow>[]> => {
-  const query = 'SELECT suggestion, suggestion_start FROM sql_auto_complete($sql) LIMIT 8';
-  return reader.query(query, suggestionRow, { sql }).catch(() => []);
-};
+/** The same question about one project: what it reads is replaced by the rows of that project. */
+function aboutProject(sql: string, project: string, dictionary: readonly DictionaryEntry[]): string {
+  const limited = dictionary
+    .filter(({ columns }) => columns.some((column) => column.name === 'project'))
+    .filter(({ name }) => READ_BY_MACROS.includes(name) || new RegExp(`\\b${name}\\b`).test(sql))
+    .map(({ name }) => `  ${name} AS (FROM ${name} WHERE project = ${quoted(project)})`);
+  const [, rest] = /^WITH\s+([^]+)/.exec(sql) ?? [];
+  return `WITH\n${limited.join(',\n')}${rest === undefined ? `\n${sql}` : `,\n  ${rest}`}`;
+}

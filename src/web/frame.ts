@@ -69,6 +69,8 @@ const NAVIGATION = ['Overview', 'Pages', 'AI', 'Agents', 'Ask', 'Reports', 'Heal
 /** The address of the page with a title. */
 export const addressOf = (title: string): string => (title === 'Overview' ? '/' : `/${title.toLowerCase()}`);
 
+export type Frame = Awaited<ReturnType<typeof openFrame>>;
+
 /** The templates of the web app, and the files that its pages load. */
 export async function openFrame({ workspaceDir, projects }: Pick<Workspace, 'workspaceDir' | 'projects'>) {
   const [templates, palette] = await Promise.all([findTemplates(workspaceDir), readPalette(workspaceDir)]);
@@ -87,11 +89,14 @@ export async function openFrame({ workspaceDir, projects }: Pick<Workspace, 'wor
       const path = pathOf(address);
       const project = projects.find(({ id }) => id === address.searchParams.get('project')) ?? projects[0];
       return fill(template, {
-        ...{ title, address: path + address.search, projects },
+        title,
+        address: path + address.search,
+        projects,
         project: project === undefined ? null : { ...project, siteUrl: project.siteUrl ?? null },
         navigation: NAVIGATION.map((name) => ({
-          ...{ name, path: addressOf(name) },
-          isCurrent: name === 'Overview' ? path === '/' : path.startsWith(addressOf(name)),
+          name,
+          path: addressOf(name),
+          isCurrent: name === 'Overview' ? path === '/' : `${path}s`.startsWith(addressOf(name)),
         })),
         ...model,
       });

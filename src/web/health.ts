@@ -11,7 +11,7 @@ import { titleOf } from '../reports/period.js';
 import { readStatus } from '../service/status.js';
 import { colorsOf } from '../terminal/output.js';
 import { dayColumn, type Reader, timestampColumn } from '../warehouse/query.js';
-import type { PageRequest } from './request.js';
+import type { SiteRequest } from './request.js';
 
 const calendarRow = z.object({
   ...{ day: dayColumn, week: z.int(), weekday: z.int(), state: z.string(), change: z.int().nullable() },
@@ -24,10 +24,10 @@ const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampC
  * The days by state, the requests used, the last runs, and what needs attention, as in `readership
  * status`.
  */
-export async function health({ reader, rows, workspace, now, range }: PageRequest): Promise<object> {
+export async function health({ reader, rows, workspace, now, range }: SiteRequest): Promise<object> {
   const { projects, operations } = await readStatus(reader, workspace, now);
   const [calendar, findings, runs] = await Promise.all([
-    rows('calendar', { ...range.extent }),
+    range === undefined ? [] : rows('calendar', { ...range.extent }),
     rows('findings'),
     rows('runs'),
   ]);
@@ -39,9 +39,13 @@ export async function health({ reader, rows, workspace, now, range }: PageReques
       ...projects.map((status) => ({ name: status.name, rows: named(statusRows(status, colorsOf())) })),
       { name: 'Operations', rows: named(operationsRows(operations, now)) },
     ],
-    ...{ operations, findings, runs: z.array(runRow).parse(runs) },
+    operations,
+    findings,
+    runs: z.array(runRow).parse(runs),
     timezone: workspace.settings.schedule.timezone,
-    ...{ days: days.map(squareOf), months: monthsOf(days), calendarSaid: saidOf(days) },
+    days: days.map(squareOf),
+    months: monthsOf(days),
+    calendarSaid: saidOf(days),
   };
 }
 
@@ -77,7 +81,7 @@ function saidOf(days: readonly CalendarDay[]): string {
 }
 
 /** Every rendered report, by period. */
-export async function reports({ workspace }: PageRequest): Promise<object> {
+export async function reports({ workspace }: SiteRequest): Promise<object> {
   const stored = await storedPages(workspace.reportsDir, workspace.settings.reports);
   const pages = stored.map((page) => ({ ...page, title: titleOf(page.period) }));
   const titles = [...new Set(pages.map(({ title }) => title))];

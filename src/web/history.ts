@@ -11,11 +11,15 @@ import { dayOf } from '../day.js';
 import { StorageError } from '../errors.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
 import type { Parameters, Reader } from '../warehouse/query.js';
+import { ResultCache, Turns } from './limits.js';
+import type { Asker } from './questions.js';
 
 /** One version of the published history. */
 export interface PublishedReader extends Reader {
   /** Differs from that of the file that replaces it. */
   readonly version: string;
+  /** Reads on when the visitor leaves, for results that others wait for as well. */
+  readonly forEveryone: Reader;
 }
 
 interface Opened {
@@ -30,28 +34,34 @@ const ANSWERS_KEPT = 300;
 /** In rows. */
 const LARGEST_KEPT = 2_000;
 const AT_ONCE = 4;
-const WAITING_AT_MOST = 64;
+const AT_ONCE_OF_ONE = 3;
+const WAITING_OF_ONE = 64;
 const LONGEST_MS = 20_000;
+const INTERRUPT_EVERY_MS = 50;
 
 /** Runs the queries of pages on the newest published history, which is opened when it has been replaced. */
 export class WebHistory {
   #opened: Opened | undefined;
   readonly #opening = pLimit(1);
-  readonly #asking = pLimit(AT_ONCE);
+  readonly #turns = new Turns(AT_ONCE, AT_ONCE_OF_ONE, WAITING_OF_ONE);
 
   constructor(
     private readonly file: string,
     private readonly maxMemory: number,
   ) {}
 
-  /** Does some work with one version of the history, which stays open until the work is done. */
-  async with<Result>(work: (reader: PublishedReader) => Promise<Result>): Promise<Result> {
+  /**
+   * Does some work with one version of the history, which stays open until the work is done. Its
+   * queries end when whoever asks for them no longer waits.
+   */
+  async with<Result>(work: (reader: PublishedReader) => Promise<Result>, asker?: Asker): Promise<Result> {
     const opened = await this.#opening(() => this.#current());
     opened.users += 1;
     try {
       return await work({
         version: opened.version,
-        query: (sql, row, parameters) => this.#ask(opened, sql, row, parameters),
+        query: (sql, row, parameters) => this.#ask(opened, sql, row, parameters, asker),
+        forEveryone: { query: (sql, row, parameters) => this.#ask(opened, sql, row, parameters) },
       });
     } finally {
       opened.users -= 1;
@@ -80,62 +90,37 @@ export class WebHistory {
     sql: string,
     row: z.ZodType<Row>,
     parameters: Parameters = {},
+    { client, signal }: Partial<Asker> = {},
   ): Promise<Row[]> {
     const named = Object.entries(parameters).filter(([name]) => sql.includes(`$${name}`));
+    signal?.throwIfAborted();
     const rows = await answers.get(
       JSON.stringify([sql, named]),
-      () => {
-        if (this.#asking.pendingCount >= WAITING_AT_MOST)
-          throw new StorageError('Too many queries are running. Try again in a moment.');
-        return this.#asking(() => queryWithin(history, sql, parameters));
-      },
+      (left) => this.#turns.run(client ?? '', left, () => queryWithin(history, sql, parameters, left)),
+      signal,
       ({ length }) => length <= LARGEST_KEPT,
     );
     return z.array(row).parse(rows);
   }
 }
 
-/** A cache of results. Failures are not kept, and beyond `most` the oldest result is dropped. */
-export class ResultCache<Result> {
-  readonly #results = new Map<string, Promise<Result>>();
-
-  constructor(private readonly most: number) {}
-
-  /** The known result, or else that of `work`, which is kept if `worthKeeping`. */
-  get(
-    key: string,
-    work: () => Promise<Result>,
-    worthKeeping: (result: Result) => boolean = () => true,
-  ): Promise<Result> {
-    const known = this.#results.get(key);
-    if (known !== undefined) return known;
-    const result = work();
-    this.#results.set(key, result);
-    void result
-      .then(worthKeeping)
-      .catch(() => false)
-      .then((isKept) => isKept || this.#results.delete(key));
-    const [oldest] = this.#results.size > this.most ? this.#results.keys() : [];
-    if (oldest !== undefined) this.#results.delete(oldest);
-    return result;
-  }
-}
-
-/** Runs a query on its own connection, and interrupts it after a while. */
-async function queryWithin(history: History, sql: string, parameters: Parameters): Promise<unknown[]> {
+/** Runs a query on its own connection, until it takes too long or nobody waits for it any more. */
+async function queryWithin(history: History, sql: string, parameters: Parameters, left: AbortSignal) {
   const own = await history.beside();
-  const late = AbortSignal.timeout(LONGEST_MS);
-  const interrupt = () => {
-    own.connection.interrupt();
-  };
-  late.addEventListener('abort', interrupt);
+  const start = performance.now();
+  const isLate = () => performance.now() - start > LONGEST_MS;
+  // DuckDB ignores an interruption that comes before the query begins, so one is not enough.
+  const watch = setInterval(() => {
+    if (left.aborted || isLate()) own.connection.interrupt();
+  }, INTERRUPT_EVERY_MS);
   try {
     return await own.query(sql, z.unknown(), parameters);
   } catch (cause) {
-    if (!late.aborted) throw cause;
+    left.throwIfAborted();
+    if (!isLate()) throw cause;
     throw new StorageError('This page takes too long. Choose a shorter range.', { cause });
   } finally {
-    late.removeEventListener('abort', interrupt);
+    clearInterval(watch);
     own.close();
   }
 }
@@ -161,7 +146,7 @@ export class Proposals {
     const state = { now, isListed: listedOf(project.siteUrl), only: path === '' ? undefined : [path] };
     const key = JSON.stringify([reader.version, project.id, dayOf(now), turn, path]);
     const { flagged, leftOut } = await this.#plans.get(key, () =>
-      planImprovement(reader, project.id, settings.improve, state),
+      planImprovement(reader.forEveryone, project.id, settings.improve, state),
     );
     return {
       // Not remembered, because a template of the prompt may change meanwhile.

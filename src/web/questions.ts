@@ -1,24 +1,28 @@
 import { createReadStream } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import pLimit from 'p-limit';
 import { z } from 'zod';
 import { withoutSecrets } from '../app/secrets.js';
 import { optionsOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing, writeWhole } from '../files.js';
-import { askInProcess, type Cut, writeInProcess } from '../sql/process.js';
+import { type Cut, QueryProcesses, type Rows } from '../sql/children.js';
+import { BusyError, Turns } from './limits.js';
 
-/** Concurrent queries: each is a process that may use `sql.maxMemory`. Others wait, or are refused. */
+/** Concurrent queries: each is a process that may use `sql.maxMemory`. */
 const AT_ONCE = 2;
-const WAITING_AT_MOST = 8;
+const WAITING_OF_ONE = 8;
 export const LONGEST_MS = 60_000;
 /** The largest answer to download. */
 const MAX_FILE_BYTES = 500_000_000;
 const LOOK_EVERY_MS = 250;
+/** Downloads that are being read. */
+const DOWNLOADS = 6;
+const DOWNLOADS_OF_ONE = 2;
+const LONGEST_DOWNLOAD_MS = 10 * 60_000;
 /** The formats of downloads. */
 export const FORMATS = [
   { name: 'csv', type: 'text/csv' },
@@ -26,63 +30,100 @@ export const FORMATS = [
   { name: 'parquet', type: 'application/vnd.apache.parquet' },
 ] as const;
 
-/** Answers the SQL of visitors, each query in its own `readership sql` process. */
+/** Who asks: `signal` aborts when they no longer wait, and clients take turns. */
+export interface Asker {
+  readonly client: string;
+  readonly signal: AbortSignal;
+}
+
+/** Answers the SQL of visitors and assistants, in processes of their own. */
 export class Questions {
-  readonly #inTurn = pLimit(AT_ONCE);
-  readonly #settings;
+  readonly #turns = new Turns(AT_ONCE, AT_ONCE - 1, WAITING_OF_ONE);
+  readonly #processes: QueryProcesses;
+  /** The clients of the downloads that are being read. */
+  readonly #downloads: string[] = [];
 
   constructor({ settings }: Workspace, options: WorkspaceOptions, runtime: Runtime) {
-    this.#settings = {
-      ...{ options: optionsOf(options), cwd: runtime.workingDirectory },
+    this.#processes = new QueryProcesses({
+      options: optionsOf(options),
+      cwd: runtime.workingDirectory,
       environment: withoutSecrets(runtime.environment, settings),
       timeoutMs: Math.min(settings.sql.timeout, LONGEST_MS),
-    };
+    });
+  }
+
+  /** Gets ready for a question, which is then answered sooner. */
+  prepare(): void {
+    this.#processes.prepare();
   }
 
   /** The first rows of an answer. */
-  answer(sql: string, signal: AbortSignal, limits: Cut) {
-    return this.#turn(signal, () => askInProcess(sql, { ...this.#settings, ...limits, signal }));
+  answer(sql: string, { client, signal }: Asker, limits: Cut): Promise<Rows> {
+    return this.#turns.run(client, signal, () => this.#processes.ask(sql, limits, signal));
   }
 
-  /** The whole answer as a file that is deleted once it has been read, or when `signal` aborts. */
-  async file(sql: string, format: (typeof FORMATS)[number]['name'], signal: AbortSignal): Promise<Readable> {
+  /** The whole answer as a file that is deleted once it has been read, or when its reader leaves or is too slow. */
+  async file(sql: string, format: (typeof FORMATS)[number]['name'], asker: Asker): Promise<Readable> {
+    const { client, signal } = asker;
+    if (
+      this.#downloads.length >= DOWNLOADS ||
+      this.#downloads.filter((one) => one === client).length >= DOWNLOADS_OF_ONE
+    )
+      throw new BusyError('Too many downloads are under way. Try again when they have ended.');
+    this.#downloads.push(client);
     const directory = await mkdtemp(join(tmpdir(), 'readership-answer-'));
-    const remove = () => rm(directory, { recursive: true, force: true });
+    const remove = async () => {
+      this.#downloads.splice(this.#downloads.indexOf(client), 1);
+      await rm(directory, { recursive: true, force: true });
+    };
     const file = join(directory, `answer.${format}`);
-    const tooLarge = new AbortController();
-    const look = setInterval(() => {
-      void sizeOf(directory).then((size) => {
-        if (size > MAX_FILE_BYTES) tooLarge.abort();
-      });
-    }, LOOK_EVERY_MS);
     try {
-      const settings = { ...this.#settings, signal: AbortSignal.any([signal, tooLarge.signal]) };
-      await this.#turn(signal, () => writeInProcess(sql, file, format, settings));
-      tooLarge.signal.throwIfAborted();
+      await this.#turns.run(client, signal, () => this.#write(sql, file, format, signal));
     } catch (error) {
       await remove();
-      if (!tooLarge.signal.aborted) throw error;
-      throw new StorageError(
-        `The answer is larger than ${MAX_FILE_BYTES / 1e6} MB. Narrow the query, or use readership sql --output.`,
-      );
-    } finally {
-      clearInterval(look);
+      throw error;
     }
-    const answer = createReadStream(file).on('close', () => void remove());
-    // The answer to a HEAD request is never read.
+    const answer = createReadStream(file);
     const leave = () => answer.destroy();
+    const late = setTimeout(leave, LONGEST_DOWNLOAD_MS).unref();
+    answer.on('close', () => {
+      clearTimeout(late);
+      void remove();
+    });
+    // The answer to a HEAD request is never read.
     if (signal.aborted) leave();
     else signal.addEventListener('abort', leave);
     return answer;
   }
 
-  #turn<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-    if (this.#inTurn.pendingCount >= WAITING_AT_MOST)
-      throw new BusyError('Too many queries are running. Try again in a minute.');
-    return this.#inTurn(() => {
-      signal.throwIfAborted();
-      return work();
-    });
+  /** Ends all queries. */
+  close(): Promise<void> {
+    return this.#processes.close();
+  }
+
+  /** Writes an answer to a file, which must not become too large. */
+  async #write(sql: string, file: string, format: string, signal: AbortSignal): Promise<void> {
+    const stopped = new AbortController();
+    const stop = () => {
+      stopped.abort();
+    };
+    signal.addEventListener('abort', stop);
+    const look = setInterval(() => {
+      void sizeOf(dirname(file)).then((size) => {
+        if (size > MAX_FILE_BYTES) stop();
+      });
+    }, LOOK_EVERY_MS);
+    try {
+      await this.#processes.write(sql, file, format, stopped.signal);
+    } catch (error) {
+      if (!stopped.signal.aborted || signal.aborted) throw error;
+      throw new StorageError(
+        `The answer is larger than ${MAX_FILE_BYTES / 1e6} MB. Narrow the query, or use readership sql --output.`,
+      );
+    } finally {
+      clearInterval(look);
+      signal.removeEventListener('abort', stop);
+    }
   }
 }
 
@@ -92,9 +133,6 @@ async function sizeOf(directory: string): Promise<number> {
   const files = await Promise.all(names.map((name) => stat(join(directory, name)).catch(() => undefined)));
   return files.reduce((sum, file) => sum + (file?.size ?? 0), 0);
 }
-
-/** More queries at once than this machine should answer. */
-export class BusyError extends StorageError {}
 
 /** In characters: the longest SQL in an address or a saved question. */
 export const MAX_SQL = 8_000;

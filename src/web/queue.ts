@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LimitFunction } from 'p-limit';
@@ -5,7 +6,7 @@ import { z } from 'zod';
 import { type Listener, withLiveDatabase } from '../app/open.js';
 import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { ConfigurationError, LockedError, messageOf } from '../errors.js';
+import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { writeWhole } from '../files.js';
 import type { StepContext } from '../steps/step.js';
 import { publishStep } from '../steps/history.js';
@@ -14,33 +15,41 @@ import { publishStep } from '../steps/history.js';
 export interface Action {
   readonly words: string;
   /** Does it, and says what was done. */
-  readonly work: (context: StepContext, project: ProjectSettings) => Promise<string>;
+  readonly work: Work;
+  /** Says what is known of an earlier attempt, begun at `since`, that was cut short. Throws if nothing was done. */
+  readonly lookUp: (context: StepContext, project: ProjectSettings, since: Date) => Promise<string>;
 }
+type Work = (context: StepContext, project: ProjectSettings) => Promise<string>;
 
 const requestSchema = z.object({
+  /** The same for the same form submitted again. */
+  key: z.string(),
+  /** The fields of the form. */
+  form: z.string(),
   words: z.string(),
+  project: z.string(),
+  at: z.coerce.date(),
+  /** The process that carries it out. */
+  pid: z.int(),
   state: z.enum(['waiting', 'done', 'failed']),
   /** What it waits for, what was done, or why not. */
   answer: z.string(),
 });
 /** A requested action and its state. */
-type Request = z.infer<typeof requestSchema>;
+export type Request = z.infer<typeof requestSchema>;
 
-const KEPT = 8;
+const SHOWN = 8;
 const MOST_WAITING = 50;
-const STOPPED =
-  'readership was stopped before this finished. Check below whether it was done before you request it again';
+/** How many requests are remembered. */
+const KEPT = 100;
+const STOPPED = 'Readership was stopped before this finished. What was sent is looked up at the next start';
 
 /**
  * Carries out actions one after another, by the same steps as the commands. While another process
- * holds the live database, an action waits.
+ * holds the live database, an action waits. Requests are kept in one file for all servers of a
+ * workspace, so that what a stop cut short is looked up by the next one.
  */
 export class ActionQueue {
-  /**
-   * The newest first. They are stored, so that one cut short by the end of this process is shown as
-   * not done.
-   */
-  readonly requests: Request[];
   readonly #file: string;
   readonly #waiting = new Map<string, Promise<void>>();
 
@@ -48,38 +57,43 @@ export class ActionQueue {
     private readonly workspace: Workspace,
     private readonly runtime: Runtime,
     private readonly inTurn: LimitFunction,
-    port: number,
     private readonly onError: (words: string) => void,
   ) {
-    // Another server of this workspace has another port.
-    this.#file = join(workspace.dataDir, `web-requests-${port}.json`);
-    this.requests = readRequests(this.#file).map((request) =>
-      request.state === 'waiting' ? { ...request, state: 'failed', answer: STOPPED } : request,
-    );
+    this.#file = join(workspace.dataDir, 'web-requests.json');
+  }
+
+  /** Requests about a project: those that wait, and the last others, the newest first. */
+  requests(project: string): Request[] {
+    const all = this.#read().filter((request) => request.project === project);
+    return all.filter(({ state }, index) => index < SHOWN || state === 'waiting');
   }
 
   get waiting(): number {
     return this.#waiting.size;
   }
 
-  /** Queues an action about the project `id`. A second click, which has the same `key`, changes nothing. */
-  add({ words, work }: Action, id: string | null, key: string): void {
-    if (this.#waiting.has(key)) return;
+  /** Looks up what became of the requests that a stopped process left waiting. */
+  resume(actionOf: (form: URLSearchParams) => Action): void {
+    const isLeft = ({ key, pid, state }: Request) =>
+      // After a restart, a container has the same process number.
+      state === 'waiting' && (pid === process.pid ? !this.#waiting.has(key) : !isRunning(pid));
+    const answer = 'Readership was stopped before this finished. Looking up what was sent';
+    for (const request of this.#read().filter(isLeft).toReversed())
+      this.#begin({ ...request, answer }, async (context, project) =>
+        actionOf(new URLSearchParams(request.form)).lookUp(context, project, request.at),
+      );
+  }
+
+  /** Queues what a form requests. A form that was submitted before is not carried out again. */
+  add({ words, work }: Action, fields: URLSearchParams): void {
+    const form = new URLSearchParams([...fields].filter(([name]) => name !== 'token')).toString();
+    const key = createHash('sha256').update(form).digest('hex');
+    if (this.#read().some((request) => request.key === key && request.state !== 'failed')) return;
     if (this.waiting >= MOST_WAITING)
       throw new ConfigurationError('Too many actions are waiting already. Try again later.');
-    const request: Request = { words, state: 'waiting', answer: 'starts after the current action' };
-    this.requests.unshift(request);
-    while (this.requests.length > KEPT && this.requests.at(-1)?.state !== 'waiting') this.requests.pop();
-    const done = this.#carryOut(request, async (context) => {
-      const project = context.projects.find((project) => project.id === id);
-      if (project === undefined) throw new ConfigurationError('There is no such project.');
-      return work(context, project);
-    }).finally(() => {
-      this.#waiting.delete(key);
-      this.#store();
-    });
-    this.#waiting.set(key, done);
-    this.#store();
+    const project = fields.get('project') ?? '';
+    const request = { key, form, words, project, at: this.runtime.now(), state: 'waiting' as const };
+    this.#begin({ ...request, pid: process.pid, answer: 'starts after the current action' }, work);
   }
 
   /** Waits until the current action has ended, once the signal of this process has aborted. */
@@ -87,48 +101,73 @@ export class ActionQueue {
     if (this.runtime.signal.aborted) await Promise.all(this.#waiting.values());
   }
 
+  #begin(request: Request, work: Work): void {
+    const begun = { ...request, pid: process.pid };
+    this.#store(begun);
+    const done = this.#carryOut(begun, async (context) => {
+      const project = context.projects.find(({ id }) => id === begun.project);
+      if (project === undefined) throw new ConfigurationError('There is no such project.');
+      return work(context, project);
+    }).finally(() => this.#waiting.delete(begun.key));
+    this.#waiting.set(begun.key, done);
+  }
+
   async #carryOut(request: Request, work: (context: StepContext) => Promise<string>): Promise<void> {
     const { signal } = this.runtime;
     const hold = {
-      ...{ command: 'serve', maxWaitMs: 60_000, listener: SILENT },
+      command: 'serve',
+      maxWaitMs: 60_000,
+      listener: SILENT,
       onHeld: (who: string) => {
-        request.answer = `waits for ${who}, which holds the database`;
+        this.#store({ ...request, answer: `waits for ${who}, which holds the database` });
       },
     };
     // An action does not wait for the hourly limit; a later run sends what is planned.
     const workspace = waitingAtMost(0, this.workspace);
     for (;;)
       try {
-        request.answer = await this.inTurn(async () => {
+        const answer = await this.inTurn(async () => {
           signal.throwIfAborted();
           return withLiveDatabase(workspace, this.runtime, hold, (context) => published(context, work));
         });
-        request.state = 'done';
+        this.#store({ ...request, state: 'done', answer });
         return;
       } catch (error) {
         if (error instanceof LockedError && !signal.aborted) continue;
-        request.state = 'failed';
-        request.answer = signal.aborted ? STOPPED : messageOf(error);
+        // What a stop cut short stays waiting: the next start looks it up.
+        if (signal.aborted) this.#store({ ...request, answer: STOPPED });
+        else this.#store({ ...request, state: 'failed', answer: messageOf(error) });
         return;
       }
   }
 
-  /** Only the next start needs the file, so an action does not fail without it. */
-  #store(): void {
+  /** The remembered requests, the newest first; none if the file is missing or damaged. */
+  #read(): Request[] {
     try {
-      writeWhole(this.#file, JSON.stringify(this.requests));
+      return z.array(requestSchema).parse(JSON.parse(readFileSync(this.#file, 'utf8')));
+    } catch {
+      return [];
+    }
+  }
+
+  /** Only pages and the next start need the file, so an action does not fail without it. */
+  #store(request: Request): void {
+    const known = this.#read();
+    const isKnown = known.some(({ key }) => key === request.key);
+    const all = isKnown ? known.map((one) => (one.key === request.key ? request : one)) : [request, ...known];
+    try {
+      writeWhole(this.#file, JSON.stringify(all.slice(0, KEPT)));
     } catch (error) {
       this.onError(`Cannot write ${this.#file}: ${messageOf(error)}`);
     }
   }
 }
 
-/** The requests of the previous process; none if its file is missing or damaged. */
-function readRequests(file: string): Request[] {
+function isRunning(pid: number): boolean {
   try {
-    return z.array(requestSchema).parse(JSON.parse(readFileSync(file, 'utf8')));
-  } catch {
-    return [];
+    return process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
   }
 }
 

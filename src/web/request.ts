@@ -9,7 +9,7 @@ import { ISO_CALENDAR, periodOf } from '../reports/period.js';
 import { dayColumn, type Parameters, type Reader, readSql } from '../warehouse/query.js';
 import type { Visitor } from './access.js';
 import { Proposals, type PublishedReader, WebHistory } from './history.js';
-import { MAX_SQL, Questions, SavedQuestions } from './questions.js';
+import { type Asker, MAX_SQL, Questions, SavedQuestions } from './questions.js';
 import type { ActionQueue } from './queue.js';
 
 /** The number of days in each range that a link selects, up to the last loaded day. */
@@ -68,7 +68,9 @@ async function rangeOf(reader: Reader, project: string, query: PageQuery) {
   const from = start < first || start > last ? first : start;
   const days = daysBetween(from, last) + 1;
   return {
-    ...{ first: from, last, days },
+    first: from,
+    last,
+    days,
     grain: query.grain === '' ? (days <= 100 ? 'day' : days <= 800 ? 'week' : 'month') : query.grain,
     /** How many days earlier the days to compare with lie; 0 for none. */
     shift: { before: days, year: 364, none: 0 }[query.against],
@@ -86,13 +88,14 @@ export interface Sources {
   readonly workspace: Workspace;
   readonly runtime: Pick<Runtime, 'now' | 'signal'>;
   readonly history: WebHistory;
-  readonly questions: Pick<Questions, 'answer' | 'file'>;
+  readonly questions: Pick<Questions, 'answer' | 'file' | 'prepare' | 'close'>;
   readonly saved: SavedQuestions;
   readonly proposals: Proposals;
 }
 
 export const openSources = (workspace: Workspace, options: WorkspaceOptions, runtime: Runtime): Sources => ({
-  ...{ workspace, runtime },
+  workspace,
+  runtime,
   history: new WebHistory(workspace.historyFile, workspace.settings.sql.maxMemory),
   questions: new Questions(workspace, options, runtime),
   saved: new SavedQuestions(workspace),
@@ -106,23 +109,46 @@ export type Row = z.infer<typeof rowSchema>;
 export const rowsOf = (reader: Reader, name: string, parameters: Parameters): Promise<Row[]> =>
   reader.query(readSql(import.meta.url, `queries/${name}.sql`), rowSchema, parameters);
 
-/** Who requests a page. */
-export interface Visit {
-  readonly visitor: Visitor;
-  /** Aborts when the browser no longer waits for the response. */
-  readonly signal: AbortSignal;
+/** Ends the queries and closes the history. */
+export async function closeSources({ questions, history }: Sources): Promise<void> {
+  await questions.close();
+  history.close();
 }
 
-/** A request for a page, with what most pages need to answer it. */
-export interface PageRequest extends Visit, Omit<Sources, 'runtime' | 'history'> {
+/** The path in what may be the full URL of a page. Throws a `ConfigurationError` for a URL of another site. */
+export function pathIn(text: string, siteUrl: string | undefined): string {
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return text;
+  const { origin, pathname } = new URL(text);
+  const site = siteUrl === undefined ? undefined : new URL(siteUrl);
+  const base = site?.pathname.replace(/\/+$/, '') ?? '';
+  if (site !== undefined && (site.origin !== origin || !`${pathname}/`.startsWith(`${base}/`)))
+    throw new ConfigurationError(
+      `${origin}${pathname} is not a page of ${siteUrl}. Write a path such as /quickstart.`,
+    );
+  return pathname.slice(base.length) || '/';
+}
+
+/** Who requests a page. */
+export interface Visit extends Asker {
+  readonly visitor: Visitor;
+}
+
+/** A request about a project, with what most pages need to answer it. */
+export interface SiteRequest extends Visit, Omit<Sources, 'runtime' | 'history'> {
   readonly now: Date;
   readonly queue: ActionQueue;
   readonly reader: PublishedReader;
   readonly query: PageQuery;
   readonly project: ProjectSettings;
-  readonly range: Range;
+  /** Undefined while nothing is loaded. */
+  readonly range: Range | undefined;
   /** The rows of a query in `queries/`, which can use any parameter of the address and of the range. */
   readonly rows: (name: string, parameters?: Parameters) => Promise<Row[]>;
+}
+
+/** A request about the days of a project. */
+export interface PageRequest extends SiteRequest {
+  readonly range: Range;
 }
 
 /** The number of rows of a list on one page. */
@@ -135,22 +161,35 @@ export async function requestOf(
   reader: PublishedReader,
   queue: ActionQueue,
   { runtime, ...sources }: Sources,
-): Promise<PageRequest> {
+): Promise<SiteRequest> {
   const query = parseQuery(address.searchParams);
   const project = sources.workspace.projects.find(({ id }) => ['', id].includes(query.project));
   if (project === undefined)
     throw new HTTPException(404, { message: `There is no project ${query.project}.` });
+  const path = pathIn(query.path, project.siteUrl);
   const range = await rangeOf(reader, project.id, query);
-  if (range === undefined)
-    throw new HTTPException(404, {
-      message: `Nothing is loaded for ${project.name} yet. Load it: readership export`,
-    });
-  const { first: from, last: to, grain, shift, week } = range;
-  const { search, section, readers, sort, path } = query;
   const common = {
-    ...{ project: project.id, from, to, grain, shift, week, search, section, readers, sort, path },
-    ...{ limit: PAGES_SHOWN, offset: (query.page - 1) * PAGES_SHOWN },
+    ...query,
+    path,
+    project: project.id,
+    from: range?.first ?? null,
+    to: range?.last ?? null,
+    grain: range?.grain ?? null,
+    shift: range?.shift ?? 0,
+    week: range?.week ?? null,
+    limit: PAGES_SHOWN,
+    offset: (query.page - 1) * PAGES_SHOWN,
   };
   const rows: PageRequest['rows'] = (name, parameters) => rowsOf(reader, name, { ...common, ...parameters });
-  return { ...sources, ...visit, now: runtime.now(), queue, reader, query, project, range, rows };
+  return {
+    ...sources,
+    ...visit,
+    now: runtime.now(),
+    queue,
+    reader,
+    query: { ...query, path },
+    project,
+    range,
+    rows,
+  };
 }

@@ -3,6 +3,7 @@ import { mergedEffects } from '../agents/effect.js';
 import { addDays, type Day, type DayRange } from '../day.js';
 import { dayRange, longDay, shortDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
+import { shownPath } from '../format/text.js';
 import { csvCellOf } from '../reports/answers.js';
 import { dayColumn } from '../warehouse/query.js';
 import { drawLines, type LinesOptions, type Point } from '../reports/lines.js';
@@ -150,7 +151,10 @@ export async function page({ reader, rows, query, range, project }: PageRequest)
   }));
   const weeks = z.array(weekRow).parse(weekRows);
   return {
-    ...{ facts, path: query.path, ...seriesOf(series, range, marks) },
+    ...seriesOf(series, range, marks),
+    title: shownPath(query.path),
+    facts,
+    path: query.path,
     weekPicture: drawWeeks(weeks, marks),
     far: weeks.filter(({ is_far }) => is_far).toReversed(),
     jobs: jobs.map((job) => ({ ...job, effect: effects.get(job.id) ?? null })),

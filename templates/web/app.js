@@ -23,12 +23,15 @@ for (const figure of document.querySelectorAll('[data-points]')) {
   const hide = () => {
     label.hidden = cursor.hidden = true;
   };
-  figure.addEventListener('pointermove', ({ clientX }) => {
+  const point = ({ clientX }) => {
     const { left, width } = graph.getBoundingClientRect();
     if (clientX < left - 8) hide();
     else show(Math.floor(((clientX - left) / width) * points.length));
-  });
-  figure.addEventListener('pointerleave', hide);
+  };
+  figure.addEventListener('pointermove', point);
+  figure.addEventListener('pointerdown', point);
+  // After a tap, the values stay until the next one.
+  figure.addEventListener('pointerleave', ({ pointerType }) => pointerType === 'touch' || hide());
   figure.addEventListener('blur', hide);
   figure.addEventListener('keydown', (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1, Home: -points.length, End: points.length }[event.key];
@@ -46,9 +49,22 @@ if (again)
   setInterval(() => {
     if (!document.querySelector('textarea:focus, details[open] textarea')) location.replace(again.href);
   }, 2500);
-// DuckDB's suggestions at the cursor.
+// Names that start like the word before the cursor: those of the dictionary on this page, and keywords.
 const editor = document.querySelector('[data-completes]');
 if (editor) {
+  const names = [...document.querySelectorAll('.dictionary code')].map(({ textContent }) => textContent);
+  const known = [...new Set([...names, ...editor.dataset.completes.split(' ')])];
+  const working = document.querySelector('.working');
+  editor.form.addEventListener('submit', () => {
+    working.hidden = false;
+  });
+  working.querySelector('button').addEventListener('click', () => {
+    window.stop();
+    working.hidden = true;
+  });
+  window.addEventListener('pageshow', () => {
+    working.hidden = true;
+  });
   // Saves what the editor shows, whether or not it was run.
   const saves = document.querySelector('form.saves');
   saves?.addEventListener('submit', () => {
@@ -64,17 +80,16 @@ if (editor) {
     close();
     editor.focus();
   };
-  const suggest = async () => {
+  const suggest = () => {
     const before = editor.value.slice(0, editor.selectionStart);
-    const answer = await fetch(`/complete?sql=${encodeURIComponent(before)}`);
-    const found = answer.ok ? await answer.json() : [];
-    if (before !== editor.value.slice(0, editor.selectionStart)) return;
+    const word = /\w*$/.exec(before)[0].toLowerCase();
+    const found = word === '' ? [] : known.filter((name) => name.toLowerCase().startsWith(word)).slice(0, 8);
     list.replaceChildren(
-      ...found.map(({ suggestion, suggestion_start: start }) => {
+      ...found.map((name) => {
         const button = document.createElement('button');
         button.type = 'button';
-        button.textContent = suggestion;
-        button.onclick = () => take(start, suggestion);
+        button.textContent = name;
+        button.onclick = () => take(before.length - word.length, name.replace(/\(.*/, '('));
         const item = document.createElement('li');
         item.append(button);
         return item;
@@ -82,12 +97,7 @@ if (editor) {
     );
     list.hidden = found.length === 0;
   };
-  let soon;
-  editor.addEventListener('input', () => {
-    clearTimeout(soon);
-    if (/[\w.]$/.test(editor.value.slice(0, editor.selectionStart))) soon = setTimeout(suggest, 150);
-    else close();
-  });
+  editor.addEventListener('input', suggest);
   editor.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') close();
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) editor.form.requestSubmit();

@@ -27,7 +27,10 @@ async function typed(
   const asked: string[] = [];
   const shown = text(output);
   const ended = runPrompt({
-    ...{ input, output, connection },
+    input,
+    output,
+    connection,
+    names: ['site_weeks', 'movers(week_start)', 'human', 'SELECT'],
     onError: (message) => output.write(`${message}\n`),
     answer: (sql) => {
       asked.push(sql);

@@ -213,18 +213,26 @@ describe('a query of the published history, in the mode of readership sql', () =
     const query = async (sql: string) => {
       const words = await refusal(sql);
       if (words !== '') throw new StorageError(words);
-      return { rows: await answer(sql), isCut: false };
+      return { rows: (await answer(sql)).map((values) => ({ values })), isCut: false };
     };
-    const handler = mcpHandler({ ...sources, questions: { file: sources.questions.file, answer: query } });
+    const ignored = {
+      prepare: () => undefined,
+      close: () => Promise.resolve(),
+      file: sources.questions.file,
+    };
+    const handler = mcpHandler({ ...sources, questions: { ...ignored, answer: query } });
+    const asker = { client: '', signal: runtime.signal };
     const { ask: tool } = await mcpClient(
       workspace,
       new StreamableHTTPClientTransport(new URL('http://127.0.0.1/mcp'), {
-        fetch: (url, init) => handler(new Request(url, init)),
+        fetch: (url, init) => handler(new Request(url, init), asker),
       }),
     );
     for (const [what, sql] of attempts)
       expect(await tool('query', { sql: sql(at) }), what).toMatch(/^error: /);
-    expect(await tool('query', { sql: 'SELECT path FROM page_views' })).toContain('{"rows":[["/a"]]}');
+    expect(await tool('query', { sql: 'SELECT path FROM page_views' })).toContain(
+      '{"rows":[{"values":["/a"]}]}',
+    );
     expect(await hashes()).toEqual(before);
     expect(asked()).toBe(0);
   });

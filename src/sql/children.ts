@@ -1,0 +1,170 @@
+import type { ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { StorageError } from '../errors.js';
+import { packageFile } from '../files.js';
+import { startNode } from './process.js';
+
+/** How to run `readership sql`. */
+interface Command {
+  /** Options of `readership sql`, such as `--config FILE`. */
+  readonly options: readonly string[];
+  readonly cwd: string;
+  /** The environment, without secrets. */
+  readonly environment: NodeJS.ProcessEnv;
+  readonly timeoutMs: number;
+}
+
+/** Limits of a result; the rest is cut off. */
+export interface Cut {
+  readonly maxRows: number;
+  /** Length of the result as JSON. */
+  readonly maxCharacters: number;
+}
+
+/** The rows of a result, and what `readership sql` said about it. */
+export interface Rows {
+  readonly rows: readonly unknown[];
+  readonly isCut: boolean;
+  readonly note?: string;
+}
+
+/** How long a process may take to stop by itself after the time limit of its query. */
+const END_MS = 6_000;
+
+/** The command line of this package. */
+const CLI = packageFile('dist/cli.js');
+
+/** A `readership sql` that waits for its query. */
+interface Child extends Pick<ChildProcess, 'stdin' | 'stdout' | 'stderr'> {
+  /** Where its temporary files are. */
+  readonly directory: string;
+  readonly kill: () => void;
+  readonly ended: ReturnType<typeof startNode>['ended'];
+}
+
+/**
+ * Runs SQL in `readership sql` processes, so that no query can block, crash or outlive this one.
+ * Each process answers one query, from the newest history; the next one is started ahead of time.
+ */
+export class QueryProcesses {
+  readonly #running = new Set<Child>();
+  #spare: Child | undefined;
+
+  constructor(private readonly command: Command) {}
+
+  /** Starts a process for the next query, unless one waits already. */
+  prepare(): void {
+    this.#spare ??= this.#start(['--format', 'ndjson']);
+  }
+
+  /** The first rows of a result. Throws a `StorageError` with the reason if the query fails. */
+  async ask(sql: string, { maxRows, maxCharacters }: Cut, signal: AbortSignal): Promise<Rows> {
+    signal.throwIfAborted();
+    this.prepare();
+    const child = this.#spare;
+    if (child === undefined) throw new StorageError(STOPPED);
+    this.#spare = undefined;
+    let text = '';
+    let lines = 0;
+    let isCut = false;
+    const said = await this.#answer(child, sql, signal, (piece) => {
+      if (isCut) return;
+      text += piece;
+      lines += piece.split('\n').length - 1;
+      isCut = text.length > maxCharacters || lines > maxRows;
+      if (isCut) child.kill();
+    }).catch((error: unknown) => {
+      if (!isCut) throw error;
+      return '';
+    });
+    const whole = text.split('\n').slice(0, -1).slice(0, maxRows);
+    const rows = whole.map((line): unknown => JSON.parse(line));
+    return { rows, isCut, ...(said !== '' && { note: said }) };
+  }
+
+  /** Writes a result to a file. Throws as `ask` does. */
+  async write(sql: string, file: string, format: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    await this.#answer(this.#start(['--format', format, '--output', file]), sql, signal);
+  }
+
+  /** Ends all processes, and resolves when their files are removed. */
+  async close(): Promise<void> {
+    const all = [...this.#running];
+    for (const child of all) child.kill();
+    await Promise.allSettled(all.map(({ ended }) => ended));
+  }
+
+  #start(args: readonly string[]): Child {
+    const { options, cwd, environment, timeoutMs } = this.command;
+    const directory = join(tmpdir(), `readership-query-${randomUUID()}`);
+    const all = [CLI, 'sql', ...args, '--timeout', `${timeoutMs}ms`, ...options];
+    const { child, ended } = startNode(all, { cwd, env: { ...environment, TMPDIR: directory } });
+    // A process that ends at once may not read the query.
+    child.stdin?.on('error', () => undefined);
+    const started: Child = {
+      stdin: child.stdin,
+      stdout: child.stdout,
+      stderr: child.stderr,
+      directory,
+      kill: () => {
+        // It has nothing to finish, and its temporary files are removed here.
+        child.kill('SIGKILL');
+      },
+      ended: ended.finally(async () => {
+        this.#running.delete(started);
+        if (this.#spare === started) this.#spare = undefined;
+        await rm(directory, { recursive: true, force: true });
+      }),
+    };
+    started.ended.catch(() => undefined);
+    this.#running.add(started);
+    return started;
+  }
+
+  /** Runs the query of a process, and returns its standard error. Throws if the query failed. */
+  async #answer(
+    child: Child,
+    sql: string,
+    signal: AbortSignal,
+    onText: (piece: string) => void = () => undefined,
+  ): Promise<string> {
+    const { timeoutMs } = this.command;
+    let said = '';
+    const startMs = performance.now();
+    const longestMs = timeoutMs + END_MS;
+    child.stdout?.setEncoding('utf8').on('data', onText);
+    child.stderr?.setEncoding('utf8').on('data', (piece: string) => {
+      said = (said + piece).slice(0, 4_000);
+    });
+    const late = setTimeout(child.kill, longestMs);
+    signal.addEventListener('abort', child.kill);
+    try {
+      await mkdir(child.directory, { mode: 0o700 });
+      child.stdin?.end(sql);
+      this.prepare();
+      const { code, killedBy } = await child.ended;
+      signal.throwIfAborted();
+      if (code === 0) return said.trim();
+      if (performance.now() - startMs >= longestMs)
+        throw new StorageError(`The query failed. It took longer than ${timeoutMs / 1000} s.`);
+      throw new StorageError(reasonOf(said, killedBy));
+    } finally {
+      clearTimeout(late);
+      signal.removeEventListener('abort', child.kill);
+    }
+  }
+}
+
+const STOPPED = 'The query was stopped.';
+
+/** Why a query failed. After a crash, standard error has a trace of Node.js, which helps no visitor. */
+function reasonOf(said: string, killedBy: string | null): string {
+  const own = killedBy === null ? said : (/The query failed[^]*/.exec(said)?.[0] ?? '');
+  if (own.trim() !== '') return own.trim();
+  if (killedBy === null) return STOPPED;
+  return `The query failed. It crashed its process (${killedBy}): it may be nested too deeply, or need too much memory. Simplify it.`;
+}

@@ -1,0 +1,337 @@
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import fc from 'fast-check';
+import { once } from 'node:events';
+import { appendFile, readdir, readFile } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { Agent, request } from 'undici';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { hashPassword } from '../../src/web/access.js';
+import { tries } from '../fuzz.js';
+import { startCli } from '../run-cli.js';
+import { tempDir } from '../temp-dir.js';
+import { mcpClient } from './mcp-client.js';
+import { publishedSite } from './site.js';
+
+/** `npm run test:all` takes the whole time: HOSTILE_SECONDS=60 HOSTILE_REQUESTS=20000. */
+const SECONDS = Number(process.env['HOSTILE_SECONDS'] ?? 4);
+const REQUESTS = Number(process.env['HOSTILE_REQUESTS'] ?? 1_200);
+const NEVER_ENDS =
+  'SELECT count(*) FROM range(100000000000) AS a (x), range(1000) AS b (y) WHERE hash(x * y) = 1';
+/** Only a hang takes this long, however busy the machine is; a query would run for a minute. */
+const AT_MOST_MS = 10_000;
+
+let directory: string;
+let temporary: string;
+let origin: string;
+let server: ReturnType<typeof startCli>;
+const basic = (name: string) => `Basic ${Buffer.from(`${name}:just looking around`).toString('base64')}`;
+const viewer = { authorization: basic('bob') };
+
+beforeAll(async () => {
+  directory = await publishedSite();
+  temporary = await tempDir();
+  const listening = createServer().listen(0, '127.0.0.1');
+  await once(listening, 'listening');
+  const { port } = listening.address() as AddressInfo;
+  listening.close();
+  const [password, viewerPassword] = await Promise.all(
+    ['correct horse battery', 'just looking around'].map(hashPassword),
+  );
+  const serve = `serve: { port: ${port}, password: '${password}', viewerPassword: '${viewerPassword}' }\n`;
+  await appendFile(join(directory, 'readership.yaml'), `${serve}sql: { maxMemory: 256MB }\n`);
+  server = startCli(['serve'], { cwd: directory, env: { TMPDIR: temporary } });
+  await server.until(/Press Ctrl-C/);
+  origin = `http://127.0.0.1:${port}`;
+}, 60_000);
+
+/** The status and text of an answer, which comes before a hang would end. */
+async function ask(path: string, options: Parameters<typeof request>[1] = {}) {
+  const signal = AbortSignal.timeout(AT_MOST_MS);
+  const { statusCode, body, headers } = await request(origin + path, { headers: viewer, signal, ...options });
+  return { status: statusCode, text: await body.text(), headers };
+}
+const queried = (sql: string) => ask(`/ask.csv?sql=${encodeURIComponent(sql)}`);
+
+describe('a server with a hostile visitor', () => {
+  const nested = fc.integer({ min: 1, max: 7_900 });
+  const word = fc.constantFrom(
+    "'",
+    '"',
+    '(',
+    '[',
+    '{',
+    '%',
+    '\\',
+    '--',
+    ';',
+    '$$',
+    '/*',
+    '\0',
+    '\u202e',
+    '../',
+    '<script>',
+    'SELECT',
+    'FROM page_views',
+    'movers(',
+    "'%'",
+    'CASE WHEN',
+    '/quickstart',
+    'e9999',
+    '-1',
+    '{{project}}',
+  );
+  const text = fc.oneof(
+    fc.array(word, { maxLength: 12 }).map((words) => words.join(' ')),
+    fc.string({ unit: 'binary', maxLength: 60 }),
+    nested.map((count) => `SELECT ${'('.repeat(count)}`),
+    nested.map((count) => `SELECT ${'('.repeat(count / 2)}1${')'.repeat(count / 2)}`),
+    nested.map((count) => `SELECT 1${' + 1'.repeat(count / 4)}`),
+  );
+  const names = [
+    'project',
+    'range',
+    'from',
+    'to',
+    'grain',
+    'against',
+    'search',
+    'section',
+    'readers',
+    'sort',
+    'page',
+    'path',
+    'sql',
+    'name',
+    'token',
+  ];
+  const path = fc.oneof(
+    fc.constantFrom(
+      '/',
+      '/pages',
+      '/page',
+      '/ai',
+      '/agents',
+      '/ask',
+      '/reports',
+      '/health',
+      '/pages.csv',
+      '/ask.csv',
+      '/ask.json',
+      '/ask.parquet',
+      '/metrics',
+      '/login',
+      '/complete',
+      '/healthz',
+    ),
+    fc
+      .tuple(text, text)
+      .map(([project, file]) => `/reports/${encodeURIComponent(project)}/${encodeURIComponent(file)}`),
+  );
+  const hostile = fc.record({
+    path,
+    method: fc.constantFrom('GET', 'GET', 'GET', 'POST'),
+    fields: fc.array(fc.tuple(fc.constantFrom(...names), text), { minLength: 1, maxLength: 3 }),
+  });
+
+  it('answers its first page throughout, in the same process', async () => {
+    const seen = new Set<number>();
+    let tried = 0;
+    const attack = fc.asyncProperty(fc.array(hostile, { minLength: 8, maxLength: 8 }), async (requests) => {
+      const answers = Promise.allSettled(
+        requests.map(async ({ path, method, fields }) => {
+          const text = new URLSearchParams(
+            fields.map(([name, value]): [string, string] => [name, Buffer.from(value).toString()]),
+          ).toString();
+          const headers = { ...viewer, 'sec-fetch-site': 'same-origin' };
+          const isPost = method === 'POST';
+          const sent = request(`${origin}${path}${isPost ? '' : `?${text}`}`, {
+            method,
+            headers,
+            signal: AbortSignal.timeout(2_000),
+            ...(isPost && { body: text }),
+          });
+          const { statusCode, body } = await sent;
+          await body.dump();
+          seen.add(statusCode);
+        }),
+      );
+      const first = await ask('/');
+      expect(first.status).toBe(200);
+      await answers;
+      tried += requests.length;
+    });
+    await fc.assert(attack, {
+      ...tries(1e6),
+      interruptAfterTimeLimit: SECONDS * 1_000,
+      markInterruptAsFailure: false,
+    });
+    expect(tried).toBeGreaterThan(20);
+    expect(seen).toContain(200);
+    expect(server.child.exitCode).toBeNull();
+    expect((await ask('/healthz')).text).toBe('ok\n');
+  }, 120_000);
+
+  it.each([
+    ['nested deeply', `SELECT ${'('.repeat(7_900)}`],
+    ['too large for memory', "SELECT list(repeat('x', 100000000)) FROM range(1000)"],
+  ])(
+    'is told why a query fails that is %s',
+    async (_, sql) => {
+      const assistant = await mcpClient(directory);
+      const calls = [
+        ask('/ask', {
+          method: 'POST',
+          headers: { ...viewer, 'sec-fetch-site': 'same-origin' },
+          body: new URLSearchParams({ sql }).toString(),
+          signal: AbortSignal.timeout(110_000),
+        }),
+        assistant.client.callTool({ name: 'query', arguments: { sql } }, { timeout: 110_000 }),
+      ] as const;
+      const [asked, called] = await Promise.all(calls);
+      if (asked.status === 303)
+        expect(
+          (await ask(String(asked.headers['location']), { signal: AbortSignal.timeout(110_000) })).text,
+        ).toMatch(/role="alert">The query failed/);
+      else expect(asked.text).toMatch(/role="alert">The query failed/);
+      expect(called.isError).toBe(true);
+      expect((await queried('SELECT 1 AS one')).text).toBe('one\n1\n');
+      expect(server.child.exitCode).toBeNull();
+    },
+    120_000,
+  );
+
+  it('answers the next query when ten were abandoned in the browser and over /mcp', async () => {
+    const abandon = (path: string, body?: string) => {
+      const left = new AbortController();
+      const headers = {
+        ...viewer,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      };
+      const asked = request(origin + path, {
+        signal: left.signal,
+        headers,
+        ...(body === undefined ? {} : { method: 'POST', body }),
+      });
+      return {
+        leave: () => {
+          left.abort();
+        },
+        asked: asked.then(({ body }) => body.dump()),
+      };
+    };
+    const call = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'query', arguments: { sql: NEVER_ENDS } },
+    };
+    for (const [path, body] of [
+      [`/ask?sql=${encodeURIComponent(NEVER_ENDS)}`],
+      ['/mcp', JSON.stringify(call)],
+    ] as const) {
+      const all = Array.from({ length: 10 }, () => abandon(path, body));
+      await vi.waitFor(
+        () => expect(readdir(temporary)).resolves.toEqual([expect.stringMatching(/^readership-query-/)]),
+        AT_MOST_MS,
+      );
+      for (const { leave } of all) leave();
+      await Promise.allSettled(all.map(({ asked }) => asked));
+      expect((await queried('SELECT 1 AS one')).text).toBe('one\n1\n');
+    }
+    await vi.waitFor(() => expect(readdir(temporary)).resolves.toEqual([]), AT_MOST_MS);
+  }, 60_000);
+
+  it('answers the next query of an assistant that canceled ten, and ends those of one that left', async () => {
+    const own = await tempDir();
+    const transport = new StdioClientTransport({
+      command: process.execPath,
+      args: [join(import.meta.dirname, '../../dist/cli.js'), 'mcp'],
+      cwd: directory,
+      stderr: 'pipe',
+      env: { PATH: process.env['PATH'] ?? '', TMPDIR: own },
+    });
+    const { client, ask: tool } = await mcpClient(directory, transport);
+    const progress = vi.fn();
+    const begin = (signal: AbortSignal) =>
+      client.callTool({ name: 'query', arguments: { sql: NEVER_ENDS } }, { signal, onprogress: progress });
+    const left = new AbortController();
+    const all = Array.from({ length: 8 }, () => begin(left.signal));
+    await vi.waitFor(() => expect(progress).toHaveBeenCalled(), AT_MOST_MS);
+    left.abort();
+    await Promise.allSettled(all);
+    const late = setTimeout(() => expect.unreachable('the next query waits'), AT_MOST_MS);
+    expect(await tool('query', { sql: 'SELECT 1 AS one' })).toContain('{"rows":[{"one":1}]}');
+    clearTimeout(late);
+    const abandoned = begin(new AbortController().signal).catch(() => undefined);
+    await vi.waitFor(() => expect(readdir(own)).resolves.toHaveLength(1), AT_MOST_MS);
+    await client.close();
+    await abandoned;
+    await vi.waitFor(() => expect(readdir(own)).resolves.toEqual([]), AT_MOST_MS);
+  }, 60_000);
+
+  it('answers others while one address holds 300 idle connections and half-sent requests', async () => {
+    const { port } = new URL(origin);
+    const sockets = Array.from({ length: 300 }, (_, index) => {
+      const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress: '127.0.0.2' });
+      socket.on('error', () => undefined);
+      socket.on('connect', () => index % 2 === 0 && socket.write('GET / HTTP/1.1\r\nHost: '));
+      return socket;
+    });
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+    await vi.waitFor(
+      () =>
+        expect(
+          sockets.filter(({ destroyed, readableEnded }) => destroyed || readableEnded).length,
+        ).toBeGreaterThanOrEqual(100),
+      AT_MOST_MS,
+    );
+    for (const localAddress of ['127.0.0.1', '127.0.0.2']) {
+      const dispatcher = new Agent({ localAddress });
+      expect((await ask('/', { dispatcher })).status).toBe(200);
+      await dispatcher.close();
+    }
+    for (const socket of sockets) socket.destroy();
+  }, 60_000);
+
+  it('ends a download that nobody reads, and removes its file', async () => {
+    const path = `/ask.csv?sql=${encodeURIComponent("SELECT repeat('x', 1000) AS text FROM range(40000)")}`;
+    const unread = await request(origin + path, { headers: viewer });
+    expect(unread.statusCode).toBe(200);
+    await vi.waitFor(() => expect(readdir(temporary)).resolves.toEqual([]), {
+      timeout: 45_000,
+      interval: 500,
+    });
+    unread.body.on('error', () => undefined).destroy();
+  }, 60_000);
+
+  it.skipIf(process.platform !== 'linux')(
+    'uses no more memory after many requests than after some',
+    async () => {
+      const resident = async () => {
+        const status = await readFile(`/proc/${server.child.pid ?? 0}/status`, 'utf8');
+        return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]);
+      };
+      const paths = [
+        '/',
+        '/pages?search=',
+        '/page?path=/guides/page-',
+        '/ai?range=',
+        '/ask?name=',
+        '/nothing/',
+      ];
+      const send = async (count: number) => {
+        for (let index = 0; index < count; index += 12)
+          await Promise.all(
+            Array.from({ length: 12 }, (_, one) => ask(`${paths[one % paths.length] ?? ''}${index + one}`)),
+          );
+      };
+      await send(REQUESTS / 4);
+      const before = await resident();
+      await send(REQUESTS);
+      expect((await resident()) / before).toBeLessThan(REQUESTS >= 20_000 ? 1.3 : 1.6);
+    },
+    1_200_000,
+  );
+});
