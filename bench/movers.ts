@@ -4,7 +4,9 @@
  */
 import { percent, signedPercent } from '../src/format/numbers.js';
 import { backtest, type Score, WAYS } from './movers/backtest.js';
+import { BREAKABLE_SITES, likelyBreaks } from './movers/breaks.js';
 import { CHANGED_SITES, measuredEffects } from './movers/effects.js';
+import { EXPERIMENTS, measuredExperiments } from './movers/experiment.js';
 import { peopleLeaving } from './movers/leaving.js';
 import { SCENARIOS } from './movers/scenarios.js';
 import { COURSES, usualRangeHolds } from './movers/usual.js';
@@ -14,6 +16,8 @@ const sites = Number(process.argv.find((argument) => /^\d+$/.test(argument)) ?? 
 const firstSeed = process.argv.includes('--tuning') ? 1 : HELD_OUT;
 /** Large sites are slow to simulate, so there are fewer of them. */
 const PAGES_PER_SITE = 1_700;
+/** Experiments are quick to measure, and their errors are rare. */
+const EXPERIMENTS_PER_SITE = 17;
 
 const print = (...cells: readonly string[]) => process.stdout.write(`| ${cells.join(' | ')} |\n`);
 const average = (numbers: readonly number[]): number =>
@@ -50,23 +54,54 @@ for (const course of COURSES) {
 process.stdout.write('\n');
 print(
   'effect of a change',
+  'selected',
   'true',
-  'clear',
+  'clear of',
+  'median',
   'cannot tell',
   'holds',
   'middle, widest high / low',
   'together clear',
 );
-print('---', '--:', '--:', '--:', '--:', '--:', '--:');
+print('---', '---', '--:', '--:', '--:', '--:', '--:', '--:', '--:');
 for (const site of CHANGED_SITES) {
   const found = await measuredEffects(site, { sites, firstSeed });
   print(
     site.name,
+    site.selection,
     signedPercent(site.trueRatio - 1),
-    ...[found.clear, found.untold, found.holds].map(percent),
+    `${percent(found.clear)} of ${Math.round(found.jobs * (1 - found.untold))}`,
+    found.ratio.toFixed(2),
+    ...[found.untold, found.holds].map(percent),
     `${found.width.toFixed(1)}, ${found.widest.toFixed(1)}`,
     percent(found.togetherClear),
   );
+}
+
+process.stdout.write('\n');
+print('experiment', 'selected', 'pairs', 'true', 'claims a difference', 'median', 'holds');
+print('---', '---', '--:', '--:', '--:', '--:', '--:');
+for (const experiment of EXPERIMENTS) {
+  const found = await measuredExperiments(experiment, { sites: EXPERIMENTS_PER_SITE * sites, firstSeed });
+  const { noise, selection, pairs, trueRatio } = experiment;
+  const shares = [found.clear, found.holds].map(percent);
+  print(
+    noise,
+    selection,
+    String(pairs),
+    signedPercent(trueRatio - 1),
+    shares[0] ?? '',
+    found.ratio.toFixed(2),
+    shares[1] ?? '',
+  );
+}
+
+process.stdout.write('\n');
+print('likely breaks', 'pages', 'named within a week', 'false in 50 years of a site');
+print('---', '--:', '--:', '--:');
+for (const scenario of BREAKABLE_SITES) {
+  const found = await likelyBreaks(scenario, { sites, firstSeed });
+  print(scenario.name, String(scenario.pages), percent(found.named), found.falseInFiftyYears.toFixed(1));
 }
 
 process.stdout.write('\n');

@@ -32,16 +32,20 @@ const DAYS = Array.from({ length: MOST_WEEKS }, (_, index) =>
   }),
 );
 
-/** Stores simulated projects in an in-memory database, with the real views, and passes it to `use`. */
+/**
+ * Stores simulated projects in an in-memory database, with the real views, and passes it to `use`. If only weeks matter,
+ * their views are stored on Mondays, which saves rows.
+ */
 export async function withHistory<Result>(
   projects: ReadonlyMap<string, readonly SimulatedPage[]>,
   use: (connection: DuckDBConnection) => Promise<Result>,
+  spread: 'days' | 'Mondays' = 'days',
 ): Promise<Result> {
   const instance = await DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
   try {
     await migrate(connection, ':memory:');
-    await store(connection, projects);
+    await store(connection, projects, spread);
     await connection.run(DAY_LOADS);
     return await use(connection);
   } finally {
@@ -53,6 +57,7 @@ export async function withHistory<Result>(
 async function store(
   connection: DuckDBConnection,
   projects: ReadonlyMap<string, readonly SimulatedPage[]>,
+  spread: 'days' | 'Mondays',
 ): Promise<void> {
   const appender = await connection.createAppender('page_views');
   let rows: [string, DuckDBDateValue, string, bigint, bigint, bigint][] = [];
@@ -66,8 +71,8 @@ async function store(
     const uniform = uniformFrom(hashText(project));
     for (const { path, views, bursts } of pages)
       for (const [index, days] of DAYS.slice(-views.human.length).entries()) {
-        const human = byDay(views.human[index] ?? 0, uniform);
-        const ai = byDay(views.ai[index] ?? 0, uniform);
+        const spreadOut = (count = 0) => (spread === 'Mondays' ? [count] : byDay(count, uniform));
+        const [human, ai] = [spreadOut(views.human[index]), spreadOut(views.ai[index])];
         if (bursts !== undefined) {
           addBurst(human, bursts.human[index] ?? 0, bursts.nights, uniform);
           addBurst(ai, bursts.ai[index] ?? 0, bursts.nights, uniform);

@@ -29,6 +29,8 @@ const VIEWS = [
   'job_effects',
   'project_effects',
   'changes',
+  'experiments',
+  'experiment_effect',
   'top_pages',
   'page_history',
   'human_vs_ai',
@@ -36,6 +38,7 @@ const VIEWS = [
   'usual_range',
   'dropped_days',
   'people_leaving',
+  'likely_breaks',
 ] as const;
 
 /** The database was written by an older version, and was opened without migrating it. */

@@ -1,7 +1,7 @@
 -- Grain: one row per agent job with a pull request that has ended or been merged, and audience.
 -- The four full weeks before the week of the merge are compared with the four after it, and with
--- pages of similar traffic. On a log scale, how far those pages deviate from their median shows how
--- far a page deviates by chance.
+-- pages of similar traffic and a similar course: a page that just fell often recovers by itself. On a
+-- log scale, how far those pages deviate from their median shows how far a page deviates by chance.
 CREATE OR REPLACE VIEW job_effects AS
 WITH
   changed AS (
@@ -15,17 +15,18 @@ WITH
       )
   ),
 
-  -- Fully loaded weeks, from eight before the change (-8) to four after it (4).
+  -- Fully loaded weeks, from twelve before the change (-12) to four after it (4).
   job_week AS (
     SELECT job, changed.project, week, datediff('week', change_week, week) AS number
     FROM changed JOIN site_weeks ON site_weeks.project = changed.project AND days_loaded = 7
-    WHERE week <> change_week AND week BETWEEN change_week - 56 AND change_week + 28
+    WHERE week <> change_week AND week BETWEEN change_week - 84 AND change_week + 28
   ),
 
   weeks AS (
     SELECT
       job,
       count(*) FILTER (number BETWEEN -4 AND -1) AS weeks_before,
+      count(*) FILTER (number < -4) AS weeks_earlier,
       count(*) FILTER (number > 0) AS weeks_after
     FROM job_week
     GROUP BY job
@@ -56,6 +57,7 @@ WITH
       audience,
       path,
       coalesce(sum(n) FILTER (number BETWEEN -4 AND -1), 0)::BIGINT AS views_before,
+      coalesce(sum(n) FILTER (number < -4), 0)::BIGINT AS views_earlier,
       coalesce(sum(n) FILTER (number > 0), 0)::BIGINT AS views_after,
       count(*) FILTER (number >= -4) AS weeks_viewed,
       median(size) FILTER (number < 0) AS level
@@ -63,32 +65,53 @@ WITH
     GROUP BY ALL
   ),
 
-  -- A reopened job has no end date, so its page counts as touched from the day it was submitted.
+  -- Pages that an agent or a person changed. A reopened job has no end date, so its page counts as
+  -- touched from the day it was submitted.
   touched AS (
     SELECT changed.job, other.path
     FROM changed
-    JOIN agent_jobs AS other
-      ON other.project = changed.project
-      AND other.pr_link IS NOT NULL
-      AND coalesce(other.merged_on, ended_at::DATE, submitted_at::DATE) BETWEEN change_week - 28 AND change_week + 34
+    JOIN (
+      SELECT project, path, coalesce(merged_on, ended_at::DATE, submitted_at::DATE) AS changed_on
+      FROM agent_jobs
+      WHERE pr_link IS NOT NULL
+      UNION ALL
+      SELECT project, path, changed_on
+      FROM page_changes
+    ) AS other
+      ON other.project = changed.project AND other.changed_on BETWEEN change_week - 28 AND change_week + 34
+  ),
+
+  across_break AS (
+    SELECT DISTINCT job, notes.path AS pattern
+    FROM changed
+    JOIN notes
+      ON is_break
+      AND notes.project = changed.project
+      AND notes.day BETWEEN change_week - 83 AND change_week + 34
   ),
 
   own AS (SELECT page.* FROM page JOIN changed USING (job, path)),
 
-  -- Pages with similar traffic were as likely to be selected, and as likely to fall back from a
-  -- peak. A page that vanished or is new does not show how far a page deviates by chance.
-  comparison AS (
+  -- Pages with similar traffic. One that vanished or is new does not show how far a page deviates by
+  -- chance.
+  alike AS (
     SELECT page.*
     FROM page JOIN own USING (job, audience)
     ANTI JOIN touched ON touched.job = page.job AND touched.path = page.path
-    WHERE page.path <> own.path AND page.weeks_viewed = 8 AND page.views_before >= 28 AND own.views_before > 0
+    ANTI JOIN across_break ON across_break.job = page.job AND page.path GLOB across_break.pattern
+    WHERE
+      page.path <> own.path
+      AND page.weeks_viewed = 8
+      AND page.views_before >= 28
+      AND page.views_earlier >= 28
+      AND own.views_before > 0
     QUALIFY
-      row_number() OVER (PARTITION BY job, audience ORDER BY abs(ln(page.views_before / own.views_before)), page.path) <= 39
+      row_number() OVER (PARTITION BY job, audience ORDER BY abs(ln(page.views_before / own.views_before)), page.path) <= 200
   ),
 
   trend AS (
     SELECT job, audience, number, median(size - level) AS trend
-    FROM cell JOIN comparison USING (job, audience, path)
+    FROM cell JOIN alike USING (job, audience, path)
     WHERE number < 0
     GROUP BY ALL
   ),
@@ -96,7 +119,10 @@ WITH
   -- The variance of a page's weeks around the trend, beyond chance.
   variance AS (
     SELECT job, audience, path, count(*) - 1 AS freedom, coalesce(var_samp(size - trend), 0) - exp(-any_value(level)) AS psi
-    FROM cell JOIN trend USING (job, audience, number) JOIN (FROM comparison UNION ALL FROM own) USING (job, audience, path)
+    FROM
+      cell
+      JOIN trend USING (job, audience, number)
+      JOIN (FROM alike UNION ALL FROM own) USING (job, audience, path)
     GROUP BY ALL
   ),
 
@@ -104,26 +130,54 @@ WITH
     SELECT
       job,
       audience,
-      count(*)::DOUBLE AS pages,
-      median(ln((views_after + 0.5) / (views_before + 0.5))) AS common,
+      median(ln(views_before / views_earlier)) AS course,
       greatest(0, median(psi)) / 0.9 AS psi
-    FROM comparison JOIN variance USING (job, audience, path)
+    FROM alike JOIN variance USING (job, audience, path)
     GROUP BY ALL
   ),
 
-  -- How far each page deviates from the common change, and the standard deviation for its views.
-  deviation AS (
+  noisy AS (
     SELECT
-      job,
-      audience,
-      path,
-      ln((views_after + 0.5) / (views_before + 0.5)) - common AS deviation,
-      sqrt(2 / views_before + greatest(middle.psi, (8 * middle.psi + freedom * variance.psi) / (8 + freedom))) AS sigma
+      page.*,
+      middle.course AS common_course,
+      greatest(middle.psi, (8 * middle.psi + freedom * variance.psi) / (8 + freedom)) AS noise
     FROM
-      (FROM comparison UNION ALL FROM own) AS page
+      (FROM alike UNION ALL FROM own) AS page
       JOIN variance USING (job, audience, path)
       JOIN middle USING (job, audience)
-    WHERE views_before > 0
+    WHERE views_before > 0 AND views_earlier > 0
+  ),
+
+  -- The course of a page is how far its last four weeks are from the eight before, in units of what
+  -- its noise explains: noise is gone after the change, a step or drift is not, and this ratio tells
+  -- how much of either to expect. `growth` is in the same units.
+  coursed AS (
+    SELECT
+      *,
+      sqrt(2 / views_before + noise) AS sigma,
+      ln(views_before + views_earlier) AS height,
+      (ln(views_before / views_earlier) - common_course) / sqrt(1 / views_before + 1 / views_earlier + 0.825 * noise) AS course,
+      ln((views_after + 0.5) / (views_before + 0.5)) / sigma AS growth
+    FROM noisy
+  ),
+
+  comparison AS (
+    SELECT page.*
+    FROM coursed AS page
+    JOIN coursed AS own USING (job, audience)
+    JOIN changed ON changed.job = own.job AND changed.path = own.path
+    WHERE page.path <> own.path AND abs(page.course - own.course) <= if(abs(own.course) < 1.5, 1.5, 0.5)
+    QUALIFY
+      row_number() OVER (
+        PARTITION BY job, audience
+        ORDER BY ((page.height - own.height) / 1.5) ^ 2 + ((page.course - own.course) / 0.5) ^ 2, page.path
+      ) <= 39
+  ),
+
+  common AS (
+    SELECT job, audience, count(*)::DOUBLE AS pages, median(growth) AS common
+    FROM comparison
+    GROUP BY ALL
   ),
 
   -- Only one in twenty unchanged pages deviates by more than the margin, in units of its sigma: the
@@ -135,12 +189,12 @@ WITH
       pages,
       if(
         pages >= 19,
-        list(abs(deviation) / sigma ORDER BY abs(deviation) / sigma)[ceil(0.95 * (pages + 1))::INTEGER],
+        list(abs(growth - common) ORDER BY abs(growth - common))[ceil(0.95 * (pages + 1))::INTEGER],
         [2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110][pages::INTEGER - 7]
-        * stddev_samp(deviation / sigma)
+        * stddev_samp(growth)
         * sqrt(1 + 1 / pages)
       ) AS margin
-    FROM deviation JOIN comparison USING (job, audience, path) JOIN middle USING (job, audience)
+    FROM comparison JOIN common USING (job, audience)
     GROUP BY job, audience, pages
   ),
 
@@ -153,14 +207,18 @@ WITH
       coalesce(own.views_before, 0) AS views_before,
       coalesce(own.views_after, 0) AS views_after,
       coalesce(pages, 0)::BIGINT AS pages,
-      deviation,
+      (coursed.growth - common) * sigma AS deviation,
       margin * sigma AS reach,
       CASE
         WHEN merged_on IS NULL THEN 'merge date unknown'
+        WHEN break IS NOT NULL THEN format('counting changed on {}', break)
         WHEN coalesce(weeks_before, 0) < 4 THEN format('only {} of the 4 weeks before the change are fully loaded', coalesce(weeks_before, 0))
+        WHEN coalesce(weeks_earlier, 0) < 4 THEN format('only {} of the 12 weeks before the change are fully loaded; at least 8 are needed', weeks_before + coalesce(weeks_earlier, 0))
         WHEN coalesce(weeks_after, 0) < 4 THEN NULL
         WHEN coalesce(own.views_before, 0) < 28 THEN 'too few views before the change'
-        WHEN weeks_viewed < 8 THEN 'not viewed in every one of the eight weeks'
+        WHEN own.weeks_viewed < 8 THEN 'not viewed in every one of the eight weeks'
+        WHEN coalesce(pages, 0) < 19 AND abs(coursed.course) >= 1.5 THEN
+          format('it {} before the change, and only {} similar pages did; at least 19 are needed', if(coursed.course < 0, 'fell', 'rose'), coalesce(pages, 0)::BIGINT)
         WHEN coalesce(pages, 0) < 8 THEN format('only {} comparable pages; at least 8 are needed', coalesce(pages, 0)::BIGINT)
         WHEN reach > ln(2) THEN 'its views vary too much'
       END AS why
@@ -169,8 +227,19 @@ WITH
       CROSS JOIN (VALUES ('human'), ('ai')) AS audiences (audience)
       LEFT JOIN weeks USING (job)
       LEFT JOIN own USING (job, audience, path)
-      LEFT JOIN deviation USING (job, audience, path)
-      LEFT JOIN margin USING (job, audience)
+      LEFT JOIN (SELECT job, audience, path, course, growth, sigma FROM coursed) AS coursed USING (job, audience, path)
+      LEFT JOIN common USING (job, audience)
+      LEFT JOIN (SELECT job, audience, margin FROM margin) AS margin USING (job, audience)
+      LEFT JOIN (
+        SELECT changed.job, max(notes.day) AS break
+        FROM changed
+        JOIN notes
+          ON is_break
+          AND notes.project = changed.project
+          AND changed.path GLOB notes.path
+          AND notes.day BETWEEN change_week - 83 AND change_week + 34
+        GROUP BY changed.job
+      ) AS broken USING (job)
   )
 
 SELECT
@@ -194,12 +263,12 @@ SELECT
     ELSE 'no clear change'
   END AS verdict,
   why,
-  exp(if(weeks_after = 4 AND (why IS NULL OR reach > ln(2)) AND pages >= 8, deviation, NULL)) AS ratio,
+  exp(if(weeks_after = 4 AND coalesce(why, 'its views vary too much') = 'its views vary too much', deviation, NULL)) AS ratio,
   exp(if(verdict IN ('cannot tell', 'too early'), NULL, deviation - reach)) AS low,
   exp(if(verdict IN ('cannot tell', 'too early'), NULL, deviation + reach)) AS high
 FROM measured;
 
-COMMENT ON VIEW job_effects IS 'Views of a page before and after a pull request: the four full weeks after the week of the merge are compared with the four before, and with up to 39 pages of similar traffic that no agent changed. One row per audience (human or ai) of each job with a pull request that has been merged, or whose job has ended without the pull request being closed. It shows correlation, not that the change was the cause.';
+COMMENT ON VIEW job_effects IS 'Views of a page before and after a pull request: the four full weeks after the week of the merge are compared with the four before, and with up to 39 pages of similar traffic and a similar course over the twelve weeks before, which neither an agent nor a person changed. One row per audience (human or ai) of each job with a pull request that has been merged, or whose job has ended without the pull request being closed. It shows correlation, not that the change was the cause: see experiment_effect for that.';
 COMMENT ON COLUMN job_effects.job IS 'Job number in Readership';
 COMMENT ON COLUMN job_effects.project IS 'Project id on the platform';
 COMMENT ON COLUMN job_effects.path IS 'Page that was changed';
@@ -211,7 +280,7 @@ COMMENT ON COLUMN job_effects.weeks_before IS 'Number of fully loaded weeks befo
 COMMENT ON COLUMN job_effects.weeks_after IS 'Number of fully loaded weeks after the change, 0 to 4; below 4, the verdict is too early';
 COMMENT ON COLUMN job_effects.views_before IS 'Views by this audience in the weeks before the change';
 COMMENT ON COLUMN job_effects.views_after IS 'Views by this audience in the weeks after the change';
-COMMENT ON COLUMN job_effects.comparison_pages IS 'Number of comparison pages: those whose views before the change were closest, among pages viewed in all eight weeks. At least 8 are needed, and at most 39 are used';
+COMMENT ON COLUMN job_effects.comparison_pages IS 'Number of comparison pages: those whose views and course before the change were closest, among pages viewed in all eight weeks. A page that fell is compared with pages that fell. At least 8 are needed, 19 for a page that fell or rose before, and at most 39 are used';
 COMMENT ON COLUMN job_effects.verdict IS 'more views, fewer views, no clear change, too early or cannot tell. By chance, about one in twenty unchanged pages gets more views or fewer views';
 COMMENT ON COLUMN job_effects.why IS 'Why the verdict is cannot tell; NULL otherwise';
 COMMENT ON COLUMN job_effects.ratio IS 'Views after divided by views before, relative to the median of the comparison pages: 1.2 means 20% more growth than they had. NULL if not measured';
