@@ -13,6 +13,10 @@ interface Course {
   readonly growth: number;
   /** Weekly standard deviation of the logarithm. */
   readonly noise: number;
+  /** Over the year, views vary by this much, on a log scale, with the peak in any week. */
+  readonly season?: number;
+  /** Weeks ago when growth stopped. */
+  readonly stopped?: number;
   /** The same week of each year has half the views. */
   readonly hasHoliday?: boolean;
 }
@@ -25,6 +29,9 @@ export const COURSES: readonly Course[] = [
     })),
   ),
   { name: 'flat, lively, 30 earlier weeks', weeks: 30, growth: 0, noise: 0.15 },
+  { name: 'a season of ±28%, 70 earlier weeks', weeks: 70, growth: 0, noise: 0.06, season: 0.25 },
+  { name: 'growth of 5% a week stopped 6 weeks ago', weeks: 30, growth: 0.05, noise: 0.06, stopped: 6 },
+  { name: 'growth of 5% a week stopped 3 weeks ago', weeks: 30, growth: 0.05, noise: 0.06, stopped: 3 },
   { name: 'flat, holiday each year, 70 earlier weeks', weeks: 70, growth: 0, noise: 0.06, hasHoliday: true },
 ];
 
@@ -74,13 +81,19 @@ export async function usualRangeHolds(
 }
 
 /** Newest first. Noise carries over to the next week by 0.3. */
-function weeklyViews({ weeks, growth, noise, hasHoliday }: Course, seed: number): number[] {
+function weeklyViews(
+  { weeks, growth, noise, season = 0, stopped = 0, hasHoliday }: Course,
+  seed: number,
+): number[] {
   const uniform = uniformFrom(seed, weeks, 7);
+  const peak = 52 * uniform();
   let carried = noise * normal(uniform);
   return Array.from({ length: weeks + 1 }, (_, index) => {
     carried = 0.3 * carried + noise * Math.sqrt(1 - 0.3 ** 2) * normal(uniform);
     const ago = weeks - index;
     const isHoliday = hasHoliday === true && ago % 52 === 0;
-    return poisson(20_000 * (1 + growth) ** index * Math.exp(carried) * (isHoliday ? 0.5 : 1), uniform);
+    const seasonal = season * Math.cos((2 * Math.PI * (index - peak)) / 52);
+    const level = 20_000 * (1 + growth) ** Math.min(index, weeks - stopped) * Math.exp(carried + seasonal);
+    return poisson(level * (isHoliday ? 0.5 : 1), uniform);
   }).toReversed();
 }

@@ -95,10 +95,10 @@ WITH
     FROM week JOIN earlier ON earlier.project = week.project AND earlier.from_audience = week.from_audience
     WHERE
       weeks_ago = 0
-      AND moved > greatest(0.025, 4.5 * typical)
+      AND moved > greatest(0.03, 6 * typical)
       AND least(more_lost, more_gained) > moved / 3
       AND abs(week.change - earlier.change) < moved / 2
-      AND week.as_moved > earlier.as_moved + 0.05
+      AND week.as_moved > earlier.as_moved + 0.07
       AND tilt > 0
   ),
 
