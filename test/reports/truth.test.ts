@@ -7,6 +7,7 @@ import { ISO_CALENDAR } from '../../src/reports/period.js';
 import { tempDir } from '../temp-dir.js';
 import { emptyHistory, loadDays } from './history.js';
 import { prepare } from './prepare.js';
+import { randomOf } from './random.js';
 
 /** What the server counted: for each day, the views of people and of AI by path. */
 type Site = Map<Day, Map<string, readonly [human: number, ai: number]>>;
@@ -50,12 +51,6 @@ const DATASETS: Readonly<Record<string, Dataset>> = {
   'weeks from Thursday': { week: day('2026-11-12'), period: '2026-W46', firstDayOfWeek: 'thursday' },
   'the first week of a history': { week: WEEK, period: '2026-W46', first: day('2026-11-11') },
 };
-
-/** Numbers from 0 to 1 that are the same for the same seed. */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => (state = (Math.imul(state, 1664525) + 1013904223) >>> 0) / 2 ** 32;
-}
 
 /** Days of views; page 0 appears on the third day of the reported week, and pages lean to one reader. */
 function generate({ week: first, pages = 40, noAi = false, zero = [], ...of }: Dataset): Site {

@@ -214,7 +214,7 @@ describe('the cause', () => {
     expect(textOf(headline)).toBe(
       '252,286 AI views came on one day, Tuesday, Nov 10, most of them to one page, /x.',
     );
-    expect(detail).toContain('20,000 human views (0%) and 266,000 AI views compared with last week.');
+    expect(detail).toContain('20,000 human views (0% from last week) and 266,000 AI views this week.');
     expect(detail).toContain(
       'That weekday is left out of the comparison: the other six days had 13,714 AI views (0%).',
     );

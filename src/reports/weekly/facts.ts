@@ -59,10 +59,11 @@ export function keyOf(fact: Fact): string {
 
 /** Smaller changes are not told. */
 const NOTABLE_RATIO = 0.1;
+const NOTABLE_RECORD = 0.05;
 /** The same, while it is not known what is usual. */
 const NOTABLE_BY_ITSELF = 0.25;
 /** In standard deviations of chance alone. */
-const BEYOND_CHANCE = 4;
+const BEYOND_CHANCE = 3;
 const LEAST_VIEWS = 20;
 /** As a share of the site's views. */
 const LEAST_STAKE = 0.01;
@@ -115,19 +116,22 @@ function changeOf(of: AudienceWeek): Fact | undefined {
   const ratio = before === 0 ? Infinity * Math.sign(now) : now / before - 1;
   const isUp = difference > 0;
   const isBeyond =
-    place === 'unknown'
-      ? Math.abs(ratio) >= NOTABLE_BY_ITSELF && Math.abs(difference) > BEYOND_CHANCE * Math.sqrt(now + before)
-      : Math.abs(ratio) >= NOTABLE_RATIO && place === (isUp ? 'above' : 'below');
+    Math.abs(difference) > BEYOND_CHANCE * Math.sqrt(now + before) &&
+    (place === 'unknown'
+      ? Math.abs(ratio) >= NOTABLE_BY_ITSELF
+      : Math.abs(ratio) >= NOTABLE_RATIO && place === (isUp ? 'above' : 'below'));
   if (isBeyond)
     return { kind: 'change', of, now, ratio, cause: causeOf(of, difference), stake: Math.abs(difference) };
-  if ((place !== 'above' && place !== 'below') || usual === null || 'why' in usual || of.burst !== null)
-    return undefined;
+  if (usual === null || 'why' in usual || of.burst !== null || expected === null) return undefined;
+  if (place !== 'above' && place !== 'below') return undefined;
+  const distance = Math.abs(views / Math.max(1, expected) - 1);
+  if (distance < (of.record === null ? NOTABLE_RATIO : NOTABLE_RECORD)) return undefined;
   return {
     kind: 'outside',
     of,
     low: usual.low,
     high: usual.high,
-    stake: Math.abs(views - (expected ?? views)),
+    stake: Math.abs(views - expected),
   };
 }
 
@@ -152,7 +156,8 @@ const sharesOf = (days: readonly number[], leftOut: ReadonlySet<number>, differe
   );
 
 /** A lead smaller than this many standard deviations of it is a coin flip. */
-const CLEAR_LEAD = 2.5;
+const CLEAR_LEAD = 3;
+const LEAST_LEAD = Math.log(1.05);
 const CHANGES_LEAST = 3;
 
 /** Who leads clearly in each of some weeks, newest first. */
@@ -164,7 +169,7 @@ function leadersOf(weeks: Comparison['typical']): (Audience | undefined)[] {
   return weeks.map(({ human, ai }, index) => {
     const chance = Math.sqrt(1 / Math.max(1, human) + 1 / Math.max(1, ai));
     const ratio = ratios[index] ?? 0;
-    if (Math.abs(ratio) <= CLEAR_LEAD * Math.max(spread, chance)) return undefined;
+    if (Math.abs(ratio) <= Math.max(CLEAR_LEAD * Math.max(spread, chance), LEAST_LEAD)) return undefined;
     return ratio > 0 ? 'ai' : 'human';
   });
 }
@@ -202,6 +207,6 @@ export function courseOf({ typical }: Comparison, audience: Audience) {
   const [to, from] = [median(views.slice(0, ENDS)), median(views.slice(-ENDS))];
   const change = Math.log((to + 0.5) / (from + 0.5));
   if (Math.abs(change) < Math.max(Math.log(1 + NOTABLE_RATIO), BEYOND_CHANCE * noise)) return null;
-  if (Math.abs(to - from) < LEAST_VIEWS) return null;
+  if (Math.abs(to - from) < LEAST_VIEWS || from < LEAST_VIEWS) return null;
   return { audience, from, to, ratio: to / from - 1, weeks: views.length };
 }

@@ -227,12 +227,16 @@ function totalsOf({ human, ai, days_loaded: days }: WeekRow): Phrase[] {
 function totalsWithChange(week: Comparison, isTold: boolean): string {
   const both = AUDIENCES.map((audience) => {
     const { views: count, same, leftOut } = week[audience];
-    const change = same === null || leftOut.size > 0 ? '' : signedChange(same.now, same.before);
-    if (isTold) return `${audience === 'ai' ? 'AI' : 'human'} ${change}`;
-    return viewsBy(audience, count) + (change === '' ? '' : ` (${change})`);
+    const change = same === null || leftOut.size > 0 ? null : signedChange(same.now, same.before);
+    return { audience, count, change };
   });
-  if (isTold) return `Compared with last week: ${inSequence(both)}.`;
-  return `${inSequence(both)}${week.before === null ? ' this week' : ' compared with last week'}.`;
+  const [human, ai] = both.map(({ change }) => change);
+  if (isTold) return human && ai ? `Compared with last week: human ${human} and AI ${ai}.` : '';
+  const parts = both.map(({ audience, count, change }) => {
+    const from = human && ai ? '' : ' from last week';
+    return viewsBy(audience, count) + (change === null ? '' : ` (${change}${from})`);
+  });
+  return `${inSequence(parts)}${human && ai ? ' compared with last week' : ' this week'}.`;
 }
 
 /** That the day of a burst is left out of the comparison, and what is left. */

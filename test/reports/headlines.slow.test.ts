@@ -1,0 +1,291 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { addDays, day, type Day, daysBetween } from '../../src/day.js';
+import { namedDay } from '../../src/format/days.js';
+import { thousands } from '../../src/format/numbers.js';
+import { randomOf } from './random.js';
+import { tempDir } from '../temp-dir.js';
+import { emptyHistory, loadDays } from './history.js';
+import { prepare } from './prepare.js';
+
+/** By day and path. */
+type Site = Map<Day, Map<string, { human: number; ai: number }>>;
+type Audience = 'human' | 'ai';
+
+const FIRST = day('2026-06-01');
+const WEEKS = 24;
+/** The weeks, counted from the first, whose headlines are told. */
+const TOLD = [13, 16, 19, 21, 23];
+const SITES = 40;
+/** In CI, a few of the sites. */
+const STRIDE = process.env['CI'] === undefined ? 1 : 9;
+
+/** What happens to a site: a factor of the views of a page by an audience on a day. */
+type Event = (week: number, weekday: number, page: number, audience: Audience) => number;
+const KINDS: readonly [name: string, views: number, noise: number, event: Event][] = [
+  ['steady', 9000, 0.05, () => 1],
+  ['AI grows', 9000, 0.04, (week, _d, _p, who) => (who === 'ai' ? 1.05 ** (week - 16) : 1)],
+  ['equal audiences', 9000, 0.08, () => 1],
+  [
+    'a night of bots',
+    9000,
+    0.05,
+    (week, at, page, who) => (who === 'ai' && week === 19 && at === 1 && page === 4 ? 400 : 1),
+  ],
+  [
+    'a page goes viral',
+    9000,
+    0.05,
+    (week, at, page, who) => (who === 'human' && week === 21 && at > 1 && page === 2 ? 12 : 1),
+  ],
+  ['a page vanishes', 9000, 0.05, (week, _d, page) => (week >= 19 && page === 1 ? 0 : 1)],
+  ['a small site', 300, 0.15, (week) => (week === 23 ? 1.6 : 1)],
+  ['a tiny site', 8, 0.5, () => 1],
+  ['AI doubles at once', 9000, 0.05, (week, _d, _p, who) => (who === 'ai' && week >= 21 ? 2 : 1)],
+  ['Christmas', 9000, 0.05, (week) => (week === 21 ? 0.45 : 1)],
+  ['no AI until week 19', 5000, 0.06, (week, _d, _p, who) => (who === 'ai' && week < 19 ? 0 : 1)],
+  ['a slow decline', 9000, 0.03, (week, _d, _p, who) => (who === 'human' ? 0.97 ** week : 1)],
+  ['restless', 9000, 0.3, () => 1],
+];
+
+function generate(index: number): Site {
+  const [, total, noise, event] = KINDS[index % KINDS.length] ?? KINDS[0]!;
+  const random = randomOf(7 * index + 1);
+  const normal = () => Math.sqrt(-2 * Math.log(random() + 1e-9)) * Math.cos(2 * Math.PI * random());
+  const site: Site = new Map();
+  for (let week = 0; week < WEEKS; week++)
+    for (let weekday = 0; weekday < 7; weekday++) {
+      const views = new Map<string, { human: number; ai: number }>();
+      for (let page = 0; page < 12; page++) {
+        const of = (who: Audience) => {
+          const mean =
+            (total / 7 / (page + 1.5) / 2.3) * (weekday > 4 ? 0.6 : 1.16) * event(week, weekday, page, who);
+          return Math.max(0, Math.round(mean * Math.exp(noise * normal()) + Math.sqrt(mean) * normal()));
+        };
+        const counts = { human: of('human'), ai: of('ai') };
+        // A day without any view would count as not loaded here.
+        if (page === 0) counts.human += 1;
+        if (counts.human + counts.ai > 0) views.set(`/docs/page-${page}`, counts);
+      }
+      site.set(addDays(FIRST, 7 * week + weekday), views);
+    }
+  return site;
+}
+
+async function stored(site: Site) {
+  const history = await emptyHistory();
+  const file = join(await tempDir(), 'views.csv');
+  const rows = [...site].flatMap(([date, views]) =>
+    [...views].map(([path, { human, ai }]) => `prj_1,${date},${path},${human},${ai},${human + ai}`),
+  );
+  await writeFile(file, `${rows.join('\n')}\n`);
+  await history.run(`COPY page_views FROM '${file}' (FORMAT csv, HEADER false)`);
+  await loadDays(history);
+  return history;
+}
+
+/** Counts of the generated data, by what a sentence is about. */
+function truthOf(site: Site, monday: Day) {
+  const on = (date: Day, who: Audience, path?: string) =>
+    [...(site.get(date) ?? [])].reduce(
+      (sum, [name, views]) => sum + (path === undefined || name === path ? views[who] : 0),
+      0,
+    );
+  const days = (from: Day) => Array.from({ length: 7 }, (_, at) => addDays(from, at));
+  const week = (from: Day, who: Audience, path?: string, without: readonly number[] = []) =>
+    days(from).reduce((sum, date, at) => sum + (without.includes(at) ? 0 : on(date, who, path)), 0);
+  return { on, week, before: addDays(monday, -7) };
+}
+
+const COUNT = '([\\d,]+)';
+const number = (text = '') => Number(text.replaceAll(',', ''));
+const whoIs = (text = ''): Audience => (/ai/i.test(text) ? 'ai' : 'human');
+const near = (words: string, ratio: number) =>
+  words.endsWith('-fold')
+    ? `${thousands(Math.round(ratio + 1))}-fold`
+    : `${thousands(Math.round(Math.abs(ratio) * 100))}%`;
+
+/**
+ * Reads a printed sentence and finds the same facts in the data. Returns what is wrong with it; knows
+ * nothing of how sentences are made.
+ */
+function problemIn(
+  sentence: string,
+  site: Site,
+  monday: Day,
+  sofar: { without: number[] },
+): string | undefined {
+  const { on, week, before } = truthOf(site, monday);
+  const one = (pattern: string) => new RegExp(`^${pattern}$`).exec(sentence);
+  const dayOf = (words: string) =>
+    Array.from({ length: 14 }, (_, at) => addDays(before, at)).find((date) => namedDay(date) === words);
+  const wrong = (what: string, expected: unknown) => `${sentence} ${what} is ${String(expected)}`;
+  let found = one(
+    `(Human|AI) views (rose|fell)( again,)? (?:(\\S+%|\\S+-fold)|from none) to ${COUNT}(?: on the (\\w+) days that can be compared)?(?:, a (\\d+)-week high)?(?:, (?:(\\d+)% of the|more than the whole) (?:rise|fall)(?: on one page, (\\S+?),?)?(?:,? on (\\w+, \\w+ \\d+))?)?\\.`,
+  );
+  if (found) {
+    const [, name, verb, , size, count, partly, , share, path, date] = found;
+    const who = whoIs(name);
+    const without = partly === undefined ? [] : sofar.without;
+    const [now, then] = [week(monday, who, undefined, without), week(before, who, undefined, without)];
+    if (partly === undefined && number(count) !== now) return wrong('now', now);
+    if (now > then !== (verb === 'rose')) return wrong('before', then);
+    if (partly === undefined && size !== undefined && near(size, now / then - 1) !== size)
+      return wrong('change', now / then - 1);
+    if (share === undefined || partly !== undefined) return undefined;
+    const at = date === undefined ? undefined : dayOf(date);
+    const part =
+      at === undefined
+        ? week(monday, who, path) - week(before, who, path)
+        : on(at, who, path) - on(addDays(at, -7), who, path);
+    const actual = Math.round((100 * part) / (now - then));
+    return actual === Number(share) ? undefined : wrong('share', actual);
+  }
+  if ((found = one(`(Human|AI) views hit a (\\d+)-week high: ${COUNT}\\.`))) {
+    const who = whoIs(found[1]);
+    const all = Array.from({ length: WEEKS }, (_, at) => addDays(FIRST, 7 * at)).filter(
+      (from) => from <= monday,
+    );
+    const highest = Math.max(...all.map((from) => week(from, who)));
+    return highest === number(found[3]) && week(monday, who) === highest && all.length === Number(found[2])
+      ? undefined
+      : wrong('high', highest);
+  }
+  if (
+    (found = one(
+      `(Human|AI) views are (above|below) their usual range: ${COUNT}, where ${COUNT} to ${COUNT} is usual\\.`,
+    ))
+  ) {
+    const [, name, side, count, low, high] = found;
+    const isOutside = side === 'above' ? number(count) > number(high) : number(count) < number(low);
+    return week(monday, whoIs(name)) === number(count) && isOutside
+      ? undefined
+      : wrong('now', week(monday, whoIs(name)));
+  }
+  if (
+    (found = one(
+      `${COUNT} (human|AI) views came on one day, (\\w+, \\w+ \\d+)(?:, most of them to one page, (\\S+))?\\.`,
+    ))
+  ) {
+    const [, count, name, date = '', path] = found;
+    const at = dayOf(date);
+    if (at === undefined || on(at, whoIs(name)) !== number(count)) return wrong('day', at);
+    sofar.without.push(daysBetween(before, at) % 7);
+    return path === undefined || on(at, whoIs(name), path) > number(count) / 2
+      ? undefined
+      : wrong('page', path);
+  }
+  if ((found = one(`(Human|AI) views (?:now|again) exceed (?:human|AI) views: ${COUNT} vs\\. ${COUNT}\\.`))) {
+    const who = whoIs(found[1]);
+    const [leads, other] = [week(monday, who), week(monday, who === 'ai' ? 'human' : 'ai')];
+    return leads === number(found[2]) && other === number(found[3]) && leads > other
+      ? undefined
+      : wrong('lead', [leads, other]);
+  }
+  if (
+    (found = one(
+      `(\\S+) had ${COUNT} (human|AI) views?, (?:and none were expected|(\\S+) (more|fewer) than expected)\\.`,
+    ))
+  )
+    return week(monday, whoIs(found[3]), found[1]) === number(found[2])
+      ? undefined
+      : wrong('page', week(monday, whoIs(found[3]), found[1]));
+  if (
+    (found = one(
+      `(Human|AI) views have (grown|fallen) (\\S+) in \\w+ weeks, from about ${COUNT} to ${COUNT} a week\\.`,
+    ))
+  ) {
+    const [, name, verb, size = '', from, to] = found;
+    const isTrue =
+      number(to) > number(from) === (verb === 'grown') && near(size, number(to) / number(from) - 1) === size;
+    const now = week(monday, whoIs(name));
+    return isTrue && now > 0.7 * number(to) && now < 1.4 * number(to) ? undefined : wrong('course', now);
+  }
+  if (
+    (found = one(
+      `${COUNT} human views?(?: \\(([^)]+)\\))? and ${COUNT} AI views?(?: \\(([^)]+)\\))? (?:compared with last week|this week)\\.`,
+    ))
+  ) {
+    const [, human, humanChange, ai, aiChange] = found;
+    if (week(monday, 'human') !== number(human) || week(monday, 'ai') !== number(ai))
+      return wrong('totals', week(monday, 'ai'));
+    for (const [who, change] of [
+      ['human', humanChange],
+      ['ai', aiChange],
+    ] as const) {
+      const percent = Math.round((week(monday, who) / Math.max(1, week(before, who)) - 1) * 100);
+      if (
+        change?.endsWith('%') === true &&
+        week(before, who) > 0 &&
+        Number(change.replace('−', '-').replace(/[+%,]/g, '')) !== percent
+      )
+        return wrong('change', percent);
+    }
+    return undefined;
+  }
+  if ((found = one(`Last week, ${COUNT} (human|AI) views came on (\\w+, \\w+ \\d+)\\.`))) {
+    const at = dayOf(found[3] ?? '');
+    if (at === undefined || on(at, whoIs(found[2])) !== number(found[1])) return wrong('day', at);
+    sofar.without.push(daysBetween(before, at) % 7);
+    return undefined;
+  }
+  if (
+    (found = one(
+      `(?:That weekday is|Those weekdays are) left out of the comparison: the other (\\w+) days had ${COUNT} (human|AI) views \\(.*\\)\\.`,
+    ))
+  ) {
+    const rest = week(monday, whoIs(found[3]), undefined, sofar.without);
+    return rest === number(found[2]) ? undefined : wrong('rest', rest);
+  }
+  if (one(`(Human|AI) views are less than 1% of all views\\.`)) return undefined;
+  if ((found = one(`No (human|AI) views were recorded this week\\.`)))
+    return week(monday, whoIs(found[1])) === 0 ? undefined : wrong('not', 'none');
+  if (one('A calm week: human views and AI views are as usual\\.')) return undefined;
+  if (one('Compared with last week: human \\S+( times)? and AI \\S+( times| 0)?\\.')) return undefined;
+  return `no reader for: ${sentence}`;
+}
+
+const SLIPS =
+  /\b(\w+) \1\b|Humans views|AIs views|\b1 views\b|NaN|Infinity|undefined|null|\s[.,;]|\.\.|\b0–|1 (?:pages|days)\b|−0%|\+0%/;
+
+const sentencesIn = (text: string): string[] =>
+  text.split(/(?<=(?<!vs)\.) (?=[A-Z\d/])/).filter((one) => one !== '');
+
+describe('the news of generated sites', () => {
+  test('is true, sentence by sentence, and reads as in headlines.txt', async () => {
+    const lines: string[] = [];
+    const problems: string[] = [];
+    for (let index = 0; index < SITES; index += STRIDE) {
+      const site = generate(index);
+      const history = await stored(site);
+      for (const week of TOLD) {
+        const monday = addDays(FIRST, 7 * week);
+        const report = await prepare({
+          reader: history.reader,
+          name: 'weekly',
+          period: monday,
+          project: { id: 'prj_1', name: 'Acme Docs' },
+          now: new Date('2027-01-20T05:00:00Z'),
+        });
+        const model = JSON.parse(report.json()) as { headline: { text: string }[]; detail: string };
+        const headline = model.headline.map(({ text }) => text).join('');
+        lines.push(
+          `${KINDS[index % KINDS.length]?.[0] ?? ''} ${index}, week ${week}: ${headline} | ${model.detail}`,
+        );
+        const sofar = { without: [] as number[] };
+        for (const sentence of [...sentencesIn(headline), ...sentencesIn(model.detail)]) {
+          const problem = problemIn(sentence, site, monday, sofar);
+          if (problem !== undefined) problems.push(`site ${index}, week ${week}: ${problem}`);
+        }
+        for (const words of [report.text(), report.brief(), report.subject, report.preheader]) {
+          const slip = SLIPS.exec(words.replace(/^ .*$/gm, ''));
+          if (slip !== null) problems.push(`site ${index}, week ${week}: a slip: ${slip[0]}`);
+        }
+      }
+      history.close();
+    }
+    if (STRIDE === 1) await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('headlines.txt');
+    expect(problems).toEqual([]);
+  }, 300_000);
+});
