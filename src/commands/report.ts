@@ -134,9 +134,9 @@ async function newReport(name: string, options: WorkspaceOptions, runtime: Runti
     throw new ConfigurationError(
       'The sandbox cannot have its own reports: run readership init, and then report new without --sandbox.',
     );
-  if (!/^[a-z][a-z0-9_]*$/.test(name))
+  if (!/^[a-z][a-z0-9_-]*$/.test(name))
     throw new ConfigurationError(
-      `“${name}” cannot be the name of a report: write lowercase letters, digits and underscores, such as busy_pages.`,
+      `“${name}” cannot be the name of a report: write lowercase letters, digits, hyphens and underscores, such as busy-pages.`,
     );
   const folder = join(workspaceDir, 'reports', name);
   if (await exists(folder))

@@ -35,8 +35,8 @@ export const indented = (lines: readonly (string | false | undefined)[]): string
 export const section = (title: string, lines: readonly string[]): string[] =>
   lines.length === 0 ? [] : ['', title, ...indented(lines)];
 
-/** A name in code as a heading: `Busy days` for `busy_days`. */
-export const inTitle = (name: string): string => capitalised(name.replaceAll('_', ' ').trim());
+/** A name in code as a heading: `Busy days` for `busy_days` or `busy-days`. */
+export const inTitle = (name: string): string => capitalised(name.replaceAll(/[_-]/g, ' ').trim());
 
 /** `Apples`, from `apples`. */
 export const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

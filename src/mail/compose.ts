@@ -2,7 +2,7 @@ import { domainToASCII } from 'node:url';
 import { domainOf, isAddress, type MailAddress, type Recipient, type Sender } from '../config/recipients.js';
 import { ConfigurationError } from '../errors.js';
 import type { Channel, Post } from './channel.js';
-import { type DeliveryKey, type Figures, fingerprintOf } from './delivery.js';
+import { type DeliveryKey, type Figures, fingerprintOf, withoutCorrection } from './delivery.js';
 
 /** The content of an email. The HTML refers to images as `cid:<cid>`. */
 export interface MailContent {
@@ -84,13 +84,19 @@ export async function compose(
 ): Promise<Email> {
   const { default: MailComposer } = await import('nodemailer/lib/mail-composer');
   // An email that is sent again has the same id, so that email clients show it once.
-  const id = `<readership.${fingerprintOf(key)}@${asciiDomain(from)}>`;
+  const idOf = (of: DeliveryKey) => `<readership.${fingerprintOf(of)}@${asciiDomain(from)}>`;
+  const id = idOf(key);
+  // A correction is shown below the report that it corrects.
+  const reported = { ...key, period: withoutCorrection(key.period) };
+  const thread =
+    reported.period === key.period ? {} : { inReplyTo: idOf(reported), references: idOf(reported) };
   const composed = new MailComposer({
     from: { name: from.name, address: from.address },
     to: { name: '', address: key.recipient },
     subject: content.subject,
     date: now,
     messageId: id,
+    ...thread,
     text: content.text,
     html: content.html,
     attachments: [

@@ -9,7 +9,7 @@ import { inTitle } from '../format/text.js';
 
 const name = z
   .string()
-  .regex(/^[a-z][a-z0-9_]*$/, 'expected a name of lowercase letters, digits and underscores');
+  .regex(/^[a-z][a-z0-9_-]*$/, 'expected a name of lowercase letters, digits, hyphens and underscores');
 
 const width = z.number().int().min(200).max(2000);
 

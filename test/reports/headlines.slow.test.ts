@@ -50,7 +50,9 @@ const KINDS: readonly [name: string, views: number, noise: number, event: Event]
 ];
 
 function generate(index: number): Site {
-  const [, total, noise, event] = KINDS[index % KINDS.length] ?? KINDS[0]!;
+  const kind = KINDS[index % KINDS.length];
+  if (kind === undefined) throw new RangeError('no kinds of sites');
+  const [, total, noise, event] = kind;
   const random = randomOf(7 * index + 1);
   const normal = () => Math.sqrt(-2 * Math.log(random() + 1e-9)) * Math.cos(2 * Math.PI * random());
   const site: Site = new Map();

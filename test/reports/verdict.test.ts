@@ -3,7 +3,8 @@ import { addDays, day } from '../../src/day.js';
 import type { Audience } from '../../src/format/audience.js';
 import { compareWeeks, type History } from '../../src/reports/weekly/comparison.js';
 import type { UsualRow } from '../../src/reports/weekly/rows.js';
-import { newsOf, type OtherNews, textOf } from '../../src/reports/weekly/sentences.js';
+import { textOf } from '../../src/reports/weekly/phrases.js';
+import { newsOf, type OtherNews } from '../../src/reports/weekly/sentences.js';
 
 const MONDAY = day('2026-11-09');
 

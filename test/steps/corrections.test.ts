@@ -82,6 +82,9 @@ describe('a report that was sent incomplete', () => {
     expect(correction?.text).toMatch(/Human views +5,348, not 3,820 \(\+40%\)/);
     expect(correction?.html).toContain('not 3,820');
     expect(correction?.messageId).not.toBe(first?.messageId);
+    // In the thread of the report, and without commands, which recipients cannot run.
+    expect([correction?.inReplyTo, correction?.references]).toEqual([first?.messageId, first?.messageId]);
+    expect(`${correction?.text ?? ''}${correction?.html ?? ''}`).not.toContain('readership report');
     expect(chat.seen).toHaveLength(2);
     expect(chat.seen[1]?.body).toContain('Human views: 5,348, not 3,820');
     expect(await readFile(join(reportsDir, 'prj_1/weekly-2026-W46.html'), 'utf8')).toContain('5,348');

@@ -1,18 +1,12 @@
 import { addDays } from '../../day.js';
-import { AUDIENCES, type Audience, audienceName, otherThan, viewsBy } from '../../format/audience.js';
+import { AUDIENCES, type Audience, otherThan, viewsBy } from '../../format/audience.js';
 import { inSequence, longDay, namedDay, shortDayRange } from '../../format/days.js';
 import { counted, inWords, ratioWords, percentOf, signedChange, thousands } from '../../format/numbers.js';
-import { capitalised, shownPath } from '../../format/text.js';
+import { capitalised } from '../../format/text.js';
 import type { AudienceWeek, Comparison } from './comparison.js';
 import { type Cause, courseOf, type Fact, factsOf, keyOf, type MovedPage } from './facts.js';
+import { named, type Phrase, say, textOf, views, viewsWithin } from './phrases.js';
 import type { WeekRow } from './rows.js';
-
-/** A piece of a sentence. An audience is shown in its color, and a path as a link to its page. */
-export interface Phrase {
-  readonly text: string;
-  readonly audience: Audience | null;
-  readonly path: string | null;
-}
 
 /** Other news: pages that moved, furthest first, and pull requests to review. */
 export interface OtherNews {
@@ -77,8 +71,6 @@ const plain = (key: string, headline: Phrase[], pullRequests = 0): News => ({
   stake: 0,
 });
 
-export const textOf = (phrases: readonly Phrase[]): string => phrases.map(({ text }) => text).join('');
-
 function subjectOf(
   headline: readonly Phrase[],
   moved: number,
@@ -90,42 +82,6 @@ function subjectOf(
     ...(pullRequests === 0 ? [] : [`${counted(pullRequests, 'pull request')} to review`]),
   ];
   return [textOf(headline).replace(/\.$/, ''), ...(more.length === 0 ? [] : [more.join(', ')])].join('; ');
-}
-
-/** A sentence as phrases: text between audiences and paths is one phrase. */
-function say(texts: TemplateStringsArray, ...values: readonly (Phrase | Phrase[] | string)[]): Phrase[] {
-  const phrases: Phrase[] = [];
-  for (const value of texts.flatMap((text, index) => [text, ...[values[index] ?? ''].flat()])) {
-    const last = phrases.at(-1);
-    if (typeof value === 'object') phrases.push(value);
-    else if (last?.audience === null && last.path === null)
-      phrases.splice(-1, 1, { ...last, text: last.text + value });
-    else if (value !== '') phrases.push({ text: value, audience: null, path: null });
-  }
-  return phrases;
-}
-
-/** `Human views` at the start of a sentence; `AI views`. */
-const views = (audience: Audience): Phrase => ({
-  text: `${audienceName(audience)} views`,
-  audience,
-  path: null,
-});
-const viewsWithin = (audience: Audience): Phrase => ({
-  text: audience === 'ai' ? 'AI views' : 'human views',
-  audience,
-  path: null,
-});
-
-const PATH_LENGTH = 48;
-
-function named(path: string): Phrase {
-  const characters = Array.from(shownPath(path));
-  const text =
-    characters.length <= PATH_LENGTH
-      ? characters.join('')
-      : `${characters.slice(0, 20).join('')}…${characters.slice(-(PATH_LENGTH - 21)).join('')}`;
-  return { text, audience: null, path };
 }
 
 function wordsOf(fact: Fact, old: ReadonlySet<string>): Phrase[] {

@@ -1,0 +1,50 @@
+import { type Audience, audienceName } from '../../format/audience.js';
+import { shownPath } from '../../format/text.js';
+
+/** A piece of a sentence. An audience is shown in its color, and a path as a link to its page. */
+export interface Phrase {
+  readonly text: string;
+  readonly audience: Audience | null;
+  readonly path: string | null;
+}
+
+export const textOf = (phrases: readonly Phrase[]): string => phrases.map(({ text }) => text).join('');
+
+/** A sentence as phrases: text between audiences and paths is one phrase. */
+export function say(
+  texts: TemplateStringsArray,
+  ...values: readonly (Phrase | Phrase[] | string)[]
+): Phrase[] {
+  const phrases: Phrase[] = [];
+  for (const value of texts.flatMap((text, index) => [text, ...[values[index] ?? ''].flat()])) {
+    const last = phrases.at(-1);
+    if (typeof value === 'object') phrases.push(value);
+    else if (last?.audience === null && last.path === null)
+      phrases.splice(-1, 1, { ...last, text: last.text + value });
+    else if (value !== '') phrases.push({ text: value, audience: null, path: null });
+  }
+  return phrases;
+}
+
+/** `Human views` at the start of a sentence; `AI views`. */
+export const views = (audience: Audience): Phrase => ({
+  text: `${audienceName(audience)} views`,
+  audience,
+  path: null,
+});
+export const viewsWithin = (audience: Audience): Phrase => ({
+  text: audience === 'ai' ? 'AI views' : 'human views',
+  audience,
+  path: null,
+});
+
+const PATH_LENGTH = 48;
+
+export function named(path: string): Phrase {
+  const characters = Array.from(shownPath(path));
+  const text =
+    characters.length <= PATH_LENGTH
+      ? characters.join('')
+      : `${characters.slice(0, 20).join('')}…${characters.slice(-(PATH_LENGTH - 21)).join('')}`;
+  return { text, audience: null, path };
+}
