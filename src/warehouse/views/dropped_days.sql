@@ -1,6 +1,14 @@
 -- Grain: one row per project, audience and day with a drop, in the fifteen days up to `last_day`.
 CREATE OR REPLACE MACRO dropped_days(last_day) AS TABLE
 WITH
+  -- Breaks are in a subquery of their own, because a join cannot contain the argument if that is a
+  -- subquery.
+  break AS (
+    SELECT project, path, day
+    FROM notes
+    WHERE is_break AND day <= last_day::DATE
+  ),
+
   counted AS (
     SELECT project, day, state, audience, n, ln(n + 0.5) AS size
     FROM
@@ -8,12 +16,7 @@ WITH
         UNPIVOT (
           SELECT project, day, state, human, ai
           FROM site_days
-          ANTI JOIN notes
-            ON is_break
-            AND path = '*'
-            AND notes.project = site_days.project
-            AND notes.day > site_days.day
-            AND notes.day <= last_day::DATE
+          ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
           WHERE day BETWEEN last_day::DATE - 14 - 7 * 16 AND last_day::DATE
         )
         ON human, ai INTO NAME audience VALUE n

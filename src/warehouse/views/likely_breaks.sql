@@ -1,15 +1,18 @@
 -- Grain: one row per project in which counting probably changed in the two weeks up to `last_day`.
 CREATE OR REPLACE MACRO likely_breaks(last_day) AS TABLE
 WITH
+  -- Breaks are in a subquery of their own, because a join cannot contain the argument if that is a
+  -- subquery.
+  break AS (
+    SELECT project, path, day
+    FROM notes
+    WHERE is_break AND day <= last_day::DATE
+  ),
+
   site_week AS (
     SELECT project, (last_day::DATE - day) // 7 AS weeks_ago
     FROM site_days
-    ANTI JOIN notes
-      ON is_break
-      AND notes.path = '*'
-      AND notes.project = site_days.project
-      AND notes.day > site_days.day
-      AND notes.day <= last_day::DATE
+    ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
     WHERE day BETWEEN last_day::DATE - 118 AND last_day::DATE
     GROUP BY project, weeks_ago
     HAVING count(*) = 7

@@ -3,17 +3,20 @@
 -- views are its usual level, plus the trend of the site's median page, plus noise.
 CREATE OR REPLACE MACRO movers(week_start) AS TABLE
 WITH
+  -- Breaks are in a subquery of their own, because a join cannot contain the argument if that is a
+  -- subquery.
+  break AS (
+    SELECT project, path, day, week_start::DATE - day AS days_ago
+    FROM notes
+    WHERE is_break AND day <= week_start::DATE + 6
+  ),
+
   -- This week (0) and up to eight full weeks out of the twelve before it. Empty if this week is not
   -- fully loaded.
   site_week AS (
     SELECT project, (week_start::DATE - day + 6) // 7 AS weeks_ago
     FROM site_days
-    ANTI JOIN notes
-      ON is_break
-      AND path = '*'
-      AND notes.project = site_days.project
-      AND notes.day > site_days.day
-      AND notes.day <= week_start::DATE + 6
+    ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
     WHERE
       day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
       AND (
@@ -37,19 +40,19 @@ WITH
     SELECT
       project,
       path,
-      (week_start::DATE - day + 6) // 7 AS weeks_ago,
+      weeks_ago,
       sum(human)::DOUBLE AS human,
       sum(ai)::DOUBLE AS ai,
       sum(human) - list_sum(max(human, 2)) AS human_core,
       sum(ai) - list_sum(max(ai, 2)) AS ai_core
-    FROM page_views
-    ANTI JOIN notes
-      ON is_break
-      AND notes.project = page_views.project
-      AND page_views.path GLOB notes.path
-      AND 7 * ((week_start::DATE - page_views.day + 6) // 7) > week_start::DATE - notes.day
-      AND notes.day <= week_start::DATE + 6
-    WHERE day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
+    FROM
+      (
+        SELECT project, path, human, ai, (week_start::DATE - day + 6) // 7 AS weeks_ago
+        FROM page_views
+        WHERE day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
+      ) AS viewed
+      ANTI JOIN break
+        ON break.project = viewed.project AND viewed.path GLOB break.path AND 7 * viewed.weeks_ago > break.days_ago
     GROUP BY ALL
   ),
 

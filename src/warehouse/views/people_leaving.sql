@@ -1,16 +1,19 @@
 -- Grain: one row per project and page that is losing people but not AI.
 CREATE OR REPLACE MACRO people_leaving(before_day) AS TABLE
 WITH
+  -- Breaks are in a subquery of their own, because a join cannot contain the argument if that is a
+  -- subquery.
+  break AS (
+    SELECT project, path, day, day >= before_day::DATE - 133 AS is_recent
+    FROM notes
+    WHERE is_break AND day <= before_day::DATE - 1
+  ),
+
   -- The last eight full weeks before the day, and the eight before them.
   site_week AS (
     SELECT project, week, row_number() OVER (PARTITION BY project ORDER BY week DESC) <= 8 AS is_newer
     FROM site_weeks
-    ANTI JOIN notes
-      ON is_break
-      AND path = '*'
-      AND notes.project = site_weeks.project
-      AND notes.day > site_weeks.week
-      AND notes.day < before_day::DATE
+    ANTI JOIN break ON break.path = '*' AND break.project = site_weeks.project AND break.day > site_weeks.week
     WHERE days_loaded = 7 AND week BETWEEN date_trunc('week', before_day::DATE)::DATE - 126 AND date_trunc('week', before_day::DATE)::DATE - 7
     QUALIFY
       count(*) OVER (PARTITION BY project) >= 16
@@ -32,11 +35,7 @@ WITH
       coalesce(sum(ai) FILTER (is_newer), 0)::DOUBLE AS ai,
       coalesce(sum(ai) FILTER (NOT is_newer), 0)::DOUBLE AS ai_before
     FROM page_views JOIN site_day USING (project, day)
-    ANTI JOIN notes
-      ON is_break
-      AND notes.project = page_views.project
-      AND page_views.path GLOB notes.path
-      AND notes.day BETWEEN before_day::DATE - 133 AND before_day::DATE - 1
+    ANTI JOIN break ON is_recent AND break.project = page_views.project AND page_views.path GLOB break.path
     GROUP BY ALL
     HAVING human_before >= 8 * 50 AND ai_before >= 8 * 10 AND human > 0 AND ai > 0
   ),

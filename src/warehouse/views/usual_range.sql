@@ -2,6 +2,14 @@
 -- weeks since the last break are used.
 CREATE OR REPLACE MACRO usual_range(week_start) AS TABLE
 WITH
+  -- Breaks are in a subquery of their own, because a join cannot contain the argument if that is a
+  -- subquery.
+  break AS (
+    SELECT project, path, day
+    FROM notes
+    WHERE is_break AND day <= week_start::DATE + 6
+  ),
+
   site_week AS (
     SELECT
       project,
@@ -10,12 +18,7 @@ WITH
       sum(ai)::DOUBLE AS ai,
       (sum(human) + 0.5) / (sum(ai) + 0.5) AS gap
     FROM site_days
-    ANTI JOIN notes
-      ON is_break
-      AND path = '*'
-      AND notes.project = site_days.project
-      AND notes.day > site_days.day
-      AND notes.day <= week_start::DATE + 6
+    ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
     WHERE day <= week_start::DATE + 6
     GROUP BY project, weeks_ago
     HAVING count(*) = 7
