@@ -200,7 +200,11 @@ describe('deploy/statefulset.yaml', () => {
     });
     const { spec } = schema.parse(set[0]?.toJS());
     const [own] = spec.template.spec.containers;
-    expect(own?.['env']).toEqual([{ name: 'SHARDS', value: String(spec.replicas) }]);
+    const machine = {
+      name: 'READERSHIP_MACHINE',
+      valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } },
+    };
+    expect(own?.['env']).toEqual([{ name: 'SHARDS', value: String(spec.replicas) }, machine]);
     const [, job] = parseAllDocuments(await read('deploy/cronjob.yaml'));
     const lone = z.object({
       spec: z.object({
@@ -210,8 +214,14 @@ describe('deploy/statefulset.yaml', () => {
     const other = lone.parse(job?.toJS()).spec.jobTemplate.spec.template.spec;
     expect(spec.template.spec['securityContext']).toEqual(other['securityContext']);
     const [container] = z.array(z.looseObject({})).parse(other['containers']);
+    expect(container?.['env']).toEqual([machine]);
     for (const key of ['image', 'envFrom', 'securityContext', 'volumeMounts'])
       expect(own?.[key], key).toEqual(container?.[key]);
+  });
+
+  it('names its machine where ids and host names change, also in the workflow', async () => {
+    expect(await read('deploy/github-actions.yml')).toContain('READERSHIP_MACHINE: ${{ github.repository }}');
+    expect(await read('docs/operations.md')).toContain('--env READERSHIP_MACHINE=');
   });
 
   it('gives each pod the shard of its ordinal', async () => {

@@ -103,6 +103,8 @@ async function submitAll(
   prompts: readonly PlannedPrompt[],
 ): Promise<SubmitOutcome> {
   const submitted: Job[] = [];
+  const refusal = prompts.length === 0 ? undefined : await task.journal.refusal();
+  if (refusal !== undefined) return { submitted, stopped: refusal };
   for (const [index, prompt] of prompts.entries()) {
     if (task.signal?.aborted) return { submitted, stopped: task.signal.reason };
     const turn = await nextTurn(task.warehouse, task.project, task.now());

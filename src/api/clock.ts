@@ -5,6 +5,8 @@ import { httpDate } from './http-date.js';
 
 /** Clocks further apart than this are reported. */
 const TOLERANCE_MS = 10 * 60_000;
+/** While clocks are further apart than this, nothing is sent. */
+const MAX_APART_MS = 60 * 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 const ANSWER_TIMEOUT_MS = 10_000;
 
@@ -81,6 +83,18 @@ export class PlatformClock {
 
   /** Whether the clocks are more than ten minutes apart, as far as is known. */
   readonly isFarOff = (): boolean => Math.abs(this.#skewMs ?? 0) > TOLERANCE_MS;
+
+  /** What each clock says, if they are so far apart that nothing may be sent. */
+  tooFarApart(): string | undefined {
+    const { baseUrl, now } = this.#options;
+    const skewMs = this.#skewMs ?? 0;
+    if (Math.abs(skewMs) <= MAX_APART_MS) return undefined;
+    const theirs = new Date(now().getTime() + skewMs);
+    return (
+      `Nothing is sent while the clocks are more than an hour apart: ${moment(now())} on this machine, ` +
+      `${moment(theirs)} on ${baseUrl}. Set whichever is wrong: readership doctor`
+    );
+  }
 
   /** The earlier of the two clocks, which decides what has ended. */
   readonly earlier = (): Date => this.#shifted(Math.min);

@@ -3,11 +3,13 @@ import { counted } from '../format/numbers.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
 import { type Observer, pruneRuns, type StepContext } from '../steps/step.js';
 import { refuseToForget } from '../warehouse/behind.js';
+import { type Place, placeOf } from '../effects/place.js';
 import { agreeOnWorkspace } from '../warehouse/identity.js';
 import type { Reconciliation } from '../effects/settle.js';
 import { EffectsJournal } from '../effects/journal.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import { elsewhereOf, refusalOf } from './acting.js';
 import { type Callbacks, channelsOf, connect, transportOf } from './connection.js';
 import { type Runtime, sharedLimits, type Workspace } from './workspace.js';
 
@@ -30,7 +32,9 @@ interface Hold {
 }
 
 /** The live database and the effects journal, reconciled. */
-export interface Ledgers extends Pick<StepContext, 'warehouse' | 'journal' | 'unknownDeliveries'> {
+export interface Ledgers extends Pick<StepContext, 'warehouse' | 'journal' | 'unknownDeliveries' | 'here'> {
+  /** Where the workspace sends from. */
+  readonly place: Place;
   /** A message about what was reconciled; undefined if both agreed. */
   readonly reconciled: string | undefined;
 }
@@ -40,7 +44,7 @@ export interface Ledgers extends Pick<StepContext, 'warehouse' | 'journal' | 'un
  * process holds them.
  */
 export async function withLedgers<Result>(
-  { dataDir, liveFile, historyFile, settings }: Workspace,
+  { dataDir, liveFile, historyFile, settings, machine }: Workspace,
   { now, signal }: Pick<Runtime, 'now' | 'signal'>,
   hold: Hold,
   work: (ledgers: Ledgers) => Promise<Result>,
@@ -51,8 +55,10 @@ export async function withLedgers<Result>(
   try {
     await pruneRuns(warehouse);
     journal = await EffectsJournal.open(dataDir);
+    const here = await placeOf(dataDir, machine);
+    const place = await agreeOnWorkspace(journal, warehouse, { here, now: now() });
     const { words: reconciled, unknownDeliveries } = await reconcileEffects(journal, warehouse, now());
-    return await work({ warehouse, journal, unknownDeliveries, reconciled });
+    return await work({ warehouse, journal, here, place, unknownDeliveries, reconciled });
   } finally {
     await journal?.close();
     await warehouse.close();
@@ -72,15 +78,18 @@ export async function withLiveDatabase<Result>(
   refuseToForget(workspace.liveFile, workspace.historyFile);
   const { now, signal } = runtime;
   const named = { ...hold, command: `readership ${hold.command}` };
-  return withLedgers(workspace, runtime, named, async ({ reconciled, ...ledgers }) => {
+  return withLedgers(workspace, runtime, named, async ({ reconciled, place, ...ledgers }) => {
     const { observer, onReconciled, ...callbacks } = listener;
     if (reconciled !== undefined) onReconciled(reconciled);
     const { close, ...connection } = await connect(workspace, runtime, callbacks, ledgers.warehouse);
     try {
       const { settings, projects, shard, workspaceDir, historyFile, reportsDir, lake } = workspace;
+      const elsewhere = elsewhereOf(workspace, ledgers, place);
+      const acting = { ...workspace, ...ledgers, elsewhere, clock: connection.clock, now, signal };
+      ledgers.journal.askFirst(refusalOf(acting));
       return await work({
         ...{ settings, projects, shard, workspaceDir, historyFile, reportsDir, lake },
-        ...{ ...ledgers, ...connection, now, signal, observer },
+        ...{ ...ledgers, ...connection, elsewhere, now, signal, observer },
         limits: sharedLimits(workspace),
         transport: () => transportOf(workspace),
         channels: channelsOf(workspace),
@@ -92,13 +101,11 @@ export async function withLiveDatabase<Result>(
 }
 
 /**
- * Reconciles the effects journal and the ledgers of the database in both directions, including
- * their workspace. Runs whenever the live database is opened, before anything else is decided.
- * Sends nothing. `words` is undefined if both agreed; `unknownDeliveries` are the emails whose
+ * Reconciles the effects journal and the ledgers of the database in both directions. Runs whenever
+ * the live database is opened, before anything else is decided. Sends nothing. `words` is undefined if both agreed; `unknownDeliveries` are the emails whose
  * outcome was newly found to be unknown.
  */
 export async function reconcileEffects(journal: EffectsJournal, warehouse: Warehouse, now: Date) {
-  await agreeOnWorkspace(journal, warehouse);
   const jobs = await reconcileJobs(journal, warehouse, now);
   const messages = await reconcileMessages(journal, warehouse, now);
   const { deliveries, ...emails } = await reconcileDeliveries({ journal, warehouse }, now);

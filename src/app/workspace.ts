@@ -12,6 +12,7 @@ import {
 } from '../config/load.js';
 import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
 import { formatShard, settingsOfShard, type Shard, shardOf } from '../config/shard.js';
+import { MACHINE_VARIABLE } from '../effects/place.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { SANDBOX } from '../sandbox/state.js';
 import type { Output } from '../terminal/output.js';
@@ -62,6 +63,8 @@ export interface Workspace {
   readonly outboxDir: string;
   /** The location of the lake; undefined if there is none. */
   readonly lake: LakePlace | undefined;
+  /** What READERSHIP_MACHINE names this machine; not from `.env`, which is copied with a workspace. */
+  readonly machine: string | undefined;
   /** Undefined for the embedded sandbox, which has no configuration and no secrets. */
   readonly configuration: Configuration | undefined;
 }
@@ -95,6 +98,7 @@ export async function readWorkspace(
     settings,
     shard,
     configuration,
+    machine: runtime.environment[MACHINE_VARIABLE],
     projects: chooseProjects(whole, settings, options),
     workspaceDir: configuration?.directory,
     dataDir,

@@ -7,6 +7,7 @@ import {
   type WorkspaceOptions,
 } from '../app/workspace.js';
 import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors.js';
+import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
 import { type ExportCost, ExportProgress } from '../print/progress.js';
 import { type Published, publishStep } from '../steps/history.js';
@@ -96,14 +97,17 @@ export function conclude(outages: readonly StepOutage[], { output, signal }: Run
       'Interrupted. All stored data is complete; the next run or readership publish makes it visible to readers.',
     );
   else
-    for (const { step, outcome, error } of outages) {
+    // One error may stop several steps, such as a copy that sends nothing.
+    for (const error of new Set(outages.map((outage) => outage.error))) {
+      const stopped = outages.filter((outage) => outage.error === error);
       const isPaused = error instanceof ReadershipError && error.resumeAt !== undefined;
-      const words = outcome === 'failed' ? 'failed' : isPaused ? 'paused' : 'not finished';
-      const next =
-        outcome === 'later'
-          ? `\nRun again ${isPaused ? 'then' : 'later'}, or use \`readership start\` to resume automatically.`
-          : '';
-      output.note(`${output.noteColors.red(`${step} ${words}:`)} ${messageOf(error)}${next}`);
+      const isLater = stopped[0]?.outcome === 'later';
+      const words = stopped[0]?.outcome === 'failed' ? 'failed' : isPaused ? 'paused' : 'not finished';
+      const next = isLater
+        ? `\nRun again ${isPaused ? 'then' : 'later'}, or use \`readership start\` to resume automatically.`
+        : '';
+      const steps = inSequence(stopped.map(({ step }) => step));
+      output.note(`${output.noteColors.red(`${steps} ${words}:`)} ${messageOf(error)}${next}`);
     }
   const codes = outages.map(({ error }) => exitCodeOf(error));
   return ([2, 1, 75] as const).find((code) => codes.includes(code)) ?? 0;

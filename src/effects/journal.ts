@@ -32,6 +32,8 @@ class JournaledDeparture {
 }
 export type Departure = JournaledDeparture;
 
+export type Refusal = () => Promise<Error | undefined>;
+
 /** What an outcome adds to the line of its departure at most: a note and what the platform returned. */
 const OUTCOME_BYTES = 4_096;
 const MAX_NOTE = 500;
@@ -53,8 +55,8 @@ export class EffectsJournal {
   #file: JournalFile | undefined;
   #year: number | undefined;
   #failure: StorageError | undefined;
-  /** Throws if nothing may be sent now. */
-  #guard: () => Promise<void> = () => Promise.resolve();
+  /** Why nothing may be sent now; undefined if it may. */
+  #refusal: Refusal = () => Promise.resolve(undefined);
 
   /** `found`: whether there was a journal. */
   private constructor(
@@ -109,8 +111,13 @@ export class EffectsJournal {
   }
 
   /** Sets what is asked before anything is sent. */
-  guardedBy(guard: () => Promise<void>): void {
-    this.#guard = guard;
+  askFirst(refusal: Refusal): void {
+    this.#refusal = refusal;
+  }
+
+  /** Why nothing may be sent now; undefined if it may. */
+  refusal(): Promise<Error | undefined> {
+    return this.#refusal();
   }
 
   /** The effects of one kind, by reference, in the order of their first entries. */
@@ -126,7 +133,8 @@ export class EffectsJournal {
    * it to the database. If that fails, nothing was sent, and the journal records that.
    */
   async depart(intent: Intent, now: Date, begin: () => Promise<unknown>): Promise<Departure> {
-    await this.#guard();
+    const refusal = await this.#refusal();
+    if (refusal !== undefined) throw refusal;
     const at = now.toISOString();
     const sending: Entry = { ...intent, at, attempt: at, event: 'sending' };
     const room = Buffer.byteLength(JSON.stringify(sending)) + OUTCOME_BYTES;

@@ -14,12 +14,9 @@ export type Place = Readonly<z.infer<typeof placeSchema>>;
 export const MACHINE_VARIABLE = 'READERSHIP_MACHINE';
 const MACHINE_IDS = ['/etc/machine-id', '/var/lib/dbus/machine-id'];
 
-/** The place of an existing data directory. */
-export async function placeOf(
-  dataDir: string,
-  environment: Readonly<Record<string, string | undefined>>,
-): Promise<Place> {
-  const named = environment[MACHINE_VARIABLE]?.trim() ?? '';
+/** The place of an existing data directory; `name` is what `READERSHIP_MACHINE` says. */
+export async function placeOf(dataDir: string, name = ''): Promise<Place> {
+  const named = name.trim();
   const host = named === '' ? hostname() : named;
   const machine = named === '' ? ((await machineId()) ?? host) : named;
   return { machine, host, path: await realpath(dataDir) };

@@ -1,6 +1,7 @@
 import type { Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
 import { type Day, dayOf, lastEndedDay, startOfDay } from '../day.js';
+import { placeWords } from '../effects/place.js';
 import { dayList, duration, longDay, moment } from '../format/days.js';
 import { bytes, counted, thousands } from '../format/numbers.js';
 import type { Finding } from '../service/platform.js';
@@ -130,7 +131,7 @@ export const operationsLines = (operations: OperationsStatus, now: Date): string
 
 /** The same facts, each with its name. */
 export function operationsRows(operations: OperationsStatus, now: Date): [name: string, value: string][] {
-  const { publishedAt, diskFreeBytes, runs, jobs } = operations;
+  const { publishedAt, diskFreeBytes, sendsFrom, runs, jobs } = operations;
   const { unconfirmedJobs, unconfirmedMessages, unknownDeliveries, waitingDeliveries } = operations;
   const open = [
     ...(waitingDeliveries.length === 0 ? [] : [`${waitingDeliveries.length} waiting`]),
@@ -148,10 +149,14 @@ export function operationsRows(operations: OperationsStatus, now: Date): [name: 
       unconfirmedMessages.length === 0 ? 'all confirmed' : `${unconfirmedMessages.length} unconfirmed`,
     ],
     ['emails', open.join(', ') || 'all confirmed'],
+    ...(sendsFrom === undefined ? [] : [['sends from', sendsFromText(sendsFrom)] as [string, string]]),
     ['disk', `${bytes(diskFreeBytes)} free`],
     ['published', sinceThen(publishedAt, now)],
   ];
 }
+
+const sendsFromText = (place: NonNullable<OperationsStatus['sendsFrom']>): string =>
+  place.isHere ? placeWords(place) : `${placeWords(place)}; this copy sends nothing (readership adopt)`;
 
 const sinceThen = (at: Date, now: Date): string =>
   at <= now

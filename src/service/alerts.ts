@@ -29,9 +29,9 @@ interface Alert {
  * each drop in views. Never throws.
  */
 export async function sendAlerts(context: StepContext): Promise<void> {
-  const { settings, shard, warehouse, now, signal, observer } = context;
+  const { settings, shard, warehouse, elsewhere, now, signal, observer } = context;
   const { to } = settings.alerts;
-  if (to.length === 0 || signal.aborted) return;
+  if (to.length === 0 || elsewhere !== undefined || signal.aborted) return;
   try {
     const outages = await readOutages(warehouse, now());
     const sent = await readDeliveries(warehouse, { report: ALERT });

@@ -8,12 +8,14 @@ import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import { isAddress } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
+import { isSamePlace, placeOf, placeWords } from '../effects/place.js';
 import { LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { bytes, counted } from '../format/numbers.js';
 import { tryMailServer } from '../mail/transport.js';
 import { listReports, noReport } from '../reports/definition.js';
 import { refuseToForget } from '../warehouse/behind.js';
+import { readPlace } from '../warehouse/identity.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -27,6 +29,8 @@ const COPIES = 2;
 /** Checks everything that a night needs; a check that fails does not stop the others. */
 export async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[]> {
   const { warehouse, verdict } = await openDatabase(workspace, runtime);
+  // Read before the database is closed.
+  const place = await sendsFrom(workspace, warehouse);
   const quiet = { onSkew: () => undefined, onWait: () => undefined };
   const connection = await connect(waitingAtMost(0, workspace), runtime, quiet, warehouse);
   const keys = Promise.all(
@@ -47,6 +51,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
     found('email', () => email(workspace, runtime)),
     ...channels(workspace),
     found('database', database),
+    found('sends from', () => place),
     found('disk', () => disk(workspace)),
     found('time zones', timeZones),
   ]).finally(connection.close);
@@ -149,6 +154,18 @@ async function openDatabase(
     const isTemporary = error instanceof LockedError || error instanceof OlderSchemaError;
     return { verdict: (isTemporary ? warn : fail)(messageOf(error)) };
   }
+}
+
+/** Whether jobs, messages and emails are sent from here. */
+async function sendsFrom(
+  { dataDir, machine }: Workspace,
+  warehouse: Warehouse | undefined,
+): Promise<Verdict> {
+  const place = warehouse && (await readPlace(warehouse));
+  if (place === undefined) return pass('not recorded yet: the first command that writes records it');
+  return isSamePlace(place, await placeOf(dataDir, machine))
+    ? pass(`here, ${placeWords(place)}`)
+    : warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
 }
 
 async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {

@@ -44,12 +44,12 @@ export async function runLoop(context: StepContext, options: LoopOptions) {
 
 /** Exports between two pings. An export that has to wait sends no second one, so the monitor waits too. */
 async function pinging<Detail>(
-  { settings, signal, observer }: StepContext,
+  { settings, elsewhere, signal, observer }: StepContext,
   run: StepRunner,
   work: () => Promise<Detail>,
 ): Promise<Detail> {
   const { pingUrl } = settings.alerts;
-  if (pingUrl === undefined || !run.isToDo('export')) return work();
+  if (pingUrl === undefined || elsewhere !== undefined || !run.isToDo('export')) return work();
   const send = async (suffix: '/start' | '/fail' | '') => {
     const problem = await ping(pingUrl + suffix, signal);
     if (problem !== undefined) observer.onAlertFailed?.(problem);

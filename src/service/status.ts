@@ -6,6 +6,7 @@ import { readMessagesOf } from '../agents/messages.js';
 import { sharedLimits, type Workspace } from '../app/workspace.js';
 import type { Settings } from '../config/schema.js';
 import { lastEndedDay } from '../day.js';
+import { isSamePlace, placeOf } from '../effects/place.js';
 import { coverageOf, readSettling, recommendedSettleDays } from '../export/coverage.js';
 import { type ExportForecast, forecastExport } from '../export/forecast.js';
 import { readDayLedger } from '../export/ledger.js';
@@ -14,6 +15,7 @@ import { readLastVerification } from '../export/verify.js';
 import { freeDisk } from '../files.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { readLastRuns, readOutages } from '../steps/step.js';
+import { readPlace } from '../warehouse/identity.js';
 import type { Reader } from '../warehouse/query.js';
 
 /** What `readership status` shows, in every format. */
@@ -70,7 +72,9 @@ const ASKED_ABOUT_DAYS = 14;
 /** What does not belong to one project's history, as `status --json` writes it. */
 export type OperationsStatus = Awaited<ReturnType<typeof readOperations>>;
 
-async function readOperations(reader: Reader, { projects, historyFile, dataDir }: Workspace, now: Date) {
+async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
+  const { projects, historyFile, dataDir, machine, configuration } = workspace;
+  const sendsFrom = configuration && (await readPlace(reader));
   const jobs = await readJobsOf(reader, projects);
   /** How many jobs are in each state. */
   const states: Partial<Record<JobState, number>> = {};
@@ -82,6 +86,8 @@ async function readOperations(reader: Reader, { projects, historyFile, dataDir }
   return {
     publishedAt: (await stat(historyFile)).mtime,
     diskFreeBytes: await freeDisk(dataDir),
+    /** Where jobs, messages and emails are sent from, and whether that is here. */
+    sendsFrom: sendsFrom && { ...sendsFrom, isHere: isSamePlace(sendsFrom, await placeOf(dataDir, machine)) },
     runs: (await readLastRuns(reader, now)).filter(isOfBefore),
     outages: outages.filter((outage) => isOfBefore(outage) && outage.over_at === null),
     jobs: states,

@@ -11,7 +11,7 @@ import { resolveRange } from '../export/range.js';
 import { type Audit, auditHistory } from '../export/verify.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { bytes, counted } from '../format/numbers.js';
-import { publishedLake, recordLake } from '../warehouse/identity.js';
+import { publishedLake, readPublications, recordLake, recordPublications } from '../warehouse/identity.js';
 import { type LakeChange, publishLake } from '../warehouse/lake/lake.js';
 import { isPublished, publish } from '../warehouse/publish.js';
 import { loadNotes } from './notes.js';
@@ -196,7 +196,7 @@ export async function publishStep(
     isRebuild,
   }: { readonly isWhole?: boolean; readonly isRebuild?: boolean | undefined } = {},
 ): Promise<StepResult<Published>> {
-  const { warehouse, historyFile, lake: place, shard, settings, now, signal } = context;
+  const { warehouse, historyFile, lake: place, shard, settings, here, elsewhere, now, signal } = context;
   // The history is published even if the notes have problems; those published before are kept.
   const errors = await loadNotes(context).then(
     () => [],
@@ -204,13 +204,22 @@ export async function publishStep(
   );
   const isDue = isWhole || !(await isPublished(warehouse, historyFile, now()));
   // Recorded first, because the lake is out of date until it is published too.
-  if (isDue) await warehouse.transaction(({ connection }) => recordLake(connection, null));
+  if (isDue)
+    await warehouse.transaction(async ({ connection }) => {
+      await recordLake(connection, null);
+      // Before publishing, so that a restored history knows it too.
+      if (place !== undefined && elsewhere === undefined)
+        await recordPublications(connection, (await readPublications(connection)) + 1);
+    });
   const size = isDue ? await publish(warehouse, historyFile, isWhole) : (await stat(historyFile)).size;
   const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
   if (place === undefined || (await publishedLake(warehouse)) === place.location)
     return withOutage({ detail: { bytes: size }, summary }, errors);
+  // The lake belongs to the workspace that this one is a copy of.
+  if (elsewhere !== undefined)
+    return withOutage({ detail: { bytes: size }, summary }, [elsewhere, ...errors]);
   try {
-    const options = { place, shard, source: settings.baseUrl, now: now(), signal, isRebuild };
+    const options = { place, shard, source: settings.baseUrl, here, now: now(), signal, isRebuild };
     const lake = await publishLake(warehouse, options);
     const words = `${summary}; the lake: ${lakeSummary(lake)}`;
     return withOutage({ detail: { bytes: size, lake }, summary: words }, errors);

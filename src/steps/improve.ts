@@ -21,7 +21,7 @@ import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { inSequence } from '../format/days.js';
 import { submitWaiting } from './jobs.js';
-import { eachProject, type StepContext, type StepResult, withOutage } from './step.js';
+import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
 /** What improving a project did. In `plan` mode nothing is submitted. */
 export interface ProjectImprovement extends SubmitOutcome {
@@ -29,11 +29,14 @@ export interface ProjectImprovement extends SubmitOutcome {
   readonly plan: ImprovePlan;
 }
 
-/** Chooses pages for agents and, when `apply` is set, creates their jobs. */
+/** Chooses the pages for agents and, with `isWanted`, creates their jobs if anything may be sent now. */
 export async function improveStep(
-  context: StepContext,
-  apply: boolean,
+  given: StepContext,
+  isWanted: boolean,
 ): Promise<StepResult<ProjectImprovement[]>> {
+  const context = await byBothClocks(given);
+  const refusal = isWanted ? await context.journal.refusal() : undefined;
+  const apply = isWanted && refusal === undefined;
   const listedOf = await readSitemap(context.settings.improve.sitemap, context.signal);
   const { results: detail, errors } = await eachProject(context, (project) =>
     improveProject(context, project, listedOf(project.siteUrl), apply),
@@ -42,7 +45,7 @@ export async function improveStep(
   const flagged = detail.flatMap(({ plan }) => plan.flagged).length;
   const summary = apply ? `${sent} prompts sent` : `${flagged} pages flagged, nothing sent`;
   const stops = detail.flatMap(({ stopped }) => stopped ?? []);
-  return withOutage({ detail, summary }, [...errors, ...stops]);
+  return withOutage({ detail, summary }, [...errors, ...stops, refusal ?? []].flat());
 }
 
 async function improveProject(
@@ -117,10 +120,13 @@ interface Approved {
  * gets no job if it is not proposed, or if its prompt is no longer the one that was shown.
  */
 export async function approvePages(
-  context: StepContext,
+  given: StepContext,
   project: ProjectSettings,
   approvals: readonly Approval[],
 ): Promise<StepResult<{ readonly answers: readonly Approved[]; readonly submitted: readonly Job[] }>> {
+  const context = await byBothClocks(given);
+  const refusal = await context.journal.refusal();
+  if (refusal !== undefined) throw refusal;
   const { settings, warehouse, workspaceDir, now, signal } = context;
   const { sitemap, maxPromptLength } = settings.improve;
   const isListed = (await readSitemap(sitemap, signal))(project.siteUrl);

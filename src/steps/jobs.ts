@@ -11,7 +11,7 @@ import { type Day, dayOf } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { eachProject, type StepContext, type StepResult, withOutage } from './step.js';
+import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
 interface PollOptions {
   /** How long to keep polling while jobs are active. */
@@ -25,9 +25,10 @@ interface PollOptions {
  * `mode: apply`. Returns the jobs that ended while they were polled, and those still active.
  */
 export async function pollStep(
-  context: StepContext,
+  given: StepContext,
   options: PollOptions,
 ): Promise<StepResult<{ readonly ended: readonly Job[]; readonly stillActive: readonly Job[] }>> {
+  const context = await byBothClocks(given);
   const { results, errors } = await eachProject(context, (project) => pollProject(context, project, options));
   const ended = results.flatMap((polled) => polled.ended);
   const stillActive = results.flatMap((polled) => polled.stillActive);
@@ -38,7 +39,7 @@ export async function pollStep(
   const found =
     settled.length === 0 ? '' : `, ${counted(settled.length, 'lost job')} found by the pull request`;
   const unread = problem === undefined ? '' : `; pull requests not read: ${problem}`;
-  const all = [...errors, ...results.flatMap((polled) => polled.errors)];
+  const all = [...errors, ...results.flatMap((polled) => polled.errors), context.elsewhere ?? []].flat();
   const detail = { ended: [...ended, ...settled], stillActive };
   return withOutage({ detail, summary: summary + found + unread }, all);
 }
@@ -159,6 +160,8 @@ export async function sendMessage(
   { context, project, job, messages }: JobToChange,
   text: string,
 ): Promise<{ readonly state: Message['state']; readonly stopped?: unknown }> {
+  const refusal = await context.journal.refusal();
+  if (refusal !== undefined) throw refusal;
   const { maxPromptLength } = context.settings.improve;
   if (text.trim() === '') throw new ConfigurationError('The message is empty.');
   if (text.length > maxPromptLength)

@@ -123,6 +123,8 @@ export async function handOver(
   key: Omit<DeliveryKey, 'recipient'>,
   to: Addressees,
 ): Promise<Delivery[]> {
+  const error = await journal.refusal();
+  if (error !== undefined) throw error;
   const messages = await composeAll(notice, key, to.recipients, { mail: settings.mail, channels }, now());
   const task = { warehouse, journal, now, signal, transport: transport(), admission: to.admission };
   return deliver(task, messages);

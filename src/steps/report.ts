@@ -45,7 +45,7 @@ export async function reportStep(given: StepContext): Promise<StepResult<Reporte
   const detail: Reported = { pages: [], held: [], deliveries: [...context.unknownDeliveries] };
   const { pages, deliveries } = detail;
   const { reports, broken } = await listReports(workspaceDir);
-  const problems: unknown[] = [...broken];
+  const problems: unknown[] = [...broken, context.elsewhere ?? []].flat();
   // If a template is broken, rendering reports it.
   const sourceOf = await sourceOfPages(warehouse, workspaceDir, settings, dayOf(now())).catch(
     () => undefined,
@@ -106,10 +106,11 @@ async function mailDue(context: StepContext, mailing: Mailing, mailed: Mailed): 
   const ofMailing = await readDeliveries(context.warehouse, { report: report.name, project });
   for (const { period, due } of await duePeriods(context, mailing, ofMailing)) {
     if (due.kind === 'waits') mailed.held.push({ report: report.name, period: period.name, due });
-    if (due.kind !== 'due' || context.signal.aborted) continue;
+    if (due.kind !== 'due' || context.signal.aborted || context.elsewhere !== undefined) continue;
     const to = { recipients: due.recipients, admission: 'due' as const };
     mailed.deliveries.push(...(await sendMailing(context, mailing, period, to)));
   }
+  if (context.elsewhere !== undefined) return;
   mailed.deliveries.push(...(await sendCorrections(context, mailing, ofMailing)));
 }
 

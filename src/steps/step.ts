@@ -14,6 +14,7 @@ import type { Channel } from '../mail/channel.js';
 import type { Delivery } from '../mail/delivery.js';
 import type { MailTransport } from '../mail/transport.js';
 import type { EffectsJournal } from '../effects/journal.js';
+import type { ElsewhereError, Place } from '../effects/place.js';
 import type { LakePlace } from '../warehouse/lake/storage.js';
 import { OUTAGES } from '../warehouse/publish.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
@@ -39,6 +40,10 @@ export interface StepContext {
   readonly warehouse: Warehouse;
   /** The journal of everything that may have been sent. Nothing is sent before it is recorded there. */
   readonly journal: EffectsJournal;
+  /** Where this process works. */
+  readonly here: Place;
+  /** Set if the workspace sends from another place: this copy sends nothing. */
+  readonly elsewhere?: ElsewhereError | undefined;
   /** Emails that the journal showed to be of unknown outcome when the database was opened. */
   readonly unknownDeliveries: readonly Delivery[];
   /** The API of a project. Throws a `ConfigurationError` when its key is missing. */

@@ -43,7 +43,7 @@ export const BOOKKEEPING: Readonly<Record<string, 'all' | readonly string[]>> = 
   day_loads: ['attempted_at', 'loaded_at', 'failures'],
   agent_jobs: ['polls', 'next_poll_at'],
   pull_requests: ['checked_at', 'next_check_at'],
-  workspace: ['lake'],
+  workspace: ['lake', 'publications'],
   code_host_reads: ['read_until', 'next_read_at'],
 };
 

@@ -7,7 +7,7 @@ import { day } from '../../src/day.js';
 import { readDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { reportStep } from '../../src/steps/report.js';
-import { silentClock } from '../steps/step-context.js';
+import { HERE, silentClock } from '../steps/step-context.js';
 import { type MailServer, startMailServer } from './mail-server.js';
 import { serve, type TestServer } from '../serve.js';
 import { postTo } from './posts.js';
@@ -48,7 +48,7 @@ function report(time: string, reports: object, projects: object[] = [{ id: 'prj_
     ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: test.directory },
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'pages'),
-    ...{ lake: undefined, shard: undefined, limits: [] },
+    ...{ here: HERE, lake: undefined, shard: undefined, limits: [] },
     channels: new Map([['chat', postTo('teams', chat.baseUrl).channel]]),
     clientOf: () => {
       throw new Error('reports do not ask the platform');

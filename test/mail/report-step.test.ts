@@ -11,7 +11,7 @@ import { listReports } from '../../src/reports/definition.js';
 import { sourceOfPages } from '../../src/reports/pages.js';
 import type { StepContext } from '../../src/steps/step.js';
 import { reportStep } from '../../src/steps/report.js';
-import { silentClock } from '../steps/step-context.js';
+import { HERE, silentClock } from '../steps/step-context.js';
 import { letter } from './letters.js';
 import { type MailServer, startMailServer } from './mail-server.js';
 import { loadDays } from './site.js';
@@ -43,7 +43,7 @@ const report = async (time: string, more: Partial<StepContext> = {}) => {
     ...{ settings, projects: settings.projects, warehouse: test.warehouse, workspaceDir: undefined },
     historyFile: join(test.directory, 'history.duckdb'),
     reportsDir: join(test.directory, 'reports'),
-    ...{ lake: undefined, shard: undefined, limits: [], channels: new Map() },
+    ...{ here: HERE, lake: undefined, shard: undefined, limits: [], channels: new Map() },
     clientOf: () => {
       throw new Error('reports do not ask the platform');
     },

@@ -16,6 +16,7 @@ export const COMMANDS: Readonly<Record<string, readonly (readonly string[])[]>> 
   'report new': [['sections']],
   publish: [[], ['--parquet', 'lake']],
   restore: [[]],
+  adopt: [[]],
   status: [['--json']],
   doctor: [[], ['--json']],
   mcp: [[]],

@@ -14,6 +14,8 @@ const unused = (): never => {
 export const silentClock = (now: () => Date): PlatformClock =>
   new PlatformClock({ baseUrl: 'http://127.0.0.1', now, ask: () => Promise.resolve({}), onSkew: unused });
 
+export const HERE = { machine: 'm', host: 'web-1', path: '/data' };
+
 /** The context of a step in tests: configured settings, and only the dependencies given. */
 export function stepContext(
   warehouse: Warehouse,
@@ -28,7 +30,7 @@ export function stepContext(
     ...{ settings, projects: settings.projects, warehouse, workspaceDir: undefined },
     limits: sharedLimits({ settings, configuration: undefined }),
     ...{ lake: undefined, shard: undefined, channels: new Map(), historyFile: '', reportsDir: '' },
-    ...{ unknownDeliveries: [], clientOf: unused, transport: unused, observer: {} },
+    ...{ here: HERE, unknownDeliveries: [], clientOf: unused, transport: unused, observer: {} },
     ...{ now: () => NOW, clock: silentClock(given.now ?? (() => NOW)), signal: new AbortController().signal },
     ...given,
   };

@@ -2,6 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type Shard, shardName } from '../../config/shard.js';
+import { publishedElsewhere } from '../../effects/place.js';
 import { ConfigurationError } from '../../errors.js';
 import type { LakePlace, LakeStorage } from './storage.js';
 
@@ -98,6 +99,15 @@ export interface Publication {
   readonly signal: AbortSignal;
   /** Whether every file is written again, whatever is in the lake. */
   readonly isRebuild?: boolean | undefined;
+  /** Where it is published from, and how often it was; absent if nobody may publish. */
+  readonly publisher?: Publisher | undefined;
+}
+
+/** Where a workspace was published from, and how often it had been by then. */
+export interface Publisher {
+  /** A digest of the place. */
+  readonly place: string;
+  readonly number: number;
 }
 
 /** The name of a publisher's transactions: its shard, and the id of its workspace. */
@@ -108,6 +118,54 @@ const matches = (form: RegExp, texts: Iterable<string>): RegExpExecArray[] =>
 
 export const appIdOf = ({ workspaceId, shard }: Publication): string =>
   `readership:${shardName(shard)}:${workspaceId}`;
+
+/** The name of the transactions that say where a shard of a workspace was published from. */
+const placeIdOf = ({ shard }: Publication, place: string): string =>
+  `readership-place:${shardName(shard)}:${place}`;
+
+/** The actions that a commit of this publisher adds to others. */
+export const publisherActions = (work: Publication): Action[] =>
+  work.publisher === undefined
+    ? []
+    : [
+        {
+          txn: {
+            appId: placeIdOf(work, work.publisher.place),
+            version: work.publisher.number,
+            lastUpdated: work.now.getTime(),
+          },
+        },
+      ];
+
+/** The latest publisher of this shard of the workspace, and when it published. */
+export function latestPublisher(
+  state: TableState,
+  work: Publication,
+): (Publisher & { readonly at: Date }) | undefined {
+  const start = placeIdOf(work, '');
+  const found = [...state.values()].flatMap(({ txn }) =>
+    txn?.appId.startsWith(start)
+      ? {
+          place: txn.appId.slice(start.length),
+          number: txn.version,
+          at: new Date(Number(txn['lastUpdated'] ?? 0)),
+        }
+      : [],
+  );
+  return found.sort((one, other) => other.number - one.number)[0];
+}
+
+/**
+ * Throws an `ElsewhereError` if another copy of the workspace, or a later state of this one, has
+ * published.
+ */
+export function expectLatest(state: TableState, work: Publication): void {
+  const latest = latestPublisher(state, work);
+  const { publisher, place } = work;
+  if (publisher === undefined || latest === undefined) return;
+  if (latest.place !== publisher.place || latest.number > publisher.number)
+    throw publishedElsewhere(place.location, latest.at);
+}
 
 /** Whether a data file of a table is of the shard. */
 export const isOwn = (path: string, { shard }: Publication): boolean =>

@@ -3,8 +3,9 @@ import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isLocal } from '../../config/values.js';
 import { shardName } from '../../config/shard.js';
+import { type Place, placeDigest } from '../../effects/place.js';
 import { ConfigurationError, ReadershipError } from '../../errors.js';
-import { recordLake, workspaceIdOf } from '../identity.js';
+import { readPublications, recordLake, recordPublications, workspaceIdOf } from '../identity.js';
 import { quoted } from '../duckdb.js';
 import { storageFailure } from '../../storage.js';
 import { readSql } from '../query.js';
@@ -23,7 +24,13 @@ import {
 import { DiskStorage, type LakeStorage } from './storage.js';
 import { LakeTable } from './table.js';
 
-export type LakeOptions = Pick<Publication, 'place' | 'shard' | 'source' | 'now' | 'signal' | 'isRebuild'>;
+export interface LakeOptions extends Pick<
+  Publication,
+  'place' | 'shard' | 'source' | 'now' | 'signal' | 'isRebuild'
+> {
+  /** Where the workspace is; it publishes only if no other copy, and no later state, has. */
+  readonly here?: Place | undefined;
+}
 
 /** How many files this publisher has in the lake, how many it wrote and replaced, and how much it transferred. */
 export type LakeChange = Record<'files' | 'written' | 'replaced', number> &
@@ -40,17 +47,51 @@ export type LakeChange = Record<'files' | 'written' | 'replaced', number> &
  * Throws a `ConfigurationError` if the location is not a lake of this workspace, a `LakeAwayError`
  * if its store does not respond, and a `StorageError` if writing fails. Earlier commits remain.
  */
-export async function publishLake(warehouse: Warehouse, options: LakeOptions): Promise<LakeChange> {
+export const publishLake = (warehouse: Warehouse, options: LakeOptions): Promise<LakeChange> =>
+  withLake(warehouse, options, async (work) => {
+    await work.storage.expectConditions();
+    const change = await updateTables(work);
+    await recordLake(work.connection, options.place.location);
+    return change;
+  });
+
+/**
+ * Throws an `ElsewhereError` if another copy of the workspace, or a later state of this one, has
+ * published to the lake.
+ */
+export const expectLatestIn = (warehouse: Warehouse, options: LakeOptions): Promise<void> =>
+  withLake(warehouse, options, async (work) => {
+    const days = new LakeTable(work, 'days');
+    await days.refresh();
+    days.expectLatest();
+  });
+
+/** Makes this copy of the workspace the one that publishes to the lake. */
+export const claimLake = (warehouse: Warehouse, options: LakeOptions): Promise<void> =>
+  withLake(warehouse, options, async (work) => {
+    const before = new LakeTable(work, 'days');
+    await before.refresh();
+    // Nobody can have published to a lake that does not exist.
+    if (before.version < 0 || work.publisher === undefined) return;
+    const number = Math.max(work.publisher.number, before.latestPublisher?.number ?? 0) + 1;
+    await recordPublications(work.connection, number);
+    await new LakeTable({ ...work, publisher: { ...work.publisher, number } }, 'days').claim();
+  });
+
+async function withLake<Result>(
+  warehouse: Warehouse,
+  { here, ...options }: LakeOptions,
+  use: (work: Publication) => Promise<Result>,
+): Promise<Result> {
   const storage = await openStorage(options, shardName(options.shard), warehouse.path);
   const clear = () => rm(storage.staging, { recursive: true, force: true }).catch(() => undefined);
   try {
     return await warehouse.exclusive(async (connection) => {
       const workspaceId = await workspaceIdOf(connection);
-      const work = { ...options, storage, existing: await storage.list(), connection, workspaceId };
-      await storage.expectConditions();
-      const change = await updateTables(work);
-      await recordLake(connection, options.place.location);
-      return change;
+      const number = await readPublications(connection);
+      const publisher = here && { place: placeDigest(here), number };
+      const existing = await storage.list();
+      return use({ ...options, storage, existing, connection, workspaceId, publisher });
     });
   } catch (cause) {
     if (cause instanceof ReadershipError) throw cause;
@@ -191,7 +232,7 @@ export async function fillFromLake(
     for (const name of TABLES) {
       const table = new LakeTable(reader, name);
       await table.refresh();
-      const { owner } = table;
+      const { owner, latestPublisher: latest } = table;
       const files: string[] = [];
       for (const { path } of table.files)
         files.push(quoted(await storage.localCopy(`${name}/${decodeURIComponent(path)}`)));
@@ -205,6 +246,7 @@ export async function fillFromLake(
       if (files.length > 0) await connection.run(readSql(import.meta.url, `restore-${name}.sql`));
       await workspaceIdOf(connection, owner);
       await recordLake(connection, place.location);
+      if (latest !== undefined) await recordPublications(connection, latest.number);
     }
   } finally {
     await rm(storage.staging, { recursive: true, force: true });

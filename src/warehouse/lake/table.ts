@@ -10,13 +10,16 @@ import {
   actionSchema,
   appIdOf,
   creation,
+  expectLatest,
   expectOwn,
   expectWritable,
   isForeign,
   isOwn,
   type LakeFile,
+  latestPublisher,
   ownerOf,
   type Publication,
+  publisherActions,
   retentionChange,
   type TableName,
 } from './actions.js';
@@ -55,6 +58,21 @@ export class LakeTable {
     return this.version < 0 ? undefined : ownerOf(this.state, this.work);
   }
 
+  /** The latest publisher of this shard of the workspace. */
+  get latestPublisher(): ReturnType<typeof latestPublisher> {
+    return latestPublisher(this.state, this.work);
+  }
+
+  /** Throws an `ElsewhereError` if this publisher is not the latest, which the table of days knows. */
+  expectLatest(): void {
+    if (this.name === 'days') expectLatest(this.state, this.work);
+  }
+
+  /** Makes this publisher the latest, whoever was before. */
+  claim(): Promise<void> {
+    return this.commit(() => [], true);
+  }
+
   /** Whether a file is part of the table. */
   has(path: string): boolean {
     return this.state.get(path)?.add !== undefined;
@@ -84,7 +102,7 @@ export class LakeTable {
    * again. Commits nothing if there are no actions. Throws a `ConfigurationError` if this publisher
    * may not write to the table.
    */
-  async commit(decide: () => readonly Action[] | Promise<readonly Action[]>): Promise<void> {
+  async commit(decide: () => readonly Action[] | Promise<readonly Action[]>, isClaim = false): Promise<void> {
     const { place, now, signal } = this.work;
     const appId = appIdOf(this.work);
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
@@ -92,13 +110,14 @@ export class LakeTable {
       await this.refresh();
       expectOwn(this.state, this.work);
       expectWritable(this.name, this.state, this.work);
+      if (!isClaim) this.expectLatest();
       const actions = await decide();
-      if (actions.length === 0) return;
+      if (actions.length === 0 && !isClaim) return;
       const version = this.version + 1;
       const last = this.state.get(appId)?.txn?.version ?? 0;
       const txn = { appId, version: last + 1, lastUpdated: now.getTime() };
       const commitInfo = { timestamp: now.getTime(), operation: 'WRITE', engineInfo: 'Readership' };
-      const text = linesOf([{ commitInfo }, ...actions, { txn }]);
+      const text = linesOf([{ commitInfo }, ...actions, ...this.#publisher(), { txn }]);
       if (await this.#put(text, this.#logFile(version), true)) {
         await this.refresh();
         if (version > 0 && version % COMMITS_PER_CHECKPOINT === 0) await this.#writeCheckpoint();
@@ -132,6 +151,10 @@ export class LakeTable {
     }
     for (const [path, { remove }] of this.state)
       if (remove && (remove.deletionTimestamp ?? 0) < untilMs) this.state.delete(path);
+  }
+
+  #publisher(): Action[] {
+    return this.name === 'days' ? publisherActions(this.work) : [];
   }
 
   /** The complete checkpoints by version. Another program may have written one in several files. */

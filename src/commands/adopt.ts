@@ -1,0 +1,26 @@
+import { adopt as adoptWorkspace } from '../app/acting.js';
+import { placeWords } from '../effects/place.js';
+import { type ExitCode, messageOf } from '../errors.js';
+import { publishStep } from '../steps/history.js';
+import { defineCommand } from './command.js';
+import { withSteps } from './steps.js';
+
+export const adopt = defineCommand({
+  name: 'adopt',
+  scope: 'workspace',
+  summary: 'send from this copy of a workspace from now on',
+  description:
+    'A workspace sends jobs, messages, emails and posts from one machine and one data directory. A copy anywhere else exports and reports, and sends nothing, until this command makes it the one that sends. Stop the other copy first: it finds out by itself only if both publish to the same lake.',
+  examples: `
+  readership adopt       after moving a workspace, or restoring it on a new machine`,
+  environment: `Environment:
+  READERSHIP_MACHINE     names this machine where its id and host name change: containers, CI`,
+  run: (options, runtime) =>
+    withSteps<ExitCode>('adopt', options, runtime, async (context) => {
+      await adoptWorkspace(context);
+      const { error } = await publishStep({ ...context, elsewhere: undefined });
+      if (error !== undefined) throw error instanceof Error ? error : new Error(messageOf(error));
+      runtime.output.data(`This workspace now sends from ${placeWords(context.here)}.`);
+      return 0;
+    }),
+});
