@@ -10,7 +10,7 @@ import { completable, readDictionary } from '../sql/dictionary.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
 import { runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/process.js';
 import { runPrompt } from '../sql/prompt.js';
-import { OutputFile, workbookOf, writeParquet, writePieces, writeText } from '../sql/write.js';
+import { OutputFile, workbookOf, copyResult, isCopied, writePieces, writeText } from '../sql/write.js';
 import type { Output } from '../terminal/output.js';
 import { type History, openHistory } from '../warehouse/published.js';
 import { aDuration, defineCommand, formatOf, value } from './command.js';
@@ -73,7 +73,7 @@ Meaning of columns: FROM duckdb_columns() SELECT table_name, column_name, commen
     const { duckdb, removeTempFiles } = await settingsFor(limits);
     const file = target === undefined ? undefined : await OutputFile.create(target);
     try {
-      const writable = format === 'parquet' ? file?.unfinished : undefined;
+      const writable = isCopied(format) ? file?.unfinished : undefined;
       const history = await openHistory(historyFile, writable, duckdb);
       const session = { history, limits, removeTempFiles, file, format, output };
       try {
@@ -140,7 +140,8 @@ async function answerWithin(statement: string, session: Session): Promise<void> 
 async function answer(statement: string, session: Session): Promise<void> {
   const { file, format, output } = session;
   const { connection } = session.history;
-  if (format === 'parquet' && file !== undefined) return writeParquet(connection, statement, file);
+  if (isCopied(format) && file !== undefined && (await copyResult(connection, statement, format, file)))
+    return;
   const answer = await ask(connection, statement);
   if (answer === undefined) throw new ConfigurationError('There is no SQL statement in the query.');
   if (answer.unseen > 0)

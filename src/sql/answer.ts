@@ -57,6 +57,14 @@ export async function expectOneSelect(connection: DuckDBConnection, sql: string)
   await expectReading(connection, (await statements.prepare(0)).statementType, sql);
 }
 
+/** Whether SQL is a single SELECT. Throws as `ask` does if it does more than read. */
+export async function isOneSelect(connection: DuckDBConnection, sql: string): Promise<boolean> {
+  const { error, statements } = await parse(connection, sql);
+  if (error || statements.length !== 1) return false;
+  await expectNoEffects(connection, sql);
+  return true;
+}
+
 const parseSchema = z.object({
   error: z.boolean(),
   error_message: z.string().optional(),
