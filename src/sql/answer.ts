@@ -61,7 +61,7 @@ export async function expectOneSelect(connection: DuckDBConnection, sql: string)
 export async function isOneSelect(connection: DuckDBConnection, sql: string): Promise<boolean> {
   const { error, statements } = await parse(connection, sql);
   if (error || statements.length !== 1) return false;
-  await expectNoEffects(connection, sql);
+  await expectOnlyData(connection, sql);
   return true;
 }
 
