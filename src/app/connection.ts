@@ -53,9 +53,10 @@ export async function connect(
   const clients = new Map<string, Client>();
   const transport = new Transport({ concurrency: settings.history.concurrency }, clock.observe);
   const token = configuration?.environment[CODE_HOST_TOKEN_VARIABLE];
-  const codeHost =
-    settings.pullRequests &&
-    new CodeHost(settings.pullRequests, token === '' ? undefined : token, runtime.now);
+  const { pullRequests } = settings;
+  const places = sandbox && pullRequests && { ...pullRequests, apiUrl: `${baseUrl}/_sandbox/code` };
+  const ofHost = places ?? pullRequests;
+  const codeHost = ofHost && new CodeHost(ofHost, token === '' ? undefined : token, runtime.now);
   return {
     ...{ clock, codeHost },
     clientOf: (project) => {

@@ -1,3 +1,6 @@
+import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
+import { addDays, addHours, addMinutes, startOfISOWeek, subWeeks } from 'date-fns';
+import { z } from 'zod';
 import { transportOf } from '../app/connection.js';
 import { readWorkspace, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
 import { nextScheduled } from '../config/cron.js';
@@ -5,8 +8,15 @@ import { apiKeyOf } from '../config/load.js';
 import { LockedError, messageOf } from '../errors.js';
 import { type Log, logging, openLog } from '../print/log.js';
 import { summarize } from '../print/run.js';
+import { simulatedNotes } from '../sandbox/traffic/traffic.js';
 import { runLoop } from '../service/loop.js';
 import { openService, type Service } from '../service/service.js';
+import { exportStep } from '../steps/history.js';
+import { improveStep } from '../steps/improve.js';
+import { pollStep } from '../steps/jobs.js';
+import { writeNote } from '../steps/notes.js';
+import { type StepContext, StepRunner } from '../steps/step.js';
+import { dayColumn } from '../warehouse/query.js';
 import type { Web } from '../web/serve.js';
 import { aDuration, defineCommand, EMAIL_ENVIRONMENT, flag, JSON_LOG, value } from './command.js';
 import { conclude, withSteps } from './steps.js';
@@ -39,8 +49,20 @@ export const run = defineCommand({
   readership run --wait 10m         wait until the agents are done
   readership run --shard 2/8        on the second of eight machines: docs/scale.md`,
   environment: EMAIL_ENVIRONMENT,
-  run: ({ wait, pausedOk, ...options }, runtime) =>
-    withSteps('run', options, runtime, async (context, workspace, progress) => {
+  run: ({ wait, pausedOk, ...options }, given) => {
+    let { now } = given;
+    const runtime = { ...given, now: () => now() };
+    return withSteps('run', options, runtime, async (context, workspace, progress) => {
+      if (options.sandbox === true && (await isEmpty(context))) {
+        if (options.json !== true)
+          given.output.note(
+            'A new sandbox: first, six earlier weeks with agent jobs and their reviews are played back. Everything in it is simulated.',
+          );
+        await playPast(context, (past) => {
+          now = () => past;
+        });
+        ({ now } = given);
+      }
       const outcome = await runLoop(context, {
         apply: context.settings.improve.mode === 'apply',
         waitMs: wait ?? (options.sandbox === true ? SANDBOX_WAIT_MS : 0),
@@ -52,8 +74,41 @@ export const run = defineCommand({
         if (summary !== '') runtime.output.words(summary);
       }
       return exitCode === 75 && pausedOk === true ? 0 : exitCode;
-    }),
+    });
+  },
 });
+
+const isEmpty = async ({ warehouse }: StepContext): Promise<boolean> =>
+  (await warehouse.query('SELECT day FROM day_loads LIMIT 1', z.object({}))).length === 0;
+
+/** The weeks before this one in which the sandbox's earlier jobs are created. */
+const PAST_WEEKS = [15, 14, 13, 12, 11, 10];
+
+/** Runs the steps as they would have run in earlier weeks, and writes notes, so that there is an effect to measure. */
+async function playPast(given: StepContext, setNow: (now: Date) => void): Promise<void> {
+  const context = { ...given, observer: {} };
+  const monday = startOfISOWeek(new UTCDate(given.now()));
+  const runner = new StepRunner(context);
+  const pollAt = async (now: Date) => {
+    setNow(now);
+    await runner.step('poll', () => pollStep(context, { waitMs: 0 }));
+  };
+  for (const weeks of PAST_WEEKS) {
+    const start = addHours(subWeeks(monday, weeks), 4);
+    setNow(start);
+    await runner.step('export', () => exportStep(context));
+    await runner.step('improve', () => improveStep(context, true));
+    await pollAt(addMinutes(start, 1));
+    await pollAt(addDays(start, 4));
+  }
+  const [first] = await context.warehouse.query(
+    'SELECT min(day) AS day FROM day_loads',
+    z.object({ day: dayColumn }),
+  );
+  for (const note of first === undefined ? [] : simulatedNotes(first.day)) await writeNote(context, note);
+  const [outage] = runner.outages;
+  if (outage !== undefined) throw outage.error;
+}
 
 export const start = defineCommand({
   name: 'start',

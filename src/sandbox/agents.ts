@@ -1,9 +1,13 @@
-import { addSeconds } from 'date-fns';
+import { addDays, addSeconds } from 'date-fns';
+import type { Context } from 'hono';
 import { z } from 'zod';
 import { type AgentJob, LIMITS } from '../api/schema.js';
 import { secondsUntilFree, tooMany, withBody } from './access.js';
 import type { SandboxContext } from './faults.js';
 import type { JobOutcome, StateStore, StoredJob } from './state.js';
+
+/** Pull requests are numbered from here, as jobs are from 0. */
+const FIRST_PULL_REQUEST = 100;
 
 /** The default order: a first batch of five shows a job of each kind but the archived one. */
 export const DEFAULT_OUTCOMES: readonly JobOutcome[] = [
@@ -21,13 +25,27 @@ const ENDED_STATUS = {
 function jobAt(job: StoredJob, now: Date): AgentJob {
   const ended = now.getTime() >= Date.parse(job.endsAt);
   const changedFiles = job.outcome === 'pull-request' || job.outcome === 'archived';
-  const prLink = `https://code.example.com/${SOURCE.repository}/pull/${100 + job.number}`;
+  const prLink = `https://code.example.com/${SOURCE.repository}/pull/${FIRST_PULL_REQUEST + job.number}`;
   return {
     ...{ id: job.id, source: SOURCE, model: MODEL, createdAt: job.createdAt },
     status: ended ? ENDED_STATUS[job.outcome] : 'active',
     prLink: ended && changedFiles ? prLink : null,
     archivedAt: ended && job.outcome === 'archived' ? job.endsAt : null,
   };
+}
+
+/** The page of a job, which its prompt quotes on a line of its own. */
+export const pathOf = ({ prompt }: StoredJob): string | undefined => /^"(\/.*)"$/m.exec(prompt)?.[1];
+
+const REVIEWED_AFTER_DAYS = 3;
+/** One in so many pull requests is closed without being merged. */
+const REJECTED = 7;
+
+/** When people merge or close the pull request of a job; both null if it never has one. */
+export function reviewAt({ number, outcome, createdAt }: StoredJob) {
+  const at = addDays(new Date(createdAt), REVIEWED_AFTER_DAYS);
+  if (outcome !== 'pull-request' && outcome !== 'archived') return { mergedAt: null, closedAt: null };
+  return number % REJECTED === 0 ? { mergedAt: null, closedAt: at } : { mergedAt: at, closedAt: at };
 }
 
 interface AgentsOptions {
@@ -97,6 +115,16 @@ export function createAgents({ state, now, outcomes, jobSeconds, usesPerHour }: 
         const messages = [...job.messages, { prompt, createdAt: now().toISOString() }];
         return { ...job, messages, endsAt: endOfWork(job.number), outcome: 'pull-request' };
       }),
+    /** The pull request of a job, in the form of GitHub. */
+    pullRequest: (c: Context): Response => {
+      const number = Number(c.req.param('number')) - FIRST_PULL_REQUEST;
+      const job = jobs().find((candidate) => candidate.number === number);
+      if (job === undefined) return c.json({ message: 'Not Found' }, 404);
+      const { mergedAt, closedAt } = reviewAt(job);
+      const isOver = closedAt !== null && closedAt <= now();
+      const [merged_at, closed_at] = isOver ? [mergedAt, closedAt] : [null, null];
+      return c.json({ state: isOver ? 'closed' : 'open', merged_at, closed_at });
+    },
     get: (c: SandboxContext): Response => {
       const job = find(c);
       return job === undefined ? unknownJob(c) : c.json<AgentJob>(jobAt(job, now()));

@@ -4,7 +4,7 @@ import { addDays, type Day, dayOf, startOfDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
 import { access, createRequestLog, ownHost, withBody } from './access.js';
-import { createAgents, DEFAULT_OUTCOMES } from './agents.js';
+import { createAgents, DEFAULT_OUTCOMES, pathOf, reviewAt } from './agents.js';
 import { createSwitchboard, faults, faultSchema, type Operation, type SandboxEnv } from './faults.js';
 import { type JobOutcome, SANDBOX, StateStore } from './state.js';
 import { createTraffic } from './traffic/traffic.js';
@@ -55,7 +55,14 @@ export async function startSandbox(options: SandboxOptions) {
   };
   const { now, apiKey, projectId, host, port, seed, firstDay } = settings;
   const state = new StateStore(options.stateFile, { version: 1, seed, firstDay, jobs: [] });
-  const traffic = createTraffic({ ...state.read(), pages: settings.pages });
+  const improvements = () =>
+    new Map(
+      state.read().jobs.flatMap((job) => {
+        const [path, { mergedAt }] = [pathOf(job), reviewAt(job)];
+        return path === undefined || mergedAt === null ? [] : [[path, dayOf(mergedAt)] as const];
+      }),
+    );
+  const traffic = createTraffic({ ...state.read(), pages: settings.pages }, improvements);
   const agents = createAgents({ ...settings, state });
   const log = createRequestLog(options.onRequest ?? (() => undefined));
   const switchboard = createSwitchboard();
@@ -81,9 +88,11 @@ export async function startSandbox(options: SandboxOptions) {
   const views = getViews(traffic, now, settings.viewsPerHour);
   app.get('/v1/analytics/:projectId/views', ...guards('views', 'read'), views);
 
-  // Outside the API, without a key: the requests, the jobs with their prompts, and the active faults.
+  // Outside the API, without a key: the requests, the jobs with their prompts, the pull requests as GitHub shows them,
+  // and the active faults.
   app.get('/_sandbox/requests', (c) => c.json(log.summary()));
   app.get('/_sandbox/jobs', (c) => c.json({ jobs: agents.jobs() }));
+  app.get('/_sandbox/code/repos/:owner/:name/pulls/:number', agents.pullRequest);
   app.get('/_sandbox/faults', (c) => c.json({ faults: switchboard.list() }));
   app.put('/_sandbox/faults', (c) =>
     withBody(c, faultSchema.array(), (given) => {

@@ -81,15 +81,35 @@ function sampler(site: Site, age: number, audience: Audience, siteViews: number,
   // Views of a new page are added to the site's, not taken from other pages.
   const shares = pages.reduce((sum, page) => sum + page[audience] * page.lasting, 0);
   const perShare = (siteViews * wobble(DAY_NOISE, uniformFrom(site.seed, age, STREAMS[audience]))) / shares;
-  return (page: Page): number => {
+  return (page: Page, factor: number): number => {
     const uniform = uniformFrom(site.seed, age, page.key, STREAMS[audience]);
-    const expected = page[audience] * perShare * eventFactor(site.seed, page, age, audience);
+    const expected = factor * page[audience] * perShare * eventFactor(site.seed, page, age, audience);
     return poisson(expected * wobble(PAGE_NOISE, uniform), uniform);
   };
 }
 
+/** The views of a page that an agent improved, from the day of the merge, as multiples. */
+const IMPROVED = { human: 1.3, ai: 1.15 };
+
+/** Until this age of the site, some views by AI were counted as human: a change of what is counted. */
+const COUNTING_CHANGED_AT = 21;
+const MISCOUNTED = 0.12;
+
+/** What happened outside, as notes for `notes.yaml`. */
+export const simulatedNotes = (firstDay: Day) => [
+  {
+    date: addDays(firstDay, COUNTING_CHANGED_AT),
+    text: 'Simulated: AI browsers count as AI, and no longer as people',
+    break: true,
+  },
+  { date: addDays(firstDay, 120), text: 'Simulated: a talk at a conference shows the quickstart' },
+];
+
+/** When the pages that agents improved were merged, by path. */
+export type Improvements = ReadonlyMap<string, Day>;
+
 /** The final counts of a day, once all late data has arrived. A page without views has no row. */
-function finalCounts(site: Site, day: Day): PageDay[] {
+function finalCounts(site: Site, day: Day, improvements: Improvements): PageDay[] {
   const age = daysBetween(site.firstDay, day);
   if (age < 0) return [];
   const weekday = startOfDay(day).getUTCDay();
@@ -97,7 +117,13 @@ function finalCounts(site: Site, day: Day): PageDay[] {
   const human = sampler(site, age, 'human', humanViewsExpected(age, weekday), pages);
   const ai = sampler(site, age, 'ai', aiViewsExpected(age, weekday), pages);
   return pages
-    .map((page) => ({ path: page.path, key: page.key, human: human(page), ai: ai(page) }))
+    .map((page) => {
+      const mergedOn = improvements.get(page.path);
+      const factor = mergedOn === undefined || day < mergedOn ? { human: 1, ai: 1 } : IMPROVED;
+      const counts = { human: human(page, factor.human), ai: ai(page, factor.ai) };
+      const moved = age < COUNTING_CHANGED_AT ? Math.round(counts.ai * MISCOUNTED) : 0;
+      return { path: page.path, key: page.key, human: counts.human + moved, ai: counts.ai - moved };
+    })
     .filter((page) => page.human + page.ai > 0);
 }
 
@@ -192,13 +218,13 @@ function sumPages(days: readonly (readonly PageDay[])[]) {
   return { totals, rows };
 }
 
-export function createTraffic(options: SiteOptions) {
+export function createTraffic(options: SiteOptions, improvements: () => Improvements = () => new Map()) {
   const site = createSite(options);
   const finals = remembered<readonly PageDay[]>(DAYS_KEPT);
   const ranges = remembered<RangeViews>(RANGES_KEPT);
 
   const known = (day: Day, now: Date): readonly PageDay[] => {
-    const final = finals(day, () => finalCounts(site, day));
+    const final = finals(day, () => finalCounts(site, day, improvements()));
     return arrivedCounts(final, site.seed, day, hoursInto(day, now));
   };
   return {
