@@ -177,7 +177,12 @@ const sandboxSettings = (workingDirectory: string): Settings =>
     projects: [{ id: SANDBOX.projectId, name: SANDBOX.projectName, siteUrl: SANDBOX.siteUrl }],
     dataDir: resolve(workingDirectory, 'data/sandbox'),
     history: { requestsPerHour: 'unlimited' },
-    improve: { mode: 'apply', minWeeklyViews: 60, readingShare: 1, exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'] },
+    improve: {
+      mode: 'apply',
+      minWeeklyViews: 60,
+      readingShare: 1,
+      exclude: ['/changelog/**', '/llms*.txt', '/**/openapi.*'],
+    },
     poll: { minDelay: '500ms', maxDelay: '2s' },
     pullRequests: { host: 'github', url: 'https://code.example.com' },
     mail: { from: 'Readership <readership@example.com>', unsubscribe: 'docs-lead@example.com' },

@@ -44,8 +44,10 @@ export async function pollStep(
   return withOutage({ detail, summary: summary + found + unread }, all);
 }
 
-async function readChanges({ warehouse, journal, codeHost, projects, now, signal, observer }: StepContext) {
+/** Reads the pull requests for all projects, even if the command is about one: each is read once. */
+async function readChanges({ warehouse, journal, codeHost, settings, now, signal, observer }: StepContext) {
   if (codeHost === undefined) return { settled: [] };
+  const { projects } = settings;
   const outcome = await readPullRequests({ warehouse, journal, codeHost, projects, now, signal });
   for (const job of outcome.settled) observer.onJob?.(job);
   return outcome;

@@ -6,9 +6,10 @@ import { type Message, readMessages } from '../agents/messages.js';
 import { isInReview, readSkips } from '../agents/plan.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { day } from '../config/values.js';
-import { addDays, dayOf, parseDay } from '../day.js';
+import { addDays, dayOf, daysBetween, parseDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
+import { counted } from '../format/numbers.js';
 import { howToLook } from '../print/jobs.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
 import { notesOf, writeNote } from '../steps/notes.js';
@@ -32,6 +33,9 @@ export async function agents(request: SiteRequest): Promise<object> {
       ...job,
       effect: effects.get(job.id) ?? null,
       look: howToLook(job),
+      waiting: isInReview(job)
+        ? counted(daysBetween(dayOf(job.ended_at ?? job.planned_at), dayOf(now)), 'day')
+        : null,
       messages: own,
       canMessage: isRemoteJob(job) && own.every(({ state }) => !OPEN_MESSAGE_STATES.has(state)),
       isMessage: lost !== job,
@@ -53,7 +57,11 @@ export async function agents(request: SiteRequest): Promise<object> {
     notes: (await notesOf(reader, project.id)).toReversed(),
     unconfirmed: shown.filter(({ attempt }) => attempt !== null),
     groups: groups
-      .map(([title, fits]) => ({ title, jobs: shown.filter(fits) }))
+      // Those that have been waiting longest come first.
+      .map(([title, fits]) => ({
+        title,
+        jobs: fits === isInReview ? shown.filter(fits).toReversed() : shown.filter(fits),
+      }))
       .filter(({ jobs }) => jobs.length > 0),
     requests,
     timezone: settings.schedule.timezone,
