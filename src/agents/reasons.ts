@@ -96,18 +96,15 @@ export function wordsOf(reason: Reason): string {
     case 'had-job':
       return `had job ${reason.job}, which ended on ${reason.ended}, less than ${reason.cooldown_days} days ago`;
     case 'in-review':
-      return `the pull request of job ${reason.job} has been waiting for review since ${longDay(reason.since)}`;
+      return `pull request of job ${reason.job} in review since ${longDay(reason.since)}`;
     case 'changed-elsewhere':
       return `an open pull request of others changes it: ${reason.link}`;
     case 'rejected':
-      return `rejected on ${longDay(reason.on)}, when the pull request of job ${reason.job} was closed; it gets another job only if you propose it again`;
-    case 'held-out':
-      return (
-        `held out to measure job ${reason.job}: on ${longDay(reason.drawn)}, chance gave the job to the similar page ${reason.twin}; ` +
-        (reason.until === null
-          ? 'it qualifies again eight weeks after that pull request is merged or closed'
-          : `it qualifies again on ${longDay(reason.until)}`)
-      );
+      return `rejected on ${longDay(reason.on)} (job ${reason.job}): it gets another job only if you propose it again`;
+    case 'held-out': {
+      const until = reason.until === null ? 'eight weeks after the review' : longDay(reason.until);
+      return `held out until ${until}: on ${longDay(reason.drawn)}, chance gave job ${reason.job} to ${reason.twin}`;
+    }
     case 'limit':
       return `left for a later run: improve.${reason.setting} is ${reason.limit}`;
     case 'skipped':

@@ -109,6 +109,12 @@ const promptLines = ({ path, why, digest, prompt }: Proposal): string[] => [
     .map((line) => `    | ${line}`.trimEnd()),
 ];
 
+/** A table, or with all pages a list, which shortens no reason. */
+const leftOutTable = (rows: readonly (readonly string[])[], limit: number, width: number): string[] =>
+  limit === Infinity
+    ? indented(rows.map(([path = '', why = '']) => `${path}: ${why}`))
+    : indentedTable(LEFT_OUT_COLUMNS, rows, width);
+
 function leftOutLines(
   { leftOut, skips, beyondShare, belowFloor }: ImprovePlan,
   { readingShare, minWeeklyViews }: Settings['improve'],
@@ -130,7 +136,7 @@ function leftOutLines(
     skip !== undefined && `To undo a skip: readership improve --unskip ${escapeUnsafe(skip.path)}`,
   ]);
   return [
-    ...(rows.length === 0 ? [] : ['', ...indentedTable(LEFT_OUT_COLUMNS, rows, width)]),
+    ...(rows.length === 0 ? [] : ['', ...leftOutTable(rows, limit, width)]),
     ...(uncounted.length === 0 ? [] : ['', ...uncounted]),
   ];
 }

@@ -186,9 +186,7 @@ describe('one open job per page, and a cooldown', () => {
 
   it('a page whose pull request waits for review gets no other job, however long that takes', () => {
     const [why] = busyPages([reviewed({})], 56, now).values();
-    expect(why && wordsOf(why)).toBe(
-      'the pull request of job 1 has been waiting for review since Sep 9, 2026',
-    );
+    expect(why && wordsOf(why)).toBe('pull request of job 1 in review since Sep 9, 2026');
     expect(busyPages([reviewed({ merged_on: day('2026-09-10') })], 56, now).size).toBe(0);
   });
 
@@ -197,35 +195,24 @@ describe('one open job per page, and a cooldown', () => {
     expect(busyPages([rejected], 56, now).size).toBe(0);
     const [why] = reservedPages([rejected], now).values();
     expect(why && wordsOf(why)).toMatch(
-      /^rejected on Nov 9, 2026, when the pull request of job 1 was closed/,
+      /^rejected on Nov 9, 2026 \(job 1\): it gets another job only if you propose it again$/,
     );
     expect(reservedPages([rejected, { ...job('completed', 60), id: 2 }], now).size).toBe(0);
   });
 
   it.each([
-    [
-      'while the job is active',
-      job('active', null),
-      'eight weeks after that pull request is merged or closed',
-    ],
-    [
-      'while its pull request is open',
-      reviewed({}),
-      'eight weeks after that pull request is merged or closed',
-    ],
-    ['for eight weeks after the merge', reviewed({ merged_on: day('2026-09-24') }), 'on Nov 19, 2026'],
+    ['while the job is active', job('active', null), 'eight weeks after the review'],
+    ['while its pull request is open', reviewed({}), 'eight weeks after the review'],
+    ['for eight weeks after the merge', reviewed({ merged_on: day('2026-09-24') }), 'Nov 19, 2026'],
     ['and no longer', reviewed({ merged_on: day('2026-09-23') }), undefined],
-    ['for eight weeks after it was closed', reviewed({ closed_on: day('2026-09-24') }), 'on Nov 19, 2026'],
-    ['for eight weeks after a failure', job('failed', 55), 'on Nov 19, 2026'],
+    ['for eight weeks after it was closed', reviewed({ closed_on: day('2026-09-24') }), 'Nov 19, 2026'],
+    ['for eight weeks after a failure', job('failed', 55), 'Nov 19, 2026'],
     ['not if the platform refused the job', job('refused', 1), undefined],
     ['for half a year at most', reviewed({ planned_at: new Date('2026-05-19T04:00:00Z') }), undefined],
   ])('the twin of a page with a job is held out %s', (_, treated, until) => {
     const why = reservedPages([{ ...treated, held_out: '/b' }], now).get('/b');
     expect(why && wordsOf(why)).toEqual(
-      until &&
-        expect.stringMatching(
-          new RegExp(`^held out to measure job 1: .+ page /a; it qualifies again ${until}$`),
-        ),
+      until && expect.stringMatching(new RegExp(`^held out until ${until}: on .+, chance gave job 1 to /a$`)),
     );
   });
 

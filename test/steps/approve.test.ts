@@ -162,7 +162,7 @@ describe('a held-out page', () => {
     const [path = ''] = heldOutIn(await jobs());
     const why = (await plan()).leftOut.find((page) => page.path === path)?.why;
     expect(why && wordsOf(why)).toMatch(
-      /^held out to measure job 1: on Nov 18, 2026, chance gave the job to/,
+      /^held out until eight weeks after the review: on Nov 18, 2026, chance gave job 1 to /,
     );
     expect((await improveStep(context, true)).detail[0]?.plan.flagged.map((page) => page.path)).not.toContain(
       path,
