@@ -19,5 +19,5 @@ FROM
     WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
     GROUP BY path
   ) AS week ON week.path = choice.path
-WHERE choice.project = $project AND choice.code NOT IN ('has-job', 'had-job')
+WHERE choice.project = $project AND choice.code NOT IN ('has-job', 'had-job', 'in-review')
 ORDER BY choice.weekly_human + choice.weekly_ai DESC, choice.path

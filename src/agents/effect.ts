@@ -66,7 +66,7 @@ export function effectWords({ job, merged_on, audiences }: JobEffect): string {
   const said = audiences.map((row) => ({ name: nameOf(row), words: verdictWords(row) }));
   const isSame = new Set(said.map(({ words }) => words)).size === 1;
   const both = isSame ? said[0]?.words : said.map(({ name, words }) => `${name}: ${words}`).join('; ');
-  return `${both}; merged on ${longDay(merged_on)}`;
+  return `${both}; ${job < 0 ? 'changed by people' : 'merged'} on ${longDay(merged_on)}`;
 }
 
 function verdictWords(row: EffectRow): string {

@@ -152,6 +152,9 @@ export function improveModel(answers: object) {
         ? null
         : { together: togetherWords(effects_together) ?? null, ...earlierWorkOf(effects) },
     skipped: skippedOf(choices),
+    heldOut: choices
+      .filter(({ code }) => code === 'held-out')
+      .map(({ path, ...reason }) => ({ path, why: wordsOf(reasonOf(reason)) })),
   };
 }
 
@@ -186,6 +189,9 @@ const SKIPPED: Readonly<Partial<Record<string, string>>> = {
   'few-days': 'viewed on too few days',
   'few-days-by-people': 'viewed by people on too few days',
   limit: 'over the limit on new jobs',
+  'held-out': 'held out for the experiment',
+  rejected: 'rejected by people',
+  'changed-elsewhere': 'changed by an open pull request of others',
   skipped: 'manually',
   other: 'for other reasons',
 };
@@ -200,7 +206,11 @@ function earlierWorkOf(all: readonly JobEffect[]) {
   return {
     effects: all
       .filter((effect) => effect.merged_on !== null && !effect.isTooEarly)
-      .map((effect) => ({ path: effect.path, job: effect.job, words: effectWords(effect) })),
+      .map((effect) => ({
+        path: effect.path,
+        by: effect.job < 0 ? 'Recorded change' : `Job ${effect.job}`,
+        words: effectWords(effect),
+      })),
     /**
      * Pages whose four weeks after the change are not over, and the day when the first of them can
      * be judged.

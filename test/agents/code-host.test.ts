@@ -183,7 +183,7 @@ describe.each(['github', 'gitlab', 'bitbucket'] as const)('changes by others, at
   });
 });
 
-it('a change that a person records is stored once, and can be taken back', async () => {
+it('a change that a person records is stored once, measured like the job of an agent, and can be taken back', async () => {
   const { warehouse, changes, project } = await repository([]);
   const context = stepContext(warehouse, { settings: { projects: [{ id: project }] } });
   const [only] = context.projects;
@@ -193,6 +193,12 @@ it('a change that a person records is stored once, and can be taken back', async
   await record('/guides/page-1', '2026-11-12');
   await record('/guides/page-1', '2026-11-12');
   expect(await changes()).toEqual([{ path: '/guides/page-1', link: null, day: '2026-11-12' }]);
+  const effects = () =>
+    warehouse.query(
+      'SELECT DISTINCT job, path, merged_on::VARCHAR AS day, weeks_before FROM job_effects',
+      z.object({ job: z.int(), path: z.string(), day: z.string(), weeks_before: z.int() }),
+    );
+  expect(await effects()).toEqual([{ job: -1, path: '/guides/page-1', day: '2026-11-12', weeks_before: 4 }]);
   await expect(record('/guides/pge-1', '2026-11-12')).rejects.toThrow('did you mean /guides/page-1');
   await expect(record('/guides/page-1', '2026-11-19')).rejects.toThrow('cannot have changed on 2026-11-19');
   await record('/guides/page-1', '2026-11-12', true);

@@ -13,6 +13,15 @@ WITH
         merged_on IS NOT NULL
         OR (ended_at IS NOT NULL AND id NOT IN (SELECT job FROM pull_requests WHERE closed_on IS NOT NULL))
       )
+    UNION ALL
+    SELECT
+      -row_number() OVER (ORDER BY project, path, changed_on)::INTEGER AS job,
+      project,
+      path,
+      changed_on AS merged_on,
+      date_trunc('week', changed_on)::DATE AS change_week
+    FROM page_changes
+    WHERE link IS NULL
   ),
 
   -- Fully loaded weeks, from twelve before the change (-12) to four after it (4).
@@ -269,11 +278,11 @@ SELECT
 FROM measured;
 
 COMMENT ON VIEW job_effects IS 'Views of a page before and after a pull request: the four full weeks after the week of the merge are compared with the four before, and with up to 39 pages of similar traffic and a similar course over the twelve weeks before, which neither an agent nor a person changed. One row per audience (human or ai) of each job with a pull request that has been merged, or whose job has ended without the pull request being closed. It shows correlation, not that the change was the cause: see experiment_effect for that.';
-COMMENT ON COLUMN job_effects.job IS 'Job number in Readership';
+COMMENT ON COLUMN job_effects.job IS 'Job number in Readership; negative for a change that a person recorded with readership changed';
 COMMENT ON COLUMN job_effects.project IS 'Project id on the platform';
 COMMENT ON COLUMN job_effects.path IS 'Page that was changed';
 COMMENT ON COLUMN job_effects.audience IS 'human or ai, measured separately because a change may affect only one of them';
-COMMENT ON COLUMN job_effects.merged_on IS 'Day (UTC) of the merge, recorded with readership jobs merged or found at the code host. Its week counts as neither before nor after. NULL if unknown; the verdict is then cannot tell';
+COMMENT ON COLUMN job_effects.merged_on IS 'Day (UTC) of the merge or change, recorded with readership jobs merged or found at the code host. Its week counts as neither before nor after. NULL if unknown; the verdict is then cannot tell';
 COMMENT ON COLUMN job_effects.before_from IS 'Monday of the first of the four weeks before the change';
 COMMENT ON COLUMN job_effects.after_from IS 'Monday of the first of the four weeks after the change';
 COMMENT ON COLUMN job_effects.weeks_before IS 'Number of fully loaded weeks before the change, 0 to 4';

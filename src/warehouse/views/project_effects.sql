@@ -12,7 +12,7 @@ WITH
       floor((changes + 1) / 2 - 0.98 * sqrt(changes))::INTEGER AS place,
       list(ratio ORDER BY ratio) AS ratios
     FROM job_effects
-    WHERE ratio IS NOT NULL
+    WHERE ratio IS NOT NULL AND job > 0
     GROUP BY ALL
   )
 SELECT
