@@ -6,6 +6,12 @@ export const RESTORE =
 
 /** Storage problems by the error messages of DuckDB, Node.js or the system; the first match counts. */
 const SIGNS = [
+  ['files', /EMFILE|ENFILE|Too many open files/],
+  [
+    'memory',
+    /ENOMEM|Cannot allocate memory|Out of Memory Error|(array buffer )?allocation failed|bad_alloc/i,
+  ],
+  ['failing', /\bEIO\b|Input\/output error/],
   ['full', /No space left|ENOSPC|Disk quota|EDQUOT|File too large|EFBIG/],
   // Node.js reports ENOENT when it creates nested directories on a read-only file system.
   ['denied', /Permission denied|EACCES|Read-only file system|EROFS|EPERM|ENOENT.*, mkdir/],
@@ -20,6 +26,13 @@ export const isOfStorage = (error: unknown): boolean => signOf(error) !== undefi
 
 /** Whether an error says that a file is corrupt. */
 export const isOfDamage = (error: unknown): boolean => signOf(error) === 'damaged';
+
+/** What to do if this machine is the problem, whatever was being done; undefined otherwise. */
+export function machineAdvice(error: unknown): string | undefined {
+  const sign = signOf(error);
+  const isOfMachine = sign === 'files' || sign === 'memory' || sign === 'failing' || sign === 'full';
+  return isOfMachine ? adviceFor(sign) : undefined;
+}
 
 /** A failure of the disk or a database file, with advice. */
 export function storageFailure(doing: string, cause: unknown): StorageError {
@@ -36,6 +49,12 @@ function adviceFor(sign: (typeof SIGNS)[number][0]): string {
       return 'Give this user write access there, or set dataDir to a directory it can write to.';
     case 'damaged':
       return `It is damaged. Nothing was changed. ${RESTORE}`;
+    case 'files':
+      return 'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.';
+    case 'memory':
+      return 'There is too little memory: close other programs, or lower database.maxMemory, then run the command again.';
+    case 'failing':
+      return 'The disk reports errors: check it (dmesg, smartctl), copy data/ to another one, then run the command again.';
     case 'failed':
       return 'Run the command again; if it fails again: readership doctor';
   }

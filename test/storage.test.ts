@@ -10,7 +10,19 @@ const DAMAGED =
   'It is damaged. Nothing was changed. To restore the latest good copy, run: readership restore';
 const FAILED = 'Run the command again; if it fails again: readership doctor';
 
+const FILES =
+  'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.';
+const MEMORY =
+  'There is too little memory: close other programs, or lower database.maxMemory, then run the command again.';
+const FAILING =
+  'The disk reports errors: check it (dmesg, smartctl), copy data/ to another one, then run the command again.';
+
 const KNOWN: readonly (readonly [cause: string, advice: string])[] = [
+  ["EMFILE: too many open files, open 'x'", FILES],
+  ['IO Error: Cannot open file "x": Too many open files', FILES],
+  ['Out of Memory Error: failed to allocate data of size 1.0 GiB', MEMORY],
+  ['Array buffer allocation failed', MEMORY],
+  ['IO Error: Could not read from file "x": Input/output error', FAILING],
   ['IO Error: Could not write file "x.wal": No space left on device', FULL],
   ["ENOSPC: no space left on device, write 'x'", FULL],
   ['IO Error: Could not write file "x": Disk quota exceeded', FULL],
@@ -28,12 +40,12 @@ const KNOWN: readonly (readonly [cause: string, advice: string])[] = [
   ['IO Error: The file "x" exists, but it is not a valid DuckDB database file!', DAMAGED],
   ['IO Error: Could not read enough bytes from file "x"', DAMAGED],
   ['IO Error: Failure while replaying WAL file "x.wal": WAL does not match database file.', DAMAGED],
-  ['IO Error: Input/output error', FAILED],
+  ['IO Error: Input/output error', FAILING],
   ['FATAL Error: Failed: database has been invalidated', FAILED],
   ['INTERNAL Error: Attempted to access index 3', FAILED],
   ['Serialization Error: Failed to deserialize', FAILED],
   ['TransactionContext Error: Failed to commit', FAILED],
-  ['Out of Memory Error: failed to pin block', FAILED],
+  ['Out of Memory Error: failed to pin block', MEMORY],
 ];
 
 describe('a storage failure', () => {

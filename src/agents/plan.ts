@@ -1,5 +1,5 @@
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
-import { startOfISOWeek, subDays } from 'date-fns';
+import { addDays as addWholeDays, addWeeks, startOfISOWeek, subDays } from 'date-fns';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
@@ -73,7 +73,8 @@ export async function planImprovement(
   const waiting = jobs.filter((job) => job.state === 'planned');
   const monday = startOfISOWeek(new UTCDate(now));
   const plannedThisWeek = jobs.filter(
-    ({ planned_at, state }) => planned_at >= monday && state !== 'refused',
+    ({ planned_at, state }) =>
+      planned_at >= monday && planned_at < addWeeks(monday, 1) && state !== 'refused',
   ).length;
   const skips = await readSkips(reader, project, now);
   const elsewhere = (await reader.query(OPEN_CHANGES, openChangeRow, { project })).map(
@@ -126,7 +127,10 @@ const isRejected = ({ merged_on, closed_on }: Job): boolean => closed_on !== nul
 export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date): Map<string, Reason> {
   const busy = new Map<string, Reason>();
   for (const job of jobs) {
-    const { id, path, state, ended_at } = job;
+    const { id, path, state } = job;
+    // An end later than the cooldown was stored by a clock that was ahead.
+    const isAhead = job.ended_at !== null && job.ended_at > addWholeDays(now, cooldownDays);
+    const ended_at = isAhead ? job.planned_at : job.ended_at;
     if (OPEN_STATES.has(state)) busy.set(path, { code: 'has-job', job: id, state });
     else if (isInReview(job))
       busy.set(path, { code: 'in-review', job: id, since: dayOf(ended_at ?? job.planned_at) });

@@ -5,6 +5,7 @@ import type { Dispatcher } from 'undici';
 import { codeOf, messageOf } from '../errors.js';
 import { connectionFailure, connections, USER_AGENT } from '../network.js';
 import { whenAborted } from '../sleep.js';
+import { machineAdvice } from '../storage.js';
 import type { ResponseHeaders } from './clock.js';
 import { ConcurrencyLimit } from './concurrency.js';
 import {
@@ -224,7 +225,8 @@ function unzstd(body: Buffer): Buffer {
 function failureOf(operation: Operation, cause: Error, isSent: boolean): ApiError {
   const detail = connectionFailure(cause);
   if (!isSent) {
-    const what = `no connection (${detail}). Check the base URL and the network.`;
+    const next = machineAdvice(cause) ?? 'Check the base URL and the network.';
+    const what = `no connection (${detail}). ${next}`;
     return new TryLaterError(operation, 'unreachable', what, undefined, { cause });
   }
   const lost = `the connection was lost before the response was complete (${detail}).`;

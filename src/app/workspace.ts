@@ -47,6 +47,9 @@ export const optionsOf = ({ config, sandbox, shard }: WorkspaceOptions): string[
   ...(shard === undefined ? [] : ['--shard', formatShard(shard)]),
 ];
 
+/** Whether secrets are read, and must be readable. */
+type Secrets = boolean | 'optional';
+
 /** The effective settings, and the locations of files. */
 export interface Workspace {
   readonly settings: Settings;
@@ -70,20 +73,20 @@ export interface Workspace {
 }
 
 /**
- * Reads the configuration, or creates the one of the sandbox. With `withSecrets` false, no secret
- * is read. Throws a `ConfigurationError`.
+ * Reads the configuration, or creates the one of the sandbox. Without `secrets`, none is read; if
+ * they are optional, `.env` may be unreadable. Throws a `ConfigurationError`.
  */
 export async function readWorkspace(
   options: WorkspaceOptions,
   runtime: Runtime,
-  withSecrets = true,
+  secrets: Secrets = true,
 ): Promise<Workspace> {
   if (options.sandbox === true && options.config !== undefined)
     throw new ConfigurationError(
       '--sandbox and --config cannot be combined: the sandbox has its own settings.',
     );
   const configuration =
-    options.sandbox === true ? undefined : await readConfiguration(options, runtime, withSecrets);
+    options.sandbox === true ? undefined : await readConfiguration(options, runtime, secrets);
   const whole = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
   const { shard, parquet } = options;
   await refuseOtherSplit(whole.dataDir, shard);
@@ -136,14 +139,18 @@ function lakeOf(
 async function readConfiguration(
   { config }: WorkspaceOptions,
   { workingDirectory, environment, output }: Runtime,
-  withSecrets: boolean,
+  secrets: Secrets,
 ): Promise<Configuration> {
-  const known = withSecrets ? await readEnvironment(config, workingDirectory, environment) : environment;
+  const isOptional = secrets === 'optional';
+  const known =
+    secrets === false
+      ? environment
+      : await readEnvironment(config, workingDirectory, environment, isOptional);
   // Problems quote the configuration, which may contain a key by mistake.
   output.hide(possibleSecrets(known));
   const { settings, directory, notices } = await loadSettings(config, workingDirectory);
   for (const notice of notices) output.note(notice);
-  if (!withSecrets) return { settings, directory, environment: {} };
+  if (secrets === false) return { settings, directory, environment: {} };
   const configuration = { settings: withSender(settings, known), directory, environment: known };
   refuseUnfitSecrets(configuration);
   return configuration;
@@ -232,7 +239,7 @@ export async function withHistory(
   runtime: Runtime,
   work: (history: Reader, workspace: Workspace) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const workspace = await readWorkspace(options, runtime);
+  const workspace = await readWorkspace(options, runtime, 'optional');
   const history = await openOwnHistory(workspace.historyFile);
   try {
     return await work(history, workspace);

@@ -32,7 +32,7 @@ export async function renderReport(
   options: ReportOptions,
   runtime: Runtime,
 ): Promise<ExitCode> {
-  const workspace = await readWorkspace(options, runtime);
+  const workspace = await readWorkspace(options, runtime, 'optional');
   const { projects, settings, historyFile, workspaceDir } = workspace;
   expectOneProject(projects, options);
   const report = await findReport(name, workspaceDir);

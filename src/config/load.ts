@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { ConfigurationError, messageOf } from '../errors.js';
+import { codeOf, ConfigurationError, messageOf } from '../errors.js';
 import { ignoreMissing } from '../files.js';
 import { listOfProblems, parseYaml } from './problems.js';
 import { type ProjectSettings, RETIRED, type Settings, settingsSchema } from './schema.js';
@@ -47,9 +47,10 @@ export async function readEnvironment(
   file: string | undefined,
   workingDirectory: string,
   environment: Environment,
+  isOptional = false,
 ): Promise<Environment> {
   const directory = dirname(pathOf(file, workingDirectory));
-  return { ...(await readDotEnv(join(directory, DOT_ENV))), ...environment };
+  return { ...(await readDotEnv(join(directory, DOT_ENV), isOptional)), ...environment };
 }
 
 const pathOf = (file: string | undefined, workingDirectory: string): string =>
@@ -138,11 +139,12 @@ function parseSettings(text: string, path: string) {
   throw new ConfigurationError(listOfProblems(path, parsed.problems));
 }
 
-async function readDotEnv(path: string): Promise<Environment> {
+async function readDotEnv(path: string, isOptional: boolean): Promise<Environment> {
   try {
     const text = (await readFile(path, 'utf8').catch(ignoreMissing)) ?? '';
     return parseEnv(text.replace(/^\ufeff/, ''));
   } catch (error) {
+    if (isOptional && codeOf(error) === 'EACCES') return {};
     throw new ConfigurationError(`Cannot read ${path}: ${messageOf(error)}`, { cause: error });
   }
 }

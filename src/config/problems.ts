@@ -24,7 +24,14 @@ export function parseYaml<Value>(
   retired: readonly string[] = [],
 ): { readonly value: Value; readonly dropped: string[] } | { readonly problems: readonly Problem[] } {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
+  let document: Document.Parsed;
+  try {
+    document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error' });
+  } catch (error) {
+    // The library descends into brackets until there is no stack left.
+    if (!(error instanceof RangeError)) throw error;
+    return { problems: [{ line: 1, message: 'brackets or lists are nested too deeply' }] };
+  }
   if (document.errors.length > 0) return { problems: syntaxProblems(document, lines) };
   const stray = strayYaml(document, lines);
   if (stray.length > 0) return { problems: stray };

@@ -45,12 +45,18 @@ export const capitalised = (text: string): string => text.charAt(0).toUpperCase(
 export const valueText = (value: string | number | boolean | object | null): string =>
   value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
+/** A formula, perhaps behind quotes and blanks. Some spreadsheets accept full-width signs. */
+const FORMULA = '["\\s]*[=+\\-@＝＋－＠]';
+const FIRST_FORMULA = new RegExp(`^(?=${FORMULA}|[\\t\\r])`);
+/** After what separates cells or rows for a reader that does not split at commas. */
+const NEXT_FORMULA = new RegExp(`([;\\t\\r\\n])(?=${FORMULA})`, 'g');
+
 /**
- * A CSV cell (RFC 4180). Text that a spreadsheet would run as a formula is prefixed with an
- * apostrophe, because a path is whatever a visitor typed.
+ * A CSV cell (RFC 4180). Text that a spreadsheet would run as a formula gets an apostrophe, because
+ * a path is whatever a visitor typed.
  */
 export function csvCell(text: string, isNumeric: boolean): string {
-  const guarded = !isNumeric && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const guarded = isNumeric ? text : text.replace(NEXT_FORMULA, "$1'").replace(FIRST_FORMULA, "'");
   return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }
 

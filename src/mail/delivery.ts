@@ -102,7 +102,9 @@ export function mayBeTried(delivery: Delivery | undefined, admission: DeliveryAd
   const { state, next_attempt_at: next } = delivery;
   if (state === 'sending') return false;
   if (state !== 'waiting') return admission === 'force';
-  return admission !== 'due' || next === null || next <= now;
+  // A time later than any delay allows was stored by a clock that was ahead.
+  const isAhead = next !== null && next > addMilliseconds(now, LAST_RETRY_MS);
+  return admission !== 'due' || next === null || next <= now || isAhead;
 }
 
 /** The delivery after its attempt. */

@@ -1,4 +1,4 @@
-import { addMilliseconds } from 'date-fns';
+import { addMilliseconds, min } from 'date-fns';
 import { lastScheduled } from '../config/cron.js';
 import type { Settings } from '../config/schema.js';
 import type { LastRun, StepName } from '../steps/step.js';
@@ -20,6 +20,9 @@ interface StoredState {
 /** The delay after a first failure; each further failure in a row doubles it, up to the longest. */
 const FIRST_DELAY_MS = 60_000;
 const LONGEST_DELAY_MS = 3_600_000;
+
+/** As long as a platform may ask to wait. */
+const LONGEST_PAUSE_MS = 24 * 3_600_000;
 
 const SCHEDULED_STEPS = ['export', 'improve', 'poll', 'report'] as const;
 
@@ -52,7 +55,9 @@ export function dueSteps(
 
 /** When a step that did not succeed is tried again. */
 function retryAt({ outcome, started_at, resume_at, failures }: LastRun, serviceSince: Date): Date {
-  if (outcome === 'later' && resume_at !== null) return resume_at;
+  if (outcome === 'later' && resume_at !== null)
+    // No pause is longer, so a later time was stored by a clock that was ahead.
+    return min([resume_at, addMilliseconds(started_at, LONGEST_PAUSE_MS)]);
   if ((outcome !== 'failed' && outcome !== 'later') || started_at < serviceSince) return started_at;
   return addMilliseconds(started_at, Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1)));
 }

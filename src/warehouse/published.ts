@@ -1,12 +1,12 @@
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { access } from 'node:fs/promises';
 import type { z } from 'zod';
-import { messageOf, StorageError } from '../errors.js';
+import { codeOf, messageOf, StorageError } from '../errors.js';
 import { exists } from '../files.js';
 import { openSafely } from './duckdb.js';
 import { isOfDamage } from '../storage.js';
 import { readyOf } from './live-file.js';
-import { isDescribed } from './migrate.js';
+import { isDescribed, schemaVersion } from './migrate.js';
 import { type Parameters, queryRows, type Reader } from './query.js';
 
 /** The published history, open read-only: it neither blocks the export nor is blocked by it. */
@@ -56,6 +56,11 @@ export async function openHistory(
   try {
     await access(path);
   } catch (cause) {
+    if (codeOf(cause) !== 'ENOENT' && codeOf(cause) !== 'ENOTDIR')
+      throw new StorageError(
+        `Cannot read the published history ${path}: ${messageOf(cause)}. Run this as the user that exports, or give this user access to its directory.`,
+        { cause },
+      );
     throw new StorageError(
       `There is no published history yet (${path}). Load it first: readership export, or readership run --sandbox to try the sandbox. ` +
         `After an interrupted export: readership publish`,
@@ -84,6 +89,8 @@ export async function openOwnHistory(
 ): Promise<History> {
   const history = await openHistory(path, undefined, limits);
   try {
+    // Throws for one that a newer version wrote.
+    await schemaVersion(history.connection, path);
     if (await isDescribed(history.connection)) return history;
   } catch (error) {
     history.close();

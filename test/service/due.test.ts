@@ -88,6 +88,14 @@ describe('what is due', () => {
     const runs = withRun(allDone(NIGHT), run('export', NIGHT, { ...failed, outcome: 'later', resume_at }));
     expect(due(runs, '2026-11-20T02:55:00')).toEqual([]);
     expect(due(runs, '2026-11-20T03:10:00')).toContain('export');
+    // A day later at most, even if a wrong clock stored another time.
+    const ahead = run('export', NIGHT, {
+      ...failed,
+      outcome: 'later',
+      resume_at: at('2027-12-01T00:00:00'),
+    });
+    expect(due(withRun(allDone(NIGHT), ahead), '2026-11-21T02:14:00')).not.toContain('export');
+    expect(due(withRun(allDone(NIGHT), ahead), '2026-11-21T02:15:00')).toContain('export');
   });
 
   it('is publishing while readers lack something, as after a crash between a step and its publish', () => {
