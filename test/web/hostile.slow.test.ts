@@ -43,6 +43,8 @@ beforeAll(async () => {
   server = startCli(['serve'], { cwd: directory, env: { TMPDIR: temporary } });
   await server.until(/Press Ctrl-C/);
   origin = `http://127.0.0.1:${port}`;
+  // The password is checked once.
+  expect((await ask('/')).status).toBe(200);
 }, 60_000);
 
 /** The status and text of an answer, which comes before a hang would end. */
