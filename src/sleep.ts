@@ -14,37 +14,6 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
 }
 
-/** What to call when a signal aborts, and the one listener that calls it. */
-const listening = new WeakMap<
-  AbortSignal,
-  { readonly calls: Set<() => void>; readonly listener: () => void }
->();
-
-/**
- * Calls `call` when the signal aborts, unless the returned function is called first. One listener
- * serves all calls, because adding one for each request takes as long as sending it.
- */
-export function whenAborted(signal: AbortSignal, call: () => void): () => void {
-  const { calls, listener } = listening.get(signal) ?? listen(signal);
-  calls.add(call);
-  return () => {
-    if (!calls.delete(call) || calls.size > 0) return;
-    listening.delete(signal);
-    signal.removeEventListener('abort', listener);
-  };
-}
-
-function listen(signal: AbortSignal) {
-  const calls = new Set<() => void>();
-  const listener = () => {
-    for (const call of calls) call();
-  };
-  signal.addEventListener('abort', listener);
-  const listened = { calls, listener };
-  listening.set(signal, listened);
-  return listened;
-}
-
 /** How long a pending request may take after an interruption, so that its reply is not lost needlessly. */
 const GRACE_MS = 3_000;
 

@@ -1,6 +1,6 @@
 import { addMilliseconds, max, min } from 'date-fns';
 import type { Client } from '../api/client.js';
-import { RefusedError, TryLaterError } from '../api/errors.js';
+import { RefusedError } from '../api/errors.js';
 import type { AgentJob } from '../api/schema.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
@@ -11,8 +11,10 @@ export interface PollTask extends ProjectTask {
   readonly client: Pick<Client, 'job'>;
   readonly minDelayMs: number;
   readonly maxDelayMs: number;
-  /** How long to keep polling while jobs are active; 0 polls each due job once. */
-  readonly waitMs: number;
+  /** When to end, whatever the platform does. */
+  readonly until?: Date | undefined;
+  /** Whether to keep polling until then while jobs are active; by default each due job is polled once. */
+  readonly keepsPolling?: boolean;
   /** Called with every job whose state or status changed, or whose poll failed. */
   readonly onChange?: (job: Job) => void;
 }
@@ -26,20 +28,26 @@ interface PollOutcome {
 }
 
 /**
- * Polls the jobs that are due, until all have ended or `waitMs` has passed. If the platform cannot
- * answer now, the remaining polls wait as long as it requests, or else the shortest delay.
+ * Polls the jobs that are due. If the platform cannot answer now, the remaining polls wait as long as
+ * it requests, or else the shortest delay.
  */
-export async function pollJobs(task: PollTask): Promise<PollOutcome> {
-  const deadline = addMilliseconds(task.now(), task.waitMs);
+export async function pollJobs(given: PollTask): Promise<PollOutcome> {
+  const { until, signal, keepsPolling = false } = given;
+  const late = until && AbortSignal.timeout(Math.max(0, until.getTime() - given.now().getTime()));
+  const task = { ...given, signal: AbortSignal.any([signal, late].filter((one) => one !== undefined)) };
   const ended: Job[] = [];
   const errors: ReadershipError[] = [];
   for (;;) {
-    const error = await pollDue(task, ended);
+    const error = await pollDue(task, ended).catch((reason: unknown) => {
+      if (late?.aborted !== true || signal?.aborted === true) throw reason;
+      return undefined;
+    });
     if (error !== undefined) errors.push(error);
     const stillActive = await activeJobs(task);
     const due = min(stillActive.map(({ next_poll_at }) => next_poll_at ?? EARLIEST));
     const nextPollAt = max([due, answersAgainAt(task, error)]);
-    if (stillActive.length === 0 || nextPollAt > deadline) return { ended, stillActive, errors };
+    const isOver = stillActive.length === 0 || !keepsPolling || late?.aborted === true;
+    if (isOver || until === undefined || nextPollAt > until) return { ended, stillActive, errors };
     await sleepFor(Math.max(0, nextPollAt.getTime() - task.now().getTime()), task.signal);
   }
 }
@@ -55,7 +63,7 @@ async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | 
     const polled = await poll(task, job);
     if (polled.job.state !== 'active') ended.push(polled.job);
     error = polled.error ?? error;
-    if (polled.error instanceof TryLaterError) break;
+    if (polled.error?.exitCode === 75) break;
   }
   return error;
 }
@@ -65,11 +73,14 @@ const activeJobs = async ({ warehouse, project }: PollTask): Promise<RemoteJob[]
 
 async function poll(task: PollTask, job: RemoteJob) {
   const { warehouse, minDelayMs, maxDelayMs, now } = task;
-  const nextPollAt = addMilliseconds(now(), pollDelayMs(job.polls, minDelayMs, maxDelayMs));
   const answer = await ask(task, job);
   const error = answer instanceof ReadershipError ? answer : undefined;
+  const delayMs = pollDelayMs(job.polls, minDelayMs, maxDelayMs);
+  const nextPollAt = max([addMilliseconds(now(), delayMs), answersAgainAt(task, error)]);
   const after = await changeJob(warehouse, job, {
-    ...{ event: 'polled', now: now(), nextPollAt },
+    event: 'polled',
+    now: now(),
+    nextPollAt,
     ...(answer instanceof ReadershipError
       ? { cause: answer.message, note: answer.message }
       : { cause: `status on the platform: ${answer.status}`, remote: answer }),
@@ -89,11 +100,12 @@ async function ask({ client, signal }: PollTask, job: RemoteJob): Promise<AgentJ
   }
 }
 
-/** When to poll again after an error. */
-const answersAgainAt = (task: PollTask, error: ReadershipError | undefined): Date =>
-  error instanceof TryLaterError
-    ? addMilliseconds(task.now(), Math.max(error.retryAfterMs ?? 0, task.minDelayMs))
-    : EARLIEST;
+/** When to poll again after an error: not before the platform wants requests. */
+const answersAgainAt = (
+  { now, minDelayMs }: Pick<PollTask, 'now' | 'minDelayMs'>,
+  error: ReadershipError | undefined,
+): Date =>
+  error?.exitCode === 75 ? max([error.resumeAt ?? EARLIEST, addMilliseconds(now(), minDelayMs)]) : EARLIEST;
 
 /** The platform does not know the job. That alone does not end it, since the error may be temporary. */
 class UnknownJobError extends ReadershipError {

@@ -56,12 +56,26 @@ export async function submitJobs(task: SubmitTask): Promise<SubmitOutcome> {
         (latest = await changeJob(warehouse, latest, next));
       return {
         intent: jobIntent(job),
-        post: (departure, signal) => client.createJob(job.prompt, departure, signal),
+        post: async (departure, signal) => {
+          const remote = await client.createJob(job.prompt, departure, signal);
+          const other = (await readJobs(warehouse, project)).find(({ remote_id }) => remote_id === remote.id);
+          if (other !== undefined) throw new SharedIdError(remote, other);
+          return remote;
+        },
         accepted: (next) => change({ ...next, cause: `created as ${next.remote.id}` }),
         change,
       };
     }),
   );
+}
+
+/** The platform answered a creation with the id of another job, so it is not known whether it created one. */
+class SharedIdError extends ReadershipError {
+  readonly exitCode = 1;
+
+  constructor({ id: remoteId }: AgentJob, { id }: Job) {
+    super(`Could not create the agent job: the platform answered with ${remoteId}, which is job ${id}.`);
+  }
 }
 
 /** Sends the planned follow-up messages of a project. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Day } from '../day.js';
 import type { Departure } from '../effects/journal.js';
 import type { ResponseHeaders } from './clock.js';
@@ -10,6 +10,7 @@ import {
   UnknownOutcomeError,
   VIEWS_OPERATION,
 } from './errors.js';
+import { ConfigurationError } from '../errors.js';
 import { type Redact, redactor, unmistakable } from '../redact.js';
 import {
   DEFAULT_RETRIES,
@@ -24,8 +25,8 @@ import {
 import {
   type AgentJob,
   agentJobSchema,
+  isJobId,
   LIMITS,
-  readViewsResponse,
   type ViewsResponse,
   viewsResponseSchema,
 } from './schema.js';
@@ -98,7 +99,7 @@ export class Client {
       throw new RangeError(`offset must be a whole number from 0 on, not ${query.offset}`);
     const search = `dateFrom=${query.dateFrom}&dateTo=${query.dateTo}&limit=${query.limit}&offset=${query.offset}`;
     const operation = this.#operation(VIEWS_OPERATION, 'GET', `/v1/analytics/:project/views?${search}`);
-    return this.#read(operation, readViews, this.#viewsPace, options);
+    return this.#read(operation, viewsResponseSchema, this.#viewsPace, options);
   }
 
   /** Reserves requests for pages of views that belong together: see `Pace`. */
@@ -113,22 +114,19 @@ export class Client {
   }
 
   /** Sends a follow-up message to a job. Sent once. Throws a `RangeError` for an empty prompt. */
-  sendMessage(jobId: string, prompt: string, _: Departure, signal?: AbortSignal): Promise<AgentJob> {
-    const path = `/v2/agent/:project/job/${encodeURIComponent(jobId)}/message`;
-    return this.#write(this.#operation('send the follow-up message', 'POST', path), prompt, signal);
+  async sendMessage(jobId: string, prompt: string, _: Departure, signal?: AbortSignal): Promise<AgentJob> {
+    const operation = this.#operation('send the follow-up message', 'POST', `${pathOf(jobId)}/message`);
+    const job = await this.#write(operation, prompt, signal);
+    if (job.id !== jobId) throw new UnknownOutcomeError(operation, otherJob(job));
+    return job;
   }
 
-  /**
-   * The current state of a job. The documented API names this operation but not its path.
-   */
-  job(jobId: string, signal?: AbortSignal): Promise<AgentJob> {
-    const path = `/v2/agent/:project/job/${encodeURIComponent(jobId)}`;
-    return this.#read(
-      this.#operation('read the agent job', 'GET', path),
-      readJob,
-      this.#pace,
-      signal ? { signal } : {},
-    );
+  /** The current state of a job. The documented API names this operation but not its path. */
+  async job(jobId: string, signal?: AbortSignal): Promise<AgentJob> {
+    const operation = this.#operation('read the agent job', 'GET', pathOf(jobId));
+    const job = await this.#read(operation, agentJobSchema, this.#pace, signal ? { signal } : {});
+    if (job.id !== jobId) throw new ContractError(operation, otherJob(job));
+    return job;
   }
 
   async close(): Promise<void> {
@@ -146,7 +144,7 @@ export class Client {
 
   async #read<Answer>(
     operation: Operation,
-    read: Read<Answer>,
+    schema: z.ZodType<Answer>,
     pace: Pace,
     { signal, priority = 'urgent', lease: given }: ReadOptions,
   ): Promise<Answer> {
@@ -155,7 +153,7 @@ export class Client {
     const attempt = async () => {
       await lease.next(signal);
       const body = await this.#send(operation, undefined, signal);
-      const answer = this.#parse(body, read);
+      const answer = this.#parse(body, schema);
       if ('problem' in answer) throw new ContractError(operation, answer.problem);
       return answer.value;
     };
@@ -169,7 +167,7 @@ export class Client {
   async #write(operation: Operation, prompt: string, signal?: AbortSignal): Promise<AgentJob> {
     if (prompt.length < LIMITS.promptMin) throw new RangeError('the prompt is empty; nothing was sent');
     const body = await this.#send(operation, { prompt }, signal);
-    const answer = this.#parse(body, readJob);
+    const answer = this.#parse(body, agentJobSchema);
     if ('problem' in answer) throw new UnknownOutcomeError(operation, answer.problem);
     return answer.value;
   }
@@ -194,7 +192,7 @@ export class Client {
     );
   }
 
-  #parse<Answer>(body: string, read: Read<Answer>): { value: Answer } | { problem: string } {
+  #parse<Answer>(body: string, schema: z.ZodType<Answer>): { value: Answer } | { problem: string } {
     let json: unknown;
     try {
       json = this.#withoutKey(body);
@@ -204,24 +202,19 @@ export class Client {
         problem: `the response is not JSON; it begins “${start}”. Check that baseUrl in readership.yaml is the address of the API, not of a web page.`,
       };
     }
-    const answer = read(json);
-    if (!(answer instanceof z.ZodError)) return { value: answer };
-    const issues = answer.issues.slice(0, 3).map(({ path, message }) => `${path.join('.')}: ${message}`);
+    const answer = schema.safeParse(json);
+    if (answer.success) return { value: answer.data };
+    const issues = answer.error.issues
+      .slice(0, 3)
+      .map(({ path, message }) => `${path.join('.')}: ${message}`);
     return { problem: `the response does not match the documented API: ${issues.join('; ')}.` };
   }
 }
 
-/** The contents of a body, or what is wrong with it. */
-type Read<Answer> = (json: unknown) => Answer | z.ZodError;
+function pathOf(jobId: string): string {
+  if (isJobId(jobId)) return `/v2/agent/:project/job/${encodeURIComponent(jobId)}`;
+  throw new ConfigurationError(`“${jobId}” cannot be the id of a job.`);
+}
 
-const readViews: Read<ViewsResponse> = (json) => {
-  const read = readViewsResponse(json);
-  if (read !== undefined) return read;
-  const parsed = viewsResponseSchema.safeParse(json);
-  return parsed.success ? parsed.data : parsed.error;
-};
-
-const readJob: Read<AgentJob> = (json) => {
-  const parsed = agentJobSchema.safeParse(json);
-  return parsed.success ? parsed.data : parsed.error;
-};
+const otherJob = ({ id }: AgentJob): string =>
+  `the platform answered for another job, “${plainWords(id).slice(0, 60)}”.`;

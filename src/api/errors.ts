@@ -31,7 +31,7 @@ export class ContractError extends ApiError {
   readonly exitCode = 1;
 }
 
-/** The server refused, and will refuse again until something is changed: any status except 2xx, 429 and 5xx. */
+/** The server refused, and will refuse again until something is changed: any status except 2xx, 408, 425, 429 and 5xx. */
 export class RefusedError extends ApiError {
   readonly exitCode = 1;
 
@@ -39,6 +39,8 @@ export class RefusedError extends ApiError {
     operation: Operation,
     readonly status: number,
     what: string,
+    /** The server's own words. */
+    readonly words = '',
   ) {
     super(operation, what);
   }
@@ -118,6 +120,8 @@ const QUOTE_LENGTH = 300;
 export interface RawResponse {
   readonly status: number;
   readonly retryAfter: string | undefined;
+  /** The target of a redirect. */
+  readonly location?: string | undefined;
   readonly body: string;
 }
 
@@ -136,7 +140,8 @@ export function responseError(
 ): ApiError {
   const { status } = response;
   const retryAfterMs = parseRetryAfter(response.retryAfter, now);
-  const said = `the server answered ${status}${quote(response.body, redact)}.`;
+  const words = quote(response.body, redact);
+  const said = `the server answered ${status}${words}.`;
   if (status === 429) {
     const wait = retryAfterMs === undefined ? '' : ` It asks to wait ${Math.ceil(retryAfterMs / 1000)} s.`;
     return new TryLaterError(
@@ -147,13 +152,19 @@ export function responseError(
       { now },
     );
   }
-  if (status === 503 && retryAfterMs !== undefined)
+  // 425: the server did not want to risk acting on the request.
+  if (status === 425 || (status === 503 && retryAfterMs !== undefined))
     return new TryLaterError(operation, 'not-taken', said, retryAfterMs, { now });
-  if (status >= 500)
+  if (status >= 500 || status === 408)
     return operation.method === 'POST'
       ? new UnknownOutcomeError(operation, `${said} It may have been carried out.`)
       : new TryLaterError(operation, 'server-error', said, retryAfterMs, { now });
-  return new RefusedError(operation, status, `${said} ${adviceFor(status, keyName, operation)}`);
+  const target = status >= 300 && status < 400 ? response.location : undefined;
+  const advice =
+    target === undefined
+      ? adviceFor(status, keyName, operation)
+      : `It redirects to ${plainWords(redact(target)).slice(0, QUOTE_LENGTH)}. Set baseUrl in readership.yaml to the address behind the redirect: the key is sent to no other server.`;
+  return new RefusedError(operation, status, `${said} ${advice}`, words);
 }
 
 /** What to do about a refusal. The API documents no statuses; these are the ones seen in the field. */

@@ -33,14 +33,7 @@ export async function retrying<Result>(
     reason === 'rate-limited' ? 0 : retryAfterMs;
   const isRetried = (error: Error): error is TryLaterError =>
     error instanceof TryLaterError && !isUnresolvable(error.cause) && waitOf(error) <= policy.maxDelayMs;
-  const first = attempt();
-  const isDone = await first.then(
-    () => true,
-    () => false,
-  );
-  // Most requests succeed, and setting up p-retry takes longer than sending one.
-  if (isDone) return first;
-  return pRetry((number) => (number === 1 ? first : attempt()), {
+  return pRetry(attempt, {
     retries: policy.retries,
     factor: 2,
     minTimeout: policy.minDelayMs,

@@ -16,12 +16,16 @@ export const LIMITS = {
 /** The statuses at which polling ends. Every other one, known or not, means "still going". */
 export const ENDED_STATUSES = ['completed', 'archived', 'failed'] as const;
 
+/** Whether an id could be part of an address: browsers and Node.js resolve `.` and `..` away. */
+export const isJobId = (id: string): boolean => !/^\.{0,2}$/.test(id);
+
 export const agentJobSchema = z.object({
-  id: z.string().min(1),
+  id: z.string().refine(isJobId, 'not an id of a job'),
   status: z.string().min(1),
   source: z.object({ repository: z.string().nullish(), ref: z.string().nullish() }).nullish(),
   model: z.string().nullish(),
-  prLink: z.string().nullish(),
+  /** Some servers send its number instead of a link, which leads nowhere. */
+  prLink: z.string().nullish().catch(null),
   createdAt: z.string().nullish(),
   archivedAt: z.string().nullish(),
 });
@@ -45,37 +49,3 @@ export const viewsResponseSchema = z.object({
 });
 /** One page of the views export (API 2.4). `totals` covers the whole date range, not this page. */
 export type ViewsResponse = z.infer<typeof viewsResponseSchema>;
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null;
-
-const isCount = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
-
-function readCounts(value: unknown): ViewCounts | undefined {
-  if (!isRecord(value)) return undefined;
-  const { human, ai, total } = value;
-  return isCount(human) && isCount(ai) && isCount(total) ? { human, ai, total } : undefined;
-}
-
-/**
- * The result of `viewsResponseSchema` for a page of views, in a tenth of the time; undefined for anything that it
- * refuses, so that the schema can say why.
- */
-export function readViewsResponse(value: unknown): ViewsResponse | undefined {
-  if (!isRecord(value) || !Array.isArray(value['views'])) return undefined;
-  const totals = readCounts(value['totals']);
-  const { hasMore } = value;
-  if (totals === undefined || typeof hasMore !== 'boolean') return undefined;
-  const views: PageViews[] = [];
-  for (const row of value['views'] as readonly unknown[]) {
-    if (!isRecord(row)) return undefined;
-    const { path, human, ai, total } = row;
-    if (typeof path !== 'string' || !isCount(human) || !isCount(ai) || !isCount(total)) return undefined;
-    views.push({ path: isPlain(path) ? path : storablePath(path), human, ai, total });
-  }
-  return { totals, views, hasMore };
-}
-
-/** Whether `storablePath` would not change it: it has no backslashes and no surrogates. */
-const isPlain = (path: string): boolean => !/[\\\ud800-\udfff]/.test(path);

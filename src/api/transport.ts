@@ -1,10 +1,10 @@
 import { Decompress } from 'fzstd';
 import type { IncomingHttpHeaders } from 'node:http';
-import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
+import { isUtf8 } from 'node:buffer';
+import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { codeOf, messageOf } from '../errors.js';
 import { connectionFailure, connections, USER_AGENT } from '../network.js';
-import { whenAborted } from '../sleep.js';
 import { machineAdvice } from '../storage.js';
 import type { ResponseHeaders } from './clock.js';
 import { ConcurrencyLimit } from './concurrency.js';
@@ -12,6 +12,7 @@ import {
   type ApiError,
   ContractError,
   type Operation,
+  plainWords,
   type RawResponse,
   TryLaterError,
   UnknownOutcomeError,
@@ -19,6 +20,9 @@ import {
 
 /** 250 rows of long paths fit many times over. */
 const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
+
+/** Gateways add long cookies and policies. */
+const MAX_HEADER_BYTES = 64 * 1024;
 
 /** Limits on requests. */
 export interface TransportLimits {
@@ -60,6 +64,7 @@ export class Transport {
       headersTimeout: 0,
       bodyTimeout: 0,
       maxResponseSize: MAX_RESPONSE_BYTES,
+      maxHeaderSize: MAX_HEADER_BYTES,
     };
     this.#reads = connections(options);
     // A kept connection that the server is just closing would make the outcome of a POST unknown,
@@ -80,10 +85,10 @@ export class Transport {
     const send = () => this.#dispatch(operation, apiKey, body, signal);
     const answer = await (operation.method === 'GET' ? this.#concurrency.run(send, signal) : send());
     this.onHeaders(answer.headers);
-    const retryAfter = answer.headers['retry-after'];
     return {
       status: answer.status,
-      retryAfter: typeof retryAfter === 'string' ? retryAfter : undefined,
+      retryAfter: answer.headers['retry-after'],
+      location: answer.headers.location,
       body: textOf(operation, answer),
     };
   }
@@ -104,7 +109,9 @@ export class Transport {
     const { origin, pathname, search } = new URL(operation.url);
     const { responseTimeoutMs } = this.#limits;
     const request = {
-      ...{ origin, method, path: pathname + search },
+      origin,
+      method,
+      path: pathname + search,
       headers: {
         ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
         // GitHub refuses requests without one.
@@ -135,14 +142,13 @@ export class Transport {
       const deadline = setTimeout(() => {
         stop(new Error(`it took more than ${responseTimeoutMs / 1_000} s`));
       }, responseTimeoutMs);
-      const ignoreAbort =
-        signal &&
-        whenAborted(signal, () => {
-          stop(new Error('interrupted'));
-        });
+      const interrupt = () => {
+        stop(new Error('interrupted'));
+      };
+      signal?.addEventListener('abort', interrupt);
       const end = () => {
         clearTimeout(deadline);
-        ignoreAbort?.();
+        signal?.removeEventListener('abort', interrupt);
       };
       (method === 'GET' ? this.#reads : this.#writes).dispatch(request, {
         onRequestStart: (started) => {
@@ -188,8 +194,12 @@ function decodeBody(body: Buffer, encodings: string): string {
     .split(',')
     .map((name) => name.trim().toLowerCase())
     .filter((name) => name !== '' && name !== 'identity');
-  const text = names.reduceRight((data, name) => decompress(data, name), body).toString();
-  return text.startsWith('\uFEFF') ? text.slice(1) : text;
+  const bytes = names.reduceRight((data, name) => decompress(data, name), body);
+  const text = bytes.toString().replace(/^\uFEFF/, '');
+  if (isUtf8(bytes)) return text;
+  // Two paths that differ only in such bytes would become one.
+  const [, path] = /"path"\s*:\s*"([^"]*\uFFFD[^"]*)"/.exec(text) ?? [];
+  throw new Error(`it is not valid UTF-8${path === undefined ? '' : `, in the path “${plainWords(path)}”`}`);
 }
 
 function decompress(body: Buffer, encoding: string): Buffer {
@@ -201,7 +211,8 @@ function decompress(body: Buffer, encoding: string): Buffer {
     case 'br':
       return brotliDecompressSync(body, limit);
     case 'deflate':
-      return inflateSync(body, limit);
+      // Many servers leave out the header of zlib, whose first byte ends in 8 (RFC 1950).
+      return ((body[0] ?? 0) & 0x0f) === 8 ? inflateSync(body, limit) : inflateRawSync(body, limit);
     case 'zstd':
       return unzstd(body);
     default:

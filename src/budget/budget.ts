@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import pLimit, { type LimitFunction } from 'p-limit';
 import { PausedError } from '../api/errors.js';
 import { type Lease, type Pace, type Priority, SERVER_PAUSE } from '../api/retry.js';
-import { type Sleep, sleepFor, whenAborted } from '../sleep.js';
+import { type Sleep, sleepFor } from '../sleep.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { LEASE_LIFE_MS, type RollingHour } from './hour.js';
 import { type Bucket, type Entry, openHour, recordEntry, returnUnused } from './ledger.js';
@@ -174,18 +174,17 @@ export class RequestBudget implements Pace {
   /** Waits until others have ended, if too much would be in progress. */
   async #roomBeside(requests: number, signal: AbortSignal | undefined): Promise<void> {
     const underWay = () => [...this.#open].reduce((sum, { total }) => sum + total, 0);
-    const release =
-      signal &&
-      whenAborted(signal, () => {
-        this.#wake();
-      });
+    const wake = () => {
+      this.#wake();
+    };
+    signal?.addEventListener('abort', wake);
     try {
       while (this.#open.size > 0 && underWay() + requests > mostUnderWay(this.#options.limit)) {
         signal?.throwIfAborted();
         await new Promise<void>((resolve) => (this.#wake = resolve));
       }
     } finally {
-      release?.();
+      signal?.removeEventListener('abort', wake);
     }
   }
 

@@ -38,7 +38,7 @@ export const merged = defineCommand({
   name: 'merged',
   scope: 'workspace',
   description:
-    'Record when the pull request of a job was merged, so that its effect is measured from then on. With pullRequests in readership.yaml, the date is looked up on GitHub, GitLab or Bitbucket instead.',
+    'Record when the pull request of a job was merged, or the day on which the platform committed the work of a completed job without one, so that its effect is measured from then on. With pullRequests in readership.yaml, the date is looked up on GitHub, GitLab or Bitbucket instead.',
   arguments: [
     JOB,
     value<Day | undefined>('[day]', 'day of the merge, YYYY-MM-DD (default: today, UTC)', aDay),

@@ -1,10 +1,11 @@
-import { addMilliseconds, compareAsc } from 'date-fns';
+import { addMilliseconds, compareAsc, max } from 'date-fns';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readEffects } from '../agents/effect.js';
 import { type Job, readJobsOf, readTransitions } from '../agents/ledger.js';
 import { readMessages, readMessagesOf } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
 import { type Runtime, withHistory } from '../app/workspace.js';
+import { ReadershipError } from '../errors.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';
@@ -84,7 +85,7 @@ const poll = defineCommand({
   options: {
     wait: value(
       '<time>',
-      'keep polling while jobs are active, such as 30s or 10m (default: poll once)',
+      'keep polling while jobs are active, such as 30s or 10m, and then end whatever the platform does (default: poll once)',
       aDuration,
     ),
     watch: flag('keep polling, with a live view, until every job has ended'),
@@ -97,15 +98,21 @@ const poll = defineCommand({
   run: async ({ wait = 0, watch, ...options }, runtime) => {
     const { output, now, signal } = runtime;
     const deadline = watch === true ? undefined : addMilliseconds(now(), wait);
+    const until = wait === 0 ? undefined : deadline;
     const ended: Job[] = [];
     // Each round releases the database, so that watching does not block other commands.
     for (;;) {
       const { result, outages } = await runSteps('jobs poll', options, runtime, (runner, context) =>
-        runner.step('poll', () => pollStep(context, { waitMs: 0 })),
+        runner.step('poll', () => pollStep(context, { until })),
       );
       const { stillActive = [] } = result ?? {};
       ended.push(...(result?.ended ?? []));
-      const next = stillActive.flatMap(({ next_poll_at }) => next_poll_at ?? []).sort(compareAsc)[0];
+      const due = stillActive.flatMap(({ next_poll_at }) => next_poll_at ?? []).sort(compareAsc)[0];
+      // The platform may want no requests before a later time.
+      const waits = outages.flatMap(({ error }) =>
+        error instanceof ReadershipError ? (error.resumeAt ?? []) : [],
+      );
+      const next = due && max([due, ...waits]);
       const isOver = next === undefined || (deadline !== undefined && next > deadline);
       const isHopeless = outages.some(({ outcome }) => outcome !== 'later');
       if (!isOver && !isHopeless && (await watched(stillActive, next, runtime))) continue;

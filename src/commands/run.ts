@@ -91,7 +91,7 @@ async function playPast(given: StepContext, setNow: (now: Date) => void): Promis
   const runner = new StepRunner(context);
   const pollAt = async (now: Date) => {
     setNow(now);
-    await runner.step('poll', () => pollStep(context, { waitMs: 0 }));
+    await runner.step('poll', () => pollStep(context, {}));
   };
   for (const weeks of PAST_WEEKS) {
     const start = addHours(subWeeks(monday, weeks), 4);

@@ -47,6 +47,7 @@ const projectSchema = z
     name: oneLine.optional(),
     siteUrl: httpUrl.optional(),
     apiKeyEnv: variableName.default('READERSHIP_API_KEY'),
+    apiKeyExpires: day.optional().describe('status and doctor warn two weeks before'),
     organization: oneLine.optional().describe('projects of one organization share its hourly limit'),
   })
   .transform(({ name, ...project }) => ({ ...project, name: name ?? project.id }));
@@ -237,6 +238,10 @@ export const settingsSchema = z
         (projects) => new Set(projects.map(({ id }) => id)).size === projects.length,
         'contains a project id twice',
       ),
+    otherApiKeys: z
+      .record(z.string().min(1), oneLine)
+      .default({})
+      .describe("what the platform's other kinds of keys begin with, and what they are for"),
     allowInsecure: z.boolean().default(false),
     dataDir: localPath.default('data'),
     history: historySchema.prefault({}),

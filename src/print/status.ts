@@ -97,7 +97,8 @@ export function needsOf(
   // A site has no views before its launch, which a successful export has found.
   const isExpected = (from: Day | null): boolean => (from === null ? !isExported : from <= lastEndedDay(now));
   return [
-    ...projects.flatMap(({ name, failed, isYesterdayStored, historyFrom }) => [
+    ...projects.flatMap(({ name, keyProblem, failed, isYesterdayStored, historyFrom }) => [
+      ...(keyProblem === null ? [] : [`${name}: ${keyProblem}`]),
       ...(failed.length === 0 ? [] : [`${name}: ${counted(failed.length, 'day')} failed: readership export`]),
       ...(isYesterdayStored || !isExportOver || !isExpected(historyFrom)
         ? []

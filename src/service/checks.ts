@@ -19,7 +19,7 @@ import { readPlace } from '../warehouse/identity.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { fail, type Finding, found, pass, server, type Verdict, warn } from './platform.js';
+import { fail, type Finding, found, keyProblem, pass, server, type Verdict, warn } from './platform.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;
 const SCARCE_BYTES = 2 ** 30;
@@ -34,7 +34,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
   const quiet = { onSkew: () => undefined, onWait: () => undefined };
   const connection = await connect(waitingAtMost(0, workspace), runtime, quiet, warehouse);
   const keys = Promise.all(
-    workspace.projects.map((project) => found('key', () => key(project, connection, runtime))),
+    workspace.projects.map((project) => found('key', () => key(project, workspace, connection, runtime))),
   );
   const database = async () => {
     // Until the keys are checked, their requests are counted in it.
@@ -77,15 +77,21 @@ async function secrets({ configuration }: Workspace): Promise<Verdict> {
 
 async function key(
   project: ProjectSettings,
+  { settings, configuration }: Workspace,
   { clientOf }: Connection,
   { now, signal }: Runtime,
 ): Promise<Verdict> {
+  const problem = keyProblem(project, settings, now(), configuration?.environment[project.apiKeyEnv]);
+  if (problem?.verdict === 'fail') return problem;
   const day = lastEndedDay(now());
   const query = { dateFrom: day, dateTo: addDays(day, 1), limit: 1, offset: 0 };
   const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
   try {
     await clientOf(project).views(query, { signal: within });
-    return pass(`${project.id}: ${project.apiKeyEnv} reads views; permission to create jobs not checked`);
+    return (
+      problem ??
+      pass(`${project.id}: ${project.apiKeyEnv} reads views; permission to create jobs not checked`)
+    );
   } catch (error) {
     const isLimited =
       error instanceof PausedError || (error instanceof TryLaterError && error.reason === 'rate-limited');

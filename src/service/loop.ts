@@ -1,3 +1,4 @@
+import { addMilliseconds } from 'date-fns';
 import { z } from 'zod';
 import { exportStep, isUpToDate, publishStep } from '../steps/history.js';
 import { improveStep } from '../steps/improve.js';
@@ -14,8 +15,8 @@ export type LoopOutcome = Awaited<ReturnType<typeof runLoop>>;
 interface LoopOptions {
   /** Whether improve creates the jobs it plans. */
   readonly apply: boolean;
-  /** How long to keep polling while jobs are active. */
-  readonly waitMs: number;
+  /** How long to keep polling while jobs are active; by default each due job is polled once. */
+  readonly waitMs?: number;
   /** The steps to run; by default all. */
   readonly due?: ReadonlySet<StepName>;
 }
@@ -32,7 +33,9 @@ export async function runLoop(context: StepContext, options: LoopOptions) {
   // A project whose improve step has just failed sends no prompts in this run.
   const isImproved = new Map(improved?.map(({ project, stopped }) => [project, stopped === undefined]));
   const heldBack = improved && context.projects.filter((project) => isImproved.get(project) !== true);
-  const polled = await run.step('poll', () => pollStep(context, { waitMs: options.waitMs, heldBack }));
+  const polled = await run.step('poll', () =>
+    pollStep(context, { ...pollingOf(options, context), heldBack }),
+  );
   const reported = await run.step('report', () => reportStep(context));
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
   await sendAlerts(context);
@@ -41,6 +44,9 @@ export async function runLoop(context: StepContext, options: LoopOptions) {
   const { outages } = run;
   return { exported: exported ?? [], improved: improved ?? [], polled, reported, outages };
 }
+
+const pollingOf = ({ waitMs = 0 }: LoopOptions, { now }: StepContext) =>
+  waitMs === 0 ? {} : { until: addMilliseconds(now(), waitMs), keepsPolling: true };
 
 /** Exports between two pings. An export that has to wait sends no second one, so the monitor waits too. */
 async function pinging<Detail>(
@@ -81,7 +87,7 @@ export async function runDue(context: StepContext, serviceSince: Date): Promise<
     isUpToDate: await isUpToDate(context).catch(() => false),
   };
   const due = dueSteps(settings.schedule, stored, at);
-  if (due.size > 0) return runLoop(context, { apply, waitMs: 0, due });
+  if (due.size > 0) return runLoop(context, { apply, due });
   await sendAlerts(context);
   return undefined;
 }

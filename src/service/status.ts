@@ -14,6 +14,7 @@ import { readHistoryStart } from '../export/range.js';
 import { readLastVerification } from '../export/verify.js';
 import { freeDisk } from '../files.js';
 import { readDeliveries } from '../mail/ledger.js';
+import { keyProblem } from './platform.js';
 import { readLastRuns, readOutages } from '../steps/step.js';
 import { readPlace } from '../warehouse/identity.js';
 import type { Reader } from '../warehouse/query.js';
@@ -34,10 +35,10 @@ export type ProjectStatus = Awaited<ReturnType<typeof readProjectStatus>>;
 async function readProjectStatus(
   reader: Reader,
   { project, plan, requests, hour, finishingAt }: ExportForecast,
-  { history }: Settings,
+  settings: Settings,
   now: Date,
 ) {
-  const { start, settleDays, requestsPerHour: perHour } = history;
+  const { start, settleDays, requestsPerHour: perHour } = settings.history;
   const ledger = await readDayLedger(reader, project.id);
   const first = start === 'auto' ? await readHistoryStart(reader, project.id) : start;
   const coverage = coverageOf(ledger, plan?.range);
@@ -46,6 +47,8 @@ async function readProjectStatus(
   return {
     project: project.id,
     name: project.name,
+    /** Why its key needs a person soon; null if it does not. */
+    keyProblem: keyProblem(project, settings, now)?.words ?? null,
     /** The first day of the history, configured or found; null if unknown. */
     historyFrom: first ?? null,
     /** The first and the last day stored. */

@@ -1,7 +1,7 @@
 import { changeJob, isRemoteJob, type Job, markMerged, readJobsOf } from '../agents/ledger.js';
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { changeMessage, type Message, planMessage, readMessages, settleAsSent } from '../agents/messages.js';
-import { pollJobs } from '../agents/poll.js';
+import { pollJobs, type PollTask } from '../agents/poll.js';
 import { markClosed, noticeMerges, readPullRequests } from '../agents/pull-requests.js';
 import { entryAbout, sentAs } from '../agents/reconcile.js';
 import { submitJobs, submitMessages, type SubmitOutcome } from '../agents/submit.js';
@@ -13,9 +13,7 @@ import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
-interface PollOptions {
-  /** How long to keep polling while jobs are active. */
-  readonly waitMs: number;
+interface PollOptions extends Pick<PollTask, 'until' | 'keepsPolling'> {
   /** Projects whose prompts are not sent, because sending already failed in this run. */
   readonly heldBack?: readonly ProjectSettings[] | undefined;
 }
@@ -56,7 +54,7 @@ async function readChanges({ warehouse, journal, codeHost, settings, now, signal
 async function pollProject(
   context: StepContext,
   project: ProjectSettings,
-  { waitMs, heldBack = [] }: PollOptions,
+  { heldBack = [], ...poll }: PollOptions,
 ) {
   const { settings, warehouse, clientOf, codeHost, now, signal, observer } = context;
   const { mode } = settings.improve;
@@ -65,12 +63,15 @@ async function pollProject(
     : (await submitWaiting(context, project, mode === 'apply' ? 'all' : 'messages')).stopped;
   const task = { warehouse, project: project.id, now, signal };
   const polled = await pollJobs({
-    ...{ ...task, waitMs, client: clientOf(project) },
+    ...task,
+    ...poll,
+    client: clientOf(project),
     minDelayMs: settings.poll.minDelay,
     maxDelayMs: settings.poll.maxDelay,
     onChange: (job) => observer.onJob?.(job),
   });
-  const reviewed = codeHost === undefined ? [] : await noticeMerges({ ...task, codeHost });
+  const isOver = poll.until !== undefined && poll.until <= now();
+  const reviewed = codeHost === undefined || isOver ? [] : await noticeMerges({ ...task, codeHost });
   for (const job of reviewed) observer.onJob?.(job);
   return { ...polled, reviewed, errors: [...(stopped === undefined ? [] : [stopped]), ...polled.errors] };
 }
@@ -134,7 +135,7 @@ export async function settleJob(found: JobToChange, finding: Finding): Promise<v
 
 /**
  * Records when the pull request of a job was merged, or closed without being merged: today, unless
- * another day is given. Returns the day.
+ * another day is given. Some platforms commit the work of a job without a pull request. Returns the day.
  */
 export async function recordReview(
   { context, job }: JobToChange,
@@ -144,8 +145,8 @@ export async function recordReview(
   const { id } = job;
   const today = dayOf(context.now());
   const reviewedOn = day ?? today;
-  if (job.pr_link === null)
-    throw new ConfigurationError(`Job ${id} is ${job.state} and has no pull request.`);
+  const isReviewable = job.pr_link !== null || (outcome === 'merged' && job.state === 'completed');
+  if (!isReviewable) throw new ConfigurationError(`Job ${id} is ${job.state} and has no pull request.`);
   if (outcome === 'closed' && job.merged_on !== null)
     throw new ConfigurationError(`The pull request of job ${id} was merged on ${longDay(job.merged_on)}.`);
   if (reviewedOn > today || reviewedOn < dayOf(job.planned_at))

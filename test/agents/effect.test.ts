@@ -46,6 +46,12 @@ async function onlyEffect() {
 }
 
 describe('the effect of a change', () => {
+  it('is measured of a job without a pull request as well, once a person has said when it was merged', async () => {
+    await store();
+    await history.run('UPDATE agent_jobs SET pr_link = NULL');
+    expect((await onlyEffect()).people).toMatchObject({ verdict: 'more views' });
+  });
+
   it('is measured separately for people and AI, against similar pages, over four full weeks on each side', async () => {
     await store();
     const { people, ai, words } = await onlyEffect();

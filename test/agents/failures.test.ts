@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
+import { submitJobs } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
+import { messageOf } from '../../src/errors.js';
 import type { FaultInput } from '../../src/sandbox/faults.js';
 import { reply, serve } from '../serve.js';
+import { agentDesk } from './agent-desk.js';
 import { openSandbox } from '../sandbox/open-sandbox.js';
 import { DEPARTURE } from '../departure.js';
 
@@ -16,6 +19,7 @@ const TABLE: readonly [
   ['429 with Retry-After', { on: 'create', kind: 'rate-limit' }, 'not-sent', 0],
   ['429 without Retry-After', { on: 'create', kind: 'rate-limit', retryAfter: 'none' }, 'not-sent', 0],
   ['429 as plain text', { on: 'create', kind: 'rate-limit', body: 'text' }, 'not-sent', 0],
+  ['408', { on: 'create', kind: 'status', status: 408 }, 'unknown', 0],
   ['401', { on: 'create', kind: 'status', status: 401 }, 'not-sent', 0],
   ['402', { on: 'create', kind: 'status', status: 402 }, 'not-sent', 0],
   ['403', { on: 'create', kind: 'status', status: 403 }, 'not-sent', 0],
@@ -58,6 +62,34 @@ describe('what a failure says about the outcome of a POST', () => {
     const { sandbox, client } = await faultySandbox([fault]);
     expect(outcomeOf(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBe(outcome);
     expect(sandbox.inspect().jobs).toHaveLength(jobs);
+  });
+
+  it.each(['..', '.', ''])('a reply whose id is “%s”: unknown', async (id) => {
+    const server = await serve((_, response) => {
+      reply(response, 201, { id, status: 'active' });
+    });
+    const client = clientOf(server.baseUrl);
+    expect(outcomeOf(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBe('unknown');
+    expect(messageOf(await failureOf(client.job(id)))).toContain('cannot be the id of a job');
+    expect(server.seen).toHaveLength(1);
+  });
+
+  it('a reply whose prLink is a number is believed without it', async () => {
+    const server = await serve((_, response) => {
+      reply(response, 201, { id: 'job_1', status: 'active', prLink: 42 });
+    });
+    const job = await clientOf(server.baseUrl).createJob('Improve /', DEPARTURE);
+    expect(job).toEqual({ id: 'job_1', status: 'active', prLink: null });
+  });
+
+  it('a reply with the id of another job: unknown, and the next one is not sent', async () => {
+    const desk = await agentDesk();
+    await desk.plan(3);
+    const created = () => Promise.resolve({ id: 'job_7', status: 'active' });
+    const client = { createJob: created, sendMessage: created };
+    const { stopped } = await submitJobs({ ...desk.task(), client });
+    expect((await desk.jobs()).map(({ state }) => state)).toEqual(['active', 'unconfirmed', 'planned']);
+    expect(messageOf(stopped)).toContain('job_7, which is job 1');
   });
 
   it('503 with Retry-After: the server itself says that it did not start', async () => {

@@ -256,7 +256,7 @@ async function live(steps: readonly Step[]): Promise<void> {
       }
       case 'poll-in-vain':
         platform.isDown = true;
-        await pollJobs({ ...task(), minDelayMs: 60_000, maxDelayMs: 60_000, waitMs: 0 });
+        await pollJobs({ ...task(), minDelayMs: 60_000, maxDelayMs: 60_000 });
         platform.isDown = false;
         return;
       case 'delete': {
@@ -266,7 +266,7 @@ async function live(steps: readonly Step[]): Promise<void> {
       }
       case 'poll': {
         const before = platform.asked.length;
-        await pollJobs({ ...task(), minDelayMs: 60_000, maxDelayMs: 60_000, waitMs: 0 });
+        await pollJobs({ ...task(), minDelayMs: 60_000, maxDelayMs: 60_000 });
         const active = jobs.filter(({ state }) => state === 'active').map(({ remote_id }) => remote_id);
         for (const id of platform.asked.slice(before)) {
           expect(active).toContain(id);

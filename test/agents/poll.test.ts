@@ -1,13 +1,16 @@
+import { addMilliseconds, addMinutes } from 'date-fns';
 import { describe, expect, it } from 'vitest';
 import { planMessage, settleAsSent } from '../../src/agents/messages.js';
 import { pollJobs, type PollTask } from '../../src/agents/poll.js';
 import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { messageOf } from '../../src/errors.js';
+import { openClient } from '../api/open-client.js';
+import { reply, serve } from '../serve.js';
 import { type AgentDesk, agentDesk } from './agent-desk.js';
 
 const taskOf = (desk: AgentDesk, changes: Partial<PollTask> = {}): PollTask => ({
   ...{ warehouse: desk.warehouse, client: desk.client, project: desk.project, now: desk.clock.now },
-  ...{ minDelayMs: 5_000, maxDelayMs: 60_000, waitMs: 0, ...changes },
+  ...{ minDelayMs: 5_000, maxDelayMs: 60_000, ...changes },
 });
 
 /** A desk with jobs that are running on the platform. */
@@ -63,22 +66,51 @@ describe('polling', () => {
     expect(await desk.job(1)).toMatchObject({ state: 'active', remote_status: 'thinking' });
   });
 
-  it('keeps the id of a job, even if a poll or the reply to a message has another one', async () => {
+  it('believes no answer for another job', async () => {
     const desk = await deskWithJobs(1);
     const { remote_id } = await desk.job(1);
-    const other = { id: 'job_of_another_page', status: 'thinking' };
+    const { baseUrl } = await serve((_, response) => {
+      reply(response, 200, { id: 'job_of_another_page', status: 'completed' });
+    });
+    const client = openClient(baseUrl);
     desk.clock.advance(5);
-    await pollJobs(taskOf(desk, { client: { job: () => Promise.resolve(other) } }));
-    expect(await desk.job(1)).toMatchObject({ remote_id, remote_status: 'thinking' });
+    const { errors } = await pollJobs(taskOf(desk, { client }));
+    expect(errors.map(messageOf)).toEqual([
+      expect.stringMatching(/answered for another job, “job_of_another/),
+    ]);
+    expect(await desk.job(1)).toMatchObject({ state: 'active', remote_id, remote_status: 'active' });
     const message = { origin: 'typed', prompt: 'Go on', now: desk.clock.now() } as const;
     await planMessage(desk.warehouse, await desk.job(1), message);
-    const client = {
-      createJob: () => Promise.reject(new Error('no job is planned')),
-      sendMessage: () => Promise.resolve({ ...other, status: 'resumed' }),
-    };
     await submitMessages({ ...desk.task(), client });
-    expect(await desk.messages()).toMatchObject([{ state: 'sent' }]);
-    expect(await desk.job(1)).toMatchObject({ remote_id, remote_status: 'resumed' });
+    expect(await desk.messages()).toMatchObject([{ state: 'unconfirmed' }]);
+  });
+
+  it('ends when it should, although the platform answers 429 to each of three jobs, or nothing', async () => {
+    const desk = await deskWithJobs(3);
+    desk.clock.advance(5);
+    const begun = performance.now();
+    const { baseUrl, seen } = await serve((_, response) => {
+      reply(response, 429, {}, { 'retry-after': '1' });
+    });
+    const client = openClient(baseUrl, { limits: { responseTimeoutMs: 60_000 } });
+    const until = addMilliseconds(desk.clock.now(), 300);
+    const { errors, stillActive } = await pollJobs(taskOf(desk, { client, until, keepsPolling: true }));
+    expect([errors, stillActive.length, seen.length]).toEqual([[], 3, 1]);
+    expect(performance.now() - begun).toBeLessThan(10_000);
+  });
+
+  it('polls no job again before the platform wants requests', async () => {
+    const desk = await deskWithJobs(2);
+    desk.clock.advance(5);
+    const { baseUrl, seen } = await serve((_, response) => {
+      reply(response, 429, {}, { 'retry-after': '900' });
+    });
+    const client = openClient(baseUrl, {
+      now: desk.clock.now,
+      retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
+    });
+    const { errors } = await pollJobs(taskOf(desk, { client }));
+    expect([errors.length, seen.length, await secondsToNextPoll(desk)]).toEqual([1, 1, 900]);
   });
 
   it('keeps a job active after errors, with a note, and sends nothing more after a 429', async () => {
@@ -130,7 +162,14 @@ describe('polling', () => {
         return Promise.resolve({ id, status: 'active' });
       },
     };
-    const polling = pollJobs(taskOf(desk, { client, waitMs: 60_000, signal: stop.signal }));
+    const polling = pollJobs(
+      taskOf(desk, {
+        client,
+        keepsPolling: true,
+        until: addMinutes(desk.clock.now(), 1),
+        signal: stop.signal,
+      }),
+    );
     await expect(polling).rejects.toBe(reason);
   });
 

@@ -40,7 +40,7 @@ async function reviewed(answers: Answers, pages = 1, token?: string) {
   desk.clock.advance(60);
   const poll = async (seconds = 0) => {
     desk.clock.advance(seconds);
-    return pollStep(context, { waitMs: 0 });
+    return pollStep(context, {});
   };
   return { ...desk, poll, server };
 }

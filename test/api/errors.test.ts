@@ -89,6 +89,13 @@ describe('a refusal', () => {
   });
 });
 
+it('a redirect is not followed: the message names its target', async () => {
+  const location = `https://login.example.com/?key=${KEY}`;
+  const { all } = await faultsAt((response) => response.writeHead(307, { location }).end());
+  for (const error of all)
+    expect(error.message).toMatch(/redirects to https:\/\/login\.example\.com\/\?key=\S*\. Set baseUrl/);
+});
+
 describe('an answer that asks to retry later', () => {
   it.each([
     ['seconds', { 'retry-after': '30' }, 30_000],
@@ -110,15 +117,18 @@ describe('an answer that asks to retry later', () => {
     for (const error of all) expect(error.message).toContain('429: “Slow down, please”');
   });
 
-  it('503 with Retry-After was not carried out, so a POST may be sent again', async () => {
-    const { all } = await faultsAt(answer(503, { 'retry-after': '5' }));
-    for (const error of all)
-      expect(error).toMatchObject({ reason: 'not-taken', retryAfterMs: 5_000, isKnownNotDone: true });
-  });
+  it.each([503, 425])(
+    '%i with Retry-After was not carried out, so a POST may be sent again',
+    async (status) => {
+      const { all } = await faultsAt(answer(status, { 'retry-after': '5' }));
+      for (const error of all)
+        expect(error).toMatchObject({ reason: 'not-taken', retryAfterMs: 5_000, isKnownNotDone: true });
+    },
+  );
 });
 
 describe('a server that fails', () => {
-  it.each([500, 502, 503, 504])(
+  it.each([408, 500, 502, 503, 504])(
     '%i: a GET may be sent again, a POST may have been carried out',
     async (status) => {
       const { get, post } = await faultsAt(answer(status));

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ContractError, RefusedError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
 import type { Client } from '../../src/api/client.js';
-import { agentJobSchema, readViewsResponse, viewsResponseSchema } from '../../src/api/schema.js';
+import { agentJobSchema, viewsResponseSchema } from '../../src/api/schema.js';
 import { tries } from '../fuzz.js';
 import { serve } from '../serve.js';
 import { KEY, openClient, PAGE } from './open-client.js';
@@ -196,33 +196,5 @@ describe('any answer from a server', () => {
       if ('error' in end) expect(end.error).toBeInstanceOf(UnknownOutcomeError);
     });
     await fc.assert(property, tries(200));
-  });
-});
-
-describe('the hand-written parser for a page of views', () => {
-  const count = fc.oneof(fc.nat(), fc.constantFrom(-1, 0.5, NaN, 2 ** 53, -0, '2', null, undefined, [], {}));
-  const path = fc.oneof(
-    fc.string(),
-    fc.string({ unit: 'binary' }),
-    fc.constantFrom('/a', '\\ud800', '/\ud800', '🦆', 7),
-  );
-  const counts = { human: count, ai: count, total: count };
-  const odd = fc.constantFrom<unknown>(null, undefined, [], {}, 'text', 7, true);
-  const row = fc.oneof({ weight: 9, arbitrary: fc.record({ path, ...counts, more: fc.string() }) }, odd);
-  const totals = fc.oneof({ weight: 9, arbitrary: fc.record(counts) }, odd);
-  const good = fc.record({ path: fc.string(), human: fc.nat(), ai: fc.nat(), total: fc.nat() });
-  const page = fc.record({
-    totals: fc.oneof(fc.record({ human: fc.nat(), ai: fc.nat(), total: fc.nat() }), totals),
-    views: fc.oneof(fc.array(good), fc.array(row), odd),
-    hasMore: fc.oneof(fc.boolean(), odd),
-    next: fc.string(),
-  });
-
-  it('returns what the schema returns, and refuses what it refuses', () => {
-    const property = fc.property(fc.oneof({ weight: 9, arbitrary: page }, odd), (json) => {
-      const { data } = viewsResponseSchema.safeParse(json);
-      expect(readViewsResponse(json)).toEqual(data);
-    });
-    fc.assert(property, tries(2_000));
   });
 });

@@ -13,7 +13,8 @@ describe('the four operations', () => {
   it('are sent as the API documents', async () => {
     const { client, server } = await clientOf(
       (response, _, { url }) => {
-        reply(response, 200, url.pathname.endsWith('views') ? NO_ROWS : JOB);
+        const job = url.pathname.endsWith('message') ? { ...JOB, id: 'job/1?' } : JOB;
+        reply(response, 200, url.pathname.endsWith('views') ? NO_ROWS : job);
       },
       { projectId: 'prj/1 ü' },
     );

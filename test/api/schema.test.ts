@@ -8,7 +8,7 @@ const job = async (body: unknown) =>
     await clientOf((response) => {
       reply(response, 200, body);
     })
-  ).client.job('job_1');
+  ).client.job('j');
 const views = async (body: unknown) =>
   (
     await clientOf((response) => {

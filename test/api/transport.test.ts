@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { ContractError, TryLaterError, UnknownOutcomeError } from '../../src/api/errors.js';
 import { DEPARTURE } from '../departure.js';
+import { reply } from '../serve.js';
 import { clientOf, errorOf, JOB, NO_ROWS, PAGE } from './open-client.js';
 
 const NO_RETRIES = { retries: 0, minDelayMs: 1, maxDelayMs: 1 };
@@ -26,6 +27,7 @@ describe('an encoded answer', () => {
     ['GZIP', gzipSync(BODY)],
     ['br', brotliCompressSync(BODY)],
     ['deflate', deflateSync(BODY)],
+    ['Deflate', deflateRawSync(BODY)],
     ['zstd', ZSTD],
     ['gzip, br', brotliCompressSync(gzipSync(BODY))],
     ['identity', Buffer.from(BODY)],
@@ -39,6 +41,7 @@ describe('an encoded answer', () => {
   });
 
   it.each([
+    ['', Buffer.from(BODY, 'latin1'), 'not valid UTF-8, in the path “/d�p�t”'],
     ['rot13', Buffer.from(BODY), 'the content encoding rot13 is unknown'],
     ['gzip', Buffer.from(BODY), 'incorrect header check'],
     ['gzip', gzipSync(BODY).subarray(0, 40), 'unexpected end of file'],
@@ -135,6 +138,13 @@ it('an answer of more than 16 MB breaks the contract, and is not requested again
   expect(error).toBeInstanceOf(ContractError);
   expect(error.message).toContain('larger than 16 MB');
   expect(server.seen).toHaveLength(1);
+});
+
+it('headers of up to 64 KB are read', async () => {
+  const { client } = await clientOf((response) => {
+    reply(response, 200, NO_ROWS, Object.fromEntries(['a', 'b', 'c'].map((x) => [x, x.repeat(20_000)])));
+  });
+  expect(await client.views(PAGE)).toEqual(NO_ROWS);
 });
 
 it('each POST has its own connection, and GETs share theirs', async () => {

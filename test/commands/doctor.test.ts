@@ -1,8 +1,10 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { readHour } from '../../src/budget/ledger.js';
 import { bucketNameOf } from '../../src/config/load.js';
+import { addDays, dayOf } from '../../src/day.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
@@ -46,6 +48,31 @@ describe('readership doctor', () => {
     const bucket = { name: bucketNameOf(project, { READERSHIP_API_KEY: KEY }) };
     expect((await readHour(again, bucket, new Date())).used(new Date())).toBe(1);
     await closeNow(again);
+  });
+
+  it('warns before a key expires, as status does, and names a key of another kind', async () => {
+    const sandbox = await serveSandbox();
+    const expires = addDays(dayOf(new Date()), 9);
+    const cwd = await workspaceOf(
+      sandbox,
+      'otherApiKeys: { adm_ch: any key, adm_chat_: a key for the chat widget }',
+    );
+    const file = join(cwd, 'readership.yaml');
+    const text = await readFile(file, 'utf8');
+    await writeFile(file, text.replace('name: Acme Docs', `apiKeyExpires: ${expires}`));
+    const words = /READERSHIP_API_KEY expires in 9 days, on .+ Create a key .+ and set apiKeyExpires/;
+    await runCli(['export', '--from', addDays(dayOf(new Date()), -2)], {
+      cwd,
+      env: { READERSHIP_API_KEY: KEY },
+    });
+    const key = (await doctor(cwd)).of('key');
+    expect(key?.verdict).toBe('warn');
+    expect(key?.words).toMatch(words);
+    const status = await runCli(['status'], { cwd });
+    expect(status.code).toBe(1);
+    expect(status.stdout).toMatch(words);
+    const other = await doctor(cwd, { READERSHIP_API_KEY: 'adm_chat_1' });
+    expect(other.of('key')?.words).toMatch(/begins with “adm_chat_”: a key for the chat widget\. Create/);
   });
 
   it('tries a platform before anything is configured, with requests that change nothing, and writes no file', async () => {

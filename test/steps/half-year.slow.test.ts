@@ -29,7 +29,7 @@ async function after(weeks: number, pages: number, review?: 'merged' | 'closed')
     expect(error).toBeUndefined();
     days.push(detail.flatMap(({ submitted }) => submitted).length);
     desk.clock.advance(DAY);
-    await pollStep(context, { waitMs: 0 });
+    await pollStep(context, {});
     const open = (await desk.jobs()).filter(isInReview);
     mostOpen = Math.max(mostOpen, open.length);
     if (review !== undefined)

@@ -14,8 +14,7 @@ const contextOf = ({ warehouse, journal, client, clock, project }: AgentDesk) =>
     now: clock.now,
   });
 
-const run = (desk: AgentDesk) =>
-  runLoop(contextOf(desk), { apply: true, waitMs: 0, due: new Set(['improve', 'poll']) });
+const run = (desk: AgentDesk) => runLoop(contextOf(desk), { apply: true, due: new Set(['improve', 'poll']) });
 
 const statesOf = async (desk: AgentDesk) => (await desk.jobs()).map(({ state }) => state);
 
@@ -45,7 +44,7 @@ describe('after a failed creation', () => {
     });
     await desk.plan(2);
     desk.sandbox.setFaults([{ on: 'create', kind: 'lost-reply', times: 1 }]);
-    await pollStep(contextOf(desk), { waitMs: 0 });
+    await pollStep(contextOf(desk), {});
     expect((await desk.messages()).map(({ state }) => state)).toEqual(['planned']);
     expect((await statesOf(desk)).filter((state) => state === 'unconfirmed')).toHaveLength(1);
   });

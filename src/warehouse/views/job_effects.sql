@@ -1,4 +1,4 @@
--- Grain: one row per agent job with a pull request that has ended or been merged, and audience.
+-- Grain: one row per agent job that has been merged, or has ended with a pull request, and audience.
 -- The four full weeks before the week of the merge are compared with the four after it, and with
 -- pages of similar traffic and a similar course: a page that just fell often recovers by itself. On a
 -- log scale, how far those pages deviate from their median shows how far a page deviates by chance.
@@ -8,7 +8,7 @@ WITH
     SELECT id AS job, project, path, merged_on, date_trunc('week', merged_on)::DATE AS change_week
     FROM agent_jobs
     WHERE
-      pr_link IS NOT NULL
+      (pr_link IS NOT NULL OR merged_on IS NOT NULL)
       AND (
         merged_on IS NOT NULL
         OR (ended_at IS NOT NULL AND id NOT IN (SELECT job FROM pull_requests WHERE closed_on IS NOT NULL))
@@ -82,7 +82,7 @@ WITH
     JOIN (
       SELECT project, path, coalesce(merged_on, ended_at::DATE, submitted_at::DATE) AS changed_on
       FROM agent_jobs
-      WHERE pr_link IS NOT NULL
+      WHERE pr_link IS NOT NULL OR merged_on IS NOT NULL
       UNION ALL
       SELECT project, path, changed_on
       FROM page_changes
