@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -29,6 +29,7 @@ interface Ending {
 }
 
 let remote: string;
+let clone: string;
 let platform: Sandbox;
 let scripts: ReadonlyMap<string, string>;
 
@@ -46,6 +47,7 @@ beforeAll(async () => {
   );
   await rm(join(workspace, 'data'), { recursive: true });
   remote = await tempDir();
+  clone = join(await tempDir(), 'site');
   await shell(remote, 'git init --quiet --bare --initial-branch main');
   await shell(
     workspace,
@@ -69,7 +71,7 @@ async function shell(cwd: string, script: string, env: NodeJS.ProcessEnv = {}): 
   }
 }
 
-/** The steps of a run, one after the other, in a new clone on a new runner. */
+/** The steps of a run, one after the other, in a new clone on a new runner. Actions always clones to the same path. */
 async function play({
   begin = false,
   command = 'run --paused-ok',
@@ -83,7 +85,9 @@ async function play({
   /** Commands to run in each shell before its script. */
   readonly before?: string;
 } = {}): Promise<Ending> {
-  const [clone, temp, bin] = [await tempDir(), await tempDir(), await tempDir()];
+  const [temp, bin] = [await tempDir(), await tempDir()];
+  await rm(clone, { recursive: true, force: true });
+  await mkdir(clone);
   await shell(clone, `git clone --quiet --depth 1 file://${remote} .`);
   await writeFile(
     join(bin, 'readership'),
@@ -112,35 +116,39 @@ const stateIn = async (): Promise<string> =>
 const created = (): number => platform.inspect().requests.counts.create?.['201'] ?? 0;
 
 describe('deploy/github-actions.yml', () => {
-  it('refuses to begin without `begin`, keeps its state, and does nothing twice', async () => {
-    expect(await play()).toMatchObject({
-      code: 1,
-      output: says('no branch readership-state'),
-    });
-    const first = await play({ begin: true });
-    expect(first, first.output).toMatchObject({ code: 0 });
-    const jobs = created();
-    expect(jobs).toBeGreaterThan(0);
-    // The runner dies: what it did is unknown, so nothing more is done.
-    const second = await play({ dies: true });
-    expect(second, second.output).toMatchObject({ code: 0, output: says('already sent') });
-    expect(await play()).toMatchObject({ code: 1, output: says('without saving its state') });
-    await shell(remote, 'git branch -D readership-running');
-    expect(await play({ command: 'jobs' })).toMatchObject({ code: 0, output: says('active') });
+  it(
+    'refuses to begin without `begin`, keeps its state, and does nothing twice',
+    { timeout: 120_000 },
+    async () => {
+      expect(await play()).toMatchObject({
+        code: 1,
+        output: says('no branch readership-state'),
+      });
+      const first = await play({ begin: true });
+      expect(first, first.output).toMatchObject({ code: 0 });
+      const jobs = created();
+      expect(jobs).toBeGreaterThan(0);
+      // The runner dies: what it did is unknown, so nothing more is done.
+      const second = await play({ dies: true });
+      expect(second, second.output).toMatchObject({ code: 0, output: says('already sent') });
+      expect(await play()).toMatchObject({ code: 1, output: says('without saving its state') });
+      await shell(remote, 'git branch -D readership-running');
+      expect(await play({ command: 'jobs' })).toMatchObject({ code: 0, output: says('active') });
 
-    // It cannot be packed completely: the saved state is kept.
-    const before = await stateIn();
-    const tar = 'tar() { [ "$1" = --extract ] || return 1; command tar "$@"; }';
-    expect(await play({ command: 'jobs', before: tar })).toMatchObject({ code: 1 });
-    expect(await stateIn()).toBe(before);
-    await shell(remote, 'git branch -D readership-running');
+      // It cannot be packed completely: the saved state is kept.
+      const before = await stateIn();
+      const tar = 'tar() { [ "$1" = --extract ] || return 1; command tar "$@"; }';
+      expect(await play({ command: 'jobs', before: tar })).toMatchObject({ code: 1 });
+      expect(await stateIn()).toBe(before);
+      await shell(remote, 'git branch -D readership-running');
 
-    // The state is lost.
-    await shell(remote, 'git branch -D readership-state');
-    expect(await play()).toMatchObject({
-      code: 1,
-      output: says('no branch readership-state'),
-    });
-    expect(created()).toBe(jobs);
-  });
+      // The state is lost.
+      await shell(remote, 'git branch -D readership-state');
+      expect(await play()).toMatchObject({
+        code: 1,
+        output: says('no branch readership-state'),
+      });
+      expect(created()).toBe(jobs);
+    },
+  );
 });
