@@ -59,7 +59,7 @@ async function improveProject(
   const state = { now: now(), isListed, seed };
   const plan = await planImprovement(warehouse, project.id, settings.improve, state);
   if (!apply) {
-    await recordChoices(warehouse, project.id, plan, now());
+    await recordChoices(warehouse, project.id, plan, state.now);
     return { project, plan, submitted: [] };
   }
   for (const page of plan.flagged) {
@@ -69,7 +69,8 @@ async function improveProject(
   }
   const reserved = reservedPages(await readJobs(warehouse, project.id), now());
   const leftOut = plan.leftOut.map((page) => ({ ...page, why: reserved.get(page.path) ?? page.why }));
-  await recordChoices(warehouse, project.id, { ...plan, leftOut }, now());
+  // Chosen before its jobs were planned, so that reports leave out pages that got one.
+  await recordChoices(warehouse, project.id, { ...plan, leftOut }, state.now);
   return { project, plan: { ...plan, leftOut }, ...(await submitWaiting(context, project, 'all')) };
 }
 

@@ -31,7 +31,7 @@ it('a job that the platform no longer has is ended only by hand', async () => {
     expect([ended.code, ended.stdout]).toEqual([
       0,
       expect.stringMatching(
-        /^job \d +failed .+ the platform no longer has it; ended manually on \d+ \w+ \d{4}\n$/,
+        /^job \d +failed .+ the platform no longer has it; ended manually on \w+ \d+, \d{4}\n$/,
       ),
     ]);
   }

@@ -64,9 +64,10 @@ let program: string;
 let base: string;
 
 beforeAll(async () => {
-  platform = await serve(({ body }, response) => {
+  platform = await serve(({ url, body }, response) => {
     posts.push((JSON.parse(body) as { prompt: string }).prompt);
-    reply(response, 200, { id: `job_${posts.length}`, status: 'active' });
+    const [, messaged] = /\/job\/([^/]+)\/message$/.exec(url.pathname) ?? [];
+    reply(response, 200, { id: messaged ?? `job_${posts.length}`, status: 'active' });
   });
   mailServer = await startMailServer();
   base = await tempDir();

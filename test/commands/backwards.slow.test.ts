@@ -47,7 +47,7 @@ describe('a live database that has gone backwards', () => {
   });
 
   const OLDER =
-    /older than the history published from it: it lacks \d+ loaded days? \(.+\) and \d+ recorded steps? since \d+ \w+ \d+ at/;
+    /older than the history published from it: it lacks \d+ loaded days? \(.+\) and \d+ recorded steps? since \w+ \d+, \d+ at/;
 
   // Other losses are in loss.slow.test.ts.
   it.each([

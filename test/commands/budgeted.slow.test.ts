@@ -104,7 +104,7 @@ describe('a request limit that is used up', () => {
     const first = await run('export');
     expect(first.code).toBe(75);
     expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; resumes on .+ UTC/);
-    expect(first.stderr).toMatch(/Hourly limit reached: \d+ of 24 used.+can be sent on \d+ \w+ \d{4} at/);
+    expect(first.stderr).toMatch(/Hourly limit reached: \d+ of 24 used.+can be sent on \w+ \d+, \d{4} at/);
     expect(platform.views.length).toBeLessThanOrEqual(24);
     const loaded = await inLedger((warehouse) => readDayLedger(warehouse, 'prj_1'));
     expect(loaded.has(daysAgo(1))).toBe(true);

@@ -29,7 +29,7 @@ it('with a read-only data directory (skipped if none can be mounted), writing co
   const disk = await SmallDisk.mountedOn(join(site.cwd, 'data'));
   if (disk === undefined) return context.skip('only root can make a disk read-only, on Linux');
   onTestFinished(() => disk.unmount());
-  expect(await site.run('export', '--to', daysAgo(10))).toMatchObject({ code: 0 });
+  expect(await site.run('export', '--to', daysAgo(3))).toMatchObject({ code: 0 });
   await disk.setReadOnly(true);
 
   for (const args of WRITING) {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cp, mkdir, readdir, rename, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -183,10 +183,18 @@ describe('a data directory', () => {
     await rename(join(data, 'warehouse.duckdb'), join(cwd, 'warehouse-before.duckdb'));
     await rename(join(data, 'warehouse.duckdb.wal'), join(cwd, 'warehouse-before.duckdb.wal'));
     const requests = platform.seen.length;
+    const config = join(cwd, 'readership.yaml');
+    const yaml = await readFile(config, 'utf8');
+    for (const shard of shardsOf(2))
+      expect((await call(cwd, 'adopt', '--shard', shard)).stderr).toContain('written by no shards');
+    await writeFile(config, yaml.replace('parquet: lake', 'parquet: split-lake'));
     for (const shard of shardsOf(2)) {
-      const published = await call(cwd, 'publish', '--shard', shard, '--parquet', 'split-lake');
+      const adopted = await call(cwd, 'adopt', '--shard', shard);
+      expect(adopted.code, adopted.stderr).toBe(0);
+      const exported = await call(cwd, 'export', '--shard', shard);
+      expect(exported.code, exported.stderr).toBe(0);
+      const published = await call(cwd, 'publish', '--shard', shard);
       expect(published.code, published.stderr).toBe(0);
-      expect((await call(cwd, 'export', '--shard', shard)).stderr).toContain('written by no shards');
     }
     // Days that may still change are read again; final days stay final.
     const asked = platform.seen.slice(requests).map(({ url }) => Object.fromEntries(url.searchParams));

@@ -260,11 +260,16 @@ describe('readership sql', () => {
 
   it('limits temporary files too, in their own directory', async () => {
     const temp = await tempDir();
-    const query =
-      "SELECT value FROM duckdb_settings() WHERE name IN ('temp_directory', 'max_temp_directory_size') ORDER BY name";
-    const result = await runCli(['sql', query], { cwd, env: { TMPDIR: temp } });
-    expect(result.stdout).toMatch(/^value\n9\.3 GiB\n.*\/readership-sql-\w+\n$/);
-    expect(result.stdout).toContain(temp);
+    const config = join(await tempDir(), 'readership.yaml');
+    await writeFile(
+      config,
+      `baseUrl: http://127.0.0.1:9\nprojects: [{ id: prj_1 }]\ndataDir: ${join(cwd, 'data')}\nsql: { maxMemory: 100MB, maxTempSpace: 100MB }\n`,
+    );
+    const query = 'SELECT count(DISTINCT md5(range::VARCHAR)) AS pages FROM range(20000000)';
+    const result = await runCli(['sql', '--config', config, query], { cwd, env: { TMPDIR: temp } });
+    expect(result).toMatchObject({ code: 1, stdout: '' });
+    expect(result.stderr).toMatch(/maxTempSpace/);
+    expect(await readdir(temp)).toEqual([]);
   });
 
   it.skipIf(process.platform !== 'linux')(

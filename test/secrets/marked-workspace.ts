@@ -37,6 +37,7 @@ export async function markedWorkspace(surroundings: Surroundings, like?: string)
       await rm(join(cwd, part), { recursive: true, force: true });
       await cp(join(like, part), join(cwd, part), { recursive: true });
     }
+  if (like !== undefined) expect(await runCli(['adopt'], { cwd })).toMatchObject({ code: 0 });
   return cwd;
 }
 

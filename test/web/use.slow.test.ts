@@ -69,6 +69,8 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
 
   const open = async (width: number, colorScheme: 'light' | 'dark'): Promise<Page> => {
     const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
+    // Less than the limit of a test, so that a failure names what was waited for.
+    page.setDefaultTimeout(15_000);
     page.on('pageerror', ({ message }) => site.errors.push(message));
     page.on('console', (message) => message.type() === 'error' && site.errors.push(message.text()));
     await page.goto(site.address);
@@ -123,7 +125,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     );
     await page.getByRole('link', { name: 'Agents' }).press('Enter');
     await page.getByRole('button', { name: 'Approve /quickstart' }).press('Enter');
-    await page.getByText(/Job \d+ was created/).waitFor();
+    await page.getByText(/job \d+ was created/).waitFor();
     expect(sandbox.inspect().jobs).toHaveLength(1);
     await page.getByRole('link', { name: 'Ask' }).press('Enter');
     await page.getByLabel('SQL').pressSequentially('SELECT count(*) AS jobs FROM jo');
@@ -152,7 +154,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     await job.getByRole('button', { name: 'Send to job' }).click();
     for (const page of [one, other]) {
       await page
-        .getByText(/^Waits for .*readership export/)
+        .getByText(/waits for .*readership export/)
         .first()
         .waitFor();
       await page.getByRole('link', { name: 'Overview' }).click();
@@ -161,9 +163,9 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     }
     expect(nightly.child.exitCode).toBeNull();
     sandbox.setFaults([]);
-    await one.getByText('Sent', { exact: true }).waitFor();
+    await one.getByText(/: sent$/).waitFor();
     await other
-      .getByText(/Skipped until/)
+      .getByText(/skipped until/)
       .first()
       .waitFor();
     await other.getByText('Message, sent: Mention the rate limits as well.').waitFor();
