@@ -15,7 +15,7 @@ import { fillSite, type TestHistory } from '../reports/history.js';
 import { tempDir } from '../temp-dir.js';
 
 export const WEB_KEY = 'adm_marked-key-0123456789';
-const NOW = new Date('2026-11-18T05:00:00Z');
+export const NOW = new Date('2026-11-18T05:00:00Z');
 const OPTIONS = { command: 'readership test', now: () => NOW, maxWaitMs: 5_000 };
 
 const open = new Set<Web>();

@@ -6,14 +6,14 @@ import { z } from 'zod';
 import { launchChromium, skipWithoutChromium } from '../chromium.js';
 import { serveSandbox } from '../commands/workspace.js';
 import { startCli } from '../run-cli.js';
-import { publishedSite, serveSite, WEB_KEY } from './site.js';
+import { NOW, publishedSite, serveSite, WEB_KEY } from './site.js';
 
 let site: Awaited<ReturnType<typeof serveSite>>;
 let directory: string;
 let sandbox: Awaited<ReturnType<typeof serveSandbox>>;
 
 beforeAll(async () => {
-  sandbox = await serveSandbox({ projectId: 'prj_1', apiKey: WEB_KEY });
+  sandbox = await serveSandbox({ projectId: 'prj_1', apiKey: WEB_KEY, now: () => NOW });
   directory = await publishedSite(sandbox.baseUrl);
   site = await serveSite(directory);
 });
@@ -128,7 +128,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     await page.getByText(/job \d+ was created/).waitFor();
     expect(sandbox.inspect().jobs).toHaveLength(1);
     await page.getByRole('link', { name: 'Ask' }).press('Enter');
-    await page.getByLabel('SQL').pressSequentially('SELECT count(*) AS jobs FROM jo');
+    await page.getByLabel('SQL').pressSequentially('SELECT count(*) AS jobs FROM agent_jo');
     await page.locator('.suggestions button').first().waitFor();
     await page.keyboard.press('ArrowDown');
     await page.keyboard.press('Enter');
@@ -141,7 +141,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
   it('two browsers read and act while an export holds the database: both actions wait and are done', async () => {
     sandbox.setFaults([{ on: 'views', kind: 'latency', delayMs: 1500 }]);
     const env = { READERSHIP_API_KEY: WEB_KEY };
-    const nightly = startCli(['export'], { cwd: directory, env });
+    const nightly = startCli(['export', '--to', '2026-11-17'], { cwd: directory, env });
     await vi.waitFor(() => {
       expect(sandbox.inspect().requests.counts.views).toBeDefined();
     }, 30_000);
@@ -169,7 +169,8 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
       .first()
       .waitFor();
     await other.getByText('Message, sent: Mention the rate limits as well.').waitFor();
-    expect((await nightly.result).code).toBe(0);
+    const { code, stderr } = await nightly.result;
+    expect(code, stderr).toBe(0);
     expect(sandbox.inspect().jobs.map(({ messages }) => messages.length)).toEqual([1]);
     expect(site.errors).toEqual([]);
   });
