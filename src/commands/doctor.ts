@@ -3,7 +3,8 @@ import { readEnvironment } from '../config/load.js';
 import { ConfigurationError } from '../errors.js';
 import { findingLines } from '../print/status.js';
 import { examine } from '../service/checks.js';
-import { type Finding, tryPlatform } from '../service/platform.js';
+import type { Finding } from '../service/findings.js';
+import { tryPlatform } from '../service/platform.js';
 import { defineCommand, EMAIL_ENVIRONMENT, JSON_OUTPUT, value } from './command.js';
 
 export const doctor = defineCommand({

@@ -4,7 +4,7 @@ import { type Day, dayOf, lastEndedDay, startOfDay } from '../day.js';
 import { placeWords } from '../effects/place.js';
 import { dayList, duration, longDay, moment } from '../format/days.js';
 import { bytes, counted, thousands } from '../format/numbers.js';
-import type { Finding } from '../service/platform.js';
+import type { Finding } from '../service/findings.js';
 import type { OperationsStatus, ProjectStatus } from '../service/status.js';
 import type { Colors } from '../terminal/output.js';
 import { settleCommands } from './emails.js';
@@ -98,7 +98,7 @@ export function needsOf(
   const isExpected = (from: Day | null): boolean => (from === null ? !isExported : from <= lastEndedDay(now));
   return [
     ...projects.flatMap(({ name, keyProblem, failed, isYesterdayStored, historyFrom }) => [
-      ...(keyProblem === null ? [] : [`${name}: ${keyProblem}`]),
+      ...(keyProblem === null ? [] : [`${name}: check the API key: ${keyProblem}`]),
       ...(failed.length === 0 ? [] : [`${name}: ${counted(failed.length, 'day')} failed: readership export`]),
       ...(isYesterdayStored || !isExportOver || !isExpected(historyFrom)
         ? []

@@ -19,7 +19,8 @@ import { readPlace } from '../warehouse/identity.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { fail, type Finding, found, keyProblem, pass, server, type Verdict, warn } from './platform.js';
+import { fail, type Finding, keyProblem, pass, type Verdict, warn } from './findings.js';
+import { found, server } from './platform.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;
 const SCARCE_BYTES = 2 ** 30;

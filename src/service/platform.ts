@@ -5,26 +5,14 @@ import { LIMITS } from '../api/schema.js';
 import type { Runtime } from '../app/workspace.js';
 import { apiKeyOf, type Environment } from '../config/load.js';
 import { firstProblem } from '../config/problems.js';
-import { type ProjectSettings, type Settings, settingsSchema } from '../config/schema.js';
+import { settingsSchema } from '../config/schema.js';
 import { addDays, dayOf, daysBetween, lastEndedDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
 import { duration, longDay } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
 import { connectionFailure } from '../network.js';
-
-/** The result of one check; unless it is `pass`, its words say what to do. */
-export interface Finding {
-  readonly check: string;
-  readonly verdict: 'pass' | 'warn' | 'fail';
-  readonly words: string;
-}
-
-export type Verdict = Omit<Finding, 'check'>;
-
-export const pass = (words: string): Verdict => ({ verdict: 'pass', words });
-export const warn = (words: string): Verdict => ({ verdict: 'warn', words });
-export const fail = (words: string): Verdict => ({ verdict: 'fail', words });
+import { fail, type Finding, pass, type Verdict, warn } from './findings.js';
 
 /** Clocks closer than this agree. */
 const MAX_SKEW_MS = 60_000;
@@ -91,32 +79,6 @@ export async function tryPlatform(
   } finally {
     await client.close();
   }
-}
-
-/** How long before a key expires `status` and `doctor` say so. */
-const EXPIRY_WARNING_DAYS = 14;
-
-/** What is wrong with a project's key, or will soon be; `key` is its value, if it may be looked at. */
-export function keyProblem(
-  { apiKeyEnv, apiKeyExpires: expires }: ProjectSettings,
-  { otherApiKeys }: Settings,
-  now: Date,
-  key = '',
-): Verdict | undefined {
-  const [prefix] = Object.keys(otherApiKeys)
-    .filter((start) => key.startsWith(start))
-    .sort((one, other) => other.length - one.length);
-  const create = 'Create a key on the API keys page of the dashboard';
-  if (prefix !== undefined)
-    return fail(
-      `${apiKeyEnv} begins with “${prefix}”: ${otherApiKeys[prefix]}. ${create} that may read page views.`,
-    );
-  const days = expires === undefined ? Infinity : daysBetween(dayOf(now), expires);
-  if (expires === undefined || days > EXPIRY_WARNING_DAYS) return undefined;
-  const when = days <= 0 ? 'expired' : `expires in ${counted(days, 'day')},`;
-  return warn(
-    `${apiKeyEnv} ${when} on ${longDay(expires)}. ${create}, replace it, and set apiKeyExpires to its last day.`,
-  );
 }
 
 /** The result of one check, which fails with the message of what it throws. */

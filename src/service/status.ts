@@ -14,7 +14,7 @@ import { readHistoryStart } from '../export/range.js';
 import { readLastVerification } from '../export/verify.js';
 import { freeDisk } from '../files.js';
 import { readDeliveries } from '../mail/ledger.js';
-import { keyProblem } from './platform.js';
+import { keyProblem } from './findings.js';
 import { readLastRuns, readOutages } from '../steps/step.js';
 import { readPlace } from '../warehouse/identity.js';
 import type { Reader } from '../warehouse/query.js';

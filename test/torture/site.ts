@@ -1,3 +1,4 @@
+import { DuckDBInstance } from '@duckdb/node-api';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -70,5 +71,12 @@ export async function growSite(program: string, preload: string): Promise<string
   await sandbox.close();
   if (code !== 0) throw new Error(`the site could not be grown:\n${output}`);
   await rm(join(directory, 'readership.yaml'));
+  // Trials copy it, and none of them is a copy to be told so.
+  const instance = await DuckDBInstance.create(join(directory, 'data', 'warehouse.duckdb'));
+  const connection = await instance.connect();
+  await connection.run('UPDATE workspace SET machine = NULL, host = NULL, path = NULL');
+  await connection.run('CHECKPOINT');
+  connection.closeSync();
+  instance.closeSync();
   return directory;
 }

@@ -1,0 +1,43 @@
+import type { ProjectSettings, Settings } from '../config/schema.js';
+import { dayOf, daysBetween } from '../day.js';
+import { longDay } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+
+/** The result of one check; unless it is `pass`, its words say what to do. */
+export interface Finding {
+  readonly check: string;
+  readonly verdict: 'pass' | 'warn' | 'fail';
+  readonly words: string;
+}
+
+export type Verdict = Omit<Finding, 'check'>;
+
+export const pass = (words: string): Verdict => ({ verdict: 'pass', words });
+export const warn = (words: string): Verdict => ({ verdict: 'warn', words });
+export const fail = (words: string): Verdict => ({ verdict: 'fail', words });
+
+/** How long before a key expires `status` and `doctor` say so. */
+const EXPIRY_WARNING_DAYS = 14;
+
+/** What is wrong with a project's key, or will soon be; `key` is its value, if it may be looked at. */
+export function keyProblem(
+  { apiKeyEnv, apiKeyExpires: expires }: ProjectSettings,
+  { otherApiKeys }: Settings,
+  now: Date,
+  key = '',
+): Verdict | undefined {
+  const [prefix] = Object.keys(otherApiKeys)
+    .filter((start) => key.startsWith(start))
+    .sort((one, other) => other.length - one.length);
+  const create = 'Create a key on the API keys page of the dashboard';
+  if (prefix !== undefined)
+    return fail(
+      `${apiKeyEnv} begins with “${prefix}”: ${otherApiKeys[prefix]}. ${create} that may read page views.`,
+    );
+  const days = expires === undefined ? Infinity : daysBetween(dayOf(now), expires);
+  if (expires === undefined || days > EXPIRY_WARNING_DAYS) return undefined;
+  const when = days <= 0 ? 'expired' : `expires in ${counted(days, 'day')},`;
+  return warn(
+    `${apiKeyEnv} ${when} on ${longDay(expires)}. ${create}, replace it, and set apiKeyExpires to its last day.`,
+  );
+}
