@@ -6,7 +6,7 @@ import type { Runtime } from '../app/workspace.js';
 import { apiKeyOf, type Environment } from '../config/load.js';
 import { firstProblem } from '../config/problems.js';
 import { settingsSchema } from '../config/schema.js';
-import { addDays, dayOf, lastEndedDay } from '../day.js';
+import { addDays, lastEndedDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
 import { duration } from '../format/days.js';
