@@ -115,8 +115,8 @@ export async function startSandbox(options: SandboxOptions) {
     ...{ apiKey, projectId },
     baseUrl: `http://${inUrl(host)}:${server.port}`,
     firstDay: state.read().firstDay,
-    /** The requests so far, and all jobs with their prompts. Also served under `/_sandbox/`. */
-    inspect: () => ({ requests: log.summary(), jobs: agents.jobs() }),
+    /** The requests so far, all jobs with their prompts, and the pages that merged jobs improved. */
+    inspect: () => ({ requests: log.summary(), jobs: agents.jobs(), improvements: improvements() }),
     /** Replaces the active faults. Throws a `ZodError` for an invalid one. */
     setFaults: switchboard.set,
     /** Ends promptly, even with open connections. */

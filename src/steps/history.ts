@@ -46,7 +46,7 @@ export async function exportStep(
   const attempted = outcomes.flatMap(({ results }) => results);
   const failed = attempted.filter((result) => result.outcome === 'failed').length;
   const summary = `${attempted.length - failed} days loaded, ${failed} failed${leftWords(detail)}`;
-  const errors = [...thrown, ...outcomes.flatMap(errorsOfLoad), ...withheldDays(context)];
+  const errors = [...thrown, ...outcomes.flatMap(errorsOfLoad), ...withheldDays(context, bounds)];
   return withOutage({ detail, summary }, errors);
 }
 
@@ -76,12 +76,13 @@ function leftWords(detail: readonly ProjectExport[]): string {
 }
 
 /**
- * An error if days have ended on this machine but not on the platform, unless its clock is only
- * slightly behind.
+ * An error if days to export have ended on this machine but not on the platform, unless its clock is
+ * only slightly behind.
  */
-function withheldDays({ clock, now }: StepContext): ClockError[] {
-  const [here, both] = [lastEndedDay(now()), lastEndedDay(clock.earlier())];
-  if (!clock.isFarOff() || here === both) return [];
+function withheldDays({ clock, now }: StepContext, { to }: ExportBounds): ClockError[] {
+  const [ended, both] = [lastEndedDay(now()), lastEndedDay(clock.earlier())];
+  const here = to !== undefined && to < ended ? to : ended;
+  if (!clock.isFarOff() || here <= both) return [];
   const days = plainDayRange({ first: addDays(both, 1), last: here });
   return [
     new ClockError(

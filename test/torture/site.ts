@@ -8,7 +8,7 @@ import { startSandbox } from '../../src/sandbox/index.js';
 import { Clock } from './clock.js';
 import { runCommand } from './command.js';
 import { type Plan, RECIPIENTS, type Settings } from './plan.js';
-import { Truth } from './truth.js';
+import type { SiteKey } from './truth.js';
 
 /** The start of every trial: a Wednesday, a few hours into the day. */
 export const START = new Date('2026-11-18T05:00:00Z');
@@ -18,13 +18,9 @@ const TODAY = day('2026-11-18');
 const PAGES = 330;
 const GROWN = { seed: 1, firstDay: addDays(TODAY, -44), pages: PAGES };
 
-const grownTruth = new Truth(GROWN);
-
 /** The site of a trial. Grown trials share theirs: its history is loaded once and copied. */
-export const truthOf = ({ site, seed }: Plan): Truth =>
-  site === 'grown'
-    ? grownTruth
-    : new Truth({ seed, firstDay: addDays(TODAY, -9), pages: seed % 2 === 0 ? PAGES : 40 });
+export const siteOf = ({ site, seed }: Plan): SiteKey =>
+  site === 'grown' ? GROWN : { seed, firstDay: addDays(TODAY, -9), pages: seed % 2 === 0 ? PAGES : 40 };
 
 const [ADA, BOB, OPS] = RECIPIENTS;
 
@@ -38,6 +34,7 @@ history:
 improve:
   mode: ${settings.mode}
   maxJobsPerRun: 100
+  maxOpenPullRequests: 100
   maxJobsPerWeek: ${settings.maxJobs}
   readingShare: 1
   minWeeklyViews: 0

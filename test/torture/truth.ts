@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { addDays, type Day } from '../../src/day.js';
-import { createTraffic, type Traffic } from '../../src/sandbox/traffic/traffic.js';
+import { createTraffic, type Improvements, type Traffic } from '../../src/sandbox/traffic/traffic.js';
 
 /** What determines the traffic of a sandbox. */
 export interface SiteKey {
@@ -19,8 +19,12 @@ export class Truth {
   readonly #traffic: Traffic;
   readonly #known = new Map<string, string>();
 
-  constructor(readonly site: SiteKey) {
-    this.#traffic = createTraffic(site);
+  /** Improvements apply from the day of their merge, days after their job was created: no day changes later. */
+  constructor(
+    readonly site: SiteKey,
+    improvements: () => Improvements,
+  ) {
+    this.#traffic = createTraffic(site, improvements);
   }
 
   /** Every state in which the platform showed the day between two moments, both included. */

@@ -17,8 +17,8 @@ import { Clock } from './clock.js';
 import type { Task } from './command.js';
 import type { Litter, Plan } from './plan.js';
 import type { Property, Violation } from './properties.js';
-import { makeWorkspace, START, truthOf } from './site.js';
-import type { Truth } from './truth.js';
+import { makeWorkspace, siteOf, START } from './site.js';
+import { Truth } from './truth.js';
 
 /** What all trials of a session share: the command, the preloaded module, and the history that some start with. */
 export interface Bench {
@@ -58,15 +58,16 @@ export class World {
   static async open(plan: Plan, { program, preload, grown }: Bench): Promise<World> {
     const directory = await mkdtemp(join(tmpdir(), `readership-torture-${plan.seed}-`));
     const clock = new Clock(START);
-    const truth = truthOf(plan);
+    const site = siteOf(plan);
     const sandbox = await startSandbox({
-      ...{ now: clock.now, jobSeconds: 4, usesPerHour: 10_000, ...truth.site },
+      ...{ now: clock.now, jobSeconds: 4, usesPerHour: 10_000, ...site },
       onRequest: (operation, url) => {
         world.arrivals.push({ operation, url, atMs: clock.now().getTime() });
         world.lastSignMs = performance.now();
         world.onArrival(operation);
       },
     });
+    const truth = new Truth(site, () => sandbox.inspect().improvements);
     const mailServer = await startMailServer();
     await mkdir(join(directory, 'data'));
     const disk = await SmallDisk.mountedOn(join(directory, 'data'));
