@@ -2,6 +2,7 @@ import cron, { type Logger } from 'node-cron';
 import pLimit from 'p-limit';
 import { type Listener, withLiveDatabase } from '../app/open.js';
 import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
+import { lastScheduled } from '../config/cron.js';
 import { untilAborted } from '../sleep.js';
 import { runDue } from './loop.js';
 
@@ -39,26 +40,35 @@ export function openService(workspace: Workspace, runtime: Runtime, listener: Se
       current = undefined;
     }));
 
+  const { timezone, ...expressions } = workspace.settings.schedule;
+  let checkedAt = since;
+  /** Looks at the clock, and ticks if a scheduled time has passed since the last look. */
+  const lookAtClock = async (): Promise<void> => {
+    const at = now();
+    const isTime = Object.values(expressions).some(
+      (expression) => lastScheduled(expression, timezone, at) > checkedAt,
+    );
+    checkedAt = at;
+    if (isTime) await tick();
+  };
+
   /**
    * Ticks at once, and then whenever any of the schedules is due. Returns once the runtime's signal
    * has aborted and the current tick has ended.
    */
   const run = async (logger: Logger): Promise<void> => {
-    const { timezone, ...expressions } = workspace.settings.schedule;
-    const options = { timezone, logger, suppressMissedWarning: true };
-    const tasks = [...new Set(Object.values(expressions))].map((expression) =>
-      cron.schedule(expression, tick, options),
-    );
+    const minutely = cron.schedule('* * * * *', lookAtClock, { logger, suppressMissedWarning: true });
     try {
       void tick();
       await untilAborted(signal);
     } finally {
-      for (const task of tasks) await task.destroy();
+      await minutely.destroy();
       await current;
     }
   };
   return {
-    ...{ tick, run },
+    tick,
+    run,
     /** Does other work with the live database, after a tick and before the next. */
     inTurn,
   };

@@ -43,13 +43,13 @@ describe('readership start', () => {
     const cwd = await tempDir();
     const workspace = await workspaceOf(
       { baseUrl: 'http://127.0.0.1', projectId: 'prj_1' },
-      "schedule:\n  export: nightly\n  poll: 5/15 * * * *\n  report: '0 0 31 2 *'\n  timezone: Mars\n",
+      "schedule:\n  export: nightly\n  poll: 75 * * * *\n  report: '0 0 31 2 *'\n  timezone: Mars\n",
     );
     const { code, stderr } = await runCli(['start', '--config', join(workspace, 'readership.yaml')], { cwd });
     expect(code).toBe(2);
     for (const fault of [
       /:4 {2}schedule\.export: not a cron/,
-      /:5 {2}schedule\.poll: .+'5\/15' is not a minute .+ such as '15 2/,
+      /:5 {2}schedule\.poll: .+'75' is not a minute .+ such as '15 2/,
       /:6 {2}schedule\.report: .+no such day/,
       /:7 .+time zone/,
     ])
