@@ -21,7 +21,11 @@ export function connections(options: Agent.Options & { connectTimeoutMs?: number
   const noProxy = [env['no_proxy'] ?? env['NO_PROXY'] ?? '', ...THIS_MACHINE].join(',');
   try {
     return new EnvHttpProxyAgent({
-      ...{ ...limits, noProxy, connect: { timeout }, proxyTls: { timeout }, requestTls: { timeout } },
+      ...limits,
+      noProxy,
+      connect: { timeout },
+      proxyTls: { timeout },
+      requestTls: { timeout },
     });
   } catch (cause) {
     // The cause quotes the address, which may contain a password.
@@ -46,7 +50,9 @@ export function ask(url: string, { headers, dispatcher, method = 'GET', ...optio
   const { origin, pathname, search } = new URL(url);
   return (dispatcher ?? (shared ??= connections())).request({
     ...options,
-    ...{ origin, path: pathname + search, method },
+    origin,
+    path: pathname + search,
+    method,
     headers: { 'user-agent': USER_AGENT, ...headers },
   });
 }

@@ -203,9 +203,16 @@ export function jobInState(job: Job, state: JobState, remote_id: string | null):
 /** Stores the mutable columns of a job, whatever its previous state. */
 export const storeJob = (transaction: Transaction, job: Job, remote?: AgentJob): Promise<void> =>
   transaction.execute(UPDATE_JOB, {
-    ...{ id: job.id, state: job.state, submitted_at: job.submitted_at, polls: job.polls },
-    ...{ remote_id: job.remote_id, remote_status: job.remote_status, pr_link: job.pr_link },
-    ...{ next_poll_at: job.next_poll_at, ended_at: job.ended_at, note: job.note },
+    id: job.id,
+    state: job.state,
+    submitted_at: job.submitted_at,
+    polls: job.polls,
+    remote_id: job.remote_id,
+    remote_status: job.remote_status,
+    pr_link: job.pr_link,
+    next_poll_at: job.next_poll_at,
+    ended_at: job.ended_at,
+    note: job.note,
     model: remote?.model ?? null,
     repository: remote?.source?.repository ?? null,
     ref: remote?.source?.ref ?? null,

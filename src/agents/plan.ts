@@ -179,7 +179,11 @@ export async function recordChoices(
 ): Promise<boolean> {
   const choices = [...flagged, ...leftOut]
     .map(({ path, why, evidence: { weekly_human, weekly_ai } }): z.infer<typeof choiceRow> => ({
-      ...{ path, is_flagged: why.code === 'flagged', ...storedReason(why), weekly_human, weekly_ai },
+      path,
+      is_flagged: why.code === 'flagged',
+      ...storedReason(why),
+      weekly_human,
+      weekly_ai,
     }))
     .sort((one, other) => (one.path < other.path ? -1 : 1));
   const known = await warehouse.query(CHOICES, choiceRow, { project });

@@ -67,7 +67,10 @@ export function composePrompt(
 }
 
 const valuesOf = ({ path, project, reason, reference }: PromptPage) => ({
-  ...{ path: quoted(path), project: quoted(project), reason, reference },
+  path: quoted(path),
+  project: quoted(project),
+  reason,
+  reference,
 });
 
 /**

@@ -25,8 +25,13 @@ export type Evidence = z.infer<typeof evidenceRow>;
 
 /** For a job stored without evidence. */
 export const NO_EVIDENCE: Evidence = {
-  ...{ weekly_human: 0, weekly_ai: 0, human_rank: 0, ai_rank: 0 },
-  ...{ ai_per_human: null, trend: null, weeks: [] },
+  weekly_human: 0,
+  weekly_ai: 0,
+  human_rank: 0,
+  ai_rank: 0,
+  ai_per_human: null,
+  trend: null,
+  weeks: [],
 };
 
 const flagged = evidenceRow.extend({

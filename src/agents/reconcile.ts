@@ -45,13 +45,20 @@ export const jobIntent = (job: Job) => ({
 /** The effects journal's record of a follow-up message, written before it is sent. */
 export const messageIntent = (message: Message) => ({
   effect: 'message' as const,
-  ...{ ref: message.reference, project: message.project, path: message.path, job: message.jobReference },
-  ...{ plannedAt: message.planned_at.toISOString(), origin: message.origin, prompt: message.prompt },
+  ref: message.reference,
+  project: message.project,
+  path: message.path,
+  job: message.jobReference,
+  plannedAt: message.planned_at.toISOString(),
+  origin: message.origin,
+  prompt: message.prompt,
 });
 
 /** The journal's record of what the platform accepted. */
 export const sentAs = ({ id, status, prLink }: AgentJob): Outcome => ({
-  ...{ event: 'sent', remoteId: id, remoteStatus: status },
+  event: 'sent',
+  remoteId: id,
+  remoteStatus: status,
   ...(prLink == null ? {} : { prLink }),
 });
 
@@ -77,17 +84,30 @@ const RESTORED = 'restored from the effects journal';
 const INTERRUPTED = 'the process ended before the reply was recorded';
 
 const FATES: Readonly<Record<JobState | MessageState, Fate>> = {
-  ...{ planned: 'not-sent', submitting: 'sending', unconfirmed: 'unknown', refused: 'refused' },
-  ...{ sent: 'sent', active: 'sent', completed: 'sent', failed: 'sent', archived: 'sent' },
+  planned: 'not-sent',
+  submitting: 'sending',
+  unconfirmed: 'unknown',
+  refused: 'refused',
+  sent: 'sent',
+  active: 'sent',
+  completed: 'sent',
+  failed: 'sent',
+  archived: 'sent',
 };
 const STATES = {
-  ...{ 'not-sent': 'planned', sent: 'sent', refused: 'refused', unknown: 'unconfirmed' },
+  'not-sent': 'planned',
+  sent: 'sent',
+  refused: 'refused',
+  unknown: 'unconfirmed',
 } as const satisfies Record<Ending, MessageState>;
 
 const storedJobRow = z
   .object({
-    ...{ project: z.string(), path: z.string(), state: z.enum(JOB_STATES) },
-    ...{ planned_at: timestampColumn, submitted_at: timestampColumn.nullable() },
+    project: z.string(),
+    path: z.string(),
+    state: z.enum(JOB_STATES),
+    planned_at: timestampColumn,
+    submitted_at: timestampColumn.nullable(),
   })
   .transform(({ project, path, state, ...times }) => ({
     project,
@@ -124,7 +144,9 @@ export async function reconcileMessages(
   now: Date,
 ): Promise<Reconciliation> {
   const rows = (await readMessages(warehouse, null)).map((message) => ({
-    ...{ ...message, fate: FATES[message.state], attempt: attemptOf(message) },
+    ...message,
+    fate: FATES[message.state],
+    attempt: attemptOf(message),
   }));
   const found = differences(journal.known('message'), rows);
   await journal.append(found.flatMap((one) => missingEntry(one, one.row, now)));
@@ -179,7 +201,9 @@ async function storeJobFate(
   const state = jobStateOf(store, remoteId, prLink);
   const note = noteOf(last, store);
   await storeJob(transaction, {
-    ...{ ...jobInState(job, state, remoteId), note, polls: 0 },
+    ...jobInState(job, state, remoteId),
+    note,
+    polls: 0,
     submitted_at: last === undefined ? job.submitted_at : new Date(last.attempt),
     remote_status: last?.remoteStatus ?? job.remote_status,
     pr_link: prLink,
@@ -213,7 +237,11 @@ async function storeMessageFate(
   await storeJob(transaction, reopened);
   if (job.state !== 'active')
     await recordTransition(transaction, {
-      ...{ job: job.id, now, from: job.state, to: 'active', cause: `message ${id} was sent` },
+      job: job.id,
+      now,
+      from: job.state,
+      to: 'active',
+      cause: `message ${id} was sent`,
     });
 }
 
@@ -247,7 +275,11 @@ async function recordRestored(
 ): Promise<void> {
   for (const now of attempts)
     await recordTransition(transaction, {
-      ...{ ...change, now, from: 'planned', to: 'submitting', cause: RESTORED },
+      ...change,
+      now,
+      from: 'planned',
+      to: 'submitting',
+      cause: RESTORED,
     });
   const from = attempts.length > 0 ? 'submitting' : change.from;
   await recordTransition(transaction, { ...change, from });

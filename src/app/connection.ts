@@ -58,7 +58,8 @@ export async function connect(
   const ofHost = places ?? pullRequests;
   const codeHost = ofHost && new CodeHost(ofHost, token === '' ? undefined : token, runtime.now);
   return {
-    ...{ clock, codeHost },
+    clock,
+    codeHost,
     clientOf: (project) => {
       const known = clients.get(project.id);
       if (known !== undefined) return known;

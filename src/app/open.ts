@@ -88,8 +88,19 @@ export async function withLiveDatabase<Result>(
       const acting = { ...workspace, ...ledgers, elsewhere, clock: connection.clock, now, signal };
       ledgers.journal.askFirst(refusalOf(acting));
       return await work({
-        ...{ settings, projects, shard, workspaceDir, historyFile, reportsDir, lake },
-        ...{ ...ledgers, ...connection, elsewhere, now, signal, observer },
+        settings,
+        projects,
+        shard,
+        workspaceDir,
+        historyFile,
+        reportsDir,
+        lake,
+        ...ledgers,
+        ...connection,
+        elsewhere,
+        now,
+        signal,
+        observer,
         limits: sharedLimits(workspace),
         transport: () => transportOf(workspace),
         channels: channelsOf(workspace),

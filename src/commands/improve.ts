@@ -117,7 +117,10 @@ const showPlan = (options: ShowOptions, runtime: Runtime): Promise<ExitCode> =>
 
 /** A page as `--json` writes it, with the reason as a code and as text. */
 const shownPage = ({ path, why, evidence }: FlaggedPage | LeftOutPage) => ({
-  ...{ path, code: why.code, why: wordsOf(why), evidence },
+  path,
+  code: why.code,
+  why: wordsOf(why),
+  evidence,
 });
 
 async function applyAll(options: ShowOptions, runtime: Runtime): Promise<ExitCode> {

@@ -129,7 +129,9 @@ export async function emailText(
   );
   const isPreview = mailings.length === 0 && to === undefined;
   const preview: Mailing = {
-    ...{ report, projects: [project], project: project.id },
+    report,
+    projects: [project],
+    project: project.id,
     audience: { to: [mail.from.address], digest: false, attach: [] },
   };
   const [mailing = preview] = isPreview ? [] : chooseMailings(mailings, report.name, to);

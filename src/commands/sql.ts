@@ -21,8 +21,15 @@ const MAX_TABLE_ROWS = 200;
 type Format = TextFormat | 'parquet' | 'xlsx';
 
 const FORMAT_OF: Readonly<Record<string, Format>> = {
-  ...{ '': 'csv', '.csv': 'csv', '.json': 'json', '.ndjson': 'ndjson', '.jsonl': 'ndjson' },
-  ...{ '.md': 'markdown', '.txt': 'table', '.parquet': 'parquet', '.xlsx': 'xlsx' },
+  '': 'csv',
+  '.csv': 'csv',
+  '.json': 'json',
+  '.ndjson': 'ndjson',
+  '.jsonl': 'ndjson',
+  '.md': 'markdown',
+  '.txt': 'table',
+  '.parquet': 'parquet',
+  '.xlsx': 'xlsx',
 };
 
 const NAMES = 'use a name that ends in .csv, .json, .ndjson, .md, .txt, .parquet or .xlsx, or set --format.';

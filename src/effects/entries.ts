@@ -27,7 +27,8 @@ const prompted = { project: z.string(), path: z.string(), plannedAt: moment, pro
 const entrySchema = z.discriminatedUnion('effect', [
   z.object({
     effect: z.literal('job'),
-    ...{ ...common, ...prompted },
+    ...common,
+    ...prompted,
     remoteId: z.string().optional(),
     remoteStatus: z.string().optional(),
     prLink: z.string().optional(),
@@ -39,7 +40,8 @@ const entrySchema = z.discriminatedUnion('effect', [
   }),
   z.object({
     effect: z.literal('message'),
-    ...{ ...common, ...prompted },
+    ...common,
+    ...prompted,
     /** Reference of the job that it is for. */
     job: z.string(),
     origin: z.enum(['typed', 'askWhenNoChange']),

@@ -67,7 +67,10 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     rest.map((planned) => (planned.due === 'missing' ? { ...planned, requests: length } : planned)),
   );
   return {
-    ...{ plan, results: [...results, ...backfill.results] },
-    ...{ stopped: backfill.stopped ?? stopped, check, removed },
+    plan,
+    results: [...results, ...backfill.results],
+    stopped: backfill.stopped ?? stopped,
+    check,
+    removed,
   };
 }

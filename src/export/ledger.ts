@@ -101,7 +101,8 @@ export function storeDay(
     if (outcome === 'forgotten') return outcome;
     if (outcome !== 'unchanged') await appendPages(transaction, at, rows);
     await appendLoad(transaction, {
-      ...{ ...load, unattributed },
+      ...load,
+      unattributed,
       failures: doubt === undefined ? 0 : failures + 1,
     });
     return outcome;

@@ -158,7 +158,10 @@ export async function auditHistory(task: LoadTask, repair: boolean): Promise<Aud
   const compared = without(settled, refused);
   await recordVerification(task, compared, found.length);
   const audit = {
-    ...{ days: compared.length, differing, forgotten, damaged },
+    days: compared.length,
+    differing,
+    forgotten,
+    damaged,
     refused: refused.map(({ day }) => day),
   };
   if (!repair) return audit;

@@ -37,7 +37,7 @@ export function openChannel(
   const secret = (secretEnv === undefined ? undefined : environment[secretEnv]) ?? '';
   if (secretEnv !== undefined && !SECRET.test(secret))
     return {
-      ...{ kind },
+      kind,
       problem: `${secretEnv} ${secret === '' ? 'is not set' : 'is not a valid secret'}: set it to whsec_ and 24 to 64 random bytes in base64, such as the output of echo whsec_$(openssl rand -base64 32)`,
     };
   const key = secret === '' ? undefined : Buffer.from(secret.slice('whsec_'.length), 'base64');

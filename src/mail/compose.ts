@@ -108,7 +108,9 @@ export async function compose(
         filename: `${cid.split('@')[0] ?? cid}.png`,
       })),
       ...(content.attachments ?? []).map(({ filename, csv }) => ({
-        ...{ filename, content: Buffer.from(csv), contentType: 'text/csv; charset=utf-8' },
+        filename,
+        content: Buffer.from(csv),
+        contentType: 'text/csv; charset=utf-8',
       })),
     ],
     headers: {
@@ -179,7 +181,8 @@ function slackMessage({ subject, brief, pageUrl }: Notice) {
 /** Teams interprets Markdown in text blocks, but not in text runs. */
 function teamsMessage({ subject, brief, pageUrl }: Notice) {
   const block = (text: string, spacing: string, style: object = {}) => ({
-    ...{ type: 'RichTextBlock', spacing },
+    type: 'RichTextBlock',
+    spacing,
     inlines: [{ type: 'TextRun', text, ...style }],
   });
   const lines = cut(brief, MAX_TEXT).split('\n');
@@ -191,7 +194,9 @@ function teamsMessage({ subject, brief, pageUrl }: Notice) {
         contentUrl: null,
         content: {
           $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
-          ...{ type: 'AdaptiveCard', version: '1.4', msteams: { width: 'Full' } },
+          type: 'AdaptiveCard',
+          version: '1.4',
+          msteams: { width: 'Full' },
           body: [
             block(cut(subject, MAX_HEADING), 'None', { size: 'Large', weight: 'Bolder' }),
             ...lines.flatMap((line, index) =>
@@ -213,9 +218,15 @@ function webhookEvent({ report, project, period }: DeliveryKey, notice: Notice, 
   const isTooLong = JSON.stringify(data).length > MAX_DATA;
   const contentLeftOut = `left out, because it has more than ${MAX_DATA} characters: run readership report ${report} --format json`;
   return {
-    ...{ type: kind, timestamp: now.toISOString() },
+    type: kind,
+    timestamp: now.toISOString(),
     data: {
-      ...{ report, project, period, subject, text: brief, url: pageUrl },
+      report,
+      project,
+      period,
+      subject,
+      text: brief,
+      url: pageUrl,
       ...(isTooLong ? { content: null, contentLeftOut } : { content: data }),
     },
   };

@@ -124,8 +124,15 @@ export function claim(
     if (!mayBeTried(known, admission, now)) return undefined;
     const delivery: Delivery = {
       ...key,
-      ...{ via, message_id: id, state: 'sending', attempts: (known?.attempts ?? 0) + 1, tried_at: now },
-      ...{ settled_at: null, next_attempt_at: null, note: null, ...columnsOf(figures) },
+      via,
+      message_id: id,
+      state: 'sending',
+      attempts: (known?.attempts ?? 0) + 1,
+      tried_at: now,
+      settled_at: null,
+      next_attempt_at: null,
+      note: null,
+      ...columnsOf(figures),
     };
     const departure = await journal.depart(intentOf(delivery), now, () => store(transaction, delivery));
     return { delivery, departure };
@@ -197,7 +204,11 @@ export async function reconcileDeliveries(
 }
 
 const EVENT_OF = {
-  ...{ waiting: 'not-sent', sent: 'sent', failed: 'refused', unknown: 'unknown', sending: 'unknown' },
+  waiting: 'not-sent',
+  sent: 'sent',
+  failed: 'refused',
+  unknown: 'unknown',
+  sending: 'unknown',
 } as const satisfies Record<Delivery['state'], Ending>;
 
 /** The effects journal's record of a delivery, written before it is sent. */
@@ -205,7 +216,9 @@ const intentOf = (delivery: Delivery) => ({
   effect: 'email' as const,
   ref: fingerprintOf(delivery),
   ...deliveryKey.parse(delivery),
-  ...{ via: delivery.via, messageId: delivery.message_id, attempts: delivery.attempts },
+  via: delivery.via,
+  messageId: delivery.message_id,
+  attempts: delivery.attempts,
   ...(delivery.days_covered === null
     ? {}
     : { figures: { days: delivery.days_covered, human: delivery.human ?? 0, ai: delivery.ai ?? 0 } }),
@@ -217,18 +230,28 @@ const endingOf = ({ state, note }: Delivery): JournalOutcome => ({
 });
 
 const entryAbout = (delivery: Delivery, now: Date): Entry => ({
-  ...{ ...intentOf(delivery), ...endingOf(delivery) },
-  ...{ attempt: delivery.tried_at.toISOString(), at: now.toISOString() },
+  ...intentOf(delivery),
+  ...endingOf(delivery),
+  attempt: delivery.tried_at.toISOString(),
+  at: now.toISOString(),
 });
 
 const columnsOf = (figures: Figures | null) => ({
-  ...{ days_covered: figures?.days ?? null, human: figures?.human ?? null, ai: figures?.ai ?? null },
+  days_covered: figures?.days ?? null,
+  human: figures?.human ?? null,
+  ai: figures?.ai ?? null,
 });
 
 const deliveryOf = ({ messageId, attempt, ...entry }: EntryOf<'email'>): Delivery => ({
   ...deliveryKey.parse(entry),
-  ...{ state: 'sending', via: entry.via, message_id: messageId, attempts: entry.attempts },
-  ...{ tried_at: new Date(attempt), settled_at: null, next_attempt_at: null, note: null },
+  state: 'sending',
+  via: entry.via,
+  message_id: messageId,
+  attempts: entry.attempts,
+  tried_at: new Date(attempt),
+  settled_at: null,
+  next_attempt_at: null,
+  note: null,
   ...columnsOf(entry.figures ?? null),
 });
 

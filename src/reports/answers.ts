@@ -58,9 +58,13 @@ export const tablesOf = ({ queries }: ReportDefinition, answers: Answers) =>
     const rows = rowsOf(answers, name).map(cellsOf);
     const firstRows = rows.slice(0, ROWS_IN_MAIL);
     return {
-      ...{ name, title: inTitle(name), head: rows[0] ?? [], rows },
+      name,
+      title: inTitle(name),
+      head: rows[0] ?? [],
+      rows,
       /** The rows that fit into an email, and how many are left out. */
-      ...{ firstRows, more: rows.length - firstRows.length },
+      firstRows,
+      more: rows.length - firstRows.length,
       /** The same rows as text. */
       inWords: firstRows.map(rowInWords),
       /** For a query that returns one row: its values, each with a title. */

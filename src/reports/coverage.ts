@@ -94,7 +94,9 @@ export async function readCoverage(
     historySince: since,
     /** Days that a later load changed: by how many views, and by what share of the earlier count. */
     restated: {
-      ...{ days: changed.length, human, ai },
+      days: changed.length,
+      human,
+      ai,
       ratio: viewsBefore > 0 ? (human + ai) / viewsBefore : null,
     },
     /** By how many views later loads changed the same number of days before the period. */

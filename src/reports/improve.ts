@@ -64,8 +64,11 @@ const numberOf = (link: string | null): string | null => {
 function byGroup<Job extends ReportedJob>(jobs: readonly Job[]) {
   const of = (wanted: JobGroup) => jobs.filter(({ group }) => group === wanted);
   return {
-    ...{ ready: of('ready'), running: of('running'), unchanged: of('unchanged') },
-    ...{ failed: of('failed'), unconfirmed: of('unconfirmed') },
+    ready: of('ready'),
+    running: of('running'),
+    unchanged: of('unchanged'),
+    failed: of('failed'),
+    unconfirmed: of('unconfirmed'),
   };
 }
 
@@ -88,8 +91,13 @@ export function agentWorkOf(rows: readonly JobRow[]) {
 const count = z.number().int().nonnegative();
 
 const choiceRow = z.object({
-  ...{ path: z.string(), is_flagged: z.boolean(), code: z.string(), facts: z.string() },
-  ...{ chosen_at: timestampColumn, human: count, ai: count },
+  path: z.string(),
+  is_flagged: z.boolean(),
+  code: z.string(),
+  facts: z.string(),
+  chosen_at: timestampColumn,
+  human: count,
+  ai: count,
 });
 
 const improveRows = z.object({
@@ -114,9 +122,13 @@ export function improveModel(answers: object) {
   const ageOf = (since: Date): string => ageWords(daysBetween(dayOf(since), as_of.day));
   const jobs = rows.map((row) => ({
     ...reportedJob(row),
-    ...{ reason: row.reason, human: row.human, ai: row.ai },
-    ...{ plannedAt: row.planned_at, endedAt: row.ended_at },
-    ...{ isNew: row.newly_flagged, isMerged: row.merged_on !== null },
+    reason: row.reason,
+    human: row.human,
+    ai: row.ai,
+    plannedAt: row.planned_at,
+    endedAt: row.ended_at,
+    isNew: row.newly_flagged,
+    isMerged: row.merged_on !== null,
     flaggedAge: ageOf(row.planned_at),
     endedAge: row.ended_at && ageOf(row.ended_at),
     nextStep: NEXT_STEPS[row.state]?.(row.id) ?? null,
@@ -127,7 +139,11 @@ export function improveModel(answers: object) {
   const proposed = choices
     .filter(({ is_flagged }) => is_flagged)
     .map(({ path, human, ai, chosen_at, ...reason }) => ({
-      ...{ path, human, ai, why: wordsOf(reasonOf(reason)), age: ageOf(chosen_at) },
+      path,
+      human,
+      ai,
+      why: wordsOf(reasonOf(reason)),
+      age: ageOf(chosen_at),
     }));
   return {
     ...summaryOf(groups, flagged.length + proposed.length),
@@ -141,7 +157,11 @@ export function improveModel(answers: object) {
     /** Every page with a job of the week or an open one, and the proposed pages. */
     pages: [
       ...jobs.map((job) => ({
-        ...{ path: job.path, why: job.reason, human: job.human, ai: job.ai, age: job.flaggedAge },
+        path: job.path,
+        why: job.reason,
+        human: job.human,
+        ai: job.ai,
+        age: job.flaggedAge,
         state: job.isMerged ? 'Merged' : ((job.group === 'ready' ? job.number : null) ?? STATES[job.group]),
       })),
       ...proposed.map((page) => ({ ...page, state: 'Suggested' })),
@@ -159,8 +179,11 @@ export function improveModel(answers: object) {
 }
 
 const STATES = {
-  ...{ ready: 'Pull request', running: 'Running', unchanged: 'No change' },
-  ...{ failed: 'Failed', unconfirmed: 'Unconfirmed' },
+  ready: 'Pull request',
+  running: 'Running',
+  unchanged: 'No change',
+  failed: 'Failed',
+  unconfirmed: 'Unconfirmed',
 } as const;
 
 /** What to do about a job that failed. */

@@ -120,8 +120,13 @@ async function beginningOf(file: string): Promise<string> {
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
-  ...{ '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"' },
-  ...{ '&#x27;': "'", '&#x60;': '`', '&#x3D;': '=' },
+  '&amp;': '&',
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#x27;': "'",
+  '&#x60;': '`',
+  '&#x3D;': '=',
 };
 
 /** The title as text, without the templates' escapes. */

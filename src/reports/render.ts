@@ -52,13 +52,19 @@ export async function prepareReport(
   const parameters = { project: project.id, from: period.first, to: period.last, pages: where ?? '*' };
   const answers = await ask(reader, report.queries, parameters);
   const model = {
-    ...{ project: part, period, cautions: cautionsOf(coverage), coverage },
+    project: part,
+    period,
+    cautions: cautionsOf(coverage),
+    coverage,
     ...modelOf(report, answers, { period, calendar, coverage }),
   };
   const url = pageUrl(settings.reports.baseUrl, project.id, { name, period });
   const sentBy = sentByWords(settings.mail);
   const general = {
-    ...{ report: { name, title, audience }, timezone: calendar.timezone, pageUrl: url, sentBy },
+    report: { name, title, audience },
+    timezone: calendar.timezone,
+    pageUrl: url,
+    sentBy,
     tables: tablesOf(report, answers),
   };
   const line = (key: string, text: string) =>
@@ -70,7 +76,14 @@ export async function prepareReport(
   const templates = await findTemplates(workspaceDir);
   const text = (): string => fillTemplate(name, 'text', templates, shown);
   return {
-    ...{ name, period, subject, preheader, pageUrl: url, model, answers, text },
+    name,
+    period,
+    subject,
+    preheader,
+    pageUrl: url,
+    model,
+    answers,
+    text,
     /** A few lines of plain text, for a chat. */
     brief: () => fillTemplate(name, 'brief', templates, shown),
     /** A self-contained page. */
@@ -99,7 +112,10 @@ export async function prepareReport(
       const filled = fillTemplate(name, 'mail', templates, { ...shown, palette, pictures });
       const mail = await withImages(filled, name, palette);
       return {
-        ...{ subject, preheader, html: await inlined(mail.html), pictures: mail.pictures },
+        subject,
+        preheader,
+        html: await inlined(mail.html),
+        pictures: mail.pictures,
         text: signed(text(), sentBy),
       };
     },
@@ -169,7 +185,9 @@ export async function filledMail(
     /** A few lines of plain text, for a chat. */
     brief: () => fill('brief'),
     mail: async () => ({
-      ...{ subject: given.subject, pictures: [], text: signed(fill('text'), model.sentBy) },
+      subject: given.subject,
+      pictures: [],
+      text: signed(fill('text'), model.sentBy),
       html: await inlined(fill('mail')),
     }),
   };

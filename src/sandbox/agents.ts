@@ -18,7 +18,10 @@ const SOURCE = { repository: 'acme/docs', ref: 'main' } as const;
 const MODEL = 'sandbox-writer-1';
 
 const ENDED_STATUS = {
-  ...{ 'pull-request': 'completed', 'no-change': 'completed', failed: 'failed', archived: 'archived' },
+  'pull-request': 'completed',
+  'no-change': 'completed',
+  failed: 'failed',
+  archived: 'archived',
 } as const;
 
 /** The job as the API shows it at `now` (2.1). A job is archived after its pull request was made. */
@@ -27,7 +30,10 @@ function jobAt(job: StoredJob, now: Date): AgentJob {
   const changedFiles = job.outcome === 'pull-request' || job.outcome === 'archived';
   const prLink = `https://code.example.com/${SOURCE.repository}/pull/${FIRST_PULL_REQUEST + job.number}`;
   return {
-    ...{ id: job.id, source: SOURCE, model: MODEL, createdAt: job.createdAt },
+    id: job.id,
+    source: SOURCE,
+    model: MODEL,
+    createdAt: job.createdAt,
     status: ended ? ENDED_STATUS[job.outcome] : 'active',
     prLink: ended && changedFiles ? prLink : null,
     archivedAt: ended && job.outcome === 'archived' ? job.endsAt : null,
@@ -102,8 +108,12 @@ export function createAgents({ state, now, outcomes, jobSeconds, usesPerHour }: 
       take(c, 201, (prompt) => {
         const number = jobs().length + 1;
         return {
-          ...{ id: `job_${String(number).padStart(6, '0')}`, number, prompt, messages: [] },
-          ...{ createdAt: now().toISOString(), endsAt: endOfWork(number) },
+          id: `job_${String(number).padStart(6, '0')}`,
+          number,
+          prompt,
+          messages: [],
+          createdAt: now().toISOString(),
+          endsAt: endOfWork(number),
           outcome: outcomes[(number - 1) % outcomes.length] ?? 'pull-request',
         };
       }),

@@ -49,8 +49,12 @@ export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
  */
 export async function startSandbox(options: SandboxOptions) {
   const settings = {
-    ...{ ...SANDBOX, port: 0, outcomes: DEFAULT_OUTCOMES, usesPerHour: LIMITS.usesPerHour },
-    ...{ viewsPerHour: 'unlimited' as const, firstDay: defaultFirstDay(options.now()) },
+    ...SANDBOX,
+    port: 0,
+    outcomes: DEFAULT_OUTCOMES,
+    usesPerHour: LIMITS.usesPerHour,
+    viewsPerHour: 'unlimited' as const,
+    firstDay: defaultFirstDay(options.now()),
     ...options,
   };
   const { now, apiKey, projectId, host, port, seed, firstDay } = settings;
@@ -108,11 +112,14 @@ export async function startSandbox(options: SandboxOptions) {
   app.notFound((c) => c.json({ error: `No such route: ${c.req.method} ${c.req.path}` }, 404));
   app.onError((error, c) => c.json({ error: `Sandbox error: ${error.message}` }, 500));
   const server = await listen({
-    ...{ host, port, fetch: app.fetch },
+    host,
+    port,
+    fetch: app.fetch,
     errorHandler: (error) => Response.json({ error: messageOf(error) }, { status: 400 }),
   });
   return {
-    ...{ apiKey, projectId },
+    apiKey,
+    projectId,
     baseUrl: `http://${inUrl(host)}:${server.port}`,
     firstDay: state.read().firstDay,
     /** The requests so far, all jobs with their prompts, and the pages that merged jobs improved. */

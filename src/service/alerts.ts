@@ -62,7 +62,12 @@ function noticeOf({ fact, text, data }: Alert, shard: Shard | undefined): Notice
   const subject = `Readership${shard === undefined ? '' : ` (shard ${formatShard(shard)})`}: ${fact}`;
   const html = `<pre style="white-space: pre-wrap">${Handlebars.escapeExpression(text)}</pre>`;
   return {
-    ...{ kind: 'alert', subject, brief: text, pageUrl: null, data, figures: null },
+    kind: 'alert',
+    subject,
+    brief: text,
+    pageUrl: null,
+    data,
+    figures: null,
     email: () => Promise.resolve({ subject, text, html, pictures: [] }),
   };
 }

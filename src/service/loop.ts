@@ -82,7 +82,9 @@ export async function runDue(context: StepContext, serviceSince: Date): Promise<
   const [poll] = await warehouse.query(POLL_WAITS, z.object({ waits: z.boolean() }), { apply, now: at });
   const runs = await readLastRuns(warehouse, at);
   const stored = {
-    ...{ runs, pollWaits: poll?.waits ?? false, serviceSince },
+    runs,
+    pollWaits: poll?.waits ?? false,
+    serviceSince,
     // If that cannot be determined, publishing reports why.
     isUpToDate: await isUpToDate(context).catch(() => false),
   };

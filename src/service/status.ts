@@ -52,11 +52,17 @@ async function readProjectStatus(
     /** The first day of the history, configured or found; null if unknown. */
     historyFrom: first ?? null,
     /** The first and the last day stored. */
-    ...{ firstDay, lastDay, daysStored: stored, gaps },
+    firstDay,
+    lastDay,
+    daysStored: stored,
+    gaps,
     isYesterdayStored: ledger.get(lastEndedDay(now))?.is_stored ?? false,
-    ...{ provisional: days.provisional, inconsistent: days.inconsistent, failed: days.failed },
+    provisional: days.provisional,
+    inconsistent: days.inconsistent,
+    failed: days.failed,
     final: days.final.length,
-    ...{ settling, settleDays },
+    settling,
+    settleDays,
     recommendedSettleDays: recommendedSettleDays(settling, settleDays) ?? null,
     verifiedAt: (await readLastVerification(reader, project.id)) ?? null,
     requests: {

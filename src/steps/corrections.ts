@@ -135,7 +135,9 @@ async function noticeOf(
   const name = project?.name ?? report.title;
   const rows = (['human', 'ai'] as const).map((audience) => ({
     name: audience === 'ai' ? 'AI views' : 'Human views',
-    ...{ said: said[audience], now: now[audience], change: changeOf(now[audience], said[audience]) },
+    said: said[audience],
+    now: now[audience],
+    change: changeOf(now[audience], said[audience]),
   }));
   const sent = longDay(dayOf(sentAt));
   const why =
@@ -151,11 +153,23 @@ async function noticeOf(
   const { baseUrl } = context.settings.reports;
   const url = project === undefined ? null : pageUrl(baseUrl, project.id, { name: report.name, period });
   const { brief, mail } = await filledMail(context, 'correction', {
-    ...{ subject, preheader: why, why, rows, period, news, name, pageUrl: url },
+    subject,
+    preheader: why,
+    why,
+    rows,
+    period,
+    news,
+    name,
+    pageUrl: url,
     report: { name: report.name, title: report.title },
   });
   return {
-    ...{ kind: 'correction', subject, pageUrl: url, figures: now, brief: brief(), email: mail },
+    kind: 'correction',
+    subject,
+    pageUrl: url,
+    figures: now,
+    brief: brief(),
+    email: mail,
     data: { why, said, now: { days: now.days, human: now.human, ai: now.ai } },
   };
 }

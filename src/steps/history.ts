@@ -141,8 +141,14 @@ async function* exportProject(
   if (range === undefined) return undefined;
   return yield* exportInStages({
     ...common,
-    ...{ range, settleDays, concurrency, now, latestTime: clock.later },
-    ...{ reload: bounds.reload, inTurn: bounds.inTurn, isBackfilling: bounds.isBackfilling },
+    range,
+    settleDays,
+    concurrency,
+    now,
+    latestTime: clock.later,
+    reload: bounds.reload,
+    inTurn: bounds.inTurn,
+    isBackfilling: bounds.isBackfilling,
     onPlan: (plan) => observer.onExportPlan?.(project, plan),
     onDay: (result) => observer.onDay?.(project, result),
   });
@@ -161,7 +167,13 @@ export async function auditStep(given: StepContext, repair: boolean): Promise<St
   const { settleDays, concurrency } = settings.history;
   const { results: detail, errors } = await eachProject(context, async (project) => {
     const task = {
-      ...{ warehouse, client: clientOf(project), project: project.id, settleDays, concurrency, now, signal },
+      warehouse,
+      client: clientOf(project),
+      project: project.id,
+      settleDays,
+      concurrency,
+      now,
+      signal,
       onDay: (result: DayResult) => observer.onDay?.(project, result),
     };
     return { project, audit: await auditHistory(task, repair) };

@@ -84,7 +84,12 @@ export async function submitWaiting(
 ): Promise<SubmitOutcome> {
   const { settings, warehouse, journal, clientOf, now, signal, observer } = context;
   const task = {
-    ...{ warehouse, journal, now, signal, client: clientOf(project), project: project.id },
+    warehouse,
+    journal,
+    now,
+    signal,
+    client: clientOf(project),
+    project: project.id,
     pollDelayMs: settings.poll.minDelay,
     onJob: (job: Job) => observer.onJob?.(job),
   };

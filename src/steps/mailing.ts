@@ -76,8 +76,11 @@ export async function noticeOf(
   );
   const whole = audience.digest ? await digestOf(place, request, editions) : first;
   return {
-    ...{ kind: 'report', subject: whole.subject, pageUrl: whole.pageUrl },
-    ...{ brief: whole.brief(), data: whole.model },
+    kind: 'report',
+    subject: whole.subject,
+    pageUrl: whole.pageUrl,
+    brief: whole.brief(),
+    data: whole.model,
     figures: await storedOf(reader, projects, period),
     email: async () => ({ ...(await whole.mail()), attachments }),
   };

@@ -138,7 +138,8 @@ async function duePeriods(
         period === current || ofPeriod.some((delivery) => delivery.recipient === recipient);
       const { expected, days } = await storedOf(warehouse, projects, period);
       const state = {
-        ...{ days: expected, daysLoaded: days },
+        days: expected,
+        daysLoaded: days,
         ...timesOf(report, period, settings),
         recipients: audience.to.filter(isOpen),
         deliveries: ofPeriod,

@@ -14,8 +14,14 @@ import { dayColumn, type Reader, timestampColumn } from '../warehouse/query.js';
 import type { SiteRequest } from './request.js';
 
 const calendarRow = z.object({
-  ...{ day: dayColumn, week: z.int(), weekday: z.int(), state: z.string(), change: z.int().nullable() },
-  ...{ failure: z.string().nullable(), human: z.int().nullable(), ai: z.int().nullable() },
+  day: dayColumn,
+  week: z.int(),
+  weekday: z.int(),
+  state: z.string(),
+  change: z.int().nullable(),
+  failure: z.string().nullable(),
+  human: z.int().nullable(),
+  ai: z.int().nullable(),
 });
 type CalendarDay = z.infer<typeof calendarRow>;
 const runRow = z.looseObject({ started_at: timestampColumn, ended_at: timestampColumn.nullable() });
@@ -56,7 +62,9 @@ export async function metrics(reader: Reader, workspace: Workspace, now: Date): 
 }
 
 const squareOf = ({ day, week, weekday, state, change, failure, human, ai }: CalendarDay) => ({
-  ...{ x: 2 + week * 16, y: 17 + weekday * 16, state: state === 'inconsistent' ? 'failed' : state },
+  x: 2 + week * 16,
+  y: 17 + weekday * 16,
+  state: state === 'inconsistent' ? 'failed' : state,
   said: [
     `${dayRange({ first: day, last: day })}: ${state === 'missing' ? 'not loaded' : state}`,
     ...(change === null ? [] : [`changed by ${thousands(change)} views`]),

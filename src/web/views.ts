@@ -11,10 +11,21 @@ import { type PageRequest, PAGES_SHOWN, type Range, type Row } from './request.j
 
 const number = z.number().nullable();
 const periodRow = z.object({
-  ...{ first: dayColumn, last: dayColumn, days: z.int(), human_views: number, ai_views: number },
-  ...{ human: number, ai: number, human_before: number, ai_before: number },
-  ...{ share: number, share_before: number },
-  ...{ loaded: z.int(), missing: z.int(), provisional: z.int(), restated: z.int() },
+  first: dayColumn,
+  last: dayColumn,
+  days: z.int(),
+  human_views: number,
+  ai_views: number,
+  human: number,
+  ai: number,
+  human_before: number,
+  ai_before: number,
+  share: number,
+  share_before: number,
+  loaded: z.int(),
+  missing: z.int(),
+  provisional: z.int(),
+  restated: z.int(),
 });
 type Period = z.infer<typeof periodRow>;
 
@@ -73,8 +84,12 @@ function pointOf(period: Period, grain: Range['grain'], happened: readonly strin
   const inPercent = (value: number | null) => (value === null ? null : 100 * value);
   return {
     values: {
-      ...{ human, ai, human_before, ai_before },
-      ...{ share: inPercent(share), share_before: inPercent(share_before) },
+      human,
+      ai,
+      human_before,
+      ai_before,
+      share: inPercent(share),
+      share_before: inPercent(share_before),
     },
     label: grain === 'month' ? longDay(first).replace(/ \d+,/, '') : shortDayRange({ first, last: first }),
     flag: missing > 0 ? 'missing' : provisional > 0 ? 'provisional' : restated > 0 ? 'restated' : undefined,
@@ -110,7 +125,11 @@ export async function pages({ rows, query }: PageRequest): Promise<object> {
   const count = countOf(found);
   const first = (query.page - 1) * PAGES_SHOWN;
   return {
-    ...{ pages: found, sections, count, first: first + 1, last: first + found.length },
+    pages: found,
+    sections,
+    count,
+    first: first + 1,
+    last: first + found.length,
     previous: query.page > 1 ? query.page - 1 : null,
     next: first + found.length < count ? query.page + 1 : null,
   };
@@ -129,11 +148,19 @@ export async function pagesCsv({ rows }: PageRequest): Promise<string> {
 }
 
 const jobRow = z.looseObject({
-  ...{ id: z.int(), state: z.string(), day: dayColumn, merged_on: dayColumn.nullable() },
+  id: z.int(),
+  state: z.string(),
+  day: dayColumn,
+  merged_on: dayColumn.nullable(),
 });
 const weekRow = z.object({
-  ...{ week: dayColumn, audience: z.enum(['human', 'ai']), views: z.int(), is_far: z.boolean() },
-  ...{ expected: number, low: number, high: number },
+  week: dayColumn,
+  audience: z.enum(['human', 'ai']),
+  views: z.int(),
+  is_far: z.boolean(),
+  expected: number,
+  low: number,
+  high: number,
 });
 
 export async function page({ reader, rows, query, range, project }: PageRequest): Promise<object> {

@@ -10,8 +10,14 @@ import type { LakePlace, LakeStorage } from './storage.js';
 const COLUMNS = {
   views: { project: 'string', day: 'date', path: 'string', human: 'long', ai: 'long', total: 'long' },
   days: {
-    ...{ project: 'string', day: 'date', state: 'string', loaded_at: 'timestamp' },
-    ...{ human: 'long', ai: 'long', total: 'long', pages: 'long' },
+    project: 'string',
+    day: 'date',
+    state: 'string',
+    loaded_at: 'timestamp',
+    human: 'long',
+    ai: 'long',
+    total: 'long',
+    pages: 'long',
   },
 };
 export const TABLES = ['views', 'days'] as const;
@@ -58,7 +64,9 @@ export function creation(table: TableName, work: Publication): Action[] {
   const columns = Object.entries({ ...COLUMNS[table], month: 'string' });
   const fields = columns.map(([name, type]) => ({ name, type, nullable: true, metadata: {} }));
   const metaData = {
-    ...{ id: randomUUID(), partitionColumns: ['month'], createdTime: work.now.getTime() },
+    id: randomUUID(),
+    partitionColumns: ['month'],
+    createdTime: work.now.getTime(),
     configuration: { [SOURCE]: work.source, ...retention(work) },
     format: { provider: 'parquet', options: {} },
     schemaString: JSON.stringify({ type: 'struct', fields }),

@@ -33,7 +33,8 @@ export class BucketStorage implements LakeStorage {
     const [bucket = '', ...prefix] = location.slice('s3://'.length).replace(/\/+$/, '').split('/');
     this.#at = (path) => ({ Bucket: bucket, Key: [...prefix, path].join('/') });
     this.#client = new S3({
-      ...{ maxAttempts: 5, requestHandler: TIMEOUTS },
+      maxAttempts: 5,
+      requestHandler: TIMEOUTS,
       region: region ?? credentials['AWS_REGION'] ?? 'us-east-1',
       ...(endpoint && { endpoint, forcePathStyle: true }),
     });
