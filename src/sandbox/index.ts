@@ -59,12 +59,16 @@ export async function startSandbox(options: SandboxOptions) {
   };
   const { now, apiKey, projectId, host, port, seed, firstDay } = settings;
   const state = new StateStore(options.stateFile, { version: 1, seed, firstDay, jobs: [] });
+  // A page improves with its first merge: a later one must not change the days in between.
   const improvements = () =>
     new Map(
-      state.read().jobs.flatMap((job) => {
-        const [path, { mergedAt }] = [pathOf(job), reviewAt(job)];
-        return path === undefined || mergedAt === null ? [] : [[path, dayOf(mergedAt)] as const];
-      }),
+      state
+        .read()
+        .jobs.flatMap((job) => {
+          const [path, { mergedAt }] = [pathOf(job), reviewAt(job)];
+          return path === undefined || mergedAt === null ? [] : [[path, dayOf(mergedAt)] as const];
+        })
+        .reverse(),
     );
   const traffic = createTraffic({ ...state.read(), pages: settings.pages }, improvements);
   const agents = createAgents({ ...settings, state });

@@ -57,6 +57,16 @@ describe('agent jobs', () => {
     expect(statuses).toEqual(['failed', 'completed', 'failed']);
   });
 
+  it('that are merged improve a page once: a later merge leaves the days between as they were', async () => {
+    const { sandbox, clock, create } = await openSandbox({ outcomes: ['pull-request'] });
+    const prompt = 'Improve:\n"/quickstart"\n';
+    for (let job = 0; job < 2; job += 1) {
+      await create(prompt);
+      clock.advance(10 * 24 * 3600);
+    }
+    expect([...sandbox.inspect().improvements]).toEqual([['/quickstart', '2026-11-21']]);
+  });
+
   it.each(['pull-request', 'no-change', 'failed', 'archived'] as const)(
     'reopen on a follow-up after %s, and end with one pull request',
     async (outcome) => {
