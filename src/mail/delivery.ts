@@ -21,6 +21,8 @@ export interface Figures {
   readonly days: number;
   readonly human: number;
   readonly ai: number;
+  /** What the report said, as JSON, if it is known. */
+  readonly said?: string | null;
 }
 
 /** The report name of alerts in the ledger of deliveries, which prevents sending one twice. */
@@ -73,6 +75,7 @@ export const deliveryRow = deliveryKey.extend({
   days_covered: z.int().nullable(),
   human: z.int().nullable(),
   ai: z.int().nullable(),
+  said: z.string().nullable(),
 });
 /** A delivery as stored in the ledger. */
 export type Delivery = z.infer<typeof deliveryRow>;

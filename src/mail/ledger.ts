@@ -187,7 +187,9 @@ export async function reconcileDeliveries(
   const deliveries: Delivery[] = [];
   const entries: Entry[] = [];
   for (const { row, last, store: kind, write } of found) {
-    const before = last === undefined ? row?.delivery : deliveryOf(last);
+    // The journal does not repeat what a report said.
+    const said = row?.attempt === last?.attempt ? (row?.delivery.said ?? null) : null;
+    const before = last === undefined ? row?.delivery : { ...deliveryOf(last), said };
     if (before === undefined) continue;
     const words = last?.note ?? INTERRUPTED;
     const at = last === undefined || last.event === 'sending' ? now : new Date(last.at);
@@ -240,6 +242,7 @@ const columnsOf = (figures: Figures | null) => ({
   days_covered: figures?.days ?? null,
   human: figures?.human ?? null,
   ai: figures?.ai ?? null,
+  said: figures?.said ?? null,
 });
 
 const deliveryOf = ({ messageId, attempt, ...entry }: EntryOf<'email'>): Delivery => ({

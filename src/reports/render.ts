@@ -6,6 +6,7 @@ import { counted } from '../format/numbers.js';
 import type { Reader } from '../warehouse/query.js';
 import { type Answers, ask, rowsOf, tablesOf } from './answers.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
+import { wordsOf } from './correction.js';
 import type { ModelName, ReportDefinition } from './definition.js';
 import { draw, drawForMail, type Drawing } from './draw.js';
 import { improveModel } from './improve.js';
@@ -84,6 +85,8 @@ export async function prepareReport(
     model,
     answers,
     text,
+    /** What it says, for a later correction. */
+    words: (of: Parameters<typeof wordsOf>[1]) => wordsOf({ model, tables: general.tables }, of),
     /** A few lines of plain text, for a chat. */
     brief: () => fillTemplate(name, 'brief', templates, shown),
     /** A self-contained page. */

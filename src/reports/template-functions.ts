@@ -23,7 +23,8 @@ const chartLook = z.object({
   size: z.enum(['page', 'phone', 'email']),
   reported: number,
 });
-const change: z.ZodType<numbers.Change> = z.discriminatedUnion('kind', [
+/** A change of a count. */
+export const changeField: z.ZodType<numbers.Change> = z.discriminatedUnion('kind', [
   z.object({ kind: z.enum(['unknown', 'new', 'from zero']) }),
   z.object({ kind: z.literal('ratio'), ratio: number }),
 ]);
@@ -58,7 +59,7 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   inWords: of(number, numbers.inWords),
   capitalised: of(text, capitalised),
   upperCase: of(text, (words) => words.toUpperCase()),
-  change: of(change, numbers.writeChange),
+  change: of(changeField, numbers.writeChange),
 
   dayRange: of(range, dayRange),
   shortDayRange: of(range, shortDayRange),

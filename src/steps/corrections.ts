@@ -3,15 +3,17 @@ import { z } from 'zod';
 import type { Recipient } from '../config/recipients.js';
 import { dayOf, daysIn } from '../day.js';
 import { longDay, plainDayRange } from '../format/days.js';
-import { changeOf, counted, thousands } from '../format/numbers.js';
+import { AUDIENCES, viewsBy } from '../format/audience.js';
+import { counted, thousands } from '../format/numbers.js';
 import type { Notice } from '../mail/compose.js';
 import { correctionOf, type Delivery, type Figures, mayBeTried } from '../mail/delivery.js';
+import { differenceOf, plainWords, type Said, storedWords } from '../reports/correction.js';
 import { eachLoaded } from '../reports/coverage.js';
 import { pageUrl, writePage } from '../reports/pages.js';
 import { type Period, periodNamed } from '../reports/period.js';
 import { filledMail, prepareReport } from '../reports/render.js';
 import { readSql } from '../warehouse/query.js';
-import { handOver, type Mailing, type Stored, storedOf } from './mailing.js';
+import { handOver, type Mailing, type Stored, storedOf, wordsOf } from './mailing.js';
 import type { StepContext } from './step.js';
 
 /** Older reports are not corrected. */
@@ -27,7 +29,7 @@ const UNUSUAL = 3;
  * changed by more than usual. Never before all days of the period are final, so that one correction
  * is enough.
  */
-export function isOutdated(said: Figures, stored: Stored, usualShare: number): boolean {
+export function isOutdated(said: Figures, stored: Omit<Stored, 'of'>, usualShare: number): boolean {
   if (stored.final < stored.expected) return false;
   const daysMore = stored.days - said.days;
   // A digest that was sent before a project was added or removed was correct.
@@ -50,7 +52,6 @@ export async function sendCorrections(
     if (!isOutdated(said, stored, 0)) continue;
     const usual = await usualShareOf(context, mailing, period, sentAt);
     if (!isOutdated(said, stored, usual)) continue;
-    await writePages(context, mailing, period);
     const notice = await noticeOf(context, mailing, { period, said, sentAt, now: stored });
     const { report, project } = mailing;
     const key = { report: report.name, project, period: correctionOf(period.name) };
@@ -77,7 +78,7 @@ function sentBefore(
   if (!report.corrections) return [];
   const found = new Map<string, Sent>();
   for (const delivery of deliveries) {
-    const { state, days_covered: days, human, ai, tried_at: sentAt } = delivery;
+    const { state, days_covered: days, human, ai, said: words, tried_at: sentAt } = delivery;
     const period = periodNamed(delivery.period, settings.reports);
     const recipient = audience.to.find((one) => one === delivery.recipient);
     const isKnown = state === 'sent' && days !== null && human !== null && ai !== null;
@@ -86,9 +87,14 @@ function sentBefore(
       (other) => other.recipient === recipient && other.period === correctionOf(period.name),
     );
     if (sentAt < subDays(now(), CORRECTED_DAYS) || !mayBeTried(correction, 'due', now())) continue;
-    const name = `${period.name} ${days} ${human} ${ai}`;
+    const name = JSON.stringify([period.name, days, human, ai, words]);
     const { recipients = [] } = found.get(name) ?? {};
-    found.set(name, { period, said: { days, human, ai }, sentAt, recipients: [...recipients, recipient] });
+    found.set(name, {
+      period,
+      said: { days, human, ai, said: words },
+      sentAt,
+      recipients: [...recipients, recipient],
+    });
   }
   return [...found.values()];
 }
@@ -112,64 +118,89 @@ async function usualShareOf(
   return Math.max(0, ...rows.flat().map(({ share }) => share));
 }
 
-/** Renders the pages again, because a correction links to the corrected numbers. */
-async function writePages(
-  context: StepContext,
-  { report, projects }: Mailing,
-  period: Period,
-): Promise<void> {
-  const { warehouse, reportsDir } = context;
-  await eachLoaded(projects, async (project) => {
-    const prepared = await prepareReport(context, warehouse, project, { report, period });
-    await writePage(reportsDir, project.id, prepared);
-  });
-}
-
-/** The notice about a report that was sent incomplete, or whose numbers have changed since. */
+/**
+ * The notice about a report that was sent incomplete, or whose numbers have changed since. Renders
+ * the pages again, because it links to them.
+ */
 async function noticeOf(
   context: StepContext,
-  { report, projects }: Mailing,
+  mailing: Mailing,
   { period, said, sentAt, now }: Omit<Sent, 'recipients'> & { readonly now: Stored },
 ): Promise<Notice> {
-  const [project] = projects.length === 1 ? projects : [];
-  const name = project?.name ?? report.title;
-  const rows = (['human', 'ai'] as const).map((audience) => ({
-    name: audience === 'ai' ? 'AI views' : 'Human views',
-    said: said[audience],
-    now: now[audience],
-    change: changeOf(now[audience], said[audience]),
-  }));
+  const { warehouse, reportsDir, settings } = context;
+  const { report, projects, audience } = mailing;
+  const request = { report, period };
+  const { results: editions } = await eachLoaded(projects, async (project) => {
+    const prepared = await prepareReport(context, warehouse, project, request);
+    await writePage(reportsDir, project.id, prepared);
+    return audience.where === undefined
+      ? prepared
+      : prepareReport(context, warehouse, project, { ...request, where: audience.where });
+  });
+  const wordsNow = wordsOf(editions, now);
+  const parts = partsOf(mailing, said, now, wordsNow)
+    .map(({ project, ...part }) => {
+      const of = projects.find(({ id }) => id === project);
+      const url = of && pageUrl(settings.reports.baseUrl, of.id, { name: report.name, period });
+      return { ...part, name: of?.name ?? report.title, pageUrl: url ?? null };
+    })
+    .sort((one, two) => two.stake - one.stake);
+  const [first] = parts;
+  const isOne = projects.length === 1;
+  const name = isOne ? (first?.name ?? report.title) : report.title;
   const sent = longDay(dayOf(sentAt));
   const why =
     said.days < now.days
       ? `The report sent on ${sent} covered ${said.days} of ${counted(now.expected, 'day')}. All of them are loaded now.`
       : `The platform has changed its numbers since the report was sent on ${sent}.`;
-  const [row] = rows.filter((one) => one.said !== one.now);
-  const news =
-    row === undefined
-      ? 'all days are loaded, and the numbers are unchanged'
-      : `${counted(row.now, row.name.replace(/s$/, '').replace(/^H/, 'h'))}, not ${thousands(row.said)}`;
+  const news = newsOf(said, now);
   const subject = `Correction: ${name}, ${plainDayRange(period)}: ${news}`;
-  const { baseUrl } = context.settings.reports;
-  const url = project === undefined ? null : pageUrl(baseUrl, project.id, { name: report.name, period });
+  const url = isOne ? (first?.pageUrl ?? null) : null;
   const { brief, mail } = await filledMail(context, 'correction', {
     subject,
     preheader: why,
     why,
-    rows,
+    parts,
+    isOne,
     period,
     news,
     name,
     pageUrl: url,
     report: { name: report.name, title: report.title },
   });
+  const figures = (of: Figures) => ({ days: of.days, human: of.human, ai: of.ai });
   return {
     kind: 'correction',
     subject,
     pageUrl: url,
-    figures: now,
     brief: brief(),
     email: mail,
-    data: { why, said, now: { days: now.days, human: now.human, ai: now.ai } },
+    figures: { ...now, said: JSON.stringify(wordsNow) },
+    data: { why, said: figures(said), now: figures(now), parts },
   };
+}
+
+/** What differs, by project: all that is known of an email of 0.2.0 is its number of views. */
+function partsOf({ projects, project }: Mailing, said: Figures, now: Stored, wordsNow: readonly Said[]) {
+  const of = { project, missing: null };
+  const before = storedWords(said.said) ?? [plainWords({ ...of, human: said.human, ai: said.ai })];
+  const known = said.said == null ? [plainWords({ ...of, human: now.human, ai: now.ai })] : wordsNow;
+  return before
+    .flatMap((words) => {
+      const other = known.find((one) => one.project === words.project);
+      if (other === undefined) return [];
+      const difference = differenceOf(words, other, now.of.get(words.project) ?? []);
+      return [{ ...difference, project: words.project }];
+    })
+    .filter(({ causes, stake }) => projects.length === 1 || causes.length > 0 || stake > 0);
+}
+
+/** The number of views that changed most. */
+function newsOf(said: Figures, now: Figures): string {
+  const [audience] = AUDIENCES.filter((one) => said[one] !== now[one]).sort(
+    (one, two) => Math.abs(now[two] - said[two]) - Math.abs(now[one] - said[one]),
+  );
+  return audience === undefined
+    ? 'all days are loaded, and the numbers are unchanged'
+    : `${viewsBy(audience, now[audience])}, not ${thousands(said[audience])}`;
 }

@@ -15,11 +15,12 @@ import {
 } from '../mail/delivery.js';
 import { deliver } from '../mail/ledger.js';
 import { attachmentsOf } from '../reports/answers.js';
+import type { Said } from '../reports/correction.js';
 import type { ReportDefinition } from '../reports/definition.js';
 import { eachLoaded, NothingLoadedError } from '../reports/coverage.js';
 import type { Period } from '../reports/period.js';
-import { digestOf, prepareReport, type ReportPlace } from '../reports/render.js';
-import { type Reader, readSql } from '../warehouse/query.js';
+import { digestOf, type PreparedReport, prepareReport, type ReportPlace } from '../reports/render.js';
+import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { StepContext } from './step.js';
 
 /** What goes to every recipient of an audience: about one project, or a digest about all. */
@@ -74,6 +75,7 @@ export async function noticeOf(
     audience.attach,
     editions.map(({ model, answers }) => ({ project: model.project.id, answers })),
   );
+  const stored = await storedOf(reader, projects, period);
   const whole = audience.digest ? await digestOf(place, request, editions) : first;
   return {
     kind: 'report',
@@ -81,7 +83,7 @@ export async function noticeOf(
     pageUrl: whole.pageUrl,
     brief: whole.brief(),
     data: whole.model,
-    figures: await storedOf(reader, projects, period),
+    figures: { ...stored, said: JSON.stringify(wordsOf(editions, stored)) },
     email: async () => ({ ...(await whole.mail()), attachments }),
   };
 }
@@ -93,25 +95,50 @@ export interface Stored extends Figures {
   readonly expected: number;
   /** Days that no longer change. */
   readonly final: number;
+  /** The days of each project. */
+  readonly of: ReadonlyMap<string, readonly z.infer<typeof storedDay>[]>;
 }
 
-const PERIOD_FIGURES = readSql(import.meta.url, 'statements/period-figures.sql');
-const figuresRow = z.object({ days: z.int(), final: z.int(), human: z.int(), ai: z.int() });
+const PERIOD_DAYS = readSql(import.meta.url, 'statements/period-days.sql');
+const storedDay = z.object({ day: dayColumn, is_final: z.boolean(), human: z.int(), ai: z.int() });
 
 export async function storedOf(
   reader: Reader,
   projects: readonly ProjectSettings[],
   { first, last }: Period,
 ): Promise<Stored> {
-  const rows = await Promise.all(
-    projects.map(({ id }) => reader.query(PERIOD_FIGURES, figuresRow, { project: id, first, last })),
+  const all = await Promise.all(
+    projects.map(
+      async ({ id }) =>
+        [id, await reader.query(PERIOD_DAYS, storedDay, { project: id, first, last })] as const,
+    ),
   );
-  const stored = rows.flat().filter(({ days }) => days > 0);
-  const sum = (of: keyof z.infer<typeof figuresRow>) => stored.reduce((total, row) => total + row[of], 0);
+  const of = new Map(all.filter(([, days]) => days.length > 0));
+  const days = [...of.values()].flat();
   const { length } = daysIn({ first, last });
-  const expected = length * Math.max(1, stored.length);
-  return { length, expected, days: sum('days'), final: sum('final'), human: sum('human'), ai: sum('ai') };
+  return {
+    length,
+    expected: length * Math.max(1, of.size),
+    days: days.length,
+    final: days.filter(({ is_final }) => is_final).length,
+    ...viewsOf(days),
+    of,
+  };
 }
+
+const viewsOf = (days: readonly { readonly human: number; readonly ai: number }[]) => ({
+  human: days.reduce((sum, { human }) => sum + human, 0),
+  ai: days.reduce((sum, { ai }) => sum + ai, 0),
+});
+
+/** What reports of a period say, with what is stored about each of their projects. */
+export const wordsOf = (reports: readonly PreparedReport[], { of }: Stored): Said[] =>
+  reports.map(({ period, model, words }) => {
+    const days = of.get(model.project.id) ?? [];
+    const loaded = new Set(days.map(({ day }) => day));
+    const missing = daysIn(period).filter((day) => !loaded.has(day));
+    return words({ project: model.project.id, ...viewsOf(days), missing });
+  });
 
 /** Who gets a mailing, if their deliveries may be attempted. */
 interface Addressees {

@@ -11,7 +11,13 @@ import { changeDatabase, copyAll, type LiveFile, logOf, newOf, removeDatabase } 
 import { inTransaction, queryRows, readSql } from './query.js';
 
 /** Applied in this order, each named for its version. A released file is never edited, only followed by another. */
-const MIGRATIONS = ['012_schema', '013_notes_and_experiments', '014_lake_months', '015_place'] as const;
+const MIGRATIONS = [
+  '012_schema',
+  '013_notes_and_experiments',
+  '014_lake_months',
+  '015_place',
+  '016_what_reports_said',
+] as const;
 
 /** The version that 0.2.0 wrote, where the migrations begin. */
 const FIRST_VERSION = 12;

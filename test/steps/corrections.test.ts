@@ -18,7 +18,7 @@ import { stepContext } from './step-context.js';
 const LEAD = 'lead@example.com';
 
 /** Report steps over a history that the test changes between them; the weekly goes to an address and a channel. */
-async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }) {
+async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }, others: object[] = []) {
   const server = await startMailServer();
   const chat = await serve((_, response) => {
     response.end('ok');
@@ -31,7 +31,7 @@ async function setUp(reports: object = { weekly: { to: [LEAD, 'chat'] } }) {
     const context = stepContext(warehouse, {
       ...{ journal, reportsDir, now: () => new Date(time) },
       settings: {
-        projects: [{ id: 'prj_1', name: 'Acme Docs' }],
+        projects: [{ id: 'prj_1', name: 'Acme Docs' }, ...others],
         mail: { from: 'docs@example.com' },
         channels: { chat: { kind: 'slack', urlEnv: 'CHAT' } },
         reports,
@@ -79,14 +79,25 @@ describe('a report that was sent incomplete', () => {
     expect(first?.text).toContain('3,820');
     expect(correction?.subject).toBe('Correction: Acme Docs, Nov 9 – 15, 2026: 5,348 human views, not 3,820');
     expect(correction?.text).toContain('covered 5 of 7 days. All of them are loaded now.');
-    expect(correction?.text).toMatch(/Human views +5,348, not 3,820 \(\+40%\)/);
-    expect(correction?.html).toContain('not 3,820');
+    expect(correction?.text).toContain(`
+5,348 human views and 2,548 AI views this week.
+The report said: “3,820 human views and 1,820 AI views on five of seven days.”
+
+Human views: 5,348 (0%), not 3,820
+AI views: 2,548 (0%), not 1,820
+AI share: 32.3% (0.0 pts), as sent
+Pages read: 8, as sent
+
+Nov 14 – 15, loaded later: +1,528 human views and +728 AI views.
+`);
+    for (const words of ['3,820 human views and 1,820 AI views on five', 'Nov 14 – 15, loaded later'])
+      expect(correction?.html).toContain(words);
     expect(correction?.messageId).not.toBe(first?.messageId);
     // In the thread of the report, and without commands, which recipients cannot run.
     expect([correction?.inReplyTo, correction?.references]).toEqual([first?.messageId, first?.messageId]);
     expect(`${correction?.text ?? ''}${correction?.html ?? ''}`).not.toContain('readership report');
     expect(chat.seen).toHaveLength(2);
-    expect(chat.seen[1]?.body).toContain('Human views: 5,348, not 3,820');
+    expect(chat.seen[1]?.body).toContain('Human views: 5,348 (0%), not 3,820');
     expect(await readFile(join(reportsDir, 'prj_1/weekly-2026-W46.html'), 'utf8')).toContain('5,348');
     const deliveries = await readDeliveries(warehouse);
     expect(deliveries.map(({ period, days_covered: days, human }) => [period, days, human])).toEqual([
@@ -129,9 +140,51 @@ describe('a report whose numbers were restated', () => {
     const [, correction] = await mails();
     expect(correction?.subject).toBe('Correction: Acme Docs, Nov 9 – 15, 2026: 5,828 human views, not 5,348');
     expect(correction?.text).toContain('The platform has changed its numbers since the report was sent');
+    // The sentences and numbers that were sent, beside those that are true now.
+    expect(correction?.text).toContain(`
+Human views hit a 15-week high: 5,828.
+The report said: “A calm week: human views and AI views are as usual.”
+
+Human views: 5,828 (+9%), not 5,348 (0%)
+`);
+    expect(correction?.text).toContain('\nChanged by the platform later: +480 human views.\n');
     // A second change is not worth a second email.
     await restate('2026-11-14', 900, '2026-11-19 03:00:00');
     expect(await run('2026-11-19T04:00:00Z')).toEqual([]);
+  });
+
+  it('is corrected in a digest by project, each cause with its share', async () => {
+    const other = { id: 'prj_2', name: 'Other Docs' };
+    const { warehouse, run, mails, restate } = await setUp({ weekly: [{ to: [LEAD], digest: true }] }, [
+      other,
+    ]);
+    await loadDays(warehouse, day('2026-08-03'), day('2026-11-14'));
+    await loadDays(warehouse, day('2026-08-03'), day('2026-11-15'), 'prj_2');
+    await run('2026-11-17T04:00:00Z');
+    await loadDays(warehouse, day('2026-11-15'), day('2026-11-15'));
+    await restate("2026-11-12' AND project = 'prj_1", 300, '2026-11-18 03:00:00');
+    expect(await run('2026-11-18T04:00:00Z')).toEqual([`2026-W46 correction to ${LEAD}`]);
+    const [, correction] = await mails();
+    expect(correction?.subject).toBe('Correction: Weekly, Nov 9 – 15, 2026: 10,996 human views, not 9,932');
+    const text = correction?.text ?? '';
+    expect(text).toContain('\nACME DOCS\n');
+    expect(text).not.toMatch(/other docs/i);
+    expect(text).toContain(`
+Nov 15, loaded later: +764 human views and +364 AI views (79% of the difference).
+Changed by the platform later: +300 human views (21% of the difference).
+`);
+  });
+
+  it('of version 0.2.0, whose words are unknown, is corrected by its numbers', async () => {
+    const { warehouse, run, mails, change, restate } = await setUp({ weekly: { to: [LEAD] } });
+    await loadDays(warehouse, day('2026-10-05'), day('2026-11-15'));
+    await run('2026-11-16T03:00:00Z');
+    await change('UPDATE deliveries SET said = NULL');
+    await restate('2026-11-14', 400, '2026-11-18 03:00:00');
+    await run('2026-11-18T04:00:00Z');
+    const text = (await mails())[1]?.text ?? '';
+    expect(text).toContain('\nHuman views: 5,748, not 5,348\nAI views: 2,548, as sent\n');
+    expect(text).not.toMatch(/The report said|AI share|loaded later/);
   });
 
   it('is not corrected if every week changes as much', async () => {

@@ -197,7 +197,15 @@ const WEEKS_OF_COURSE = 9;
 const ENDS = 3;
 
 /** A steady change over the quarter, from the median of its first three weeks to that of its last. */
-export function courseOf({ typical }: Comparison, audience: Audience) {
+export type Course = NonNullable<ReturnType<typeof courseOf>>;
+
+/** The courses of people and AI, the larger one first. */
+export const coursesOf = (week: Comparison): Course[] =>
+  AUDIENCES.flatMap((audience) => courseOf(week, audience) ?? []).sort(
+    (one, two) => Math.abs(two.to - two.from) - Math.abs(one.to - one.from),
+  );
+
+function courseOf({ typical }: Comparison, audience: Audience) {
   const views = typical.map((week) => week[audience]);
   if (views.length < WEEKS_OF_COURSE) return null;
   const steps = views

@@ -4,7 +4,7 @@ import { inSequence, longDay, namedDay, shortDayRange } from '../../format/days.
 import { counted, inWords, ratioWords, percentOf, signedChange, thousands } from '../../format/numbers.js';
 import { capitalised } from '../../format/text.js';
 import type { AudienceWeek, Comparison } from './comparison.js';
-import { type Cause, courseOf, type Fact, factsOf, keyOf, type MovedPage } from './facts.js';
+import { type Cause, type Course, coursesOf, type Fact, factsOf, keyOf, type MovedPage } from './facts.js';
 import { named, type Phrase, say, textOf, views, viewsWithin } from './phrases.js';
 import type { WeekRow } from './rows.js';
 
@@ -20,10 +20,17 @@ export interface News {
   readonly detail: string;
   /** For a subject: the headline, and how much else there is. */
   readonly subject: string;
-  /** What is said, as plain sentences by what they are about. A correction compares them. */
-  readonly statements: readonly { readonly key: string; readonly text: string }[];
+  /** Sentences by what they are about, the headline first. A correction compares them. */
+  readonly statements: readonly Statement[];
   /** The views at stake in the headline. */
   readonly stake: number;
+}
+
+/** A sentence that is true of a week. Those that others leave no room for are not told. */
+export interface Statement {
+  readonly key: string;
+  readonly text: string;
+  readonly isTold: boolean;
 }
 
 const MOST_DETAILS = 2;
@@ -41,22 +48,33 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   const fresh = factsOf(week, other.moved).filter((fact) => isAgain(fact) || !old.has(keyOf(fact)));
   const [first, ...more] = fresh;
   const rest = first === undefined ? quiet(week, other) : { key: keyOf(first), phrases: wordsOf(first, old) };
-  const told = more.slice(0, MOST_DETAILS).map((fact) => ({ key: keyOf(fact), phrases: wordsOf(fact, old) }));
-  const statements = [rest, ...told].map(({ key, phrases }) => ({ key, text: textOf(phrases) }));
-  const details = [
-    ...(rest.key === 'totals' && before === null ? [] : [totalsWithChange(week, rest.key === 'totals')]),
-    ...AUDIENCES.flatMap((audience) => leftOutOf(week[audience])),
-    ...statements.slice(1).map(({ text }) => text),
-    whyNotCompared(week),
-  ];
+  const others = more.map((fact) => ({ key: keyOf(fact), text: textOf(wordsOf(fact, old)) }));
+  const told = [
+    ...AUDIENCES.map((audience) => ({
+      key: `left out ${audience}`,
+      text: leftOutOf(week[audience]).join(' '),
+    })),
+    ...others.slice(0, MOST_DETAILS),
+    { key: 'not compared', text: whyNotCompared(week) },
+  ].filter(({ text }) => text !== '');
+  const totals =
+    rest.key === 'totals' && before === null ? '' : totalsWithChange(week, rest.key === 'totals');
   const paths = new Set(other.moved.map(({ path }) => path));
   for (const { path } of rest.phrases) if (path !== null) paths.delete(path);
   const isNamed = paths.size < other.moved.length;
   return {
     headline: rest.phrases,
-    detail: details.filter((sentence) => sentence !== '').join(' '),
+    detail: [totals, ...told.map(({ text }) => text)].filter((text) => text !== '').join(' '),
     subject: subjectOf(rest.phrases, paths.size, isNamed, rest.key === 'review' ? 0 : other.pullRequests),
-    statements,
+    statements: [
+      { key: rest.key, text: textOf(rest.phrases), isTold: true },
+      ...told.map((statement) => ({ ...statement, isTold: true })),
+      ...[...others.slice(MOST_DETAILS), ...coursesOf(week).map(courseWords)].map(({ key, text }) => ({
+        key,
+        text,
+        isTold: false,
+      })),
+    ],
     stake: first?.stake ?? 0,
   };
 }
@@ -67,7 +85,7 @@ const plain = (key: string, headline: Phrase[], pullRequests = 0): News => ({
   headline,
   detail: '',
   subject: subjectOf(headline, 0, false, pullRequests),
-  statements: [{ key, text: textOf(headline) }],
+  statements: [{ key, text: textOf(headline), isTold: true }],
   stake: 0,
 });
 
@@ -152,20 +170,19 @@ function quiet(week: Comparison, { pullRequests }: OtherNews): { key: string; ph
       key: 'review',
       phrases: say`${capitalised(inWords(pullRequests))} pull ${pullRequests === 1 ? 'request is' : 'requests are'} waiting for your review.`,
     };
-  const [course] = AUDIENCES.flatMap((audience) => courseOf(week, audience) ?? []).sort(
-    (one, two) => Math.abs(two.to - two.from) - Math.abs(one.to - one.from),
-  );
-  if (course !== undefined)
-    return {
-      key: `course ${course.audience}`,
-      phrases: say`${views(course.audience)} have ${course.ratio > 0 ? 'grown' : 'fallen'} ${ratioWords(course.ratio)} in ${inWords(course.weeks)} weeks, from about ${thousands(course.from)} to ${thousands(course.to)} a week.`,
-    };
+  const [course] = coursesOf(week);
+  if (course !== undefined) return courseWords(course);
   if (AUDIENCES.every((audience) => week[audience].place === 'inside'))
     return {
       key: 'calm',
       phrases: say`A calm week: ${viewsWithin('human')} and ${viewsWithin('ai')} are as usual.`,
     };
   return { key: 'totals', phrases: totalsOf(week.thisWeek) };
+}
+
+function courseWords({ audience, ratio, weeks, from, to }: Course) {
+  const phrases = say`${views(audience)} have ${ratio > 0 ? 'grown' : 'fallen'} ${ratioWords(ratio)} in ${inWords(weeks)} weeks, from about ${thousands(from)} to ${thousands(to)} a week.`;
+  return { key: `course ${audience}`, phrases, text: textOf(phrases) };
 }
 
 /** Both totals, of the loaded days. */

@@ -1,0 +1,152 @@
+import { z } from 'zod';
+import type { Day } from '../day.js';
+import { AUDIENCES, type Audience, viewsBy } from '../format/audience.js';
+import { dayList, inSequence } from '../format/days.js';
+import { percent, percentOf, signedPoints, thousands, writeChange } from '../format/numbers.js';
+import { capitalised } from '../format/text.js';
+import { dayColumn } from '../warehouse/query.js';
+import type { tablesOf } from './answers.js';
+import { changeField } from './template-functions.js';
+
+const said = z.object({
+  /** Project id. */
+  project: z.string(),
+  /** Sentences by what they are about, the headline first; none for reports of rows. */
+  statements: z.array(z.object({ key: z.string(), text: z.string(), isTold: z.boolean() })),
+  /** Numbers as shown, each with its change from the period before; without one, empty. */
+  numbers: z.array(z.object({ name: z.string(), value: z.string(), changeText: z.string() })),
+  human: z.int(),
+  ai: z.int(),
+  /** Days of the period that were not loaded; null if unknown. */
+  missing: z.array(dayColumn).nullable(),
+});
+/** What a report said about a project. Stored with its delivery. */
+export type Said = z.infer<typeof said>;
+
+/** What was stored with a delivery; undefined if it says nothing, as those of 0.2.0. */
+export const storedWords = (json: string | null | undefined): Said[] | undefined =>
+  json == null ? undefined : z.array(said).parse(JSON.parse(json));
+
+const figure = z.object({ views: z.number(), change: changeField });
+/** The part of the weekly model that a correction compares. */
+const weekly = z.object({
+  statements: said.shape.statements,
+  human: figure,
+  ai: figure,
+  share: z.object({ ai: z.number().nullable(), difference: z.number().nullable() }),
+  pages: z.object({ read: z.number() }),
+});
+
+/** What a report says about a project with these views. */
+export function wordsOf(
+  report: { readonly model: object; readonly tables: ReturnType<typeof tablesOf> },
+  of: Pick<Said, 'project' | 'human' | 'ai' | 'missing'>,
+): Said {
+  const { data } = weekly.safeParse(report.model);
+  if (data === undefined) {
+    const facts = report.tables.flatMap((table) => table.facts ?? []);
+    return plainWords(
+      of,
+      facts.map(({ title, text }) => ({ name: title, value: text, changeText: '' })),
+    );
+  }
+  const { share, pages, statements } = data;
+  const changed = (audience: Audience): string =>
+    data[audience].change.kind === 'unknown' ? '' : writeChange(data[audience].change);
+  const numbers = [
+    ...AUDIENCES.map((audience) => ({
+      name: NAMES[audience],
+      value: thousands(data[audience].views),
+      changeText: changed(audience),
+    })),
+    {
+      name: 'AI share',
+      value: share.ai === null ? '–' : percent(share.ai),
+      changeText: share.difference === null ? '' : signedPoints(share.difference),
+    },
+    { name: 'Pages read', value: thousands(pages.read), changeText: '' },
+  ];
+  return { ...of, statements, numbers };
+}
+
+const NAMES: Readonly<Record<Audience, string>> = { human: 'Human views', ai: 'AI views' };
+
+/** Only the views, and other numbers. */
+export const plainWords = (
+  of: Pick<Said, 'project' | 'human' | 'ai' | 'missing'>,
+  more: Said['numbers'] = [],
+): Said => ({
+  ...of,
+  statements: [],
+  numbers: [
+    ...AUDIENCES.map((audience) => ({
+      name: NAMES[audience],
+      value: thousands(of[audience]),
+      changeText: '',
+    })),
+    ...more,
+  ],
+});
+
+/** Views per loaded day of the period, as stored now. */
+type DayViews = readonly { readonly day: Day; readonly human: number; readonly ai: number }[];
+
+/** What differs between what was said about a project and what would be said now. */
+export function differenceOf(before: Said, now: Said, days: DayViews) {
+  const told = (words: Said) => words.statements.filter(({ isTold }) => isTold);
+  const [headline, ...others] = told(before);
+  const [headlineNow] = told(now);
+  return {
+    headline: headlineNow?.text ?? null,
+    /** The headline that was sent, if it is another now. */
+    headlineWas: headline === undefined || headline.text === headlineNow?.text ? null : headline.text,
+    /** Other sentences that are no longer true, each with the one that is, if any. */
+    untrue: others
+      .filter(({ text }) => now.statements.every((other) => other.text !== text))
+      .map(({ key, text }) => ({
+        was: text,
+        now: now.statements.find((other) => other.key === key)?.text ?? null,
+      })),
+    numbers: now.numbers.map((number) => {
+      const was = before.numbers.find(({ name }) => name === number.name) ?? null;
+      const isSame = was?.value === number.value && ['', number.changeText].includes(was.changeText);
+      return { ...number, isSame, was };
+    }),
+    causes: causesOf(before, now, days),
+    /** How many views the difference is about. */
+    stake: Math.abs(now.human - before.human) + Math.abs(now.ai - before.ai),
+  };
+}
+
+/** Why the views differ: days that were loaded later, and changes of the others, each with its share. */
+function causesOf(before: Said, now: Said, days: DayViews): string[] {
+  const { missing } = before;
+  if (missing === null) return [];
+  const late = days.filter(({ day }) => missing.includes(day));
+  const loaded = { human: sumOf(late, 'human'), ai: sumOf(late, 'ai') };
+  const restated = { human: now.human - before.human - loaded.human, ai: now.ai - before.ai - loaded.ai };
+  const sizes = [loaded, restated].map(({ human, ai }) => Math.abs(human) + Math.abs(ai));
+  const [ofLate = 0, ofRestated = 0] = sizes;
+  const shareOf = (size: number) =>
+    ofLate > 0 && ofRestated > 0 ? ` (${percentOf(size / (ofLate + ofRestated))} of the difference)` : '';
+  return [
+    ...(late.length === 0
+      ? []
+      : [
+          `${capitalised(dayList(late.map(({ day }) => day)))}, loaded later: ${changeWords(loaded)}${shareOf(ofLate)}.`,
+        ]),
+    ...(ofRestated === 0
+      ? []
+      : [`Changed by the platform later: ${changeWords(restated)}${shareOf(ofRestated)}.`]),
+  ];
+}
+
+const sumOf = (days: DayViews, audience: Audience): number =>
+  days.reduce((sum, day) => sum + day[audience], 0);
+
+const changeWords = (views: Readonly<Record<Audience, number>>): string => {
+  const parts = AUDIENCES.filter((audience) => views[audience] !== 0).map(
+    (audience) => (views[audience] > 0 ? '+' : '−') + viewsBy(audience, Math.abs(views[audience])),
+  );
+  return parts.length === 0 ? 'no views' : inSequence(parts);
+};
