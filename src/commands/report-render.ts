@@ -6,7 +6,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists } from '../files.js';
 import { eachLoaded } from '../reports/coverage.js';
-import { findReport } from '../reports/definition.js';
+import { findReport, unusedFiles } from '../reports/definition.js';
 import { writePage } from '../reports/pages.js';
 import { prepareReport } from '../reports/render.js';
 import { untilAborted } from '../sleep.js';
@@ -36,6 +36,7 @@ export async function renderReport(
   const { projects, settings, historyFile, workspaceDir } = workspace;
   expectOneProject(projects, options);
   const report = await findReport(name, workspaceDir);
+  for (const message of unusedFiles(report)) runtime.output.note(message);
   const period = choosePeriod(report, options, settings, runtime.now());
   const history = await openOwnHistory(historyFile);
   const render = (project: ProjectSettings) =>

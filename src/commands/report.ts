@@ -4,7 +4,7 @@ import { readWorkspace, type Runtime, type WorkspaceOptions } from '../app/works
 import { ConfigurationError, type ExitCode, messageOf, StorageError } from '../errors.js';
 import { exists, packageFile } from '../files.js';
 import { inTitle } from '../format/text.js';
-import { listReports } from '../reports/definition.js';
+import { listReports, unusedFiles } from '../reports/definition.js';
 import { alignedLines } from '../terminal/table.js';
 import { defineCommand, EMAIL_ENVIRONMENT, flag, flagNamed, formatOf, value } from './command.js';
 import { FORMATS, renderReport, type ReportOptions, watchReport } from './report-render.js';
@@ -120,7 +120,7 @@ async function list(options: WorkspaceOptions, runtime: Runtime): Promise<ExitCo
   });
   const columns = Array.from({ length: 5 }, () => ({ head: '', align: 'left' as const }));
   for (const line of alignedLines(columns, rows, Infinity).slice(1)) output.data(line);
-  for (const { message } of broken) output.note(message);
+  for (const message of [...reports.flatMap(unusedFiles), ...broken.map(messageOf)]) output.note(message);
   return broken.length > 0 ? 2 : 0;
 }
 
@@ -147,8 +147,9 @@ async function newReport(name: string, options: WorkspaceOptions, runtime: Runti
     await mkdir(folder, { recursive: true });
     for (const file of (await readdir(FILES)).sort()) {
       const text = await readFile(join(FILES, file), 'utf8');
-      await writeFile(join(folder, file), text.replace('TITLE', inTitle(name)));
-      output.data(relative(workingDirectory, join(folder, file)));
+      const written = join(folder, file.replaceAll('NAME', name));
+      await writeFile(written, text.replace('TITLE', inTitle(name)).replaceAll('NAME', name));
+      output.data(relative(workingDirectory, written));
     }
   } catch (cause) {
     throw new StorageError(`Cannot write the report to ${folder}: ${messageOf(cause)}`, { cause });

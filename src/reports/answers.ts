@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { parseDay } from '../day.js';
 import { problemOf } from '../config/problems.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
+import { longDay, moment } from '../format/days.js';
 import { percent, thousands } from '../format/numbers.js';
 import { csvCell, inTitle, shownPath, shownText, valueText } from '../format/text.js';
 import type { Parameters, Reader } from '../warehouse/query.js';
@@ -12,7 +14,7 @@ export type Row = z.infer<typeof rowSchema>;
 /** The result of each query of a report: its single row, or all rows. */
 export type Answers = Readonly<Record<string, Row | Row[]>>;
 
-/** Runs the queries of a report. An error names the file of its query. */
+/** Runs the queries of a report. An error names the file of its query, and the line if DuckDB does. */
 export async function ask(
   reader: Reader,
   queries: readonly Query[],
@@ -22,7 +24,9 @@ export async function ask(
   for (const { name, file, sql, rows } of queries) {
     const found = await reader.query(sql, rowSchema, parameters).catch((cause: unknown) => {
       if (cause instanceof ReadershipError) throw cause;
-      throw new ConfigurationError(`${file}: ${problemOf(cause)}`, { cause });
+      const [, problem, line] = /^(.*?)\n+LINE (\d+):/s.exec(problemOf(cause)) ?? [];
+      const where = line === undefined ? `${file}: ${problemOf(cause)}` : `${file}:${line}  ${problem ?? ''}`;
+      throw new ConfigurationError(where, { cause });
     });
     const [only] = found;
     if (rows === 'many') answers[name] = found;
@@ -42,7 +46,7 @@ export const rowsOf = (answers: Answers, query: string): Row[] => [answers[query
 interface Cell {
   readonly column: string;
   readonly title: string;
-  readonly kind: 'path' | 'number' | 'text';
+  readonly kind: 'path' | 'number' | 'date' | 'text';
   /** Empty for NULL. */
   readonly text: string;
   /** The sort key. */
@@ -53,13 +57,16 @@ interface Cell {
 const ROWS_IN_MAIL = 30;
 
 /** The results of a report as tables in the order of its queries, for reports without their own template. */
-export const tablesOf = ({ queries }: ReportDefinition, answers: Answers) =>
-  queries.map(({ name, rows: expected }) => {
-    const rows = rowsOf(answers, name).map(cellsOf);
+export const tablesOf = ({ queries, pictures }: ReportDefinition, answers: Answers, timezone: string) =>
+  queries.map(({ name, rows: expected, show }) => {
+    const rows = rowsOf(answers, name).map((row) => cellsOf(row, timezone));
     const firstRows = rows.slice(0, ROWS_IN_MAIL);
     return {
       name,
       title: inTitle(name),
+      /** Whether it is a table on the page and in emails, or only a chart. Plain text has no charts. */
+      isOnPage: show === 'table',
+      isInMail: show === 'table' || !pictures.some(({ query, mail }) => query === name && mail !== undefined),
       head: rows[0] ?? [],
       rows,
       /** The rows that fit into an email, and how many are left out. */
@@ -72,8 +79,12 @@ export const tablesOf = ({ queries }: ReportDefinition, answers: Answers) =>
     };
   });
 
-const cellsOf = (row: Row): Cell[] =>
-  Object.entries(row).map(([column, value]) => ({ column, title: titleOf(column), ...shown(column, value) }));
+const cellsOf = (row: Row, timezone: string): Cell[] =>
+  Object.entries(row).map(([column, value]) => ({
+    column,
+    title: titleOf(column),
+    ...shown(column, value, timezone),
+  }));
 
 const rowInWords = ([first, ...rest]: readonly Cell[]) => ({
   first: first === undefined ? '' : cellInWords(first),
@@ -85,12 +96,21 @@ const cellInWords = ({ kind, text }: Cell): string =>
 
 const titleOf = (column: string): string => inTitle(column).replace(/\bai\b/gi, 'AI');
 
-function shown(column: string, value: Row[string]): Pick<Cell, 'kind' | 'text' | 'value'> {
+const MIDNIGHT = 'T00:00:00.000Z';
+
+/** Days as in sentences; a timestamp at midnight is the start of a day, week or month. */
+function shown(column: string, value: Row[string], timezone: string): Pick<Cell, 'kind' | 'text' | 'value'> {
   if (typeof value === 'number') return { kind: 'number', text: numberText(column, value), value };
   const text = valueText(value);
   if (column === 'path' && value !== null) return { kind: 'path', text, value: text };
+  const date = parseDay(text.endsWith(MIDNIGHT) ? text.slice(0, -MIDNIGHT.length) : text);
+  if (date !== undefined) return { kind: 'date', text: longDay(date), value: text };
+  if (INSTANT.test(text)) return { kind: 'date', text: moment(new Date(text), timezone), value: text };
   return { kind: 'text', text: shownText(text), value: text };
 }
+
+/** A timestamp as queries return it. */
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** Fractions in columns named for a share or ratio as percentages, others with up to two decimals. */
 const numberText = (column: string, value: number): string =>

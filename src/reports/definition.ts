@@ -26,6 +26,18 @@ const pictureSettings = z.strictObject({
   mail: z.strictObject({ width: width.max(552), alt: z.string().min(1) }).optional(),
 });
 
+/** How many rows a query returns, and whether they are shown as a table or only by a picture. */
+const querySettings = z.union(
+  [
+    z.enum(['one', 'many']).transform((rows) => ({ rows, show: 'table' as const })),
+    z.strictObject({
+      rows: z.enum(['one', 'many']).default('many'),
+      show: z.enum(['table', 'chart']).default('table'),
+    }),
+  ],
+  { error: 'write one, many, or { show: chart }' },
+);
+
 const MODELS = ['weekly', 'improve'] as const;
 export type ModelName = (typeof MODELS)[number];
 
@@ -48,7 +60,7 @@ const reportFile = z.strictObject({
   /** The built-in model to build from the rows; without one, the template gets the rows unchanged. */
   model: z.enum(MODELS, `there is no such model; there are ${MODELS.join(' and ')}`).optional(),
   /** Whether each query returns one row or many. By default every `.sql` file, with many rows. */
-  queries: z.record(name, z.enum(['one', 'many'])).optional(),
+  queries: z.record(name, querySettings).optional(),
   /** By default every `.vl.json` file, with the query of the same name. */
   pictures: z.record(name, pictureSettings).optional(),
 });
@@ -118,21 +130,19 @@ async function readReport(name: string, folder: string) {
     );
 
   const files = (await readdir(folder)).sort();
-  /** The default entry for each file with that extension, if report.yaml lists none. */
-  const everyFile = <Value>(ending: string, value: Value): Record<string, Value> =>
-    Object.fromEntries(
-      files.filter((file) => file.endsWith(ending)).map((file) => [file.slice(0, -ending.length), value]),
-    );
-  const { queries: asked = everyFile('.sql', 'many' as const), pictures: drawn, ...settings } = parsed.value;
+  const named = (ending: string): string[] =>
+    files.filter((file) => file.endsWith(ending)).map((file) => file.slice(0, -ending.length));
+  const { queries: listed, pictures: drawn, ...settings } = parsed.value;
+  const asked = listed ?? everyOne(named('.sql'), { rows: 'many', show: 'table' } as const);
+  const settingsOf = drawn ?? everyOne(named('.vl.json'), pictureSettings.parse({}));
   const queries = [];
-  for (const [name, rows] of Object.entries(asked)) {
-    const file = join(folder, `${name}.sql`);
-    const sql = await read(file, (text) => text);
-    if (sql !== undefined) queries.push({ name, file, sql, rows });
+  for (const [name, settings] of Object.entries(asked)) {
+    const queryFile = join(folder, `${name}.sql`);
+    const sql = await read(queryFile, (text) => text);
+    if (sql !== undefined) queries.push({ ...settings, name, file: queryFile, sql });
   }
   const pictures = [];
-  const settingsOf = Object.entries(drawn ?? everyFile('.vl.json', pictureSettings.parse({})));
-  for (const [name, { query = name, title = inTitle(name), ...how }] of settingsOf) {
+  for (const [name, { query = name, title = inTitle(name), ...how }] of Object.entries(settingsOf)) {
     if (!Object.hasOwn(asked, query))
       problems.push(
         `${file}: pictures.${name}.query: there is no query ${query}; there are ${Object.keys(asked).join(', ')}`,
@@ -141,11 +151,32 @@ async function readReport(name: string, folder: string) {
     const spec = await read(specFile, (text) => z.record(z.string(), z.unknown()).parse(JSON.parse(text)));
     if (spec !== undefined) pictures.push({ ...how, query, title, name, file: specFile, spec });
   }
+  for (const { name, show } of queries)
+    if (show === 'chart' && pictures.every(({ query }) => query !== name))
+      problems.push(`${file}: queries.${name}.show: no picture shows it; write one in ${name}.vl.json`);
+  const unused = [
+    ...named('.sql')
+      .filter((name) => !Object.hasOwn(asked, name))
+      .map((name) => `${name}.sql`),
+    ...named('.vl.json')
+      .filter((name) => !Object.hasOwn(settingsOf, name))
+      .map((name) => `${name}.vl.json`),
+  ];
   if (queries.length === 0 && problems.length === 0)
     problems.push(`${folder}: no query; write one in a file such as pages.sql`);
   if (problems.length > 0) throw cannotUse(name, problems);
-  return { ...settings, name, folder, isBuiltIn: isBuiltIn(folder), queries, pictures };
+  return { ...settings, name, folder, isBuiltIn: isBuiltIn(folder), queries, pictures, unused };
 }
+
+const everyOne = <Value>(names: readonly string[], value: Value): Record<string, Value> =>
+  Object.fromEntries(names.map((name) => [name, value]));
+
+/** The files of a report that it does not use, one sentence each. */
+export const unusedFiles = ({ folder, unused }: ReportDefinition): string[] =>
+  unused.map(
+    (file) =>
+      `${join(folder, file)} is not used: list it in report.yaml, under ${file.endsWith('.sql') ? 'queries' : 'pictures'}, or delete it.`,
+  );
 
 const cannotUse = (name: string, problems: readonly string[]): ConfigurationError =>
   new ConfigurationError(

@@ -120,6 +120,7 @@ const THEME: Config = {
     titleFontWeight: 'normal',
     gridColor: 'var(--line)',
   },
+  axisQuantitative: { tickCount: 5 },
   legend: { labelColor: 'var(--muted)', labelFontSize: 13, title: null, orient: 'top' },
   text: { fill: 'var(--ink)', fontSize: 13 },
   rule: { color: 'var(--muted)' },

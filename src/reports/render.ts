@@ -3,7 +3,7 @@ import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
 import { plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import type { Reader } from '../warehouse/query.js';
+import { dateOf, type Reader } from '../warehouse/query.js';
 import { type Answers, ask, rowsOf, tablesOf } from './answers.js';
 import { cautionsOf, type ModelContext, readCoverage } from './coverage.js';
 import { wordsOf } from './correction.js';
@@ -50,7 +50,8 @@ export async function prepareReport(
   const calendar = settings.reports;
   const part = partOf(project, report, where);
   const coverage = await readCoverage(reader, project, period);
-  const parameters = { project: project.id, from: period.first, to: period.last, pages: where ?? '*' };
+  const days = { from: dateOf(period.first), to: dateOf(period.last) };
+  const parameters = { project: project.id, ...days, pages: where ?? '*' };
   const answers = await ask(reader, report.queries, parameters);
   const model = {
     project: part,
@@ -66,7 +67,7 @@ export async function prepareReport(
     timezone: calendar.timezone,
     pageUrl: url,
     sentBy,
-    tables: tablesOf(report, answers),
+    tables: tablesOf(report, answers, calendar.timezone),
   };
   const line = (key: string, text: string) =>
     fillLine(name, `${report.folder}/report.yaml, ${key}`, text, { ...model, ...general });

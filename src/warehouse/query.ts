@@ -14,7 +14,7 @@ import { z } from 'zod';
 import { type Day, day, daysBetween } from '../day.js';
 
 /** Values for the named parameters of a statement. A `Date` is bound as a UTC timestamp. */
-export type Parameters = Readonly<Record<string, string | number | boolean | Date | null>>;
+export type Parameters = Readonly<Record<string, string | number | boolean | Date | DuckDBDateValue | null>>;
 
 /** Anything that can be queried: the live warehouse or the published history. */
 export interface Reader {

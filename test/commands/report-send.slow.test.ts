@@ -356,7 +356,7 @@ it('readership report lists the reports that work, and says what is wrong with t
 it('readership report new writes a report that works unchanged, and replaces nothing', async () => {
   await send({});
   const { lines, notes } = await report('new', 'busy_pages');
-  expect(lines).toBe('reports/busy_pages/pages.sql\nreports/busy_pages/report.yaml\n');
+  expect(lines).toBe('reports/busy_pages/busy_pages.sql\nreports/busy_pages/report.yaml\n');
   expect(notes).toContain('readership report busy_pages --watch --open');
   expect((await report('busy_pages', '--format', 'text')).lines).toMatch(
     /\nBusy pages\n[^]*\n\/page-1\n {2}Human 693 · AI 343\n/,
@@ -377,11 +377,11 @@ it('readership report --watch renders again on each change, and continues after 
   const watching = noted('Watching');
   const ended = watchReport('mine', { format: 'html' }, { ...its, signal: stop.signal });
   await watching;
-  const broken = noted('reports/mine/pages.sql: ');
-  await writeFile(join(directory, 'reports/mine/pages.sql'), 'SELECT nothing');
+  const broken = noted('reports/mine/mine.sql:1  ');
+  await writeFile(join(directory, 'reports/mine/mine.sql'), 'SELECT nothing');
   await broken;
   const repaired = noted('Acme Docs, Nov 9 – 15, 2026: Mine');
-  await writeFile(join(directory, 'reports/mine/pages.sql'), 'SELECT 12345 AS views');
+  await writeFile(join(directory, 'reports/mine/mine.sql'), 'SELECT 12345 AS views');
   await repaired;
   stop.abort();
   expect(await ended).toBe(0);

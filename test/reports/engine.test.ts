@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigurationError } from '../../src/errors.js';
-import { listReports } from '../../src/reports/definition.js';
+import { listReports, unusedFiles } from '../../src/reports/definition.js';
 import { TemplateError } from '../../src/reports/templates.js';
 import type { PreparedReport } from '../../src/reports/render.js';
 import { siteHistory, type TestHistory } from './history.js';
@@ -121,6 +121,55 @@ model: monthly
   await expect(render('weekly')).resolves.toBeDefined();
 });
 
+test('a report computes with its days, and shows tiles, dates, and a chart instead of a table', async () => {
+  await writeBusiest();
+  await rm(join(workspaceDir, 'templates/busiest.html.hbs'));
+  await write(
+    'reports/busiest/report.yaml',
+    'title: t\nqueries: { busiest: one, days: { show: chart }, list: many }',
+  );
+  await write(
+    'reports/busiest/busiest.sql',
+    `SELECT count(*) AS days_before, min(day) AS first, $from - INTERVAL 7 DAY AS week_before FROM site_days
+     WHERE project = $project AND day >= $from - INTERVAL 7 DAY AND day < $from`,
+  );
+  await write('reports/busiest/list.sql', "SELECT $to AS last_day, TIMESTAMP '2026-11-16 02:03:00' AS at");
+  const report = await prepared('busiest');
+  const html = await report.page();
+  const tiles = [...html.matchAll(/<dt>([^<]*)<\/dt><dd class="value">([^<]*)</g)].map(([, ...pair]) => pair);
+  expect(tiles).toEqual([
+    ['Days before', '7'],
+    ['First', 'Nov 2, 2026'],
+    ['Week before', 'Nov 2, 2026'],
+  ]);
+  expect(html).toMatch(/data-value="2026-11-15">Nov 15, 2026<.*>Nov 16, 2026 at 02:03 UTC</);
+  expect(html).toContain('<title>Days</title>');
+  expect(html).not.toContain('id="days"');
+  // Without a picture, the rows are all there is.
+  expect(report.text()).toContain('\nDAYS\n');
+  expect((await report.mail()).html).toContain('>Days</h2>');
+  expect(JSON.parse(report.json())).toMatchObject({ rows: { list: [{ last_day: '2026-11-15' }] } });
+});
+
+test('files that a report does not use are named, and a chart without a picture is refused', async () => {
+  await writeBusiest();
+  await write('reports/busiest/left.sql', 'SELECT 1');
+  await write('reports/busiest/left.vl.json', '{}');
+  const { reports } = await listReports(workspaceDir);
+  const folder = join(workspaceDir, 'reports/busiest');
+  expect(reports.flatMap(unusedFiles)).toEqual([
+    `${folder}/left.sql is not used: list it in report.yaml, under queries, or delete it.`,
+    `${folder}/left.vl.json is not used: list it in report.yaml, under pictures, or delete it.`,
+  ]);
+  await write(
+    'reports/busiest/report.yaml',
+    'title: t\nqueries: { busiest: { rows: one, show: chart } }\npictures: {}',
+  );
+  await expect(render('busiest')).rejects.toThrow(
+    'queries.busiest.show: no picture shows it; write one in busiest.vl.json',
+  );
+});
+
 test('missing files, invalid charts and broken YAML are reported by name', async () => {
   await writeBusiest();
   await rm(join(workspaceDir, 'reports/busiest/days.sql'));
@@ -145,10 +194,12 @@ test('a chart of a query that does not exist is rejected', async () => {
   );
 });
 
-test('SQL errors and wrong row counts name the file', async () => {
+test('SQL errors name the file and line, and wrong row counts the file', async () => {
   await writeBusiest();
-  await write('reports/busiest/busiest.sql', 'SELECT nothing FROM nowhere');
-  await expect(render('busiest')).rejects.toThrow(/reports\/busiest\/busiest\.sql: .*nowhere/);
+  await write('reports/busiest/busiest.sql', '-- Grain: one row.\nSELECT nothing\nFROM nowhere');
+  await expect(render('busiest')).rejects.toThrow(/reports\/busiest\/busiest\.sql:3 {2}.*nowhere/);
+  await write('reports/busiest/busiest.sql', "SELECT 1 AS day,\n  'x'::INTEGER AS total");
+  await expect(render('busiest')).rejects.toThrow(/busiest\.sql:2 {2}.*INT32$/);
   await write('reports/busiest/busiest.sql', 'SELECT 1 AS day WHERE false');
   await expect(render('busiest')).rejects.toThrow(/busiest\.sql: returned 0 rows/);
 });
