@@ -1,9 +1,13 @@
 import { cp, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
-import { daysAgo, serveSandbox, workspaceOf } from '../commands/workspace.js';
+import { EffectsJournal } from '../../src/effects/journal.js';
+import { placeOf } from '../../src/effects/place.js';
+import { recordPlace } from '../../src/warehouse/identity.js';
+import { daysAgo, liveFile, serveSandbox, workspaceOf } from '../commands/workspace.js';
 import { type CliOptions, type CliResult, runCli, startCli } from '../run-cli.js';
 import type { Sandbox, SandboxOptions } from '../../src/sandbox/index.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { dotEnv, KEY, PING_ID, smtpUrl } from './marks.js';
 import { tracesLeft } from './search.js';
 
@@ -28,17 +32,27 @@ publish: { parquet: lake }
 alerts: { to: [ops@example.com], pingUrl: '${pings ?? 'http://127.0.0.1:1'}/${PING_ID}' }
 `;
 
-/** A workspace with the marked secrets in its `.env`, and with the data of another workspace, if given. */
+/** A workspace with the marked secrets in its `.env`, and with the data of another workspace, if given, but not its lake. */
 export async function markedWorkspace(surroundings: Surroundings, like?: string): Promise<string> {
   const cwd = await workspaceOf(surroundings.platform, settingsOf(surroundings));
   await writeFile(join(cwd, '.env'), dotEnv(surroundings.smtp ?? smtpUrl(1), surroundings.pings));
-  if (like !== undefined)
-    for (const part of ['data', 'lake']) {
-      await rm(join(cwd, part), { recursive: true, force: true });
-      await cp(join(like, part), join(cwd, part), { recursive: true });
-    }
-  if (like !== undefined) expect(await runCli(['adopt'], { cwd })).toMatchObject({ code: 0 });
+  if (like !== undefined) {
+    await rm(join(cwd, 'data'), { recursive: true, force: true });
+    await cp(join(like, 'data'), join(cwd, 'data'), { recursive: true });
+    await sendFrom(cwd);
+  }
   return cwd;
+}
+
+/** What `adopt` records, without a process. */
+async function sendFrom(cwd: string): Promise<void> {
+  const place = await placeOf(dirname(liveFile(cwd)));
+  const journal = await EffectsJournal.open(dirname(liveFile(cwd)));
+  await journal.settleAt(place, new Date());
+  await journal.close();
+  const warehouse = await liveWarehouse(liveFile(cwd));
+  await recordPlace(warehouse, place);
+  await closeNow(warehouse);
 }
 
 /** A sandbox that accepts only the marked key, with enough weeks for pages to be proposed. */
