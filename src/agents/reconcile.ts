@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { AgentJob } from '../api/schema.js';
-import type { Ending, Entry, EntryOf, Fate, Outcome } from '../effects/entries.js';
+import type { Ending, Entry, EntryOf, Fate } from '../effects/entries.js';
 import {
   countedDifferences,
   type Difference,
@@ -12,6 +11,7 @@ import type { EffectsJournal } from '../effects/journal.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import type { Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import { attemptOf, entryAbout } from './intents.js';
 import {
   isRemoteJob,
   type Job,
@@ -26,58 +26,6 @@ import {
 import { JOB_STATES, type JobState, type MessageState, OPEN_STATES } from './lifecycle.js';
 import { type Message, planMessage, readMessages, storeMessage } from './messages.js';
 import { evidenceRow, NO_EVIDENCE } from './reasons.js';
-
-/** The effects journal's record of a job, written before it is sent. */
-export const jobIntent = (job: Job) => ({
-  effect: 'job' as const,
-  ref: job.reference,
-  project: job.project,
-  path: job.path,
-  plannedAt: job.planned_at.toISOString(),
-  reason: job.reason,
-  evidence: evidenceRow.parse(job),
-  prompt: job.prompt,
-  ...(job.held_out === null || job.draw_seed === null
-    ? {}
-    : { draw: { heldOut: job.held_out, seed: job.draw_seed } }),
-});
-
-/** The effects journal's record of a follow-up message, written before it is sent. */
-export const messageIntent = (message: Message) => ({
-  effect: 'message' as const,
-  ref: message.reference,
-  project: message.project,
-  path: message.path,
-  job: message.jobReference,
-  plannedAt: message.planned_at.toISOString(),
-  origin: message.origin,
-  prompt: message.prompt,
-});
-
-/** The journal's record of what the platform accepted. */
-export const sentAs = ({ id, status, prLink }: AgentJob): Outcome => ({
-  event: 'sent',
-  remoteId: id,
-  remoteStatus: status,
-  ...(prLink == null ? {} : { prLink }),
-});
-
-/** A journal entry for the last attempt at a job or message. */
-export const entryAbout = (effect: Job | Message, outcome: Outcome, now: Date): Entry => ({
-  ...('jobReference' in effect
-    ? messageIntent(effect)
-    : {
-        ...jobIntent(effect),
-        ...(effect.remote_id === null ? {} : { remoteId: effect.remote_id }),
-        ...(effect.pr_link === null ? {} : { prLink: effect.pr_link }),
-      }),
-  ...outcome,
-  attempt: attemptOf(effect),
-  at: now.toISOString(),
-});
-
-const attemptOf = ({ submitted_at, planned_at }: Pick<Job, 'submitted_at' | 'planned_at'>): string =>
-  (submitted_at ?? planned_at).toISOString();
 
 const STORED_JOBS = readSql(import.meta.url, 'statements/job-fates.sql');
 const RESTORED = 'restored from the effects journal';

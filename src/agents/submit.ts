@@ -13,7 +13,7 @@ import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 import { type Change, changeJob, isRemoteJob, type Job, type ProjectTask, readJobs } from './ledger.js';
 import { type MessageEvent, outcomeOf, pauseAfter } from './lifecycle.js';
 import { changeMessage, readMessages, settleAsSent } from './messages.js';
-import { jobIntent, messageIntent, sentAs } from './reconcile.js';
+import { jobIntent, messageIntent, sentAs } from './intents.js';
 
 export interface SubmitTask extends ProjectTask {
   readonly journal: EffectsJournal;

@@ -2,8 +2,9 @@ import { changeJob, isRemoteJob, type Job, markMerged, readJobsOf } from '../age
 import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { changeMessage, type Message, planMessage, readMessages, settleAsSent } from '../agents/messages.js';
 import { pollJobs, type PollTask } from '../agents/poll.js';
-import { markClosed, noticeMerges, readPullRequests } from '../agents/pull-requests.js';
-import { entryAbout, sentAs } from '../agents/reconcile.js';
+import { readPullRequests } from '../agents/changes.js';
+import { markClosed, noticeMerges } from '../agents/reviews.js';
+import { entryAbout, sentAs } from '../agents/intents.js';
 import { submitJobs, submitMessages, type SubmitOutcome } from '../agents/submit.js';
 import { RefusedError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';

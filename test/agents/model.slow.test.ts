@@ -13,7 +13,7 @@ import { pollJobs } from '../../src/agents/poll.js';
 import { submitJobs, submitMessages } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import { reconcileEffects } from '../../src/app/open.js';
-import { entryAbout, sentAs } from '../../src/agents/reconcile.js';
+import { entryAbout, sentAs } from '../../src/agents/intents.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { tries } from '../fuzz.js';
 import { closeNow, journalOf, liveWarehouse } from '../open-warehouse.js';

@@ -1,0 +1,138 @@
+import { addHours, addMilliseconds, addMinutes, subDays } from 'date-fns';
+import { z } from 'zod';
+import { TryLaterError } from '../api/errors.js';
+import type { Day } from '../day.js';
+import type { EffectsJournal } from '../effects/journal.js';
+import { messageOf, ReadershipError } from '../errors.js';
+import { readSql, timestampColumn } from '../warehouse/query.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+import { type CodeHost, DEFAULT_PAUSE_MS } from './code-host.js';
+import type { PullRequest } from './dialects.js';
+import { type Job, readJobsOf } from './ledger.js';
+import { referencesIn, settleLostJobs } from './lost-jobs.js';
+import { pathsOf } from './sources.js';
+
+const READ_UNTIL = 'SELECT read_until, next_read_at FROM code_host_reads WHERE repository = $repository';
+const FORGET_READ = 'DELETE FROM code_host_reads WHERE repository = $repository';
+const RECORD_READ = readSql(import.meta.url, 'statements/record-read.sql');
+const READ_PAGES = readSql(import.meta.url, 'statements/read-pages.sql');
+const FORGET_CHANGE = 'DELETE FROM page_changes WHERE link = $link';
+const RECORD_CHANGE = readSql(import.meta.url, 'statements/record-change.sql');
+const FORGET_OWN_CHANGE = readSql(import.meta.url, 'statements/forget-own-change.sql');
+
+/** The pull requests of `pullRequests.repository`, and what is learned from them. */
+interface ReadTask {
+  readonly warehouse: Warehouse;
+  readonly journal: EffectsJournal;
+  readonly codeHost: CodeHost;
+  readonly projects: readonly { readonly id: string }[];
+  readonly now: () => Date;
+  readonly signal?: AbortSignal;
+}
+
+/** What reading the pull requests of a repository found. */
+export interface ReadOutcome {
+  /** Jobs whose reply was lost, and whose pull request was found. */
+  readonly settled: readonly Job[];
+  /** Why they could not be read. It does not fail the step. */
+  readonly problem?: string;
+}
+
+/** Pull requests that did not change for this long are not read at first. */
+const FIRST_READ_DAYS = 84;
+const READ_EVERY_HOURS = 1;
+/** The next round goes on if there is more than this to read. */
+const MAX_LISTS = 5;
+const MAX_READ = 20;
+const GO_ON_AFTER_MINUTES = 10;
+
+const readRow = z.object({ read_until: timestampColumn, next_read_at: timestampColumn });
+const pageRow = z.object({ path: z.string() });
+
+/**
+ * Reads the pull requests of the repository that changed since the last time, once an hour: stores
+ * which pages people or other agents change, and settles jobs whose reply was lost.
+ */
+export async function readPullRequests(task: ReadTask): Promise<ReadOutcome> {
+  const { warehouse, codeHost, projects, now } = task;
+  const { repository } = codeHost.settings;
+  if (repository === undefined) return { settled: [] };
+  const [last] = await warehouse.query(READ_UNTIL, readRow, { repository });
+  if (last !== undefined && last.next_read_at > now()) return { settled: [] };
+  let until = last?.read_until ?? subDays(now(), FIRST_READ_DAYS);
+  const record = (next: Date, problem: string | null) =>
+    warehouse.transaction(async (transaction) => {
+      await transaction.execute(FORGET_READ, { repository });
+      await transaction.execute(RECORD_READ, { repository, until, next, problem });
+    });
+  try {
+    const jobs = await readJobsOf(warehouse, projects);
+    const pages = await pagesRead(task);
+    const lost = await settleLostJobs(task, repository, jobs, pages);
+    let left = MAX_READ;
+    let next: Date | undefined = until;
+    for (let lists = 0; lists < MAX_LISTS && next !== undefined && left > 0; lists++) {
+      const list: Awaited<ReturnType<CodeHost['changedSince']>> = await codeHost.changedSince(
+        repository,
+        next,
+        task.signal,
+      );
+      for (const pullRequest of list.pullRequests.slice(0, left)) {
+        await storeChange(task, repository, pullRequest, jobs, pages);
+        until = pullRequest.updatedAt;
+      }
+      left -= list.pullRequests.length;
+      if (left >= 0) until = list.next ?? until;
+      next = list.next;
+    }
+    const isDone = next === undefined && left >= 0 && lost.isDone;
+    await record(isDone ? addHours(now(), READ_EVERY_HOURS) : addMinutes(now(), GO_ON_AFTER_MINUTES), null);
+    return { settled: lost.settled };
+  } catch (error) {
+    if (!(error instanceof ReadershipError)) throw error;
+    const pauseMs = error instanceof TryLaterError ? (error.retryAfterMs ?? DEFAULT_PAUSE_MS) : 3_600_000;
+    await record(addMilliseconds(now(), pauseMs), messageOf(error));
+    return { settled: [], problem: messageOf(error) };
+  }
+}
+
+/** The projects in which each path was viewed lately. */
+async function pagesRead({ warehouse, projects, now }: ReadTask): Promise<Map<string, string[]>> {
+  const pages = new Map<string, string[]>();
+  for (const { id: project } of projects)
+    for (const { path } of await warehouse.query(READ_PAGES, pageRow, { project, now: now() }))
+      pages.set(path, [...(pages.get(path) ?? []), project]);
+  return pages;
+}
+
+/** Stores which pages a pull request of others changes; none if it is ours, or was closed without being merged. */
+async function storeChange(
+  task: ReadTask,
+  repository: string,
+  pullRequest: PullRequest,
+  jobs: readonly Job[],
+  pages: ReadonlyMap<string, readonly string[]>,
+): Promise<void> {
+  const { link, mergedOn, closedOn } = pullRequest;
+  const references = referencesIn(pullRequest.text).map(({ reference }) => reference);
+  const isOurs = jobs.some((job) => job.pr_link === link || references.includes(job.reference));
+  const isRelevant = !isOurs && closedOn === null;
+  const paths = isRelevant ? await pathsOf(task, repository, pullRequest, pages) : [];
+  await task.warehouse.transaction(async (transaction) => {
+    await transaction.execute(FORGET_CHANGE, { link });
+    for (const path of paths)
+      for (const project of pages.get(path) ?? [])
+        await transaction.execute(RECORD_CHANGE, { project, path, link, changed_on: mergedOn });
+  });
+}
+
+/** Records that a page was changed on a day, as a person says, or takes that back. */
+export const recordChange = (
+  warehouse: Warehouse,
+  change: { readonly project: string; readonly path: string; readonly changed_on: Day },
+  isUndone: boolean,
+): Promise<void> =>
+  warehouse.transaction(async (transaction) => {
+    await transaction.execute(FORGET_OWN_CHANGE, change);
+    if (!isUndone) await transaction.execute(RECORD_CHANGE, { ...change, link: null });
+  });

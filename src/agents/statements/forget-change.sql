@@ -1,1 +1,0 @@
-DELETE FROM page_changes WHERE link = $link

@@ -1,1 +1,0 @@
-DELETE FROM pull_requests WHERE job = $job

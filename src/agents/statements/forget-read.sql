@@ -1,1 +1,0 @@
-DELETE FROM code_host_reads WHERE repository = $repository
