@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import type { Sandbox } from '../src/sandbox/index.js';
+import type { Sandbox } from './sandbox/faulty-sandbox.js';
 import { daysAgo, KEY, serveSandbox, workspaceOf } from './commands/workspace.js';
 import { tempDir } from './temp-dir.js';
 

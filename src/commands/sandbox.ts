@@ -55,6 +55,5 @@ readership.yaml:
 Try it:
   curl -H 'Authorization: Bearer ${apiKey}' '${baseUrl}/v1/analytics/${projectId}/views?limit=3'
 Requests and jobs so far: ${baseUrl}/_sandbox/requests and ${baseUrl}/_sandbox/jobs
-Faults on demand: PUT a list to ${baseUrl}/_sandbox/faults, such as [{"on": "views", "kind": "status", "status": 500}]
 
 Press Ctrl-C to stop.`;

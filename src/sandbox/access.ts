@@ -1,10 +1,25 @@
-import type { MiddlewareHandler } from 'hono';
+import type { HttpBindings } from '@hono/node-server';
+import type { Context, MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
 import { bodyWithin, localHosts } from '../http-server.js';
-import { jsonOf, type Operation, type SandboxContext, type SandboxEnv } from './faults.js';
 import { SANDBOX } from './state.js';
+import type { PageOfViews } from './views.js';
 
-type Middleware = MiddlewareHandler<SandboxEnv>;
+/** The context of a request to the sandbox. Tests set its variables, to simulate failures. */
+export interface SandboxEnv {
+  Bindings: HttpBindings;
+  Variables: {
+    /** What pages the views instead of the sandbox. */
+    pageOf?: PageOfViews;
+    /** Whether the connection was reset instead of a reply. */
+    unanswered?: boolean;
+  };
+}
+export type SandboxContext = Context<SandboxEnv>;
+export type Middleware = MiddlewareHandler<SandboxEnv>;
+
+/** The operations of the API. */
+export type Operation = 'views' | 'create' | 'message' | 'job';
 
 /** 400 as servers of this API return it, with one message per problem. */
 const badRequest = (c: SandboxContext, ...messages: readonly string[]): Response =>
@@ -125,4 +140,13 @@ export function createRequestLog(onRequest: (operation: Operation, url: string) 
      */
     summary: () => structuredClone({ counts, recent }),
   };
+}
+
+/** The JSON value of a text; undefined if it is not JSON. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
 }

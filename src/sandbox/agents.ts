@@ -2,8 +2,7 @@ import { addDays, addSeconds } from 'date-fns';
 import type { Context } from 'hono';
 import { z } from 'zod';
 import { type AgentJob, LIMITS } from '../api/schema.js';
-import { secondsUntilFree, tooMany, withBody } from './access.js';
-import type { SandboxContext } from './faults.js';
+import { type SandboxContext, secondsUntilFree, tooMany, withBody } from './access.js';
 import type { JobOutcome, StateStore, StoredJob } from './state.js';
 
 /** Pull requests are numbered from here, as jobs are from 0. */

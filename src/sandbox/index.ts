@@ -3,9 +3,15 @@ import { LIMITS } from '../api/schema.js';
 import { addDays, type Day, dayOf, startOfDay } from '../day.js';
 import { messageOf } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
-import { access, createRequestLog, ownHost, withBody } from './access.js';
+import {
+  access,
+  createRequestLog,
+  type Middleware,
+  type Operation,
+  ownHost,
+  type SandboxEnv,
+} from './access.js';
 import { createAgents, DEFAULT_OUTCOMES, pathOf, reviewAt } from './agents.js';
-import { createSwitchboard, faults, faultSchema, type Operation, type SandboxEnv } from './faults.js';
 import { type JobOutcome, SANDBOX, StateStore } from './state.js';
 import { createTraffic } from './traffic/traffic.js';
 import { getViews } from './views.js';
@@ -36,8 +42,10 @@ export interface SandboxOptions {
   /** Prompts accepted in a rolling hour, creates and messages together. */
   readonly usesPerHour?: number;
   readonly viewsPerHour?: number | 'unlimited';
-  /** Called for each request as it arrives, with its path and query, before faults apply. */
+  /** Called for each request as it arrives, with its path and query, before anything else. */
   readonly onRequest?: (operation: Operation, url: string) => void;
+  /** What tests put around every operation, to simulate failures. It applies before the key is checked, like a proxy. */
+  readonly around?: (operation: Operation) => Middleware;
 }
 
 /** A running sandbox: its address and credentials, and what tests can do with it. */
@@ -73,8 +81,7 @@ export async function startSandbox(options: SandboxOptions) {
   const traffic = createTraffic({ ...state.read(), pages: settings.pages }, improvements);
   const agents = createAgents({ ...settings, state });
   const log = createRequestLog(options.onRequest ?? (() => undefined));
-  const switchboard = createSwitchboard();
-  const closing = new AbortController();
+  const around = options.around ?? (() => (_, next) => next());
   const app = new Hono<SandboxEnv>();
 
   app.use(async (c, next) => {
@@ -82,13 +89,8 @@ export async function startSandbox(options: SandboxOptions) {
     await next();
   });
   app.use(ownHost(host));
-  // Faults apply before the key is checked, like those of a proxy.
   const guards = (operation: Operation, scope: 'read' | 'write') =>
-    [
-      log.logged(operation),
-      faults(operation, switchboard, now, closing.signal),
-      access(settings, scope),
-    ] as const;
+    [log.logged(operation), around(operation), access(settings, scope)] as const;
   const jobs = '/v2/agent/:projectId/job';
   app.post(jobs, ...guards('create', 'write'), agents.create);
   app.post(`${jobs}/:id/message`, ...guards('message', 'write'), agents.message);
@@ -96,22 +98,10 @@ export async function startSandbox(options: SandboxOptions) {
   const views = getViews(traffic, now, settings.viewsPerHour);
   app.get('/v1/analytics/:projectId/views', ...guards('views', 'read'), views);
 
-  // Outside the API, without a key: the requests, the jobs with their prompts, the pull requests as GitHub shows them,
-  // and the active faults.
+  // Outside the API, without a key: the requests, the jobs with their prompts, and the pull requests as GitHub shows them.
   app.get('/_sandbox/requests', (c) => c.json(log.summary()));
   app.get('/_sandbox/jobs', (c) => c.json({ jobs: agents.jobs() }));
   app.get('/_sandbox/code/repos/:owner/:name/pulls/:number', agents.pullRequest);
-  app.get('/_sandbox/faults', (c) => c.json({ faults: switchboard.list() }));
-  app.put('/_sandbox/faults', (c) =>
-    withBody(c, faultSchema.array(), (given) => {
-      switchboard.set(given);
-      return c.json({ faults: switchboard.list() });
-    }),
-  );
-  app.delete('/_sandbox/faults', (c) => {
-    switchboard.set([]);
-    return c.json({ faults: [] });
-  });
 
   app.notFound((c) => c.json({ error: `No such route: ${c.req.method} ${c.req.path}` }, 404));
   app.onError((error, c) => c.json({ error: `Sandbox error: ${error.message}` }, 500));
@@ -128,13 +118,8 @@ export async function startSandbox(options: SandboxOptions) {
     firstDay: state.read().firstDay,
     /** The requests so far, all jobs with their prompts, and the pages that merged jobs improved. */
     inspect: () => ({ requests: log.summary(), jobs: agents.jobs(), improvements: improvements() }),
-    /** Replaces the active faults. Throws a `ZodError` for an invalid one. */
-    setFaults: switchboard.set,
     /** Ends promptly, even with open connections. */
-    close: async (): Promise<void> => {
-      closing.abort();
-      await server.close();
-    },
+    close: () => server.close(),
   };
 }
 

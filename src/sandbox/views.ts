@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { LIMITS, type ViewsResponse } from '../api/schema.js';
 import { type Day, dayOf, parseDay } from '../day.js';
-import { invalid, secondsUntilFree, tooMany, withinHour } from './access.js';
-import type { FaultOf, PagingFault, SandboxContext } from './faults.js';
+import { invalid, type SandboxContext, secondsUntilFree, tooMany, withinHour } from './access.js';
 import type { RangeViews, Traffic } from './traffic/traffic.js';
 
 const dateTime = z.iso.datetime({ offset: true, local: true });
@@ -44,43 +43,14 @@ const querySchema = z
 /** The rows of a range that one request returns. */
 type ViewsWindow = Pick<z.infer<typeof querySchema>, 'limit' | 'offset'>;
 
+export type PageOfViews = (range: RangeViews, window: ViewsWindow) => ViewsResponse;
+
 /** One page: the range's totals, and its rows from `offset` on. */
-const pageOf = ({ totals, rows }: RangeViews, { limit, offset }: ViewsWindow): ViewsResponse => ({
+export const pageOf: PageOfViews = ({ totals, rows }, { limit, offset }) => ({
   totals,
   views: rows.slice(offset, offset + limit),
   hasMore: offset + limit < rows.length,
 });
-
-function endless(range: RangeViews, window: ViewsWindow, { beyond }: FaultOf<'endless'>): ViewsResponse {
-  const lastOffset = Math.floor(Math.max(0, range.rows.length - 1) / window.limit) * window.limit;
-  const offset = beyond === 'last-page' ? Math.min(window.offset, lastOffset) : window.offset;
-  return { ...pageOf(range, { ...window, offset }), hasMore: true };
-}
-
-/** Adds a human view to a page that the walk has already read. */
-const countsMoved = ({ totals, ...page }: ViewsResponse): ViewsResponse => ({
-  ...page,
-  totals: { ...totals, human: totals.human + 1, total: totals.total + 1 },
-});
-
-/** Moves the row before the page into it, so that the last row of the range is never returned. */
-function orderMoved(range: RangeViews, window: ViewsWindow): ViewsResponse {
-  const repeated = range.rows[window.offset - 1];
-  if (repeated === undefined || window.offset >= range.rows.length) return pageOf(range, window);
-  return pageOf({ ...range, rows: range.rows.toSpliced(window.offset, 0, repeated).slice(0, -1) }, window);
-}
-
-/** A page from a server whose rows move, or whose paging never ends. */
-function faultyPage(fault: PagingFault, range: RangeViews, window: ViewsWindow): ViewsResponse {
-  switch (fault.kind) {
-    case 'endless':
-      return endless(range, window, fault);
-    case 'counts-move':
-      return window.offset === 0 ? pageOf(range, window) : countsMoved(pageOf(range, window));
-    case 'order-moves':
-      return orderMoved(range, window);
-  }
-}
 
 /** The route of the views export (4.4). Every request with a valid key counts, even an invalid one. */
 export function getViews(traffic: Traffic, now: () => Date, viewsPerHour: number | 'unlimited') {
@@ -96,8 +66,6 @@ export function getViews(traffic: Traffic, now: () => Date, viewsPerHour: number
     if (!parsed.success) return invalid(c, parsed.error);
     const { dateFrom, dateTo, ...window } = parsed.data;
     const range = traffic.viewsIn({ from: dateFrom, to: dateTo }, now());
-    const fault = c.get('pagingFault');
-    const page = fault === undefined ? pageOf(range, window) : faultyPage(fault, range, window);
-    return c.json<ViewsResponse>(page);
+    return c.json<ViewsResponse>((c.get('pageOf') ?? pageOf)(range, window));
   };
 }

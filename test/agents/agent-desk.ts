@@ -36,7 +36,7 @@ export async function agentDesk(options: Partial<SandboxOptions> = {}): Promise<
   const client = new Client({
     ...{ baseUrl, projectId: project, apiKey, keyName: 'READERSHIP_API_KEY', now: clock.now },
     retries: { retries: 0, minDelayMs: 1, maxDelayMs: 1 },
-    limits: { responseTimeoutMs: 300 },
+    limits: { responseTimeoutMs: 1000 },
   });
   afterTest(() => client.close());
   const warehouse = await liveWarehouse();

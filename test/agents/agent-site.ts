@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { addDays, dayOf } from '../../src/day.js';
-import type { Sandbox } from '../../src/sandbox/index.js';
+import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { publish } from '../../src/warehouse/publish.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { tempDir } from '../temp-dir.js';

@@ -3,7 +3,7 @@ import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
 import { submitJobs } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
 import { messageOf } from '../../src/errors.js';
-import type { FaultInput } from '../../src/sandbox/faults.js';
+import type { FaultInput } from '../sandbox/faulty-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { agentDesk } from './agent-desk.js';
 import { openSandbox } from '../sandbox/open-sandbox.js';

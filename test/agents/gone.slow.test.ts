@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { startSandbox } from '../../src/sandbox/index.js';
+import { startSandbox } from '../sandbox/faulty-sandbox.js';
 import { runCli } from '../run-cli.js';
 import { agentSite } from './agent-site.js';
 import { steadyPages } from './reading.js';

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { type CliResult, runCli } from '../run-cli.js';
-import { type Sandbox, startSandbox } from '../../src/sandbox/index.js';
+import { type Sandbox, startSandbox } from '../sandbox/faulty-sandbox.js';
 import { type AgentSite, agentSite } from './agent-site.js';
 import { steadyPages } from './reading.js';
 

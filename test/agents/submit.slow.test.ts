@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { changeJob, readTransitions } from '../../src/agents/ledger.js';
 import { planMessage } from '../../src/agents/messages.js';
 import { submitJobs, submitMessages, TurnError } from '../../src/agents/submit.js';
-import type { FaultInput } from '../../src/sandbox/faults.js';
+import type { FaultInput } from '../sandbox/faulty-sandbox.js';
 import { agentDesk } from './agent-desk.js';
 
 const HOUR_MS = 3_600_000;

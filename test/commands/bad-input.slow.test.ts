@@ -2,7 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { FaultInput } from '../../src/sandbox/faults.js';
+import type { FaultInput } from '../sandbox/faulty-sandbox.js';
 import { type CliResult, runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
 import { holdElsewhere } from '../warehouse/other-process.js';

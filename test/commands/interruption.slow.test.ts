@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { addDays, day } from '../../src/day.js';
 import { viewsResponseSchema } from '../../src/api/schema.js';
-import type { Sandbox } from '../../src/sandbox/index.js';
+import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { expectWhole, storedDays, storedTotals } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli, startCli } from '../run-cli.js';

@@ -2,7 +2,7 @@ import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import type { Sandbox } from '../../src/sandbox/index.js';
+import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import { expectWhole } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { type CliResult, runCli } from '../run-cli.js';

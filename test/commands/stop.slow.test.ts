@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pMap from 'p-map';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Sandbox } from '../../src/sandbox/index.js';
+import type { Sandbox } from '../sandbox/faulty-sandbox.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { expectWhole, storedDays } from '../export/stored-days.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';

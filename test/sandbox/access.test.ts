@@ -96,7 +96,7 @@ describe('the host that a request names', () => {
     'is refused with 403 when it is %s, as after DNS rebinding, on every path',
     async (name) => {
       const { sandbox, viewsPath } = await openSandbox();
-      for (const path of [viewsPath, '/_sandbox/faults', '/nothing']) {
+      for (const path of [viewsPath, '/_sandbox/jobs', '/nothing']) {
         const { statusCode, body } = await request(sandbox.baseUrl + path, { headers: { host: name } });
         expect(statusCode).toBe(403);
         expect(await body.json()).toEqual({
@@ -130,13 +130,10 @@ describe('the body of a request', () => {
     ['streamed', () => Readable.from(large.match(/[^]{1,65536}/g) ?? [])],
   ])('is refused with 413 past 1 MiB, %s, and nothing is done', async (_, bodyOf) => {
     const { sandbox, jobPath } = await openSandbox();
-    for (const [method, path] of [
-      ['POST', jobPath],
-      ['PUT', '/_sandbox/faults'],
-    ] as const) {
+    for (const path of [jobPath, `${jobPath}/job_000001/message`]) {
       const headers = { authorization: `Bearer ${sandbox.apiKey}` };
       const { statusCode, body } = await request(sandbox.baseUrl + path, {
-        method,
+        method: 'POST',
         headers,
         body: bodyOf(),
       });

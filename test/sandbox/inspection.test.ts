@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { startSandbox } from '../../src/sandbox/index.js';
+import { startSandbox } from './faulty-sandbox.js';
 import { clockAt, NOW, openSandbox } from './open-sandbox.js';
 
 describe('inspecting a sandbox from outside, without a key', () => {
@@ -28,32 +28,6 @@ describe('inspecting a sandbox from outside, without a key', () => {
     expect(await response.json()).toMatchObject({
       jobs: [{ id, prompt: 'Improve /quickstart', messages: [{ prompt: 'And the examples' }] }],
     });
-  });
-
-  it('sets faults, shows them and clears them', async () => {
-    const { sandbox, get, viewsPath } = await openSandbox();
-    const url = `${sandbox.baseUrl}/_sandbox/faults`;
-    const put = await fetch(url, { method: 'PUT', body: '[{"on":"views","kind":"status","status":503}]' });
-    expect(put.status).toBe(200);
-    expect((await get(viewsPath)).status).toBe(503);
-    expect(await (await fetch(url)).json()).toEqual({
-      faults: [{ on: 'views', kind: 'status', status: 503, after: 0 }],
-    });
-    expect((await fetch(url, { method: 'DELETE' })).status).toBe(200);
-    expect((await get(viewsPath)).status).toBe(200);
-  });
-
-  it.each([
-    'not json',
-    '{}',
-    '[{"on":"views","kind":"earthquake"}]',
-    '[{"on":"views","kind":"reset","tmies":1}]',
-  ])('refuses the faults %s with 400, and keeps the active ones', async (body) => {
-    const { sandbox } = await openSandbox();
-    sandbox.setFaults([{ on: 'job', kind: 'html' }]);
-    const url = `${sandbox.baseUrl}/_sandbox/faults`;
-    expect((await fetch(url, { method: 'PUT', body })).status).toBe(400);
-    expect(await (await fetch(url)).json()).toMatchObject({ faults: [{ on: 'job', kind: 'html' }] });
   });
 });
 

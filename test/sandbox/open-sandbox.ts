@@ -4,7 +4,8 @@ import {
   type ViewsResponse,
   viewsResponseSchema,
 } from '../../src/api/schema.js';
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/index.js';
+import { type Sandbox, startSandbox } from './faulty-sandbox.js';
+import type { SandboxOptions } from '../../src/sandbox/index.js';
 import { afterTest } from '../cleanup.js';
 
 /** A Wednesday, five hours into the day; the default first day is Monday, May 18, 2026. */

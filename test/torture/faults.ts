@@ -1,4 +1,4 @@
-import type { FaultInput } from '../../src/sandbox/faults.js';
+import type { FaultInput } from '../sandbox/faulty-sandbox.js';
 import type { Behavior } from '../mail/mail-server.js';
 import type { Choice } from './choice.js';
 

@@ -1,4 +1,5 @@
-import type { FaultInput, Operation } from '../../src/sandbox/faults.js';
+import type { FaultInput } from '../sandbox/faulty-sandbox.js';
+import type { Operation } from '../../src/sandbox/access.js';
 import type { Behavior, ServerEvent } from '../mail/mail-server.js';
 import { Choice } from './choice.js';
 import { mailBehaviors, platformFaults } from './faults.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addDays, day } from '../../src/day.js';
 import { SANDBOX } from '../../src/sandbox/state.js';
-import { startSandbox } from '../../src/sandbox/index.js';
+import { startSandbox } from '../sandbox/faulty-sandbox.js';
 import { Clock } from './clock.js';
 import { runCommand } from './command.js';
 import { type Plan, RECIPIENTS, type Settings } from './plan.js';

@@ -1,4 +1,4 @@
-import type { Operation } from '../../../src/sandbox/faults.js';
+import type { Operation } from '../../../src/sandbox/access.js';
 import type { Books } from '../books.js';
 
 /** A request as the platform counted it, refused and lost ones included. */

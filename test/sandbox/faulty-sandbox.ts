@@ -1,23 +1,43 @@
-import type { HttpBindings } from '@hono/node-server';
-import type { Context, MiddlewareHandler } from 'hono';
+import type { ViewsResponse } from '../../src/api/schema.js';
 import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
+import type { Middleware, Operation, SandboxContext } from '../../src/sandbox/access.js';
+import {
+  type Sandbox as OwnSandbox,
+  type SandboxOptions,
+  startSandbox as start,
+} from '../../src/sandbox/index.js';
+import { pageOf, type PageOfViews } from '../../src/sandbox/views.js';
 
-/** The context of a request to the sandbox. */
-export interface SandboxEnv {
-  Bindings: HttpBindings;
-  Variables: {
-    /** Set by an active fault, and applied by the views route. */
-    pagingFault?: PagingFault;
-    /** Whether the connection was reset instead of a reply. */
-    unanswered?: boolean;
+type RangeViews = Parameters<PageOfViews>[0];
+type ViewsWindow = Parameters<PageOfViews>[1];
+
+/** A sandbox whose requests fail on demand. */
+export interface Sandbox extends OwnSandbox {
+  /** Replaces the active faults. Throws a `ZodError` for an invalid one. */
+  readonly setFaults: (faults: readonly FaultInput[]) => void;
+}
+
+/** Starts a sandbox in which requests can be made to fail. */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const switchboard = createSwitchboard();
+  const closing = new AbortController();
+  const sandbox = await start({
+    ...options,
+    around: (operation) => faults(operation, switchboard, options.now, closing.signal),
+  });
+  return {
+    ...sandbox,
+    setFaults: switchboard.set,
+    close: async () => {
+      closing.abort();
+      await sandbox.close();
+    },
   };
 }
-export type SandboxContext = Context<SandboxEnv>;
 
 /** Names of the API's operations in faults and in the request log. */
-const OPERATIONS = ['views', 'create', 'message', 'job'] as const;
-export type Operation = (typeof OPERATIONS)[number];
+const OPERATIONS = ['views', 'create', 'message', 'job'] as const satisfies readonly Operation[];
 
 const aim = {
   /** The requests it applies to. */
@@ -34,7 +54,7 @@ const fault = <Kind extends string, Shape extends z.core.$ZodLooseShape>(kind: K
  * Faults before a request is handled, after it was handled (the job then exists, whatever the
  * caller sees), or in the paging of views.
  */
-export const faultSchema = z.discriminatedUnion('kind', [
+const faultSchema = z.discriminatedUnion('kind', [
   /** Waits in real time, then continues; the only kind that allows another fault on the same request. */
   fault('latency', { delayMs: z.int().min(0) }),
   fault('rate-limit', {
@@ -75,14 +95,14 @@ export type Fault = z.infer<typeof faultSchema>;
 /** A fault as given by a caller, who may omit defaults. */
 export type FaultInput = z.input<typeof faultSchema>;
 
-export type FaultOf<Kind extends Fault['kind']> = Extract<Fault, { kind: Kind }>;
-export type PagingFault = FaultOf<'endless' | 'counts-move' | 'order-moves'>;
+type FaultOf<Kind extends Fault['kind']> = Extract<Fault, { kind: Kind }>;
+type PagingFault = FaultOf<'endless' | 'counts-move' | 'order-moves'>;
 
 /** A fault that changes the reply. A request can have one of these, after any delays. */
 type ReplyFault = Exclude<Fault, FaultOf<'latency'>>;
 
 /** Holds the active faults and decides which of them apply to a request. */
-export function createSwitchboard() {
+function createSwitchboard() {
   let armed: { fault: Fault; seen: number; struck: number }[] = [];
   return {
     /** Replaces all faults. Throws a `ZodError` for an invalid one. */
@@ -92,7 +112,6 @@ export function createSwitchboard() {
         .parse(faults)
         .map((fault) => ({ fault, seen: 0, struck: 0 }));
     },
-    list: (): readonly Fault[] => armed.map(({ fault }) => fault),
     /** Called once per request, which it counts for every matching fault. */
     strike: (operation: Operation) => {
       let delayMs = 0;
@@ -116,12 +135,12 @@ export function createSwitchboard() {
  * Applies faults around everything else that handles an operation. Once `closing` has aborted, a
  * delayed request is never handled.
  */
-export const faults = (
+const faults = (
   operation: Operation,
   switchboard: ReturnType<typeof createSwitchboard>,
   now: () => Date,
   closing: AbortSignal,
-): MiddlewareHandler<SandboxEnv> => {
+): Middleware => {
   return async (c, next) => {
     const { delayMs, fault } = switchboard.strike(operation);
     if (delayMs > 0) await setTimeout(delayMs, undefined, { signal: closing, ref: false });
@@ -150,7 +169,7 @@ async function replyOf(
   // The server cuts the connection when it closes, and nothing else awaits the promise.
   if (fault.kind === 'timeout') return new Promise<never>(() => undefined);
   const isPaging = fault.kind === 'endless' || fault.kind === 'counts-move' || fault.kind === 'order-moves';
-  if (isPaging) c.set('pagingFault', fault);
+  if (isPaging) c.set('pageOf', (range, window) => faultyPage(fault, range, window));
   await handle();
   if (isPaging) return undefined;
   switch (fault.kind) {
@@ -206,7 +225,7 @@ async function cutReply(c: SandboxContext): Promise<Response> {
 }
 
 const edited = async (c: SandboxContext, edit: (body: unknown) => unknown): Promise<Response> =>
-  Response.json(edit(jsonOf(await c.res.text())), { status: c.res.status });
+  Response.json(edit(JSON.parse(await c.res.text())), { status: c.res.status });
 
 type Json = Record<string, unknown>;
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null;
@@ -224,11 +243,33 @@ function withNegativeCount(body: unknown): unknown {
   return isJson(first) ? { ...body, views: [{ ...first, human: -1 }, ...rest] } : body;
 }
 
-/** The JSON value of a text; undefined if it is not JSON. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
+function endless(range: RangeViews, window: ViewsWindow, { beyond }: FaultOf<'endless'>): ViewsResponse {
+  const lastOffset = Math.floor(Math.max(0, range.rows.length - 1) / window.limit) * window.limit;
+  const offset = beyond === 'last-page' ? Math.min(window.offset, lastOffset) : window.offset;
+  return { ...pageOf(range, { ...window, offset }), hasMore: true };
+}
+
+/** Adds a human view to a page that the walk has already read. */
+const countsMoved = ({ totals, ...page }: ViewsResponse): ViewsResponse => ({
+  ...page,
+  totals: { ...totals, human: totals.human + 1, total: totals.total + 1 },
+});
+
+/** Moves the row before the page into it, so that the last row of the range is never returned. */
+function orderMoved(range: RangeViews, window: ViewsWindow): ViewsResponse {
+  const repeated = range.rows[window.offset - 1];
+  if (repeated === undefined || window.offset >= range.rows.length) return pageOf(range, window);
+  return pageOf({ ...range, rows: range.rows.toSpliced(window.offset, 0, repeated).slice(0, -1) }, window);
+}
+
+/** A page from a server whose rows move, or whose paging never ends. */
+function faultyPage(fault: PagingFault, range: RangeViews, window: ViewsWindow): ViewsResponse {
+  switch (fault.kind) {
+    case 'endless':
+      return endless(range, window, fault);
+    case 'counts-move':
+      return window.offset === 0 ? pageOf(range, window) : countsMoved(pageOf(range, window));
+    case 'order-moves':
+      return orderMoved(range, window);
   }
 }
