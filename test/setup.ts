@@ -1,7 +1,7 @@
 import { afterAll, afterEach, vi } from 'vitest';
 import { cleanUpAfterFile, cleanUpAfterTest } from './cleanup.js';
 
-// Whoever opens a database restricts it for the whole process, and so for the test files after it.
+// Commands restrict it for the whole process, and so for the test files after it.
 process.umask(0o022);
 
 afterEach(async () => {

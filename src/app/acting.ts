@@ -22,7 +22,8 @@ interface Acting extends Pick<
   StepContext,
   'warehouse' | 'here' | 'elsewhere' | 'lake' | 'shard' | 'settings' | 'now' | 'signal'
 > {
-  readonly clock: PlatformClock;
+  /** Absent where nothing is to be sent yet. */
+  readonly clock?: PlatformClock;
 }
 
 const lakeOptions = ({
@@ -46,8 +47,8 @@ export function refusalOf(acting: Acting): Refusal {
   let fromLake: Promise<ReadershipError | undefined> | undefined;
   return async () => {
     if (elsewhere !== undefined) return elsewhere;
-    await clock.ask();
-    const apart = clock.tooFarApart();
+    await clock?.ask();
+    const apart = clock?.tooFarApart();
     if (apart !== undefined) return (ofClock ??= new ClockError(apart));
     return options && (fromLake ??= refused(expectLatestIn(warehouse, options)));
   };

@@ -11,7 +11,7 @@ import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { elsewhereOf, refusalOf } from './acting.js';
 import { type Callbacks, channelsOf, connect, transportOf } from './connection.js';
-import { type Runtime, sharedLimits, type Workspace } from './workspace.js';
+import { keepPrivate, type Runtime, sharedLimits, type Workspace } from './workspace.js';
 
 /** How long a command waits for another process to release the live database. */
 export const MAX_LOCK_WAIT_MS = 30_000;
@@ -49,6 +49,7 @@ export async function withLedgers<Result>(
   hold: Hold,
   work: (ledgers: Ledgers) => Promise<Result>,
 ): Promise<Result> {
+  keepPrivate();
   const { maxMemory } = settings.database;
   const warehouse = await openWarehouse(liveFile, { ...hold, historyFile, maxMemory, now, signal });
   let journal: EffectsJournal | undefined;

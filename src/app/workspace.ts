@@ -37,7 +37,6 @@ export interface WorkspaceOptions {
   readonly sandbox?: boolean;
   readonly project?: string;
   readonly shard?: Shard;
-  readonly parquet?: string;
 }
 
 /** The options as typed. */
@@ -49,6 +48,14 @@ export const optionsOf = ({ config, sandbox, shard }: WorkspaceOptions): string[
 
 /** Whether secrets are read, and must be readable. */
 type Secrets = boolean | 'optional';
+
+/**
+ * What this process writes is for its user only, except files that are published. DuckDB keeps
+ * creating logs, so it does not suffice to create files with their modes.
+ */
+export const keepPrivate = (): void => {
+  process.umask(0o077);
+};
 
 /** The effective settings, and the locations of files. */
 export interface Workspace {
@@ -74,12 +81,13 @@ export interface Workspace {
 
 /**
  * Reads the configuration, or creates the one of the sandbox. Without `secrets`, none is read; if
- * they are optional, `.env` may be unreadable. Throws a `ConfigurationError`.
+ * they are optional, `.env` may be unreadable. `lake` replaces the configured lake. Throws a `ConfigurationError`.
  */
 export async function readWorkspace(
   options: WorkspaceOptions,
   runtime: Runtime,
   secrets: Secrets = true,
+  lake?: string,
 ): Promise<Workspace> {
   if (options.sandbox === true && options.config !== undefined)
     throw new ConfigurationError(
@@ -88,7 +96,7 @@ export async function readWorkspace(
   const configuration =
     options.sandbox === true ? undefined : await readConfiguration(options, runtime, secrets);
   const whole = configuration?.settings ?? sandboxSettings(runtime.workingDirectory);
-  const { shard, parquet } = options;
+  const { shard } = options;
   await refuseOtherSplit(whole.dataDir, shard);
   const settings = shard === undefined ? whole : settingsOfShard(whole, shard, configuration?.environment);
   if (configuration !== undefined) runtime.output.hide(secretsOf({ ...configuration, settings }));
@@ -111,7 +119,7 @@ export async function readWorkspace(
     outboxDir: join(dataDir, 'outbox'),
     lake: lakeOf(
       settings,
-      lakeLocation(parquet, runtime.workingDirectory),
+      lakeLocation(lake, runtime.workingDirectory),
       configuration?.environment ?? runtime.environment,
     ),
   };

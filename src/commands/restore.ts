@@ -1,11 +1,13 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { max } from 'date-fns';
 import { stat } from 'node:fs/promises';
+import { elsewhereOf, refusalOf } from '../app/acting.js';
 import { MAX_LOCK_WAIT_MS, withLedgers } from '../app/open.js';
-import { readWorkspace } from '../app/workspace.js';
+import { keepPrivate, readWorkspace } from '../app/workspace.js';
 import { lakeLocation, shownLocation } from '../config/load.js';
 import { isLocal } from '../config/values.js';
 import { addDays, lastEndedDay } from '../day.js';
+import { ElsewhereError, type Place, placeWords } from '../effects/place.js';
 import { readDayLedger } from '../export/ledger.js';
 import { ignoreMissing } from '../files.js';
 import { moment, plainDayRange } from '../format/days.js';
@@ -21,7 +23,7 @@ export const restore = defineCommand({
   scope: 'workspace',
   summary: 'restore the live database from the published history or a backup',
   description:
-    'Replaces a live database that is missing, damaged or older than the history published from it: by default with that history, with --from by another Readership database, such as a backup, or by a lake. A lake has the days but no jobs and emails; those come from the effects journal. The previous files are kept next to it, with the time in their names. If the live database is intact and up to date, nothing changes.',
+    'Replaces a live database that is missing, damaged or older than the history published from it: by default with that history, with --from by another Readership database, such as a backup, or by a lake. A lake has the days but no jobs and emails; those come from the effects journal. The previous files are kept next to it, with the time in their names. Publishes what it restored, and says what to do next. If the live database is intact and up to date, nothing changes.',
   options: {
     from: value(
       '<place>',
@@ -37,16 +39,16 @@ export const restore = defineCommand({
     const { now, signal, output, workingDirectory } = runtime;
     const path = lakeLocation(options.from, workingDirectory);
     const isLake = path !== undefined && (!isLocal(path) || (await isDirectory(path)));
-    const workspace = await readWorkspace(isLake ? { ...options, parquet: path } : options, runtime);
+    const workspace = await readWorkspace(options, runtime, true, isLake ? path : undefined);
     const { liveFile, historyFile, settings, lake, shard } = workspace;
     const fill = (connection: DuckDBConnection, copy: string): Promise<void> =>
       lake === undefined ? Promise.resolve() : fillFromLake(connection, copy, { place: lake, shard, signal });
     const from = isLake ? { location: path, fill } : path;
     const hold = { command: 'readership restore', now, signal, maxWaitMs: MAX_LOCK_WAIT_MS };
+    keepPrivate();
     const restored = await restoreLive({ liveFile, historyFile, from }, hold);
-    await withLedgers(workspace, runtime, hold, async ({ warehouse, reconciled }) => {
-      // Otherwise readers would see a history newer than the next one published.
-      if (restored?.historyAside !== undefined) await publish(warehouse, historyFile);
+    await withLedgers(workspace, runtime, hold, async ({ reconciled, place, ...ledgers }) => {
+      const { warehouse } = ledgers;
       const shown = (file: string) => shownLocation(file, workingDirectory);
       if (restored === undefined)
         output.data(`${shown(liveFile)} is intact and up to date: nothing to restore.`);
@@ -55,10 +57,25 @@ export const restore = defineCommand({
         if (aside !== undefined) output.data(`Kept the previous file: ${shown(aside)}`);
       if (reconciled !== undefined) output.data(reconciled);
       for (const { id } of settings.projects) output.data(await stateLine(warehouse, id, now()));
+      if (restored === undefined) return;
+      await publish(warehouse, historyFile);
+      const elsewhere = elsewhereOf(workspace, ledgers, place);
+      const refusal = await refusalOf({ ...workspace, ...ledgers, elsewhere, now, signal })();
+      output.data(nextLine(elsewhere && place, refusal));
     });
     return 0;
   },
 });
+
+/** `place` is where the workspace sends from, if that is known to be elsewhere. */
+function nextLine(place: Place | undefined, refusal: Error | undefined): string {
+  if (!(refusal instanceof ElsewhereError)) return 'Next: readership run';
+  const where = place === undefined ? 'where it last published to the lake' : `at ${placeWords(place)}`;
+  return (
+    `Next: nothing is sent from here yet, because this workspace sends from another place. Stop it ${where}, ` +
+    'and run: readership adopt\nThen: readership run'
+  );
+}
 
 const isDirectory = async (path: string): Promise<boolean> =>
   (await stat(path).catch(ignoreMissing))?.isDirectory() ?? false;

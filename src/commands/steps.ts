@@ -20,6 +20,8 @@ type StepsOptions = WorkspaceOptions & {
   readonly isWhole?: boolean;
   /** Whether every file of the lake is written again. */
   readonly isRebuild?: boolean | undefined;
+  /** The lake to publish to; by default the configured one. */
+  readonly parquet?: string;
   /** Whether standard output is the log that `start` writes, and nothing else. */
   readonly json?: boolean;
 };
@@ -27,11 +29,11 @@ type StepsOptions = WorkspaceOptions & {
 /** Runs `work` with everything that steps need, and releases all of it, however `work` ends. */
 export async function withSteps<Result>(
   command: string,
-  { waits = false, json = false, ...options }: StepsOptions,
+  { waits = false, json = false, parquet, ...options }: StepsOptions,
   runtime: Runtime,
   work: (context: StepContext, workspace: Workspace, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
-  const configured = await readWorkspace(options, runtime);
+  const configured = await readWorkspace(options, runtime, true, parquet);
   const workspace = waits ? waitingAtMost(Infinity, configured) : configured;
   const progress = new ExportProgress(runtime.output);
   const { output } = runtime;

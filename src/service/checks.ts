@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import { channelsOf, connect, type Connection } from '../app/connection.js';
-import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
+import { keepPrivate, type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import { isAddress } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
@@ -29,6 +29,7 @@ const COPIES = 2;
 
 /** Checks everything that a night needs; a check that fails does not stop the others. */
 export async function examine(workspace: Workspace, runtime: Runtime): Promise<Finding[]> {
+  keepPrivate();
   const { warehouse, verdict } = await openDatabase(workspace, runtime);
   // Read before the database is closed.
   const place = await sendsFrom(workspace, warehouse);

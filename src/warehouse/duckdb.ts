@@ -6,14 +6,12 @@ const STORAGE_VERSION = 'v1.4.0';
 
 /**
  * Opens a database file for writing. Always through the cache: a second instance of a file in one
- * process would release the lock that keeps other processes out. Sets the umask so that new files
- * are private to the user, because DuckDB keeps creating new logs.
+ * process would release the lock that keeps other processes out.
  */
 export function openForWriting(
   path: string,
   settings: Readonly<Record<string, string>> = {},
 ): Promise<DuckDBInstance> {
-  process.umask(0o077);
   return DuckDBInstance.fromCache(path, { storage_compatibility_version: STORAGE_VERSION, ...settings });
 }
 

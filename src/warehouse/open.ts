@@ -131,9 +131,10 @@ async function makePrivate(path: string): Promise<void> {
   for (const file of [path, logOf(path)]) await chmod(file, 0o600).catch(() => undefined);
 }
 
-async function makeDirectory(path: string): Promise<void> {
+/** Creates a private directory. Returns the first of the directories that did not exist, if any. */
+export async function makeDirectory(path: string): Promise<string | undefined> {
   try {
-    await mkdir(path, { recursive: true, mode: 0o700 });
+    return await mkdir(path, { recursive: true, mode: 0o700 });
   } catch (cause) {
     throw new StorageError(
       `Cannot create the data directory ${path}: ${messageOf(cause)}. Set dataDir to a directory you can write to.`,

@@ -1,16 +1,16 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { copyFile, link, mkdir, rename } from 'node:fs/promises';
+import { copyFile, link, rename, rmdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing } from '../files.js';
 import { BehindError } from './behind.js';
 import { databaseOf, everyTable, quoted } from './duckdb.js';
-import { isOfDamage } from '../storage.js';
+import { isOfDamage, machineAdvice, storageFailure } from '../storage.js';
 import { expectJournalOf } from '../effects/lines.js';
 import { changeDatabase, logOf, removeCopies, removeDatabase } from './live-file.js';
 import { migrate } from './migrate.js';
-import { type HeldFile, holdLiveFile, type HoldOptions, openWarehouse } from './open.js';
+import { type HeldFile, holdLiveFile, type HoldOptions, makeDirectory, openWarehouse } from './open.js';
 import { queryRows } from './query.js';
 import type { Warehouse } from './warehouse.js';
 
@@ -40,9 +40,9 @@ const OTHER_FILE = 'Nothing was changed. Use another file: readership restore --
 /**
  * Atomically replaces the live database with the state of `from`, or the newest complete state.
  * Returns undefined if the live database already has that state. The previous file is kept next to
- * it, under a name with the time. Throws a `StorageError`, with nothing changed, if the source is
- * missing, damaged, not a Readership database, from a newer version, or from another workspace than
- * the effects journal.
+ * it, under a name with the time. Creates the data directory. Throws a `StorageError`, with nothing
+ * changed, if the source is missing, damaged, not a Readership database, from a newer version, or
+ * from another workspace than the effects journal, and if the disk is full.
  */
 export async function restore(
   { liveFile, historyFile, from }: Restoration,
@@ -60,6 +60,8 @@ export async function restore(
   const copy = `${liveFile}${COPY}-${process.pid}`;
   const stamp = options.now().toISOString().slice(0, 19).replaceAll(':', '-');
   const aside = await freeName(`${liveFile}.replaced-${stamp}`);
+  const directory = dirname(liveFile);
+  const made = await makeDirectory(directory);
   try {
     if (typeof from === 'object') await copyLake(from, copy);
     else await copySource(source, copy);
@@ -71,13 +73,21 @@ export async function restore(
     } finally {
       await release();
     }
-  } finally {
+  } catch (error) {
     await removeDatabase(copy).catch(() => undefined);
+    if (made !== undefined) await removeEmpty(directory, made);
+    throw error;
   }
   const isOlder = await isBehind(liveFile, historyFile, options);
   const historyAside = isOlder ? await freeName(`${historyFile}.replaced-${stamp}`) : undefined;
   if (historyAside !== undefined) await rename(historyFile, historyAside);
   return { source, aside: (await exists(aside)) ? aside : undefined, historyAside };
+}
+
+/** Removes a new directory and those around it, up to the first that was made, as far as they are empty. */
+async function removeEmpty(directory: string, first: string): Promise<void> {
+  await rmdir(directory).catch(() => undefined);
+  if (directory !== first) await removeEmpty(dirname(directory), first);
 }
 
 /** Ends the name of a copy that is being restored, before the process id. */
@@ -121,7 +131,6 @@ async function readAll(warehouse: Warehouse): Promise<void> {
 
 /** Creates a database of this version from a lake. */
 async function copyLake({ fill }: LakeSource, copy: string): Promise<void> {
-  await mkdir(dirname(copy), { recursive: true, mode: 0o700 });
   await removeDatabase(copy);
   await changeDatabase(copy, async (connection) => {
     await migrate(connection, copy);
@@ -149,6 +158,7 @@ async function copySource(source: string, copy: string): Promise<void> {
     await changeDatabase(copy, (connection) => migrate(connection, source));
   } catch (cause) {
     if (cause instanceof StorageError) throw cause;
+    if (machineAdvice(cause) !== undefined) throw storageFailure(`restore from ${source}`, cause);
     throw new StorageError(`Cannot restore from ${source}: ${messageOf(cause)}\n${OTHER_FILE}`, { cause });
   }
 }

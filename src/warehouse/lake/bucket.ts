@@ -27,15 +27,20 @@ export class BucketStorage implements LakeStorage {
     private readonly signal: AbortSignal,
   ) {
     const { location, endpoint, region, credentials } = place;
-    // The client reads credentials only from the environment of the process, not from `.env`.
-    for (const [name, value] of Object.entries(credentials))
-      if (value !== undefined) process.env[name] = value;
+    const accessKeyId = credentials['AWS_ACCESS_KEY_ID'];
+    const secretAccessKey = credentials['AWS_SECRET_ACCESS_KEY'];
+    const sessionToken = credentials['AWS_SESSION_TOKEN'];
     const [bucket = '', ...prefix] = location.slice('s3://'.length).replace(/\/+$/, '').split('/');
     this.#at = (path) => ({ Bucket: bucket, Key: [...prefix, path].join('/') });
     this.#client = new S3({
       maxAttempts: 5,
       requestHandler: TIMEOUTS,
       region: region ?? credentials['AWS_REGION'] ?? 'us-east-1',
+      // Without a key, the client looks for other credentials in the environment of the process.
+      ...(accessKeyId &&
+        secretAccessKey && {
+          credentials: { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) },
+        }),
       ...(endpoint && { endpoint, forcePathStyle: true }),
     });
   }

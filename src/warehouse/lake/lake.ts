@@ -57,7 +57,7 @@ export const publishLake = (warehouse: Warehouse, options: LakeOptions): Promise
 
 /**
  * Throws an `ElsewhereError` if another copy of the workspace, or a later state of this one, has
- * published to the lake.
+ * published to the lake. Writes nothing, so it does not matter whether the store honors conditions.
  */
 export const expectLatestIn = (warehouse: Warehouse, options: LakeOptions): Promise<void> =>
   withLake(warehouse, options, async (work) => {
@@ -69,6 +69,7 @@ export const expectLatestIn = (warehouse: Warehouse, options: LakeOptions): Prom
 /** Makes this copy of the workspace the one that publishes to the lake. */
 export const claimLake = (warehouse: Warehouse, options: LakeOptions): Promise<void> =>
   withLake(warehouse, options, async (work) => {
+    await work.storage.expectConditions();
     const before = new LakeTable(work, 'days');
     await before.refresh();
     // Nobody can have published to a lake that does not exist.

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/errors.js';
 import { publishStep } from '../../../src/steps/history.js';
 import { BucketStorage } from '../../../src/warehouse/lake/bucket.js';
-import { publishLake } from '../../../src/warehouse/lake/lake.js';
+import { claimLake, publishLake } from '../../../src/warehouse/lake/lake.js';
 import { LakeAwayError, type LakePlace } from '../../../src/warehouse/lake/storage.js';
 import { stepContext } from '../../steps/step-context.js';
 import { liveWarehouse } from '../../open-warehouse.js';
@@ -96,12 +96,13 @@ describe('a lake in a bucket', () => {
     ['refuses', 'refused', 'does not support conditional writes'],
     ['ignores', 'ignored', 'ignores If-None-Match'],
   ] as const)(
-    'is not created, at any attempt, if the store %s conditional writes',
+    'is neither created nor adopted, at any attempt, if the store %s conditional writes',
     async (_, conditions, words) => {
       const { endpoint, files } = await serveBucket({ conditions });
       const warehouse = await twoDays();
       for (let attempt = 1; attempt <= 4; attempt++) {
-        const publishing = publishLake(warehouse, lakeOptions('', { place: placeAt(endpoint) }));
+        const write = attempt === 2 ? claimLake : publishLake;
+        const publishing = write(warehouse, lakeOptions('', { place: placeAt(endpoint) }));
         await expect(publishing).rejects.toThrow(ConfigurationError);
         await expect(publishing).rejects.toThrow(words);
         expect([...files.keys()]).toEqual([]);

@@ -1,0 +1,256 @@
+import { access, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { expectWhole } from '../export/stored-days.js';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { runCli, startCli } from '../run-cli.js';
+import { SmallDisk } from '../small-disk.js';
+import { tempDir } from '../temp-dir.js';
+import { openSite, type Site } from './site.js';
+import { daysAgo, expectCleanEnd, liveFile } from './workspace.js';
+
+// Each command is a separate process, and a shared machine may be slow.
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+const SETTINGS = `
+history: { requestsPerHour: 400 }
+improve: { mode: apply, minWeeklyViews: 1, maxJobsPerRun: 3, maxJobsPerWeek: 3 }
+mail: { from: docs@example.com }
+reports: { weekly: { to: [docs@example.com] } }
+`;
+
+const nameRow = z.object({ name: z.string() });
+const anyRow = z.record(z.string(), z.unknown());
+type Rows = readonly Readonly<Record<string, unknown>>[];
+
+/** Every table of the live database, row by row. */
+async function tablesOf(cwd: string): Promise<Record<string, Rows>> {
+  const warehouse = await liveWarehouse(liveFile(cwd));
+  await expectWhole(warehouse);
+  const tables: Record<string, Rows> = {};
+  for (const { name } of await warehouse.query('SELECT table_name AS name FROM duckdb_tables()', nameRow))
+    tables[name] = await warehouse.query(`FROM ${name} ORDER BY ALL`, anyRow);
+  await closeNow(warehouse);
+  return tables;
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+const requestsOf = (rows: Rows = []) => rows.reduce((sum, { requests }) => sum + Number(requests), 0);
+
+describe('a workspace with a backup and a lake', () => {
+  let site: Site;
+  let before: Record<string, Rows>;
+  let backup: string;
+  let lake: string;
+
+  const runIn = async (cwd: string, args: readonly string[], machine = 'old') => {
+    const result = await runCli(args, { cwd, env: { ...site.env, READERSHIP_MACHINE: machine } });
+    await expectCleanEnd(cwd, result);
+    return result;
+  };
+  /** An empty machine, with the configuration. */
+  async function newMachine(dataDir = 'data'): Promise<string> {
+    const cwd = await tempDir();
+    const settings = await readFile(join(site.cwd, 'readership.yaml'), 'utf8');
+    await writeFile(join(cwd, 'readership.yaml'), `${settings}dataDir: ${dataDir}\n`);
+    return cwd;
+  }
+  /** What arrived at the platform and the mail server. */
+  const effects = () => [
+    site.sandbox.inspect().jobs.length,
+    [...site.mailServer.accepted.values()].flat().length,
+  ];
+
+  /** Checks that every ledger is as before. */
+  async function expectLedgers(cwd: string): Promise<void> {
+    const restored = await tablesOf(cwd);
+    expect(Object.keys(restored)).toEqual(Object.keys(before));
+    const others = ['runs', 'request_uses', 'lake_months', 'workspace'];
+    for (const [table, rows] of Object.entries(before))
+      if (!others.includes(table)) expect(restored[table], table).toEqual(rows);
+    // When the copy was made, its publish had not ended, and unused requests had not been returned.
+    const lasting = (rows: Rows = []) => rows.filter(({ step }) => step !== 'publish');
+    expect(lasting(restored['runs'])).toEqual(lasting(before['runs']));
+    expect(requestsOf(restored['request_uses'])).toBeGreaterThanOrEqual(requestsOf(before['request_uses']));
+  }
+
+  beforeAll(async () => {
+    [backup, lake] = [await tempDir(), join(await tempDir(), 'lake')];
+    site = await openSite({ firstDay: daysAgo(60), pages: 40 }, `${SETTINGS}publish: { parquet: ${lake} }\n`);
+    const { code, stderr } = await runIn(site.cwd, ['run']);
+    expect(code, stderr).toBe(0);
+    before = await tablesOf(site.cwd);
+    for (const table of ['page_views', 'day_loads', 'agent_jobs', 'deliveries', 'request_uses', 'runs'])
+      expect(before[table]?.length, table).toBeGreaterThan(0);
+    await cp(join(site.cwd, 'data', 'history.duckdb'), join(backup, 'history.duckdb'));
+    await cp(join(site.cwd, 'data', 'effects.log'), join(backup, 'effects.log'));
+    expect(effects()).toEqual([3, 1]);
+  });
+
+  it('is restored on an empty machine as docs/backup.md says, sentence by sentence', async () => {
+    const page = await readFile(join(import.meta.dirname, '../../docs/backup.md'), 'utf8');
+    const [, section = ''] = /## A new machine\n([^]*?)\n## /.exec(page) ?? [];
+    const commands = [...section.matchAll(/^(?:mkdir|cp|readership) .+$/gm)].map(([line]) => line);
+    const restoring = 'readership restore --from /backup/history-2026-11-20.duckdb';
+    const journal = ['mkdir -m 700 data', 'cp /backup/effects*.log data/'];
+    expect(commands).toEqual([...journal, restoring, 'readership adopt', 'readership run']);
+    let unproved = section.replaceAll(/```[^]*?```/g, '').replaceAll(/\s+/g, ' ');
+    const says = (sentence: string) => {
+      expect(unproved).toContain(sentence);
+      unproved = unproved.replace(sentence, '');
+    };
+
+    says(
+      'Install Readership, and copy `readership.yaml`, `.env`, `reports/` and `templates/` into an empty directory. Then:',
+    );
+    const cwd = await newMachine();
+    await mkdir(join(cwd, 'data'), { mode: 0o700 });
+    await cp(join(backup, 'effects.log'), join(cwd, 'data', 'effects.log'));
+    const run = (...args: string[]) => runIn(cwd, args, 'new');
+    const restored = await run('restore', '--from', join(backup, 'history.duckdb'));
+    expect(restored.code, restored.stderr).toBe(0);
+    expect(restored.stdout).toMatch(/the next run loads .+\.$/m);
+    await expectLedgers(cwd);
+    says(
+      'It publishes what it restored, so `sql`, `status` and `serve` work at once, and it ends with what to do next.',
+    );
+    expect((await run('sql', 'SELECT count(*) AS days FROM site_days')).stdout).toContain('60');
+    expect((await run('status')).stdout).toMatch(/sends from +old:/);
+    const serving = startCli(['serve', '--port', '0'], { cwd, env: site.env });
+    await serving.until(/http:\/\//);
+    serving.child.kill();
+    await serving.result;
+    const end =
+      /^Next: nothing is sent from here yet.+Stop it at old:.+run: readership adopt\nThen: readership run$/m;
+    expect(restored.stdout).toMatch(end);
+    says(
+      'The workspace still belongs to the old machine, so nothing is sent before [`adopt`](#one-place-sends).',
+    );
+    expect(await run('run')).toMatchObject({ code: 1 });
+    expect(effects()).toEqual([3, 1]);
+    expect(await run('adopt')).toMatchObject({ code: 0 });
+    const resumed = await run('run');
+    expect(resumed.code, resumed.stderr).toBe(0);
+    expect(effects()).toEqual([3, 1]);
+    const after = await tablesOf(cwd);
+    const isFinal = (row: Rows[number]) => row['state'] === 'final';
+    expect(after['day_loads']?.filter(isFinal)).toEqual(before['day_loads']?.filter(isFinal));
+    expect(requestsOf(after['request_uses'])).toBeGreaterThan(requestsOf(before['request_uses']));
+    // The old machine learns of it from the lake.
+    const old = await runIn(site.cwd, ['report', 'weekly', '--send', '--force']);
+    expect(old.code).toBe(1);
+    expect(old.stderr).toContain('this is not the newest state of the workspace');
+    expect(effects()).toEqual([3, 1]);
+
+    says('Without a journal to put back, `restore` creates `data/` itself.');
+    const bare = await newMachine();
+    expect(await runIn(bare, ['restore', '--from', join(backup, 'history.duckdb')])).toMatchObject({
+      code: 0,
+    });
+    expect(unproved.trim()).toBe('');
+  });
+
+  it.each([
+    ['a file', 'at old:'],
+    ['a lake', 'where it last published'],
+  ])('is restored from %s where there is no data directory', async (what, where) => {
+    const cwd = await newMachine('nested/data');
+    const from = what === 'a lake' ? lake : join(backup, 'history.duckdb');
+    const { code, stdout, stderr } = await runIn(cwd, ['restore', '--from', from]);
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain('Restored nested/data/warehouse.duckdb from');
+    expect(stdout).toMatch(/^Next: .+\nThen: readership run\n$/m);
+    expect(stdout).toContain(`Stop it ${where}`);
+    expect((await runIn(cwd, ['sql', 'SELECT sum(human) AS human FROM site_days'])).stdout).toEqual(
+      (await runIn(site.cwd, ['sql', 'SELECT sum(human) AS human FROM site_days'])).stdout,
+    );
+    expect(await runIn(cwd, ['run'])).toMatchObject({ code: 1 });
+    expect(effects()).toEqual([3, 1]);
+  });
+
+  it('leaves nothing on an empty machine if the backup is missing, unusable or not a lake', async () => {
+    const cwd = await newMachine('nested/data');
+    const files = await tempDir();
+    const at = (name: string) => join(files, name);
+    await mkdir(at('empty'));
+    await writeFile(at('text'), 'no database at all'.repeat(2_000));
+    await writeFile(at('torn'), (await readFile(join(backup, 'history.duckdb'))).subarray(0, 90_000));
+    for (const [from, words, expected] of [
+      [undefined, /Found no .+history\.duckdb to restore from/, 1],
+      [at('absent'), /Found no .+absent to restore from/, 1],
+      [at('text'), /Cannot restore from .+text/, 1],
+      [at('torn'), /Cannot restore from .+torn/, 1],
+      [at('empty'), /The lake .+empty has no days of this workspace/, 2],
+    ] as const) {
+      const { code, stderr } = await runIn(cwd, ['restore', ...(from === undefined ? [] : ['--from', from])]);
+      expect({ from, code }).toEqual({ from, code: expected });
+      expect(stderr).toMatch(words);
+      expect(stderr).toContain('Nothing was changed');
+      expect(await isThere(join(cwd, 'nested'))).toBe(false);
+    }
+  });
+
+  it('leaves the old state, or nothing, if the disk is full', async (context) => {
+    const cwd = await newMachine('disk/data');
+    await mkdir(join(cwd, 'disk'));
+    const disk = await SmallDisk.mountedOn(join(cwd, 'disk'));
+    if (disk === undefined) return context.skip('only root can mount a small disk, on Linux');
+    const restoreWith = async (kibibytes: number, from: string) => {
+      await disk.leaveRoom(kibibytes * 1024);
+      const { code, stderr } = await runIn(cwd, ['restore', '--from', from]);
+      await disk.makeRoom();
+      expect(code, `${kibibytes} KiB: ${stderr}`).toBe(1);
+      expect(stderr, `${kibibytes} KiB`).toMatch(/The disk is full: free some space/);
+    };
+    for (const from of [join(backup, 'history.duckdb'), lake])
+      for (const kibibytes of [8, 300, 1_000]) {
+        await restoreWith(kibibytes, from);
+        expect(await readdir(disk.directory), `${kibibytes} KiB`).toEqual([]);
+      }
+    expect(await runIn(cwd, ['restore', '--from', join(backup, 'history.duckdb')])).toMatchObject({
+      code: 0,
+    });
+    const files = await readdir(join(disk.directory, 'data'));
+    await restoreWith(300, lake);
+    expect(await readdir(join(disk.directory, 'data'))).toEqual(files);
+    expect((await runIn(cwd, ['sql', 'SELECT count(*) AS days FROM site_days'])).stdout).toContain('60');
+    await disk.unmount();
+  });
+
+  describe('whose live database is lost', () => {
+    beforeAll(async () => {
+      await rm(join(site.cwd, 'data'), { recursive: true });
+      await mkdir(join(site.cwd, 'data'));
+      await cp(backup, join(site.cwd, 'data'), { recursive: true });
+      await writeFile(`${liveFile(site.cwd)}.wal`, 'what a killed process left');
+    });
+    const published = () => readFile(join(site.cwd, 'data', 'history.duckdb'));
+
+    it('is not silently created again: every command that writes refuses, and says how to restore it', async () => {
+      const [file, asked] = [await published(), site.sandbox.inspect().requests.counts.views];
+      for (const args of [['run'], ['export'], ['improve', '--apply'], ['jobs', 'poll'], ['publish']]) {
+        const refused = await runIn(site.cwd, args);
+        expect(refused.code, args.join(' ')).toBe(1);
+        expect(refused.stderr).toMatch(/The live database .+ is missing/);
+        expect(refused.stderr).toContain('readership restore');
+      }
+      expect(site.sandbox.inspect().requests.counts.views).toEqual(asked);
+      expect((await published()).equals(file)).toBe(true);
+      expect((await runIn(site.cwd, ['doctor'])).stdout).toMatch(
+        /fail +database +The live database .+ is missing/,
+      );
+      expect((await runIn(site.cwd, ['sql', 'FROM jobs'])).code).toBe(0);
+    });
+
+    it('is restored by the command in the message, with every ledger', async () => {
+      const { code, stderr } = await runIn(site.cwd, ['restore']);
+      expect(code, stderr).toBe(0);
+      await expectLedgers(site.cwd);
+    });
+  });
+});
