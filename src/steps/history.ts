@@ -12,8 +12,9 @@ import { type Audit, auditHistory } from '../export/verify.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { bytes, counted } from '../format/numbers.js';
 import { publishedLake, readPublications, recordLake, recordPublications } from '../warehouse/identity.js';
-import { type LakeChange, publishLake } from '../warehouse/lake/lake.js';
+import { expectLatestIn, type LakeChange, type LakeOptions, publishLake } from '../warehouse/lake/lake.js';
 import { isPublished, publish } from '../warehouse/publish.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
 import { loadNotes } from './notes.js';
 import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
@@ -216,30 +217,41 @@ export async function publishStep(
     (error: unknown) => [error],
   );
   const isDue = isWhole || !(await isPublished(warehouse, historyFile, now()));
+  // A clock that is ahead would remove replaced files that readers still need.
+  const isLakeDue = place !== undefined && (isDue || (await publishedLake(warehouse)) !== place.location);
+  const at = isLakeDue ? (await byBothClocks(context)).now() : now();
+  const options = place && { place, shard, source: settings.baseUrl, here, now: at, signal, isRebuild };
+  const refusal =
+    isDue && options && elsewhere === undefined ? await refusalBy(warehouse, options) : elsewhere;
   // Recorded first, because the lake is out of date until it is published too.
   if (isDue)
     await warehouse.transaction(async ({ connection }) => {
       await recordLake(connection, null);
-      // Before publishing, so that a restored history knows it too.
-      if (place !== undefined && elsewhere === undefined)
+      // Before publishing, so that a restored history knows it too. Not by an older state, which would
+      // otherwise count up until it is taken for the newest.
+      if (options !== undefined && refusal === undefined)
         await recordPublications(connection, (await readPublications(connection)) + 1);
     });
   const size = isDue ? await publish(warehouse, historyFile, isWhole) : (await stat(historyFile)).size;
   const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
-  if (place === undefined || (await publishedLake(warehouse)) === place.location)
-    return withOutage({ detail: { bytes: size }, summary }, errors);
-  // The lake belongs to the workspace that this one is a copy of.
-  if (elsewhere !== undefined)
-    return withOutage({ detail: { bytes: size }, summary }, [elsewhere, ...errors]);
+  const detail = { bytes: size };
+  if (options === undefined || !isLakeDue) return withOutage({ detail, summary }, errors);
+  if (refusal !== undefined) return withOutage({ detail, summary }, [refusal, ...errors]);
   try {
-    const options = { place, shard, source: settings.baseUrl, here, now: now(), signal, isRebuild };
     const lake = await publishLake(warehouse, options);
     const words = `${summary}; the lake: ${lakeSummary(lake)}`;
     return withOutage({ detail: { bytes: size, lake }, summary: words }, errors);
   } catch (error) {
-    return withOutage({ detail: { bytes: size }, summary }, [error, ...errors]);
+    return withOutage({ detail, summary }, [error, ...errors]);
   }
 }
+
+/** Why the lake cannot be published: this is a copy or an older state of the workspace, or it cannot be read. */
+const refusalBy = (warehouse: Warehouse, options: LakeOptions): Promise<unknown> =>
+  expectLatestIn(warehouse, options).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
 
 /** The changes to a lake, without a final period. */
 export function lakeSummary({

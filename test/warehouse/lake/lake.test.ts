@@ -1,15 +1,18 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { existsSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
-import { cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Shard, shardOf } from '../../../src/config/shard.js';
+import { ElsewhereError } from '../../../src/effects/place.js';
 import { ConfigurationError } from '../../../src/errors.js';
+import { publishStep } from '../../../src/steps/history.js';
 import { type LakeChange, type LakeOptions, publishLake } from '../../../src/warehouse/lake/lake.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../../open-warehouse.js';
+import { stepContext } from '../../steps/step-context.js';
 import { tempDir } from '../../temp-dir.js';
 import {
   commitsOf,
@@ -544,4 +547,25 @@ describe('publishing a lake', () => {
     );
     expect(tables).toEqual([]);
   });
+});
+
+it('a state older than the lake is refused, however often it publishes', async () => {
+  const directory = await tempDir();
+  const lake = lakeOptions(join(directory, 'lake')).place;
+  const publishing = async (file: string, day: string) => {
+    const warehouse = await liveWarehouse(file);
+    await store(warehouse, 'prj_1', { [day]: [page('/a', 3)] });
+    const context = stepContext(warehouse, { lake, historyFile: `${file}.history` });
+    const { error } = await publishStep(context);
+    await closeNow(warehouse);
+    return error;
+  };
+  const [file, snapshot] = [join(directory, 'warehouse.duckdb'), join(directory, 'snapshot.duckdb')];
+  expect(await publishing(file, '2026-11-01')).toBeUndefined();
+  for (const end of ['', '.wal']) await copyFile(file + end, snapshot + end);
+  // The snapshot is behind by one publication, and publishes in the same place.
+  expect(await publishing(file, '2026-11-02')).toBeUndefined();
+  for (const day of ['2026-11-03', '2026-11-04', '2026-11-05'])
+    expect(await publishing(snapshot, day)).toBeInstanceOf(ElsewhereError);
+  expect(await publishing(file, '2026-11-06')).toBeUndefined();
 });
