@@ -7,6 +7,7 @@ import { type Place, placeOf } from '../effects/place.js';
 import { agreeOnWorkspace } from '../warehouse/identity.js';
 import type { Reconciliation } from '../effects/settle.js';
 import { EffectsJournal } from '../effects/journal.js';
+import { logOf } from '../warehouse/live-file.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { elsewhereOf, refusalOf } from './acting.js';
@@ -123,7 +124,7 @@ export async function reconcileEffects(journal: EffectsJournal, warehouse: Wareh
   const { deliveries, ...emails } = await reconcileDeliveries({ journal, warehouse }, now);
   const words = [
     ...(journal.cutBytes > 0 ? [`the torn last line of ${journal.path} was cut off`] : []),
-    ...wordsOf({ job: jobs, message: messages, email: emails }, journal),
+    ...wordsOf({ job: jobs, message: messages, email: emails }, journal, warehouse),
   ];
   return {
     words: words.length === 0 ? undefined : `Effects journal: ${words.join('; ')}.`,
@@ -134,12 +135,18 @@ export async function reconcileEffects(journal: EffectsJournal, warehouse: Wareh
 function wordsOf(
   kinds: Readonly<Record<'job' | 'message' | 'email', Reconciliation>>,
   { found }: EffectsJournal,
+  { path }: Warehouse,
 ): string[] {
   const words = (what: keyof Reconciliation, write: (list: string) => string): string[] => {
     const list = Object.entries(kinds).flatMap(([kind, of]) => (of[what] > 0 ? counted(of[what], kind) : []));
     return list.length === 0 ? [] : [write(list.join(', '))];
   };
   return [
+    ...words(
+      'lost',
+      (list) =>
+        `the database has lost ${list}, because its log (${logOf(path)}) was cut short or an older copy replaced it; all of them are in the journal`,
+    ),
     ...words('stored', (list) => `added the outcome of ${list} to the database`),
     ...words(
       'unknown',

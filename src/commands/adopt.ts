@@ -1,9 +1,10 @@
 import { adopt as adoptWorkspace } from '../app/acting.js';
 import { placeWords } from '../effects/place.js';
-import { type ExitCode, messageOf } from '../errors.js';
+import type { ExitCode } from '../errors.js';
 import { publishStep } from '../steps/history.js';
+import { StepRunner } from '../steps/step.js';
 import { defineCommand } from './command.js';
-import { withSteps } from './steps.js';
+import { conclude, withSteps } from './steps.js';
 
 export const adopt = defineCommand({
   name: 'adopt',
@@ -18,9 +19,9 @@ export const adopt = defineCommand({
   run: (options, runtime) =>
     withSteps<ExitCode>('adopt', options, runtime, async (context) => {
       await adoptWorkspace(context);
-      const { error } = await publishStep({ ...context, elsewhere: undefined });
-      if (error !== undefined) throw error instanceof Error ? error : new Error(messageOf(error));
       runtime.output.data(`This workspace now sends from ${placeWords(context.here)}.`);
-      return 0;
+      const runner = new StepRunner(context);
+      await runner.step('publish', () => publishStep({ ...context, elsewhere: undefined }));
+      return conclude(runner.outages, runtime);
     }),
 });

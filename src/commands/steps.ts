@@ -73,7 +73,10 @@ export const runSteps = <Result>(
     return { result, published, outages: runner.outages, workspace, cost: progress.cost };
   });
 
-/** Makes a requested change and publishes it, even if it failed halfway. */
+/**
+ * Makes a requested change and publishes it, even if it failed halfway. The publication is recorded
+ * like any other: without that, nobody would notice if the change were lost later.
+ */
 export const makeChange = (
   command: string,
   options: WorkspaceOptions,
@@ -81,12 +84,13 @@ export const makeChange = (
   work: (context: StepContext) => Promise<void>,
 ): Promise<ExitCode> =>
   withSteps<ExitCode>(command, options, runtime, async (context) => {
+    const runner = new StepRunner(context);
     try {
       await work(context);
     } finally {
-      await publishStep(context);
+      await runner.step('publish', () => publishStep(context));
     }
-    return 0;
+    return conclude(runner.outages, runtime);
   });
 
 /**

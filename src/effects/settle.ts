@@ -2,6 +2,8 @@ import type { Effect, Ending, Entry, Fate } from './entries.js';
 
 /** How to reconcile an effect between the journal and the database. */
 export interface Settlement {
+  /** Whether the database lost a commit: the journal has the end of an attempt whose beginning it lacks. */
+  readonly isLost?: boolean;
   /** Which of the two is believed. */
   readonly knows: 'journal' | 'database';
   /** The state to store in the database. */
@@ -35,6 +37,7 @@ export function settle(
     knows: 'journal',
     ...(fate === (stored?.fate ?? 'not-sent') ? {} : { store: fate }),
     ...(journal?.last.event === 'sending' ? { write: 'unknown' } : {}),
+    ...(isLost(journal, stored) ? { isLost: true } : {}),
   });
   // The database says that nothing was sent; the journal, which is written first, may know better.
   if (stored === undefined || stored.fate === 'not-sent') return byJournal();
@@ -47,6 +50,14 @@ export function settle(
   if (journal.last.attempt !== stored.attempt || !knowsMore) return byJournal();
   return { knows: 'database', ...(fate === ended ? {} : { write: ended }) };
 }
+
+/** An attempt is committed before anything is sent, so its outcome proves that commit. */
+const isLost = (
+  journal: Pick<Effect, 'last'> | undefined,
+  stored: Pick<StoredEffect, 'attempt'> | undefined,
+): boolean =>
+  (journal?.last.event === 'sent' || journal?.last.event === 'refused') &&
+  journal.last.attempt !== stored?.attempt;
 
 /** An effect on which the journal and the database differ. */
 export interface Difference<Of extends Entry, Row extends StoredEffect> extends Settlement {
@@ -75,6 +86,8 @@ export function differences<Of extends Entry, Row extends StoredEffect>(
 export interface Reconciliation {
   /** Effects, or outcomes of effects, that the database lacked. */
   readonly stored: number;
+  /** Those of them that the database had, and lost. */
+  readonly lost: number;
   /** Those of them that may or may not have been sent. */
   readonly unknown: number;
   /** Effects, or outcomes of effects, that the journal lacked. */
@@ -84,6 +97,7 @@ export interface Reconciliation {
 /** Counts the results of `differences` for display. */
 export const countedDifferences = (found: readonly Settlement[]): Reconciliation => ({
   stored: found.filter(({ store }) => store !== undefined).length,
+  lost: found.filter(({ isLost }) => isLost).length,
   unknown: found.filter(({ store }) => store === 'unknown').length,
   written: found.filter(({ write, knows }) => write !== undefined && knows === 'database').length,
 });

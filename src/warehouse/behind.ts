@@ -71,7 +71,7 @@ async function behindError(
   const when = since ? ` since ${moment(since)}` : '';
   return new BehindError(
     `The live database ${path} is older than the history published from it: it lacks ${counted(days, 'loaded day')}${range} and ` +
-      `${counted(runs, 'recorded step')}${when}. Either it was replaced with an older copy, or its log (${logOf(path)}) was deleted. ` +
+      `${counted(runs, 'recorded step')}${when}. Either it was replaced with an older copy, or its log (${logOf(path)}) was deleted or cut short. ` +
       `Continuing would load those days again and overwrite the newer published state with the older one. Nothing was changed.\n` +
       `${RESTORE}\nOr, to continue from the older state, move ${historyFile} away.`,
   );

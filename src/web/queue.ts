@@ -8,7 +8,7 @@ import { type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js
 import type { ProjectSettings } from '../config/schema.js';
 import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { writeWhole } from '../files.js';
-import type { StepContext } from '../steps/step.js';
+import { type StepContext, StepRunner } from '../steps/step.js';
 import { publishStep } from '../steps/history.js';
 
 /** Something that a form can request. */
@@ -180,11 +180,12 @@ async function published(
   work: (context: StepContext) => Promise<string>,
 ): Promise<string> {
   // The work is done even if this fails.
-  const publish = () =>
-    publishStep(context).then(
-      () => '',
-      (error: unknown) => `, but could not be published: ${messageOf(error)}`,
-    );
+  const publish = async () => {
+    const runner = new StepRunner(context);
+    await runner.step('publish', () => publishStep(context));
+    const [outage] = runner.outages;
+    return outage === undefined ? '' : `, but could not be published: ${messageOf(outage.error)}`;
+  };
   const done = await work(context).catch(async (error: unknown) => {
     await publish();
     throw error;

@@ -184,6 +184,9 @@ describe.each(KINDS)('a process killed while it sends a %s', (kind) => {
         expect(arrivals(kind) - start, loss).toBe(0);
         expect(again, loss).toBeUndefined();
         if (known === 'unknown') expect(words, loss).toContain(`1 ${kind}`);
+        // A process that is killed loses no commit.
+        if (loss === 'nothing else') expect(words ?? '').not.toContain('has lost');
+        else if (known === 'sent') expect(words, loss).toMatch(new RegExp(`has lost .*\\d ${kind}`));
         // The rest continues.
         expect(posts.slice(others), loss).toContain('Improve /page-2');
       }

@@ -1,7 +1,8 @@
-import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
+import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { openSite, type Site } from './site.js';
 import { daysAgo, liveFile } from './workspace.js';
 
@@ -148,6 +149,37 @@ describe('no matter what is lost, nothing irreversible happens twice', () => {
 
     expect(await site.run('run')).toMatchObject({ code: 0 });
     expect(effects()).toEqual(sent);
+  });
+
+  it('a log that was cut short is noticed wherever a commit that mattered is gone', async () => {
+    const log = await readFile(join(after, 'warehouse.duckdb.wal'));
+    const sent = effects();
+    const row = z.object({ jobs: z.int(), emails: z.int() });
+    const count = `SELECT (SELECT count(*) FROM agent_jobs WHERE state = 'active') AS jobs,
+      (SELECT count(*) FROM deliveries WHERE state = 'sent') AS emails`;
+    const losses = new Set<string>();
+    for (const share of [0, 0.3, 0.6, 0.8, 0.9, 0.97, 1]) {
+      for (const from of [after, before]) {
+        await rm(data, { recursive: true });
+        await cp(after, data, { recursive: true });
+        await truncate(join(data, 'warehouse.duckdb.wal'), Math.floor(log.length * share));
+        await cp(join(from, 'history.duckdb'), join(data, 'history.duckdb'), { force: true });
+        const warehouse = await liveWarehouse(liveFile(site.cwd));
+        const [stored] = await warehouse.query(count, row);
+        await closeNow(warehouse);
+        const { code, stderr } = await site.run('jobs', 'poll');
+        const words = /the database has lost (.+), because its log \(.+\) was cut short/.exec(stderr)?.[1];
+        const lost = [stored?.jobs === 0 ? ['1 job'] : [], stored?.emails === 0 ? ['1 email'] : []].flat();
+        const what = `${share} of the log: ${stderr}`;
+        // Where the history has what is lost, nothing continues without it.
+        if (from === after && share < 0.95) expect(stderr, what).toMatch(/lacks .+or its log .+cut short/s);
+        if (code === 1 && stderr.includes('older than the history')) continue;
+        expect(words, what).toBe(lost.length === 0 ? undefined : lost.join(', '));
+        losses.add(words ?? 'nothing');
+      }
+      expect(effects()).toEqual(sent);
+    }
+    expect([...losses]).toEqual(expect.arrayContaining(['1 job, 1 email', '1 email', 'nothing']));
   });
 
   it('leaves a database that opens at the end', async () => {
