@@ -1,6 +1,7 @@
 import { addHours, addMilliseconds, addMinutes, subDays } from 'date-fns';
 import { z } from 'zod';
 import { TryLaterError } from '../api/errors.js';
+import { LONGEST_WAIT_MS } from '../api/http-date.js';
 import type { Day } from '../day.js';
 import type { EffectsJournal } from '../effects/journal.js';
 import { messageOf, ReadershipError } from '../errors.js';
@@ -58,8 +59,11 @@ export async function readPullRequests(task: ReadTask): Promise<ReadOutcome> {
   const { repository } = codeHost.settings;
   if (repository === undefined) return { settled: [] };
   const [last] = await warehouse.query(READ_UNTIL, readRow, { repository });
-  if (last !== undefined && last.next_read_at > now()) return { settled: [] };
-  let until = last?.read_until ?? subDays(now(), FIRST_READ_DAYS);
+  // Times later than any delay allows were stored by a clock that was ahead.
+  const isSoon = last !== undefined && last.next_read_at <= addMilliseconds(now(), LONGEST_WAIT_MS);
+  if (isSoon && last.next_read_at > now()) return { settled: [] };
+  const isKnown = last !== undefined && last.read_until <= addHours(now(), 1);
+  let until = isKnown ? last.read_until : subDays(now(), FIRST_READ_DAYS);
   const record = (next: Date, problem: string | null) =>
     warehouse.transaction(async (transaction) => {
       await transaction.execute(FORGET_READ, { repository });

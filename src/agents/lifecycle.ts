@@ -1,4 +1,5 @@
 import { RefusedError, TryLaterError } from '../api/errors.js';
+import { LONGEST_WAIT_MS } from '../api/http-date.js';
 import { ENDED_STATUSES } from '../api/schema.js';
 import type { Outcome } from '../effects/entries.js';
 
@@ -83,6 +84,21 @@ const after = <State>([from, to]: readonly [readonly State[], State], state: Sta
 /** Milliseconds before the next poll of a job, doubling with each poll, within bounds. */
 export const pollDelayMs = (polls: number, minDelayMs: number, maxDelayMs: number): number =>
   Math.min(maxDelayMs, minDelayMs * 2 ** Math.min(polls, 30));
+
+/**
+ * When an active job is polled next. A time later than any delay allows was stored by a clock that
+ * was ahead, and does not count; after an error, which leaves a note, the platform may ask for more.
+ */
+export function nextPoll(
+  { next_poll_at: at, note }: { readonly next_poll_at: Date | null; readonly note: string | null },
+  maxDelayMs: number,
+  now: Date,
+): Date {
+  const longestMs = note === null ? maxDelayMs : Math.max(maxDelayMs, LONGEST_WAIT_MS);
+  return at === null || at.getTime() > now.getTime() + longestMs ? EARLIEST : at;
+}
+
+const EARLIEST = new Date(0);
 
 /** Refusals that concern the account, not the prompt: once fixed, the same prompt can be sent. */
 const ACCOUNT_STATUSES = new Set([401, 402, 403]);

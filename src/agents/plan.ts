@@ -1,5 +1,5 @@
 import { UTCDateMini as UTCDate } from '@date-fns/utc/date/mini';
-import { addDays as addWholeDays, addWeeks, startOfISOWeek, subDays } from 'date-fns';
+import { addHours, addWeeks, startOfISOWeek, subDays } from 'date-fns';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Settings } from '../config/schema.js';
@@ -128,9 +128,7 @@ export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date)
   const busy = new Map<string, Reason>();
   for (const job of jobs) {
     const { id, path, state } = job;
-    // An end later than the cooldown was stored by a clock that was ahead.
-    const isAhead = job.ended_at !== null && job.ended_at > addWholeDays(now, cooldownDays);
-    const ended_at = isAhead ? job.planned_at : job.ended_at;
+    const ended_at = endOf(job, now);
     if (OPEN_STATES.has(state)) busy.set(path, { code: 'has-job', job: id, state });
     else if (isInReview(job))
       busy.set(path, { code: 'in-review', job: id, since: dayOf(ended_at ?? job.planned_at) });
@@ -140,6 +138,10 @@ export function busyPages(jobs: readonly Job[], cooldownDays: number, now: Date)
   }
   return busy;
 }
+
+/** When a job ended, or else was planned: times in the future were stored by a clock that was ahead. */
+const endOf = ({ ended_at, planned_at }: Job, now: Date): Date | null =>
+  ended_at && ([ended_at, planned_at].find((at) => at <= addHours(now, 1)) ?? null);
 
 /** The twin of a page with a job is held out for this long after its merge, or its end without one. */
 const HELD_OUT_DAYS = 56;
@@ -155,18 +157,22 @@ export function reservedPages(jobs: readonly Job[], now: Date): Map<string, Reas
     if (isRejected(job) && job.closed_on !== null)
       reserved.set(job.path, { code: 'rejected', job: job.id, on: job.closed_on });
     const drawn = dayOf(job.planned_at);
-    const until = heldOutUntil(job);
-    if (job.held_out !== null && (until ?? addDays(drawn, LONGEST_HELD_OUT_DAYS)) > dayOf(now))
+    const until = heldOutUntil(job, now);
+    const last = until ?? addDays(drawn, LONGEST_HELD_OUT_DAYS);
+    // A later day than allowed was stored by a clock that was ahead.
+    const longest = addDays(dayOf(now), until === null ? LONGEST_HELD_OUT_DAYS : HELD_OUT_DAYS);
+    if (job.held_out !== null && last > dayOf(now) && last <= longest)
       reserved.set(job.held_out, { code: 'held-out', twin: job.path, job: job.id, drawn, until });
   }
   return reserved;
 }
 
 /** The day from which the twin of the page of a job qualifies again; null while its pull request or the job is open. */
-function heldOutUntil(job: Job): Day | null {
+function heldOutUntil(job: Job, now: Date): Day | null {
   if (job.state === 'refused') return dayOf(job.planned_at);
   const isOpen = OPEN_STATES.has(job.state) || isInReview(job);
-  const ended = job.merged_on ?? job.closed_on ?? (isOpen ? null : job.ended_at && dayOf(job.ended_at));
+  const end = endOf(job, now);
+  const ended = job.merged_on ?? job.closed_on ?? (isOpen ? null : end && dayOf(end));
   return ended === null ? null : addDays(ended, HELD_OUT_DAYS);
 }
 

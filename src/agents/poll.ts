@@ -5,7 +5,7 @@ import type { AgentJob } from '../api/schema.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
 import { changeJob, isRemoteJob, type Job, type ProjectTask, readJobs, type RemoteJob } from './ledger.js';
-import { pollDelayMs } from './lifecycle.js';
+import { nextPoll, pollDelayMs } from './lifecycle.js';
 
 export interface PollTask extends ProjectTask {
   readonly client: Pick<Client, 'job'>;
@@ -44,7 +44,7 @@ export async function pollJobs(given: PollTask): Promise<PollOutcome> {
     });
     if (error !== undefined) errors.push(error);
     const stillActive = await activeJobs(task);
-    const due = min(stillActive.map(({ next_poll_at }) => next_poll_at ?? EARLIEST));
+    const due = min(stillActive.map((job) => nextPoll(job, task.maxDelayMs, task.now())));
     const nextPollAt = max([due, answersAgainAt(task, error)]);
     const isOver = stillActive.length === 0 || !keepsPolling || late?.aborted === true;
     if (isOver || until === undefined || nextPollAt > until) return { ended, stillActive, errors };
@@ -58,7 +58,7 @@ const EARLIEST = new Date(0);
 async function pollDue(task: PollTask, ended: Job[]): Promise<ReadershipError | undefined> {
   let error: ReadershipError | undefined;
   for (const job of await activeJobs(task)) {
-    if (job.next_poll_at !== null && job.next_poll_at > task.now()) continue;
+    if (nextPoll(job, task.maxDelayMs, task.now()) > task.now()) continue;
     task.signal?.throwIfAborted();
     const polled = await poll(task, job);
     if (polled.job.state !== 'active') ended.push(polled.job);

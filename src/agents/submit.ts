@@ -184,7 +184,7 @@ export interface Turn {
  */
 export async function nextTurn(reader: Reader, project: string, now: Date): Promise<Turn | undefined> {
   const uses = await reader.query(USES_SINCE, useRow, { project, since: subHours(now, 2) });
-  const [pause] = await reader.query(PAUSED_UNTIL, pauseRow, { project });
+  const [pause] = await reader.query(PAUSED_UNTIL, pauseRow, { project, now });
   const rows = [
     ...uses.map(({ changed_at: used_at }) => ({ used_at, requests: 1, paused_until: null })),
     { used_at: now, requests: 0, paused_until: pause?.paused_until ?? null },

@@ -76,8 +76,9 @@ export async function requestsForRange(
   return daysBetween(from, to ?? lastEndedDay(now)) < FEW_DAYS ? 0 : 1;
 }
 
+/** Also if a clock that was ahead dated it in the future. */
 const isDueForCheck = ({ found_at: foundAt }: { readonly found_at: Date }, now: Date): boolean =>
-  now >= addDaysTo(foundAt, CHECK_EVERY_DAYS);
+  foundAt > now || now >= addDaysTo(foundAt, CHECK_EVERY_DAYS);
 
 /** Resolves the first day that the user gave, with at most one request. */
 async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<ExportRange | undefined> {

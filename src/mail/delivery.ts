@@ -102,11 +102,11 @@ const LAST_RETRY_MS = 4 * 3_600_000;
 /** Whether a delivery may be attempted now. One that arrived or may have arrived needs `force`. */
 export function mayBeTried(delivery: Delivery | undefined, admission: DeliveryAdmission, now: Date): boolean {
   if (delivery === undefined) return true;
-  const { state, next_attempt_at: next } = delivery;
+  const { state, attempts, next_attempt_at: next } = delivery;
   if (state === 'sending') return false;
   if (state !== 'waiting') return admission === 'force';
-  // A time later than any delay allows was stored by a clock that was ahead.
-  const isAhead = next !== null && next > addMilliseconds(now, LAST_RETRY_MS);
+  // A time later than its delay allows was stored by a clock that was ahead.
+  const isAhead = next !== null && next > addMilliseconds(now, retryDelayMs(attempts));
   return admission !== 'due' || next === null || next <= now || isAhead;
 }
 

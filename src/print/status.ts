@@ -5,7 +5,7 @@ import { placeWords } from '../effects/place.js';
 import { dayList, duration, longDay, moment } from '../format/days.js';
 import { bytes, counted, thousands } from '../format/numbers.js';
 import type { Finding } from '../service/findings.js';
-import type { OperationsStatus, ProjectStatus } from '../service/status.js';
+import { futureWords, type OperationsStatus, type ProjectStatus } from '../service/status.js';
 import type { Colors } from '../terminal/output.js';
 import { settleCommands } from './emails.js';
 import { resolveJobCommand, resolveMessageCommand } from './jobs.js';
@@ -132,7 +132,7 @@ export const operationsLines = (operations: OperationsStatus, now: Date): string
 
 /** The same facts, each with its name. */
 export function operationsRows(operations: OperationsStatus, now: Date): [name: string, value: string][] {
-  const { publishedAt, diskFreeBytes, sendsFrom, runs, jobs } = operations;
+  const { publishedAt, diskFreeBytes, sendsFrom, datedInFuture, runs, jobs } = operations;
   const { unconfirmedJobs, unconfirmedMessages, unknownDeliveries, waitingDeliveries } = operations;
   const open = [
     ...(waitingDeliveries.length === 0 ? [] : [`${waitingDeliveries.length} waiting`]),
@@ -151,6 +151,9 @@ export function operationsRows(operations: OperationsStatus, now: Date): [name: 
     ],
     ['emails', open.join(', ') || 'all confirmed'],
     ...(sendsFrom === undefined ? [] : [['sends from', sendsFromText(sendsFrom)] as [string, string]]),
+    ...(datedInFuture.length === 0
+      ? []
+      : [['in the future', futureWords(datedInFuture)] as [string, string]]),
     ['disk', `${bytes(diskFreeBytes)} free`],
     ['published', sinceThen(publishedAt, now)],
   ];

@@ -21,6 +21,7 @@ import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { fail, type Finding, keyProblem, pass, type Verdict, warn } from './findings.js';
 import { found, server } from './platform.js';
+import { futureWords, readFutureRows } from './status.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;
 const SCARCE_BYTES = 2 ** 30;
@@ -33,6 +34,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
   const { warehouse, verdict } = await openDatabase(workspace, runtime);
   // Read before the database is closed.
   const place = await sendsFrom(workspace, warehouse);
+  const dates = await inFuture(warehouse, runtime.now());
   const quiet = { onSkew: () => undefined, onWait: () => undefined };
   const connection = await connect(waitingAtMost(0, workspace), runtime, quiet, warehouse);
   const keys = Promise.all(
@@ -54,6 +56,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
     ...channels(workspace),
     found('database', database),
     found('sends from', () => place),
+    found('dates', () => dates),
     found('disk', () => disk(workspace)),
     found('time zones', timeZones),
   ]).finally(connection.close);
@@ -174,6 +177,11 @@ async function sendsFrom(
   return isSamePlace(place, await placeOf(dataDir, machine))
     ? pass(`here, ${placeWords(place)}`)
     : warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
+}
+
+async function inFuture(warehouse: Warehouse | undefined, now: Date): Promise<Verdict> {
+  const rows = warehouse === undefined ? [] : await readFutureRows(warehouse, now);
+  return rows.length === 0 ? pass('none in the future') : warn(`In the future: ${futureWords(rows)}.`);
 }
 
 async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {

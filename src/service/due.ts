@@ -44,7 +44,9 @@ export function dueSteps(
   };
   const mayBegin = (step: StepName) => {
     const run = last.get(step);
-    return run === undefined || retryAt(run, serviceSince) <= now;
+    // If the clock was set back since, it is not known when the service began.
+    const since = serviceSince <= now ? serviceSince : new Date(0);
+    return run === undefined || retryAt(run, since) <= now;
   };
   const due = new Set<StepName>(
     SCHEDULED_STEPS.filter((step) => (step !== 'poll' || pollWaits) && !isDone(step) && mayBegin(step)),

@@ -79,7 +79,9 @@ export async function runDue(context: StepContext, serviceSince: Date): Promise<
   const { warehouse, settings, now } = context;
   const at = now();
   const apply = settings.improve.mode === 'apply';
-  const [poll] = await warehouse.query(POLL_WAITS, z.object({ waits: z.boolean() }), { apply, now: at });
+  const latest = addMilliseconds(at, settings.poll.maxDelay);
+  const values = { apply, now: at, latest };
+  const [poll] = await warehouse.query(POLL_WAITS, z.object({ waits: z.boolean() }), values);
   const runs = await readLastRuns(warehouse, at);
   const stored = {
     runs,

@@ -1,5 +1,6 @@
-import { subDays } from 'date-fns';
+import { max, subDays } from 'date-fns';
 import { stat } from 'node:fs/promises';
+import { z } from 'zod';
 import { readJobsOf } from '../agents/ledger.js';
 import type { JobState } from '../agents/lifecycle.js';
 import { readMessagesOf } from '../agents/messages.js';
@@ -13,11 +14,13 @@ import { readDayLedger } from '../export/ledger.js';
 import { readHistoryStart } from '../export/range.js';
 import { readLastVerification } from '../export/verify.js';
 import { freeDisk } from '../files.js';
+import { inSequence, moment } from '../format/days.js';
+import { thousands } from '../format/numbers.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { keyProblem } from './findings.js';
 import { readLastRuns, readOutages } from '../steps/step.js';
 import { readPlace } from '../warehouse/identity.js';
-import type { Reader } from '../warehouse/query.js';
+import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 
 /** What `readership status` shows, in every format. */
 export async function readStatus(reader: Reader, workspace: Workspace, now: Date) {
@@ -75,6 +78,21 @@ async function readProjectStatus(
   };
 }
 
+const FUTURE_ROWS = readSql(import.meta.url, 'statements/future-rows.sql');
+const futureRow = z.object({ kind: z.string(), rows: z.int(), latest: timestampColumn });
+/** Records of a kind that are dated in the future, and the furthest of their times. */
+type FutureRows = z.infer<typeof futureRow>;
+
+/** Records that a wrong clock dated in the future. They hold nothing back for longer than their own delay. */
+export const readFutureRows = (reader: Reader, now: Date): Promise<FutureRows[]> =>
+  reader.query(FUTURE_ROWS, futureRow, { now });
+
+/** What they are, and what that means. */
+export function futureWords(found: readonly FutureRows[]): string {
+  const kinds = inSequence(found.map(({ kind, rows }) => `${thousands(rows)} × ${kind}`));
+  return `${kinds}, up to ${moment(max(found.map(({ latest }) => latest)))}, by a clock that was wrong; they delay nothing`;
+}
+
 /** How long an email of unknown outcome needs attention; after that, later emails have replaced it. */
 const ASKED_ABOUT_DAYS = 14;
 
@@ -97,6 +115,7 @@ async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
     diskFreeBytes: await freeDisk(dataDir),
     /** Where jobs, messages and emails are sent from, and whether that is here. */
     sendsFrom: sendsFrom && { ...sendsFrom, isHere: isSamePlace(sendsFrom, await placeOf(dataDir, machine)) },
+    datedInFuture: await readFutureRows(reader, now),
     runs: (await readLastRuns(reader, now)).filter(isOfBefore),
     outages: outages.filter((outage) => isOfBefore(outage) && outage.over_at === null),
     jobs: states,

@@ -178,6 +178,9 @@ describe.each(['github', 'gitlab', 'bitbucket'] as const)('changes by others, at
     const asked = server.seen.length;
     await read(59);
     expect(server.seen).toHaveLength(asked);
+    // A clock that was ahead recorded that everything is read until next year.
+    const ahead = "UPDATE code_host_reads SET next_read_at = '2027-12-24', read_until = '2027-12-24'";
+    await warehouse.transaction((transaction) => transaction.execute(ahead, {}));
     pulls[0] = { ...open, updated: addMinutes(NOW, 30), closed: addMinutes(NOW, 30) };
     await read(1);
     expect((await changes()).map(({ path }) => path)).toEqual(['/guides/page-2']);

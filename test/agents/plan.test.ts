@@ -1,6 +1,14 @@
+import { addDays, subDays } from 'date-fns';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { changeJob, planJob, readJobs } from '../../src/agents/ledger.js';
-import { planImprovement, type PlanRules, recordChoices } from '../../src/agents/plan.js';
+import { changeJob, type Job, planJob, readJobs } from '../../src/agents/ledger.js';
+import {
+  busyPages,
+  planImprovement,
+  type PlanRules,
+  recordChoices,
+  reservedPages,
+} from '../../src/agents/plan.js';
+import { day } from '../../src/day.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
@@ -97,5 +105,26 @@ describe('the jobs of a week', () => {
     const plan = await planImprovement(warehouse, 'prj_sandbox', rules, AT);
     expect(plan.plannedThisWeek).toBe(1);
     expect(plan.flagged).toHaveLength(2);
+  });
+
+  it('and cooldowns are not affected by times that a clock stored that was ahead', () => {
+    const job = {
+      id: 1,
+      path: '/a',
+      state: 'completed',
+      planned_at: subDays(NOW, 90),
+      held_out: '/b',
+    } as const;
+    const busy = (planned: number, ended: number, review = {}) => {
+      const times = { planned_at: addDays(NOW, planned), ended_at: addDays(NOW, ended) };
+      const jobs = [{ ...job, pr_link: null, merged_on: null, closed_on: null, ...times, ...review } as Job];
+      return [...busyPages(jobs, 56, NOW).keys(), ...reservedPages(jobs, NOW).keys()];
+    };
+    expect(busy(-5, -1)).toEqual(['/a', '/b']);
+    expect(busy(-90, -57)).toEqual([]);
+    expect(busy(-90, 400)).toEqual([]);
+    expect(busy(-5, 400)).toEqual(['/a', '/b']);
+    expect(busy(400, 401)).toEqual([]);
+    expect(busy(-90, -80, { merged_on: day('2027-12-01') })).toEqual([]);
   });
 });

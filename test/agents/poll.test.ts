@@ -44,6 +44,23 @@ describe('polling', () => {
     expect(desk.sandbox.inspect().requests.counts.job).toEqual({ '200': 6 });
   });
 
+  it('is not put off by a time that a clock stored that was ahead', async () => {
+    const desk = await deskWithJobs(2);
+    const polledWith = async (next: string, note: string | null) => {
+      const sql = 'UPDATE agent_jobs SET next_poll_at = $now::TIMESTAMP + $next::INTERVAL, note = $note';
+      const values = { now: desk.clock.now(), next, note };
+      await desk.warehouse.transaction((transaction) => transaction.execute(sql, values));
+      const before = desk.sandbox.inspect().requests.counts.job?.['200'] ?? 0;
+      await pollJobs(taskOf(desk));
+      return (desk.sandbox.inspect().requests.counts.job?.['200'] ?? 0) - before;
+    };
+    expect(await polledWith('1 minute', null)).toBe(0);
+    for (const next of ['61 seconds', '3 hours', '400 days']) expect(await polledWith(next, null)).toBe(2);
+    // The platform may have asked for a day.
+    expect(await polledWith('23 hours', 'rate limited')).toBe(0);
+    expect(await polledWith('25 hours', 'rate limited')).toBe(2);
+  });
+
   it('follows each job to its end', async () => {
     const outcomes = ['pull-request', 'no-change', 'failed', 'archived'] as const;
     const desk = await deskWithJobs(4, { outcomes, jobSeconds: 10 });

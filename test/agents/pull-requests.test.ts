@@ -53,6 +53,16 @@ const CLOSED = { body: { state: 'closed', merged_at: null, closed_at: '2026-11-1
 const HOUR = 3600;
 
 describe('a merged pull request', () => {
+  it('is looked up although a clock that was ahead planned that for later', async () => {
+    const { poll, job, warehouse } = await reviewed([OPEN, MERGED]);
+    await poll();
+    await warehouse.transaction((transaction) =>
+      transaction.execute("UPDATE pull_requests SET next_check_at = '2027-12-24'", {}),
+    );
+    await poll(80 * HOUR);
+    expect((await job(1)).merged_on).not.toBeNull();
+  });
+
   it('is recorded with the day of the merge in UTC, and not looked up again', async () => {
     const { poll, server, job } = await reviewed([OPEN, MERGED]);
     await poll();

@@ -1,7 +1,8 @@
+import { addMinutes } from 'date-fns';
 import { describe, expect, it } from 'vitest';
 import { changeJob, readTransitions } from '../../src/agents/ledger.js';
 import { planMessage } from '../../src/agents/messages.js';
-import { submitJobs, submitMessages, TurnError } from '../../src/agents/submit.js';
+import { nextTurn, submitJobs, submitMessages, TurnError } from '../../src/agents/submit.js';
 import type { FaultInput } from '../sandbox/faulty-sandbox.js';
 import { agentDesk } from './agent-desk.js';
 
@@ -93,6 +94,22 @@ describe('the hourly limit', () => {
       '1 prompt not sent yet: the limit of 100 prompts an hour has been reached. The next can be sent from Nov 18, 2026 at 06:01 UTC. ' +
         'Send them then with readership jobs poll, or let the schedule do it.',
     );
+  });
+
+  it('obeys a pause for as long as the platform asked, whatever a clock that was ahead stored', async () => {
+    const desk = await agentDesk();
+    const now = desk.clock.now();
+    const turnAfter = async (pausedIn: string, delay: string) => {
+      const sql =
+        'INSERT INTO agent_pauses SELECT $project, $now::TIMESTAMP + $in::INTERVAL, $now::TIMESTAMP + $in::INTERVAL + $delay::INTERVAL, $in';
+      const values = { project: desk.project, now, in: pausedIn, delay };
+      await desk.warehouse.transaction((transaction) => transaction.execute(sql, values));
+      return (await nextTurn(desk.warehouse, desk.project, now))?.at;
+    };
+    expect(await turnAfter('400 days', '1 hour')).toBeUndefined();
+    expect(await turnAfter('3 hours', '1 hour')).toBeUndefined();
+    expect(await turnAfter('-10 minutes', '1 hour')).toEqual(addMinutes(now, 50));
+    expect(await turnAfter('30 minutes', '1 hour')).toEqual(addMinutes(now, 60));
   });
 
   it('does not say that the schedule will send the rest if improve.mode is plan', async () => {

@@ -28,9 +28,9 @@ const due = (
   runs: readonly LastRun[],
   now: string,
   schedule = {},
-  { pollWaits = false, isUpToDate = true } = {},
+  { pollWaits = false, isUpToDate = true, serviceSince = SERVICE_SINCE } = {},
 ): StepName[] => {
-  const stored = { runs, pollWaits, isUpToDate, serviceSince: SERVICE_SINCE };
+  const stored = { runs, pollWaits, isUpToDate, serviceSince };
   return [...dueSteps(scheduleOf(schedule), stored, at(now))];
 };
 
@@ -106,6 +106,11 @@ describe('what is due', () => {
     const jumped = '2026-12-24T12:00:00';
     expect(due(allDone(NIGHT), jumped)).toContain('export');
     expect(due(allDone(jumped), '2026-12-24T11:59:00')).toEqual([]);
+    // A service that began by a clock that was ahead still waits longer after each failure.
+    const runs = withRun(allDone(NIGHT), run('export', '2026-11-20T03:00:00', { ...failed, failures: 4 }));
+    const stored = { serviceSince: at(jumped) };
+    expect(due(runs, '2026-11-20T03:07:00', {}, stored)).not.toContain('export');
+    expect(due(runs, '2026-11-20T03:08:00', {}, stored)).toContain('export');
   });
 
   it('is the nightly export once a night when daylight saving time starts and ends', () => {

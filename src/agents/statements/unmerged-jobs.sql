@@ -8,5 +8,5 @@ WHERE
   AND merged_on IS NULL
   AND ended_at > $now::TIMESTAMP - INTERVAL 180 DAY
   -- A check later than any delay allows was planned by a clock that was ahead.
-  AND coalesce(next_check_at, ended_at) NOT BETWEEN $now::TIMESTAMP + INTERVAL 1 SECOND AND $now::TIMESTAMP + INTERVAL 7 DAY
+  AND coalesce(next_check_at, ended_at) NOT BETWEEN $now::TIMESTAMP + INTERVAL 1 SECOND AND $now::TIMESTAMP + INTERVAL 1 DAY
 ORDER BY next_check_at NULLS FIRST, id

@@ -7,7 +7,15 @@ SELECT
     WHERE
       state = 'submitting'
       OR (state = 'planned' AND $apply)
-      OR (state = 'active' AND coalesce(next_poll_at <= $now::TIMESTAMP, true))
+      OR (
+        state = 'active'
+        -- As `nextPoll` has it.
+        AND coalesce(
+          next_poll_at <= $now::TIMESTAMP
+          OR next_poll_at > if(note IS NULL, $latest::TIMESTAMP, greatest($latest::TIMESTAMP, $now::TIMESTAMP + INTERVAL 1 DAY)),
+          true
+        )
+      )
   )
   OR EXISTS (FROM agent_messages WHERE state IN ('planned', 'submitting'))
   OR (

@@ -24,7 +24,7 @@ SELECT
   printed.fingerprint,
   CASE
     WHEN known.fingerprint IS DISTINCT FROM printed.fingerprint THEN NULL
-    WHEN $now::TIMESTAMP < hashed_at + INTERVAL 1 DAY THEN digest
+    WHEN $now::TIMESTAMP BETWEEN hashed_at AND hashed_at + INTERVAL 1 DAY THEN digest
     WHEN $now::TIMESTAMP > hashed_at + INTERVAL 8 DAY THEN NULL
     WHEN (epoch_ms($now::TIMESTAMP) // 86400000 - datediff('month', DATE '2000-01-01', (month || '-01')::DATE)) % 7 <> 0 THEN digest
   END AS digest,
