@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { text as readAll } from 'node:stream/consumers';
 import { secretNames } from '../app/secrets.js';
@@ -10,7 +10,8 @@ import { completable, readDictionary } from '../sql/dictionary.js';
 import { formatAnswer, TEXT_FORMATS, type TextFormat } from '../sql/formats.js';
 import { runWithout, settingsFor, type SqlLimits, tooMuch, watched } from '../sql/process.js';
 import { runPrompt } from '../sql/prompt.js';
-import { OutputFile, workbookOf, copyResult, isCopied, writePieces, writeText } from '../sql/write.js';
+import { OutputFile, copyResult, isCopied, writeText } from '../sql/write.js';
+import { workbookOf } from '../sql/workbook.js';
 import type { Output } from '../terminal/output.js';
 import { type History, openHistory } from '../warehouse/published.js';
 import { aDuration, defineCommand, formatOf, value } from './command.js';
@@ -155,7 +156,10 @@ async function answer(statement: string, session: Session): Promise<void> {
     output.note(
       `This is the last of ${counted(answer.unseen + 1, 'result')}: run one statement at a time to see them all.`,
     );
-  if (format === 'xlsx' && file !== undefined) return writePieces(workbookOf(answer), file);
+  if (format === 'xlsx' && file !== undefined) {
+    const workbook = await workbookOf(answer);
+    return file.replace((unfinished) => writeFile(unfinished, workbook));
+  }
   const isTerminal = output.isTerminal && file === undefined;
   const chosen = format === undefined || isOfFiles(format) ? (isTerminal ? 'table' : 'csv') : format;
   const [width, maxRows] = file === undefined ? [output.width, MAX_TABLE_ROWS] : [Infinity, Infinity];

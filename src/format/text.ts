@@ -45,18 +45,34 @@ export const capitalised = (text: string): string => text.charAt(0).toUpperCase(
 export const valueText = (value: string | number | boolean | object | null): string =>
   value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
-/** A formula, perhaps behind quotes and blanks. Some spreadsheets accept full-width signs. */
-const FORMULA = '["\\s]*[=+\\-@＝＋－＠]';
-const FIRST_FORMULA = new RegExp(`^(?=${FORMULA}|[\\t\\r])`);
+/** What a formula begins with; some spreadsheets accept full-width signs. */
+const SIGN = '[=+@＝＋－＠-]';
+/** Quotes and blanks that may come before it. Written out, for regular expressions of JavaScript and DuckDB alike. */
+const BLANKS = '" \f\v\u00a0\u2007\u202f\u3000\ufeff';
+const FIRST = `^(?:[${BLANKS}\t\r\n]*${SIGN}|[\t\r])`;
 /** After what separates cells or rows for a reader that does not split at commas. */
-const NEXT_FORMULA = new RegExp(`([;\\t\\r\\n])(?=${FORMULA})`, 'g');
+const SEPARATOR = '([;\t\r\n])';
+
+const FIRST_FORMULA = new RegExp(FIRST, 'u');
+const NEXT_FORMULA = new RegExp(`${SEPARATOR}(?=[${BLANKS}]*${SIGN})`, 'gu');
 
 /**
- * A CSV cell (RFC 4180). Text that a spreadsheet would run as a formula gets an apostrophe, because
- * a path is whatever a visitor typed.
+ * Text with an apostrophe wherever a spreadsheet would run it as a formula, because a path is
+ * whatever a visitor typed.
  */
+export const unformulated = (text: string): string =>
+  text.replace(NEXT_FORMULA, "$1'").replace(FIRST_FORMULA, "'$&");
+
+/** The same as SQL, for a text column. */
+export function unformulatedSql(column: string): string {
+  const next = `${SEPARATOR}([${BLANKS}]*${SIGN})`;
+  return `CASE WHEN regexp_matches(${column}, '${FIRST}|${next}')
+    THEN regexp_replace(regexp_replace(${column}, '${next}', '\\1''\\2', 'g'), '${FIRST}', '''\\0') ELSE ${column} END`;
+}
+
+/** A CSV cell (RFC 4180). */
 export function csvCell(text: string, isNumeric: boolean): string {
-  const guarded = isNumeric ? text : text.replace(NEXT_FORMULA, "$1'").replace(FIRST_FORMULA, "'");
+  const guarded = isNumeric ? text : unformulated(text);
   return /[",\r\n]/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded;
 }
 

@@ -1,4 +1,4 @@
-import type { DuckDBConnection, Json } from '@duckdb/node-api';
+import type { DuckDBConnection } from '@duckdb/node-api';
 import { createWriteStream } from 'node:fs';
 import { lstat, mkdtemp, rename, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -6,11 +6,9 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { messageOf, StorageError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
-import { thousands } from '../format/numbers.js';
-import { escapeMarkup, valueText } from '../format/text.js';
+import { unformulated, unformulatedSql } from '../format/text.js';
 import { identifier, quoted } from '../warehouse/duckdb.js';
-import { type Answer, type AnswerColumn, expectOneSelect, isOneSelect } from './answer.js';
-import { jsonValue } from './formats.js';
+import { expectOneSelect, isOneSelect } from './answer.js';
 
 /** Where text goes if no file is given. */
 export interface TextSink {
@@ -78,17 +76,14 @@ const failure = (path: string, cause: unknown): StorageError =>
     ? cause
     : new StorageError(`Cannot write the result to ${path}: ${messageOf(cause)}`, { cause });
 
-/** Writes pieces as they come. */
-export const writePieces = (pieces: AsyncIterable<string | Uint8Array>, file: OutputFile): Promise<void> =>
-  file.replace((unfinished) => pipeline(Readable.from(pieces), createWriteStream(unfinished)));
-
 /** Writes chunks of text as they arrive, respecting backpressure. */
 export async function writeText(
   pieces: AsyncIterable<string>,
   file: OutputFile | undefined,
   sink: TextSink,
 ): Promise<void> {
-  if (file !== undefined) await writePieces(pieces, file);
+  if (file !== undefined)
+    await file.replace((unfinished) => pipeline(Readable.from(pieces), createWriteStream(unfinished)));
   else for await (const piece of pieces) if (!sink.write(piece)) await sink.drained();
 }
 
@@ -156,13 +151,12 @@ async function plainOf(
 }
 
 const titleOf = (name: string, format: CopiedFormat): string =>
-  format === 'csv' && /^[=+\-@\t\r]/.test(name) ? `'${name}` : name;
+  format === 'csv' ? unformulated(name) : name;
 
 /** A spreadsheet runs text that begins like a formula, and JavaScript does not hold every number. */
 function plainValue(column: string, type: string, format: 'csv' | 'json' | 'ndjson'): string {
   const isText = format === 'csv';
-  if (isText && type === 'VARCHAR')
-    return `if(regexp_matches(${column}, '^[=+@\t\r-]'), '''' || ${column}, ${column})`;
+  if (isText && type === 'VARCHAR') return unformulatedSql(column);
   if (/^(FLOAT|DOUBLE)$/.test(type)) {
     const [finite, nan, infinite] = isText
       ? [`${column}::VARCHAR`, "'NaN'", `if(${column} > 0, 'Infinity', '-Infinity')`]
@@ -172,115 +166,3 @@ function plainValue(column: string, type: string, format: 'csv' | 'json' | 'ndjs
   if (isText || !LARGE_INTEGER.test(type)) return column;
   return `if(abs(${column}::HUGEINT) <= ${Number.MAX_SAFE_INTEGER}, to_json(${column}), to_json(${column}::VARCHAR))`;
 }
-
-/** What Excel can open. */
-const MAX_ROWS = 1_048_576;
-const MAX_COLUMNS = 16_384;
-const MAX_TEXT = 32_767;
-const MAX_SHEET_BYTES = 2 ** 32 - 1;
-
-const XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
-const MAIN = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
-const RELATIONSHIPS = 'http://schemas.openxmlformats.org/package/2006/relationships';
-const OFFICE = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
-const CONTENT = 'application/vnd.openxmlformats-officedocument.spreadsheetml';
-
-/** The parts of a workbook besides its only sheet. The cell formats are: plain, heading, day, and time. */
-const PARTS = {
-  '[Content_Types].xml': `<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="${CONTENT}.sheet.main+xml"/><Override PartName="/xl/styles.xml" ContentType="${CONTENT}.styles+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="${CONTENT}.worksheet+xml"/></Types>`,
-  '_rels/.rels': `<Relationships xmlns="${RELATIONSHIPS}"><Relationship Id="rId1" Type="${OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
-  'xl/workbook.xml': `<workbook xmlns="${MAIN}" xmlns:r="${OFFICE}"><sheets><sheet name="Answer" sheetId="1" r:id="rId1"/></sheets></workbook>`,
-  'xl/_rels/workbook.xml.rels': `<Relationships xmlns="${RELATIONSHIPS}"><Relationship Id="rId1" Type="${OFFICE}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Type="${OFFICE}/styles" Target="styles.xml"/></Relationships>`,
-  'xl/styles.xml': `<styleSheet xmlns="${MAIN}"><numFmts count="2"><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd"/><numFmt numFmtId="165" formatCode="yyyy\\-mm\\-dd\\ hh:mm:ss"/></numFmts><fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts><fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="4"><xf xfId="0"/><xf xfId="0" fontId="1" applyFont="1"/><xf xfId="0" numFmtId="164" applyNumberFormat="1"/><xf xfId="0" numFmtId="165" applyNumberFormat="1"/></cellXfs><cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`,
-};
-
-/**
- * A result as an Excel workbook, with rows read while it is written. Throws a `StorageError` beyond
- * Excel's limits.
- */
-export async function* workbookOf({ columns, batches }: Answer): AsyncGenerator<Uint8Array> {
-  if (columns.length > MAX_COLUMNS) throw tooLarge(`${thousands(MAX_COLUMNS)} columns`);
-  const { strToU8, Zip, ZipDeflate } = await import('fflate');
-  const written: Uint8Array[] = [];
-  const zip = new Zip((error, bytes) => {
-    if (error !== null) throw error;
-    written.push(bytes);
-  });
-  const add = (name: string) => {
-    const file = new ZipDeflate(name);
-    zip.add(file);
-    return file;
-  };
-  for (const [name, xml] of Object.entries(PARTS)) add(name).push(strToU8(XML + xml), true);
-  const sheet = add('xl/worksheets/sheet1.xml');
-  let size = 0;
-  const write = (xml: string, isLast = false) => {
-    const bytes = strToU8(xml);
-    size += bytes.length;
-    if (size > MAX_SHEET_BYTES) throw tooLarge('4 GB');
-    sheet.push(bytes, isLast);
-  };
-  const widths = columns.map(({ isText }, index) => {
-    const at = index + 1;
-    return `<col min="${at}" max="${at}" width="${isText ? 40 : 14}" customWidth="1"/>`;
-  });
-  const heads = columns.map(({ name }) => textCell(name, ' s="1"'));
-  write(
-    `${XML}<worksheet xmlns="${MAIN}"><sheetViews><sheetView workbookViewId="0"><pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews><cols>${widths.join('')}</cols><sheetData><row>${heads.join('')}</row>`,
-  );
-  let count = 1;
-  for await (const rows of batches) {
-    count += rows.length;
-    if (count > MAX_ROWS) throw tooLarge(`${thousands(MAX_ROWS - 1)} rows and their header`);
-    const cells = rows.map((row) =>
-      columns.map((column, index) => cell(row[index] ?? null, column)).join(''),
-    );
-    write(`<row>${cells.join('</row><row>')}</row>`);
-    yield* written.splice(0);
-  }
-  write('</sheetData></worksheet>', true);
-  zip.end();
-  yield* written;
-}
-
-const tooLarge = (limit: string): StorageError =>
-  new StorageError(
-    `An Excel sheet holds at most ${limit}, and the result is larger. Query less, or write .csv or .parquet.`,
-  );
-
-function cell(value: Json, column: AnswerColumn): string {
-  const exact = jsonValue(value, column);
-  if (exact === null) return '<c/>';
-  if (typeof exact === 'boolean') return `<c t="b"><v>${exact ? 1 : 0}</v></c>`;
-  if (typeof exact === 'number' && Number.isFinite(exact)) return `<c><v>${exact}</v></c>`;
-  const text = valueText(exact);
-  const [, day, time] = (column.isText ? null : MOMENT.exec(text)) ?? [];
-  const at = Date.parse(`${day ?? ''}T${time ?? '00:00:00'}Z`);
-  if (at >= FIRST_DAY)
-    return `<c s="${time === undefined ? 2 : 3}"><v>${(at - DAY_ZERO) / 86_400_000}</v></c>`;
-  return textCell(text);
-}
-
-const MOMENT = /^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d:\d\d(?:\.\d+)?))?$/;
-/**
- * Excel counts days from here, but treats 1900 as a leap year, so days before `FIRST_DAY` would be
- * off by one.
- */
-const DAY_ZERO = Date.UTC(1899, 11, 30);
-const FIRST_DAY = Date.UTC(1900, 2, 1);
-
-/** Text stays text, whatever it begins with: formulas need another kind of cell. */
-function textCell(text: string, style = ''): string {
-  if (text.length > MAX_TEXT) throw tooLarge(`${thousands(MAX_TEXT)} characters in a cell`);
-  return `<c t="inlineStr"${style}><is><t xml:space="preserve">${inXml(text)}</t></is></c>`;
-}
-
-/** Escapes characters that XML cannot contain as Excel does, and text that looks like such an escape. */
-const inXml = (text: string): string =>
-  escapeMarkup(text)
-    .replace(/_(?=x[0-9a-fA-F]{4}_)/g, '_x005F_')
-    // eslint-disable-next-line no-control-regex
-    .replace(/[\u0000-\u0008\u000b-\u001f\ufffe\uffff]/g, (character) => {
-      const code = character.charCodeAt(0).toString(16).toUpperCase();
-      return `_x${code.padStart(4, '0')}_`;
-    });
