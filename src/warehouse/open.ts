@@ -88,7 +88,7 @@ export async function holdLiveFile(path: string, options: HoldOptions): Promise<
 
 async function openInTurn(path: string, options: HoldOptions): Promise<LiveFile> {
   const deadlineMs = performance.now() + options.maxWaitMs;
-  let isTold = false;
+  let hasReported = false;
   for (;;) {
     try {
       if (!(await exists(path)) && !(await exists(readyOf(path)))) await createDatabase(path);
@@ -96,8 +96,8 @@ async function openInTurn(path: string, options: HoldOptions): Promise<LiveFile>
     } catch (error) {
       if (!isHeldElsewhere(error)) throw storageFailure(`open the database ${path}`, error);
       if (performance.now() >= deadlineMs) throw await lockedError(path, options.maxWaitMs, error);
-      if (!isTold) options.onHeld?.(await whoHolds(path));
-      isTold = true;
+      if (!hasReported) options.onHeld?.(await whoHolds(path));
+      hasReported = true;
       await sleepFor(RETRY_DELAY_MS, options.signal);
     }
   }

@@ -105,7 +105,7 @@ export async function tablesOf(reader: Reader, part: Part): Promise<string[]> {
 /** Whether readers would see no difference between the live database and the file published from it. */
 export async function isPublished(warehouse: Warehouse, target: string, now: Date): Promise<boolean> {
   try {
-    return await whileComparing(warehouse, target, async (connection) => {
+    return await withTargetAttached(warehouse, target, async (connection) => {
       const reader = readerOf(connection);
       const live = await visibleState(reader, 'main', now);
       return isDeepStrictEqual(live, await visibleState(reader, 'publication', now));
@@ -129,7 +129,7 @@ export async function isPublished(warehouse: Warehouse, target: string, now: Dat
  */
 export const publish = (warehouse: Warehouse, target: string, isWhole = false): Promise<number> =>
   replacing(warehouse, target, async (unfinished) => {
-    const isUpdate = !isWhole && (await whileComparing(warehouse, target, canBeUpdated));
+    const isUpdate = !isWhole && (await withTargetAttached(warehouse, target, canBeUpdated));
     // DuckDB locks neither the last publication nor the new live file yet, so copying them releases no lock.
     const copy = (file: string) => copyFile(file, unfinished, constants.COPYFILE_FICLONE);
     if (isUpdate) await copy(target);
@@ -144,7 +144,7 @@ export const publish = (warehouse: Warehouse, target: string, isWhole = false): 
   });
 
 /** Runs `compare` with the published file attached as `publication`; false if it is missing, unusable or from another version. */
-const whileComparing = (
+const withTargetAttached = (
   warehouse: Warehouse,
   target: string,
   compare: (connection: DuckDBConnection) => Promise<boolean>,

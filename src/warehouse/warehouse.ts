@@ -24,7 +24,7 @@ export class Warehouse implements Reader {
   readonly #group: GroupedWork[] = [];
   #failure: StorageError | undefined;
   #foldFailure: StorageError | undefined;
-  #isStricken = false;
+  #hasStorageFailed = false;
   /** Number of running tasks that need single-threaded mode. */
   #withOneThread = 0;
 
@@ -140,11 +140,12 @@ export class Warehouse implements Reader {
 
   /** Reports a failure outside the file: a disk without space for a copy has none for the log either. */
   noteFailure(error: unknown): void {
-    this.#isStricken ||= isOfStorage(error);
+    this.#hasStorageFailed ||= isOfStorage(error);
   }
 
   async #foldLargeLog(isAtEnd: boolean): Promise<void> {
-    if (this.#isStricken || this.#foldFailure !== undefined || !(await this.file.isLogLarge(isAtEnd))) return;
+    if (this.#hasStorageFailed || this.#foldFailure !== undefined || !(await this.file.isLogLarge(isAtEnd)))
+      return;
     try {
       await this.file.rewrite();
       if (this.#withOneThread > 0) await this.file.connection.run('SET threads = 1');
