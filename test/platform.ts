@@ -1,5 +1,5 @@
 import type { PageViews, ViewCounts } from '../src/api/schema.js';
-import { addDays, type Day, day } from '../src/day.js';
+import { addDays, type Day, day, dayOf, daysBetween } from '../src/day.js';
 import { sumCounts } from '../src/export/totals.js';
 import { reply, type SeenRequest, serve, type TestServer } from './serve.js';
 
@@ -14,6 +14,22 @@ interface SeenViews {
   readonly status: number;
 }
 
+/** What platforms do that the documented API does not promise against; each may be switched on. */
+export interface Behaviors {
+  /** Returns at most so many rows, whatever `limit` says. */
+  readonly silentCap?: number;
+  /** Refuses a larger `limit` with 400. */
+  readonly largestLimit?: number;
+  /** Says that more follow on every page with rows. */
+  readonly alwaysMore?: boolean;
+  /** Orders rows by their views, and equal ones differently in each response. */
+  readonly randomTies?: boolean;
+  /** Refuses days that are older with 403, although it answers for later ones. */
+  readonly keepsDays?: number;
+  /** Counts the day in `dateTo` as well. */
+  readonly inclusive?: boolean;
+}
+
 export interface PlatformOptions {
   /** The platform's clock. */
   readonly now: () => Date;
@@ -24,6 +40,9 @@ export interface PlatformOptions {
   readonly othersUsed?: readonly Date[];
   /** The wait in a 429; none by default. */
   readonly retryAfter?: string;
+  readonly behaviors?: Behaviors | undefined;
+  /** Views of a day that are in its totals, but in none of its rows. */
+  readonly hiddenOf?: (day: Day) => number;
 }
 
 /** A platform whose views a test determines, and every request that reached it. */
@@ -39,6 +58,7 @@ const HOUR_MS = 3_600_000;
 export async function servePlatform(options: PlatformOptions): Promise<Platform> {
   const views: SeenViews[] = [];
   const taken: number[] = (options.othersUsed ?? []).map((at) => at.getTime());
+  const random = randomNumbers();
   const server = await serve((request, response) => {
     const at = options.now();
     const date = at.toUTCString();
@@ -59,13 +79,17 @@ export async function servePlatform(options: PlatformOptions): Promise<Platform>
       return;
     }
     taken.push(at.getTime());
-    views.push({ at, ...asked, status: 200 });
-    reply(response, 200, pageOf(asked, options.rowsOf), { date });
+    const refusal = refusalOf(asked, options.behaviors ?? {}, at);
+    const status = refusal?.status ?? 200;
+    views.push({ at, ...asked, status });
+    reply(response, status, refusal?.body ?? pageOf(asked, options, random), { date });
   });
   const busiestHour = () =>
     Math.max(0, ...taken.map((end) => taken.filter((time) => time <= end && end - time < HOUR_MS).length));
   return { ...server, seen: server.seen, views, busiestHour };
 }
+
+type Asked = ReturnType<typeof askedOf>;
 
 function askedOf({ url }: SeenRequest) {
   const text = (name: string) => url.searchParams.get(name) ?? '';
@@ -77,19 +101,42 @@ function askedOf({ url }: SeenRequest) {
   };
 }
 
-function pageOf({ from, to, limit, offset }: ReturnType<typeof askedOf>, rowsOf: PlatformOptions['rowsOf']) {
+function refusalOf({ from, limit }: Asked, { largestLimit, keepsDays }: Behaviors, now: Date) {
+  if (limit > (largestLimit ?? Infinity))
+    return { status: 400, body: { error: `limit must not be greater than ${largestLimit}` } };
+  if (daysBetween(from, dayOf(now)) > (keepsDays ?? Infinity))
+    return { status: 403, body: { error: `Your plan keeps ${keepsDays} days` } };
+  return undefined;
+}
+
+function pageOf(
+  { from, to, limit, offset }: Asked,
+  { rowsOf, hiddenOf = () => 0, behaviors = {} }: PlatformOptions,
+  random: () => number,
+) {
+  const { silentCap = Infinity, alwaysMore = false, randomTies = false, inclusive = false } = behaviors;
   const totals: ViewCounts[] = [];
   let rows: readonly PageViews[] = [];
-  for (let at = from; at < to; at = addDays(at, 1)) {
+  const end = inclusive ? addDays(to, 1) : to;
+  for (let at = from; at < end; at = addDays(at, 1)) {
+    // Ranges are only requested for their totals, so the rows of the last day are enough.
     rows = rowsOf(at);
-    totals.push(sumCounts(rows));
+    totals.push(sumCounts(rows), { human: hiddenOf(at), ai: 0, total: hiddenOf(at) });
   }
-  // Ranges are only requested for their totals, so the rows of the last day are enough.
-  return {
-    totals: sumCounts(totals),
-    views: rows.slice(offset, offset + limit),
-    hasMore: offset + limit < rows.length,
-  };
+  if (randomTies)
+    rows = rows
+      .map((row) => ({ row, tie: random() }))
+      .sort((one, other) => other.row.total - one.row.total || one.tie - other.tie)
+      .map(({ row }) => row);
+  const views = rows.slice(offset, offset + Math.min(limit, silentCap));
+  const hasMore = alwaysMore ? views.length > 0 : offset + views.length < rows.length;
+  return { totals: sumCounts(totals), views, hasMore };
+}
+
+/** The same numbers from 0 to 1 in every run. */
+function randomNumbers(): () => number {
+  let state = 7;
+  return () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32;
 }
 
 /** `pages` pages of a day, the same for the same day, and different ones for different days. */

@@ -1,7 +1,7 @@
 import { adopt as adoptWorkspace } from '../app/acting.js';
 import { placeWords } from '../effects/place.js';
 import type { ExitCode } from '../errors.js';
-import { publishStep } from '../steps/history.js';
+import { publishStep } from '../steps/publish.js';
 import { StepRunner } from '../steps/step.js';
 import { defineCommand } from './command.js';
 import { conclude, withSteps } from './steps.js';

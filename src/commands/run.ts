@@ -11,7 +11,7 @@ import { summarize } from '../print/run.js';
 import { simulatedNotes } from '../sandbox/traffic/traffic.js';
 import { runLoop } from '../service/loop.js';
 import { openService, type Service } from '../service/service.js';
-import { exportStep } from '../steps/history.js';
+import { exportStep } from '../steps/export.js';
 import { improveStep } from '../steps/improve.js';
 import { pollStep } from '../steps/jobs.js';
 import { writeNote } from '../steps/notes.js';

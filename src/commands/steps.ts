@@ -10,7 +10,7 @@ import { type ExitCode, exitCodeOf, messageOf, ReadershipError } from '../errors
 import { inSequence } from '../format/days.js';
 import { logging, openLog } from '../print/log.js';
 import { type ExportCost, ExportProgress } from '../print/progress.js';
-import { type Published, publishStep } from '../steps/history.js';
+import { type Published, publishStep } from '../steps/publish.js';
 import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
 
 type StepsOptions = WorkspaceOptions & {

@@ -64,6 +64,7 @@ const historySchema = z.strictObject({
     .default(100),
   concurrency: z.int().min(1).max(32).default(16),
   maxWait: duration.default(120_000),
+  spareRequests: z.int().min(0).max(1000).default(5),
 });
 
 const NOT_A_SHARE = 'write a share such as 0.8';

@@ -6,9 +6,10 @@ import { readHour, type SharedLimit } from '../budget/ledger.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { type Day, dayOf, daysBetween, lastEndedDay } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
+import { readPageSize } from './facts.js';
 import { readDayLedger } from './ledger.js';
 import { type ExportPlan, nightlyRequests, planExport, planReload, requestsFor } from './plan.js';
-import { readHistoryStart, requestsForRange } from './range.js';
+import { readFirstDay, requestsForRange } from './range.js';
 import { runsOfNeighbors } from './totals.js';
 import { readUnfinishedDays } from './pages.js';
 import { readLastVerification, recentTotals } from './verify.js';
@@ -94,7 +95,7 @@ export async function hasHoles(
 ): Promise<boolean> {
   const last = lastEndedDay(now);
   for (const { id: project } of projects) {
-    const first = start === 'auto' ? await readHistoryStart(reader, project) : start;
+    const first = await readFirstDay(reader, project, start, now);
     if (first === undefined) return true;
     const [known] = await reader.query(KNOWN_DAYS, countRow, { project, first, last });
     if ((known?.days ?? 0) <= daysBetween(first, last)) return true;
@@ -105,17 +106,20 @@ export async function hasHoles(
 async function planProject(
   reader: Reader,
   { id }: ProjectSettings,
-  { start, requestsPerHour: limit }: Settings['history'],
+  { start, settleDays, requestsPerHour: limit }: Settings['history'],
   { from, to, reload = false }: ForecastRequest,
   now: Date,
   isBackfilling: boolean,
 ): Promise<{ plan: ExportPlan | undefined; urgent: number[]; backfill: number[] }> {
-  const first = from ?? (start === 'auto' ? await readHistoryStart(reader, id) : start);
+  const first = from ?? (await readFirstDay(reader, id, start, now));
   if (first === undefined) return { plan: undefined, urgent: [], backfill: [] };
   const range = { first, last: to ?? lastEndedDay(now) };
+  const { rows: pageSize } = await readPageSize(reader, id, now);
   const ledger = await readDayLedger(reader, id);
   const unfinished = await readUnfinishedDays(reader, id);
-  const plan = reload ? planReload(ledger, range) : planExport(ledger, range, now, isBackfilling);
+  const plan = reload
+    ? planReload(ledger, range, { pageSize })
+    : planExport(ledger, range, now, { isBackfilling, settleDays, pageSize });
   const bounds = { project: id, start, from, to, now };
   const probes = Array<number>(await requestsForRange(reader, bounds)).fill(1);
   const partsOfDays = (priority: Priority) =>

@@ -1,7 +1,7 @@
 import { BIGINT, DATE, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
-import { pageViewsSchema, type ViewCounts, viewCountsSchema } from '../api/schema.js';
-import type { Day } from '../day.js';
+import { type ViewCounts, viewCountsSchema } from '../api/schema.js';
+import { type Day, dayOf, type DayRange } from '../day.js';
 import { dateOf, dayColumn, type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
 import type { Cell, Transaction } from '../warehouse/transaction.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -16,6 +16,7 @@ const RECORD_FIRST_FAILURE = statement('record-first-failure');
 const RECORD_RESTATEMENT = statement('record-restatement');
 const RECORD_FORGOTTEN = statement('record-forgotten');
 const RECORD_UNCHANGED = statement('record-unchanged');
+const RECORD_EMPTY_DAYS = statement('record-empty-days');
 const DAY_LEDGER = statement('day-ledger');
 const STORED_DAY = statement('stored-day');
 const STORED_PAGES = statement('stored-pages');
@@ -31,6 +32,7 @@ const ledgerRow = viewCountsSchema.extend({
   attempted_at: timestampColumn,
   pages: z.int().nullable(),
   failures: z.int(),
+  failure: z.string().nullable(),
 });
 
 /** Every day of a project that was ever requested, oldest first. */
@@ -39,7 +41,15 @@ export async function readDayLedger(reader: Reader, project: string): Promise<Da
   return new Map(rows.map((row) => [row.day, row]));
 }
 
-const knownRow = viewCountsSchema.extend({ is_stored: z.boolean(), failures: z.int() });
+const knownRow = viewCountsSchema.extend({
+  is_stored: z.boolean(),
+  state: z.enum(DAY_STATES),
+  attempted_at: timestampColumn,
+  failures: z.int(),
+});
+type Known = z.infer<typeof knownRow>;
+
+const pageRow = viewCountsSchema.extend({ path: z.string().transform((path) => path.slice(1)) });
 
 /** The stored data of a day; undefined if there is none. */
 export async function readStoredDay(
@@ -56,7 +66,7 @@ const readPages = async (
   { human, ai, total }: ViewCounts,
 ): Promise<StoredViews> => ({
   totals: { human, ai, total },
-  rows: await reader.query(STORED_PAGES, pageViewsSchema, { ...at }),
+  rows: await reader.query(STORED_PAGES, pageRow, { ...at }),
 });
 
 /** A day of a project, and the time of a record about it. */
@@ -95,50 +105,61 @@ export function storeDay(
   const { totals, unattributed, rows, doubt } = walked;
   const load = { ...at, ...totals, state, pages: rows.length, failure: doubt ?? null };
   return warehouse.groupCommit(async (transaction) => {
-    const { outcome, failures } = isKnown
+    const { outcome, known } = isKnown
       ? await makeRoom(transaction, load, walked)
-      : { outcome: 'added' as const, failures: 0 };
+      : { outcome: 'added' as const, known: undefined };
     if (outcome === 'forgotten') return outcome;
     if (outcome !== 'unchanged') await appendPages(transaction, at, rows);
     await appendLoad(transaction, {
       ...load,
       unattributed,
-      failures: doubt === undefined ? 0 : failures + 1,
+      failures: doubt === undefined ? 0 : nightsInDoubt(known, at.now),
     });
     return outcome;
   });
 }
+
+/** In how many nights in a row, this one included, a day did not add up. */
+const nightsInDoubt = (known: Known | undefined, now: Date): number =>
+  known?.state !== 'inconsistent' ? 1 : known.failures + (dayOf(known.attempted_at) === dayOf(now) ? 0 : 1);
 
 /** Removes what the load replaces: the rows unless they are the same, and the ledger row. */
 async function makeRoom(
   transaction: Transaction,
   at: DayLoad,
   walked: WalkedDay,
-): Promise<{ outcome: StoreOutcome; failures: number }> {
+): Promise<{ outcome: StoreOutcome; known: Known | undefined }> {
   const load = { ...at };
   const [known] = await transaction.query(STORED_DAY, knownRow, load);
   const { outcome, pages } = await compareWithStored(transaction, at, known, walked);
   if (outcome === 'forgotten') {
     await transaction.execute(RECORD_FORGOTTEN, { ...load, failure: FORGOTTEN });
-    return { outcome, failures: known?.failures ?? 0 };
+    return { outcome, known };
   }
   if (outcome === 'restated')
     await transaction.execute(RECORD_RESTATEMENT, { ...load, pages_changed: pages });
   if (outcome !== 'unchanged') await transaction.execute(DELETE_PAGES, load);
   await transaction.execute(DELETE_LOAD, load);
-  return { outcome, failures: known?.failures ?? 0 };
+  return { outcome, known };
 }
 
-/** Removes the stored data of `first` and later days. Returns the days that had any, oldest first. */
-export async function removeDaysFrom(warehouse: Warehouse, project: string, first: Day): Promise<Day[]> {
-  const days = [...(await readDayLedger(warehouse, project)).keys()].filter((day) => day >= first);
-  for (const day of days)
-    await warehouse.transaction(async (transaction) => {
+/** Removes the stored data of days, and what is known about them. */
+export const removeDays = (warehouse: Warehouse, project: string, days: readonly Day[]): Promise<void> =>
+  warehouse.transaction(async (transaction) => {
+    for (const day of days) {
       await transaction.execute(DELETE_PAGES, { project, day });
       await transaction.execute(DELETE_LOAD, { project, day });
-    });
-  return days;
-}
+    }
+  });
+
+/** Stores that a range of settled days has no views. Days that were requested before stay as they are. */
+export const storeEmptyDays = (
+  warehouse: Warehouse,
+  project: string,
+  range: DayRange,
+  now: Date,
+): Promise<void> =>
+  warehouse.groupCommit((transaction) => transaction.execute(RECORD_EMPTY_DAYS, { project, now, ...range }));
 
 /** Records that a day was read again and is unchanged. */
 export function confirmDay(
@@ -164,7 +185,7 @@ export function recordFailedDay(warehouse: Warehouse, at: DayAt, failure: string
 async function compareWithStored(
   reader: Reader,
   at: DayAt & { readonly state: DayState },
-  known: z.infer<typeof knownRow> | undefined,
+  known: Known | undefined,
   { totals, rows }: WalkedDay,
 ): Promise<{ outcome: StoreOutcome; pages: number }> {
   if (known?.is_stored !== true) return { outcome: 'added', pages: rows.length };

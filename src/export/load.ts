@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import pLimit, { type LimitFunction } from 'p-limit';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
-import { PausedError } from '../api/errors.js';
+import { PausedError, RefusedError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
@@ -10,7 +10,8 @@ import { Texts } from '../warehouse/texts.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { DayFailures } from './failures.js';
 import { confirmDay, readStoredDay, recordFailedDay, storeDay, type StoreOutcome } from './ledger.js';
-import { readUnfinishedDays, ResumableViews } from './pages.js';
+import { readPageSize, recordPageSize } from './facts.js';
+import { keepPages, type PageOfDay, type PageSize, readKeptPages, readUnfinishedDays } from './pages.js';
 import { type DayState, isSettled, type PlannedDay, requestsFor } from './plan.js';
 import { walkDay } from './walk.js';
 
@@ -48,8 +49,11 @@ export function errorsOfLoad({ results, stopped }: LoadOutcome): unknown[] {
  * these others have about this many requests, so that hundreds of short days share a commit, and
  * long ones do not fill the memory.
  */
-const REQUESTS_BESIDE = 400;
-const FEWEST_DAYS_BESIDE = 16;
+const MOST_WAITING_REQUESTS = 400;
+const FEWEST_WAITING_DAYS = 16;
+
+/** After so many days in a row that are empty or refused, when read for the first time, no other one is requested. */
+export const MOST_IN_A_ROW = 4;
 
 /** More paths are not kept between days, because visitors can request any number of made-up ones. */
 const MOST_PATHS = 200_000;
@@ -76,105 +80,12 @@ export interface LoadTask {
  * read, unless one of them needs more than it got.
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
-  const { warehouse, project, client, concurrency } = task;
-  const inTurn = task.inTurn ?? pLimit(concurrency);
-  const results: DayResult[] = [];
-  const stopping = new AbortController();
-  const signal = task.signal ? AbortSignal.any([task.signal, stopping.signal]) : stopping.signal;
-  // Every request listens to it, some until shortly after they have ended; Node.js would warn about more than ten.
-  setMaxListeners(0, signal);
-  const failures = new DayFailures(task, days, signal);
-  let paused: PausedError | undefined;
-  /** Whether a day could not continue, so that no waiting day can either. */
-  let isHalted = false;
-  let newestRead: number | undefined;
-  let paths = new Texts();
-
-  // A used-up budget only keeps further days from beginning; any other failure also ends those in progress.
-  const stop = (error: unknown): void => {
-    if (error instanceof PausedError) paused ??= error;
-    else stopping.abort(error);
-  };
-  const unfinished = await readUnfinishedDays(warehouse, project);
-  const load = async (planned: PlannedDay): Promise<void> => {
-    if (signal.aborted || paused !== undefined) return;
-    const pagesKept = unfinished.get(planned.day) ?? 0;
-    const requests = Math.max(1, expectedRequests(planned, newestRead) - pagesKept);
-    const lease = await client.lease(requests, planned.priority, signal);
-    try {
-      if (paths.size > MOST_PATHS) paths = new Texts();
-      // The last days use the connections of days that are done.
-      const atOnce = () => Math.max(1, Math.floor(concurrency / inTurn.activeCount));
-      const means = { lease, isUnfinished: pagesKept > 0, paths, atOnce, failures, signal, stop };
-      const read = await inTurn(async () => {
-        if (isHalted) return undefined;
-        return attemptDay(task, planned, means).catch((error: unknown) => {
-          isHalted = true;
-          stop(error);
-          return undefined;
-        });
-      });
-      if (read === undefined) return;
-      if ('store' in read) newestRead = requestsFor(read.rows);
-      const result = 'store' in read ? await read.store() : read;
-      results.push(result);
-      task.onDay?.(result);
-    } finally {
-      await lease.end();
-    }
-  };
-
-  // While days wait for a commit, others are read.
-  const beside = Math.max(FEWEST_DAYS_BESIDE, Math.floor(REQUESTS_BESIDE / (days[0]?.requests ?? 1)));
-  const begun = { concurrency: concurrency + beside };
-  await warehouse.withOneThread(() => pMap(days, (planned) => load(planned).catch(stop), begun));
-  if (signal.aborted) return { results, stopped: signal.reason };
-  return paused === undefined ? { results } : { results, stopped: paused };
-}
-
-/** The context for reading a day. */
-interface Means {
-  readonly lease: Lease;
-  /** Whether an earlier export kept pages of the day. */
-  readonly isUnfinished: boolean;
-  readonly paths: Texts;
-  /** How many pages may be requested at the same time. */
-  readonly atOnce: () => number;
-  readonly failures: DayFailures;
-  readonly signal: AbortSignal;
-  /** Stops the load: every other day would fail as well. */
-  readonly stop: (error: unknown) => void;
-}
-
-/** A day that was never read is probably as long as its neighbor, which was read just before. */
-const expectedRequests = ({ due, requests }: PlannedDay, ofNeighbor: number | undefined): number =>
-  due === 'missing' ? (ofNeighbor ?? requests) : requests;
-
-/**
- * Reads a day that has ended, or records why it could not be read. Throws failures that would affect
- * every other day too.
- */
-async function attemptDay(
-  task: LoadTask,
-  planned: PlannedDay,
-  means: Means,
-): Promise<ReadDay | FailedDay | undefined> {
-  const { lease, failures, signal, stop } = means;
-  try {
-    signal.throwIfAborted();
-    const read = await readDay(task, planned, means);
-    failures.endWith(planned.day);
-    return read;
-  } catch (error) {
-    // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
-    if (signal.aborted || !(await failures.concernsOnly(planned.day, error, lease))) throw error;
-    const { project, now } = task;
-    await recordFailedDay(task.warehouse, { project, day: planned.day, now: now() }, messageOf(error));
-    await failures.concernAllDays(planned.day, lease).then((areAll) => {
-      if (areAll) stop(error);
-    }, stop);
-    return { day: planned.day, outcome: 'failed', error };
-  }
+  const pageSize = await readPageSize(task.warehouse, task.project, task.now());
+  const known = pageSize.rows;
+  const unfinished = await readUnfinishedDays(task.warehouse, task.project);
+  const outcome = await new Load(task, days, pageSize, unfinished).run();
+  if (pageSize.rows !== known) await recordPageSize(task.warehouse, task.project, pageSize, task.now());
+  return outcome;
 }
 
 /** A day whose pages were read, and how to store it. */
@@ -183,31 +94,144 @@ interface ReadDay {
   readonly store: () => Promise<DayResult>;
 }
 
-async function readDay(
-  task: LoadTask,
-  { day, due, isKnown }: PlannedDay,
-  { lease, isUnfinished, paths, atOnce, signal }: Means,
-): Promise<ReadDay | undefined> {
-  const { warehouse, client, project, now } = task;
-  const hasEnded = () => day <= lastEndedDay(now());
-  const settled = () => isSettled(day, now(), task.settleDays);
-  if (!hasEnded()) return undefined;
-  const stored = due === 'provisional' ? await readStoredDay(warehouse, { project, day }) : undefined;
-  const views = await ResumableViews.open({ warehouse, project, day }, client, lease, isUnfinished);
-  const { onPaused } = views;
-  const options = { isSettled: settled, stored, paths, atOnce, onPaused, signal };
-  const walked = await walkDay(views, day, options).finally(() => views.end(isUnfinished));
-  signal.throwIfAborted();
-  // The response may have shown that the platform's clock is behind.
-  if (!hasEnded()) return undefined;
-  const at = { project, day, now: now() };
-  const { doubt, rows } = walked === 'unchanged' ? { doubt: undefined, rows: stored?.rows ?? [] } : walked;
-  const state = doubt !== undefined ? 'inconsistent' : settled() ? 'final' : 'provisional';
-  const store = async (): Promise<DayResult> => {
-    const outcome = await (walked === 'unchanged'
-      ? confirmDay(warehouse, at, state)
-      : storeDay(warehouse, at, walked, state, isKnown));
-    return { day, outcome, state, rows: rows.length };
+class Load {
+  readonly #results: DayResult[] = [];
+  /** Days begin while it is `open`. `paused`: only those that have their requests are read. `halted`: none is. */
+  #state: 'open' | 'paused' | 'halted' = 'open';
+  #paused: PausedError | undefined;
+  readonly #stopping = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #failures: DayFailures;
+  readonly #inTurn: LimitFunction;
+  #newestRows: number | undefined;
+  #withoutViewsInARow = 0;
+  #paths = new Texts();
+
+  constructor(
+    private readonly task: LoadTask,
+    private readonly days: readonly PlannedDay[],
+    private readonly pageSize: PageSize,
+    private readonly unfinished: ReadonlyMap<Day, number>,
+  ) {
+    const stopping = this.#stopping.signal;
+    this.#signal = task.signal ? AbortSignal.any([task.signal, stopping]) : stopping;
+    // Every request listens to it, some until shortly after they have ended; Node.js would warn about more than ten.
+    setMaxListeners(0, this.#signal);
+    this.#failures = new DayFailures(task, days, this.#signal);
+    this.#inTurn = task.inTurn ?? pLimit(task.concurrency);
+  }
+
+  async run(): Promise<LoadOutcome> {
+    const { warehouse, concurrency } = this.task;
+    // While days wait for a commit, others are read.
+    const waiting = Math.floor(MOST_WAITING_REQUESTS / (this.days[0]?.requests ?? 1));
+    const begun = { concurrency: concurrency + Math.max(FEWEST_WAITING_DAYS, waiting) };
+    const load = (planned: PlannedDay) => this.#load(planned).catch(this.#stop);
+    await warehouse.withOneThread(() => pMap(this.days, load, begun));
+    const stopped: unknown = this.#signal.aborted ? this.#signal.reason : this.#paused;
+    return stopped === undefined ? { results: this.#results } : { results: this.#results, stopped };
+  }
+
+  /** A used-up budget only keeps further days from beginning; any other failure also ends those in progress. */
+  readonly #stop = (error: unknown): void => {
+    if (!(error instanceof PausedError)) this.#stopping.abort(error);
+    else if (this.#state === 'open') this.#state = 'paused';
+    if (error instanceof PausedError) this.#paused ??= error;
   };
-  return { rows: rows.length, store };
+
+  async #load(planned: PlannedDay): Promise<void> {
+    if (this.#signal.aborted || this.#state !== 'open') return;
+    const lease = await this.task.client.lease(this.#requestsFor(planned), planned.priority, this.#signal);
+    try {
+      if (this.#paths.size > MOST_PATHS) this.#paths = new Texts();
+      const read = await this.#inTurn(() => this.#attempt(planned, lease));
+      if (read === undefined) return;
+      if ('store' in read) this.#newestRows = read.rows;
+      const result = 'store' in read ? await read.store() : read;
+      this.#results.push(result);
+      this.task.onDay?.(result);
+      const isRefused = 'error' in result && result.error instanceof RefusedError;
+      const isEmpty = 'rows' in result && result.rows === 0;
+      const counts = planned.due === 'missing' && (isRefused || isEmpty);
+      this.#withoutViewsInARow = counts ? this.#withoutViewsInARow + 1 : 0;
+      // The export finds out whether the older days are like that too.
+      if (this.#withoutViewsInARow >= MOST_IN_A_ROW) this.#state = 'halted';
+    } finally {
+      await lease.end();
+    }
+  }
+
+  /** A day that was never read is probably as long as its neighbor, which was read just before. */
+  #requestsFor({ day, due, requests }: PlannedDay): number {
+    const isLikeNeighbor = due === 'missing' && this.#newestRows !== undefined;
+    const expected = isLikeNeighbor ? requestsFor(this.#newestRows ?? 0, this.pageSize.rows) : requests;
+    return Math.max(1, expected - (this.unfinished.get(day) ?? 0));
+  }
+
+  /** Reads a day, or records why it could not be read. A failure that would affect every other day stops the load. */
+  async #attempt(planned: PlannedDay, lease: Lease): Promise<ReadDay | FailedDay | undefined> {
+    if (this.#state === 'halted') return undefined;
+    const { warehouse, project, now } = this.task;
+    const { day } = planned;
+    try {
+      try {
+        this.#signal.throwIfAborted();
+        const read = await this.#read(planned, lease);
+        this.#failures.endWith(day);
+        return read;
+      } catch (error) {
+        // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
+        if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error, lease))) throw error;
+        await recordFailedDay(warehouse, { project, day, now: now() }, messageOf(error));
+        if (await this.#failures.concernAllDays(day, lease).catch(this.#stop)) this.#stop(error);
+        return { day, outcome: 'failed', error };
+      }
+    } catch (error) {
+      this.#stop(error);
+      this.#state = 'halted';
+      return undefined;
+    }
+  }
+
+  async #read({ day, due, isKnown }: PlannedDay, lease: Lease): Promise<ReadDay | undefined> {
+    const { warehouse, client, project, now, settleDays, concurrency } = this.task;
+    const hasEnded = () => day <= lastEndedDay(now());
+    if (!hasEnded()) return undefined;
+    const settled = () => isSettled(day, now(), settleDays);
+    // A day that becomes final is read in full, because two pages may have swapped views after the first page.
+    const isStored = due === 'inconsistent' || (due === 'provisional' && !settled());
+    const stored = isStored ? await readStoredDay(warehouse, { project, day }) : undefined;
+    const isUnfinished = this.unfinished.has(day);
+    let pages: readonly PageOfDay[] = [];
+    const walking = walkDay(client, day, {
+      lease,
+      signal: this.#signal,
+      isSettled: settled,
+      stored: due === 'provisional' ? stored : undefined,
+      found: due === 'inconsistent' ? stored : undefined,
+      paths: this.#paths,
+      pageSize: this.pageSize,
+      kept: isUnfinished ? await readKeptPages(warehouse, { project, day }) : undefined,
+      // The last days use the connections of days that are done.
+      atOnce: () => Math.max(1, Math.floor(concurrency / this.#inTurn.activeCount)),
+      onPaused: (read) => (pages = read),
+    });
+    const read = await walking.finally(async () => {
+      if (pages.length > 0 || isUnfinished) await keepPages(warehouse, { project, day }, pages);
+    });
+    this.#signal.throwIfAborted();
+    // The response may have shown that the platform's clock is behind.
+    if (!hasEnded()) return undefined;
+    const at = { project, day, now: now() };
+    const { doubt, rows } = read === 'unchanged' ? { doubt: undefined, rows: stored?.rows ?? [] } : read;
+    const state = doubt !== undefined ? 'inconsistent' : settled() ? 'final' : 'provisional';
+    const store = async (): Promise<DayResult> => {
+      const stores =
+        read === 'unchanged'
+          ? confirmDay(warehouse, at, state)
+          : storeDay(warehouse, at, read, state, isKnown);
+      return { day, outcome: await stores, state, rows: rows.length };
+    };
+    return { rows: rows.length, store };
+  }
 }

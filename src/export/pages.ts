@@ -1,11 +1,9 @@
 import { DATE, INTEGER, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
 import type { Client, ReadOptions } from '../api/client.js';
-import { PagingError } from '../api/errors.js';
-import type { Lease } from '../api/retry.js';
+import { PagingError, RefusedError } from '../api/errors.js';
 import { LIMITS, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
 import type { Day } from '../day.js';
-import { counted } from '../format/numbers.js';
 import { dateOf, dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
 import { sumCounts } from './totals.js';
@@ -14,17 +12,50 @@ const UNFINISHED_DAYS = readSql(import.meta.url, 'statements/unfinished-days.sql
 const UNFINISHED_PAGES = readSql(import.meta.url, 'statements/unfinished-pages.sql');
 const DELETE_PAGES = 'DELETE FROM unfinished_pages WHERE project = $project AND day = $day::DATE';
 
-/** A page of views, and its offset. */
+/** A response of the views export, and the number of rows before it. */
 export interface PageOfDay extends ViewsResponse {
   readonly offset: number;
 }
 
-/** More than this many pages in one walk, a million rows, means that it does not end. */
-const MAX_PAGES = 4_000;
+/** More rows than this in one walk mean that it does not end. */
+const MAX_ROWS = 1_000_000;
+
+/** Limits that servers accept, if they refuse the documented one without naming theirs. */
+const USUAL_LIMITS = [100, 50, 10];
+
+/** The largest number of rows that the platform returns in one response, as learned from its answers. */
+export class PageSize {
+  readonly #shortPages = new Map<number, number>();
+
+  constructor(public rows: number = LIMITS.viewsPage.max) {}
+
+  /** A response that was not the last one had this many rows. The same number twice shows a silent limit. */
+  saw(rows: number): void {
+    if (rows >= this.rows) return;
+    const times = (this.#shortPages.get(rows) ?? 0) + 1;
+    this.#shortPages.set(rows, times);
+    if (times > 1 && rows === Math.max(...this.#shortPages.keys())) this.rows = rows;
+  }
+
+  /** Lowers it if the platform refused `limit` as too large. Returns whether a smaller one may be accepted. */
+  isLowered(error: unknown, limit: number): boolean {
+    if (!(error instanceof RefusedError) || !/limit/i.test(error.words)) return false;
+    const named = (error.words.match(/\d+/g) ?? []).map(Number).filter((one) => one > 0 && one < limit);
+    const rows = named.length > 0 ? Math.max(...named) : USUAL_LIMITS.find((one) => one < limit);
+    if (error.status !== 400 || rows === undefined) return false;
+    this.rows = Math.min(this.rows, rows);
+    return true;
+  }
+}
 
 interface PagesOptions extends ReadOptions {
-  /** Rows of a page; by default the most. */
-  readonly limit?: number;
+  /** Rows of a page; by default as many as the platform returns. */
+  readonly limit?: number | undefined;
+  /** The row to begin with. */
+  readonly from?: number;
+  readonly pageSize: PageSize;
+  /** Pages that an earlier export kept, by their offsets. */
+  readonly kept?: ReadonlyMap<number, ViewsResponse> | undefined;
   /** How many pages may be requested at the same time; one by default. */
   readonly atOnce?: (() => number) | undefined;
   /** Called with pages that were requested ahead, and that follow one that failed or the last one. */
@@ -32,139 +63,105 @@ interface PagesOptions extends ReadOptions {
 }
 
 /**
- * The pages of the views of a range. Up to `atOnce` of them are requested at the same time, and only
- * those that must exist if rows are sorted by their views. Throws a `PagingError` if a page is
- * shorter than requested although more are promised, because the next offset would skip rows, or if
- * there is no end.
+ * The pages of the views of a range. Each begins after the rows that have arrived, however many were
+ * requested. Up to `atOnce` pages are requested at the same time, and only those that must exist if
+ * rows are sorted by their views. It ends with an empty page, or a short one that is said to be the
+ * last. Throws a `PagingError` if there is no end.
  */
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
   range: { readonly dateFrom: Day; readonly dateTo: Day },
-  options: PagesOptions = {},
+  { limit: most = Infinity, from = 0, pageSize, kept, atOnce = () => 1, onAhead, ...options }: PagesOptions,
 ): AsyncGenerator<PageOfDay, void, void> {
-  const { limit = LIMITS.viewsPage.max, atOnce = () => 1, onAhead } = options;
-  const underWay: Promise<PageOfDay>[] = [];
-  let known = 1;
-  let read = 0;
-  try {
-    for (let page = 0; page < MAX_PAGES; page++) {
-      while (page + underWay.length < known && (underWay.length === 0 || underWay.length < atOnce())) {
-        const offset = (page + underWay.length) * limit;
-        const request = client
-          .views({ ...range, limit, offset }, options)
-          .then(({ totals, views, hasMore }) => ({ offset, totals, views, hasMore }));
-        // If several fail, the first error is thrown.
-        request.catch(() => undefined);
-        underWay.push(request);
+  const request = async (offset: number): Promise<PageOfDay> => {
+    const known = kept?.get(offset);
+    if (known !== undefined) return { ...known, offset };
+    for (;;) {
+      const limit = Math.min(most, pageSize.rows);
+      try {
+        const { totals, views, hasMore } = await client.views({ ...range, limit, offset }, options);
+        return { offset, totals, views, hasMore };
+      } catch (error) {
+        if (!pageSize.isLowered(error, limit)) throw error;
       }
-      const response = await underWay.shift();
-      if (response === undefined) return;
-      const { length } = response.views;
-      if (response.hasMore && length < limit)
-        throw new PagingError(
-          `page ${page + 1} of the export has ${counted(length, 'row')} of the ${limit} requested, but the server says that more follow`,
-        );
-      yield response;
-      if (!response.hasMore) return;
-      known = Math.max(known, page + 2);
-      read += sumCounts(response.views).total;
-      if (atOnce() > 1)
-        known = Math.max(known, page + 1 + Math.min(page + 1, pagesLeft(response, read, limit)));
+    }
+  };
+  const ahead = new Map<number, Promise<PageOfDay>>();
+  let read = 0;
+  let before = 0;
+  try {
+    for (let [offset, count] = [from, 1]; offset < MAX_ROWS; count++) {
+      const page = await (ahead.get(offset) ?? request(offset));
+      ahead.delete(offset);
+      yield page;
+      const rows = page.views.length;
+      if (rows > 0 && before > 0 && most >= pageSize.rows) pageSize.saw(before);
+      before = rows;
+      if (rows === 0 || (!page.hasMore && rows < Math.min(most, pageSize.rows))) return;
+      offset += rows;
+      read += sumCounts(page.views).total;
+      const sure = page.hasMore ? Math.max(1, Math.min(count, pagesLeft(page, read))) : 1;
+      for (let next = 0; next < sure && ahead.size < atOnce(); next++) {
+        const at = offset + next * rows;
+        if (ahead.has(at)) continue;
+        const asked = request(at);
+        // If several fail, the first error is thrown.
+        asked.catch(() => undefined);
+        ahead.set(at, asked);
+      }
     }
   } finally {
-    for (const ahead of await Promise.allSettled(underWay))
-      if (ahead.status === 'fulfilled') onAhead?.(ahead.value);
+    for (const page of await Promise.allSettled(ahead.values()))
+      if (page.status === 'fulfilled') onAhead?.(page.value);
   }
-  throw new PagingError(`the export did not end after ${MAX_PAGES} pages of ${limit}`);
+  throw new PagingError(`the export did not end after ${MAX_ROWS} rows`);
 }
 
-/**
- * How many pages must follow if no row has more views than the largest one of this page, as in
- * sorted rows.
- */
-function pagesLeft({ totals, views }: ViewsResponse, read: number, limit: number): number {
-  let largest = 1;
-  for (const { total } of views) largest = Math.max(largest, total);
-  return Math.ceil((totals.total - read) / largest / limit);
+/** How many pages must follow if no row has more views than the largest one of this page, as in sorted rows. */
+function pagesLeft({ totals, views }: ViewsResponse, read: number): number {
+  const largest = views.reduce((most, { total }) => Math.max(most, total), 1);
+  return Math.ceil((totals.total - read) / largest / views.length);
 }
 
 const dayRow = z.object({ day: dayColumn, pages: z.int() });
 const pageRow = z.object({ page_offset: z.int(), response: z.string() });
 
+export async function hasTable(reader: Reader, name: string): Promise<boolean> {
+  const sql = 'SELECT 1 AS is_there FROM duckdb_tables() WHERE table_name = $name';
+  return (await reader.query(sql, z.object({}), { name })).length > 0;
+}
+
 /** The days of a project that the hourly limit stopped, and how many of their pages are kept. */
 export async function readUnfinishedDays(reader: Reader, project: string): Promise<Map<Day, number>> {
   // A history that an older version published has no such table.
-  const isThere = "SELECT 1 FROM duckdb_tables() WHERE table_name = 'unfinished_pages'";
-  if ((await reader.query(isThere, z.object({}))).length === 0) return new Map();
+  if (!(await hasTable(reader, 'unfinished_pages'))) return new Map();
   const rows = await reader.query(UNFINISHED_DAYS, dayRow, { project });
   return new Map(rows.map((row) => [row.day, row.pages]));
 }
 
 interface DayOf {
-  readonly warehouse: Warehouse;
   readonly project: string;
   readonly day: Day;
 }
 
 /**
- * Stands in for the client while a day is walked, and requests only pages that are not kept already.
- * If the hourly limit stops the walk, its pages are kept, so a day of more requests than an hour
+ * The pages of a day that the hourly limit stopped, so that a day of more requests than an hour
  * allows is loaded over several hours. The totals on each page show if it changed meanwhile.
  */
-export class ResumableViews {
-  readonly #of: DayOf;
-  readonly #views: Client['views'];
-  /** Pages that an earlier export kept. Each is used once: a second walk requests all pages again. */
-  readonly #kept = new Map<number, ViewsResponse>();
-  #unfinished: readonly PageOfDay[] = [];
-
-  private constructor(of: DayOf, client: Pick<Client, 'views'>, lease: Lease) {
-    this.#of = of;
-    this.#views = (query, options) => client.views(query, { ...options, lease });
-  }
-
-  static async open(
-    of: DayOf,
-    client: Pick<Client, 'views'>,
-    lease: Lease,
-    isUnfinished: boolean,
-  ): Promise<ResumableViews> {
-    const resumable = new ResumableViews(of, client, lease);
-    if (!isUnfinished) return resumable;
-    for (const row of await of.warehouse.query(UNFINISHED_PAGES, pageRow, parametersOf(of)))
-      resumable.#kept.set(row.page_offset, viewsResponseSchema.parse(JSON.parse(row.response)));
-    return resumable;
-  }
-
-  readonly views: Client['views'] = async (query, options) => {
-    // A second walk has smaller pages, which cannot continue a first walk.
-    if (query.limit < LIMITS.viewsPage.max) this.#kept.clear();
-    const kept = this.#kept.get(query.offset);
-    this.#kept.delete(query.offset);
-    return kept ?? (await this.#views(query, options));
-  };
-
-  /** The pages of a walk that the hourly limit stopped. */
-  readonly onPaused = (pages: readonly PageOfDay[]): void => {
-    this.#unfinished = pages;
-  };
-
-  /** Keeps the pages of a stopped walk, and drops those of earlier ones. */
-  async end(isUnfinished: boolean): Promise<void> {
-    const pages = this.#unfinished;
-    if (pages.length === 0 && !isUnfinished) return;
-    await this.#of.warehouse.groupCommit(async (transaction) => {
-      await transaction.execute(DELETE_PAGES, parametersOf(this.#of));
-      const { project, day } = this.#of;
-      for (const { offset, ...page } of pages)
-        await transaction.appendRow('unfinished_pages', [
-          [VARCHAR, project],
-          [DATE, dateOf(day)],
-          [INTEGER, offset],
-          [VARCHAR, JSON.stringify(page)],
-        ]);
-    });
-  }
+export async function readKeptPages(reader: Reader, of: DayOf): Promise<Map<number, ViewsResponse>> {
+  const rows = await reader.query(UNFINISHED_PAGES, pageRow, { ...of });
+  return new Map(rows.map((row) => [row.page_offset, viewsResponseSchema.parse(JSON.parse(row.response))]));
 }
 
-const parametersOf = ({ project, day }: DayOf) => ({ project, day });
+/** Keeps the pages of a stopped walk instead of those of earlier ones. */
+export const keepPages = (warehouse: Warehouse, of: DayOf, pages: readonly PageOfDay[]): Promise<void> =>
+  warehouse.groupCommit(async (transaction) => {
+    await transaction.execute(DELETE_PAGES, { ...of });
+    for (const { offset, ...page } of pages)
+      await transaction.appendRow('unfinished_pages', [
+        [VARCHAR, of.project],
+        [DATE, dateOf(of.day)],
+        [INTEGER, offset],
+        [VARCHAR, JSON.stringify(page)],
+      ]);
+  });

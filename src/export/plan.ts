@@ -1,7 +1,16 @@
 import { addMilliseconds, hoursToMilliseconds } from 'date-fns';
 import type { Priority } from '../api/retry.js';
 import { LIMITS, type ViewCounts } from '../api/schema.js';
-import { type Day, dayOf, daysBetween, daysIn, type DayRange, lastEndedDay, startOfDay } from '../day.js';
+import {
+  addDays,
+  type Day,
+  dayOf,
+  daysBetween,
+  daysIn,
+  type DayRange,
+  lastEndedDay,
+  startOfDay,
+} from '../day.js';
 
 /** The reliability of a stored day: see `day_loads.state`. A day that was never requested has no state. */
 export const DAY_STATES = ['provisional', 'final', 'inconsistent', 'failed'] as const;
@@ -14,8 +23,10 @@ export interface DayRecord extends ViewCounts {
   readonly is_stored: boolean;
   readonly attempted_at: Date;
   readonly pages: number | null;
-  /** Attempts in a row that failed or did not add up. */
+  /** Attempts in a row that failed, or nights in a row in which it did not add up. */
   readonly failures: number;
+  /** Why the last one failed or did not add up. */
+  readonly failure: string | null;
 }
 
 export type DayLedger = ReadonlyMap<Day, DayRecord>;
@@ -32,8 +43,10 @@ export interface PlannedDay {
 
 /** The days that an export covers. */
 export interface ExportRange extends DayRange {
-  /** Why it does not begin on the day that the user gave. */
+  /** Why it does not begin on another day. */
   readonly note?: string;
+  /** Finds the whole range, while only its latest days are known. */
+  readonly rest?: () => Promise<ExportRange>;
 }
 
 /** Days to load, in the order in which to load them, and how many of the range need nothing, or nothing today. */
@@ -54,12 +67,22 @@ export const isSettled = (day: Day, now: Date, settleDays: number): boolean =>
 /** The longest wait between attempts at a day that keeps failing. */
 const LONGEST_RETRY_HOURS = 7 * 24;
 
+/** After so many nights in which a day did not add up, it needs a person, and is read once a week. */
+const NIGHTS_IN_DOUBT = 3;
+
+/** Whether a day has not added up for so long that a person has to look. */
+export const needsPerson = ({ state, failures }: DayRecord): boolean =>
+  state === 'inconsistent' && failures >= NIGHTS_IN_DOUBT;
+
 /**
- * When a day is tried again: after a first failure with the next export, then after an hour, and
+ * When a day is tried again. One that did not add up: the next night, or after the third, a week
+ * later. One that failed: after a first failure with the next export, then after an hour, and
  * four times as long after each further one. The interval is never longer than a quarter of the age
  * of the day, so that recent days, which people wait for, are tried several times a day.
  */
-export function retryAt({ day, attempted_at: attemptedAt, failures }: DayRecord): Date {
+export function retryAt(record: DayRecord): Date {
+  const { day, attempted_at: attemptedAt, failures, state } = record;
+  if (state === 'inconsistent') return startOfDay(addDays(dayOf(attemptedAt), needsPerson(record) ? 7 : 1));
   if (failures <= 1) return attemptedAt;
   const ageHours = (attemptedAt.getTime() - startOfDay(day).getTime()) / hoursToMilliseconds(1);
   const hours = Math.min(4 ** (failures - 2), LONGEST_RETRY_HOURS, Math.max(1, ageHours / 4));
@@ -73,21 +96,38 @@ const isWaiting = (record: DayRecord | undefined, now: Date): boolean =>
   record.attempted_at <= now &&
   now < retryAt(record);
 
-/** The fewest requests for a day of `pages` pages. */
-export const requestsFor = (pages: number): number => Math.max(1, Math.ceil(pages / LIMITS.viewsPage.max));
+/** The fewest requests for a day of so many rows, of which the platform returns so many at once. */
+export const requestsFor = (rows: number, pageSize: number = LIMITS.viewsPage.max): number =>
+  Math.max(1, Math.ceil(rows / pageSize));
 
 /** The maximum requests of an ordinary night: yesterday, the days still settling, and the check of the past. */
-export const nightlyRequests = (pages: number, settleDays: number): number =>
-  (settleDays + 1) * requestsFor(pages) + 1;
+export const nightlyRequests = (rows: number, settleDays: number, pageSize?: number): number =>
+  (settleDays + 1) * requestsFor(rows, pageSize) + 1;
 
-/** Pages of the newest stored day: what to expect of a day not read yet. */
-export function expectedPages(ledger: DayLedger): number {
+/**
+ * How many rows to expect of a day that was not read yet: between those of the stored days before and
+ * after it, because sites grow.
+ */
+export function expectedRows(ledger: DayLedger): (day: Day) => number {
   const stored = [...ledger.values()].filter((record) => record.pages !== null);
-  const newest = stored.reduce<DayRecord | undefined>(
-    (latest, record) => (latest === undefined || record.day > latest.day ? record : latest),
-    undefined,
+  return (day) => {
+    const next = stored.findIndex((record) => record.day >= day);
+    const [before, after] = [stored.at(next < 0 ? -1 : next - 1), stored[next]];
+    if (before === undefined || after === undefined || before.day > day) return (after ?? before)?.pages ?? 0;
+    const share = daysBetween(before.day, day) / daysBetween(before.day, after.day);
+    return Math.round((before.pages ?? 0) + share * ((after.pages ?? 0) - (before.pages ?? 0)));
+  };
+}
+
+/** A longer gap at the beginning is sampled first, so that the plan of the rest is right. */
+const SAMPLED_GAP = 30;
+
+/** The days that are read before the others of a gap with which the range begins: its first one, and each quarter. */
+function samplesOf(missing: readonly Day[], { first }: DayRange): Set<Day> {
+  if (missing[0] !== first || missing.length <= SAMPLED_GAP) return new Set();
+  return new Set(
+    [0, 1, 2, 3].flatMap((quarter) => missing[Math.floor((quarter * missing.length) / 4)] ?? []),
   );
-  return newest?.pages ?? 0;
 }
 
 /** Why days are due, in the order in which they are loaded. */
@@ -100,68 +140,89 @@ export const DUE_ORDER: readonly PlannedDay['due'][] = [
   'reload',
 ];
 
+interface PlanOptions {
+  /** Whether a project that shares the limit has days that were never loaded. */
+  readonly isBackfilling?: boolean | undefined;
+  readonly settleDays?: number;
+  /** How many rows the platform returns at once. */
+  readonly pageSize?: number | undefined;
+}
+
 /**
  * The days of `range` that are due: yesterday first, then those that may have changed or failed,
- * then the gaps, each newest first, so that a long backfill never delays the latest days. Days that
- * have already failed today come last: otherwise, a stretch of days that always fail would delay
- * all others.
+ * then the gaps, each newest first, so that a long backfill never delays the latest days. Of a long
+ * gap at the beginning, some days come before the others. Days that have already failed today come
+ * last: otherwise, a stretch of days that always fail would delay all others.
  *
  * While there are gaps to fill, here or in another project with the same limit, days that may
- * change, or whose rows moved while they were read, are read once a day (UTC): otherwise, a backfill
- * that resumes every few minutes would use up its budget on them.
+ * change are read once a day (UTC): otherwise, a backfill that resumes every few minutes would use up
+ * its budget on them.
  */
 export function planExport(
   ledger: DayLedger,
   range: ExportRange,
   now: Date,
-  isBackfilling = false,
+  { isBackfilling = false, settleDays = Infinity, pageSize }: PlanOptions = {},
 ): ExportPlan {
-  const pages = expectedPages(ledger);
-  const yesterday = lastEndedDay(now);
+  const expected = expectedRows(ledger);
   const all = daysIn(range);
-  const hasHoles = isBackfilling || all.some((day) => !ledger.has(day));
+  const missing = all.filter((day) => !ledger.has(day));
+  const samples = samplesOf(missing, range);
+  const hasHoles = isBackfilling || missing.length > 0;
   const days = all
-    .flatMap((day) => planDay(day, ledger.get(day), { now, yesterday, hasHoles, expected: pages }))
+    .flatMap((day) => planDay(day, ledger.get(day), now, hasHoles))
+    .map((planned): PlannedDay => {
+      // A day that may still change is recognized by its first page.
+      const isStart = planned.due === 'provisional' && !isSettled(planned.day, now, settleDays);
+      const rows = ledger.get(planned.day)?.pages ?? expected(planned.day);
+      return { ...planned, requests: isStart ? 1 : requestsFor(rows, pageSize) };
+    })
     .sort(
       (left, right) =>
         Number(failedToday(left)) - Number(failedToday(right)) ||
         DUE_ORDER.indexOf(left.due) - DUE_ORDER.indexOf(right.due) ||
+        Number(samples.has(right.day)) - Number(samples.has(left.day)) ||
         daysBetween(left.day, right.day),
     );
   const alreadyFinal = all.filter((day) => ledger.get(day)?.state === 'final').length;
   const waiting = all.filter((day) => isWaiting(ledger.get(day), now));
   const readToday = all.length - days.length - alreadyFinal - waiting.length;
-  const requests = days.reduce((sum, day) => sum + day.requests, 0);
-  return { range, days, alreadyFinal, readToday, waiting, requests };
+  return { range, days, alreadyFinal, readToday, waiting, requests: requestsOf(days) };
 }
 
 /** Every day of `range`, final ones included, to be read whole again, newest first. */
-export function planReload(ledger: DayLedger, range: ExportRange): ExportPlan {
-  const expected = expectedPages(ledger);
+export function planReload(
+  ledger: DayLedger,
+  range: ExportRange,
+  { pageSize }: PlanOptions = {},
+): ExportPlan {
+  const expected = expectedRows(ledger);
   const days = daysIn(range)
     .reverse()
     .map((day): PlannedDay => {
-      const requests = requestsFor(ledger.get(day)?.pages ?? expected);
+      const requests = requestsFor(ledger.get(day)?.pages ?? expected(day), pageSize);
       return { day, due: 'reload', priority: 'backfill', requests };
     });
-  const requests = days.reduce((sum, day) => sum + day.requests, 0);
-  return { range, days, alreadyFinal: 0, readToday: 0, waiting: [], requests };
+  return { range, days, alreadyFinal: 0, readToday: 0, waiting: [], requests: requestsOf(days) };
 }
+
+const requestsOf = (days: readonly PlannedDay[]): number =>
+  days.reduce((sum, { requests }) => sum + requests, 0);
 
 const failedToday = ({ due, priority }: PlannedDay): boolean => due === 'failed' && priority === 'backfill';
 
 function planDay(
   day: Day,
   record: DayRecord | undefined,
-  { now, yesterday, hasHoles, expected }: { now: Date; yesterday: Day; hasHoles: boolean; expected: number },
-): PlannedDay[] {
+  now: Date,
+  hasHoles: boolean,
+): Omit<PlannedDay, 'requests'>[] {
   const wasTriedToday = record !== undefined && dayOf(record.attempted_at) === dayOf(now);
   if (record?.state === 'final' || isWaiting(record, now)) return [];
   if (wasTriedToday && hasHoles && record.state !== 'failed') return [];
-  const due = day === yesterday && record?.is_stored !== true ? 'yesterday' : (record?.state ?? 'missing');
+  const isUnread = day === lastEndedDay(now) && record?.is_stored !== true;
+  const due = isUnread ? 'yesterday' : (record?.state ?? 'missing');
   // A day that failed today is tried again, but not with the requests reserved for the others.
   const priority = due === 'missing' || wasTriedToday ? 'backfill' : 'urgent';
-  // A provisional day that did not change is recognized by its first page.
-  const requests = due === 'provisional' ? 1 : requestsFor(record?.pages ?? expected);
-  return [{ day, due, priority, requests, isKnown: record !== undefined }];
+  return [{ day, due, priority, isKnown: record !== undefined }];
 }

@@ -2,6 +2,7 @@ import type { Client, ReadOptions } from '../api/client.js';
 import { RefusedError, TryLaterError } from '../api/errors.js';
 import type { PageViews, ViewCounts } from '../api/schema.js';
 import { addDays, type Day, type DayRange, rangeOf } from '../day.js';
+import { ReadershipError } from '../errors.js';
 
 export const NO_VIEWS: ViewCounts = { human: 0, ai: 0, total: 0 };
 
@@ -55,7 +56,10 @@ export async function probeTotals(
   return (await client.views(query, options)).totals;
 }
 
-/** The totals of a range; undefined if the platform refuses the range, or fails because it is too long. */
+/**
+ * The totals of a range; undefined if the platform refuses the range, perhaps because its plan does not keep such old
+ * days, or fails because it is too long.
+ */
 export async function totalsIfAnswered(
   client: Pick<Client, 'views'>,
   range: DayRange,
@@ -64,12 +68,49 @@ export async function totalsIfAnswered(
   try {
     return await probeTotals(client, range, options);
   } catch (error) {
-    if (error instanceof RefusedError && ![401, 402, 403].includes(error.status)) return undefined;
+    if (error instanceof RefusedError && error.status !== 401) return undefined;
     const isTooLong =
       error instanceof TryLaterError && error.reason === 'server-error' && range.first < range.last;
     if (isTooLong) return undefined;
     throw error;
   }
+}
+
+/** The sums of days are not the totals of their range: no day of this platform can be trusted. */
+export class AdditivityError extends ReadershipError {
+  readonly exitCode = 1;
+}
+
+/**
+ * Throws an `AdditivityError` if the totals of two neighboring days do not add up to those of their range. By the
+ * documented API, a range that ends where it begins is empty, so one request is usually enough.
+ */
+export async function expectAdditive(
+  client: Pick<Client, 'views'>,
+  first: Day,
+  options?: ReadOptions,
+): Promise<void> {
+  const last = addDays(first, 1);
+  const none = await totalsIfAnswered(client, { first: last, last: first }, options);
+  const isInclusive = none !== undefined && !equalCounts(none, NO_VIEWS);
+  if (none !== undefined && !isInclusive) return;
+  const problem = async (): Promise<string | undefined> => {
+    const both = await probeTotals(client, { first, last }, options);
+    if (equalCounts(both, NO_VIEWS)) return undefined;
+    const one = await probeTotals(client, { first, last: first }, options);
+    const other = await probeTotals(client, { first: last, last }, options);
+    if (equalCounts(addCounts(one, other), both)) return undefined;
+    return `${first} and ${last} have ${one.total} and ${other.total} views, but together ${both.total}`;
+  };
+  // Late events may have arrived in between.
+  const found = (await problem()) && (await problem());
+  if (found === undefined) return;
+  const why = isInclusive
+    ? 'it counts the day in dateTo as well, which the documented API excludes, so every day would count twice'
+    : 'its totals of days do not add up to those of their range';
+  throw new AdditivityError(
+    `No day was stored, because the platform cannot be trusted: ${why} (${found}). Ask its operators to correct that.`,
+  );
 }
 
 /** The totals that are stored for a day. */
@@ -97,7 +138,8 @@ const SHORTEST_COMPARED = 7;
 /**
  * Compares stored days, oldest first, with the platform: one request for each run of neighboring
  * days when nothing differs, and about one for each halving to find a day that does. Days of ranges
- * that the platform refuses are added to `refused`.
+ * that the platform refuses are added to `refused`; after two such ranges, all older ones count as
+ * refused too, because platforms keep days only for a time.
  *
  * It compares only sums, so it misses a change within a day that keeps its totals, or two days that
  * change by opposite amounts.
@@ -108,22 +150,22 @@ export async function* findDifferingDays(
   options?: ReadOptions,
   refused: StoredTotals[] = [],
 ): AsyncGenerator<DifferingDay> {
-  for (const run of runsOfNeighbors(stored)) yield* compare(client, run, options, refused);
-}
-
-async function* compare(
-  client: Pick<Client, 'views'>,
-  days: readonly StoredTotals[],
-  options: ReadOptions | undefined,
-  refused: StoredTotals[],
-): AsyncGenerator<DifferingDay> {
-  const platform = await totalsIfAnswered(client, rangeOf(days.map(({ day }) => day)), options);
-  if (platform !== undefined) yield* narrow(client, days, platform, options);
-  else if (days.length < 2 * SHORTEST_COMPARED) refused.push(...days);
-  else {
-    const middle = Math.ceil(days.length / 2);
-    yield* compare(client, days.slice(0, middle), options, refused);
-    yield* compare(client, days.slice(middle), options, refused);
+  const newestFirst = runsOfNeighbors(stored).reverse();
+  let inARow = 0;
+  while (newestFirst.length > 0) {
+    const days = newestFirst.shift() ?? [];
+    const range = rangeOf(days.map(({ day }) => day));
+    const platform = inARow < 2 ? await totalsIfAnswered(client, range, options) : undefined;
+    if (platform !== undefined) {
+      inARow = 0;
+      yield* narrow(client, days, platform, options);
+    } else if (inARow >= 2 || days.length < 2 * SHORTEST_COMPARED) {
+      inARow++;
+      refused.push(...days);
+    } else {
+      const middle = Math.ceil(days.length / 2);
+      newestFirst.unshift(days.slice(middle), days.slice(0, middle));
+    }
   }
 }
 
@@ -156,8 +198,8 @@ const difference = ({ day, human, ai, total }: StoredTotals, platform: ViewCount
 });
 
 /** Splits days at their gaps: the totals of a range would count the views of a day that is not stored. */
-export function runsOfNeighbors(days: readonly StoredTotals[]): StoredTotals[][] {
-  const runs: StoredTotals[][] = [];
+export function runsOfNeighbors<One extends { readonly day: Day }>(days: readonly One[]): One[][] {
+  const runs: One[][] = [];
   for (const stored of days) {
     const run = runs.at(-1);
     const previous = run?.at(-1);

@@ -2,16 +2,23 @@ import { z } from 'zod';
 import type { Priority } from '../api/retry.js';
 import { addDays, type Day, dayOf, lastEndedDay, rangeOf } from '../day.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
-import { readDayLedger, recordFailedDay } from './ledger.js';
+import { ApiError, PausedError } from '../api/errors.js';
+import { LOOKED_AT, NOT_ADDITIVE, readFact, readPageSize, recordFact } from './facts.js';
+import { readDayLedger, readStoredDay, recordFailedDay } from './ledger.js';
 import { loadDays, type LoadOutcome, type LoadTask } from './load.js';
 import { type DayLedger, type PlannedDay, requestsFor } from './plan.js';
 import {
+  AdditivityError,
   type DifferingDay,
+  equalCounts,
+  expectAdditive,
   findDifferingDays,
   isForgotten,
+  NO_VIEWS,
   probeTotals,
   type StoredTotals,
 } from './totals.js';
+import { isPartOf } from './walk.js';
 
 const LAST_VERIFICATION = readSql(import.meta.url, 'statements/last-verification.sql');
 const RECORD_VERIFICATION = readSql(import.meta.url, 'statements/record-verification.sql');
@@ -53,7 +60,7 @@ export function recentTotals(ledger: DayLedger, now: Date): StoredTotals[] {
 
 /** Compares the recent final days with the platform, and loads again those that differ. */
 export async function checkRecentDays(task: LoadTask): Promise<Check> {
-  const { warehouse, project, now } = task;
+  const { warehouse, client, project, now, signal } = task;
   const ledger = await readDayLedger(warehouse, project);
   const recent = recentTotals(ledger, now());
   const differing: DifferingDay[] = [];
@@ -62,6 +69,7 @@ export async function checkRecentDays(task: LoadTask): Promise<Check> {
   try {
     for await (const day of listDifferingDays(task, recent, 'urgent', refused))
       (isForgotten(day) ? forgotten : differing).push(day);
+    await expectSomeAnswer(task, recent, refused);
   } catch (stopped) {
     return { days: recent.length, differing, forgotten, repaired: { results: [], stopped } };
   }
@@ -69,9 +77,66 @@ export async function checkRecentDays(task: LoadTask): Promise<Check> {
   const check = { days: compared.length, differing, forgotten };
   const days = differing.map(({ day }) => day);
   const repaired = await loadDays(task, planAgain(ledger, days, 'urgent'));
-  if (repaired.stopped === undefined)
-    await recordVerification(task, compared, differing.length + forgotten.length);
+  if (repaired.stopped !== undefined) return { ...check, repaired };
+  // Days that differ in a sum and are the same when they are read show that the sums cannot be trusted.
+  const [suspect] = days;
+  if (suspect !== undefined && repaired.results.every(({ outcome }) => outcome === 'unchanged'))
+    try {
+      await expectAdditive(client, addDays(suspect, -1), { signal });
+      await expectAdditive(client, suspect, { signal });
+    } catch (stopped) {
+      if (stopped instanceof AdditivityError)
+        await recordFact(warehouse, project, NOT_ADDITIVE, addDays(suspect, -1), now());
+      return { ...check, repaired: { ...repaired, stopped } };
+    }
+  await recordVerification(task, compared, differing.length + forgotten.length);
   return { ...check, repaired };
+}
+
+/** If the platform refuses every range, a request for one day shows whether it refuses the key. */
+async function expectSomeAnswer(
+  { client, signal }: LoadTask,
+  stored: readonly StoredTotals[],
+  refused: readonly StoredTotals[],
+): Promise<void> {
+  const newest = stored.at(-1)?.day;
+  if (newest !== undefined && refused.length === stored.length)
+    await probeTotals(client, { first: newest, last: newest }, { signal });
+}
+
+/**
+ * Looks at final days again, a few each night and each day in its turn, because sums do not show views that moved to the
+ * next day, or from page to page. Those whose totals or first page differ are loaded again.
+ */
+export async function lookAgain(task: LoadTask, requests: number): Promise<LoadOutcome> {
+  const { warehouse, client, project, now, signal } = task;
+  const ledger = await readDayLedger(warehouse, project);
+  const days = settledTotals(ledger).filter(
+    ({ day }) => dayOf(ledger.get(day)?.attempted_at ?? now()) < dayOf(now()),
+  );
+  const lookedAt = await readFact(warehouse, project, LOOKED_AT, now());
+  const next = days.findIndex(({ day }) => lookedAt === undefined || day > lookedAt);
+  const inTurn = [...days.slice(Math.max(0, next)), ...days.slice(0, Math.max(0, next))].slice(0, requests);
+  const { rows: limit } = await readPageSize(warehouse, project, now());
+  const differing: Day[] = [];
+  try {
+    for (const { day } of inTurn) {
+      const stored = await readStoredDay(warehouse, { project, day });
+      const query = { dateFrom: day, dateTo: addDays(day, 1), limit, offset: 0 };
+      const page = await client.views(query, { signal, priority: 'backfill' });
+      const isSame =
+        stored !== undefined && equalCounts(stored.totals, page.totals) && isPartOf(stored, page);
+      if (!isSame && !isForgotten({ day, stored: stored?.totals ?? NO_VIEWS, platform: page.totals })) {
+        await recordFailedDay(warehouse, { project, day, now: now() }, DIFFERS);
+        differing.push(day);
+      }
+      await recordFact(warehouse, project, LOOKED_AT, day, now());
+    }
+  } catch (error) {
+    // Spare requests are no reason to fail: a day that is refused keeps its place in the rotation.
+    if (!(error instanceof PausedError || error instanceof ApiError)) throw error;
+  }
+  return loadDays(task, planAgain(ledger, differing, 'backfill'));
 }
 
 /**
@@ -149,10 +214,7 @@ export async function auditHistory(task: LoadTask, repair: boolean): Promise<Aud
     ? listDifferingDays(task, settled, 'backfill', refused)
     : findDifferingDays(client, settled, { signal, priority: 'backfill' }, refused))
     found.push(day);
-  const newest = settled.at(-1)?.day;
-  // If nothing is answered, a request for one day shows whether only the range is refused.
-  if (newest !== undefined && refused.length === settled.length)
-    await probeTotals(client, { first: newest, last: newest }, { signal });
+  await expectSomeAnswer(task, settled, refused);
   const forgotten = found.filter(isForgotten);
   const differing = found.filter((day) => !isForgotten(day)).map(({ day }) => day);
   const compared = without(settled, refused);

@@ -9,7 +9,8 @@ import type { Check } from '../export/verify.js';
 import { dayList, duration, longDay, moment, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { indented } from '../format/text.js';
-import type { ProjectAudit, ProjectExport } from '../steps/history.js';
+import type { ProjectAudit } from '../steps/audit.js';
+import type { ProjectExport } from '../steps/export.js';
 import type { ExportCost } from './progress.js';
 
 const HOUR_MS = 3_600_000;
@@ -76,7 +77,7 @@ function detailLines(
 const whyNotNow = (readToday: number, waiting: readonly Day[]) => [
   readToday > 0 && `${counted(readToday, 'day')} already read today, due again tomorrow`,
   waiting.length > 0 &&
-    `${counted(waiting.length, 'day')} failed or did not add up more than once: will be retried later, or now with --reload`,
+    `${counted(waiting.length, 'day')} failed or did not add up: will be retried later, or now with --reload`,
 ];
 
 const forgottenLine = (days: number): string =>

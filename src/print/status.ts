@@ -1,3 +1,4 @@
+import { LIMITS } from '../api/schema.js';
 import type { Workspace } from '../app/workspace.js';
 import { lastScheduled } from '../config/cron.js';
 import { type Day, dayOf, lastEndedDay, startOfDay } from '../day.js';
@@ -47,8 +48,17 @@ export function statusRows(
     ['restated', settlingText(status)],
     ['verified', status.verifiedAt === null ? yellow('never') : moment(status.verifiedAt)],
     ['requests', requestsText(status)],
+    ...platformRows(status),
   ];
 }
+
+/** What the platform does in its own way. */
+const platformRows = ({ pageSize, keptFrom }: ProjectStatus): [name: string, value: string][] => [
+  ...(pageSize === LIMITS.viewsPage.max
+    ? []
+    : [['page size', `${pageSize} rows at once`] as [string, string]]),
+  ...(keptFrom === null ? [] : [['kept', `by the platform since ${longDay(keptFrom)}`] as [string, string]]),
+];
 
 function daysOr(days: readonly Day[], none: string, paint: (text: string) => string): string {
   if (days.length === 0) return none;
@@ -97,8 +107,12 @@ export function needsOf(
   // A site has no views before its launch, which a successful export has found.
   const isExpected = (from: Day | null): boolean => (from === null ? !isExported : from <= lastEndedDay(now));
   return [
-    ...projects.flatMap(({ name, keyProblem, failed, isYesterdayStored, historyFrom }) => [
+    ...projects.flatMap(({ name, keyProblem, failed, isYesterdayStored, historyFrom, stuck }) => [
       ...(keyProblem === null ? [] : [`${name}: check the API key: ${keyProblem}`]),
+      ...stuck.map(
+        ({ day, why }) =>
+          `${name}: ${longDay(day)} has not added up for several nights (${why ?? 'no reason was recorded'}), and is read once a week now. Ask the platform's operators, then: readership export --reload --from ${day} --to ${day}`,
+      ),
       ...(failed.length === 0 ? [] : [`${name}: ${counted(failed.length, 'day')} failed: readership export`]),
       ...(isYesterdayStored || !isExportOver || !isExpected(historyFrom)
         ? []

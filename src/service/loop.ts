@@ -1,6 +1,7 @@
 import { addMilliseconds } from 'date-fns';
 import { z } from 'zod';
-import { exportStep, isUpToDate, publishStep } from '../steps/history.js';
+import { exportStep } from '../steps/export.js';
+import { isUpToDate, publishStep } from '../steps/publish.js';
 import { improveStep } from '../steps/improve.js';
 import { pollStep } from '../steps/jobs.js';
 import { reportStep } from '../steps/report.js';

@@ -11,7 +11,9 @@ import { isSamePlace, placeOf } from '../effects/place.js';
 import { coverageOf, readSettling, recommendedSettleDays } from '../export/coverage.js';
 import { type ExportForecast, forecastExport } from '../export/forecast.js';
 import { readDayLedger } from '../export/ledger.js';
-import { readHistoryStart } from '../export/range.js';
+import { KEPT_FROM, readFact, readPageSize } from '../export/facts.js';
+import { needsPerson } from '../export/plan.js';
+import { readFirstDay } from '../export/range.js';
 import { readLastVerification } from '../export/verify.js';
 import { freeDisk } from '../files.js';
 import { inSequence, moment } from '../format/days.js';
@@ -43,7 +45,7 @@ async function readProjectStatus(
 ) {
   const { start, settleDays, requestsPerHour: perHour } = settings.history;
   const ledger = await readDayLedger(reader, project.id);
-  const first = start === 'auto' ? await readHistoryStart(reader, project.id) : start;
+  const first = await readFirstDay(reader, project.id, start, now);
   const coverage = coverageOf(ledger, plan?.range);
   const { first: firstDay = null, last: lastDay = null, stored, gaps, days } = coverage;
   const settling = await readSettling(reader, project.id, now);
@@ -63,9 +65,15 @@ async function readProjectStatus(
     provisional: days.provisional,
     inconsistent: days.inconsistent,
     failed: days.failed,
+    /** Days that have not added up for so many nights that a person has to look, and why. */
+    stuck: [...ledger.values()].filter(needsPerson).map(({ day, failure }) => ({ day, why: failure })),
     final: days.final.length,
     settling,
     settleDays,
+    /** The most rows that the platform returns at once. */
+    pageSize: (await readPageSize(reader, project.id, now)).rows,
+    /** The first day that the platform keeps, if it refuses older ones. */
+    keptFrom: (await readFact(reader, project.id, KEPT_FROM, now)) ?? null,
     recommendedSettleDays: recommendedSettleDays(settling, settleDays) ?? null,
     verifiedAt: (await readLastVerification(reader, project.id)) ?? null,
     requests: {

@@ -17,6 +17,7 @@ const MIGRATIONS = [
   '014_lake_months',
   '015_place',
   '016_what_reports_said',
+  '017_platform_facts',
 ] as const;
 
 /** The version that 0.2.0 wrote, where the migrations begin. */

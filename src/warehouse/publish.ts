@@ -40,6 +40,7 @@ export const BOOKKEEPING: Readonly<Record<string, 'all' | readonly string[]>> = 
   unfinished_pages: 'all',
   verifications: 'all',
   lake_months: 'all',
+  platform_facts: ['found_at'],
   day_loads: ['attempted_at', 'loaded_at', 'failures'],
   agent_jobs: ['polls', 'next_poll_at'],
   pull_requests: ['checked_at', 'next_check_at'],

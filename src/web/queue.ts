@@ -9,7 +9,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { codeOf, ConfigurationError, LockedError, messageOf } from '../errors.js';
 import { writeWhole } from '../files.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
-import { publishStep } from '../steps/history.js';
+import { publishStep } from '../steps/publish.js';
 
 /** Something that a form can request. */
 export interface Action {

@@ -3,6 +3,7 @@ import { day } from '../../src/day.js';
 import type { ExportOutcome, ExportTask } from '../../src/export/export.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
+import { NO_VIEWS } from '../../src/export/totals.js';
 import { exportHistory } from './export-history.js';
 
 export interface ExportFrom extends Partial<Omit<ExportTask, 'range' | 'client'>> {
@@ -15,12 +16,18 @@ export interface ExportFrom extends Partial<Omit<ExportTask, 'range' | 'client'>
 /** An export of the days `from` to `to`, both included, as a project with the default settings and no limit does it. */
 export const exportFrom = ({ from, to, client, ...task }: ExportFrom): Promise<ExportOutcome> =>
   exportHistory({
-    ...{ project: 'prj_1', settleDays: 3, concurrency: 6, now: () => NOW },
+    project: 'prj_1',
+    settleDays: 3,
+    concurrency: 6,
+    now: () => NOW,
     ...task,
     client: {
-      // Only the client knows of a pause that the server requested, which applies to every lease.
       views: (query, options) =>
-        client.views(query, query.limit === 1 ? { ...options, lease: undefined } : options),
+        query.dateFrom < query.dateTo
+          ? // Only the client knows of a pause that the server requested, which applies to every lease.
+            client.views(query, query.limit === 1 ? { ...options, lease: undefined } : options)
+          : // As the API documents: the servers of these tests answer with one day for any range.
+            Promise.resolve({ totals: NO_VIEWS, views: [], hasMore: false }),
       lease: () => Promise.resolve({ next: () => Promise.resolve(), end: () => Promise.resolve() }),
     },
     range: { first: day(from), last: day(to) },

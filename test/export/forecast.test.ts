@@ -8,7 +8,7 @@ import { sharedLimits } from '../../src/app/workspace.js';
 import { settingsSchema } from '../../src/config/schema.js';
 import { addDays, type Day, day, lastEndedDay } from '../../src/day.js';
 import { forecastExport, type ForecastRequest } from '../../src/export/forecast.js';
-import { exportStep } from '../../src/steps/history.js';
+import { exportStep } from '../../src/steps/export.js';
 import { KEY } from '../api/open-client.js';
 import { DAY_MS, MINUTE_MS, sleepingClock } from '../budget/open-budget.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';

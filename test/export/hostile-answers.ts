@@ -125,9 +125,10 @@ const ODD_BODIES: readonly Answer[] = [
     { totals: sumCounts(many(400)), views: many(400), hasMore: false },
     'final',
   ),
-  json('an empty page with more to follow', { ...PAGE, views: [], hasMore: true }),
-  json('a short page with more to follow', { ...PAGE, hasMore: true }),
-  json('the same page for ever', { totals: sumCounts(many(250)), views: many(250), hasMore: true }),
+  json('an empty page with more to follow', { ...PAGE, views: [], hasMore: true }, 'inconsistent'),
+  json('a short page with more to follow', { ...PAGE, hasMore: true }, 'final'),
+  json('a whole page for ever', { totals: sumCounts(many(250)), views: many(250), hasMore: true }, 'final'),
+  json('the same page for ever', { totals: sumCounts(many(251)), views: many(250), hasMore: true }),
   [
     'pages without end',
     'failed',
@@ -136,7 +137,7 @@ const ODD_BODIES: readonly Answer[] = [
       const views = many(250).map((one) => ({ ...one, path: `${one.path}-${offset}` }));
       // Instead of a million pages, every tenth page repeats the first.
       reply(response, 200, {
-        totals: sumCounts(views),
+        totals: sumCounts(many(9_000)),
         views: offset < 2_500 ? views : many(250),
         hasMore: offset < 5_000,
       });

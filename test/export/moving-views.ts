@@ -32,7 +32,7 @@ export const row = (path: string, human: number, ai = 0): PageViews => ({
 
 /** Rows in falling order, no two with the same counts. */
 export const rowsInOrder = (count: number): PageViews[] =>
-  Array.from({ length: count }, (_, index) => row(`/page-${index}`, count - index, index % 3));
+  Array.from({ length: count }, (_, index) => row(`/page-${index}`, 3 * (count - index), index % 3));
 
 /** The same rows, with the one at `from` moved to `to`. */
 export function withMoved(rows: readonly PageViews[], from: number, to: number): PageViews[] {

@@ -6,10 +6,10 @@ import { resolveRange } from '../../src/export/range.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import type { PageViews } from '../../src/api/schema.js';
 import { openClient } from '../api/open-client.js';
-import { type SleepingClock, sleepingClock } from '../budget/open-budget.js';
+import { budgetOn, type SleepingClock, sleepingClock } from '../budget/open-budget.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { exportHistory } from './export-history.js';
-import { type Platform, rowsOf, servePlatform } from '../platform.js';
+import { type Behaviors, type Platform, rowsOf, servePlatform } from '../platform.js';
 
 export const PROJECT = 'prj_1';
 export const SETTLE_DAYS = 3;
@@ -20,12 +20,17 @@ export interface OpenExport {
   readonly warehouse: Warehouse;
   readonly platform: Platform;
   readonly changed: Map<Day, readonly PageViews[]>;
+  /** Views of days that are in none of their rows. */
+  readonly hidden: Map<Day, number>;
   readonly yesterday: () => Day;
   readonly original: (day: Day) => PageViews[];
   /** The options of a load, to be spread into other calls. */
   readonly task: Omit<ExportTask, 'range'>;
-  /** Exports what is due, starting where the platform's history starts unless `from` is given. */
-  readonly run: (from?: Day) => Promise<ExportOutcome>;
+  /** Exports what is due, starting where the platform's history starts unless `from` or another start is given. */
+  readonly run: (
+    from?: Day,
+    options?: { start?: Day | 'auto'; spareRequests?: number },
+  ) => Promise<ExportOutcome>;
   /** Requests that reached the platform while `work` was done. */
   readonly counting: <Result>(work: () => Promise<Result>) => Promise<{ result: Result; requests: number }>;
   readonly statesOf: (...days: Day[]) => Promise<(DayState | undefined)[]>;
@@ -37,29 +42,53 @@ export interface ExportOptions {
   readonly days: number;
   readonly pages?: number;
   readonly concurrency?: number;
+  readonly behaviors?: Behaviors;
+  /** The hourly limit; none by default. */
+  readonly hourly?: number;
 }
 
 /** A platform with a history, and an empty warehouse to export it into. */
-export async function openExport({ days, pages = 3, concurrency = 6 }: ExportOptions): Promise<OpenExport> {
+export async function openExport({
+  days,
+  pages = 3,
+  concurrency = 6,
+  behaviors,
+  hourly,
+}: ExportOptions): Promise<OpenExport> {
   const clock = sleepingClock();
   const warehouse = await liveWarehouse();
   const changed = new Map<Day, readonly PageViews[]>();
+  const hidden = new Map<Day, number>();
   const firstDay = addDays(lastEndedDay(clock.now()), 1 - days);
   const original = (day: Day) => (day < firstDay ? [] : rowsOf(day, pages));
   const platform = await servePlatform({
     now: clock.now,
     rowsOf: (day) => changed.get(day) ?? original(day),
+    hiddenOf: (day) => hidden.get(day) ?? 0,
+    behaviors,
   });
-  const client = openClient(platform.baseUrl, { now: clock.now, limits: { responseTimeoutMs: 5_000 } });
+  const budget =
+    hourly === undefined ? undefined : budgetOn(warehouse, clock, { limit: hourly, maxWaitMs: 0 });
+  const client = openClient(platform.baseUrl, {
+    now: clock.now,
+    limits: { responseTimeoutMs: 20_000 },
+    ...(budget === undefined ? {} : { pace: budget }),
+  });
   const common = { warehouse, client, project: PROJECT };
   const task = { ...common, settleDays: SETTLE_DAYS, concurrency, now: clock.now };
   return {
-    ...{ clock, warehouse, platform, changed, original, task },
+    clock,
+    warehouse,
+    platform,
+    changed,
+    hidden,
+    original,
+    task,
     yesterday: () => lastEndedDay(clock.now()),
-    run: async (from) => {
-      const range = await resolveRange({ ...common, start: 'auto', from, now: clock.now() });
+    run: async (from, { start = 'auto' as const, spareRequests = 0 } = {}) => {
+      const range = await resolveRange({ ...common, start, from, now: clock.now() });
       if (range === undefined) throw new Error('the platform has no views');
-      return exportHistory({ ...task, range });
+      return exportHistory({ ...task, range, spareRequests });
     },
     counting: async (work) => {
       const before = platform.views.length;

@@ -4,7 +4,7 @@ import {
   type DayLedger,
   type DayRecord,
   type DayState,
-  expectedPages,
+  expectedRows,
   isSettled,
   nightlyRequests,
   planExport,
@@ -29,7 +29,10 @@ const record = (
   attempted_at: attemptedAt,
   pages,
   failures,
-  ...{ human: 1, ai: 1, total: 2 },
+  failure: null,
+  human: 1,
+  ai: 1,
+  total: 2,
 });
 const ledgerOf = (...records: DayRecord[]): DayLedger => new Map(records.map((one) => [one.day, one]));
 const range = { first: day('2026-11-08'), last: YESTERDAY };
@@ -82,10 +85,10 @@ describe('the plan of an export', () => {
     expect(planned.days.filter(({ due }) => due !== 'missing').map(({ day: at }) => at)).toEqual([
       '2026-11-15',
     ]);
-    expect(planned.readToday).toBe(2);
-    // Without gaps there is no backfill to resume, so an export that is run again reads them again.
+    expect(planned).toMatchObject({ readToday: 1, waiting: ['2026-11-16'] });
+    // Without gaps there is no backfill to resume, so an export that is run again reads those that may change again.
     const asked = planExport(read, { first: day('2026-11-15'), last: YESTERDAY }, NOW);
-    expect(asked.days.map(({ due }) => due)).toEqual(['provisional', 'provisional', 'inconsistent']);
+    expect(asked.days.map(({ due }) => due)).toEqual(['provisional', 'provisional']);
   });
 
   test('retries a day that failed today, but not with the requests reserved for the night', () => {
@@ -111,23 +114,35 @@ describe('the plan of an export', () => {
     ]);
   });
 
-  test.each(['failed', 'inconsistent'] as const)(
-    'leaves out a day that was %s twice until its retry',
-    (state) => {
-      const tried = new Date(NOW.getTime() - 30 * 60_000);
-      const bad = record(day('2026-11-10'), state, null, tried, 2);
-      const rest = daysIn(range).filter((at) => at !== bad.day);
-      const failed = ledgerOf(bad, ...rest.map((at) => record(at, 'final')));
-      expect(plan(failed)).toMatchObject({ days: [], waiting: ['2026-11-10'], readToday: 0 });
-      const later = new Date(NOW.getTime() + 31 * 60_000);
-      expect(planExport(failed, range, later)).toMatchObject({ days: [{ day: '2026-11-10' }], waiting: [] });
-      expect(
-        plan(ledgerOf(...rest.map((at) => record(at, 'final')), { ...bad, failures: 1 })).days,
-      ).toHaveLength(1);
-      const ahead = { ...bad, attempted_at: new Date(NOW.getTime() + 60_000) };
-      expect(plan(ledgerOf(...rest.map((at) => record(at, 'final')), ahead)).days).toHaveLength(1);
-    },
-  );
+  test('leaves out a day that failed twice until its retry', () => {
+    const tried = new Date(NOW.getTime() - 30 * 60_000);
+    const bad = record(day('2026-11-10'), 'failed', null, tried, 2);
+    const rest = daysIn(range).filter((at) => at !== bad.day);
+    const failed = ledgerOf(bad, ...rest.map((at) => record(at, 'final')));
+    expect(plan(failed)).toMatchObject({ days: [], waiting: ['2026-11-10'], readToday: 0 });
+    const later = new Date(NOW.getTime() + 31 * 60_000);
+    expect(planExport(failed, range, later)).toMatchObject({ days: [{ day: '2026-11-10' }], waiting: [] });
+    expect(
+      plan(ledgerOf(...rest.map((at) => record(at, 'final')), { ...bad, failures: 1 })).days,
+    ).toHaveLength(1);
+    const ahead = { ...bad, attempted_at: new Date(NOW.getTime() + 60_000) };
+    expect(plan(ledgerOf(...rest.map((at) => record(at, 'final')), ahead)).days).toHaveLength(1);
+  });
+
+  test('leaves out a day that did not add up until the next night, and for a week after the third', () => {
+    const rest = daysIn(range).filter((at) => at !== '2026-11-10');
+    const inDoubt = (nights: number, hours: number) =>
+      planExport(
+        ledgerOf(
+          ...rest.map((at) => record(at, 'final')),
+          record(day('2026-11-10'), 'inconsistent', 300, LAST_NIGHT, nights),
+        ),
+        range,
+        new Date(LAST_NIGHT.getTime() + hours * HOUR_MS),
+      ).days.length;
+    expect([inDoubt(1, 1), inDoubt(1, 24), inDoubt(2, 24)]).toEqual([0, 1, 1]);
+    expect([inDoubt(3, 24), inDoubt(3, 6 * 24), inDoubt(3, 7 * 24)]).toEqual([0, 0, 1]);
+  });
 
   test('of a range that ends before it begins is empty', () => {
     const future = { first: addDays(YESTERDAY, 30), last: YESTERDAY };
@@ -135,14 +150,30 @@ describe('the plan of an export', () => {
   });
 });
 
-test('a day is expected to be as long as the newest one that is stored', () => {
+test('the rows of a day are expected to be between those of the stored days around it', () => {
   const ledger = ledgerOf(
-    record(day('2026-11-15'), 'final', 900),
-    record(day('2026-11-16'), 'failed', 1_100),
-    record(YESTERDAY, 'failed', null),
+    record(day('2026-11-05'), 'final', 100),
+    record(day('2026-11-15'), 'final', 1_100),
+    record(day('2026-11-16'), 'failed', null),
   );
-  expect(expectedPages(ledger)).toBe(1_100);
-  expect(expectedPages(new Map())).toBe(0);
+  const days = ['2026-11-01', '2026-11-05', '2026-11-08', '2026-11-15', '2026-11-17'].map(day);
+  expect(days.map(expectedRows(ledger))).toEqual([100, 100, 400, 1_100, 1_100]);
+  expect(days.map(expectedRows(new Map()))).toEqual([0, 0, 0, 0, 0]);
+});
+
+test('of a long gap at the beginning, its first day and each quarter come before the others', () => {
+  const long = { first: day('2026-08-10'), last: YESTERDAY };
+  const planned = (ledger: DayLedger) => planExport(ledger, long, NOW).days.map(({ day: at }) => at);
+  const first = record(long.first, 'final');
+  expect(planned(new Map()).slice(0, 6)).toEqual([
+    '2026-11-17',
+    '2026-10-24',
+    '2026-09-29',
+    '2026-09-04',
+    '2026-08-10',
+    '2026-11-16',
+  ]);
+  expect(planned(ledgerOf(first)).slice(0, 2)).toEqual(['2026-11-17', '2026-11-16']);
 });
 
 const HOUR_MS = 3_600_000;

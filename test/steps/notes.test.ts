@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { readNotes } from '../../src/config/notes.js';
 import { day } from '../../src/day.js';
 import { messageOf } from '../../src/errors.js';
-import { publishStep } from '../../src/steps/history.js';
+import { publishStep } from '../../src/steps/publish.js';
 import { notesOf, writeNote } from '../../src/steps/notes.js';
 import { openHistory } from '../../src/warehouse/published.js';
 import { liveWarehouse } from '../open-warehouse.js';

@@ -8,7 +8,8 @@ SELECT
   coalesce(ai, 0) AS ai,
   coalesce(total, 0) AS total,
   pages,
-  failures
+  failures,
+  failure
 FROM day_loads
 WHERE project = $project
 ORDER BY day

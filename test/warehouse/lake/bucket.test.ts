@@ -2,7 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ConfigurationError } from '../../../src/errors.js';
-import { publishStep } from '../../../src/steps/history.js';
+import { publishStep } from '../../../src/steps/publish.js';
 import { BucketStorage } from '../../../src/warehouse/lake/bucket.js';
 import { claimLake, publishLake } from '../../../src/warehouse/lake/lake.js';
 import { LakeAwayError, type LakePlace } from '../../../src/warehouse/lake/storage.js';

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { type Shard, shardOf } from '../../../src/config/shard.js';
 import { ElsewhereError } from '../../../src/effects/place.js';
 import { ConfigurationError } from '../../../src/errors.js';
-import { publishStep } from '../../../src/steps/history.js';
+import { publishStep } from '../../../src/steps/publish.js';
 import { type LakeChange, type LakeOptions, publishLake } from '../../../src/warehouse/lake/lake.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
 import { closeNow, liveWarehouse } from '../../open-warehouse.js';

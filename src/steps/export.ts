@@ -1,0 +1,148 @@
+import { max } from 'date-fns';
+import pLimit from 'p-limit';
+import { ClockError } from '../api/errors.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { addDays, type Day, lastEndedDay } from '../day.js';
+import { exportInStages, type ExportOutcome, type ExportTask } from '../export/export.js';
+import { type ExportForecast, forecastExport, hasHoles } from '../export/forecast.js';
+import { errorsOfLoad } from '../export/load.js';
+import { resolveRange } from '../export/range.js';
+import { moment, plainDayRange } from '../format/days.js';
+import { counted } from '../format/numbers.js';
+import { byBothClocks, type StepContext, type StepResult, withOutage } from './step.js';
+
+/** The export of a project; `outcome` is undefined if the platform has no views of it yet. */
+export interface ProjectExport {
+  readonly project: ProjectSettings;
+  readonly outcome: ExportOutcome | undefined;
+  /** The remaining work, if the export was stopped. */
+  readonly left?: ExportForecast | undefined;
+}
+
+/** What the user wants: bounds, both included, and whether to read final days again. */
+interface ExportBounds {
+  readonly from?: Day | undefined;
+  readonly to?: Day | undefined;
+  readonly reload?: boolean | undefined;
+}
+
+/**
+ * Loads the due days of every project in stages: the latest days of all projects come before older
+ * days of any. An error in one project does not affect the others.
+ */
+export async function exportStep(
+  context: StepContext,
+  bounds: ExportBounds = {},
+): Promise<StepResult<ProjectExport[]>> {
+  const { detail: done, thrown } = await exportInTurns(await byBothClocks(context), bounds);
+  const detail = await withForecasts(context, bounds, done);
+  const outcomes = detail.flatMap(({ outcome }) => outcome ?? []);
+  const attempted = outcomes.flatMap(({ results }) => results);
+  const failed = attempted.filter((result) => result.outcome === 'failed').length;
+  const summary = `${attempted.length - failed} days loaded, ${failed} failed${leftWords(detail)}`;
+  const errors = [...thrown, ...outcomes.flatMap(errorsOfLoad), ...withheldDays(context, bounds)];
+  return withOutage({ detail, summary }, errors);
+}
+
+/** Adds the remaining work of the projects whose export was stopped. */
+async function withForecasts(
+  { warehouse, limits, settings, now }: StepContext,
+  bounds: ExportBounds,
+  done: readonly ProjectExport[],
+): Promise<ProjectExport[]> {
+  const stopped = done.filter(({ outcome }) => outcome?.stopped !== undefined);
+  if (stopped.length === 0) return [...done];
+  const projects = stopped.map(({ project }) => project);
+  const forecasts = await forecastExport(warehouse, limits, settings, { ...bounds, projects }, now());
+  return done.map((one) => ({
+    ...one,
+    left: forecasts.find(({ project }) => project === one.project),
+  }));
+}
+
+function leftWords(detail: readonly ProjectExport[]): string {
+  const left = detail.flatMap((one) => one.left ?? []);
+  const requests = left.reduce((sum, one) => sum + one.requests, 0);
+  if (requests === 0) return '';
+  const ends = left.flatMap(({ finishingAt }) => finishingAt ?? []);
+  const end = ends.length < left.length ? '' : `, done around ${moment(max(ends))}`;
+  return `; about ${counted(requests, 'request')} left${end}`;
+}
+
+/**
+ * An error if days to export have ended on this machine but not on the platform, unless its clock is
+ * only slightly behind.
+ */
+function withheldDays({ clock, now }: StepContext, { to }: ExportBounds): ClockError[] {
+  const [ended, both] = [lastEndedDay(now()), lastEndedDay(clock.earlier())];
+  const here = to !== undefined && to < ended ? to : ended;
+  if (!clock.isFarOff() || here <= both) return [];
+  const days = plainDayRange({ first: addDays(both, 1), last: here });
+  return [
+    new ClockError(
+      `${days} not loaded: not over yet by the platform's clock, which is behind this machine's. ` +
+        'Set whichever clock is wrong: readership doctor',
+    ),
+  ];
+}
+
+/**
+ * Exports all projects together, over shared connections. A stage begins when all have finished the
+ * previous one.
+ */
+async function exportInTurns(context: StepContext, bounds: ExportBounds) {
+  const { projects, limits, settings, warehouse, now } = context;
+  const backfilling = new Set<string>();
+  for (const limit of limits)
+    if (await hasHoles(warehouse, limit.projects, settings.history, now()))
+      for (const { id } of limit.projects) backfilling.add(id);
+  const inTurn = pLimit(settings.history.concurrency);
+  const detail: ProjectExport[] = [];
+  const thrown: unknown[] = [];
+  let underWay = projects.map((project) => ({
+    project,
+    stages: exportProject(context, project, {
+      ...bounds,
+      inTurn,
+      isBackfilling: backfilling.has(project.id),
+    }),
+  }));
+  while (underWay.length > 0) {
+    const stages = await Promise.allSettled(underWay.map((one) => one.stages.next()));
+    const withMore: typeof underWay = [];
+    for (const [index, one] of underWay.entries()) {
+      const stage = stages[index];
+      if (stage?.status === 'rejected') thrown.push(stage.reason);
+      else if (stage?.value.done === true) detail.push({ project: one.project, outcome: stage.value.value });
+      else withMore.push(one);
+    }
+    underWay = withMore;
+  }
+  detail.sort((one, other) => projects.indexOf(one.project) - projects.indexOf(other.project));
+  return { detail, thrown };
+}
+
+async function* exportProject(
+  { settings, warehouse, clientOf, clock, now, signal, observer }: StepContext,
+  project: ProjectSettings,
+  bounds: ExportBounds & Pick<ExportTask, 'inTurn' | 'isBackfilling'>,
+): AsyncGenerator<undefined, ExportOutcome | undefined> {
+  signal.throwIfAborted();
+  const client = clientOf(project);
+  const common = { warehouse, client, project: project.id, signal };
+  const { start, settleDays, concurrency, spareRequests } = settings.history;
+  const range = await resolveRange({ ...common, ...bounds, start, now: now() });
+  if (range === undefined) return undefined;
+  return yield* exportInStages({
+    ...common,
+    ...bounds,
+    range,
+    settleDays,
+    concurrency,
+    spareRequests,
+    now,
+    latestTime: clock.later,
+    onPlan: (plan) => observer.onExportPlan?.(project, plan),
+    onDay: (result) => observer.onDay?.(project, result),
+  });
+}

@@ -1,0 +1,91 @@
+import { stat } from 'node:fs/promises';
+import { bytes } from '../format/numbers.js';
+import { publishedLake, readPublications, recordLake, recordPublications } from '../warehouse/identity.js';
+import { expectLatestIn, type LakeChange, type LakeOptions, publishLake } from '../warehouse/lake/lake.js';
+import { isPublished, publish } from '../warehouse/publish.js';
+import type { Warehouse } from '../warehouse/warehouse.js';
+import { loadNotes } from './notes.js';
+import { byBothClocks, type StepContext, type StepResult, withOutage } from './step.js';
+
+/** The size of the published history, and the changes to the lake, if there is one. */
+export interface Published {
+  readonly bytes: number;
+  readonly lake?: LakeChange;
+}
+
+/** Whether everything stored is published, in the history and in the lake, if there is one. */
+export const isUpToDate = async ({ warehouse, historyFile, lake, now }: StepContext): Promise<boolean> =>
+  (lake === undefined || (await publishedLake(warehouse)) === lake.location) &&
+  isPublished(warehouse, historyFile, now());
+
+/**
+ * Publishes the history, and the lake if there is one, when readers would see a difference; always
+ * with `isWhole`. If the lake cannot be written or the notes cannot be read, the history is published
+ * nevertheless: the result contains the error, and the next publish retries.
+ */
+export async function publishStep(
+  context: StepContext,
+  {
+    isWhole = false,
+    isRebuild,
+  }: { readonly isWhole?: boolean; readonly isRebuild?: boolean | undefined } = {},
+): Promise<StepResult<Published>> {
+  const { warehouse, historyFile, lake: place, shard, settings, here, elsewhere, now, signal } = context;
+  // The history is published even if the notes have problems; those published before are kept.
+  const errors = await loadNotes(context).then(
+    () => [],
+    (error: unknown) => [error],
+  );
+  const isDue = isWhole || !(await isPublished(warehouse, historyFile, now()));
+  // A clock that is ahead would remove replaced files that readers still need.
+  const isLakeDue = place !== undefined && (isDue || (await publishedLake(warehouse)) !== place.location);
+  const at = isLakeDue ? (await byBothClocks(context)).now() : now();
+  const options = place && { place, shard, source: settings.baseUrl, here, now: at, signal, isRebuild };
+  const refusal =
+    isDue && options && elsewhere === undefined ? await refusalBy(warehouse, options) : elsewhere;
+  // Recorded first, because the lake is out of date until it is published too.
+  if (isDue)
+    await warehouse.transaction(async ({ connection }) => {
+      await recordLake(connection, null);
+      // Before publishing, so that a restored history knows it too. Not by an older state, which would
+      // otherwise count up until it is taken for the newest.
+      if (options !== undefined && refusal === undefined)
+        await recordPublications(connection, (await readPublications(connection)) + 1);
+    });
+  const size = isDue ? await publish(warehouse, historyFile, isWhole) : (await stat(historyFile)).size;
+  const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
+  const detail = { bytes: size };
+  if (options === undefined || !isLakeDue) return withOutage({ detail, summary }, errors);
+  if (refusal !== undefined) return withOutage({ detail, summary }, [refusal, ...errors]);
+  try {
+    const lake = await publishLake(warehouse, options);
+    const words = `${summary}; the lake: ${lakeSummary(lake)}`;
+    return withOutage({ detail: { bytes: size, lake }, summary: words }, errors);
+  } catch (error) {
+    return withOutage({ detail, summary }, [error, ...errors]);
+  }
+}
+
+/** Why the lake cannot be published: this is a copy or an older state of the workspace, or it cannot be read. */
+const refusalBy = (warehouse: Warehouse, options: LakeOptions): Promise<unknown> =>
+  expectLatestIn(warehouse, options).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+/** The changes to a lake, without a final period. */
+export function lakeSummary({
+  files,
+  written,
+  replaced,
+  rebuilt,
+  sentBytes,
+  receivedBytes,
+}: LakeChange): string {
+  const again =
+    rebuilt.length === 0 ? '' : `, ${rebuilt.join(', ')} restored, which another program had changed`;
+  const done = `${files} files, ${written} written, ${replaced} replaced${again}`;
+  if (sentBytes + receivedBytes === 0) return done;
+  const [sent, received] = [sentBytes, receivedBytes].map((bytes) => (bytes / 1e6).toFixed(1));
+  return `${done}, ${sent} MB sent, ${received} MB read`;
+}

@@ -1,0 +1,209 @@
+import { describe, expect, test } from 'vitest';
+import type { PageViews } from '../../src/api/schema.js';
+import { addDays, type Day, daysIn } from '../../src/day.js';
+import { needsPerson } from '../../src/export/plan.js';
+import { readDayLedger } from '../../src/export/ledger.js';
+import { KEPT_FROM, readFact, readPageSize } from '../../src/export/facts.js';
+import { byPath } from './moving-views.js';
+import { DAY_MS } from '../budget/open-budget.js';
+import type { Behaviors } from '../platform.js';
+import { openExport, PROJECT, withOneMore } from './open-export.js';
+import { expectWhole } from './stored-days.js';
+
+const ROWS = 900;
+const DAYS = 12;
+
+/** A site of twelve days of four pages, on a platform that behaves like this, after some nights. */
+async function after(nights: number, behaviors: Behaviors, { pages = ROWS, days = DAYS } = {}) {
+  const opened = await openExport({ days, pages, behaviors });
+  const first = addDays(opened.yesterday(), 1 - days);
+  const perNight: number[] = [];
+  for (let night = 0; night < nights; night++) {
+    if (night > 0) opened.clock.advance(DAY_MS);
+    perNight.push((await opened.counting(() => opened.run())).requests);
+  }
+  return { ...opened, first, perNight };
+}
+
+async function expectRight(
+  { storedRows, original, warehouse, statesOf }: Awaited<ReturnType<typeof after>>,
+  days: Day[],
+) {
+  await expectWhole(warehouse);
+  for (const at of days)
+    expect(byPath([...((await storedRows(at)) ?? [])]), at).toEqual(byPath(original(at)));
+  expect(new Set(await statesOf(...days))).not.toContain('inconsistent');
+}
+
+describe('a platform that', () => {
+  const ALL: Behaviors = { silentCap: 100, alwaysMore: true, randomTies: true, keepsDays: 10 };
+  const least = (size: number) => DAYS * Math.ceil(ROWS / size);
+
+  test.each<[name: string, behaviors: Behaviors, pageSize: number, atMost: number]>([
+    ['caps its pages silently at 100', { silentCap: 100 }, 100, 1.3],
+    ['caps its pages silently at 50', { silentCap: 50 }, 50, 1.3],
+    ['refuses limits above 100', { largestLimit: 100 }, 100, 1.4],
+    ['always says that more follow', { alwaysMore: true }, 250, 1.4],
+    ['orders equal rows at random', { randomTies: true }, 250, 2.4],
+  ])('%s is read right, with few requests', async (_, behaviors, size, atMost) => {
+    const opened = await after(2, behaviors);
+    await expectRight(opened, daysIn({ first: opened.first, last: opened.yesterday() }));
+    expect((await readPageSize(opened.warehouse, PROJECT, opened.clock.now())).rows).toBe(size);
+    expect(opened.perNight[0]).toBeLessThan(atMost * least(size));
+  });
+
+  test('keeps ten days is loaded from where it begins, and audited; a key that may read nothing is told apart', async () => {
+    const opened = await after(2, { keepsDays: 10 }, { pages: 30 });
+    const kept = addDays(opened.yesterday(), -10);
+    await expectRight(opened, daysIn({ first: kept, last: opened.yesterday() }));
+    expect(await readFact(opened.warehouse, PROJECT, KEPT_FROM, opened.clock.now())).toBe(addDays(kept, 0));
+    expect((await opened.statesOf(opened.first))[0]).toBeUndefined();
+    const refused = openExport({ days: DAYS, behaviors: { keepsDays: -1 } });
+    await expect((await refused).run()).rejects.toThrow(/403.+keeps -1 days/);
+  });
+
+  test('keeps ten days, although history.start is earlier: older days are skipped, not failed', async () => {
+    const opened = await openExport({ days: 60, pages: 3, behaviors: { keepsDays: 10 }, concurrency: 2 });
+    const first = addDays(opened.yesterday(), -59);
+    const { result, requests } = await opened.counting(() => opened.run(undefined, { start: first }));
+    expect(result.plan.range.note).toMatch(/refuses days before .+, so the history begins there/);
+    expect(result.results.filter(({ outcome }) => outcome !== 'added')).toEqual([]);
+    // Ten days, refused ones in progress with a request for another day each, and a few to find out.
+    expect(requests).toBeLessThan(40);
+    opened.clock.advance(DAY_MS);
+    expect(
+      (await opened.run(undefined, { start: first })).results.every(({ outcome }) => outcome !== 'failed'),
+    ).toBe(true);
+  });
+
+  test('counts the day in dateTo as well is refused by name before a day is stored', async () => {
+    const opened = await after(1, {});
+    expect(opened.perNight).toHaveLength(1);
+    const inclusive = await openExport({ days: DAYS, behaviors: { inclusive: true } });
+    const { stopped, results } = await inclusive.run();
+    expect(results).toEqual([]);
+    expect(String(stopped)).toMatch(
+      /counts the day in dateTo as well.+have \d+ and \d+ views, but together \d+/,
+    );
+  });
+
+  test('does all of it at once is read right or marked within two nights, and nothing stalls', async () => {
+    const opened = await after(3, ALL, { pages: 300 });
+    const kept = daysIn({ first: addDays(opened.yesterday(), -8), last: opened.yesterday() });
+    await expectRight(opened, kept);
+  });
+});
+
+test('every day of six hundred equal rows in random order is right within two nights', async () => {
+  const opened = await openExport({ days: 2, pages: 600, behaviors: { randomTies: true } });
+  const same = (at: Day): PageViews[] =>
+    opened.original(at).map(({ path }) => ({ path, human: 1, ai: 0, total: 1 }));
+  const days = daysIn({ first: addDays(opened.yesterday(), -1), last: opened.yesterday() });
+  for (const at of days) opened.changed.set(at, same(at));
+  await opened.run();
+  opened.clock.advance(DAY_MS);
+  await opened.run();
+  for (const at of days) expect(byPath([...((await opened.storedRows(at)) ?? [])])).toEqual(byPath(same(at)));
+});
+
+describe('changes that cancel', () => {
+  test('a view that moved to the next day is found by the rotation, with the spare requests of a night', async () => {
+    const opened = await openExport({ days: 20 });
+    const run = async () => opened.run(undefined, { spareRequests: 5 });
+    await run();
+    const [one, other] = [-15, -14].map((age) => addDays(opened.yesterday(), age));
+    if (one === undefined || other === undefined) throw new Error('no days');
+    opened.changed.set(other, withOneMore(opened.original(other)));
+    opened.changed.set(
+      one,
+      opened
+        .original(one)
+        .map((row, index) => (index === 0 ? { ...row, human: row.human - 1, total: row.total - 1 } : row)),
+    );
+    const requests: number[] = [];
+    for (let night = 0; night < 4; night++) {
+      opened.clock.advance(DAY_MS);
+      requests.push((await opened.counting(run)).requests);
+    }
+    expect(await opened.storedRows(other)).toEqual(opened.changed.get(other));
+    expect(await opened.storedRows(one)).toEqual(opened.changed.get(one));
+    // Yesterday, the days still settling, the check and the spare ones; and when one of the days was seen, the other.
+    expect(requests[0]).toBeLessThanOrEqual(1 + 3 + 1 + 5 + 4);
+    expect(Math.max(...requests)).toBeLessThanOrEqual(20);
+  });
+
+  test('two pages that swapped a view after the first response are found when the day becomes final', async () => {
+    const opened = await openExport({ days: 8, pages: 300 });
+    const at = opened.yesterday();
+    await opened.run();
+    const rows = opened.original(at);
+    const swapped = rows.map((row, index) =>
+      index < 298
+        ? row
+        : {
+            ...row,
+            human: row.human + (index === 298 ? 1 : -1),
+            total: row.total + (index === 298 ? 1 : -1),
+          },
+    );
+    opened.changed.set(at, swapped);
+    for (let night = 0; night < 4; night++) {
+      opened.clock.advance(DAY_MS);
+      await opened.run();
+    }
+    expect(byPath([...((await opened.storedRows(at)) ?? [])])).toEqual(byPath(swapped));
+    expect(await opened.statesOf(at)).toEqual(['final']);
+  });
+});
+
+describe('empty stretches', () => {
+  test('of a backfill cost few requests', async () => {
+    const opened = await openExport({ days: 1_000, pages: 1 });
+    const first = addDays(opened.yesterday(), -999);
+    for (const at of daysIn({ first: addDays(first, 80), last: addDays(first, 919) }))
+      opened.changed.set(at, []);
+    const { requests } = await opened.counting(() => opened.run());
+    expect(await opened.statesOf(addDays(first, 500), first)).toEqual(['final', 'final']);
+    expect(requests).toBeLessThan(2 * 160);
+  });
+
+  test('after a stray first view are not planned', async () => {
+    const opened = await openExport({ days: 60, pages: 1 });
+    const stray = addDays(opened.yesterday(), -3_700);
+    opened.changed.set(stray, withOneMore([{ path: '/stray', human: 0, ai: 0, total: 0 }]));
+    const { result, requests } = await opened.counting(() => opened.run());
+    expect(result.plan.days.length).toBeLessThan(70);
+    expect(await opened.statesOf(stray, addDays(stray, 1))).toEqual(['final', 'final']);
+    expect(requests).toBeLessThan(60 + 40);
+  });
+});
+
+test('the first hour stores days at any limit, and the search for the first day goes on in the next', async () => {
+  const opened = await openExport({ days: 40, hourly: 8 });
+  const hours: number[] = [];
+  for (let hour = 0; hour < 12; hour++) {
+    hours.push((await opened.run()).results.length);
+    opened.clock.advance(62 * 60_000);
+  }
+  expect(hours[0]).toBeGreaterThan(0);
+  const days = daysIn({ first: addDays(opened.yesterday(), -39), last: opened.yesterday() });
+  expect(new Set(await opened.statesOf(...days)).has(undefined)).toBe(false);
+});
+
+test('a day that never adds up needs a person after three nights, and then costs one walk a week', async () => {
+  const opened = await openExport({ days: 6, pages: 3 });
+  const at = addDays(opened.yesterday(), -5);
+  opened.hidden.set(at, 1_000);
+  const asked: number[] = [];
+  for (let night = 0; night < 12; night++) {
+    const before = opened.platform.views.length;
+    await opened.run();
+    asked.push(opened.platform.views.slice(before).filter(({ from }) => from === at).length);
+    opened.clock.advance(DAY_MS);
+  }
+  expect(asked.map((requests) => requests > 0)).toEqual(asked.map((_, night) => night < 3 || night === 9));
+  const ledger = await readDayLedger(opened.warehouse, PROJECT);
+  const record = ledger.get(at);
+  expect(record !== undefined && needsPerson(record)).toBe(true);
+  expect(record?.failure).toContain('differ by');
+});
