@@ -28,6 +28,8 @@ export interface Behaviors {
   readonly keepsDays?: number;
   /** Counts the day in `dateTo` as well. */
   readonly inclusive?: boolean;
+  /** Answers the same for a job that does not exist and for an address that does not. */
+  readonly sameNotFound?: boolean;
 }
 
 export interface PlatformOptions {
@@ -62,9 +64,11 @@ export async function servePlatform(options: PlatformOptions): Promise<Platform>
   const server = await serve((request, response) => {
     const at = options.now();
     const date = at.toUTCString();
-    // A request only for the time.
-    if (request.url.pathname === '/') {
-      reply(response, 404, {}, { date });
+    const { pathname } = request.url;
+    if (!/^\/v1\/analytics\/[^/]+\/views$/.test(pathname)) {
+      const isJob = /^\/v2\/agent\/[^/]+\/job\/[^/]+$/.test(pathname);
+      const isSame = options.behaviors?.sameNotFound === true;
+      reply(response, 404, { error: isJob && !isSame ? 'No such job' : `Cannot GET ${pathname}` }, { date });
       return;
     }
     const asked = askedOf(request);

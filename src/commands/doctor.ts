@@ -12,7 +12,7 @@ export const doctor = defineCommand({
   scope: 'workspace',
   summary: 'check configuration, keys, mail server, clock, database and disk',
   description:
-    'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends one request for views per project, counted in the hourly limit if the database can be opened. It changes nothing else: an older database is not migrated, and permission to create agent jobs is not checked. With --url, it tries a platform with three requests, before anything is configured.',
+    'Checks what Readership needs, with a line for each check: pass, warn or fail, and what to do. It sends a few requests for views per project, counted in the hourly limit if the database can be opened. It changes nothing else: an older database is not migrated, and permission to create agent jobs is not checked. With --url, it tries a platform with up to six requests, before anything is configured: its clock, page size, second page, sums of days, old days and agent jobs.',
   options: {
     url: value('<address>', 'try the platform at this address before configuring anything; needs --project'),
     project: value('<id>', 'only this project'),

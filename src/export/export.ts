@@ -11,6 +11,7 @@ import {
   type PlannedDay,
   planExport,
   planReload,
+  requestsFor,
 } from './plan.js';
 import {
   AdditivityError,
@@ -58,8 +59,8 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
     const { rows: pageSize } = await readPageSize(warehouse, project, now());
     const known = await readDayLedger(warehouse, project);
     if (reload) return planReload(known, whole, { pageSize });
-    const { isBackfilling, settleDays } = task;
-    return planExport(known, whole, now(), { isBackfilling, settleDays, pageSize });
+    const isBackfilling = task.isBackfilling === true || range.rest !== undefined;
+    return planExport(known, whole, now(), { isBackfilling, settleDays: task.settleDays, pageSize });
   };
   let plan = await planned(range);
   if (range.rest === undefined) task.onPlan?.(plan);
@@ -91,9 +92,11 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
 
   try {
     const whole = (await range.rest?.()) ?? range;
+    if (range.rest !== undefined) await dropEarlier(task, results, whole.first);
     const { days } = await planned(whole);
     if (range.rest !== undefined) {
-      plan = { ...plan, range: whole, days: [...plan.days, ...days] };
+      const early = plan.days.filter(({ day }) => day >= whole.first);
+      plan = { ...plan, range: whole, days: [...early, ...days] };
       task.onPlan?.(plan);
     }
     // Without a search, only days that were planned: those read just now are not read again.
@@ -102,16 +105,43 @@ export async function* exportInStages(task: ExportTask): AsyncGenerator<undefine
       ({ day, priority }) => priority === 'backfill' && (before.get(day) ?? 'backfill') === 'backfill',
     );
     const hasHoles = task.isBackfilling === true || rest.some(({ due }) => due === 'missing');
-    const filled = await fill({ ...task, range: whole }, rest);
-    results.push(...filled.results);
+    const filled = await fill({ ...task, range: whole }, rest, results);
     if (filled.note !== undefined) plan = { ...plan, range: { ...whole, note: filled.note } };
-    const spare = hasHoles || check === undefined ? 0 : (task.spareRequests ?? 0);
-    const looked = await lookAgain(task, spare);
+    const isSpare = !hasHoles && check !== undefined && filled.stopped === undefined;
+    const spare = (task.spareRequests ?? 0) - (await requestsToFinish(task, plan, results));
+    const looked: LoadOutcome = isSpare && spare > 0 ? await lookAgain(task, spare) : { results: [] };
     results.push(...looked.results);
     return { plan, results, stopped: filled.stopped ?? looked.stopped ?? stopped, check, removed };
   } catch (error) {
     return { plan, results, stopped: error, check, removed };
   }
+}
+
+/** Forgets days without views that were loaded while the first day was unknown, and turned out to be before it. */
+async function dropEarlier({ warehouse, project }: ExportTask, results: DayResult[], first: Day) {
+  const ledger = await readDayLedger(warehouse, project);
+  const early = [...ledger.values()].filter((record) => record.day < first && (record.pages ?? 0) === 0);
+  const days = early.map(({ day }) => day);
+  await removeDays(warehouse, project, days);
+  for (const result of results.filter(({ day }) => days.includes(day)))
+    results.splice(results.indexOf(result), 1);
+}
+
+/** How many requests it took to read the days in full that became final, after their first page. */
+async function requestsToFinish(
+  { warehouse, project, now }: ExportTask,
+  plan: ExportPlan,
+  results: readonly DayResult[],
+): Promise<number> {
+  const { rows: pageSize } = await readPageSize(warehouse, project, now());
+  const settling = new Set(plan.days.filter(({ due }) => due === 'provisional').map(({ day }) => day));
+  return results.reduce(
+    (sum, result) =>
+      settling.has(result.day) && result.outcome !== 'failed' && result.state === 'final'
+        ? sum + requestsFor(result.rows, pageSize) - 1
+        : sum,
+    0,
+  );
 }
 
 /** Why no day of the platform may be stored: the error of a check, which is needed before the first day, or after a failed one. */
@@ -132,28 +162,32 @@ async function whyUntrusted(task: ExportTask, ledger: DayLedger): Promise<unknow
  * Loads the days of the past. A load ends early after a few empty or refused days in a row: an empty stretch then costs a
  * few requests for totals, and days that the platform no longer keeps are skipped.
  */
-async function fill(task: ExportTask, days: readonly PlannedDay[]): Promise<LoadOutcome & { note?: string }> {
-  const results: DayResult[] = [];
+async function fill(
+  task: ExportTask,
+  days: readonly PlannedDay[],
+  results: DayResult[],
+): Promise<{ readonly stopped?: unknown; readonly note?: string }> {
   for (let left = days; left.length > 0;) {
     const loaded = await loadDays(task, left);
     results.push(...loaded.results);
-    if (loaded.stopped !== undefined) return { results, stopped: loaded.stopped };
+    if (loaded.stopped !== undefined) return { stopped: loaded.stopped };
     if (loaded.results.length === 0) break;
     const done = new Set(loaded.results.map(({ day }) => day));
     left = left.filter(({ day }) => !done.has(day));
-    const newestRefused = neighbors(loaded.results, isRefused, MOST_IN_A_ROW).at(-1);
+    const newestRefused = runsOf(results, isRefused).at(-1)?.at(-1);
     if (newestRefused !== undefined && (await isBeforeKept(task, newestRefused))) {
-      const isKept = (result: DayResult) => result.day > newestRefused || !isRefused(result);
-      const note = `the platform refuses days before ${longDay(addDays(newestRefused, 1))}, so the history begins there`;
-      return { results: results.filter(isKept), note };
+      const refused = results.filter((result) => result.day <= newestRefused && isRefused(result));
+      for (const result of refused) results.splice(results.indexOf(result), 1);
+      const first = longDay(addDays(newestRefused, 1));
+      return { note: `the platform refuses days before ${first}, so the history begins there` };
     }
-    const [oldestEmpty] = neighbors(loaded.results, isEmpty, MOST_IN_A_ROW);
+    const oldestEmpty = runsOf(loaded.results, isEmpty)[0]?.[0];
     const stretch = oldestEmpty === undefined ? undefined : await emptyBefore(task, oldestEmpty);
     if (stretch === undefined) continue;
     await storeEmptyDays(task.warehouse, task.project, stretch, task.now());
     left = left.filter(({ day }) => day < stretch.first || day > stretch.last);
   }
-  return { results };
+  return {};
 }
 
 const isEmpty = (result: DayResult): boolean => result.outcome === 'added' && result.rows === 0;
@@ -161,15 +195,12 @@ const isEmpty = (result: DayResult): boolean => result.outcome === 'added' && re
 const isRefused = (result: DayResult): boolean =>
   result.outcome === 'failed' && result.error instanceof RefusedError;
 
-/** The oldest run of at least so many neighboring days like this. */
-function neighbors(
-  results: readonly DayResult[],
-  isLikeThis: (result: DayResult) => boolean,
-  fewest: number,
-): Day[] {
+/** The neighboring days like this, if there are enough in a row. */
+function runsOf(results: readonly DayResult[], isLikeThis: (result: DayResult) => boolean): Day[][] {
   const days = results.filter(isLikeThis).map(({ day }) => day);
-  const runs = runsOfNeighbors(days.sort().map((day) => ({ day })));
-  return (runs.find((run) => run.length >= fewest) ?? []).map(({ day }) => day);
+  return runsOfNeighbors(days.sort().map((day) => ({ day })))
+    .filter((run) => run.length >= MOST_IN_A_ROW)
+    .map((run) => run.map(({ day }) => day));
 }
 
 /** Whether the platform refuses the first day too, so that it keeps none before `refused`. Those are then forgotten here. */

@@ -23,7 +23,7 @@ const CHECK_EVERY_DAYS = 30;
 const FEW_DAYS = 14;
 
 /** No server of the API has data from before this day. */
-const EARLIEST_DAY = day('2015-01-01');
+export const EARLIEST_DAY = day('2015-01-01');
 
 /** Days that are loaded before the search for the first one. */
 const RECENT_DAYS = 3;

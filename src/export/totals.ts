@@ -76,6 +76,10 @@ export async function totalsIfAnswered(
   }
 }
 
+/** What is wrong with a platform whose ranges include the day in `dateTo`. */
+export const INCLUSIVE =
+  'it counts the day in dateTo as well, which the documented API excludes, so every day would count twice';
+
 /** The sums of days are not the totals of their range: no day of this platform can be trusted. */
 export class AdditivityError extends ReadershipError {
   readonly exitCode = 1;
@@ -105,11 +109,9 @@ export async function expectAdditive(
   // Late events may have arrived in between.
   const found = (await problem()) && (await problem());
   if (found === undefined) return;
-  const why = isInclusive
-    ? 'it counts the day in dateTo as well, which the documented API excludes, so every day would count twice'
-    : 'its totals of days do not add up to those of their range';
+  const why = isInclusive ? INCLUSIVE : 'its totals of days do not add up to those of their range';
   throw new AdditivityError(
-    `No day was stored, because the platform cannot be trusted: ${why} (${found}). Ask its operators to correct that.`,
+    `The platform cannot be trusted: ${why} (${found}). No day is stored until its operators correct that.`,
   );
 }
 

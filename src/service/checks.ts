@@ -11,6 +11,7 @@ import { addDays, lastEndedDay } from '../day.js';
 import { isSamePlace, placeOf, placeWords } from '../effects/place.js';
 import { LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
+import { expectAdditive } from '../export/totals.js';
 import { bytes, counted } from '../format/numbers.js';
 import { tryMailServer } from '../mail/transport.js';
 import { listReports, noReport } from '../reports/definition.js';
@@ -19,8 +20,7 @@ import { readPlace } from '../warehouse/identity.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { fail, type Finding, keyProblem, pass, type Verdict, warn } from './findings.js';
-import { found, server } from './platform.js';
+import { fail, type Finding, found, keyProblem, pass, server, type Verdict, warn } from './findings.js';
 import { futureWords, readFutureRows } from './status.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;
@@ -38,7 +38,11 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
   const quiet = { onSkew: () => undefined, onWait: () => undefined };
   const connection = await connect(waitingAtMost(0, workspace), runtime, quiet, warehouse);
   const keys = Promise.all(
-    workspace.projects.map((project) => found('key', () => key(project, workspace, connection, runtime))),
+    workspace.projects.map(async (project) => {
+      const ofKey = await found('key', () => key(project, workspace, connection, runtime));
+      if (ofKey.verdict === 'fail') return [ofKey];
+      return [ofKey, await found('sums of days', () => sums(project, workspace, connection, runtime))];
+    }),
   );
   const database = async () => {
     // Until the keys are checked, their requests are counted in it.
@@ -60,7 +64,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
     found('disk', () => disk(workspace)),
     found('time zones', timeZones),
   ]).finally(connection.close);
-  return findings.flat();
+  return findings.flat(2);
 }
 
 function configuration({ configuration, settings }: Workspace): Verdict {
@@ -90,19 +94,41 @@ async function key(
   if (problem?.verdict === 'fail') return problem;
   const day = lastEndedDay(now());
   const query = { dateFrom: day, dateTo: addDays(day, 1), limit: 1, offset: 0 };
-  const within = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
   try {
-    await clientOf(project).views(query, { signal: within });
+    await clientOf(project).views(query, { signal: within(signal) });
     return (
       problem ??
       pass(`${project.id}: ${project.apiKeyEnv} reads views; permission to create jobs not checked`)
     );
   } catch (error) {
-    const isLimited =
-      error instanceof PausedError || (error instanceof TryLaterError && error.reason === 'rate-limited');
-    const words = `${project.id}: ${messageOf(error)}`;
-    return isLimited ? warn(words) : fail(words);
+    return unread(project, error);
   }
+}
+
+/** Whether the days of a range add up: a platform that counts the day in `dateTo` would double every day. */
+async function sums(
+  project: ProjectSettings,
+  { settings }: Workspace,
+  { clientOf }: Connection,
+  { now, signal }: Runtime,
+): Promise<Verdict> {
+  const day = addDays(lastEndedDay(now()), -settings.history.settleDays - 1);
+  try {
+    await expectAdditive(clientOf(project), day, { signal: within(signal) });
+    return pass(`${project.id}: the totals of days add up to those of their range`);
+  } catch (error) {
+    return unread(project, error);
+  }
+}
+
+const within = (signal: AbortSignal): AbortSignal =>
+  AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
+
+/** A project whose views could not be read; if only the hourly limit is the reason, nothing is wrong. */
+function unread({ id }: ProjectSettings, error: unknown): Verdict {
+  const isLimited =
+    error instanceof PausedError || (error instanceof TryLaterError && error.reason === 'rate-limited');
+  return (isLimited ? warn : fail)(`${id}: ${messageOf(error)}`);
 }
 
 /** Whether every report can be read, and each that has recipients exists. */

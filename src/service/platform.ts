@@ -1,29 +1,37 @@
-import { Client } from '../api/client.js';
-import { askForDate, skewOf, skewWords } from '../api/clock.js';
-import { RefusedError } from '../api/errors.js';
-import { LIMITS } from '../api/schema.js';
+import { Client, type ViewsQuery } from '../api/client.js';
+import type { ResponseHeaders } from '../api/clock.js';
+import { ApiError, RefusedError, TryLaterError } from '../api/errors.js';
+import type { ViewsResponse } from '../api/schema.js';
 import type { Runtime } from '../app/workspace.js';
 import { apiKeyOf, type Environment } from '../config/load.js';
 import { firstProblem } from '../config/problems.js';
-import { settingsSchema } from '../config/schema.js';
-import { addDays, lastEndedDay } from '../day.js';
+import { type Settings, settingsSchema } from '../config/schema.js';
+import { addDays, type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
+import { PageSize } from '../export/pages.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
+import { EARLIEST_DAY } from '../export/range.js';
+import { equalCounts, INCLUSIVE, NO_VIEWS, probeTotals, sumCounts } from '../export/totals.js';
 import { duration } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
-import { connectionFailure } from '../network.js';
-import { fail, type Finding, pass, type Verdict, warn } from './findings.js';
+import { clockVerdict, fail, type Finding, found, pass, unanswered, type Verdict, warn } from './findings.js';
 
-/** Clocks closer than this agree. */
-const MAX_SKEW_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAYS_A_YEAR = 365;
-/** No platform gives a job this id. */
-const NO_JOB = 'readership-doctor';
+/** No platform has a job with this id, or a path with this name. */
+const NOTHING = 'readership-doctor';
+
+/** What the requests of a trial have in common. */
+interface Trial {
+  readonly client: Client;
+  readonly settings: Settings;
+  readonly yesterday: Day;
+  readonly signal: AbortSignal;
+}
 
 /**
- * Tries a platform before anything is configured, with three requests that change nothing: whether
- * it has the API, what the key may do, and what a history costs. Throws a `ConfigurationError`.
+ * Tries a platform before anything is configured, with six requests that change nothing: whether it
+ * has the API, what the key may do, and what a history costs. Throws a `ConfigurationError`.
  */
 export async function tryPlatform(
   url: string,
@@ -37,72 +45,174 @@ export async function tryPlatform(
   if (!parsed.success || project === undefined)
     throw new ConfigurationError(`--url: ${firstProblem(parsed.error)}`);
   const settings = parsed.data;
+  const { baseUrl } = settings;
   const apiKey = apiKeyOf({ settings, environment, directory: workingDirectory }, project);
   output.hide([apiKey]);
-  const options = { ...settings, projectId: id, apiKey, keyName: project.apiKeyEnv, now };
-  const client = new Client({ ...options, retries: { retries: 0, minDelayMs: 0, maxDelayMs: 0 } });
-  const { requestsPerHour, settleDays } = settings.history;
-  const views = async (): Promise<Verdict> => {
-    const day = lastEndedDay(now());
-    const query = { dateFrom: day, dateTo: addDays(day, 1), limit: LIMITS.viewsPage.max, offset: 0 };
-    const { totals, views: pages, hasMore } = await client.views(query, { signal });
-    const least = pages.length + (hasMore ? 1 : 0);
-    const [ofDay, ofNight] = [requestsFor(least), nightlyRequests(least, settleDays)];
-    const ofYear = DAYS_A_YEAR * ofDay;
-    const hours = requestsPerHour === 'unlimited' ? 0 : ofYear / requestsPerHour;
-    const more = hasMore ? 'at least ' : '';
-    return pass(
-      `${day} has ${thousands(totals.human)} views by people and ${thousands(totals.ai)} by AI, of ${more}${counted(least, 'page')}. ` +
-        `Such a day takes ${more}${counted(ofDay, 'request')}, a nightly export ${ofNight}, a year ${ofYear}: ${duration(hours * HOUR_MS)} at ${requestsPerHour} an hour`,
-    );
+  output.note(`Trying ${baseUrl} with up to six requests, which change nothing.`);
+  let headers: ResponseHeaders = {};
+  const options = {
+    ...settings,
+    baseUrl,
+    projectId: id,
+    apiKey,
+    keyName: project.apiKeyEnv,
+    now,
+    retries: { retries: 0, minDelayMs: 0, maxDelayMs: 0 },
+    onHeaders: (received: ResponseHeaders) => (headers = received),
   };
-  const jobs = async (): Promise<Verdict> => {
-    try {
-      await client.job(NO_JOB, signal);
-    } catch (error) {
-      const status = error instanceof RefusedError ? error.status : undefined;
-      if (status === 404)
-        return pass(
-          'answers 404 for a job that does not exist, as it should; permission to create jobs not checked',
-        );
-      return warn(`${messageOf(error)} Exports and reports work without agents.`);
-    }
-    return warn('answers for a job that does not exist: this may not be the documented API');
-  };
+  const client = new Client(options);
+  const elsewhere = new Client({ ...options, baseUrl: `${baseUrl}/${NOTHING}` });
+  const trial = { client, settings, yesterday: lastEndedDay(now()), signal };
   try {
-    const verdict = await server(settings.baseUrl, runtime);
-    const operations = [found('page views', views), found('agent jobs', jobs)];
-    return [{ check: 'server', ...verdict }, ...(await Promise.all(operations))];
+    const ofPath = await refusalOf(elsewhere, signal);
+    return [
+      { check: 'server', ...clockVerdict(baseUrl, headers, now()) },
+      ...(await tryViews(trial)),
+      await found('agent jobs', async () => jobsVerdict(await refusalOf(client, signal), ofPath)),
+    ];
   } catch (error) {
     // Without an answer, there is nothing else to try.
-    return [{ check: 'server', ...fail(messageOf(error)) }];
+    if (!(error instanceof TryLaterError)) throw error;
+    const words = error.cause === undefined ? error.message : unanswered(baseUrl, error.cause).message;
+    return [{ check: 'server', ...fail(words) }];
   } finally {
-    await client.close();
+    await Promise.all([client.close(), elsewhere.close()]);
   }
 }
 
-/** The result of one check, which fails with the message of what it throws. */
-export async function found(check: string, examined: () => Verdict | Promise<Verdict>): Promise<Finding> {
+/** How the platform refuses to show a job that does not exist; undefined if it shows one. */
+async function refusalOf(client: Client, signal: AbortSignal): Promise<ApiError | undefined> {
   try {
-    return { check, ...(await examined()) };
+    await client.job(NOTHING, signal);
+    return undefined;
   } catch (error) {
-    return { check, ...fail(messageOf(error)) };
+    if (!(error instanceof ApiError)) throw error;
+    const isAnswer = !(error instanceof TryLaterError) || error.cause === undefined;
+    if (isAnswer) return error;
+    throw error;
   }
 }
 
-/**
- * Whether a server answers, and its clock agrees. Any answer will do, since it has a Date header.
- */
-export async function server(baseUrl: string | undefined, { now, signal }: Runtime): Promise<Verdict> {
-  if (baseUrl === undefined) return pass('the embedded sandbox, with the clock of this machine');
-  const headers = await askForDate(baseUrl, signal).catch((cause: unknown) => {
-    const words = `${baseUrl} does not answer (${connectionFailure(cause)}). Check the address and the network.`;
-    throw new Error(words, { cause });
+function jobsVerdict(ofJob: ApiError | undefined, ofPath: ApiError | undefined): Verdict {
+  if (ofJob === undefined)
+    return warn('answers for a job that does not exist: this may not be the documented API');
+  if (!(ofJob instanceof RefusedError) || ofJob.status !== 404)
+    return warn(`${ofJob.message} Exports and reports work without agents.`);
+  if (ofPath instanceof RefusedError && ofPath.status === 404 && wordsOf(ofPath) === wordsOf(ofJob))
+    return warn(
+      'not checked: the platform answers the same for an address that does not exist. Exports and reports work without agents.',
+    );
+  return pass(
+    'answers 404 for a job that does not exist, as it should; permission to create jobs not checked',
+  );
+}
+
+/** The server's words without the address, which many servers repeat. */
+const wordsOf = ({ words }: RefusedError): string =>
+  words.replaceAll(/\S*\/\S*/g, '').replaceAll(NOTHING, '');
+
+/** Tries the views of yesterday: a first page, a second one, the sums of days, and an old range. */
+async function tryViews({ client, settings, yesterday, signal }: Trial): Promise<Finding[]> {
+  const pageSize = new PageSize();
+  const most = pageSize.rows;
+  const page = (query: Partial<ViewsQuery>) =>
+    client.views(
+      { dateFrom: yesterday, dateTo: addDays(yesterday, 1), limit: pageSize.rows, offset: 0, ...query },
+      { signal },
+    );
+  let first: ViewsResponse;
+  try {
+    first = await page({}).catch((error: unknown) => {
+      // The request for a second page is spent on a smaller one.
+      if (!pageSize.isLowered(error, most)) throw error;
+      return page({});
+    });
+  } catch (error) {
+    return [{ check: 'page views', ...fail(messageOf(error)) }];
+  }
+  const { totals, views } = first;
+  const isWhole = equalCounts(sumCounts(views), totals);
+  const hasMore = first.hasMore && !isWhole;
+  const isRefused = pageSize.rows < most;
+  const isCapped = hasMore && views.length < pageSize.rows;
+  if (isCapped) pageSize.rows = Math.max(1, views.length);
+  const size = (): Verdict => {
+    if (isRefused) return warn(`refuses a limit of ${most}; exports request ${pageSize.rows} rows at once`);
+    if (isCapped)
+      return warn(`returns ${views.length} rows at once instead of ${most}; exports adapt to that`);
+    return pass(`accepts a limit of ${most}`);
+  };
+  const second = async (): Promise<Verdict> => {
+    if (first.hasMore && isWhole)
+      return warn('says that more rows follow the last one; exports end when the rows add up');
+    const offset = hasMore ? views.length : Math.ceil(views.length / 2);
+    if (isRefused || views.length < 2) return pass('not checked: too few rows, or no request left');
+    const { views: more } = await page({ offset });
+    if (more.length === 0) return fail(`offset ${offset} returns no rows, although there are more`);
+    const before = new Set(views.slice(0, offset).map(({ path }) => path));
+    const repeated = more.filter(({ path }) => before.has(path)).length;
+    return repeated === 0
+      ? pass(`offset ${offset} continues where the first page ends`)
+      : warn(
+          `offset ${offset} repeats ${counted(repeated, 'row')}; exports read such days until they add up`,
+        );
+  };
+  const sums = async (): Promise<Verdict> => {
+    if (totals.total === 0) return pass('not checked, because yesterday has no views');
+    const none = await answered(
+      probeTotals(client, { first: yesterday, last: addDays(yesterday, -1) }, { signal }),
+    );
+    if (none instanceof RefusedError)
+      return pass('not checked: it refuses a range without days. The first export checks it');
+    return equalCounts(none, NO_VIEWS)
+      ? pass('dateTo is excluded: a range without days has no views')
+      : fail(`${INCLUSIVE}. Exports refuse such a platform`);
+  };
+  const old = async (): Promise<Verdict> => {
+    const range = { first: EARLIEST_DAY, last: addDays(yesterday, -1) };
+    const before = await answered(probeTotals(client, range, { signal }));
+    return before instanceof RefusedError
+      ? warn(
+          `refuses days since ${EARLIEST_DAY} (${before.status}${before.words}); the first export finds the days that it keeps`,
+        )
+      : pass(
+          `answers for all days since ${EARLIEST_DAY}, which have ${thousands(before.total)} views before ${yesterday}`,
+        );
+  };
+  return [
+    { check: 'page views', ...viewsVerdict({ ...first, hasMore }, settings, yesterday, pageSize.rows) },
+    await found('page size', size),
+    await found('second page', second),
+    await found('sums of days', sums),
+    await found('old days', old),
+  ];
+}
+
+/** What a refused request was answered with. */
+const answered = <Answer>(request: Promise<Answer>): Promise<Answer | RefusedError> =>
+  request.catch((error: unknown) => {
+    if (error instanceof RefusedError) return error;
+    throw error;
   });
-  const skewMs = skewOf(headers, now());
-  if (skewMs === undefined)
-    return warn(`${baseUrl} answers without a readable Date: the clock was not checked.`);
-  const apart = Math.abs(skewMs);
-  if (apart < MAX_SKEW_MS) return pass(`${baseUrl} answers, and its clock agrees`);
-  return (apart < 60 * MAX_SKEW_MS ? warn : fail)(skewWords(baseUrl, skewMs, now()));
+
+/** What the export of such days costs, and whether the rows of a whole day add up. */
+function viewsVerdict(
+  { totals, views, hasMore }: ViewsResponse,
+  { history: { requestsPerHour, settleDays } }: Settings,
+  day: Day,
+  pageSize: number,
+): Verdict {
+  if (!hasMore && !equalCounts(sumCounts(views), totals))
+    return warn(
+      `the rows of ${day} have ${thousands(sumCounts(views).total)} views, its totals ${thousands(totals.total)}: exports mark days that do not add up`,
+    );
+  const least = views.length + (hasMore ? 1 : 0);
+  const [ofDay, ofNight] = [requestsFor(least, pageSize), nightlyRequests(least, settleDays, pageSize)];
+  const ofYear = DAYS_A_YEAR * ofDay;
+  const hours = requestsPerHour === 'unlimited' ? 0 : ofYear / requestsPerHour;
+  const more = hasMore ? 'at least ' : '';
+  return pass(
+    `${day} has ${thousands(totals.human)} views by people and ${thousands(totals.ai)} by AI, of ${more}${counted(least, 'page')}. ` +
+      `Such a day takes ${more}${counted(ofDay, 'request')}, a nightly export ${ofNight}, a year ${ofYear}: ${duration(hours * HOUR_MS)} at ${requestsPerHour} an hour`,
+  );
 }

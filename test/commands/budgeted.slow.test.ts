@@ -50,7 +50,7 @@ const planSchema = z.array(
 
 describe('readership export --plan', () => {
   it('sends no requests, before the first export or after one stopped by the request limit', async () => {
-    const { platform, run, inLedger } = await setUp({ requestsPerHour: 24 });
+    const { platform, run, inLedger } = await setUp({ requestsPerHour: 16 });
     const before = await run('export', '--plan');
     expect(before).toMatchObject({ code: 0 });
     expect(before.stdout).toMatch(/the first day is not known.+with at most \d+ requests/);
@@ -61,7 +61,7 @@ describe('readership export --plan', () => {
     const text = await run('export', '--plan');
     expect(text.stdout).toMatch(/Acme Docs: \d+ days? to load of /);
     expect(text.stdout).toMatch(/missing +\d+ days?, /);
-    expect(text.stdout).toMatch(/of 24 an hour, \d+ of them used in the last hour: done around /);
+    expect(text.stdout).toMatch(/of 16 an hour, \d+ of them used in the last hour: done around /);
     const json = await run('export', '--plan', '--json');
     const [plan] = planSchema.parse(JSON.parse(json.stdout));
     expect(plan?.range).toEqual({ first: daysAgo(DAYS), last: daysAgo(1) });
@@ -85,33 +85,33 @@ describe('readership export --plan', () => {
 
 describe('a request limit that is used up', () => {
   it('makes a reload wait as long as necessary', async () => {
-    const { platform, cwd, run } = await setUp({ requestsPerHour: 24 });
+    const { platform, cwd, run } = await setUp({ requestsPerHour: 16 });
     expect((await run('export')).code).toBe(75);
     const sent = platform.views.length;
     const reload = startCli(['export', '--reload', '--from', daysAgo(3)], {
       cwd,
       env: { READERSHIP_API_KEY: KEY },
     });
-    await reload.until(/Hourly limit reached: \d+ of 24 used.*Waiting until/);
+    await reload.until(/Hourly limit reached: \d+ of 16 used.*Waiting until/);
     reload.child.kill('SIGINT');
     expect((await reload.result).code).toBe(130);
-    expect(platform.views.length).toBeLessThanOrEqual(24);
+    expect(platform.views.length).toBeLessThanOrEqual(16);
     expect(platform.views.length).toBeGreaterThanOrEqual(sent);
   });
 
   it('ends an export with 75, says what is left and when to resume, and the next run resumes', async () => {
-    const { platform, run, inLedger } = await setUp({ requestsPerHour: 24 });
+    const { platform, run, inLedger } = await setUp({ requestsPerHour: 16 });
     const first = await run('export');
     expect(first.code).toBe(75);
     expect(first.stdout).toMatch(/\d+ days? left, about \d+ requests?; resumes on .+ UTC/);
-    expect(first.stderr).toMatch(/Hourly limit reached: \d+ of 24 used.+can be sent on \w+ \d+, \d{4} at/);
-    expect(platform.views.length).toBeLessThanOrEqual(24);
+    expect(first.stderr).toMatch(/Hourly limit reached: \d+ of 16 used.+can be sent on \w+ \d+, \d{4} at/);
+    expect(platform.views.length).toBeLessThanOrEqual(16);
     const loaded = await inLedger((warehouse) => readDayLedger(warehouse, 'prj_1'));
     expect(loaded.has(daysAgo(1))).toBe(true);
     expect([...loaded.values()].every(({ state }) => state !== 'failed')).toBe(true);
 
     expect((await run('export')).code).toBe(75);
-    expect(platform.busiestHour()).toBeLessThanOrEqual(24);
+    expect(platform.busiestHour()).toBeLessThanOrEqual(16);
 
     // An hour later.
     await inLedger((warehouse) =>
@@ -194,7 +194,7 @@ describe('readership status', () => {
   });
 
   it('shows coverage, gaps, settling and the request limit, and sends no requests', async () => {
-    const { platform, run } = await setUp({ requestsPerHour: 24 });
+    const { platform, run } = await setUp({ requestsPerHour: 16 });
     expect((await run('export')).code).toBe(75);
     const sent = platform.views.length;
     const text = await run('status');
@@ -202,7 +202,7 @@ describe('readership status', () => {
     expect(text.stdout).toMatch(/yesterday +loaded/);
     expect(text.stdout).toMatch(/gaps +\d+ days?: /);
     expect(text.stdout).toMatch(/provisional +\d days?: /);
-    expect(text.stdout).toMatch(/requests +\d+ of 24 used in the last hour.+done around /);
+    expect(text.stdout).toMatch(/requests +\d+ of 16 used in the last hour.+done around /);
 
     const json = await run('status', '--json');
     const [status] = statusSchema.parse(JSON.parse(json.stdout)).projects;
@@ -215,7 +215,7 @@ describe('readership status', () => {
     const { daysStored = 0, gaps = [] } = status ?? {};
     expect(daysStored + gaps.length).toBe(DAYS);
     expect(gaps).toContain(addDays(daysAgo(DAYS), 0));
-    expect(status?.requests).toMatchObject({ perHour: 24, left: gaps.length });
+    expect(status?.requests).toMatchObject({ perHour: 16, left: gaps.length });
     expect(platform.views).toHaveLength(sent);
   });
 });

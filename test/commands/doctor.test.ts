@@ -1,16 +1,17 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { z } from 'zod';
 import { readHour } from '../../src/budget/ledger.js';
 import { bucketNameOf } from '../../src/config/load.js';
 import { addDays, dayOf } from '../../src/day.js';
 import { startMailServer } from '../mail/mail-server.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
+import { type Behaviors, rowsOf, servePlatform } from '../platform.js';
 import { runCli } from '../run-cli.js';
 import { reply, serve } from '../serve.js';
 import { tempDir } from '../temp-dir.js';
-import { expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
+import { daysAgo, expectCleanEnd, KEY, liveFile, serveSandbox, workspaceOf } from './workspace.js';
 
 const findings = z.array(z.object({ check: z.string(), verdict: z.string(), words: z.string() }));
 
@@ -26,7 +27,7 @@ const verdicts = (found: z.infer<typeof findings>) =>
   found.map(({ check, verdict }) => `${check} ${verdict}`).join(', ');
 
 describe('readership doctor', () => {
-  it('passes a complete workspace with one counted request for views, and none that could change anything', async () => {
+  it('passes a complete workspace with two counted requests for views, and none that could change anything', async () => {
     const sandbox = await serveSandbox();
     const mails = await startMailServer();
     const cwd = await workspaceOf(sandbox);
@@ -36,17 +37,17 @@ describe('readership doctor', () => {
     const { code, found } = await doctor(cwd, { READERSHIP_API_KEY: KEY, READERSHIP_SMTP_URL: smtp });
     await mails.close();
     expect(verdicts(found)).toBe(
-      'configuration pass, secrets pass, server pass, key pass, reports pass, email pass, database pass, sends from pass, dates pass, disk pass, time zones pass',
+      'configuration pass, secrets pass, server pass, key pass, sums of days pass, reports pass, email pass, database pass, sends from pass, dates pass, disk pass, time zones pass',
     );
     expect(code).toBe(0);
     expect(mails.accepted.size).toBe(0);
     const { counts } = sandbox.inspect().requests;
-    expect(counts.views).toEqual({ 200: 1 });
+    expect(counts.views).toEqual({ 200: 2 });
     expect(sandbox.inspect().jobs).toEqual([]);
     const again = await liveWarehouse(liveFile(cwd));
     const project = { id: 'prj_1', name: 'Acme Docs', apiKeyEnv: 'READERSHIP_API_KEY' };
     const bucket = { name: bucketNameOf(project, { READERSHIP_API_KEY: KEY }) };
-    expect((await readHour(again, bucket, new Date())).used(new Date())).toBe(1);
+    expect((await readHour(again, bucket, new Date())).used(new Date())).toBe(2);
     await closeNow(again);
   });
 
@@ -79,8 +80,9 @@ describe('readership doctor', () => {
     const sandbox = await serveSandbox();
     const cwd = await tempDir();
     const args = ['doctor', '--url', sandbox.baseUrl, '--project', sandbox.projectId];
-    const { code, stdout } = await runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    const { code, stdout, stderr } = await runCli(args, { cwd, env: { READERSHIP_API_KEY: KEY } });
     expect(code).toBe(0);
+    expect(stderr).toContain('with up to six requests, which change nothing');
     expect(stdout).toMatch(/^pass {2}server +.+answers, and its clock agrees$/m);
     expect(stdout).toMatch(
       /^pass {2}page views +[\d-]+ has [\d,]+ views by people and [\d,]+ by AI, of \d+ pages\. Such a day takes 1 request, a nightly export 5, a year 365: 3 h 39 min at 100 an hour$/m,
@@ -104,6 +106,81 @@ describe('readership doctor', () => {
       expect(refused.code).toBe(2);
       expect(refused.stderr).toContain(words);
     }
+  });
+
+  test.each<[name: string, behaviors: Behaviors, line: RegExp, code: number]>([
+    ['does as documented', {}, /^pass {2}second page +offset 20 continues where the first page ends$/m, 0],
+    [
+      'keeps all days',
+      {},
+      /^pass {2}old days +answers for all days since 2015-01-01, which have [\d,]+ views/m,
+      0,
+    ],
+    ['caps its pages', { silentCap: 15 }, /^warn {2}page size +returns 15 rows at once instead of 250/m, 0],
+    [
+      'refuses a limit',
+      { largestLimit: 15 },
+      /^warn {2}page size +refuses a limit of 250; exports request 15/m,
+      0,
+    ],
+    [
+      'always says that more follow',
+      { alwaysMore: true },
+      /^warn {2}second page +says that more rows follow/m,
+      0,
+    ],
+    ['counts dateTo', { inclusive: true }, /^fail {2}sums of days +it counts the day in dateTo as well/m, 1],
+    [
+      'keeps ten days',
+      { keepsDays: 10 },
+      /^warn {2}old days +refuses days .+403: “Your plan keeps 10 days”/m,
+      0,
+    ],
+    [
+      'has no jobs',
+      { sameNotFound: true },
+      /^warn {2}agent jobs +not checked: the platform answers the same/m,
+      0,
+    ],
+  ])(
+    'tries a platform that %s, with six requests at most and a line for each finding',
+    async (_, behaviors, line, code) => {
+      const platform = await servePlatform({
+        now: () => new Date(),
+        rowsOf: (at) => (at < daysAgo(30) || at >= dayOf(new Date()) ? [] : rowsOf(at, 40)),
+        behaviors,
+      });
+      const args = ['doctor', '--url', platform.baseUrl, '--project', 'prj_1'];
+      const tried = await runCli(args, { cwd: await tempDir(), env: { READERSHIP_API_KEY: KEY } });
+      expect(tried.stdout).toMatch(line);
+      expect(tried.code).toBe(code);
+      expect(platform.seen.length).toBeLessThanOrEqual(6);
+      expect(tried.stdout.trimEnd().split('\n')).toHaveLength(7);
+    },
+  );
+
+  it('does not take a server that answers 404 to everything for a platform', async () => {
+    const nothing = await serve((_, response) => {
+      reply(response, 404, { error: 'Not found' });
+    });
+    const args = ['doctor', '--url', nothing.baseUrl, '--project', 'prj_1'];
+    const { code, stdout } = await runCli(args, { cwd: await tempDir(), env: { READERSHIP_API_KEY: KEY } });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^fail {2}page views +.+404.+Check the project ID/m);
+    expect(stdout).toMatch(/^warn {2}agent jobs +not checked/m);
+    expect(nothing.seen).toHaveLength(3);
+  });
+
+  it('refuses a platform that counts the day in dateTo', async () => {
+    const platform = await servePlatform({
+      now: () => new Date(),
+      rowsOf: (at) => rowsOf(at, 2),
+      behaviors: { inclusive: true },
+    });
+    const { code, of } = await doctor(await workspaceOf({ baseUrl: platform.baseUrl, projectId: 'prj_1' }));
+    expect(code).toBe(1);
+    expect(of('sums of days')).toMatchObject({ verdict: 'fail' });
+    expect(of('sums of days')?.words).toMatch(/counts the day in dateTo as well.+No day is stored until/);
   });
 
   it('leaves a database of an older version unchanged, and says that the next run will migrate it', async () => {

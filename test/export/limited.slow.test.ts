@@ -169,12 +169,13 @@ describe('a backfill of 365 days of 4 requests each, at 100 requests an hour', (
       expect(refusals(world).later).toBe(0);
       expect(refusals(world).count > 0).toBe(othersUsed > 0);
 
-      // No page is read twice, except those of days that the one refusal stopped, and first pages of settling days.
+      // No page is read twice, except those of days that the one refusal stopped, and settling days when they become final.
       const isSettling = (at: string) => at >= addDays(lastEndedDay(begun), -3);
       const twice = [...answered(world)].filter(([, count]) => count > 1).map(([key]) => key.split(' '));
       const halfRead = new Set(twice.flatMap(([at = '']) => (isSettling(at) ? [] : [at])));
       expect(halfRead.size).toBeLessThanOrEqual(othersUsed > 0 ? CONCURRENCY : 0);
-      expect(twice.every(([at = '', offset]) => !isSettling(at) || offset === '0')).toBe(true);
+      const ofSettling = [...answered(world)].filter(([key]) => isSettling(key) && !key.endsWith(' 0'));
+      expect(Math.max(...ofSettling.map(([, count]) => count))).toBeLessThanOrEqual(2);
       const search = 2 * Math.ceil(Math.log2(daysBetween(day('2015-01-01'), lastEndedDay(begun)))) + 2;
       const ofNights = nights * (REQUESTS_A_DAY + 3 + 1);
       const all = platform.views.filter(({ status }) => status === 200).length;
@@ -234,7 +235,7 @@ describe('days of many requests', () => {
   test('that take more than the hourly limit are loaded over several hours by the service, even if it is killed', async () => {
     const world = await openWorld({ maxWait: '0s', days: 2, pages: 26_000 });
     expect(await world.exportOnce('closed')).toBeInstanceOf(PausedError);
-    expect(await world.loadedDays()).toEqual(new Map());
+    expect((await world.loadedDays()).has(lastEndedDay(world.clock.now()))).toBe(false);
     let hours = 1;
     do world.clock.advance(62 * MINUTE_MS);
     while ((await world.exportOnce(hours === 1 ? 'crashed' : 'closed')) !== 'done' && hours++ < 24);
