@@ -83,22 +83,6 @@ const CASES: readonly BadInput[] = [
     fault: { on: 'views', kind: 'negative-count' },
   },
   {
-    ...{
-      what: 'endless hasMore with repeated rows',
-      code: 1,
-      says: [/of the 250 requested, but the server says that more follow/],
-    },
-    fault: { on: 'views', kind: 'endless', beyond: 'last-page' },
-  },
-  {
-    ...{
-      what: 'endless hasMore without rows',
-      code: 1,
-      says: [/of the 250 requested, but the server says that more follow/],
-    },
-    fault: { on: 'views', kind: 'endless', beyond: 'nothing' },
-  },
-  {
     ...{ what: 'a rate limit', code: 75, says: [/rate limit has been reached/, /wait 3600 s/] },
     fault: { on: 'views', kind: 'rate-limit', seconds: 3600 },
   },

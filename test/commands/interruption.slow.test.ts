@@ -92,9 +92,10 @@ describe('an export', () => {
 
   it('waiting for a server that never answers stops just as fast', async () => {
     const { sandbox, cwd } = await setUp();
-    sandbox.setFaults([{ on: 'views', kind: 'timeout', after: 6 }]);
+    // The first request checks the sums of days.
+    sandbox.setFaults([{ on: 'views', kind: 'timeout', after: 7 }]);
     const { child, result } = startCli(['export'], { cwd, env });
-    await reach(sandbox, 9);
+    await reach(sandbox, 10);
     const toldAtMs = performance.now();
     child.kill('SIGINT');
     expect((await result).code).toBe(130);

@@ -24,7 +24,7 @@ async function setUp(settings = ''): Promise<{ cwd: string; platform: Platform }
   const projects = PROJECTS.map((id) => `  - { id: ${id} }\n`).join('');
   await writeFile(
     join(cwd, 'readership.yaml'),
-    `baseUrl: ${platform.baseUrl}\nprojects:\n${projects}history: { start: ${daysAgo(5)}, requestsPerHour: 90 }\n${settings}`,
+    `baseUrl: ${platform.baseUrl}\nprojects:\n${projects}history: { start: ${daysAgo(5)}, requestsPerHour: 100 }\n${settings}`,
   );
   return { cwd, platform };
 }
