@@ -104,7 +104,7 @@ describe('export --shard', () => {
       })
       .parse(JSON.parse(status.stdout));
     expect(projects.map(({ project }) => project)).toEqual(stored[0]);
-    expect(new Set(projects.map(({ requests }) => requests.perHour))).toEqual(new Set([30]));
+    expect(new Set(projects.map(({ requests }) => requests.perHour))).toEqual(new Set([33]));
   });
 
   it('accepts the index of a Kubernetes indexed job, as in the docs', async () => {
