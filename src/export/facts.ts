@@ -45,7 +45,7 @@ export const LOOKED_AT: Fact<Day> = { name: 'looked at', value: dayValue };
 /** The first of two days whose sum was not that of their range. */
 export const NOT_ADDITIVE: Fact<Day> = { name: 'not additive', value: dayValue };
 
-/** A fact about the platform; undefined if it is unknown, or a limit found too long before `now`. */
+/** A fact about the platform; undefined if it is unknown, or a limit found too long before `now` or after it. */
 export async function readFact<Value>(
   reader: Reader,
   project: string,
@@ -54,8 +54,8 @@ export async function readFact<Value>(
 ): Promise<Value | undefined> {
   // A history that an older version published has no such table.
   if (!(await hasTable(reader, 'platform_facts'))) return undefined;
-  const since = isLimit ? subDays(now, BELIEVED_DAYS) : new Date(0);
-  const [row] = await reader.query(FACT, z.object({ value: z.string() }), { project, fact: name, since });
+  const values = { project, fact: name, is_limit: isLimit, since: subDays(now, BELIEVED_DAYS), now };
+  const [row] = await reader.query(FACT, z.object({ value: z.string() }), values);
   return row === undefined ? undefined : schema.parse(JSON.parse(row.value));
 }
 

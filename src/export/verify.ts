@@ -112,7 +112,7 @@ export async function lookAgain(task: LoadTask, requests: number): Promise<LoadO
   const { warehouse, client, project, now, signal } = task;
   const ledger = await readDayLedger(warehouse, project);
   const days = settledTotals(ledger).filter(
-    ({ day }) => dayOf(ledger.get(day)?.attempted_at ?? now()) < dayOf(now()),
+    ({ day }) => dayOf(ledger.get(day)?.attempted_at ?? now()) !== dayOf(now()),
   );
   const lookedAt = await readFact(warehouse, project, LOOKED_AT, now());
   const next = days.findIndex(({ day }) => lookedAt === undefined || day > lookedAt);

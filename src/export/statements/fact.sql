@@ -1,2 +1,7 @@
--- Grain: one row if the fact is known and not older than `since`, otherwise none.
-SELECT value FROM platform_facts WHERE project = $project AND fact = $fact AND found_at >= $since::TIMESTAMP
+-- Grain: one row if the fact is known and, for a limit, was found between `since` and `now`; otherwise none.
+SELECT value
+FROM platform_facts
+WHERE
+  project = $project
+  AND fact = $fact
+  AND (NOT $is_limit OR found_at BETWEEN $since::TIMESTAMP AND $now::TIMESTAMP)
