@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { CodeHost } from '../agents/code-host.js';
 import { Client, type ClientOptions } from '../api/client.js';
 import { askForDate, PlatformClock } from '../api/clock.js';
+import type { Operation } from '../api/errors.js';
 import type { Pace } from '../api/retry.js';
 import { Transport } from '../api/transport.js';
 import { RequestBudget } from '../budget/budget.js';
@@ -27,7 +28,9 @@ export interface Connection {
 }
 
 /** Called with what requests meet. */
-export interface Callbacks extends Pick<ClientOptions, 'onRetry' | 'onRequest'> {
+export interface Callbacks extends Pick<ClientOptions, 'onRetry'> {
+  /** Called before each request is sent, with the id of its project. */
+  readonly onRequest?: (operation: Operation, project: string) => void;
   /** Called once if the clocks of this machine and the platform are far apart. */
   readonly onSkew: (words: string) => void;
   /** Called when requests wait, with the end and the reason of the wait. */
@@ -41,7 +44,7 @@ export interface Callbacks extends Pick<ClientOptions, 'onRetry' | 'onRequest'> 
 export async function connect(
   workspace: Workspace,
   runtime: Runtime,
-  { onSkew, onWait, ...callbacks }: Callbacks,
+  { onSkew, onWait, onRequest, ...callbacks }: Callbacks,
   warehouse: Warehouse | undefined,
 ): Promise<Connection> {
   const { configuration, settings } = workspace;
@@ -72,6 +75,7 @@ export async function connect(
         now: runtime.now,
         transport,
         ...(pace === undefined ? {} : { pace }),
+        onRequest: (operation) => onRequest?.(operation, project.id),
         ...callbacks,
       });
       clients.set(project.id, client);

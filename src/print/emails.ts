@@ -1,7 +1,7 @@
-import { relative } from 'node:path';
+import { dirname, relative } from 'node:path';
 import { type Shard, shardOption } from '../config/shard.js';
 import type { Runtime } from '../app/workspace.js';
-import { moment } from '../format/days.js';
+import { inSequence, moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { escapeUnsafe } from '../format/text.js';
 import { ALERT, type Delivery, type DeliveryKey, isAboutAll, withoutCorrection } from '../mail/delivery.js';
@@ -10,14 +10,16 @@ import type { StepContext } from '../steps/step.js';
 import type { LoopOutcome } from '../service/loop.js';
 import type { HeldReport } from '../steps/report.js';
 
+type Screen = Pick<Runtime, 'output' | 'workingDirectory'>;
+
 /**
  * The emails of a run as lines: those of unknown outcome first, then those sent, then those
  * waiting.
  */
 export async function mailLines(
-  outcome: LoopOutcome,
-  { warehouse, projects, shard }: StepContext,
-  runtime: Runtime,
+  outcome: Pick<LoopOutcome, 'reported'>,
+  { warehouse, projects, shard }: Pick<StepContext, 'warehouse' | 'projects' | 'shard'>,
+  runtime: Screen,
 ): Promise<string[]> {
   const { held = [], deliveries: attempted = [] } = outcome.reported ?? {};
   const all = (await readDeliveries(warehouse)).filter(
@@ -31,11 +33,48 @@ export async function mailLines(
   const known = all.filter(
     (delivery) => delivery.state !== 'unknown' && (isLatest(delivery) || isNew(delivery)),
   );
+  const nameOf = (id: string): string =>
+    isAboutAll(id) ? 'all projects' : (projects.find((project) => project.id === id)?.name ?? id);
   return [
     ...unknown.map((delivery) => deliveryLine(delivery, shard, runtime)),
-    ...known.map((delivery) => outcomeLine(delivery, isNew(delivery), shard, runtime)),
-    ...held.map(heldLine),
+    ...known.filter(isOpen).map((delivery) => deliveryLine(delivery, shard, runtime)),
+    ...sentLines(
+      known.filter((delivery) => !isOpen(delivery)),
+      isNew,
+      nameOf,
+      runtime,
+    ),
+    ...held.map(({ project, ...report }) => heldLine(report, nameOf(project))),
   ];
+}
+
+/** Whether something is left to do: such deliveries are listed one by one. */
+const isOpen = ({ state }: Delivery): boolean => state !== 'sent';
+
+/** One line per report and project, with its recipients, or the directory of its files. */
+function sentLines(
+  sent: readonly Delivery[],
+  isNew: (delivery: Delivery) => boolean,
+  nameOf: (project: string) => string,
+  { output, workingDirectory }: Screen,
+): string[] {
+  const found = new Map<string, Delivery[]>();
+  for (const delivery of sent) {
+    const { report, period, project } = delivery;
+    const how = !isNew(delivery) ? 'already sent to' : delivery.via === 'outbox' ? 'written to' : 'sent to';
+    const line = `${report} ${period}, ${nameOf(project)}: ${how}`;
+    found.set(line, [...(found.get(line) ?? []), delivery]);
+  }
+  return [...found].map(([line, deliveries]) => {
+    const notes = deliveries.flatMap(({ note }) => note ?? []);
+    const [file = ''] = notes;
+    const where = relative(workingDirectory, deliveries.length === 1 ? file : dirname(file));
+    const to =
+      deliveries.length > 2
+        ? counted(deliveries.length, 'recipient')
+        : inSequence(deliveries.map(({ recipient }) => recipient));
+    return `${escapeUnsafe(line)} ${line.endsWith('written to') ? output.colors.cyan(where) : escapeUnsafe(to)}`;
+  });
 }
 
 /** The outcome of a delivery, or that it was sent before. */
@@ -43,7 +82,7 @@ export const outcomeLine = (
   delivery: Delivery,
   isNew: boolean,
   shard: Shard | undefined,
-  runtime: Runtime,
+  runtime: Screen,
 ): string =>
   isNew || delivery.state !== 'sent' ? deliveryLine(delivery, shard, runtime) : hadLine(delivery);
 
@@ -51,7 +90,7 @@ export const outcomeLine = (
 export function deliveryLine(
   delivery: Delivery,
   shard: Shard | undefined,
-  { output, workingDirectory }: Runtime,
+  { output, workingDirectory }: Screen,
 ): string {
   const { red, yellow, cyan } = output.colors;
   const { report, period, recipient, state, via, next_attempt_at, note } = delivery;
@@ -105,5 +144,5 @@ const hadLine = ({ report, period, recipient, settled_at }: Delivery): string =>
     `${report} ${period} to ${recipient}: already sent${settled_at === null ? '' : ` on ${moment(settled_at)}`}`,
   );
 
-const heldLine = ({ report, period, due }: HeldReport): string =>
-  `${report} ${period}: waiting for ${counted(due.missingDays, 'missing day')} until ${moment(due.until)} at the latest`;
+const heldLine = ({ report, period, due }: Omit<HeldReport, 'project'>, project: string): string =>
+  `${report} ${period}, ${project}: waiting for ${counted(due.missingDays, 'missing day')} until ${moment(due.until)} at the latest`;

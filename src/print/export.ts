@@ -37,7 +37,7 @@ export function loadedLines(exported: ProjectExport, cost: ExportCost): string[]
     loaded.length === 0
       ? `${name}: no days loaded of ${plainDayRange(plan.range)}`
       : `${name}: ${counted(added, 'new day')} of ${plainDayRange(plan.range)}, ${counted(rows, 'row')}, ` +
-        `${counted(cost.requests, 'request')}, ${duration(cost.elapsedMs)}`;
+        `${counted(cost.requests.get(project.id) ?? 0, 'request')}, ${duration(cost.elapsedMs)}`;
   return [
     first,
     ...detailLines(plan, loaded, results),

@@ -14,9 +14,9 @@ import { retryNotes } from './log.js';
 const BAR_WIDTH = 24;
 const PLAIN_LINE_EVERY_MS = 5_000;
 
-/** The cost of an export. */
+/** The cost of an export: the requests by project id, and the time of all together. */
 export interface ExportCost {
-  readonly requests: number;
+  readonly requests: ReadonlyMap<string, number>;
   readonly elapsedMs: number;
 }
 
@@ -25,7 +25,7 @@ export interface ExportCost {
  * elsewhere.
  */
 export class ExportProgress {
-  #requests = 0;
+  readonly #requests = new Map<string, number>();
   #startedMs = 0;
   #elapsedMs = 0;
   #lastLineMs = performance.now();
@@ -46,8 +46,8 @@ export class ExportProgress {
       onWait: (until, why) => note(`${why} Waiting until ${nextMinute(until)}.`),
       onReconciled: note,
       onSkew: note,
-      onRequest: ({ name }) => {
-        if (name === VIEWS_OPERATION) this.#requests++;
+      onRequest: ({ name }, project) => {
+        if (name === VIEWS_OPERATION) this.#requests.set(project, 1 + (this.#requests.get(project) ?? 0));
       },
       onRetry: retryNotes(note),
       observer: {
@@ -122,7 +122,7 @@ export class ExportProgress {
     const facts = [
       `${this.#days}/${total} days`,
       `${thousands(this.#rows)} rows`,
-      `${thousands(this.#requests)} requests`,
+      `${thousands([...this.#requests.values()].reduce((sum, count) => sum + count, 0))} requests`,
       `${duration(leftMs)} left`,
     ].join(' · ');
     if (!this.output.isLive) return `${name}: ${facts}`;

@@ -19,6 +19,8 @@ import { type Mailing, mailingsOf, sendMailing, storedOf } from './mailing.js';
 export interface HeldReport {
   readonly report: string;
   readonly period: string;
+  /** As in the ledger of deliveries. */
+  readonly project: string;
   readonly due: Extract<Due, { kind: 'waits' }>;
 }
 
@@ -105,7 +107,7 @@ async function mailDue(context: StepContext, mailing: Mailing, mailed: Mailed): 
   const { report, project } = mailing;
   const ofMailing = await readDeliveries(context.warehouse, { report: report.name, project });
   for (const { period, due } of await duePeriods(context, mailing, ofMailing)) {
-    if (due.kind === 'waits') mailed.held.push({ report: report.name, period: period.name, due });
+    if (due.kind === 'waits') mailed.held.push({ report: report.name, period: period.name, project, due });
     if (due.kind !== 'due' || context.signal.aborted || context.elsewhere !== undefined) continue;
     const to = { recipients: due.recipients, admission: 'due' as const };
     mailed.deliveries.push(...(await sendMailing(context, mailing, period, to)));

@@ -2,15 +2,18 @@ import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { PassThrough } from 'node:stream';
 import { settingsSchema } from '../../src/config/schema.js';
 import { day } from '../../src/day.js';
 import { ConfigurationError } from '../../src/errors.js';
 import { claim, DeliveryError, reconcileDeliveries } from '../../src/mail/ledger.js';
 import { smtpTransport } from '../../src/mail/transport.js';
 import { listReports } from '../../src/reports/definition.js';
+import { mailLines } from '../../src/print/emails.js';
 import { sourceOfPages } from '../../src/reports/pages.js';
 import type { StepContext } from '../../src/steps/step.js';
 import { reportStep } from '../../src/steps/report.js';
+import { Output } from '../../src/terminal/output.js';
 import { HERE, silentClock } from '../steps/step-context.js';
 import { letter } from './letters.js';
 import { type MailServer, startMailServer } from './mail-server.js';
@@ -68,6 +71,34 @@ async function pageFiles(): Promise<bigint[]> {
 }
 
 describe('the report step', () => {
+  it('is summed up in one line for each report and project, and one for each failure', async () => {
+    const projects = [...settings.projects, { ...settings.projects[0], id: 'prj_2', name: 'Other Docs' }].map(
+      (project) => ({ apiKeyEnv: 'KEY', ...project }),
+    );
+    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
+    await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'), 'prj_2');
+    const screen = { output: new Output(new PassThrough(), new PassThrough(), false), workingDirectory: '/' };
+    const lines = async (reported: Awaited<ReturnType<typeof report>>['detail']) =>
+      mailLines({ reported }, { warehouse: test.warehouse, projects, shard: undefined }, screen);
+    const sent = await report(MONDAY, { settings: { ...settings, projects }, projects });
+    const to = 'docs@example.com and lead@example.com';
+    expect(await lines(sent.detail)).toEqual([
+      `weekly 2026-W46, Acme Docs: sent to ${to}`,
+      `weekly 2026-W46, Other Docs: sent to ${to}`,
+    ]);
+    server.behaviors.set('lead@example.com', [{ on: 'rcpt', do: 550 }]);
+    await loadDays(test.warehouse, day('2026-11-16'), day('2026-11-22'));
+    const { detail } = await report('2026-11-23T03:00:00Z');
+    const due = { kind: 'waits' as const, missingDays: 2, until: new Date('2026-11-24T02:15:00Z') };
+    const held = [{ report: 'weekly', period: '2026-W47', project: 'prj_2', due }];
+    expect(await lines({ ...detail, held })).toEqual([
+      expect.stringMatching(/^weekly 2026-W47 to lead@example.com: not delivered \(.*550/) as string,
+      'weekly 2026-W47, Acme Docs: sent to docs@example.com',
+      `weekly 2026-W46, Other Docs: already sent to ${to}`,
+      'weekly 2026-W47, Other Docs: waiting for 2 missing days until Nov 24, 2026 at 02:15 UTC at the latest',
+    ]);
+  });
+
   it('renders a page again only when a reader would see a difference', async () => {
     await loadDays(test.warehouse, day('2026-11-02'), day('2026-11-15'));
     const run = (sql: string) => test.warehouse.transaction((transaction) => transaction.execute(sql));

@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { expect, it } from 'vitest';
 import { addDays, day } from '../../src/day.js';
+import { VIEWS_OPERATION } from '../../src/api/errors.js';
 import { ExportProgress } from '../../src/print/progress.js';
 import { Output } from '../../src/terminal/output.js';
 
@@ -23,5 +24,17 @@ it('days that fail in the same way take two lines, others one line each', () => 
     '3 more days, 2026-11-06 to 2026-11-10, failed in the same way',
     '2026-11-05 failed: no page at all',
     '2026-11-04 failed: 400 for dateFrom=2026-11-04',
+  ]);
+});
+
+it('the requests of an export are counted by project', () => {
+  const progress = new ExportProgress(new Output(new PassThrough(), new PassThrough(), false));
+  const { onRequest } = progress.listener;
+  const of = { method: 'GET' as const, url: 'http://127.0.0.1/' };
+  for (const project of ['prj_1', 'prj_2', 'prj_2']) onRequest?.({ name: VIEWS_OPERATION, ...of }, project);
+  onRequest?.({ name: 'create an agent job', ...of }, 'prj_1');
+  expect([...progress.cost.requests]).toEqual([
+    ['prj_1', 1],
+    ['prj_2', 2],
   ]);
 });
