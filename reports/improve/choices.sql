@@ -1,23 +1,17 @@
--- Grain: one row per page that the latest selection flagged or left out, most viewed first, with its
--- views of the reported week. Leaves out pages that got a job since, or were skipped because they
--- have or had one: jobs.sql lists those.
+-- Grain: one row per page that the latest selection flagged or left out, most viewed first. Leaves out
+-- pages that got a job since, or were skipped because they have or had one: jobs.sql lists those.
 SELECT
   choice.path,
   choice.is_flagged,
   choice.code,
   choice.facts,
   choice.chosen_at,
-  coalesce(week.human, 0) AS human,
-  coalesce(week.ai, 0) AS ai
+  choice.weekly_human,
+  choice.weekly_ai,
+  (choice.facts ->> 'trend')::DOUBLE AS trend
 FROM
   page_choices AS choice
   ANTI JOIN agent_jobs AS job
     ON job.project = choice.project AND job.path = choice.path AND job.planned_at >= choice.chosen_at
-  LEFT JOIN (
-    SELECT path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
-    FROM page_views
-    WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
-    GROUP BY path
-  ) AS week ON week.path = choice.path
 WHERE choice.project = $project AND choice.code NOT IN ('has-job', 'had-job', 'in-review')
 ORDER BY choice.weekly_human + choice.weekly_ai DESC, choice.path

@@ -13,16 +13,10 @@ SELECT
   if(jobs.closed_on IS NULL, jobs.note, 'Its pull request was closed without being merged.') AS note,
   jobs.merged_on,
   jobs.planned_at >= $from::DATE AS newly_flagged,
-  coalesce(week.human, 0) AS human,
-  coalesce(week.ai, 0) AS ai
-FROM
-  jobs
-  LEFT JOIN (
-    SELECT path, sum(human)::BIGINT AS human, sum(ai)::BIGINT AS ai
-    FROM page_views
-    WHERE project = $project AND day BETWEEN $from::DATE AND $to::DATE
-    GROUP BY path
-  ) AS week USING (path)
+  weekly_human,
+  weekly_ai,
+  trend
+FROM jobs
 WHERE
   jobs.project = $project
   AND (

@@ -1,4 +1,4 @@
--- Grain: one row per page that one audience reads and the other hardly does, for the five most
+-- Grain: one row per page that one audience reads and the other rarely does, for the five most
 -- viewed pages of each kind.
 SELECT path, human, ai, if(ai > human, 'ai', 'human') AS reader
 FROM

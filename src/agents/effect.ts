@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { longDay } from '../format/days.js';
-import { counted, signedPercent } from '../format/numbers.js';
+import { inSequence, longDay } from '../format/days.js';
+import { counted, percentOf, signedPercent } from '../format/numbers.js';
 import { dayColumn, type Reader, readSql } from '../warehouse/query.js';
 
 const measured = {
@@ -85,6 +85,44 @@ export function togetherWords(rows: readonly z.infer<typeof projectEffectRow>[])
     (row) => `${nameOf(row)}: ${row.verdict}, ${interval(row, `for ${counted(row.changes, 'page')} `)}`,
   );
   return `All changed pages combined, compared with similar ones: ${said.join('; ')}.`;
+}
+
+/** A row of the view `experiment_effect`. */
+export const experimentRow = z.object({ ...measured, pairs: z.int() });
+
+/** The pairs of pages that a verdict needs. */
+const LEAST_PAIRS = 8;
+
+/**
+ * The effect that the experiment measured, as a sentence, and whether it is clear; null without a
+ * pair. Chance chose the pages, so this one may be called an effect.
+ */
+export function experimentWords(rows: readonly z.infer<typeof experimentRow>[]) {
+  const told = rows.filter(({ low, verdict }) => low !== null && verdict !== 'too early');
+  const pairs = Math.max(0, ...rows.map((row) => row.pairs));
+  if (told.length === 0)
+    return pairs === 0
+      ? null
+      : {
+          isClear: false,
+          words: `Too early to tell whether agents help: ${pairs} of ${LEAST_PAIRS} pairs of pages are measured.`,
+        };
+  const clear = told.filter(({ verdict }) => verdict !== 'no clear change');
+  const said = (clear.length > 0 ? clear : told).map((row) => {
+    const ratio = (row.ratio ?? 1) - 1;
+    const change = `${percentOf(ratio)} ${ratio < 0 ? 'fewer' : 'more'} ${row.audience === 'ai' ? 'AI' : 'human'} views`;
+    return `${change} (${signedPercent((row.low ?? 1) - 1)} to ${signedPercent((row.high ?? 1) - 1)})`;
+  });
+  const drawn = `${counted(pairs, 'pair')} drawn at random`;
+  return clear.length > 0
+    ? {
+        isClear: true,
+        words: `Pages that agents improved got ${inSequence(said)} than their twins: ${drawn}.`,
+      }
+    : {
+        isClear: false,
+        words: `Pages that agents improved got about as many views as their twins: ${inSequence(said)}, ${drawn}.`,
+      };
 }
 
 const nameOf = ({ audience }: Pick<EffectRow, 'audience'>): string =>

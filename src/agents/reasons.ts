@@ -122,12 +122,15 @@ export function wordsOf(reason: Reason): string {
 /** Smaller changes in weekly views are called steady. */
 const STEADY = 0.05;
 
+/** How the reason begins for a page that loses people, but not AI. */
+export const LEAVING = 'losing people but not AI';
+
 function flagWords(reason: FlagReason): string {
   const { rank, weekly_human, human_rank, weekly_ai, ai_rank, ai_per_human, trend, weeks, leaving } = reason;
   const signal =
     leaving === null
       ? ''
-      : `losing people but not AI: human views ${signedPercent(leaving.human_change)} and AI views ${signedPercent(leaving.ai_change)} ` +
+      : `${LEAVING}: human views ${signedPercent(leaving.human_change)} and AI views ${signedPercent(leaving.ai_change)} ` +
         'over eight weeks, relative to the median page; ';
   const views = (median: number): string => thousands(Math.round(median));
   const before = `${Math.floor(weeks / 2)} weeks before`;

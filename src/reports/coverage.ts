@@ -22,6 +22,8 @@ const extentRow = z.object({
   last_day: dayColumn.nullable(),
   latest_load: timestampColumn.nullable(),
   views: z.int(),
+  /** Whether the platform has older days, which are not loaded yet. */
+  has_older: z.boolean(),
 });
 
 /** No day of a report's period is loaded: the wrong period, or a site too young for it. */
@@ -92,6 +94,7 @@ export async function readCoverage(
     doubtful: daysWhere(({ state }) => state === 'inconsistent' || state === 'failed'),
     latestLoad: extent.latest_load,
     historySince: since,
+    hasOlder: extent.has_older,
     /** Days that a later load changed: by how many views, and by what share of the earlier count. */
     restated: {
       days: changed.length,
@@ -109,10 +112,12 @@ const sum = (rows: readonly z.infer<typeof dayRow>[], column: 'human_restated' |
 
 /** Caveats about the numbers; empty for a period that is complete and final. */
 export function cautionsOf(coverage: Coverage): string[] {
-  const { missing, before, days, daysLoaded, provisional, doubtful, historySince } = coverage;
+  const { missing, before, days, daysLoaded, provisional, doubtful, historySince, hasOlder } = coverage;
   const cautions: string[] = [];
   const covers = `all numbers cover ${counted(daysLoaded, 'loaded day')} of ${days} and are not compared with others`;
-  if (before.length > 0) cautions.push(`The history starts on ${dayList([historySince])}: ${covers}.`);
+  const start = hasOlder ? 'Loaded from' : 'The history starts on';
+  const sofar = hasOlder ? ' so far' : '';
+  if (before.length > 0) cautions.push(`${start} ${dayList([historySince])}${sofar}: ${covers}.`);
   if (missing.length > 0)
     cautions.push(
       `${dayList(missing)} ${areDays(missing)} not loaded${before.length > 0 ? '' : `: ${covers}`}.`,

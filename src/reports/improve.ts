@@ -1,16 +1,18 @@
 import { z } from 'zod';
 import {
   effectWords,
+  experimentRow,
+  experimentWords,
   type JobEffect,
   jobEffects,
   projectEffectRow,
   togetherWords,
 } from '../agents/effect.js';
 import { JOB_STATES } from '../agents/lifecycle.js';
-import { reasonOf, wordsOf } from '../agents/reasons.js';
+import { LEAVING, reasonOf, wordsOf } from '../agents/reasons.js';
 import { addDays, dayOf, daysBetween } from '../day.js';
 import { counted } from '../format/numbers.js';
-import { webLink } from '../format/text.js';
+import { capitalised, webLink } from '../format/text.js';
 import { dayColumn, timestampColumn } from '../warehouse/query.js';
 import { ISO_CALENDAR, periodOf } from './period.js';
 
@@ -88,7 +90,14 @@ export function agentWorkOf(rows: readonly JobRow[]) {
   };
 }
 
-const count = z.number().int().nonnegative();
+/** Why a page was chosen, as numbers: its median week, and the change within eight weeks; null if unknown. */
+const weekly = {
+  weekly_human: z.number().nullable(),
+  weekly_ai: z.number().nullable(),
+  trend: z.number().nullable(),
+};
+
+const whyRow = z.object(weekly);
 
 const choiceRow = z.object({
   path: z.string(),
@@ -96,8 +105,7 @@ const choiceRow = z.object({
   code: z.string(),
   facts: z.string(),
   chosen_at: timestampColumn,
-  human: count,
-  ai: count,
+  ...weekly,
 });
 
 const improveRows = z.object({
@@ -106,31 +114,31 @@ const improveRows = z.object({
       merged_on: dayColumn.nullable(),
       reason: z.string(),
       newly_flagged: z.boolean(),
-      human: count,
-      ai: count,
+      ...weekly,
     }),
   ),
   effects: jobEffects,
   effects_together: z.array(projectEffectRow),
+  experiment: z.array(experimentRow).default([]),
   choices: z.array(choiceRow),
   as_of: z.object({ day: dayColumn }),
 });
 
 /** The model of the improve report, with the jobs grouped by what they mean to the reader. */
 export function improveModel(answers: object) {
-  const { jobs: rows, effects, effects_together, choices, as_of } = improveRows.parse(answers);
+  const { jobs: rows, effects, effects_together, experiment, choices, as_of } = improveRows.parse(answers);
   const ageOf = (since: Date): string => ageWords(daysBetween(dayOf(since), as_of.day));
   const jobs = rows.map((row) => ({
     ...reportedJob(row),
-    reason: row.reason,
-    human: row.human,
-    ai: row.ai,
+    ...whyOf(row.reason, row),
     plannedAt: row.planned_at,
     endedAt: row.ended_at,
     isNew: row.newly_flagged,
     isMerged: row.merged_on !== null,
     flaggedAge: ageOf(row.planned_at),
     endedAge: row.ended_at && ageOf(row.ended_at),
+    /** How long a pull request has been open. */
+    openFor: row.ended_at && counted(Math.max(0, daysBetween(dayOf(row.ended_at), as_of.day)), 'day'),
     nextStep: NEXT_STEPS[row.state]?.(row.id) ?? null,
   }));
   const groups = byGroup(jobs.filter(({ isMerged }) => !isMerged));
@@ -138,34 +146,36 @@ export function improveModel(answers: object) {
   /** Flagged in `mode: plan`: no job was created for them. */
   const proposed = choices
     .filter(({ is_flagged }) => is_flagged)
-    .map(({ path, human, ai, chosen_at, ...reason }) => ({
+    .map(({ path, chosen_at, ...row }) => ({
       path,
-      human,
-      ai,
-      why: wordsOf(reasonOf(reason)),
+      ...whyOf(wordsOf(reasonOf(row)), row),
       age: ageOf(chosen_at),
     }));
+  const isTold = new Set([...groups.ready, ...groups.unconfirmed, ...groups.failed].map(({ path }) => path));
+  const others = new Map(jobs.filter(({ path }) => !isTold.has(path)).map((job) => [job.path, job]));
   return {
     ...summaryOf(groups, flagged.length + proposed.length),
     ...groups,
+    /** Open for longest first. */
+    ready: groups.ready.toSorted((one, two) => Number(one.endedAt) - Number(two.endedAt)),
     /** Their pull requests need no more attention. */
     merged: jobs.filter(({ isMerged }) => isMerged).map((job) => ({ ...job, isTask: false })),
     /** Planned in the week or since, whatever happened to them. */
     flagged,
     proposed,
     newlyFlagged: flagged.length + proposed.length,
-    /** Every page with a job of the week or an open one, and the proposed pages. */
+    /** The other pages with a job of the week or an open one, each once, and the proposed pages. */
     pages: [
-      ...jobs.map((job) => ({
-        path: job.path,
-        why: job.reason,
-        human: job.human,
-        ai: job.ai,
-        age: job.flaggedAge,
-        state: job.isMerged ? 'Merged' : ((job.group === 'ready' ? job.number : null) ?? STATES[job.group]),
+      ...[...others.values()].map(({ path, note, weekly, flaggedAge: age, isMerged, group }) => ({
+        path,
+        note: weekly.note ?? note,
+        weekly,
+        age,
+        state: isMerged ? 'Merged' : STATES[group],
       })),
-      ...proposed.map((page) => ({ ...page, state: 'Suggested' })),
+      ...proposed.map((page) => ({ ...page, note: page.weekly.note, state: 'Suggested' })),
     ],
+    experiment: experimentWords(experiment),
     /** Null when the last twelve weeks have no pull request. */
     earlierWork:
       effects.length === 0
@@ -176,6 +186,12 @@ export function improveModel(answers: object) {
       .filter(({ code }) => code === 'held-out')
       .map(({ path, ...reason }) => ({ path, why: wordsOf(reasonOf(reason)) })),
   };
+}
+
+/** The reason as numbers, with a note on what they do not show. */
+function whyOf(reason: string, { weekly_human: human, weekly_ai: ai, trend }: z.infer<typeof whyRow>) {
+  const note = human === null ? reason : reason.startsWith(LEAVING) ? LEAVING : null;
+  return { reason, weekly: { human, ai, trend, note: note === null ? null : `${capitalised(note)}.` } };
 }
 
 const STATES = {

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { problemOf } from '../config/problems.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { ConfigurationError, ReadershipError } from '../errors.js';
@@ -197,16 +198,28 @@ export async function filledMail(
   };
 }
 
-/** Reports about several projects as one email: the headline of each, and a link to the rest. */
+const withStake = z.object({ stake: z.number() });
+
+/** Reports about several projects as one email, the largest news first: its headline is the subject. */
 export async function digestOf(
   place: ReportPlace,
   { report: { title }, period }: ReportRequest,
   reports: readonly PreparedReport[],
 ) {
-  const parts = reports.map(({ subject, preheader, pageUrl }) => ({ subject, preheader, pageUrl }));
-  const subject = `${title}, ${plainDayRange(period)}: ${counted(parts.length, 'project')}`;
-  const preheader = parts[0]?.subject ?? '';
-  const model = { subject, preheader, period, parts, report: { title }, pageUrl: null };
+  const dates = plainDayRange(period);
+  const stakeOf = ({ model }: PreparedReport): number => withStake.safeParse(model).data?.stake ?? 0;
+  const [first, ...parts] = reports
+    .toSorted((one, two) => stakeOf(two) - stakeOf(one))
+    // The dates stand once, in the subject and at the top.
+    .map(({ subject, preheader, pageUrl }) => ({
+      news: subject.replace(`, ${dates}`, '').replace(` ${dates}`, ''),
+      preheader,
+      pageUrl,
+    }));
+  const others = parts.length === 0 ? '' : `; ${counted(parts.length, 'more project')}`;
+  const subject = `${title}, ${dates}: ${first?.news ?? ''}${others}`;
+  const preheader = first?.preheader ?? '';
+  const model = { subject, preheader, period, first, parts, report: { title }, pageUrl: null };
   const { text, mail } = await filledMail(place, 'digest', model);
   const projects = reports.map(({ model }) => model);
   return { subject, pageUrl: null, model: { projects }, brief: text, mail };

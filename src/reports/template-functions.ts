@@ -54,6 +54,7 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   compact: of(number, numbers.compact),
   percent: of(number, numbers.percent),
   finePercent: of(number, numbers.finePercent),
+  signedPercent: of(number, numbers.signedPercent),
   signedPoints: of(number, numbers.signedPoints),
   counted: ofTwo(number, text, numbers.counted),
   inWords: of(number, numbers.inWords),

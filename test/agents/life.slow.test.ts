@@ -112,7 +112,7 @@ describe('the whole life of jobs, on the command line', () => {
       'WAITING FOR YOUR REVIEW': ['/guides/page-2', '/guides/page-5'],
       FAILED: ['/guides/page-4'],
       UNCONFIRMED: ['/guides/page-6'],
-      'FLAGGED PAGES': [2, 3, 4, 5, 6].map((number) => `/guides/page-${number}`),
+      'OTHER PAGES': ['/guides/page-3'],
     });
     expect(stdout).toMatch(/^\/guides\/page-3\n {2}No change, flagged today/m);
     expect(stdout).toMatch(/^Skipped popular pages: 1 /m);

@@ -153,10 +153,11 @@ describe('a report that a workspace defines', () => {
     ]);
     expect((await report(at, reports, projects)).detail.deliveries).toEqual([]);
     const { subject, text } = await mailTo('head@example.com');
-    expect(subject).toBe('Sections, Oct 1 – 31, 2026: 2 projects');
+    expect(subject).toBe('Sections, Oct 1 – 31, 2026: Acme Docs: Sections; 1 more project');
+    expect(text?.match(/Oct 1|31, 2026/g)).toHaveLength(2);
     for (const words of [
-      'Acme Docs, Oct 1',
-      'Acme API, Oct 1',
+      'Acme Docs: Sections\n',
+      'Acme API: Sections\n',
       'https://reports.example.com/prj_2/sections-2026-10.html',
     ])
       expect(text).toContain(words);

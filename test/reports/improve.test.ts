@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { experimentWords } from '../../src/agents/effect.js';
 import { siteHistory, type TestHistory } from './history.js';
 import { prepare } from './prepare.js';
 
@@ -85,7 +86,7 @@ test('a pull request closed without being merged no longer awaits review, and it
     SELECT unnest([1, 2]) AS job, TIMESTAMP '2026-11-17' AS checked_at, checked_at AS next_check_at, DATE '2026-11-17' AS closed_on`);
   const text = await textOf();
   expect(text).not.toContain('https://github.com/acme/docs/pull/1');
-  expect(text).toContain('/quickstart\n  No change, flagged');
+  expect(text).toContain('OTHER PAGES\n\n/quickstart\n  No change, flagged');
   expect(text).not.toContain('AFTER EARLIER WORK');
 });
 
@@ -93,7 +94,7 @@ test('a pull request to review has its number and age, a failed job its reason a
   const text = await textOf();
   expect(text).toContain(`/quickstart
   Review #1: https://github.com/acme/docs/pull/1
-  Job 1, flagged 6 days ago, ended 2 days ago
+  Job 1, flagged 6 days ago, open for 2 days
 `);
   expect(text).toContain(`/guides/webhooks
   Job 3, flagged 6 days ago, ended 6 days ago
@@ -102,13 +103,73 @@ test('a pull request to review has its number and age, a failed job its reason a
 `);
 });
 
-test('each flagged page is listed once, with why, its age and what became of it', async () => {
-  const [, flagged = ''] = (await textOf()).split('FLAGGED PAGES\n');
-  expect(flagged.match(/^(?:\/| {2}\S+, flagged).*?(?=\. |$)/gm)).toEqual([
-    ...['/quickstart', '  #1, flagged 6 days ago', '/changelog', '  #2, flagged 6 days ago'],
-    ...['/guides/webhooks', '  Failed, flagged 6 days ago'],
+test('each page is listed once, with the numbers for which it was chosen', async () => {
+  await history.run(`
+    UPDATE agent_jobs SET weekly_human = 1204.5, weekly_ai = 870, trend = -0.12 WHERE id = 1;
+    INSERT INTO agent_jobs BY NAME SELECT * REPLACE (9 AS id, '/sdks/go' AS path, 'active' AS state, NULL AS pr_link, NULL AS ended_at)
+    FROM agent_jobs WHERE id = 1;
+    INSERT INTO page_choices BY NAME
+    SELECT * REPLACE ('/sdks/rust' AS path, TRUE AS is_flagged, 'flagged' AS code, '{"rank": 3, "weekly_human": 300,
+      "weekly_ai": 50, "human_rank": 4, "ai_rank": 9, "ai_per_human": 0.2, "trend": 0.25, "weeks": 8,
+      "leaving": {"human_change": -0.3, "ai_change": 0.1}}' AS facts)
+    FROM page_choices WHERE code = 'excluded'`);
+  const text = await textOf();
+  const paths = text.match(/^\/\S+/gm) ?? [];
+  expect(paths).toEqual(['/changelog', '/quickstart', '/guides/webhooks', '/sdks/go', '/sdks/rust']);
+  expect(text).toContain('  1,205 human and 870 AI views in a median week (−12%)\n');
+  expect(text).toContain(`
+/sdks/rust
+  Suggested, flagged 1 day ago
+  1,204 human and 870 AI views in a median week (+25%)
+  Losing people but not AI.
+`);
+  // Without numbers, the reason is told in words.
+  const report = await prepare({
+    reader: history.reader,
+    name: 'improve',
+    project: { id: 'prj_1', name: 'Acme Docs' },
+    now: new Date('2026-11-18T09:00:00Z'),
+  });
+  const html = await report.page();
+  const rows = [...html.matchAll(/<tr><th scope="row">.*?<\/tr>/gs)].map(([row]) =>
+    row
+      .replace(/<wbr>/g, '')
+      .replace(/<[^>]+>/g, '|')
+      .replace(/&[^;]+;/g, ' ')
+      .replace(/[|\n]+/g, '|'),
+  );
+  expect(rows).toEqual([
+    '|/changelog|Much read.|–|–|–|8 days|Review #2 →|',
+    '|/quickstart|1,205|870|−12%|2 days|Review #1 →|',
+    '|/sdks/go|1,205|870|−12%|6 days ago|Running|',
+    '|/sdks/rust|Losing people but not AI.|1,204|870|+25%|1 day ago|Suggested|',
   ]);
-  expect(flagged).toContain('  Much read.\n');
+});
+
+test('the experiment leads, worded as an effect only when it is clear', () => {
+  const row = {
+    audience: 'human' as const,
+    pairs: 31,
+    verdict: 'more views' as const,
+    ratio: 1.14,
+    low: 1.05,
+    high: 1.24,
+  };
+  const none = { ...row, verdict: 'no clear change' as const, ratio: 1.01, low: 0.96, high: 1.07 };
+  expect(experimentWords([])).toBeNull();
+  expect(experimentWords([{ ...row, pairs: 5, verdict: 'too early', low: null, high: null }])?.words).toBe(
+    'Too early to tell whether agents help: 5 of 8 pairs of pages are measured.',
+  );
+  expect(experimentWords([row, { ...none, audience: 'ai' }])).toEqual({
+    isClear: true,
+    words:
+      'Pages that agents improved got 14% more human views (+5% to +24%) than their twins: 31 pairs drawn at random.',
+  });
+  expect(experimentWords([none])).toEqual({
+    isClear: false,
+    words:
+      'Pages that agents improved got about as many views as their twins: 1% more human views (−4% to +7%), 31 pairs drawn at random.',
+  });
 });
 
 test('an older period lists its own jobs only, and a merged one stays in the week of its merge', async () => {

@@ -31,7 +31,7 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
     'Waiting for',
     'Unconfirmed',
     'Failed',
-    'Flagged pages',
+    'Other pages',
     'Suggested',
     'After earlier work',
     'Skipped',

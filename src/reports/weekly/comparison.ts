@@ -10,6 +10,8 @@ export interface History {
   readonly causes: readonly CauseRow[];
   readonly notes: readonly NoteRow[];
   readonly historySince: Day;
+  /** Whether older days are not loaded yet. */
+  readonly hasOlder?: boolean;
 }
 
 /** A week and the weeks before it. Only full weeks, with all seven days loaded, are compared. */
@@ -53,6 +55,7 @@ export function compareWeeks(history: History, firstDay: Day) {
     ai: audienceWeek(history, 'ai', from),
     /** Whether the history starts with this week. */
     isFirst: historySince >= firstDay,
+    hasOlder: history.hasOlder ?? false,
   };
 }
 

@@ -67,7 +67,7 @@ const BEYOND_CHANCE = 3;
 const LEAST_VIEWS = 20;
 /** As a share of the site's views. */
 const LEAST_STAKE = 0.01;
-/** An audience with a smaller share hardly counts. */
+/** An audience with a smaller share does not count. */
 const LEAST_SHARE = 0.01;
 
 /** Everything worth telling about a full week, the most views first. */

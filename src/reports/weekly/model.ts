@@ -1,3 +1,4 @@
+import { experimentWords } from '../../agents/effect.js';
 import { addDays, daysBetween } from '../../day.js';
 import type { Audience } from '../../format/audience.js';
 import { inSequence, weekday } from '../../format/days.js';
@@ -23,7 +24,7 @@ import { newsOf } from './sentences.js';
  */
 export function weeklyModel(answers: object, { period, calendar, coverage }: ModelContext) {
   const rows = weeklyRows.parse(answers);
-  const history = { ...rows, historySince: coverage.historySince };
+  const history = { ...rows, historySince: coverage.historySince, hasOlder: coverage.hasOlder };
   const week = compareWeeks(history, period.first);
   if (week === null) throw new RangeError(`no row of the week that begins on ${period.first}`);
   const isFirstWeek = week.isFirst;
@@ -73,6 +74,8 @@ export function weeklyModel(answers: object, { period, calendar, coverage }: Mod
     oneSided: { human: readBy('human'), ai: readBy('ai') },
     newPages: isFirstWeek ? [] : rows.pages.new_pages,
     agentWork,
+    /** The effect of agents that the experiment measured; null without one. */
+    experiment: experimentWords(rows.experiment),
   };
 }
 

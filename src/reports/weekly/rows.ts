@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { experimentRow } from '../../agents/effect.js';
 import { audienceColumn } from '../../format/audience.js';
 import { dayColumn } from '../../warehouse/query.js';
 import { jobRow } from '../improve.js';
@@ -57,6 +58,7 @@ export const weeklyRows = z.object({
   most_read: z.array(mostRead),
   one_sided: z.array(pageViews.extend({ reader: audienceColumn })),
   agent_work: z.array(jobRow),
+  experiment: z.array(experimentRow).default([]),
 });
 
 export type WeekRow = z.infer<typeof week>;

@@ -225,10 +225,13 @@ function leftOutOf({ audience, burst, burstBefore, same, leftOut }: AudienceWeek
 }
 
 /** Why a full week is not compared with the one before; empty if it is. */
-function whyNotCompared({ thisWeek, weekBefore, before, isFirst, broken }: Comparison): string {
+function whyNotCompared({ thisWeek, weekBefore, before, isFirst, hasOlder, broken }: Comparison): string {
   if (before !== null) return '';
   if (broken !== null) return `Not compared: counting changed on ${longDay(broken.day)}.`;
-  if (isFirst) return 'This is the first week in the history, so there is nothing to compare it with yet.';
+  if (isFirst)
+    return hasOlder
+      ? 'Earlier weeks are not loaded yet, so there is nothing to compare it with.'
+      : 'This is the first week in the history, so there is nothing to compare it with yet.';
   const first = addDays(thisWeek.week, -7);
   const days = shortDayRange({ first, last: addDays(first, 6) });
   return weekBefore === null
