@@ -82,5 +82,6 @@ export function writeChange(change: Change): string {
   return times >= MANY_TIMES ? `${whole.format(Math.round(times))} times` : signedPercent(change.ratio);
 }
 
-/** The change of a count as text. */
-export const signedChange = (now: number, before: number): string => writeChange(changeOf(now, before));
+/** What follows a change: `+4%` is from last week, `12 times` is last week’s. */
+export const fromLastWeek = (change: Change): string =>
+  change.kind === 'ratio' && change.ratio + 1 >= MANY_TIMES ? 'last week’s' : 'from last week';

@@ -26,7 +26,7 @@ export type ChartSize = keyof typeof SIZES;
 const NARROW = 500;
 
 /** A chart ends below a few days that have this many times the views of nearly all others. */
-export const FAR_ABOVE = 4;
+const FAR_ABOVE = 4;
 const FEW = 0.05;
 
 /** The highest value to draw: the highest, or if a few are `times` as high as nearly all others, that of these. */
@@ -36,6 +36,17 @@ export function highestDrawn(values: readonly number[], times: number): number {
   const [highest = 0] = sorted;
   return limit === 0 || highest <= limit ? highest : (sorted.find((value) => value <= limit) ?? highest);
 }
+
+/** The end of a chart's scale: beyond it are only a few days of each audience, not a lasting change of one. */
+export const highestOf = (days: readonly Pick<ChartDay, Audience>[]): number =>
+  Math.max(
+    ...AUDIENCES.map((audience) =>
+      highestDrawn(
+        days.map((day) => day[audience] ?? 0),
+        FAR_ABOVE,
+      ),
+    ),
+  );
 
 /** With more days, the average of seven days is drawn over them. */
 export const MOST_PLAIN_DAYS = 14;
@@ -55,10 +66,7 @@ function layoutOf(days: readonly ChartDay[], width: number) {
   const [left, right, top] = isWide ? [44, 112, 20] : [40, 8, 40];
   const [plotWidth, plotHeight] = [width - left - right, isWide ? 210 : 160];
   const bottom = top + plotHeight;
-  const highest = highestDrawn(
-    days.flatMap(({ human, ai }) => [human ?? 0, ai ?? 0]),
-    FAR_ABOVE,
-  );
+  const highest = highestOf(days);
   const scale = scaleOf([highest], 4);
   const isAveraged = days.length > MOST_PLAIN_DAYS;
   const boldOf = (audience: Audience): Values => {
@@ -128,6 +136,9 @@ function datesOf(days: readonly ChartDay[], { isWide, right, bottom, xOf }: Layo
   });
 }
 
+/** The room for the number of a day above the scale, in pixels. */
+const LABEL_WIDTH = 70;
+
 const markOf = (letters: string, index: number, { top, bottom, xOf }: Layout): string =>
   `<path d="M${xOf(index)} ${top}V${bottom}" stroke="var(--muted)" stroke-dasharray="2 3"/>` +
   textAt(xOf(index), top - 5, letters);
@@ -144,7 +155,10 @@ function lineOf(audience: Audience, days: readonly ChartDay[], layout: Layout, s
     if (value <= highest) return `<circle cx="${x}" cy="${y}" r="2.6" fill="${color}"/>`;
     const [side, anchor] = x > left + plotWidth / 2 ? ([-9, 'end'] as const) : ([9, 'start'] as const);
     const arrow = `<path d="M${x - 5} ${top + 3}h10l-5 -8z" fill="${color}"/>`;
-    return arrow + textAt(x + side, top + 4, thousands(value), anchor);
+    // Of days close to each other, the highest has its number.
+    const near = days.filter((_, other) => Math.abs(xOf(other) - x) < LABEL_WIDTH);
+    const isHighest = near.every(({ human, ai }) => Math.max(human ?? 0, ai ?? 0) <= value);
+    return isHighest ? arrow + textAt(x + side, top + 4, thousands(value), anchor) : arrow;
   });
   const daily = days.map((day) => day[audience]);
   return [

@@ -61,6 +61,7 @@ export const templateFunctions: Readonly<Record<string, HelperDelegate>> = {
   capitalised: of(text, capitalised),
   upperCase: of(text, (words) => words.toUpperCase()),
   change: of(changeField, numbers.writeChange),
+  fromLastWeek: of(changeField, numbers.fromLastWeek),
 
   dayRange: of(range, dayRange),
   shortDayRange: of(range, shortDayRange),

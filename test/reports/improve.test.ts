@@ -139,8 +139,8 @@ test('each page is listed once, with the numbers for which it was chosen', async
       .replace(/[|\n]+/g, '|'),
   );
   expect(rows).toEqual([
-    '|/changelog|Much read.|–|–|–|8 days|Review #2 →|',
-    '|/quickstart|1,205|870|−12%|2 days|Review #1 →|',
+    '|/changelog|Job 2, flagged 6 days ago|Much read.|–|–|–|8 days|Review #2 →|',
+    '|/quickstart|Job 1, flagged 6 days ago|1,205|870|−12%|2 days|Review #1 →|',
     '|/sdks/go|1,205|870|−12%|6 days ago|Running|',
     '|/sdks/rust|Losing people but not AI.|1,204|870|+25%|1 day ago|Suggested|',
   ]);

@@ -39,7 +39,7 @@ const SECTIONS: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe.each(['weekly', 'improve'])('the email of %s', (name) => {
-  test('stays under 60 KB, and the whole email under 110 KB, with every section full', async () => {
+  test('stays under 60 KB, and the whole email under 250 KB, with every section full', async () => {
     const mail = await mailOf(name);
     const { html } = mail;
     for (const section of SECTIONS[name] ?? []) expect(html).toContain(section);
@@ -47,7 +47,7 @@ describe.each(['weekly', 'improve'])('the email of %s', (name) => {
     const key = { report: name, project: 'prj_1', period: '2026-W46', recipient: 'docs@example.com' };
     const letterhead = { from: sender('Readership <readership@example.com>') };
     const { bytes } = await compose(key, mail, letterhead, new Date('2026-11-18T09:00:00Z'));
-    expect(bytes.length).toBeLessThan(110_000);
+    expect(bytes.length).toBeLessThan(250_000);
   });
 
   test('is byte-for-byte identical when rendered twice', async () => {
@@ -124,8 +124,7 @@ describe('the pictures in the email', () => {
       const bytes = Buffer.from(png);
       expect(bytes.subarray(1, 4).toString()).toBe('PNG');
       expect(bytes.readUInt32BE(16)).toBe(2 * Number(/width="(\d+)"/.exec(tag)?.[1]));
-      expect(bytes[25]).toBe(3);
-      expect(bytes.indexOf('tRNS')).toBeGreaterThan(0);
+      expect(bytes[25]).toBe(6);
       expect(bytes.length).toBeLessThan(40_000);
       expect(tag).toMatch(/alt="Views per (?:week|day)[^"]*\d[^"]*"/);
       expect(tag).toContain(index % 2 === 0 ? 'class="in-light"' : 'class="in-dark"');

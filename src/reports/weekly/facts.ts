@@ -65,8 +65,9 @@ const NOTABLE_BY_ITSELF = 0.25;
 /** In standard deviations of chance alone. */
 const BEYOND_CHANCE = 3;
 const LEAST_VIEWS = 20;
-/** As a share of the site's views. */
-const LEAST_STAKE = 0.01;
+/** As shares of the site's views: a change of all views, and of one page. */
+const LEAST_STAKE = 0.02;
+const LEAST_STAKE_OF_PAGE = 0.01;
 /** An audience with a smaller share does not count. */
 const LEAST_SHARE = 0.01;
 
@@ -86,9 +87,9 @@ export function factsOf(week: Comparison, moved: readonly MovedPage[]): Fact[] {
   const pages = moved.flatMap((page): Fact[] =>
     told.has(page.path) ? [] : [{ kind: 'page', page, stake: stakeOf(page) }],
   );
-  const least = Math.max(LEAST_VIEWS, LEAST_STAKE * (human + ai));
+  const least = ({ kind }: Fact): number => (kind === 'page' ? LEAST_STAKE_OF_PAGE : LEAST_STAKE);
   return [...found, ...pages.slice(0, 1)]
-    .filter(({ stake }) => stake >= least)
+    .filter((fact) => fact.stake >= Math.max(LEAST_VIEWS, least(fact) * (human + ai)))
     .sort((one, two) => two.stake - one.stake);
 }
 
@@ -160,12 +161,16 @@ const CLEAR_LEAD = 3;
 const LEAST_LEAD = Math.log(1.05);
 const CHANGES_LEAST = 3;
 
+/** The standard deviation of a week: a step between two weeks varies by the root of two more. */
+function spreadOf(weeks: readonly number[]): number {
+  const steps = weeks.slice(1).map((value, index) => Math.abs(value - (weeks[index] ?? value)));
+  return (1.4826 * median(steps)) / Math.SQRT2;
+}
+
 /** Who leads clearly in each of some weeks, newest first. */
 function leadersOf(weeks: Comparison['typical']): (Audience | undefined)[] {
   const ratios = weeks.map(({ human, ai }) => Math.log((ai + 0.5) / (human + 0.5)));
-  const steps = ratios.slice(1).map((ratio, index) => Math.abs(ratio - (ratios[index] ?? ratio)));
-  // The step between two weeks varies by the root of two more than a week does.
-  const spread = steps.length < CHANGES_LEAST ? Infinity : (1.4826 * median(steps)) / Math.SQRT2;
+  const spread = ratios.length <= CHANGES_LEAST ? Infinity : spreadOf(ratios);
   return weeks.map(({ human, ai }, index) => {
     const chance = Math.sqrt(1 / Math.max(1, human) + 1 / Math.max(1, ai));
     const ratio = ratios[index] ?? 0;
@@ -195,6 +200,8 @@ function onlyOf(human: number, ai: number): Fact | undefined {
 
 const WEEKS_OF_COURSE = 9;
 const ENDS = 3;
+/** The share of a course that has been covered halfway. */
+const LEAST_AT_HALF = 0.15;
 
 /** A steady change over the quarter, from the median of its first three weeks to that of its last. */
 export type Course = NonNullable<ReturnType<typeof courseOf>>;
@@ -208,12 +215,13 @@ export const coursesOf = (week: Comparison): Course[] =>
 function courseOf({ typical }: Comparison, audience: Audience) {
   const views = typical.map((week) => week[audience]);
   if (views.length < WEEKS_OF_COURSE) return null;
-  const steps = views
-    .slice(1)
-    .map((one, index) => Math.abs(Math.log((one + 0.5) / ((views[index] ?? 0) + 0.5))));
-  const noise = (1.4826 * median(steps)) / Math.SQRT2;
+  const noise = spreadOf(views.map((one) => Math.log(one + 0.5)));
   const [to, from] = [median(views.slice(0, ENDS)), median(views.slice(-ENDS))];
   const change = Math.log((to + 0.5) / (from + 0.5));
+  // A step is news in its week, and not a course in those after it.
+  const middle = median(views.slice(ENDS, -ENDS));
+  const half = Math.log((middle + 0.5) / (from + 0.5)) / change;
+  if (half < LEAST_AT_HALF || half > 1 - LEAST_AT_HALF) return null;
   if (Math.abs(change) < Math.max(Math.log(1 + NOTABLE_RATIO), BEYOND_CHANCE * noise)) return null;
   if (Math.abs(to - from) < LEAST_VIEWS || from < LEAST_VIEWS) return null;
   return { audience, from, to, ratio: to / from - 1, weeks: views.length };

@@ -4,7 +4,7 @@ import type { Audience } from '../../format/audience.js';
 import { inSequence, weekday } from '../../format/days.js';
 import { changeOf, type Change, counted, inWords, thousands } from '../../format/numbers.js';
 import { capitalised } from '../../format/text.js';
-import { FAR_ABOVE, highestDrawn, MOST_PLAIN_DAYS } from '../chart.js';
+import { highestDrawn, highestOf, MOST_PLAIN_DAYS } from '../chart.js';
 import type { Coverage, ModelContext } from '../coverage.js';
 import { agentWorkOf } from '../improve.js';
 import { periodOf, type Calendar } from '../period.js';
@@ -140,7 +140,7 @@ function chartOf(days: readonly DayRow[], rows: readonly NoteRow[], { thisWeek: 
   const isOneWeek = weeks === 1;
   const average = days.length > MOST_PLAIN_DAYS ? ', as a 7-day average' : '';
   const values = days.flatMap((day) => [day.human ?? 0, day.ai ?? 0]);
-  const isCut = Math.max(...values) > highestDrawn(values, FAR_ABOVE);
+  const isCut = Math.max(...values) > highestOf(days);
   const notes = rows
     .filter(({ day }) => days.some((drawn) => drawn.day === day))
     .map((note, index) => ({

@@ -1,5 +1,5 @@
 import { type Audience, audienceName } from '../../format/audience.js';
-import { shownPath } from '../../format/text.js';
+import { wholePath } from '../../format/text.js';
 
 /** A piece of a sentence. An audience is shown in its color, and a path as a link to its page. */
 export interface Phrase {
@@ -41,7 +41,7 @@ export const viewsWithin = (audience: Audience): Phrase => ({
 const PATH_LENGTH = 48;
 
 export function named(path: string): Phrase {
-  const characters = Array.from(shownPath(path));
+  const characters = Array.from(wholePath(path));
   const text =
     characters.length <= PATH_LENGTH
       ? characters.join('')

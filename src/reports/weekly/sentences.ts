@@ -1,7 +1,16 @@
 import { addDays } from '../../day.js';
 import { AUDIENCES, type Audience, otherThan, viewsBy } from '../../format/audience.js';
-import { inSequence, longDay, namedDay, shortDayRange } from '../../format/days.js';
-import { counted, inWords, ratioWords, percentOf, signedChange, thousands } from '../../format/numbers.js';
+import { inSequence, longDay, namedDay, shortDayRange, weekday } from '../../format/days.js';
+import {
+  changeOf,
+  counted,
+  fromLastWeek,
+  inWords,
+  percentOf,
+  ratioWords,
+  thousands,
+  writeChange,
+} from '../../format/numbers.js';
 import { capitalised } from '../../format/text.js';
 import type { AudienceWeek, Comparison } from './comparison.js';
 import { type Cause, type Course, coursesOf, type Fact, factsOf, keyOf, type MovedPage } from './facts.js';
@@ -50,11 +59,11 @@ export function newsOf(week: Comparison, weekBefore: Comparison | null, other: O
   const rest = first === undefined ? quiet(week, other) : { key: keyOf(first), phrases: wordsOf(first, old) };
   const others = more.map((fact) => ({ key: keyOf(fact), text: textOf(wordsOf(fact, old)) }));
   const told = [
+    ...others.slice(0, MOST_DETAILS),
     ...AUDIENCES.map((audience) => ({
       key: `left out ${audience}`,
       text: leftOutOf(week[audience]).join(' '),
     })),
-    ...others.slice(0, MOST_DETAILS),
     { key: 'not compared', text: whyNotCompared(week) },
   ].filter(({ text }) => text !== '');
   const totals =
@@ -108,9 +117,10 @@ function wordsOf(fact: Fact, old: ReadonlySet<string>): Phrase[] {
       return changeWords(fact, old.has(keyOf(fact)));
     case 'outside': {
       const { audience, place, views: count, record } = fact.of;
-      if (record !== null)
-        return say`${views(audience)} hit a ${String(record)}-week high: ${thousands(count)}.`;
-      return say`${views(audience)} are ${place} their usual range: ${thousands(count)}, where ${thousands(fact.low)} to ${thousands(fact.high)} is usual.`;
+      const stays = old.has(`change ${audience} ${place === 'above' ? 'up' : 'down'}`);
+      if (record !== null && !stays)
+        return say`${views(audience)} hit ${weekHigh(record)}: ${thousands(count)}.`;
+      return say`${views(audience)} ${stays ? 'stay' : 'are'} ${place} their usual range: ${thousands(count)}, where ${thousands(fact.low)} to ${thousands(fact.high)} is usual.`;
     }
     case 'burst': {
       const { audience, day, views: count } = fact.burst;
@@ -128,6 +138,10 @@ function wordsOf(fact: Fact, old: ReadonlySet<string>): Phrase[] {
   }
 }
 
+/** `a 12-week high`, `an 18-week high`. */
+const weekHigh = (weeks: number): string =>
+  `${/^(?:8|11$|18$)/.test(String(weeks)) ? 'an' : 'a'} ${weeks}-week high`;
+
 function changeWords(
   { of, now, ratio, cause }: Extract<Fact, { kind: 'change' }>,
   isAgain: boolean,
@@ -135,7 +149,7 @@ function changeWords(
   const { audience, leftOut, record } = of;
   const verb = `${ratio > 0 ? 'rose' : 'fell'}${isAgain ? ' again,' : ''}`;
   const where = leftOut.size === 0 ? '' : ` on the ${inWords(7 - leftOut.size)} days that can be compared`;
-  const high = record === null ? '' : `, a ${record}-week high`;
+  const high = record === null ? '' : `, ${weekHigh(record)}`;
   if (ratio === Infinity)
     return say`${views(audience)} rose from none to ${thousands(now)}${where}${causeWords(cause, true)}.`;
   return say`${views(audience)} ${verb} ${ratioWords(ratio)} to ${thousands(now)}${where}${high}${causeWords(cause, ratio > 0)}.`;
@@ -145,7 +159,9 @@ function causeWords(cause: Cause | undefined, isUp: boolean): Phrase[] | string 
   if (cause === undefined) return '';
   const { path, day, share } = cause;
   const change = isUp ? 'rise' : 'fall';
-  const part = share > 1 ? `more than the whole ${change}` : `${percentOf(share)} of the ${change}`;
+  const size = percentOf(share);
+  const part =
+    share > 1 ? `more than the whole ${change}` : `${size === '100%' ? 'all' : size} of the ${change}`;
   const on = day === undefined ? '' : ` on ${namedDay(day)}`;
   return path === undefined
     ? `, ${part}${on}`
@@ -200,27 +216,32 @@ function totalsOf({ human, ai, days_loaded: days }: WeekRow): Phrase[] {
 function totalsWithChange(week: Comparison, isTold: boolean): string {
   const both = AUDIENCES.map((audience) => {
     const { views: count, same, leftOut } = week[audience];
-    const change = same === null || leftOut.size > 0 ? null : signedChange(same.now, same.before);
+    const isKnown = same !== null && leftOut.size === 0;
+    const change = isKnown ? changeOf(same.now, same.before) : null;
     return { audience, count, change };
   });
-  const [human, ai] = both.map(({ change }) => change);
+  const written = both.map(({ change }) => change && writeChange(change));
+  const [human, ai] = written;
   if (isTold) return human && ai ? `Compared with last week: human ${human} and AI ${ai}.` : '';
+  const isBoth =
+    Boolean(human && ai) && both.every(({ change }) => change && fromLastWeek(change) === 'from last week');
   const parts = both.map(({ audience, count, change }) => {
-    const from = human && ai ? '' : ' from last week';
-    return viewsBy(audience, count) + (change === null ? '' : ` (${change}${from})`);
+    const than = change === null || isBoth ? '' : ` ${fromLastWeek(change)}`;
+    return viewsBy(audience, count) + (change === null ? '' : ` (${writeChange(change)}${than})`);
   });
-  return `${inSequence(parts)}${human && ai ? ' compared with last week' : ' this week'}.`;
+  return `${inSequence(parts)}${isBoth ? ' compared with last week' : ' this week'}.`;
 }
 
 /** That the day of a burst is left out of the comparison, and what is left. */
-function leftOutOf({ audience, burst, burstBefore, same, leftOut }: AudienceWeek): string[] {
+function leftOutOf({ audience, firstDay, burst, burstBefore, same, leftOut }: AudienceWeek): string[] {
   if (same === null || (burst === null && burstBefore === null)) return [];
-  const before =
-    burstBefore && `Last week, ${viewsBy(audience, burstBefore.views)} came on ${namedDay(burstBefore.day)}.`;
-  const what = leftOut.size === 1 ? 'That weekday is' : 'Those weekdays are';
+  const weekdays = inSequence([...leftOut].sort().map((at) => weekday(addDays(firstDay, at))));
+  const change = changeOf(same.now, same.before);
   return [
-    ...(before === null ? [] : [before]),
-    `${what} left out of the comparison: the other ${inWords(same.days)} days had ${viewsBy(audience, same.now)} (${signedChange(same.now, same.before)}).`,
+    ...(burstBefore === null
+      ? []
+      : [`Last week, ${viewsBy(audience, burstBefore.views)} came on ${namedDay(burstBefore.day)}.`]),
+    `Without ${weekdays}, the other ${inWords(same.days)} days had ${viewsBy(audience, same.now)} (${writeChange(change)} ${fromLastWeek(change)}).`,
   ];
 }
 
