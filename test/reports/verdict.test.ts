@@ -132,7 +132,7 @@ describe('the headline', () => {
       [20_000, 10_000],
       [20_000, 9_000],
     ];
-    expect(headline(...weeks)).toBe('AI views rose again, 20% to 14,400.');
+    expect(headline(...weeks)).toBe('AI views rose again by 20% to 14,400.');
   });
   test('reports no change of a few views, or within the usual range', () => {
     expect(headline([6, 2], [18, 2])).toBe('6 human views and 2 AI views this week.');

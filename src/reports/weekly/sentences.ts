@@ -147,12 +147,14 @@ function changeWords(
   isAgain: boolean,
 ): Phrase[] {
   const { audience, leftOut, record } = of;
-  const verb = `${ratio > 0 ? 'rose' : 'fell'}${isAgain ? ' again,' : ''}`;
+  const size = ratioWords(ratio);
+  const again = isAgain ? ` again${size.endsWith('%') ? ' by' : ''}` : '';
+  const verb = `${ratio > 0 ? 'rose' : 'fell'}${again}`;
   const where = leftOut.size === 0 ? '' : ` on the ${inWords(7 - leftOut.size)} days that can be compared`;
   const high = record === null ? '' : `, ${weekHigh(record)}`;
   if (ratio === Infinity)
     return say`${views(audience)} rose from none to ${thousands(now)}${where}${causeWords(cause, true)}.`;
-  return say`${views(audience)} ${verb} ${ratioWords(ratio)} to ${thousands(now)}${where}${high}${causeWords(cause, ratio > 0)}.`;
+  return say`${views(audience)} ${verb} ${size} to ${thousands(now)}${where}${high}${causeWords(cause, ratio > 0)}.`;
 }
 
 function causeWords(cause: Cause | undefined, isUp: boolean): Phrase[] | string {
