@@ -97,8 +97,6 @@ const weekly = {
   trend: z.number().nullable(),
 };
 
-const whyRow = z.object(weekly);
-
 const choiceRow = z.object({
   path: z.string(),
   is_flagged: z.boolean(),
@@ -189,7 +187,10 @@ export function improveModel(answers: object) {
 }
 
 /** The reason as numbers, with a note on what they do not show. */
-function whyOf(reason: string, { weekly_human: human, weekly_ai: ai, trend }: z.infer<typeof whyRow>) {
+function whyOf(
+  reason: string,
+  { weekly_human: human, weekly_ai: ai, trend }: Pick<z.infer<typeof choiceRow>, keyof typeof weekly>,
+) {
   const note = human === null ? reason : reason.startsWith(LEAVING) ? LEAVING : null;
   return { reason, weekly: { human, ai, trend, note: note === null ? null : `${capitalised(note)}.` } };
 }
