@@ -11,7 +11,7 @@ const SIGNS = [
     'memory',
     /ENOMEM|Cannot allocate memory|Out of Memory Error|(array buffer )?allocation failed|bad_alloc/i,
   ],
-  ['failing', /\bEIO\b|Input\/output error/],
+  ['failing', /\bEIO\b|Input\/output error|fsync failed/],
   ['full', /No space left|ENOSPC|Disk quota|EDQUOT|File too large|EFBIG/],
   // Node.js reports ENOENT when it creates nested directories on a read-only file system.
   ['denied', /Permission denied|EACCES|Read-only file system|EROFS|EPERM|ENOENT.*, mkdir/],

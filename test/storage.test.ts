@@ -23,6 +23,7 @@ const KNOWN: readonly (readonly [cause: string, advice: string])[] = [
   ['Out of Memory Error: failed to allocate data of size 1.0 GiB', MEMORY],
   ['Array buffer allocation failed', MEMORY],
   ['IO Error: Could not read from file "x": Input/output error', FAILING],
+  ['FATAL Error: fsync failed!', FAILING],
   ['IO Error: Could not write file "x.wal": No space left on device', FULL],
   ["ENOSPC: no space left on device, write 'x'", FULL],
   ['IO Error: Could not write file "x": Disk quota exceeded', FULL],

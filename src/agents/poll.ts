@@ -1,6 +1,7 @@
 import { addMilliseconds, max, min } from 'date-fns';
 import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
+import { LONGEST_WAIT_MS } from '../api/http-date.js';
 import type { AgentJob } from '../api/schema.js';
 import { ReadershipError } from '../errors.js';
 import { sleepFor } from '../sleep.js';
@@ -11,8 +12,8 @@ export interface PollTask extends ProjectTask {
   readonly client: Pick<Client, 'job'>;
   readonly minDelayMs: number;
   readonly maxDelayMs: number;
-  /** When to end, whatever the platform does. */
-  readonly until?: Date | undefined;
+  /** When to end, whatever the platform does, by `performance.now()`: clocks may be wrong, or be set. */
+  readonly deadlineMs?: number | undefined;
   /** Whether to keep polling until then while jobs are active; by default each due job is polled once. */
   readonly keepsPolling?: boolean;
   /** Called with every job whose state or status changed, or whose poll failed. */
@@ -32,8 +33,9 @@ interface PollOutcome {
  * it requests, or else the shortest delay.
  */
 export async function pollJobs(given: PollTask): Promise<PollOutcome> {
-  const { until, signal, keepsPolling = false } = given;
-  const late = until && AbortSignal.timeout(Math.max(0, until.getTime() - given.now().getTime()));
+  const { deadlineMs = Infinity, signal, keepsPolling = false } = given;
+  const leftMs = () => Math.min(LONGEST_WAIT_MS, Math.max(0, Math.ceil(deadlineMs - performance.now())));
+  const late = deadlineMs === Infinity ? undefined : AbortSignal.timeout(leftMs());
   const task = { ...given, signal: AbortSignal.any([signal, late].filter((one) => one !== undefined)) };
   const ended: Job[] = [];
   const errors: ReadershipError[] = [];
@@ -47,8 +49,9 @@ export async function pollJobs(given: PollTask): Promise<PollOutcome> {
     const due = min(stillActive.map((job) => nextPoll(job, task.maxDelayMs, task.now())));
     const nextPollAt = max([due, answersAgainAt(task, error)]);
     const isOver = stillActive.length === 0 || !keepsPolling || late?.aborted === true;
-    if (isOver || until === undefined || nextPollAt > until) return { ended, stillActive, errors };
-    await sleepFor(Math.max(0, nextPollAt.getTime() - task.now().getTime()), task.signal);
+    const waitMs = Math.max(0, nextPollAt.getTime() - task.now().getTime());
+    if (isOver || waitMs > leftMs()) return { ended, stillActive, errors };
+    await sleepFor(waitMs, task.signal);
   }
 }
 

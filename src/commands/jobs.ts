@@ -1,11 +1,9 @@
-import { addMilliseconds, compareAsc, max } from 'date-fns';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readEffects } from '../agents/effect.js';
 import { type Job, readJobsOf, readTransitions } from '../agents/ledger.js';
 import { readMessages, readMessagesOf } from '../agents/messages.js';
 import { nextTurn } from '../agents/submit.js';
 import { type Runtime, withHistory } from '../app/workspace.js';
-import { ReadershipError } from '../errors.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';
@@ -96,26 +94,21 @@ const poll = defineCommand({
   readership jobs poll --watch`,
   environment: PLATFORM_ENVIRONMENT,
   run: async ({ wait = 0, watch, ...options }, runtime) => {
-    const { output, now, signal } = runtime;
-    const deadline = watch === true ? undefined : addMilliseconds(now(), wait);
-    const until = wait === 0 ? undefined : deadline;
+    const { output, signal } = runtime;
+    // Neither a wrong clock nor one that is set in the meantime changes how long this takes.
+    const deadlineMs = watch === true ? Infinity : performance.now() + wait;
     const ended: Job[] = [];
     // Each round releases the database, so that watching does not block other commands.
     for (;;) {
       const { result, outages } = await runSteps('jobs poll', options, runtime, (runner, context) =>
-        runner.step('poll', () => pollStep(context, { until })),
+        runner.step('poll', () => pollStep(context, wait === 0 ? {} : { deadlineMs })),
       );
-      const { stillActive = [] } = result ?? {};
+      const { stillActive = [], pollsInMs } = result ?? {};
       ended.push(...(result?.ended ?? []));
-      const due = stillActive.flatMap(({ next_poll_at }) => next_poll_at ?? []).sort(compareAsc)[0];
-      // The platform may want no requests before a later time.
-      const waits = outages.flatMap(({ error }) =>
-        error instanceof ReadershipError ? (error.resumeAt ?? []) : [],
-      );
-      const next = due && max([due, ...waits]);
-      const isOver = next === undefined || (deadline !== undefined && next > deadline);
+      const nextMs = performance.now() + (pollsInMs ?? Infinity);
+      const isOver = nextMs === Infinity || nextMs > deadlineMs;
       const isHopeless = outages.some(({ outcome }) => outcome !== 'later');
-      if (!isOver && !isHopeless && (await watched(stillActive, next, runtime))) continue;
+      if (!isOver && !isHopeless && (await watched(stillActive, nextMs, runtime))) continue;
 
       const jobs = [...ended, ...stillActive];
       output.data(jobs.length === 0 ? 'No active jobs.' : (await jobLines(jobs, output.width)).join('\n'));
@@ -124,14 +117,14 @@ const poll = defineCommand({
   },
 });
 
-/** Shows the active jobs until `next`. False when interrupted. */
+/** Shows the active jobs until `nextMs`. False when interrupted. */
 async function watched(
   active: readonly Job[],
-  next: Date,
-  { output, now, signal }: Runtime,
+  nextMs: number,
+  { output, signal }: Runtime,
 ): Promise<boolean> {
   for (;;) {
-    const leftMs = next.getTime() - now().getTime();
+    const leftMs = nextMs - performance.now();
     if (signal.aborted || leftMs <= 0) break;
     const left = `polling again in ${Math.ceil(leftMs / 1000)} s`;
     output.live([...(await jobLines(active, output.noteWidth)), left].join('\n'));

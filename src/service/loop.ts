@@ -35,7 +35,7 @@ export async function runLoop(context: StepContext, options: LoopOptions) {
   const isImproved = new Map(improved?.map(({ project, stopped }) => [project, stopped === undefined]));
   const heldBack = improved && context.projects.filter((project) => isImproved.get(project) !== true);
   const polled = await run.step('poll', () =>
-    pollStep(context, { ...pollingOf(options, context), heldBack }),
+    pollStep(context, { ...pollingOf(options), heldBack }),
   );
   const reported = await run.step('report', () => reportStep(context));
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
@@ -46,8 +46,8 @@ export async function runLoop(context: StepContext, options: LoopOptions) {
   return { exported: exported ?? [], improved: improved ?? [], polled, reported, outages };
 }
 
-const pollingOf = ({ waitMs = 0 }: LoopOptions, { now }: StepContext) =>
-  waitMs === 0 ? {} : { until: addMilliseconds(now(), waitMs), keepsPolling: true };
+const pollingOf = ({ waitMs = 0 }: LoopOptions) =>
+  waitMs === 0 ? {} : { deadlineMs: performance.now() + waitMs, keepsPolling: true };
 
 /** Exports between two pings. An export that has to wait sends no second one, so the monitor waits too. */
 async function pinging<Detail>(

@@ -1,5 +1,6 @@
+import { max, min } from 'date-fns';
 import { changeJob, isRemoteJob, type Job, markMerged, readJobsOf } from '../agents/ledger.js';
-import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
+import { nextPoll, OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
 import { changeMessage, type Message, planMessage, readMessages, settleAsSent } from '../agents/messages.js';
 import { pollJobs, type PollTask } from '../agents/poll.js';
 import { readPullRequests } from '../agents/changes.js';
@@ -9,24 +10,29 @@ import { submitJobs, submitMessages, type SubmitOutcome } from '../agents/submit
 import { RefusedError } from '../api/errors.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { type Day, dayOf } from '../day.js';
-import { ConfigurationError } from '../errors.js';
+import { ConfigurationError, ReadershipError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { byBothClocks, eachProject, type StepContext, type StepResult, withOutage } from './step.js';
 
-interface PollOptions extends Pick<PollTask, 'until' | 'keepsPolling'> {
+interface PollOptions extends Pick<PollTask, 'deadlineMs' | 'keepsPolling'> {
   /** Projects whose prompts are not sent, because sending already failed in this run. */
   readonly heldBack?: readonly ProjectSettings[] | undefined;
 }
 
+interface Polled {
+  /** The jobs that ended while they were polled. */
+  readonly ended: readonly Job[];
+  readonly stillActive: readonly Job[];
+  /** How long until one of them is due; undefined if there is none. */
+  readonly pollsInMs: number | undefined;
+}
+
 /**
  * Sends the waiting prompts, and polls the active jobs that are due. Planned jobs are sent only in
- * `mode: apply`. Returns the jobs that ended while they were polled, and those still active.
+ * `mode: apply`.
  */
-export async function pollStep(
-  given: StepContext,
-  options: PollOptions,
-): Promise<StepResult<{ readonly ended: readonly Job[]; readonly stillActive: readonly Job[] }>> {
+export async function pollStep(given: StepContext, options: PollOptions): Promise<StepResult<Polled>> {
   const context = await byBothClocks(given);
   const { results, errors } = await eachProject(context, (project) => pollProject(context, project, options));
   const ended = results.flatMap((polled) => polled.ended);
@@ -39,7 +45,12 @@ export async function pollStep(
     settled.length === 0 ? '' : `, ${counted(settled.length, 'lost job')} found by the pull request`;
   const unread = problem === undefined ? '' : `; pull requests not read: ${problem}`;
   const all = [...errors, ...results.flatMap((polled) => polled.errors), context.elsewhere ?? []].flat();
-  const detail = { ended: [...ended, ...settled], stillActive };
+  const due = stillActive.map((job) => nextPoll(job, context.settings.poll.maxDelay, context.now()));
+  // The platform may want no requests before a later time.
+  const waits = all.flatMap((error) => (error instanceof ReadershipError ? (error.resumeAt ?? []) : []));
+  const pollsInMs =
+    due.length === 0 ? undefined : max([min(due), ...waits]).getTime() - context.now().getTime();
+  const detail = { ended: [...ended, ...settled], stillActive, pollsInMs };
   return withOutage({ detail, summary: summary + found + unread }, all);
 }
 
@@ -71,7 +82,7 @@ async function pollProject(
     maxDelayMs: settings.poll.maxDelay,
     onChange: (job) => observer.onJob?.(job),
   });
-  const isOver = poll.until !== undefined && poll.until <= now();
+  const isOver = poll.deadlineMs !== undefined && poll.deadlineMs <= performance.now();
   const reviewed = codeHost === undefined || isOver ? [] : await noticeMerges({ ...task, codeHost });
   for (const job of reviewed) observer.onJob?.(job);
   return { ...polled, reviewed, errors: [...(stopped === undefined ? [] : [stopped]), ...polled.errors] };

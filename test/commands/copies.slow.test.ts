@@ -1,6 +1,8 @@
-import { appendFile, cp, realpath } from 'node:fs/promises';
-import { join } from 'node:path';
+import { appendFile, cp, realpath, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, it, vi } from 'vitest';
+import { z } from 'zod';
 import { readJobs } from '../../src/agents/ledger.js';
 import { planMessage } from '../../src/agents/messages.js';
 import { afterFile } from '../cleanup.js';
@@ -8,6 +10,7 @@ import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { reply, serve } from '../serve.js';
 import { runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
+import { makePreload, runCommand } from '../torture/command.js';
 import { openSite } from './site.js';
 import { liveFile } from './workspace.js';
 
@@ -21,17 +24,17 @@ channels: { chat: { kind: slack, urlEnv: CHAT } }
 reports: { weekly: { to: [docs@example.com, chat] } }
 `;
 const improve = (jobs: number): string =>
-  `improve: { mode: apply, minWeeklyViews: 1, maxJobsPerRun: ${jobs} }\n`;
+  `improve: { mode: apply, minWeeklyViews: 1, maxJobsPerRun: ${jobs}, experiment: off }\n`;
 
 /** A workspace in which a job, a message, an email and a post are due, and a copy of it. */
-async function openCopies(settings = '') {
+async function openCopies(settings = '', now = () => new Date()) {
   let posts = 0;
   const chat = await serve((_, response) => {
     posts++;
     reply(response, 200, {});
   });
   afterFile(() => chat.close());
-  const site = await openSite({ pages: 40 }, SETTINGS + settings);
+  const site = await openSite({ pages: 40, now }, SETTINGS + settings);
   const original = site.cwd;
   const env = { ...site.env, CHAT: chat.baseUrl, READERSHIP_MACHINE: 'first' };
   const runIn = (cwd: string, args: readonly string[], machine = 'first') =>
@@ -55,7 +58,7 @@ async function openCopies(settings = '') {
     const messages = jobs.flatMap((one) => one.messages).length;
     return [jobs.length, messages, [...site.mailServer.accepted.values()].flat().length, posts];
   };
-  return { original, copy, runIn, arrived };
+  return { original, copy, runIn, arrived, env, sandbox: site.sandbox };
 }
 
 const SENDING = [
@@ -118,3 +121,78 @@ it('after `adopt` in a copy, the original finds out from the lake, and everythin
   expect(await runIn(original, ['run'])).toMatchObject({ code: 1 });
   expect(arrived()).toEqual([2, 1, 1, 1]);
 });
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const SHIFTS: readonly (readonly [string, number])[] = [
+  ['400 days ahead', 400 * DAY_MS],
+  ['36 hours behind', -36 * HOUR_MS],
+  ['400 days behind', -400 * DAY_MS],
+  ['3 hours ahead', 3 * HOUR_MS],
+];
+
+/** What is stored, but for times and what depends on the order of steps. */
+const STORED = {
+  days: 'SELECT day::VARCHAR AS what, state FROM day_loads',
+  // How the sandbox ends a job is a matter of chance.
+  jobs: "SELECT path AS what, if(ended_at IS NULL, state, 'ended') AS state FROM agent_jobs",
+  messages: 'SELECT prompt AS what, state FROM agent_messages',
+  deliveries: "SELECT concat_ws(' ', report, period, recipient) AS what, state FROM deliveries",
+};
+
+it('a run of each sending command with a wrong clock sends nothing, and makes no difference a day later', async () => {
+  let platformNow = () => new Date();
+  const { original, copy, env, arrived, sandbox } = await openCopies('', () => platformNow());
+  const preload = await makePreload();
+  const data = join(original, 'data');
+  const program = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+  const run = (args: readonly string[], aheadMs: number) => {
+    const clock = { originRealMs: Date.now(), originSimulatedMs: Date.now() + aheadMs, rate: 1 };
+    return runCommand({ program, preload, directory: original, env }, args, { clock, kill: null });
+  };
+  const stored = async () => {
+    const row = z.object({ what: z.string(), state: z.string() });
+    const warehouse = await liveWarehouse(liveFile(original));
+    const tables = Object.entries(STORED).map(async ([name, sql]) => {
+      const rows = await warehouse.query(`${sql} ORDER BY ALL`, row);
+      return [name, rows.map(({ what, state }) => `${what} ${state}`)] as const;
+    });
+    const found = Object.fromEntries(await Promise.all(tables));
+    await closeNow(warehouse);
+    return found;
+  };
+  const polls = () => sandbox.inspect().requests.counts.job?.['200'] ?? 0;
+  /** Starts over, runs each command with a wrong clock, if given, and then with the right one, twice in a day. */
+  async function dayAfter(aheadMs?: number) {
+    await rm(data, { recursive: true });
+    await cp(join(copy, 'data'), data, { recursive: true });
+    platformNow = () => new Date();
+    const before = arrived();
+    for (const args of aheadMs === undefined ? [] : SENDING) {
+      const { code, output } = await run(args, aheadMs ?? 0);
+      expect([1, 2, 75], output).toContain(code);
+      expect(output).toMatch(/clocks are more than an hour apart|The clock of this machine is/);
+      expect(arrived(), `${args.join(' ')}: ${output}`).toEqual(before);
+    }
+    const polled = polls();
+    const first = await run(['run'], 0);
+    expect(first.code, first.output).toBe(0);
+    platformNow = () => new Date(Date.now() + DAY_MS);
+    const last = await run(['run'], DAY_MS);
+    expect(last.code, last.output).toBe(0);
+    expect(polls()).toBeGreaterThan(polled);
+    const sent = arrived().map((count, index) => count - (before[index] ?? 0));
+    return { sent, stored: await stored(), status: (await run(['status'], DAY_MS)).output };
+  }
+
+  const expected = await dayAfter();
+  expect(expected.sent).toEqual([2, 1, 1, 1]);
+  expect(expected.status).not.toContain('in the future');
+  for (const [name, aheadMs] of process.env['CI'] === undefined ? SHIFTS : SHIFTS.slice(0, 1)) {
+    const { sent, stored: found, status } = await dayAfter(aheadMs);
+    expect({ name, sent, found }).toEqual({ name, sent: expected.sent, found: expected.stored });
+    // What it did record, such as the steps that were stopped, is listed for a person.
+    if (aheadMs > DAY_MS) expect(status).toMatch(/in the future +.*\d × step.*, by a clock that was wrong/);
+  }
+  await rm(dirname(fileURLToPath(preload)), { recursive: true });
+}, 480_000);
