@@ -21,6 +21,12 @@ interface LateStrike {
 export type Litter =
   'lock of a dead process' | 'unreadable lock' | 'half a publication' | 'nothing published';
 
+/** A command in a copy of the workspace, or one whose clock is wrong by that much: neither may send anything. */
+export interface Aside {
+  readonly command: readonly string[];
+  readonly aheadMs: number | null;
+}
+
 export interface Step {
   readonly advanceMs: number;
   readonly command: readonly string[];
@@ -34,6 +40,8 @@ export interface Step {
   readonly diskLeft: number | null;
   /** How far the clock of the command is behind the server's. */
   readonly behindMs: number;
+  /** What comes after it. */
+  readonly asides: readonly Aside[];
 }
 
 export interface Settings {
@@ -105,14 +113,37 @@ export function planTrial(seed: number): Plan {
       mode: choice.chance(0.6) ? 'apply' : 'plan',
       maxJobs,
     },
-    steps: Array.from({ length: choice.whole(3, 5) }, (_, index) =>
-      planStep(choice, site, seed * 10 + index),
+    steps: withAsides(
+      seed,
+      Array.from({ length: choice.whole(3, 5) }, (_, index) => planStep(choice, site, seed * 10 + index)),
     ),
     endsTwice: maxJobs !== MANY_JOBS && choice.chance(0.25),
   };
 }
 
-function planStep(choice: Choice, site: Plan['site'], number: number): Step {
+/** Commands that send something, and read no views: requests of a copy would exceed the hourly limit. */
+const ASIDES = [
+  ['improve', '--apply'],
+  ['jobs', 'poll'],
+  ['jobs', 'message', '1', 'from a copy, or at a wrong time'],
+  ['report', 'weekly', '--send'],
+] as const satisfies string[][];
+
+/** A copy or a wrong clock after one of the steps, half of the time each. Drawn separately from everything else. */
+function withAsides(seed: number, steps: readonly Omit<Step, 'asides'>[]): Step[] {
+  const choice = new Choice(seed + 0x5eed);
+  const aheadMs = choice.pick<number>([-400 * DAY_MS, -1.5 * DAY_MS, 3 * HOUR_MS, 400 * DAY_MS]);
+  const asides = [null, aheadMs].map((ahead) => ({
+    aside: { command: choice.pick<readonly string[]>(ASIDES), aheadMs: ahead },
+    after: choice.chance(0.5) ? choice.whole(0, steps.length - 1) : -1,
+  }));
+  return steps.map((step, index) => ({
+    ...step,
+    asides: asides.filter(({ after }) => after === index).map(({ aside }) => aside),
+  }));
+}
+
+function planStep(choice: Choice, site: Plan['site'], number: number): Omit<Step, 'asides'> {
   const command = planCommand(choice, number);
   const faults = platformFaults(choice);
   const mail = Object.fromEntries(RECIPIENTS.map((recipient) => [recipient, mailBehaviors(choice)]));

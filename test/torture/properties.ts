@@ -8,6 +8,7 @@ export const PROPERTIES = {
   published: 'the published file can be opened at any time, and is a committed state',
   ledgers: 'the ledgers agree with the facts and with each other',
   kept: 'nothing that was committed is lost',
+  place: 'a copy of the workspace, or a command whose clock is wrong, sends nothing',
   ends: 'a command ends as documented: in time, with its exit code and a clear message',
   converges: 'without failures, everything catches up, and an unneeded run changes nothing',
 } as const;

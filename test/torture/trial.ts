@@ -1,8 +1,13 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { existsSync } from 'node:fs';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Ended, type Running, startCommand } from './command.js';
+import { type Ended, runCommand, type Running, startCommand } from './command.js';
 import { calmDown } from './calm.js';
 import { endFaults, mayHang } from './ends.js';
-import { type Plan, RECIPIENTS, type Step, type Strike } from './plan.js';
+import { type Aside, type Plan, RECIPIENTS, type Step, type Strike } from './plan.js';
 import type { TrialResult } from './properties.js';
 import { type Bench, World } from './world.js';
 
@@ -26,10 +31,52 @@ export async function runTrial(plan: Plan, bench: Bench): Promise<TrialResult> {
     if (step.diskLeft !== null && world.disk !== undefined) starved += 1;
     await world.look();
     if (isKillAlone(step)) world.lookAtLosses(arrivedBefore, beganMs);
+    for (const aside of step.asides) {
+      if (await runAside(world, aside)) commands += 1;
+      await world.look();
+    }
   }
   commands += await calmDown(world);
   const evidence = await world.close();
   return { seed: plan.seed, violations: world.violations, commands, killed, starved, evidence };
+}
+
+/** Runs a command in a copy of the workspace, or with a wrong clock. False if the workspace has no place yet. */
+async function runAside(world: World, { command, aheadMs }: Aside): Promise<boolean> {
+  const { clock, task, sandbox, mailServer } = world;
+  sandbox.setFaults([]);
+  for (const recipient of RECIPIENTS) mailServer.behaviors.set(recipient, []);
+  const sent = () => {
+    const { jobs } = sandbox.inspect();
+    const messages = jobs.flatMap((job) => job.messages).length;
+    return [jobs.length, messages, [...mailServer.accepted.values()].flat().length].join();
+  };
+  const copy = aheadMs === null ? await mkdtemp(join(tmpdir(), 'readership-torture-copy-')) : undefined;
+  if (copy !== undefined) await cp(task.directory, copy, { recursive: true });
+  const directory = copy ?? task.directory;
+  const hasPlace = copy === undefined || (await placeIn(join(copy, 'data', 'warehouse.duckdb')));
+  if (hasPlace) {
+    const before = sent();
+    world.note(`$ ${command.join(' ')}  ${copy === undefined ? `${aheadMs} ms ahead` : 'in a copy'}`);
+    const preloaded = { clock: clock.settingBehind(-(aheadMs ?? 0)), kill: null };
+    const end = await runCommand({ ...task, directory }, command, preloaded);
+    world.note(`ended with ${end.code ?? end.signal ?? ''}\n${end.output}`);
+    world.report('ends', endFaults(command, end, false));
+    if (sent() !== before) world.report('place', [`${command.join(' ')} has sent something`]);
+  }
+  if (copy !== undefined) await rm(copy, { recursive: true });
+  return hasPlace;
+}
+
+/** Whether the live database records a place: a command that was killed early may have left none. */
+async function placeIn(file: string): Promise<boolean> {
+  if (!existsSync(file)) return false;
+  const instance = await DuckDBInstance.create(file).catch(() => undefined);
+  const connection = await instance?.connect();
+  const rows = await connection?.runAndReadAll('SELECT machine FROM workspace').catch(() => undefined);
+  connection?.closeSync();
+  instance?.closeSync();
+  return rows?.getRows().some(([machine]) => machine !== null) ?? false;
 }
 
 /** Whether a step may be killed, but meets no other fault that costs requests. */
