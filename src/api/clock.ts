@@ -61,7 +61,8 @@ export class PlatformClock {
   #skewMs: number | undefined;
   #lastSecond: string | undefined;
   #isReported = false;
-  #isAsked = false;
+  /** When the platform was last asked, or told the time, by this machine's clock. */
+  #askedAtMs = -Infinity;
 
   constructor(options: PlatformClockOptions) {
     this.#options = options;
@@ -75,6 +76,7 @@ export class PlatformClock {
     const skewMs = skewOf(headers, now());
     if (skewMs === undefined) return;
     this.#skewMs = skewMs;
+    this.#askedAtMs = now().getTime();
     this.#lastSecond = second;
     if (this.#isReported || !this.isFarOff()) return;
     this.#isReported = true;
@@ -102,10 +104,14 @@ export class PlatformClock {
   /** The later of the two clocks: what has not ended by it cannot be known yet. Undefined while only one is known. */
   readonly later = (): Date | undefined => (this.#skewMs === undefined ? undefined : this.#shifted(Math.max));
 
-  /** Gets the time from the platform once, unless a response has already provided it. */
+  /**
+   * Gets the time from the platform, unless a response has just provided it: if this machine's clock
+   * has moved by minutes since, it may have been set.
+   */
   async ask(): Promise<void> {
-    if (this.#skewMs !== undefined || this.#isAsked) return;
-    this.#isAsked = true;
+    const nowMs = this.#options.now().getTime();
+    if (Math.abs(nowMs - this.#askedAtMs) < TOLERANCE_MS) return;
+    this.#askedAtMs = nowMs;
     this.observe(await this.#options.ask().catch(() => ({})));
   }
 

@@ -34,9 +34,7 @@ export async function runLoop(context: StepContext, options: LoopOptions) {
   // A project whose improve step has just failed sends no prompts in this run.
   const isImproved = new Map(improved?.map(({ project, stopped }) => [project, stopped === undefined]));
   const heldBack = improved && context.projects.filter((project) => isImproved.get(project) !== true);
-  const polled = await run.step('poll', () =>
-    pollStep(context, { ...pollingOf(options), heldBack }),
-  );
+  const polled = await run.step('poll', () => pollStep(context, { ...pollingOf(options), heldBack }));
   const reported = await run.step('report', () => reportStep(context));
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
   await sendAlerts(context);

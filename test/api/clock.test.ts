@@ -6,12 +6,15 @@ import { reply } from '../serve.js';
 const HERE = new Date('2026-11-18T05:00:00.900Z');
 const MINUTE_MS = 60_000;
 
-const clockAt = (ask: () => Promise<ResponseHeaders> = () => Promise.resolve({})) => {
+const clockAt = (
+  ask: () => Promise<ResponseHeaders> = () => Promise.resolve({}),
+  now: () => Date = () => HERE,
+) => {
   const said: string[] = [];
   let asked = 0;
   const clock = new PlatformClock({
     baseUrl: 'https://platform.example.com',
-    now: () => HERE,
+    now,
     ask: () => {
       asked++;
       return ask();
@@ -90,6 +93,25 @@ it('requests the time once, and not if a response already contained it', async (
   known.clock.observe({ date: 'Wed, 18 Nov 2026 05:00:00 GMT' });
   await known.clock.ask();
   expect(known.asked()).toBe(0);
+});
+
+it('is requested again after the clock of this machine was set while a command runs', async () => {
+  for (const jumpMs of [-36 * 60 * MINUTE_MS, 11 * MINUTE_MS, 400 * 24 * 60 * MINUTE_MS]) {
+    let now = HERE;
+    const date = 'Wed, 18 Nov 2026 05:00:00 GMT';
+    const { clock, asked } = clockAt(
+      () => Promise.resolve({ date }),
+      () => now,
+    );
+    clock.observe({ date });
+    await clock.ask();
+    expect([asked(), clock.tooFarApart()]).toEqual([0, undefined]);
+    now = new Date(HERE.getTime() + jumpMs);
+    await clock.ask();
+    await clock.ask();
+    expect(asked()).toBe(1);
+    expect(clock.tooFarApart() === undefined).toBe(jumpMs === 11 * MINUTE_MS);
+  }
 });
 
 it('is read from every response, even a refusal', async () => {
