@@ -147,17 +147,10 @@ class Filling {
   }
 }
 
-/** Those made already: several templates are filled with the rows of one report. */
-const copies = new WeakMap<object, unknown>();
-
 /** A copy of a model whose objects list their fields as text, which Handlebars includes in its errors. */
 function listingFields(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
-  const known = copies.get(value);
-  if (known !== undefined) return known;
-  const copy = Array.isArray(value) ? value.map(listingFields) : copyOf(value);
-  copies.set(value, copy);
-  return copy;
+  return Array.isArray(value) ? value.map(listingFields) : copyOf(value);
 }
 
 function copyOf(value: object): object {
