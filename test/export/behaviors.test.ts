@@ -36,7 +36,13 @@ async function expectRight(
 }
 
 describe('a platform that', () => {
-  const ALL: Behaviors = { silentCap: 100, alwaysMore: true, randomTies: true, keepsDays: 10 };
+  const ALL: Behaviors = {
+    silentCap: 50,
+    largestLimit: 100,
+    alwaysMore: true,
+    randomTies: true,
+    keepsDays: 10,
+  };
   const least = (size: number) => DAYS * Math.ceil(ROWS / size);
 
   test.each<[name: string, behaviors: Behaviors, pageSize: number, atMost: number]>([
@@ -91,6 +97,8 @@ describe('a platform that', () => {
     const opened = await after(3, ALL, { pages: 300 });
     const kept = daysIn({ first: addDays(opened.yesterday(), -8), last: opened.yesterday() });
     await expectRight(opened, kept);
+    // Ten days of six pages each, read up to twice, and the search for what the platform accepts and keeps.
+    expect(opened.perNight[0]).toBeLessThanOrEqual(2 * 10 * 6 + 30);
   });
 });
 
