@@ -27,8 +27,8 @@ export default defineConfig({
     // Most tests wait for a process, a server or the disk, so one worker more than cores keeps all cores busy.
     maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: SlowestFirst },
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    testTimeout: 90_000,
+    hookTimeout: 90_000,
     coverage: {
       provider: 'custom',
       customProviderModule: 'test/coverage.ts',

@@ -95,4 +95,4 @@ it('docs/questions.md has twenty questions with the right answers (update: npx v
   const answered = [...pieces, page.slice(written)].join('');
   const style = await resolveConfig(QUESTIONS);
   await expect(await format(answered, { ...style, parser: 'markdown' })).toMatchFileSnapshot(QUESTIONS);
-}, 60_000);
+}, 120_000);

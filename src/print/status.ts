@@ -98,7 +98,7 @@ export function needsOf(
   now: Date,
 ): string[] {
   const { runs, outages, unconfirmedJobs, unconfirmedMessages } = operations;
-  const { unknownDeliveries, waitingDeliveries } = operations;
+  const { unknownDeliveries, waitingDeliveries, codeHostProblems } = operations;
   const exportAt = lastScheduled(schedule.export, schedule.timezone, now);
   const isExportOver = dayOf(exportAt) === dayOf(now);
   const isExported = runs.some(
@@ -121,6 +121,10 @@ export function needsOf(
     ...outages.map(
       ({ step, since, words }) =>
         `${step} has failed since ${moment(since)}: ${words ?? 'no message was recorded'}`,
+    ),
+    ...codeHostProblems.map(
+      ({ repository, problem }) =>
+        `the pull requests of ${repository} could not be read, so changes by others are not known: ${problem}`,
     ),
     ...unconfirmedJobs.map(
       ({ id, path }) => `job ${id} (${path}) may or may not exist: ${resolveJobCommand(id)}`,

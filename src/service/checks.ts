@@ -15,6 +15,7 @@ import { expectAdditive } from '../export/totals.js';
 import { bytes, counted } from '../format/numbers.js';
 import { tryMailServer } from '../mail/transport.js';
 import { listReports, noReport } from '../reports/definition.js';
+import { readOwnNotes } from '../steps/notes.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import { readPlace } from '../warehouse/identity.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
@@ -56,6 +57,7 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
     found('server', () => server(workspace.configuration?.settings.baseUrl, runtime)),
     keys,
     found('reports', () => reports(workspace)),
+    found('notes', async () => pass(counted((await readOwnNotes(workspace)).length, 'note'))),
     found('email', () => email(workspace, runtime)),
     ...channels(workspace),
     found('database', database),

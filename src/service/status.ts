@@ -101,6 +101,9 @@ export function futureWords(found: readonly FutureRows[]): string {
   return `${kinds}, up to ${moment(max(found.map(({ latest }) => latest)))}, by a clock that was wrong; they delay nothing`;
 }
 
+const CODE_HOST_PROBLEMS = 'SELECT repository, problem FROM code_host_reads WHERE problem IS NOT NULL';
+const codeHostProblem = z.object({ repository: z.string(), problem: z.string() });
+
 /** How long an email of unknown outcome needs attention; after that, later emails have replaced it. */
 const ASKED_ABOUT_DAYS = 14;
 
@@ -124,6 +127,8 @@ async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
     /** Where jobs, messages and emails are sent from, and whether that is here. */
     sendsFrom: sendsFrom && { ...sendsFrom, isHere: isSamePlace(sendsFrom, await placeOf(dataDir, machine)) },
     datedInFuture: await readFutureRows(reader, now),
+    /** Why the pull requests of a repository could not be read. */
+    codeHostProblems: await reader.query(CODE_HOST_PROBLEMS, codeHostProblem),
     runs: (await readLastRuns(reader, now)).filter(isOfBefore),
     outages: outages.filter((outage) => isOfBefore(outage) && outage.over_at === null),
     jobs: states,

@@ -27,9 +27,12 @@ const fileOf = ({ workspaceDir, historyFile }: Place): string =>
 const namesIn = ({ settings, shard }: Place): string[] | undefined =>
   shard === undefined ? settings.projects.map(({ id }) => id) : undefined;
 
+/** The notes of `notes.yaml`. Throws a `ConfigurationError` if it has problems. */
+export const readOwnNotes = (place: Place): Promise<Note[]> => readNotes(fileOf(place), namesIn(place));
+
 /** Stores the notes of `notes.yaml`. Throws a `ConfigurationError`, with the stored ones kept, if it has problems. */
 export async function loadNotes(context: StepContext): Promise<void> {
-  const notes = await readNotes(fileOf(context), namesIn(context));
+  const notes = await readOwnNotes(context);
   const { warehouse, settings } = context;
   for (const { id: project } of settings.projects) {
     const rows = notes.filter((note) => note.project === undefined || note.project === project).map(rowOf);

@@ -76,7 +76,7 @@ describe('the hourly limit', () => {
         100,
       );
     expect(waits.length).toBeGreaterThan(2);
-  }, 60_000);
+  }, 120_000);
 
   it('counts messages and failed attempts together with jobs', async () => {
     const desk = await agentDesk();

@@ -120,5 +120,5 @@ describe('an export', () => {
     }
     expect(stored).toBeGreaterThan(10);
     await expectComplete(sandbox, cwd);
-  }, 60_000);
+  }, 120_000);
 });

@@ -26,6 +26,7 @@ const LOST = [
   "INSERT INTO deliveries BY NAME SELECT 'alert' AS report, '-' AS project, 'export 2026-01-05T00:00:00.000Z' AS period, 'ops@example.com' AS recipient, 'unknown' AS state, 'smtp' AS via, '<2>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at",
   "INSERT INTO deliveries BY NAME SELECT 'weekly' AS report, 'p' AS project, '2026-W01' AS period, 'b@example.com' AS recipient, 'waiting' AS state, 'smtp' AS via, '<3>' AS message_id, 1 AS attempts, $lost::TIMESTAMP AS tried_at, 'the mail server is off' AS note",
   "INSERT INTO agent_jobs BY NAME SELECT 7 AS id, $project AS project, '/lost' AS path, 'unconfirmed' AS state, '' AS reason, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at, 0 AS polls",
+  "INSERT INTO code_host_reads BY NAME SELECT 'acme/docs' AS repository, TIMESTAMP '2026-01-05' AS read_until, TIMESTAMP '2026-01-05' AS next_read_at, 'the code host answered 404.' AS problem",
   "INSERT INTO agent_messages BY NAME SELECT 3 AS id, 7 AS job, 'unconfirmed' AS state, 'typed' AS origin, '' AS prompt, TIMESTAMP '2026-01-05' AS planned_at",
 ];
 
@@ -101,18 +102,20 @@ it('status exits 1 and says what to do while something needs attention, and 0 wh
     waitingDeliveries: [{ recipient: 'b@example.com', note: 'the mail server is off' }],
   });
   expect(unknown).toMatchObject({ unconfirmedJobs: [{ id: 7 }], unconfirmedMessages: [{ id: 3, job: 7 }] });
-  expect(unknown.needs[0]).toBe(
+  const [ofCodeHost, ofJob, ofMessage, ...ofMails] = unknown.needs;
+  expect(ofCodeHost).toMatch(/pull requests of acme\/docs could not be read.+: the code host answered 404/);
+  expect(ofJob).toBe(
     'job 7 (/lost) may or may not exist: readership jobs resolve 7 --created REMOTE_ID, or --not-created',
   );
-  expect(unknown.needs[1]).toMatch(/message 3 to job 7 .+: readership jobs resolve 7 --sent, or --not-sent/);
+  expect(ofMessage).toMatch(/message 3 to job 7 .+: readership jobs resolve 7 --sent, or --not-sent/);
   // Each command settles one email to one person.
-  expect(unknown.needs.slice(2)).toEqual([
+  expect(ofMails).toEqual([
     'weekly 2026-W01 to b@example.com has not been sent: the mail server is off. It is retried automatically; check with: readership doctor',
     "alert export 2026-01-05T00:00:00.000Z may or may not have reached ops@example.com. Ask the recipient, then: readership report alert --period 'export 2026-01-05T00:00:00.000Z' --delivered ops@example.com, or --not-delivered ops@example.com",
     'weekly 2026-W01 may or may not have reached a@example.com. Ask the recipient, then: readership report weekly --period 2026-W01 --project p --delivered a@example.com, or --not-delivered a@example.com',
   ]);
   expect((await cli(KEY, 'status')).stdout).toMatch(/messages +1 unconfirmed/);
-}, 60_000);
+}, 120_000);
 
 it('status does not report yesterday as missing for a site that an export found to have no views yet', async () => {
   const platform = await servePlatform({ now: () => new Date(), rowsOf: () => [] });

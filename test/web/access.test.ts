@@ -456,7 +456,7 @@ describe('an action', () => {
         expect(text).toMatch(
           /Approve \/guides\/page-7[^]{0,80}not done<\/b>[^]{0,80}Readership was stopped before anything was sent/,
         );
-      }, 60_000);
+      }, 120_000);
       await next.stop();
     }
   }, 120_000);

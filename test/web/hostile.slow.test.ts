@@ -45,7 +45,7 @@ beforeAll(async () => {
   origin = `http://127.0.0.1:${port}`;
   // The password is checked once.
   expect((await ask('/')).status).toBe(200);
-}, 60_000);
+}, 120_000);
 
 /** The status and text of an answer, which comes before a hang would end. */
 async function ask(path: string, options: Parameters<typeof request>[1] = {}) {
@@ -243,7 +243,7 @@ describe('a server with a hostile visitor', () => {
       expect((await queried('SELECT 1 AS one')).text).toBe('one\n1\n');
     }
     await vi.waitFor(() => expect(readdir(temporary)).resolves.toEqual([]), AT_MOST_MS);
-  }, 60_000);
+  }, 120_000);
 
   it('answers the next query of an assistant that canceled ten, and ends those of one that left', async () => {
     const own = await tempDir();
@@ -271,7 +271,7 @@ describe('a server with a hostile visitor', () => {
     await client.close();
     await abandoned;
     await vi.waitFor(() => expect(readdir(own)).resolves.toEqual([]), AT_MOST_MS);
-  }, 60_000);
+  }, 120_000);
 
   it('answers others while one address holds 300 idle connections and half-sent requests', async () => {
     const { port } = new URL(origin);
@@ -295,7 +295,7 @@ describe('a server with a hostile visitor', () => {
       await dispatcher.close();
     }
     for (const socket of sockets) socket.destroy();
-  }, 60_000);
+  }, 120_000);
 
   it('ends a download that nobody reads, and removes its file', async () => {
     const path = `/ask.csv?sql=${encodeURIComponent("SELECT repeat('x', 1000) AS text FROM range(40000)")}`;
@@ -306,7 +306,7 @@ describe('a server with a hostile visitor', () => {
       interval: 500,
     });
     unread.body.on('error', () => undefined).destroy();
-  }, 60_000);
+  }, 120_000);
 
   it.skipIf(process.platform !== 'linux')(
     'uses no more memory after many requests than after some',

@@ -38,7 +38,7 @@ describe('an AI assistant', () => {
     await publish(warehouse, join(cwd, 'data/history.duckdb'));
     await closeNow(warehouse);
     assistant = await mcpClient(cwd);
-  }, 60_000);
+  }, 120_000);
   const ask = (name: string, args?: Record<string, unknown>) => assistant.ask(name, args);
 
   it('sees only tools that read, with titles and schemas, five prompts, and a note that paths are data', async () => {

@@ -144,7 +144,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     const nightly = startCli(['export', '--to', '2026-11-17'], { cwd: directory, env });
     await vi.waitFor(() => {
       expect(sandbox.inspect().requests.counts.views).toBeDefined();
-    }, 30_000);
+    }, 120_000);
     const [one, other] = await Promise.all([open(1280, 'light'), open(390, 'dark')]);
     await Promise.all([one, other].map((page) => page.goto(`${site.origin}/agents`)));
     await one.getByRole('button', { name: 'Skip ' }).first().click();
