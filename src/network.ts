@@ -69,7 +69,11 @@ const UNTRUSTED = new Set([
 export function connectionFailure(cause: unknown): string {
   const code = codeOf(cause) ?? '';
   const host = cause instanceof Error && 'hostname' in cause ? String(cause.hostname) : '';
-  const words = isUnresolvable(cause) ? `there is no host named ${host}` : messageOf(cause) || code;
+  const words = isUnresolvable(cause)
+    ? `there is no host named ${host}`
+    : code === 'ERR_SSL_WRONG_VERSION_NUMBER'
+      ? 'this port does not speak TLS, so https:// may be wrong'
+      : messageOf(cause) || code;
   const named = proxiesSet();
   if (!UNTRUSTED.has(code)) return named.length === 0 ? words : `${words} (${named.join(' and ')} set)`;
   return `${words}: Node.js does not know the authority that signed its certificate. If it is your company's, start Readership with NODE_EXTRA_CA_CERTS naming the authority's certificate, as docs/operations.md shows`;

@@ -8,7 +8,7 @@ import { recordPlace } from '../warehouse/identity.js';
 import { claimLake, expectLatestIn } from '../warehouse/lake/lake.js';
 import type { Workspace } from './workspace.js';
 
-/** Set if the workspace sends from another place. The embedded sandbox has nobody to send to. */
+/** Set if the workspace sends from another place. The built-in sandbox has nobody to send to. */
 export const elsewhereOf = (
   { configuration }: Pick<Workspace, 'configuration'>,
   { here, journal }: Pick<StepContext, 'here' | 'journal'>,

@@ -18,7 +18,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 import { type Runtime, sharedLimits, type Workspace } from './workspace.js';
 
 /**
- * The API of each project. `close` ends connections, and the embedded sandbox if one was started.
+ * The API of each project. `close` ends connections, and the built-in sandbox if one was started.
  */
 export interface Connection {
   readonly clientOf: (project: ProjectSettings) => Client;
@@ -38,7 +38,7 @@ export interface Callbacks extends Pick<ClientOptions, 'onRetry'> {
 }
 
 /**
- * Starts the embedded sandbox if the workspace uses it. Clients are created, and keys read, on
+ * Starts the built-in sandbox if the workspace uses it. Clients are created, and keys read, on
  * first use. With a database, requests count in the hourly limits.
  */
 export async function connect(

@@ -75,7 +75,7 @@ export interface Workspace {
   readonly lake: LakePlace | undefined;
   /** What READERSHIP_MACHINE names this machine; not from `.env`, which is copied with a workspace. */
   readonly machine: string | undefined;
-  /** Undefined for the embedded sandbox, which has no configuration and no secrets. */
+  /** Undefined for the built-in sandbox, which has no configuration and no secrets. */
   readonly configuration: Configuration | undefined;
 }
 

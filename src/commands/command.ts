@@ -128,7 +128,7 @@ export const aLake = {
 
 const WORKSPACE = {
   config: value('<file>', 'configuration to use; paths in it are relative to it (default: readership.yaml)'),
-  sandbox: flag('use the embedded sandbox instead: needs no account, keeps data in data/sandbox/'),
+  sandbox: flag('use the built-in sandbox instead: needs no account, keeps data in data/sandbox/'),
   shard: value('<i/n>', 'only shard i of n of the projects, with its own database, such as 2/8', aShard),
 };
 const PROJECT = { project: value('<id>', 'only this project of the configuration') };

@@ -21,9 +21,9 @@ interface Bounds {
 export const exportCommand = defineCommand({
   name: 'export',
   scope: 'project',
-  summary: 'load days that are missing, failed or not settled yet',
+  summary: 'load days that are missing, failed or not final yet',
   description:
-    'Loads the days that are missing, failed or not settled yet, newest first, and publishes the history. Reloads final days only with --reload. Never loads today, which has not ended.',
+    'Loads the days that are missing, failed or not final yet, newest first, and publishes the history. Reloads final days only with --reload. Never loads today, which has not ended.',
   options: {
     from: value('<day>', 'first day, YYYY-MM-DD (default: where the history starts)', aDay),
     to: value('<day>', 'last day, included (default: yesterday, UTC)', aDay),
@@ -37,7 +37,7 @@ export const exportCommand = defineCommand({
   },
   examples: `
   readership export                                       everything that is due
-  readership export --plan                                what that would cost
+  readership export --plan                                the requests and time that needs
   readership export --from 2026-01-01 --to 2026-01-31     the days of January that are due
   readership export --reload --from 2026-01-05 --to 2026-01-05   reload one day
   readership export --shard 2/8                           only the second of eight shards`,

@@ -146,9 +146,12 @@ async function writeAll(
       // A file that already existed belongs to somebody else.
       if (codeOf(cause) !== 'EEXIST') written.push(path);
       for (const one of written) await rm(one, { force: true });
-      throw new ConfigurationError(`Cannot write ${path}: ${messageOf(cause)}. Nothing was written.`, {
-        cause,
-      });
+      throw new ConfigurationError(
+        `Cannot write ${path}: ${messageOf(cause)}. Nothing was written. Use a directory you can write to.`,
+        {
+          cause,
+        },
+      );
     }
   }
 }

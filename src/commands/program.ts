@@ -35,7 +35,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Declare>>> = {
 export async function commandLine(act: Act, first = ''): Promise<Command> {
   const program = new Command('readership')
     .description(
-      'Exports who reads your docs, people and AI, into a DuckDB file you own; reports on it, and creates agent jobs for the pages that matter.',
+      "Exports your documentation platform's page views, by people and by AI, into a DuckDB file you own; reports on them, and creates agent jobs for your most-read pages.",
     )
     .version(version)
     .showHelpAfterError('For help, add --help.')

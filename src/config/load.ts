@@ -121,7 +121,7 @@ async function readConfig(path: string, isDefault: boolean): Promise<string> {
       isDefault
         ? `There is no ${CONFIG_FILE} in ${dirname(path)}. Either:\n` +
             `  readership init             write one for your own documentation\n` +
-            `  readership run --sandbox    try everything on the embedded sandbox, without an account`
+            `  readership run --sandbox    try everything on the built-in sandbox; needs no account`
         : `Cannot read ${path}: ${messageOf(cause)}`,
       { cause },
     );

@@ -106,8 +106,9 @@ const SYNTAX: Readonly<Partial<Record<Document['errors'][number]['code'], string
   TAB_AS_INDENT: 'indented with a tab: use spaces',
 };
 
+/** Only the first: one missing character often makes the lines after it invalid too. */
 const syntaxProblems = (document: Document, lines: LineCounter): Problem[] =>
-  document.errors.map(({ code, pos }) => ({
+  document.errors.slice(0, 1).map(({ code, pos }) => ({
     line: lines.linePos(pos[0]).line,
     message: SYNTAX[code] ?? 'not valid YAML: check quotes, brackets, colons and indentation',
   }));

@@ -294,7 +294,7 @@ async function expectAnswer({ client, signal }: RangeRequest, day: Day): Promise
   try {
     await probeTotals(client, { first: day, last: day }, { signal });
   } catch (error) {
-    if (!(error instanceof RefusedError) || [401, 402, 403].includes(error.status)) throw error;
+    if (!(error instanceof RefusedError) || [401, 402, 403, 404].includes(error.status)) throw error;
     throw new FirstDayError(messageOf(error));
   }
 }

@@ -93,7 +93,8 @@ export async function tryMailServer(url: string, signal: AbortSignal): Promise<s
   const { error: cause } = result;
   const words = redactor(secretsOf(server))(replyOf(cause).response ?? messageOf(cause));
   const during = result.stage === 'connect' ? `can't connect to` : `was refused by`;
-  throw new Error(`${during} the mail server ${host}:${port}: ${words.slice(0, MAX_WORDS)}`, { cause });
+  const said = `${during} the mail server ${host}:${port}: ${words.slice(0, MAX_WORDS)}`;
+  throw new Error(`${said}. Check READERSHIP_SMTP_URL, and whether the server runs.`, { cause });
 }
 
 /** The password, both plain and encoded with the user as for SMTP, because a server may echo either. */

@@ -1,6 +1,6 @@
 import { tzOffset } from '@date-fns/tz';
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { access, constants, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { PausedError, TryLaterError } from '../api/errors.js';
 import { channelsOf, connect, type Connection } from '../app/connection.js';
 import { keepPrivate, type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
@@ -9,7 +9,7 @@ import { isAddress } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
 import { isSamePlace, placeOf, placeWords } from '../effects/place.js';
-import { LockedError, messageOf } from '../errors.js';
+import { codeOf, LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
 import { expectAdditive } from '../export/totals.js';
 import { bytes, counted } from '../format/numbers.js';
@@ -213,6 +213,12 @@ async function inFuture(warehouse: Warehouse | undefined, now: Date): Promise<Ve
 }
 
 async function disk({ dataDir, liveFile }: Workspace): Promise<Verdict> {
+  const place = (await exists(dataDir)) ? dataDir : dirname(dataDir);
+  const isWritable = await access(place, constants.W_OK).then(
+    () => true,
+    (error: unknown) => codeOf(error) === 'ENOENT',
+  );
+  if (!isWritable) return fail(`This user cannot write to ${place}: change its owner, or set dataDir.`);
   const free = await freeDisk((await exists(dataDir)) ? dataDir : '.');
   const needed = COPIES * ((await stat(liveFile).catch(ignoreMissing))?.size ?? 0);
   const words = `${bytes(free)} free in ${dataDir}`;

@@ -60,7 +60,7 @@ export async function found(check: string, examined: () => Verdict | Promise<Ver
 
 /** Whether a server answers, and its clock agrees. Any answer will do, since it has a Date header. */
 export async function server(baseUrl: string | undefined, { now, signal }: Runtime): Promise<Verdict> {
-  if (baseUrl === undefined) return pass('the embedded sandbox, with the clock of this machine');
+  if (baseUrl === undefined) return pass('the built-in sandbox, with the clock of this machine');
   const headers = await askForDate(baseUrl, signal).catch((cause: unknown) => {
     throw unanswered(baseUrl, cause);
   });

@@ -6,6 +6,7 @@ import type { Runtime } from '../app/workspace.js';
 import { apiKeyOf, type Environment } from '../config/load.js';
 import { firstProblem } from '../config/problems.js';
 import { type Settings, settingsSchema } from '../config/schema.js';
+import { isInTheClear } from '../config/values.js';
 import { addDays, type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { PageSize } from '../export/pages.js';
@@ -40,6 +41,8 @@ export async function tryPlatform(
   runtime: Runtime,
 ): Promise<Finding[]> {
   const { now, signal, output, workingDirectory } = runtime;
+  if (isInTheClear(url))
+    throw new ConfigurationError('--url would send the API key unencrypted: write https://…');
   const parsed = settingsSchema.safeParse({ baseUrl: url, projects: [{ id }] });
   const [project] = parsed.data?.projects ?? [];
   if (!parsed.success || project === undefined)
@@ -102,9 +105,7 @@ function jobsVerdict(ofJob: ApiError | undefined, ofPath: ApiError | undefined):
     return warn(
       'not checked: the platform answers the same for an address that does not exist. Exports and reports work without agents.',
     );
-  return pass(
-    'answers 404 for a job that does not exist, as it should; permission to create jobs not checked',
-  );
+  return pass('returned 404 for a made-up job, as expected. Not checked: permission to create jobs.');
 }
 
 /** The server's words without the address, which many servers repeat. */

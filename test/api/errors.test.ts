@@ -77,7 +77,7 @@ describe('a refusal', () => {
     [401, 'ACME_KEY is wrong or has expired'],
     [402, 'out of credits'],
     [403, 'ACME_KEY may be read-only'],
-    [404, 'Not found. Check the project ID (prj_'],
+    [404, 'Check the project ID (prj_'],
   ])('%i is a permanent refusal, with advice', async (status, advice) => {
     const { all } = await faultsAt(answer(status));
     for (const error of all) {

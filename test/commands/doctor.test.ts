@@ -87,18 +87,30 @@ describe('readership doctor', () => {
     expect(stdout).toMatch(
       /^pass {2}page views +[\d-]+ has [\d,]+ views by people and [\d,]+ by AI, of \d+ pages\. Such a day takes 1 request, a nightly export 5, a year 365: 3 h 39 min at 100 an hour$/m,
     );
-    expect(stdout).toMatch(/^pass {2}agent jobs +answers 404/m);
+    expect(stdout).toMatch(/^pass {2}agent jobs +returned 404 for a made-up job, as expected/m);
     expect(sandbox.inspect().jobs).toEqual([]);
     expect(await readdir(cwd)).toEqual([]);
     const wrong = await runCli(args, { cwd, env: { READERSHIP_API_KEY: 'wrong-key' } });
     expect(wrong.code).toBe(1);
     expect(wrong.stdout).toMatch(/^fail {2}page views +.+401.+is wrong or has expired/m);
+    // A server that refuses everything also refuses a made-up job.
+    const elsewhere = ['doctor', '--url', `${sandbox.baseUrl}/elsewhere`, '--project', sandbox.projectId];
+    const absent = await runCli(elsewhere, { cwd, env: { READERSHIP_API_KEY: KEY } });
+    expect(absent.stdout).toMatch(/^fail {2}page views +.+404.+Check the project ID .+ and the base URL/m);
+    expect(absent.stdout).toMatch(/^warn {2}agent jobs +not checked/m);
+    const encrypted = sandbox.baseUrl.replace('http:', 'https:');
+    const noTls = await runCli(['doctor', '--url', encrypted, '--project', 'p'], {
+      cwd,
+      env: { READERSHIP_API_KEY: KEY },
+    });
+    expect(noTls.stdout).toMatch(/^fail {2}server +.+this port does not speak TLS.+\n$/);
     const dead = ['doctor', '--url', 'http://127.0.0.1:1', '--project', 'p'];
     const unanswered = await runCli(dead, { cwd, env: { READERSHIP_API_KEY: KEY } });
     expect(unanswered.code).toBe(1);
     expect(unanswered.stdout).toMatch(/^fail {2}server +http:\/\/127\.0\.0\.1:1 does not answer .+\n$/);
     for (const [words, more] of [
       ['No API key for project', args],
+      ['write https://…\n', ['doctor', '--url', 'http://platform.example.com', '--project', 'p']],
       ['enter a full URL', ['doctor', '--url', 'platform', '--project', 'p']],
       ['--url goes with --project', ['doctor', '--url', sandbox.baseUrl]],
     ] as const) {

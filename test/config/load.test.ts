@@ -157,6 +157,11 @@ describe('readership.yaml', () => {
     ],
     ['an asterisk that YAML reads as an alias', `${SMALLEST}improve:\n  exclude: [**/drafts]\n`, /:4 {2}/],
     ['keys that are not text', `${SMALLEST}1: 2\nhistory:\n  ? [a]\n  : 3\n: 4\n`, /:3 .*\n.*:5 .*\n.*:7 /],
+    [
+      'a missing colon, once, although the lines after it are invalid too',
+      'baseUrl: https://a.example\nprojects\n  - id: a\n    name: b\n',
+      /has a problem:\n.+:2 {2}.+$/,
+    ],
     ['a second document', `${SMALLEST}---\ncolour: red\n`, /:3 {2}a second document begins here/],
     ['aliases that expand without end', BOMB, /:2 {2}YAML aliases repeat too many values/],
     ['a list at the top', '- baseUrl\n- projects\n', /:1 {2}/],
