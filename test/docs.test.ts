@@ -4,7 +4,9 @@ import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { CommanderError } from 'commander';
 import { z } from 'zod';
+import { commandLine } from '../src/commands/program.js';
 import { templateFunctions } from '../src/reports/template-functions.js';
 import { runCli } from './run-cli.js';
 
@@ -22,7 +24,66 @@ async function markdownFiles(): Promise<string[]> {
   ];
 }
 
+/**
+ * The arguments of each `readership …` in shell blocks and inline code, without comments, and without what a shell
+ * adds: variables, pipes and redirections. Names in capitals and `…` stand for values.
+ */
+function commandsIn(markdown: string): string[][] {
+  const blocks = [...markdown.matchAll(/^ *```(?:sh|console)\n([^]+?)^ *```/gm)].map(([, text = '']) => text);
+  const inline = [
+    ...markdown.replaceAll(/^ *```[^]+?^ *```|^\| `[^`]+`/gm, '').matchAll(/`(readership [^`]+)`/g),
+  ];
+  const lines = [
+    ...blocks.join('\n').replaceAll('\\\n', ' ').split('\n'),
+    ...inline.map(([, text = '']) => text),
+  ];
+  return lines.flatMap((line) =>
+    [...line.matchAll(/(?:^|[|&$(] ?|readership |=\S+ )readership ((?:"[^"]*"|'[^']*'|[^|>#&;"'])+)/g)].map(
+      ([, words = '']) =>
+        [...words.replaceAll(/\$\([^)]*\)/g, 'VALUE').matchAll(/"([^"]*)"|'([^']*)'|([^\s"')]+)/g)].map(
+          ([, double, single, plain]) => double ?? single ?? plain ?? '',
+        ),
+    ),
+  );
+}
+
+/** What the command line refuses about these arguments; nothing is run. */
+async function refusal(args: readonly string[]): Promise<string | undefined> {
+  const values = args.map((arg) =>
+    arg === 'I/N' ? '2/8' : ['…', 'DATE'].includes(arg) ? '2026-11-09' : arg === 'ID' ? '3' : arg,
+  );
+  const program = await commandLine(() => Promise.resolve(), values[0]);
+  const ignore = () => undefined;
+  const quiet = (command: typeof program): void => {
+    command.configureOutput({ writeErr: ignore, writeOut: ignore });
+    command.commands.forEach(quiet);
+  };
+  quiet(program);
+  try {
+    await program.parseAsync(values, { from: 'user' });
+  } catch (error) {
+    return error instanceof CommanderError && error.exitCode === 0 ? undefined : String(error);
+  }
+  return undefined;
+}
+
 describe('the documentation', () => {
+  it('shows only commands, options and values that the command line takes', async () => {
+    expect(await refusal(['export', '--form', '2026-11-09'])).toContain('unknown option');
+    const refused: string[] = [];
+    let count = 0;
+    for (const file of await markdownFiles()) {
+      if (file === 'CHANGELOG.md' || file.startsWith('docs/decisions/')) continue;
+      for (const args of commandsIn(await read(file))) {
+        count += 1;
+        const why = await refusal(args);
+        if (why !== undefined) refused.push(`${file}: readership ${args.join(' ')}: ${why}`);
+      }
+    }
+    expect(refused).toEqual([]);
+    expect(count).toBeGreaterThan(100);
+  });
+
   it('names every command that --help lists', async () => {
     const { stdout } = await runCli(['--help'], { cwd: ROOT });
     const commands = [...stdout.matchAll(/^ {2}([a-z]+) (?:\[| {2})/gm)].map(([, name = '']) => name);
