@@ -3,7 +3,9 @@ import { promisify } from 'node:util';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context, MiddlewareHandler } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { auth as basicAuth } from 'hono/utils/basic-auth';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { LRUCache } from 'lru-cache';
 import { isIP } from 'node:net';
 import type { ServeSettings } from '../config/schema.js';
 import { isLoopback } from '../config/values.js';
@@ -32,19 +34,6 @@ type Refuse = (
   login?: boolean,
 ) => Response | Promise<Response>;
 
-/** The headers of every response that does not set its own. */
-export const HEADERS = {
-  'Content-Security-Policy':
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  'X-Content-Type-Options': 'nosniff',
-  'X-Frame-Options': 'DENY',
-  // Without any, browsers would not say which site a form comes from.
-  'Referrer-Policy': 'same-origin',
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Resource-Policy': 'same-origin',
-  'Cache-Control': 'no-store',
-};
-
 const token = (): string => randomBytes(32).toString('base64url');
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 const isSame = (one: string, other: string): boolean => timingSafeEqual(digest(one), digest(other));
@@ -53,12 +42,14 @@ export const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(m
 
 /** Sign-ins of one address that wait for each other; as many as a browser or proxy sends at once. */
 const SIGN_INS_WAITING = 100;
-/** Beyond that, the oldest session ends. */
+/** Beyond that, the session that was unused the longest ends. */
 const MOST_SESSIONS = 1_000;
 const NEVER = new AbortController().signal;
 
+type Rights = Pick<Visitor, 'isEditor'>;
+
 /**
- * Decides which requests pass. Its constructor throws a `ConfigurationError` if anyone on the network
+ * Decides who gets in. The constructor throws a `ConfigurationError` if anyone on the network
  * could get in. Its keys and sessions are new in each process, so a restart, which a new password
  * requires, ends all sessions.
  */
@@ -67,9 +58,9 @@ export class Access {
   readonly linkToken: string | undefined;
   /** A field of every form that changes something, which no other site can know. */
   readonly actionToken = token();
-  readonly #sessions = new Map<string, { readonly isEditor: boolean }>();
+  readonly #sessions = new LRUCache<string, Rights>({ max: MOST_SESSIONS });
   /** Whose password is right, by its digest: a program sends it with each request. */
-  readonly #owners = new Map<string, { readonly isEditor: boolean }>();
+  readonly #owners = new Map<string, Rights>();
   /** Passwords are checked one at a time. Addresses take turns, so a flood of guesses delays only its own. */
   readonly #signIns = new Turns(1, 1, SIGN_INS_WAITING);
 
@@ -81,41 +72,19 @@ export class Access {
     this.linkToken = settings.auth === 'link' ? token() : undefined;
   }
 
-  /** What a request must pass, in this order. Each may answer it instead. */
-  readonly #checks: readonly ((
-    c: WebContext,
-    address: URL,
-  ) => Promise<Response | undefined> | Response | undefined)[] = [
-    (c) =>
-      isOwnHost(c, this.settings)
-        ? undefined
-        : this.refuse(
-            c,
-            403,
-            'This address is not served here. Behind a proxy, set serve.url to the address that browsers use.',
-          ),
-    (c) =>
-      isReading(c.req.method) || isOwnOrigin(c, this.settings)
-        ? undefined
-        : this.refuse(c, 403, 'The request came from another site. Nothing was done.'),
-    (c, address) => this.#admitByLink(c, address),
-    async (c) => {
-      const visitor = await this.#visitorOf(c);
-      if (visitor !== undefined) c.set('visitor', visitor);
-      return undefined;
-    },
-    (c, { pathname }) =>
-      (c.var as Partial<WebEnv['Variables']>).visitor !== undefined || isOpen(c.req.method, pathname)
-        ? undefined
-        : this.#askToSignIn(c, pathname),
-  ];
-
   readonly gate: MiddlewareHandler<WebEnv> = async (c, next) => {
-    const address = new URL(c.req.url);
-    for (const check of this.#checks) {
-      const answer = await check(c, address);
-      if (answer !== undefined) return answer;
+    const { method, url } = c.req;
+    const address = new URL(url);
+    if (!isOwnHost(c, this.settings)) return this.refuse(c, 403, OTHER_HOST);
+    if (!isReading(method) && !isOwnOrigin(c, this.settings)) return this.refuse(c, 403, OTHER_SITE);
+    if (this.#hasLink(address.searchParams.get('token') ?? '')) {
+      this.#letIn(c, { isEditor: true });
+      address.searchParams.delete('token');
+      return c.redirect(pathOf(address) + address.search, 303);
     }
+    const visitor = await this.#visitorOf(c);
+    if (visitor !== undefined) c.set('visitor', visitor);
+    else if (!isOpen(method, address.pathname)) return this.#askToSignIn(c, address.pathname);
     return next();
   };
 
@@ -124,7 +93,7 @@ export class Access {
     try {
       const owner = await this.#ownerOf(c, password);
       if (owner === undefined) return await this.refuse(c, 401, 'Wrong password.', true);
-      this.#letIn(c, owner.isEditor);
+      this.#letIn(c, owner);
       return c.redirect('/', 303);
     } catch (error) {
       if (!(error instanceof BusyError)) throw error;
@@ -135,8 +104,7 @@ export class Access {
 
   /** Ends the session of a browser. */
   logout(c: WebContext): Response | Promise<Response> {
-    this.#sessions.delete(getCookie(c, cookieOf(c)) ?? '');
-    deleteCookie(c, cookieOf(c), { path: '/' });
+    this.#sessions.delete(deleteCookie(c, cookieOf(c), { path: '/' }) ?? '');
     return this.refuse(c, 200, 'You are signed out.', this.settings.auth === 'password');
   }
 
@@ -149,64 +117,52 @@ export class Access {
     return isSame(given, this.actionToken);
   }
 
+  #hasLink(given: string): boolean {
+    return this.linkToken !== undefined && isSame(given, this.linkToken);
+  }
+
   /** Starts a session for a browser. */
-  #letIn(c: WebContext, isEditor: boolean): void {
+  #letIn(c: WebContext, rights: Rights): void {
     const session = token();
-    this.#sessions.set(session, { isEditor });
-    const [oldest] = this.#sessions.size > MOST_SESSIONS ? this.#sessions.keys() : [];
-    if (oldest !== undefined) this.#sessions.delete(oldest);
+    this.#sessions.set(session, rights);
     const secure = this.settings.url?.startsWith('https:') === true;
     setCookie(c, cookieOf(c), session, { httpOnly: true, sameSite: 'Strict', path: '/', secure });
   }
 
-  #admitByLink(c: WebContext, address: URL): Response | undefined {
-    const given = address.searchParams.get('token');
-    if (given === null || this.linkToken === undefined || !isSame(given, this.linkToken)) return undefined;
-    this.#letIn(c, true);
-    address.searchParams.delete('token');
-    return c.redirect(pathOf(address) + address.search, 303);
-  }
-
   async #visitorOf(c: WebContext): Promise<Visitor | undefined> {
-    const { auth, header, editors } = this.settings;
+    const { auth, header = '', editors } = this.settings;
     if (auth === 'proxy') {
-      const client = c.req.header(header ?? '') ?? '';
-      return client === ''
-        ? undefined
-        : { client, isEditor: editors === undefined || editors.includes(client) };
+      const client = c.req.header(header) ?? '';
+      return client === '' ? undefined : { client, isEditor: editors?.includes(client) ?? true };
     }
     // The cookie counts even if there is a header, which may be meant for a proxy in front.
     const cookie = getCookie(c, cookieOf(c)) ?? '';
     const session = this.#sessions.get(cookie);
     if (session !== undefined) return { ...session, client: cookie };
-    const [, scheme, credentials = ''] =
-      /^(Bearer|Basic) (.+)$/i.exec(c.req.header('Authorization') ?? '') ?? [];
-    const client = addressOf(c, this.settings);
-    if (scheme?.toLowerCase() === 'bearer')
-      return this.linkToken !== undefined && isSame(credentials, this.linkToken)
-        ? { isEditor: true, client }
-        : undefined;
-    if (scheme === undefined) return undefined;
-    const owner = await this.#ownerOf(c, Buffer.from(credentials, 'base64').toString().replace(/^.*?:/, ''));
-    return owner && { ...owner, client };
+    const [, bearer = ''] = /^Bearer (.+)$/i.exec(c.req.header('Authorization') ?? '') ?? [];
+    const password = basicAuth(c.req.raw)?.password;
+    const owner = this.#hasLink(bearer)
+      ? { isEditor: true }
+      : password === undefined
+        ? undefined
+        : await this.#ownerOf(c, password);
+    return owner && { ...owner, client: addressOf(c, this.settings) };
   }
 
-  /** The visitor with this password. Throws a `BusyError`. */
-  async #ownerOf(c: WebContext, password: string) {
+  /** The rights of whoever has this password. Throws a `BusyError`. */
+  async #ownerOf(c: WebContext, password: string): Promise<Rights | undefined> {
     const { auth, password: ofEditors, viewerPassword } = this.settings;
     if (auth !== 'password') return undefined;
     const key = digest(password).toString('hex');
-    const known = this.#owners.get(key);
-    if (known !== undefined) return known;
-    return this.#signIns.run(addressOf(c, this.settings), NEVER, async () => {
+    const check = async () => {
       // Requests sent at once bring the same password.
-      const learned = this.#owners.get(key);
-      if (learned !== undefined) return learned;
+      if (this.#owners.has(key)) return this.#owners.get(key);
       const isEditor = await isPassword(password, ofEditors);
       if (!isEditor && !(await isPassword(password, viewerPassword))) return undefined;
       this.#owners.set(key, { isEditor });
       return { isEditor };
-    });
+    };
+    return this.#owners.get(key) ?? this.#signIns.run(addressOf(c, this.settings), NEVER, check);
   }
 
   #askToSignIn(c: WebContext, pathname: string): Response | Promise<Response> {
@@ -222,6 +178,10 @@ export class Access {
   }
 }
 
+const OTHER_HOST =
+  'This address is not served here. Behind a proxy, set serve.url to the address that browsers use.';
+const OTHER_SITE = 'The request came from another site. Nothing was done.';
+
 /** The paths that programs ask for. */
 const PROGRAMS = ['/mcp', '/metrics'];
 
@@ -231,11 +191,12 @@ const isOpen = (method: string, path: string): boolean =>
 
 const cookieOf = (c: WebContext): string => `readership-${c.env.incoming.socket.localPort ?? 0}`;
 
-/** The address of a client, which a proxy on this machine appends to a header. */
-function addressOf(c: WebContext, { url }: ServeSettings): string {
+/** The address of a client, which a proxy appends to a header. Without a proxy, anyone could. */
+function addressOf(c: WebContext, { url, proxies }: ServeSettings): string {
   const { remoteAddress = '' } = c.env.incoming.socket;
-  const behind = url !== undefined && /^(?:::ffff:)?127\.|^::1$/.test(remoteAddress);
-  const forwarded = behind ? c.req.header('X-Forwarded-For')?.split(',').at(-1)?.trim() : undefined;
+  const isLocal = /^(?:::ffff:)?127\.|^::1$/.test(remoteAddress);
+  const isBehind = proxies !== undefined || (url !== undefined && isLocal);
+  const forwarded = isBehind ? c.req.header('X-Forwarded-For')?.split(',').at(-1)?.trim() : undefined;
   return forwarded ?? remoteAddress;
 }
 

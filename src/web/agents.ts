@@ -267,21 +267,15 @@ export function actionOf(form: URLSearchParams): Action {
   throw new ConfigurationError('This form is incomplete. Nothing was changed.');
 }
 
+/** The fields that a form has its own controls for. */
+const CONTROLS = ['token', 'form', 'project', 'action', 'instruction', 'text'];
+
 /** A form that was not carried out, to show again with what was typed in it. */
-export function draftOf(form: URLSearchParams, why: string): object {
-  const fields = Object.fromEntries(
-    [...form].filter(
-      ([name]) => !['token', 'form', 'project', 'action', 'instruction', 'text'].includes(name),
-    ),
-  );
-  const name = ['instruction', 'text'].find((one) => form.has(one)) ?? null;
-  const { words } = actionOf(form);
-  return {
-    words,
-    why,
-    fields,
-    name,
-    action: form.get('action'),
-    text: name === null ? null : form.get(name),
-  };
-}
+export const draftOf = (form: URLSearchParams, why: string): object => ({
+  why,
+  words: actionOf(form).words,
+  action: form.get('action'),
+  instruction: form.get('instruction'),
+  text: form.get('text'),
+  fields: Object.fromEntries([...form].filter(([name]) => !CONTROLS.includes(name))),
+});

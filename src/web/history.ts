@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import { z } from 'zod';
@@ -11,22 +12,20 @@ import { dayOf } from '../day.js';
 import { StorageError } from '../errors.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
 import type { Parameters, Reader } from '../warehouse/query.js';
-import { ResultCache, Turns } from './limits.js';
+import { Turns } from './limits.js';
 import type { Asker } from './questions.js';
 
 /** One version of the published history. */
 export interface PublishedReader extends Reader {
   /** Differs from that of the file that replaces it. */
   readonly version: string;
-  /** Reads on when the visitor leaves, for results that others wait for as well. */
-  readonly forEveryone: Reader;
 }
 
 interface Opened {
   readonly version: string;
   readonly history: History;
   /** A published file never changes. */
-  readonly answers: ResultCache<unknown[]>;
+  readonly answers: LRUCache<string, unknown[]>;
   users: number;
 }
 
@@ -54,15 +53,12 @@ export class WebHistory {
    * Does some work with one version of the history, which stays open until the work is done. Its
    * queries end when whoever asks for them no longer waits.
    */
-  async with<Result>(work: (reader: PublishedReader) => Promise<Result>, asker?: Asker): Promise<Result> {
+  async with<Result>(asker: Asker, work: (reader: PublishedReader) => Promise<Result>): Promise<Result> {
     const opened = await this.#opening(() => this.#current());
     opened.users += 1;
     try {
-      return await work({
-        version: opened.version,
-        query: (sql, row, parameters) => this.#ask(opened, sql, row, parameters, asker),
-        forEveryone: { query: (sql, row, parameters) => this.#ask(opened, sql, row, parameters) },
-      });
+      const { version } = opened;
+      return await work({ version, query: (...asked) => this.#ask(opened, asker, ...asked) });
     } finally {
       opened.users -= 1;
       if (opened !== this.#opened && opened.users === 0) opened.history.close();
@@ -80,27 +76,29 @@ export class WebHistory {
     if (this.#opened?.version === version) return this.#opened;
     const history = await openOwnHistory(this.file, { memory_limit: `${this.maxMemory}B` });
     const before = this.#opened;
-    this.#opened = { version, history, answers: new ResultCache(ANSWERS_KEPT), users: 0 };
+    this.#opened = { version, history, answers: new LRUCache({ max: ANSWERS_KEPT }), users: 0 };
     if (before?.users === 0) before.history.close();
     return this.#opened;
   }
 
   async #ask<Row>(
     { history, answers }: Opened,
+    { client, signal }: Asker,
     sql: string,
     row: z.ZodType<Row>,
     parameters: Parameters = {},
-    { client, signal }: Partial<Asker> = {},
   ): Promise<Row[]> {
-    const named = Object.entries(parameters).filter(([name]) => sql.includes(`$${name}`));
-    signal?.throwIfAborted();
-    const rows = await answers.get(
-      JSON.stringify([sql, named]),
-      (left) => this.#turns.run(client ?? '', left, () => queryWithin(history, sql, parameters, left)),
-      signal,
-      ({ length }) => length <= LARGEST_KEPT,
-    );
-    return z.array(row).parse(rows);
+    const key = JSON.stringify([
+      sql,
+      Object.entries(parameters).filter(([name]) => sql.includes(`$${name}`)),
+    ]);
+    const answer = async () => {
+      // Others may have asked the same in the meantime.
+      const rows = answers.get(key) ?? (await queryWithin(history, sql, parameters, signal));
+      if (rows.length <= LARGEST_KEPT) answers.set(key, rows);
+      return rows;
+    };
+    return z.array(row).parse(answers.get(key) ?? (await this.#turns.run(client, signal, answer)));
   }
 }
 
@@ -128,45 +126,47 @@ async function queryWithin(history: History, sql: string, parameters: Parameters
 /** A site's list of pages rarely changes between clicks. */
 const SITEMAP_KEPT_MS = 5 * 60_000;
 
-/** Selects the pages that deserve an agent, as `readership improve` does. */
+/** Selects the pages to propose for agents, as `readership improve` does. */
 export class Proposals {
-  readonly #sitemaps = new ResultCache<Awaited<ReturnType<typeof readSitemap>>>(1);
-  readonly #plans = new ResultCache<ImprovePlan>(20);
+  readonly #oneAtATime = pLimit(1);
+  readonly #sitemaps = new LRUCache<number, Awaited<ReturnType<typeof readSitemap>>>({ max: 1 });
+  readonly #plans = new LRUCache<string, ImprovePlan>({ max: 20 });
 
   constructor(private readonly workspace: Workspace) {}
 
   /** The pages to propose now, with their prompts; with a path, only that page. */
   async of(reader: PublishedReader, project: ProjectSettings, now: Date, path = '') {
     const { settings, workspaceDir } = this.workspace;
-    const { sitemap, maxPromptLength } = settings.improve;
-    const turn = sitemap === undefined ? 0 : Math.floor(now.getTime() / SITEMAP_KEPT_MS);
-    const listedOf = await this.#sitemaps.get(`${turn}`, () =>
-      readSitemap(sitemap, AbortSignal.timeout(10_000)),
-    );
-    const state = { now, isListed: listedOf(project.siteUrl), only: path === '' ? undefined : [path] };
-    const key = JSON.stringify([reader.version, project.id, dayOf(now), turn, path]);
-    const { flagged, leftOut } = await this.#plans.get(key, () =>
-      planImprovement(reader.forEveryone, project.id, settings.improve, state),
-    );
+    const { flagged, leftOut } = await this.#oneAtATime(() => this.#plan(reader, project, now, path));
     return {
       // Not remembered, because a template of the prompt may change meanwhile.
       proposed: flagged.map((page) => {
-        const proposal = proposalOf(project.id, page, { workspaceDir, maxPromptLength });
-        const { path, why, despite, digest, instruction, prompt } = proposal;
-        const ending = prompt.slice(instruction.length);
-        const caution = despite === undefined ? null : wordsOf(despite);
+        const proposal = proposalOf(project.id, page, { ...settings.improve, workspaceDir });
+        const { why, despite, instruction, prompt } = proposal;
         return {
-          path,
+          ...proposal,
           why: wordsOf(why),
-          caution,
+          caution: despite === undefined ? null : wordsOf(despite),
           isTwin: despite?.code === 'held-out',
-          digest,
-          instruction,
-          prompt,
-          ending,
+          ending: prompt.slice(instruction.length),
         };
       }),
       leftOut: leftOut.map(({ path, why }) => ({ path, code: why.code, why: wordsOf(why) })),
     };
+  }
+
+  async #plan(reader: PublishedReader, project: ProjectSettings, now: Date, path: string) {
+    const { improve } = this.workspace.settings;
+    const turn = improve.sitemap === undefined ? 0 : Math.floor(now.getTime() / SITEMAP_KEPT_MS);
+    const key = JSON.stringify([reader.version, project.id, dayOf(now), turn, path]);
+    const known = this.#plans.get(key);
+    if (known !== undefined) return known;
+    const listedOf =
+      this.#sitemaps.get(turn) ?? (await readSitemap(improve.sitemap, AbortSignal.timeout(10_000)));
+    this.#sitemaps.set(turn, listedOf);
+    const state = { now, isListed: listedOf(project.siteUrl), only: path === '' ? undefined : [path] };
+    const plan = await planImprovement(reader, project.id, improve, state);
+    this.#plans.set(key, plan);
+    return plan;
   }
 }

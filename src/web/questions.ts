@@ -1,8 +1,9 @@
+import { once } from 'node:events';
 import { createReadStream } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { z } from 'zod';
 import { withoutSecrets } from '../app/secrets.js';
 import { optionsOf, type Runtime, type Workspace, type WorkspaceOptions } from '../app/workspace.js';
@@ -10,7 +11,7 @@ import { problemOf } from '../config/problems.js';
 import { ConfigurationError, messageOf, StorageError } from '../errors.js';
 import { exists, ignoreMissing, writeWhole } from '../files.js';
 import { type Cut, QueryProcesses, type Rows } from '../sql/children.js';
-import { BusyError, Turns } from './limits.js';
+import { Turns } from './limits.js';
 
 /** Concurrent queries: each is a process that may use `sql.maxMemory`. */
 const AT_ONCE = 2;
@@ -24,11 +25,12 @@ const DOWNLOADS = 6;
 const DOWNLOADS_OF_ONE = 2;
 const LONGEST_DOWNLOAD_MS = 10 * 60_000;
 /** The formats of downloads. */
-export const FORMATS = [
-  { name: 'csv', type: 'text/csv' },
-  { name: 'json', type: 'application/json' },
-  { name: 'parquet', type: 'application/vnd.apache.parquet' },
-] as const;
+export const FORMATS = {
+  csv: 'text/csv; charset=utf-8',
+  json: 'application/json',
+  parquet: 'application/vnd.apache.parquet',
+};
+export type Format = keyof typeof FORMATS;
 
 /** Who asks: `signal` aborts when they no longer wait, and clients take turns. */
 export interface Asker {
@@ -39,9 +41,8 @@ export interface Asker {
 /** Answers the SQL of visitors and assistants, in processes of their own. */
 export class Questions {
   readonly #turns = new Turns(AT_ONCE, AT_ONCE - 1, WAITING_OF_ONE);
+  readonly #downloads = new Turns(DOWNLOADS, DOWNLOADS_OF_ONE, WAITING_OF_ONE);
   readonly #processes: QueryProcesses;
-  /** The clients of the downloads that are being read. */
-  readonly #downloads: string[] = [];
 
   constructor({ settings }: Workspace, options: WorkspaceOptions, runtime: Runtime) {
     this.#processes = new QueryProcesses({
@@ -63,37 +64,23 @@ export class Questions {
   }
 
   /** The whole answer as a file that is deleted once it has been read, or when its reader leaves or is too slow. */
-  async file(sql: string, format: (typeof FORMATS)[number]['name'], asker: Asker): Promise<Readable> {
-    const { client, signal } = asker;
-    if (
-      this.#downloads.length >= DOWNLOADS ||
-      this.#downloads.filter((one) => one === client).length >= DOWNLOADS_OF_ONE
-    )
-      throw new BusyError('Too many downloads are under way. Try again when they have ended.');
-    this.#downloads.push(client);
-    const directory = await mkdtemp(join(tmpdir(), 'readership-answer-'));
-    const remove = async () => {
-      this.#downloads.splice(this.#downloads.indexOf(client), 1);
-      await rm(directory, { recursive: true, force: true });
-    };
-    const file = join(directory, `answer.${format}`);
-    try {
-      await this.#turns.run(client, signal, () => this.#write(sql, file, format, signal));
-    } catch (error) {
-      await remove();
-      throw error;
-    }
-    const answer = createReadStream(file);
-    const leave = () => answer.destroy();
-    const late = setTimeout(leave, LONGEST_DOWNLOAD_MS).unref();
-    answer.on('close', () => {
-      clearTimeout(late);
-      void remove();
+  file(sql: string, format: Format, { client, signal }: Asker): Promise<Readable> {
+    return new Promise((resolve, reject) => {
+      const written = this.#downloads.run(client, signal, async () => {
+        const directory = await mkdtemp(join(tmpdir(), 'readership-answer-'));
+        try {
+          const file = join(directory, `answer.${format}`);
+          await this.#turns.run(client, signal, () => this.#write(sql, file, format, signal));
+          const left = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_DOWNLOAD_MS)]);
+          const answer = addAbortSignal(left, createReadStream(file));
+          resolve(answer);
+          await once(answer, 'close').catch(() => undefined);
+        } finally {
+          await rm(directory, { recursive: true, force: true });
+        }
+      });
+      written.catch(reject);
     });
-    // The answer to a HEAD request is never read.
-    if (signal.aborted) leave();
-    else signal.addEventListener('abort', leave);
-    return answer;
   }
 
   /** Ends all queries. */
@@ -102,27 +89,22 @@ export class Questions {
   }
 
   /** Writes an answer to a file, which must not become too large. */
-  async #write(sql: string, file: string, format: string, signal: AbortSignal): Promise<void> {
-    const stopped = new AbortController();
-    const stop = () => {
-      stopped.abort();
-    };
-    signal.addEventListener('abort', stop);
+  async #write(sql: string, file: string, format: Format, signal: AbortSignal): Promise<void> {
+    const tooLarge = new AbortController();
     const look = setInterval(() => {
       void sizeOf(dirname(file)).then((size) => {
-        if (size > MAX_FILE_BYTES) stop();
+        if (size > MAX_FILE_BYTES) tooLarge.abort();
       });
     }, LOOK_EVERY_MS);
     try {
-      await this.#processes.write(sql, file, format, stopped.signal);
+      await this.#processes.write(sql, file, format, AbortSignal.any([signal, tooLarge.signal]));
     } catch (error) {
-      if (!stopped.signal.aborted || signal.aborted) throw error;
+      if (!tooLarge.signal.aborted) throw error;
       throw new StorageError(
         `The answer is larger than ${MAX_FILE_BYTES / 1e6} MB. Narrow the query, or use readership sql --output.`,
       );
     } finally {
       clearInterval(look);
-      signal.removeEventListener('abort', stop);
     }
   }
 }

@@ -9,92 +9,53 @@ import { actionOf, agents, draftOf } from './agents.js';
 import { ask } from './ask.js';
 import { health, metrics, renderedReport, reports } from './health.js';
 import type { PublishedReader } from './history.js';
-import { FORMATS } from './questions.js';
+import { type Format, FORMATS } from './questions.js';
 import { type PageRequest, parseQuery, requestOf, type SiteRequest, type Visit } from './request.js';
 import type { App } from './serve.js';
 import { ai, overview, page, pages, pagesCsv } from './views.js';
 
-interface Page {
-  readonly path: string;
-  readonly title: string;
-  readonly template: string;
-  /** What the template shows. */
-  readonly model: (request: SiteRequest) => Promise<object>;
-}
+/** What the template of a page shows. */
+type Model = (request: SiteRequest) => Promise<object>;
 
-const titled = (path: string, title: string, model: Page['model']): Page => ({
-  path,
-  title,
-  template: title.toLowerCase(),
-  model,
-});
+/** A page about days says what to do until some are loaded. */
+const ofDays =
+  (model: (request: PageRequest) => Promise<object>): Model =>
+  ({ range, ...request }) =>
+    range === undefined ? Promise.resolve({ template: 'empty' }) : model({ ...request, range });
 
-/** A page about days, which says what to do until some are loaded. */
-const ofDays = (path: string, title: string, model: (request: PageRequest) => Promise<object>): Page =>
-  titled(path, title, ({ range, ...request }) =>
-    range === undefined ? Promise.resolve({ template: 'empty' }) : model({ ...request, range }),
-  );
+const titled = (path: string, title: string, model: Model) => ({ path, title, model });
 
-export const PAGES: readonly Page[] = [
-  ofDays('/', 'Overview', overview),
-  ofDays('/pages', 'Pages', pages),
-  ofDays('/page', 'Page', page),
-  ofDays('/ai', 'AI', ai),
+/** The pages, by the title that also names their template. */
+export const PAGES = [
+  titled('/', 'Overview', ofDays(overview)),
+  titled('/pages', 'Pages', ofDays(pages)),
+  titled('/page', 'Page', ofDays(page)),
+  titled('/ai', 'AI', ofDays(ai)),
   titled('/agents', 'Agents', agents),
   titled('/ask', 'Ask', ask),
   titled('/reports', 'Reports', reports),
   titled('/health', 'Health', health),
 ];
 
-interface Route {
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  readonly answer: (c: WebContext, app: App) => Promise<Response> | Response;
-}
+type Answer = (c: WebContext, app: App) => Promise<Response> | Response;
+const route = (method: string, path: string, answer: Answer) => ({ method, path, answer });
 
-const FOREVER = 'public, max-age=31536000, immutable';
-
-export const ROUTES: readonly Route[] = [
-  ...PAGES.map(({ path }): Route => ({
-    method: 'GET',
-    path,
-    answer: (c, app) => shown(c, app, addressOf(c)),
-  })),
-  { method: 'GET', path: '/app.css', answer: (c, { frame }) => asset(c, frame.assets.css, 'text/css') },
-  { method: 'GET', path: '/app.js', answer: (c, { frame }) => asset(c, frame.assets.js, 'text/javascript') },
-  { method: 'GET', path: '/login', answer: (c) => c.redirect('/', 303) },
-  {
-    method: 'POST',
-    path: '/login',
-    answer: async (c, { access }) => access.login(c, (await formOf(c)).get('password') ?? ''),
-  },
-  { method: 'POST', path: '/logout', answer: (c, { access }) => access.logout(c) },
-  { method: 'GET', path: '/pages.csv', answer: csvOfPages },
-  ...FORMATS.flatMap(({ name, type }): Route[] => {
-    const answer = (sql: string, c: WebContext, app: App) => download(c, app, sql, name, type);
-    const path = `/ask.${name}`;
-    return [
-      {
-        method: 'GET',
-        path,
-        answer: async (c, app) =>
-          answer(await app.sources.saved.sqlOf(parseQuery(addressOf(c).searchParams)), c, app),
-      },
-      { method: 'POST', path, answer: async (c, app) => answer((await formOf(c)).get('sql') ?? '', c, app) },
-    ];
-  }),
-  {
-    method: 'GET',
-    path: '/metrics',
-    answer: async (c, { sources: { history, workspace, runtime } }) => {
-      const text = await history.with((reader) => metrics(reader, workspace, runtime.now()));
-      return c.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
-    },
-  },
-  { method: 'GET', path: '/reports/:project/:file', answer: report },
-  { method: 'POST', path: '/mcp', answer: (c, { mcp }) => mcp(c.req.raw, visitOf(c)) },
-  { method: 'POST', path: '/agents', answer: onAgents },
-  { method: 'POST', path: '/ask', answer: onAsk },
+export const ROUTES = [
+  ...PAGES.map(({ path }) => route('GET', path, (c, app) => shown(c, app, addressOf(c)))),
+  route('GET', '/app.css', (c, { frame }) => asset(c, frame.assets.css, 'text/css')),
+  route('GET', '/app.js', (c, { frame }) => asset(c, frame.assets.js, 'text/javascript')),
+  route('GET', '/login', (c) => c.redirect('/', 303)),
+  route('POST', '/login', async (c, { access }) => access.login(c, (await formOf(c)).get('password') ?? '')),
+  route('POST', '/logout', (c, { access }) => access.logout(c)),
+  route('GET', '/pages.csv', csvOfPages),
+  ...(['csv', 'json', 'parquet'] as const).flatMap((format) =>
+    ['GET', 'POST'].map((method) => route(method, `/ask.${format}`, (c, app) => download(c, app, format))),
+  ),
+  route('GET', '/metrics', onMetrics),
+  route('GET', '/reports/:project/:file', report),
+  route('POST', '/mcp', (c, { mcp }) => mcp(c.req.raw, visitOf(c))),
+  route('POST', '/agents', onAgents),
+  route('POST', '/ask', onAsk),
 ];
 
 const addressOf = (c: WebContext): URL => new URL(c.req.url);
@@ -124,8 +85,10 @@ export async function formOf({ env }: WebContext): Promise<URLSearchParams> {
 export const typedIn = (form: URLSearchParams): string =>
   ['instruction', 'text', 'sql'].map((name) => form.get(name) ?? '').find((text) => text !== '') ?? '';
 
-const asset = (c: WebContext, text: string, type: string): Response =>
-  c.body(text, 200, { 'Cache-Control': FOREVER, 'Content-Type': `${type}; charset=utf-8` });
+const asset = (c: WebContext, text: string, type: string): Response => {
+  c.header('Cache-Control', 'public, max-age=31536000, immutable');
+  return c.body(text, 200, { 'Content-Type': `${type}; charset=utf-8` });
+};
 
 /** The HTML of a page; `extra` overrides what its template shows. */
 export async function pageOf(
@@ -140,7 +103,8 @@ export async function pageOf(
   if (found === undefined) throw new HTTPException(404, { message: 'There is no such page.' });
   const request = await requestOf(address, visit, reader, queue, sources);
   const { query: asked, range = null, visitor, project } = request;
-  const { template = found.template, ...model } = (await found.model(request)) as { template?: string };
+  const { template = found.title.toLowerCase(), ...model }: { template?: string } =
+    await found.model(request);
   return frame.page(template, found.title, address, {
     asked,
     range,
@@ -154,47 +118,40 @@ export async function pageOf(
   });
 }
 
-function shown(
-  c: WebContext,
-  app: App,
-  address: URL,
-  extra?: object,
-  status: 200 | 409 = 200,
-): Promise<Response> {
+function shown(c: WebContext, app: App, address: URL, extra?: object, status: 200 | 409 = 200) {
   const visit = visitOf(c);
-  return app.sources.history.with(
-    async (reader) => c.html(await pageOf(app, address, visit, reader, extra), status),
-    visit,
+  return app.sources.history.with(visit, async (reader) =>
+    c.html(await pageOf(app, address, visit, reader, extra), status),
   );
-}
-
-function csvOfPages(c: WebContext, { sources, queue }: App): Promise<Response> {
-  const visit = visitOf(c);
-  return sources.history.with(async (reader) => {
-    const { range, ...request } = await requestOf(addressOf(c), visit, reader, queue, sources);
-    if (range === undefined)
-      throw new HTTPException(404, { message: `Nothing is loaded for ${request.project.name} yet.` });
-    return fileOf(
-      c,
-      await pagesCsv({ ...request, range }),
-      'text/csv; charset=utf-8',
-      `pages-${range.first}-${range.last}.csv`,
-    );
-  }, visit);
 }
 
 const fileOf = (c: WebContext, content: string | ReadableStream, type: string, name: string): Response =>
   c.body(content, 200, { 'Content-Type': type, 'Content-Disposition': `attachment; filename="${name}"` });
 
-async function download(
-  c: WebContext,
-  { sources }: App,
-  sql: string,
-  name: (typeof FORMATS)[number]['name'],
-  type: string,
-) {
-  const answer = await sources.questions.file(sql, name, visitOf(c));
-  return fileOf(c, Readable.toWeb(answer) as ReadableStream, type, `answer.${name}`);
+function csvOfPages(c: WebContext, { sources, queue }: App): Promise<Response> {
+  const visit = visitOf(c);
+  return sources.history.with(visit, async (reader) => {
+    const { range, ...request } = await requestOf(addressOf(c), visit, reader, queue, sources);
+    if (range === undefined)
+      throw new HTTPException(404, { message: `Nothing is loaded for ${request.project.name} yet.` });
+    const name = `pages-${range.first}-${range.last}.csv`;
+    return fileOf(c, await pagesCsv({ ...request, range }), FORMATS.csv, name);
+  });
+}
+
+async function download(c: WebContext, { sources }: App, format: Format): Promise<Response> {
+  const sql =
+    c.req.method === 'POST'
+      ? ((await formOf(c)).get('sql') ?? '')
+      : await sources.saved.sqlOf(parseQuery(addressOf(c).searchParams));
+  const answer = await sources.questions.file(sql, format, visitOf(c));
+  return fileOf(c, Readable.toWeb(answer) as ReadableStream, FORMATS[format], `answer.${format}`);
+}
+
+async function onMetrics(c: WebContext, { sources }: App): Promise<Response> {
+  const { history, workspace, runtime } = sources;
+  const text = await history.with(visitOf(c), (reader) => metrics(reader, workspace, runtime.now()));
+  return c.body(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' });
 }
 
 async function report(c: WebContext, { sources, frame, problem }: App): Promise<Response> {
@@ -216,19 +173,19 @@ function isCurrent(c: WebContext, { access }: App, form: URLSearchParams): boole
 }
 
 /** The address of a page about the project of a form. */
-const back = (c: WebContext, path: string, form: URLSearchParams, fields: Record<string, string> = {}): URL =>
-  new URL(
-    `${path}?${new URLSearchParams({ project: form.get('project') ?? '', ...fields }).toString()}`,
-    c.req.url,
-  );
+function back(form: URLSearchParams, path: string, fields: Record<string, string> = {}): string {
+  const kept = new URLSearchParams({ project: form.get('project') ?? '', ...fields });
+  return `${path}?${kept.toString()}`;
+}
 
 /** Queues an action. A form from before a restart is shown again, with what was typed in it. */
 async function onAgents(c: WebContext, app: App): Promise<Response> {
   const form = await formOf(c);
-  const address = back(c, '/agents', form);
-  if (!isCurrent(c, app, form)) return shown(c, app, address, { draft: draftOf(form, OUTDATED) }, 409);
+  const address = back(form, '/agents');
+  if (!isCurrent(c, app, form))
+    return shown(c, app, new URL(address, c.req.url), { draft: draftOf(form, OUTDATED) }, 409);
   app.queue.add(actionOf(form), form);
-  return c.redirect(address.pathname + address.search, 303);
+  return c.redirect(address, 303);
 }
 
 /** In characters, percent-encoded: what every browser and proxy accepts as part of an address. */
@@ -238,15 +195,12 @@ const LONGEST_ADDRESS = 4_000;
 async function onAsk(c: WebContext, app: App): Promise<Response> {
   const form = await formOf(c);
   const sql = form.get('sql') ?? '';
-  const isRun = !form.has('action');
-  if (!isRun && isCurrent(c, app, form)) {
-    const { pathname, search } = back(c, '/ask', form, await app.sources.saved.change(form));
-    return c.redirect(pathname + search, 303);
-  }
-  const address = back(c, '/ask', form, { sql });
-  if (!isRun) return shown(c, app, address, { failure: OUTDATED.replace('done or sent', 'saved') }, 409);
+  const address = back(form, '/ask', { sql });
+  const here = new URL(address, c.req.url);
+  if (form.has('action'))
+    return isCurrent(c, app, form)
+      ? c.redirect(back(form, '/ask', await app.sources.saved.change(form)), 303)
+      : shown(c, app, here, { failure: OUTDATED.replace('done or sent', 'saved') }, 409);
   if (sql.trim() === '') throw new ConfigurationError('The query is empty.');
-  return address.search.length <= LONGEST_ADDRESS
-    ? c.redirect(address.pathname + address.search, 303)
-    : shown(c, app, address);
+  return address.length <= LONGEST_ADDRESS ? c.redirect(address, 303) : shown(c, app, here);
 }

@@ -10,13 +10,13 @@ import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/schema.js';
 import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
-import { Access, HEADERS, isReading, type WebContext, type WebEnv } from './access.js';
+import { Access, isReading, type WebContext, type WebEnv } from './access.js';
 import { actionOf } from './agents.js';
-import { type Frame, openFrame } from './frame.js';
+import { openFrame } from './frame.js';
 import { BusyError } from './limits.js';
 import { mcpHandler } from './mcp.js';
 import { ActionQueue } from './queue.js';
-import { closeSources, openSources, type Sources } from './request.js';
+import { closeSources, openSources } from './request.js';
 import { formOf, PAGES, pageOf, ROUTES, typedIn } from './routes.js';
 
 interface WebOptions {
@@ -31,16 +31,21 @@ interface WebOptions {
   readonly onError: (words: string) => void;
 }
 
+/** The headers of every response that does not set its own. */
+const HEADERS = {
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  // Without any, browsers would not say which site a form comes from.
+  'Referrer-Policy': 'same-origin',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+};
+
 /** What the routes answer with. */
-export interface App {
-  readonly sources: Sources;
-  readonly frame: Frame;
-  readonly queue: ActionQueue;
-  readonly access: Access;
-  readonly mcp: ReturnType<typeof mcpHandler>;
-  /** A page that says why there is no other. */
-  readonly problem: (c: WebContext, status: ContentfulStatusCode, words: string) => Promise<Response>;
-}
+export type App = Awaited<ReturnType<typeof openApp>>;
 
 const TITLES: Readonly<Record<number, string>> = {
   400: 'Invalid request',
@@ -91,32 +96,30 @@ export async function serveWeb(options: WebOptions) {
 }
 
 async function openApp({ workspace, options, runtime, settings, onError, inTurn = pLimit(1) }: WebOptions) {
-  const sources = openSources(workspace, options, runtime);
   const frame = await openFrame(workspace);
   const refuse = async (c: WebContext, status: ContentfulStatusCode, words: string, login = false) => {
     // What someone typed before a restart is not lost with their session.
     const typed = c.req.method === 'POST' && status === 401 ? typedIn(await formOf(c)) : '';
     return c.html(frame.fill('refused', { title: 'Readership', words, login, typed }), status);
   };
-  const app: App = {
+  const sources = openSources(workspace, options, runtime);
+  const access = new Access(settings, refuse);
+  return {
     sources,
     frame,
+    access,
     queue: new ActionQueue(workspace, runtime, inTurn, onError),
-    access: new Access(settings, refuse),
     mcp: mcpHandler(sources),
-    problem: async (c, status, words) => {
+    /** A page that says why there is no other. */
+    problem: async (c: WebContext, status: ContentfulStatusCode, words: string): Promise<Response> => {
       // Only visitors may see the names of projects.
       if ((c.var as Partial<WebEnv['Variables']>).visitor === undefined) return refuse(c, status, words);
-      const title = TITLES[status] ?? 'Not available';
       const shown = words.replaceAll(`${workspace.dataDir}/`, '');
-      const signOut = app.access.hasSessions;
-      return c.html(
-        frame.page('problem', title, new URL(c.req.url), { words: shown, signOut, nothingLoaded: false }),
-        status,
-      );
+      const model = { words: shown, signOut: access.hasSessions, nothingLoaded: false };
+      const title = TITLES[status] ?? 'Not available';
+      return c.html(frame.page('problem', title, new URL(c.req.url), model), status);
     },
   };
-  return app;
 }
 
 /** The server's requests, from the outside in: headers, compression, access, routes. */
@@ -159,11 +162,9 @@ function routed(app: App, { settings, onError }: WebOptions): Hono<WebEnv> {
 }
 
 /** Renders every page once, so that the first visitors do not wait. */
-const warm = (app: App, signal: AbortSignal) =>
-  app.sources.history.with(async (reader) => {
-    const visit = { visitor: { isEditor: false, client: '' }, client: '', signal };
-    for (const { path } of PAGES) {
-      signal.throwIfAborted();
-      await pageOf(app, new URL(path, 'http://page'), visit, reader);
-    }
+function warm(app: App, signal: AbortSignal): Promise<void> {
+  const visit = { visitor: { isEditor: false, client: '' }, client: '', signal };
+  return app.sources.history.with(visit, async (reader) => {
+    for (const { path } of PAGES) await pageOf(app, new URL(path, 'http://page'), visit, reader);
   });
+}

@@ -3,158 +3,162 @@ import { effectWords, readEffects } from '../agents/effect.js';
 import { readJobs } from '../agents/ledger.js';
 import { unknownPage } from '../agents/plan.js';
 import type { ProjectSettings } from '../config/schema.js';
-import { StorageError } from '../errors.js';
+import { ConfigurationError, StorageError } from '../errors.js';
 import { findReport } from '../reports/definition.js';
+import { lastEnded, parsePeriod } from '../reports/period.js';
 import { prepareReport } from '../reports/render.js';
 import { readDictionary } from '../sql/dictionary.js';
 import type { PublishedReader } from './history.js';
 import type { Asker } from './questions.js';
 import { pathIn, rowSchema, rowsOf, type Sources } from './request.js';
 
-export const MAX_ROWS = 1_000;
-export const MAX_CHARACTERS = 100_000;
+const MAX_ROWS = 1_000;
+const MAX_CHARACTERS = 100_000;
 
-/** What a tool answers from. */
-export interface Asked extends Asker {
+/** Who calls a tool, and what it answers from. */
+interface Call extends Asker {
   readonly sources: Sources;
-  /** Works with a history that this version published, which its own queries require. */
-  readonly reading: <Result>(work: (reader: PublishedReader) => Promise<Result>) => Promise<Result>;
-  /** The project with this id, or the only one. Throws a `ConfigurationError`. */
-  readonly projectOf: (id: string | undefined) => ProjectSettings;
-  /** A week by name, or the last one that has ended. Throws a `ConfigurationError`. */
-  readonly weekOf: (name: string | undefined) => WeekPeriod;
 }
-type WeekPeriod = Parameters<typeof prepareReport>[3]['period'];
 
 export interface Tool {
-  readonly name: string;
-  readonly title: string;
-  readonly description: string;
   readonly input: z.ZodObject;
+  /** What an answer has beyond this is left out. */
   readonly output: z.ZodObject;
-  readonly answer: (input: unknown, asked: Asked) => Promise<Record<string, unknown>>;
+  readonly answer: (input: unknown, call: Call) => Promise<object>;
 }
 
-const tool = <Input extends z.ZodObject, Output extends z.ZodObject>(
-  {
-    input,
-    ...rest
-  }: Omit<Tool, 'answer' | 'input' | 'output'> & { readonly input: Input; readonly output: Output },
-  answer: (input: z.output<Input>, asked: Asked) => Promise<z.input<Output>>,
-): Tool => ({ ...rest, input, answer: (given, asked) => answer(input.parse(given), asked) });
+const tool = <Input extends z.ZodRawShape>(
+  inputs: Input,
+  outputs: z.ZodRawShape,
+  answer: (input: z.output<z.ZodObject<Input>>, call: Call) => Promise<object>,
+): Tool => {
+  const input = z.object(inputs);
+  return { input, output: z.object(outputs), answer: (given, call) => answer(input.parse(given), call) };
+};
+
+/** Works with a history that this version published, which its own queries require. */
+const reading = <Result>({ sources, ...asker }: Call, work: (reader: PublishedReader) => Promise<Result>) =>
+  sources.history.with(asker, work);
+
+/** The project with this id, or the only one. Throws a `ConfigurationError`. */
+function projectOf({ sources }: Call, id: string | undefined): ProjectSettings {
+  const { projects } = sources.workspace;
+  const found =
+    id === undefined && projects.length === 1 ? projects[0] : projects.find((one) => one.id === id);
+  if (found !== undefined) return found;
+  throw new ConfigurationError(`Name the project: ${projects.map((one) => one.id).join(', ')}.`);
+}
+
+/** A week by name, or the last one that has ended. Throws a `ConfigurationError`. */
+function weekOf({ sources: { workspace, runtime } }: Call, name: string | undefined) {
+  const calendar = workspace.settings.reports;
+  return name === undefined
+    ? lastEnded('week', runtime.now(), calendar)
+    : parsePeriod('week', name, calendar);
+}
 
 const project = z.string().optional().describe('project id; required if there are several');
 const week = z.string().optional().describe('a week such as 2026-W46; by default the last that has ended');
 const text = z.string().nullable();
-const row = rowSchema;
 
-export const TOOLS: readonly Tool[] = [
-  tool(
+/** The tools by name. */
+export const TOOLS: Readonly<Record<string, Tool>> = {
+  projects: tool(
+    {},
     {
-      name: 'projects',
-      title: 'Projects and their data',
-      description: 'The projects, the days that are loaded of each, and how fresh the data is.',
-      input: z.object({}),
-      output: z.object({
-        projects: z.array(
-          z.object({
-            id: z.string(),
-            name: z.string(),
-            site: text,
-            coverage: row.nullable().describe('null if nothing is loaded'),
-          }),
-        ),
-      }),
-    },
-    async (_, { sources, reading }) => {
-      const rows = await reading((reader) => rowsOf(reader, 'coverage', {}));
-      return {
-        projects: sources.workspace.projects.map(({ id, name, siteUrl = null }) => {
-          return { id, name, site: siteUrl, coverage: rows.find((one) => one['project'] === id) ?? null };
+      projects: z.array(
+        z.object({
+          id: z.string(),
+          name: z.string(),
+          site: text,
+          coverage: rowSchema.nullable().describe('null if nothing is loaded'),
         }),
-      };
+      ),
+    },
+    async (_, call) => {
+      const rows = await reading(call, (reader) => rowsOf(reader, 'coverage', {}));
+      const projects = call.sources.workspace.projects.map(({ id, name, siteUrl }) => {
+        return {
+          id,
+          name,
+          site: siteUrl ?? null,
+          coverage: rows.find((one) => one['project'] === id) ?? null,
+        };
+      });
+      return { projects };
     },
   ),
-  tool(
-    {
-      name: 'query',
-      title: 'Run SQL',
-      description: `Runs one SQL SELECT (DuckDB) on the published history. Returns at most ${MAX_ROWS} rows: aggregate rather than list.`,
-      input: z.object({ sql: z.string().max(20_000), maxRows: z.int().min(1).max(MAX_ROWS).default(100) }),
-      output: z.object({ rows: z.array(row), note: z.string().optional() }),
-    },
-    async ({ sql, maxRows }, asked) => {
+
+  query: tool(
+    { sql: z.string().max(20_000), maxRows: z.int().min(1).max(MAX_ROWS).default(100) },
+    { rows: z.array(rowSchema), note: z.string().optional() },
+    async ({ sql, maxRows }, call) => {
       const limits = { maxRows, maxCharacters: MAX_CHARACTERS };
-      const { isCut, note, ...answer } = await asked.sources.questions.answer(sql, asked, limits);
-      const rows = z.array(row).parse(answer.rows);
+      const { isCut, note, ...answer } = await call.sources.questions.answer(sql, call, limits);
+      const rows = z.array(rowSchema).parse(answer.rows);
       const cut = `Cut after ${rows.length} rows: the limits are ${maxRows} rows and ${MAX_CHARACTERS} characters. Aggregate or filter.`;
-      const said = isCut ? cut : note;
-      return { rows, ...(said !== undefined && { note: said }) };
+      return { rows, note: isCut ? cut : note };
     },
   ),
-  tool(
+
+  describe: tool(
+    { name: z.string().optional().describe('such as site_weeks') },
     {
-      name: 'describe',
-      title: 'Explain the data',
-      description:
-        'Lists the tables, views and macros of the history with what they mean, or explains one with its columns.',
-      input: z.object({ name: z.string().optional().describe('such as site_weeks') }),
-      output: z.object({
-        entries: z.array(
-          z.object({
-            name: z.string(),
-            kind: z.string(),
-            comment: z.string(),
-            columns: z.array(row).optional(),
-          }),
-        ),
-      }),
+      entries: z.array(
+        z.object({
+          name: z.string(),
+          kind: z.string(),
+          comment: z.string(),
+          columns: z.array(rowSchema).optional(),
+        }),
+      ),
     },
-    async ({ name }, { reading }) => {
-      const all = await reading(readDictionary);
-      if (name === undefined)
-        return { entries: all.map(({ name, kind, comment }) => ({ name, kind, comment })) };
-      const entries = all.filter((entry) => entry.name.replace(/\(.*/, '') === name.replace(/\(.*/, ''));
+    async ({ name }, call) => {
+      const all = await reading(call, readDictionary);
+      if (name === undefined) return { entries: all.map((entry) => ({ ...entry, columns: undefined })) };
+      const nameOf = (signature: string) => signature.replace(/\(.*/, '');
+      const entries = all.filter((entry) => nameOf(entry.name) === nameOf(name));
       if (entries.length > 0) return { entries };
       throw new StorageError(`There is no ${name}. Without a name, describe lists all.`);
     },
   ),
-  tool(
-    {
-      name: 'weekly_report',
-      title: 'Weekly report',
-      description:
-        'The weekly report as text: people and AI compared with the week before and the usual range, what moved, most read, new pages, agents.',
-      input: z.object({ week, project }),
-      output: z.object({ report: z.string() }),
-    },
-    (input, { sources: { workspace }, reading, projectOf, weekOf }) =>
-      reading(async (reader) => {
-        const report = await findReport('weekly', workspace.workspaceDir);
-        const about = { report, period: weekOf(input.week) };
-        return { report: (await prepareReport(workspace, reader, projectOf(input.project), about)).text() };
-      }),
+
+  weekly_report: tool({ week, project }, { report: z.string() }, (input, call) =>
+    reading(call, async (reader) => {
+      const { workspace } = call.sources;
+      const report = await findReport('weekly', workspace.workspaceDir);
+      const about = { report, period: weekOf(call, input.week) };
+      const prepared = await prepareReport(workspace, reader, projectOf(call, input.project), about);
+      return { report: prepared.text() };
+    }),
   ),
-  tool(
+
+  page: tool(
     {
-      name: 'page',
-      title: 'One page',
-      description:
-        'One page: its views by week, its agent jobs, their pull requests and the measured effect.',
-      input: z.object({
-        path: z.string().max(4_000).describe('a path such as /quickstart, or the full URL'),
-        weeks: z.int().min(1).max(260).default(13),
-        project,
-      }),
-      output: z.object({
-        path: z.string(),
-        weeks: z.array(row),
-        jobs: z.array(z.record(z.string(), z.unknown())),
-      }),
+      path: z.string().max(4_000).describe('a path such as /quickstart, or the full URL'),
+      weeks: z.int().min(1).max(260).default(13),
+      project,
     },
-    ({ weeks, ...input }, { reading, projectOf }) =>
-      reading(async (reader) => {
-        const { id, siteUrl } = projectOf(input.project);
+    {
+      path: z.string(),
+      weeks: z.array(rowSchema),
+      jobs: z.array(
+        z.object({
+          job: z.int(),
+          state: z.string(),
+          reason: z.string(),
+          planned_at: z.string(),
+          ended_at: text,
+          pr_link: text,
+          merged_on: text,
+          closed_on: text,
+          effect: text,
+        }),
+      ),
+    },
+    ({ weeks, ...input }, call) =>
+      reading(call, async (reader) => {
+        const { id, siteUrl } = projectOf(call, input.project);
         const path = pathIn(input.path, siteUrl);
         const unknown = await unknownPage(reader, id, path);
         if (unknown !== undefined) throw new StorageError(`${path}: ${unknown}`);
@@ -163,95 +167,43 @@ export const TOOLS: readonly Tool[] = [
         return {
           path,
           weeks: await rowsOf(reader, 'page-course', { project: id, path, weeks }),
-          jobs: jobs.map(
-            ({ id: job, state, reason, planned_at, ended_at, pr_link, merged_on, closed_on }) => {
-              const effect = effects.find((one) => one.job === job);
-              const facts = { job, state, reason, planned_at, ended_at, pr_link, merged_on, closed_on };
-              return { ...facts, effect: effect === undefined ? null : effectWords(effect) };
-            },
-          ),
+          jobs: jobs.map((job) => {
+            const effect = effects.find((one) => one.job === job.id);
+            return { ...job, job: job.id, effect: effect === undefined ? null : effectWords(effect) };
+          }),
         };
       }),
   ),
-  tool(
-    {
-      name: 'movers',
-      title: 'What moved',
-      description:
-        'Pages that people or AI read clearly more or less in a week than expected, with the expected range.',
-      input: z.object({ week, project }),
-      output: z.object({ week: z.string().describe('its first day'), moved: z.array(row) }),
-    },
-    (input, { reading, projectOf, weekOf }) =>
-      reading(async (reader) => {
-        const { first } = weekOf(input.week);
-        const { id } = projectOf(input.project);
+
+  movers: tool(
+    { week, project },
+    { week: z.string().describe('its first day'), moved: z.array(rowSchema) },
+    (input, call) =>
+      reading(call, async (reader) => {
+        const { first } = weekOf(call, input.week);
+        const { id } = projectOf(call, input.project);
         return { week: first, moved: await rowsOf(reader, 'movers', { project: id, week: first }) };
       }),
   ),
-  tool(
+
+  proposals: tool(
+    { project },
     {
-      name: 'proposals',
-      title: 'Pages to improve',
-      description:
-        'Pages recommended for an agent, why, and the exact prompt of each. A person approves them: readership improve --apply /path#digest',
-      input: z.object({ project }),
-      output: z.object({
-        proposed: z.array(
-          z.object({
-            path: z.string(),
-            why: z.string(),
-            caution: text,
-            digest: z.string(),
-            prompt: z.string(),
-          }),
-        ),
-        leftOut: z.array(z.object({ path: z.string(), why: z.string() })),
-      }),
+      proposed: z.array(
+        z.object({
+          path: z.string(),
+          why: z.string(),
+          caution: text,
+          digest: z.string(),
+          prompt: z.string(),
+        }),
+      ),
+      leftOut: z.array(z.object({ path: z.string(), why: z.string() })),
     },
-    (input, { sources, reading, projectOf }) =>
-      reading(async (reader) => {
-        const { proposals, runtime } = sources;
-        const { proposed, leftOut } = await proposals.of(reader, projectOf(input.project), runtime.now());
-        return {
-          proposed: proposed.map(({ path, why, caution, digest, prompt }) => ({
-            path,
-            why,
-            caution,
-            digest,
-            prompt,
-          })),
-          leftOut: leftOut.map(({ path, why }) => ({ path, why })),
-        };
+    (input, call) =>
+      reading(call, (reader) => {
+        const { proposals, runtime } = call.sources;
+        return proposals.of(reader, projectOf(call, input.project), runtime.now());
       }),
   ),
-];
-
-/** Usual jobs for an assistant: which tools answer them, and what the answer must say. */
-export const PROMPTS = [
-  {
-    name: 'weekly_summary',
-    title: 'Summarize the week',
-    text: 'Call weekly_report. Summarize the last week for a docs team in at most eight sentences: total and change, what stood out against the usual range, what to do. Quote only numbers of the report, and name missing days.',
-  },
-  {
-    name: 'what_moved',
-    title: 'What moved, and why',
-    text: 'Call movers. For each page that moved, call page, and compare its weeks and jobs. Say what coincides with the change, such as a merged pull request; never call it the cause.',
-  },
-  {
-    name: 'what_ai_reads',
-    title: 'What AI reads',
-    text: 'Call projects for the loaded days, then query top_pages(first_day, last_day) for the last 28 of them. List what AI reads most, what AI reads and people do not, and how the AI share of the site changes by month (human_vs_ai).',
-  },
-  {
-    name: 'pages_to_improve',
-    title: 'Which pages to improve',
-    text: 'Call proposals. Explain the reason for each proposed page in one sentence, and what its prompt asks for. End with the command that approves each; do not claim that anything was approved.',
-  },
-  {
-    name: 'data_complete',
-    title: 'Is the data complete?',
-    text: 'Call projects, then query data_quality and day_loads. Say which days are missing, provisional or inconsistent, since when, and whether a conclusion about last week is safe.',
-  },
-] as const;
+};
