@@ -44,7 +44,6 @@ export const isReading = (method: string): boolean => ['GET', 'HEAD'].includes(m
 const SIGN_INS_WAITING = 100;
 /** Beyond that, the session that was unused the longest ends. */
 const MOST_SESSIONS = 1_000;
-const NEVER = new AbortController().signal;
 
 type Rights = Pick<Visitor, 'isEditor'>;
 
@@ -162,7 +161,7 @@ export class Access {
       this.#owners.set(key, { isEditor });
       return { isEditor };
     };
-    return this.#owners.get(key) ?? this.#signIns.run(addressOf(c, this.settings), NEVER, check);
+    return this.#owners.get(key) ?? this.#signIns.run(addressOf(c, this.settings), c.req.raw.signal, check);
   }
 
   #askToSignIn(c: WebContext, pathname: string): Response | Promise<Response> {

@@ -84,16 +84,9 @@ async function rangeOf(reader: Reader, project: string, query: PageQuery) {
 }
 
 /** What pages and tools answer from. */
-export interface Sources {
-  readonly workspace: Workspace;
-  readonly runtime: Pick<Runtime, 'now' | 'signal'>;
-  readonly history: WebHistory;
-  readonly questions: Pick<Questions, 'answer' | 'file' | 'prepare' | 'close'>;
-  readonly saved: SavedQuestions;
-  readonly proposals: Proposals;
-}
+export type Sources = ReturnType<typeof openSources>;
 
-export const openSources = (workspace: Workspace, options: WorkspaceOptions, runtime: Runtime): Sources => ({
+export const openSources = (workspace: Workspace, options: WorkspaceOptions, runtime: Runtime) => ({
   workspace,
   runtime,
   history: new WebHistory(workspace.historyFile, workspace.settings.sql.maxMemory),
@@ -134,22 +127,10 @@ export interface Visit extends Asker {
 }
 
 /** A request about a project, with what most pages need to answer it. */
-export interface SiteRequest extends Visit, Omit<Sources, 'runtime' | 'history'> {
-  readonly now: Date;
-  readonly queue: ActionQueue;
-  readonly reader: PublishedReader;
-  readonly query: PageQuery;
-  readonly project: ProjectSettings;
-  /** Undefined while nothing is loaded. */
-  readonly range: Range | undefined;
-  /** The rows of a query in `queries/`, which can use any parameter of the address and of the range. */
-  readonly rows: (name: string, parameters?: Parameters) => Promise<Row[]>;
-}
+export type SiteRequest = Awaited<ReturnType<typeof requestOf>>;
 
 /** A request about the days of a project. */
-export interface PageRequest extends SiteRequest {
-  readonly range: Range;
-}
+export type PageRequest = SiteRequest & { readonly range: Range };
 
 /** The number of rows of a list on one page. */
 export const PAGES_SHOWN = 50;
@@ -161,12 +142,13 @@ export async function requestOf(
   reader: PublishedReader,
   queue: ActionQueue,
   { runtime, ...sources }: Sources,
-): Promise<SiteRequest> {
+) {
   const query = parseQuery(address.searchParams);
   const project = sources.workspace.projects.find(({ id }) => ['', id].includes(query.project));
   if (project === undefined)
     throw new HTTPException(404, { message: `There is no project ${query.project}.` });
   const path = pathIn(query.path, project.siteUrl);
+  /** Undefined while nothing is loaded. */
   const range = await rangeOf(reader, project.id, query);
   const common = {
     ...query,
@@ -180,7 +162,6 @@ export async function requestOf(
     limit: PAGES_SHOWN,
     offset: (query.page - 1) * PAGES_SHOWN,
   };
-  const rows: PageRequest['rows'] = (name, parameters) => rowsOf(reader, name, { ...common, ...parameters });
   return {
     ...sources,
     ...visit,
@@ -190,6 +171,8 @@ export async function requestOf(
     query: { ...query, path },
     project,
     range,
-    rows,
+    /** The rows of a query in `queries/`, which can use any parameter of the address and of the range. */
+    rows: (name: string, parameters?: Parameters): Promise<Row[]> =>
+      rowsOf(reader, name, { ...common, ...parameters }),
   };
 }

@@ -11,7 +11,7 @@ import type { ServeSettings } from '../config/schema.js';
 import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
 import { Access, isReading, type WebContext, type WebEnv } from './access.js';
-import { actionOf } from './agents.js';
+import { actionOf } from './actions.js';
 import { openFrame } from './frame.js';
 import { BusyError } from './limits.js';
 import { mcpHandler } from './mcp.js';

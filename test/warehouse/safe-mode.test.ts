@@ -215,12 +215,8 @@ describe('a query of the published history, in the mode of readership sql', () =
       if (words !== '') throw new StorageError(words);
       return { rows: (await answer(sql)).map((values) => ({ values })), isCut: false };
     };
-    const ignored = {
-      prepare: () => undefined,
-      close: () => Promise.resolve(),
-      file: sources.questions.file,
-    };
-    const handler = mcpHandler({ ...sources, questions: { ...ignored, answer: query } });
+    Object.assign(sources.questions, { answer: query });
+    const handler = mcpHandler(sources);
     const asker = { client: '', signal: runtime.signal };
     const { ask: tool } = await mcpClient(
       workspace,

@@ -261,7 +261,14 @@ describe('an AI assistant', () => {
     const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
     const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
     const refused = await ask('/mcp', { ...headers, origin: site.origin }, { method: 'POST', body });
-    expect(refused.status).toBe(401);
+    expect([refused.status, refused.headers['www-authenticate']]).toEqual([401, 'Bearer realm="Readership"']);
+    const unsigned = await ask('/mcp', headers, { method: 'POST', body, of: guarded });
+    expect(unsigned.status).toBe(403);
+    const wrong = { ...headers, authorization: `Basic ${Buffer.from('x:wrong').toString('base64')}` };
+    const guessed = await ask('/mcp', wrong, { method: 'POST', body, of: guarded });
+    expect([guessed.status, guessed.headers['www-authenticate']]).toEqual([401, 'Basic realm="Readership"']);
+    // Elsewhere, a browser would ask for a password in a window of its own.
+    expect((await ask('/', {}, { of: guarded })).headers['www-authenticate']).toBeUndefined();
     const authorization = `Bearer ${site.token}`;
     const { status, text } = await ask('/mcp', { ...headers, authorization }, { method: 'POST', body });
     expect(status).toBe(200);
@@ -462,19 +469,51 @@ describe('an action', () => {
   }, 120_000);
 
   it('keeps what was typed when its form or its session is from before a restart', async () => {
-    const typed = { path: '/quickstart', digest: '00000000', instruction: 'Rewrite <this> part' };
-    const { status, text } = await act({ project: 'prj_1', token: 'old', action: 'approve', ...typed });
-    expect(status).toBe(409);
-    expect(text).toMatch(
-      /Approve \/quickstart[^]+<textarea name="instruction"[^>]*>Rewrite &lt;this&gt; part</,
-    );
-    expect(text).toContain('name="digest" value="00000000"');
-    expect(text).toContain(`name="token" value="${tokenIn((await ask('/agents')).text)}"`);
-    const out = await act({ project: 'prj_1', job: '1', text: 'Mention <limits>' }, undefined, site, 'a=b');
+    const passwords = ['before the restart', 'after the restart'] as const;
+    const [before, after] = await Promise.all(passwords.map(hashPassword));
+    const serve = (password = '', port = 0) => serveSite(directory, { auth: 'password', password, port });
+    const signIn = async (password: string, of: Site) => {
+      const body = new URLSearchParams({ password }).toString();
+      return cookieIn(await ask('/login', { origin: of.origin }, { method: 'POST', body, of }));
+    };
+    const old = await serve(before);
+    const cookie = await signIn(passwords[0], old);
+    const { text: page } = await ask('/agents', { cookie }, { of: old });
+    const field = (name: string, from: string) =>
+      new RegExp(`name="${name}" value="([^"]+)"`).exec(from)?.[1] ?? '';
+    await old.stop();
+    const of = await serve(after, old.port);
+    const typed = { path: '/quickstart', digest: field('digest', page), instruction: 'Rewrite <this> part' };
+    const form = {
+      project: 'prj_1',
+      token: tokenIn(page),
+      form: field('form', page),
+      action: 'approve',
+      ...typed,
+    };
+    // A session ends when its password changes. What was typed is shown, and the form after signing in.
+    expect((await ask('/agents', { cookie }, { of })).status).toBe(401);
+    const out = await act(form, { origin: of.origin }, of, cookie);
     expect([out.status, out.text]).toEqual([
       401,
-      expect.stringMatching(/<textarea readonly[^>]*>Mention &lt;limits/),
+      expect.stringMatching(/then reload this page[^]+<textarea readonly[^>]*>Rewrite &lt;this&gt; part</),
     ]);
+    expect(await signIn(passwords[0], of)).toBe('undefined');
+    const again = await act(form, { origin: of.origin }, of, await signIn(passwords[1], of));
+    expect(again.status).toBe(409);
+    expect(again.text).toMatch(
+      /Approve \/quickstart[^]+<textarea name="instruction"[^>]*>Rewrite &lt;this&gt; part</,
+    );
+    expect(field('digest', again.text)).toBe(typed.digest);
+    expect(tokenIn(again.text)).not.toBe(form.token);
+    const message = await act({
+      project: 'prj_1',
+      token: 'old',
+      action: 'message',
+      job: '1',
+      text: 'Mention <limits>',
+    });
+    expect(message.text).toMatch(/name="job" value="1">\s*<textarea name="text"[^>]*>Mention &lt;limits/);
     const question = { token: 'old', action: 'save', name: 'mine', sql: 'SELECT 41' };
     const body = new URLSearchParams({ project: 'prj_1', ...question }).toString();
     const asked = await ask('/ask', { cookie: session, origin: site.origin }, { method: 'POST', body });

@@ -25,6 +25,11 @@ const ask = async (sql: string, ending = '') => {
   return { status: statusCode, text: await body.text() };
 };
 
+const look = async (path: string, { origin, token } = site) => {
+  const { body } = await request(origin + path, { headers: { authorization: `Bearer ${token}` } });
+  return body.text();
+};
+
 describe('SQL in the browser', () => {
   it('can do no more than readership sql, and says why', async () => {
     for (const sql of [
@@ -173,5 +178,37 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
     expect(code, stderr).toBe(0);
     expect(sandbox.inspect().jobs.map(({ messages }) => messages.length)).toEqual([1]);
     expect(site.errors).toEqual([]);
+  });
+
+  it('a message submitted twice is sent once, also when the server was restarted in between', async () => {
+    const post = async (body: string, { origin, token } = site) => {
+      const headers = { authorization: `Bearer ${token}`, origin };
+      const sent = await request(`${origin}/agents`, { method: 'POST', headers, body });
+      await sent.body.dump();
+      return sent.statusCode;
+    };
+    const hidden = (name: string, page: string) =>
+      new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1] ?? '';
+    const sent = () => sandbox.inspect().jobs.flatMap(({ messages }) => messages).length;
+    const page = await look('/agents');
+    const jobs = [...page.matchAll(/name="job" value="(\d+)"><label class="hidden" for="message-/g)];
+    const fields = {
+      token: hidden('token', page),
+      form: hidden('form', page),
+      project: 'prj_1',
+      action: 'message',
+      // The last one exists on the platform.
+      job: String(Math.max(...jobs.map(([, id]) => Number(id)))),
+      text: 'Shorten it.',
+    };
+    const body = new URLSearchParams(fields).toString();
+    const before = sent();
+    expect([await post(body), await post(body)]).toEqual([303, 303]);
+    await vi.waitFor(async () => expect(await look('/agents')).toMatch(/sent: Shorten it/), 30_000);
+    const next = await serveSite(directory);
+    const again = { ...fields, token: hidden('token', await look('/agents', next)) };
+    expect(await post(new URLSearchParams(again).toString(), next)).toBe(303);
+    await next.stop();
+    expect(sent()).toBe(before + 1);
   });
 });

@@ -1,0 +1,197 @@
+import { z } from 'zod';
+import { type Job, readJobs } from '../agents/ledger.js';
+import { type Message, readMessages } from '../agents/messages.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { day } from '../config/values.js';
+import { addDays, dayOf, parseDay } from '../day.js';
+import { ConfigurationError, messageOf } from '../errors.js';
+import { longDay } from '../format/days.js';
+import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
+import { jobToChange, recordReview, sendMessage, settleJob } from '../steps/jobs.js';
+import { writeNote } from '../steps/notes.js';
+import { type StepContext, StepRunner } from '../steps/step.js';
+import { attemptOf, lostMessage } from './agents.js';
+import type { Action } from './queue.js';
+
+type Given<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>>;
+
+type Deed<Fields extends z.ZodRawShape, Extra extends unknown[] = []> = (
+  given: Given<Fields>,
+  context: StepContext,
+  project: ProjectSettings,
+  ...extra: Extra
+) => Promise<string>;
+
+/** An action made from the fields of a form. By default, all that is known of an interrupted one is below. */
+const action = <Fields extends z.ZodRawShape>(
+  fields: Fields,
+  words: (given: Given<Fields>) => string,
+  work: Deed<Fields>,
+  lookUp: Deed<Fields, [since: Date]> = () =>
+    Promise.reject(
+      new ConfigurationError(
+        'Readership was stopped meanwhile. Nothing was sent; see below whether it was recorded',
+      ),
+    ),
+): z.ZodType<Action> =>
+  z.object(fields).transform((given) => ({
+    words: words(given),
+    work: (context, project) => work(given, context, project),
+    lookUp: (context, project, since) => lookUp(given, context, project, since),
+  }));
+
+const NOTHING_SENT = 'Readership was stopped before anything was sent. Request it again if you still want it';
+
+const path = z.string().min(1).max(2000);
+const job = z.coerce.number().int().min(1);
+/** Browsers end the lines of a form with two characters. */
+const text = z
+  .string()
+  .max(100_000)
+  .transform((written) => written.replaceAll('\r\n', '\n'));
+
+/** By the value of the button. */
+const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
+  approve: action(
+    { path, digest: z.string().max(64), instruction: text },
+    (given) => `Approve ${given.path}`,
+    (approval, context, project) => approve(context, project, approval),
+    async (given, { warehouse }, project, since) => {
+      const jobs = await readJobs(warehouse, project.id);
+      const job = jobs.findLast(({ path, planned_at }) => path === given.path && planned_at >= since);
+      if (job === undefined) throw new ConfigurationError(NOTHING_SENT);
+      return wordsOf(job, 'Readership was stopped before it was sent; the next run sends it');
+    },
+  ),
+  skip: action(
+    { path, days: z.enum(['28', '91', 'ever']) },
+    (given) => `Skip ${given.path}`,
+    async (given, context, project) => {
+      const until = given.days === 'ever' ? null : addDays(dayOf(context.now()), Number(given.days));
+      await skipPages(context, project, [given.path], until);
+      return until === null ? 'skipped until you undo it' : `skipped until ${longDay(until)}`;
+    },
+  ),
+  unskip: action(
+    { path },
+    (given) => `Stop skipping ${given.path}`,
+    async (given, context, project) => {
+      await unskipPages(context, project, [given.path]);
+      return 'it can be proposed again';
+    },
+  ),
+  message: action(
+    { job, text },
+    (given) => `Message to job ${given.job}`,
+    async (given, context) => {
+      const { state, stopped } = await sendMessage(await jobToChange(context, given.job), given.text);
+      return wordsOfMessage(state, messageOf(stopped));
+    },
+    async (given, context, project, since) => {
+      const all = await readMessages(context.warehouse, project.id);
+      const message = all.findLast(({ job, planned_at }) => job === given.job && planned_at >= since);
+      if (message === undefined) throw new ConfigurationError(NOTHING_SENT);
+      return wordsOfMessage(message.state, message.note ?? 'the next run sends it');
+    },
+  ),
+  merged: action(
+    { job, day: z.string() },
+    (given) => `Record that job ${given.job} was merged`,
+    async (given, context) => {
+      const found = await jobToChange(context, given.job);
+      return `its effect is measured from ${longDay(await recordReview(found, 'merged', parseDay(given.day)))}`;
+    },
+  ),
+  closed: action(
+    { job, day: z.string() },
+    (given) => `Record that job ${given.job} was closed without merging`,
+    async (given, context) => {
+      await recordReview(await jobToChange(context, given.job), 'closed', parseDay(given.day));
+      return 'its page gets no other job unless you propose it again';
+    },
+  ),
+  note: action(
+    {
+      date: day,
+      text: z.string().trim().min(1).max(200),
+      path: z
+        .string()
+        .trim()
+        .transform((given) => (given === '' ? undefined : given)),
+      break: z.literal('on').optional(),
+    },
+    (given) => `Add a note on ${longDay(given.date)}`,
+    async (given, context, { id }) => {
+      const isOnly = context.settings.projects.length === 1 && context.shard === undefined;
+      const note = { ...given, project: isOnly ? undefined : id, break: given.break === 'on' };
+      return `added to ${await writeNote(context, note)}`;
+    },
+  ),
+  settle: action(
+    {
+      job,
+      /** When the job or message had been sent when the form was shown: it may have been sent again since. */
+      attempt: z.string().max(40),
+      finding: z.enum(['created', 'not-created', 'sent', 'not-sent']),
+      remote: z.string().trim().max(200),
+    },
+    (given) => `Settle job ${given.job}`,
+    async ({ finding, remote, attempt, ...given }, context) => {
+      if (finding === 'created' && remote === '')
+        throw new ConfigurationError('Enter the id of the job on the platform.');
+      const found = await jobToChange(context, given.job);
+      const lost = ['created', 'not-created'].includes(finding) ? found.job : lostMessage(found.messages);
+      if (lost === undefined || attemptOf(lost) !== attempt)
+        throw new ConfigurationError('It has been settled or sent again in the meantime. Reload the page.');
+      await settleJob(found, finding === 'created' ? { created: remote } : finding);
+      return 'settled';
+    },
+  ),
+};
+
+async function approve(context: StepContext, project: ProjectSettings, approval: Approval): Promise<string> {
+  const runner = new StepRunner(context);
+  const done = await runner.aside('improve', () => approvePages(context, project, [approval]));
+  const [answer] = done?.answers ?? [];
+  const [outage] = runner.outages;
+  const why = outage === undefined ? 'it was interrupted' : messageOf(outage.error);
+  if (answer?.job === undefined) throw new ConfigurationError(answer?.refusal ?? why);
+  const sent = done?.submitted.find(({ id }) => id === answer.job);
+  return sent === undefined ? `job ${answer.job} is planned but not sent yet: ${why}` : wordsOf(sent, why);
+}
+
+function wordsOf({ id, state, note }: Job, why: string): string {
+  if (state === 'planned' || state === 'submitting') return `job ${id} is planned but not sent yet: ${why}`;
+  if (state === 'unconfirmed') return `it is unknown whether job ${id} was created: settle it below`;
+  if (state === 'refused') throw new ConfigurationError(`the platform refused job ${id}: ${note ?? why}`);
+  return `job ${id} was created`;
+}
+
+function wordsOfMessage(state: Message['state'], why: string): string {
+  if (state === 'unconfirmed') return 'it is unknown whether it arrived: settle it below';
+  if (state === 'refused') throw new ConfigurationError(why);
+  return state === 'sent' ? 'sent' : `it is ${state}: ${why}`;
+}
+
+/** What a form requests. Throws a `ConfigurationError` for a form that no page contains. */
+export function actionOf(form: URLSearchParams): Action {
+  const name = form.get('action') ?? '';
+  const parsed = Object.hasOwn(ACTIONS, name)
+    ? ACTIONS[name]?.safeParse(Object.fromEntries(form))
+    : undefined;
+  if (parsed?.success === true) return parsed.data;
+  throw new ConfigurationError('This form is incomplete. Nothing was changed.');
+}
+
+/** The fields that a form has its own controls for. */
+const CONTROLS = ['token', 'form', 'project', 'action', 'instruction', 'text'];
+
+/** A form that was not carried out, to show again with what was typed in it. */
+export const draftOf = (form: URLSearchParams, why: string): object => ({
+  why,
+  words: actionOf(form).words,
+  action: form.get('action'),
+  instruction: form.get('instruction'),
+  text: form.get('text'),
+  fields: Object.fromEntries([...form].filter(([name]) => !CONTROLS.includes(name))),
+});

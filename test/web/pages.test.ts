@@ -1,0 +1,146 @@
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { request } from 'undici';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { openHistory } from '../../src/warehouse/published.js';
+import { publishNow, publishedSite, serveSite } from './site.js';
+
+/** Its first project, the default, has no data; the other two have the same pages, read differently. */
+let site: Awaited<ReturnType<typeof serveSite>>;
+let directory: string;
+/** The history while prj_1 was the only project. */
+let alone: string;
+
+beforeAll(async () => {
+  directory = await publishedSite();
+  const published = join(directory, 'data/history.duckdb');
+  alone = join(directory, 'alone.duckdb');
+  await cp(published, alone);
+  const second = (table: string, changes = '') =>
+    publishNow(
+      directory,
+      `INSERT INTO ${table} SELECT * REPLACE ('prj_2' AS project${changes}) FROM ${table}`,
+    );
+  await second('day_loads', ', 3 * human AS human, 3 * total - 2 * ai AS total');
+  await second('page_views', ', 3 * human AS human, 3 * human + ai AS total');
+  const file = join(directory, 'readership.yaml');
+  const settings = await readFile(file, 'utf8');
+  const others = '{ id: prj_new, name: New Docs }, { id: prj_1,';
+  const named = settings.replace('{ id: prj_1,', others).replace('}]', '}, { id: prj_2, name: Other Docs }]');
+  await writeFile(file, named);
+  site = await serveSite(directory);
+}, 60_000);
+
+/** A page, and how many bytes of it were sent. */
+async function ask(path: string, own: Record<string, string> = {}, body?: string) {
+  const answer = await request(site.origin + path, {
+    headers: { authorization: `Bearer ${site.token}`, ...own },
+    ...(body !== undefined && { method: 'POST', body }),
+  });
+  const sent = Buffer.from(await answer.body.arrayBuffer());
+  const { headers, statusCode: status } = answer;
+  const encoding = headers['content-encoding'];
+  const plain =
+    encoding === 'gzip' ? gunzipSync(sent) : encoding === 'br' ? brotliDecompressSync(sent) : sent;
+  return { status, headers, text: plain.toString(), bytes: sent.length };
+}
+
+const PAGES = ['/', '/pages', '/page?path=/quickstart', '/ai', '/agents', '/ask', '/reports', '/health'];
+
+describe('a project without data', () => {
+  it.each(PAGES)('has the page %s, as the default project too, which says what to do', async (path) => {
+    const named = `${path}${path.includes('?') ? '&' : '?'}project=prj_new`;
+    for (const address of [path, named]) {
+      const { status, text } = await ask(address);
+      expect(status, address).toBe(200);
+      expect(text).toContain('Nothing is loaded for New Docs yet');
+      expect(text).toContain('<code>readership export --project prj_new</code>');
+      expect(text).toContain('<option value="prj_new" selected>');
+    }
+    const other = await ask(named.replace('prj_new', 'prj_1'));
+    expect([other.status, other.text]).toEqual([200, expect.not.stringContaining('Nothing is loaded')]);
+    expect(site.errors).toEqual([]);
+  });
+
+  it('has no list to download, and does not keep others from theirs', async () => {
+    expect(await ask('/pages.csv')).toMatchObject({
+      status: 404,
+      text: expect.stringContaining('Nothing is loaded for New Docs yet') as unknown,
+    });
+    expect((await ask('/pages.csv?project=prj_2')).text).toMatch(/^path,human,ai,[^]+\n\/quickstart,/);
+    expect((await ask('/metrics')).text).toMatch(/^readership_days\{project="prj_2",state="final"\} \d+$/m);
+    expect((await ask('/pages?project=prj_3')).status).toBe(404);
+  });
+});
+
+it('all twenty questions are about the selected project, whatever else is in the history', async () => {
+  const [both, before] = await Promise.all([
+    openHistory(join(directory, 'data/history.duckdb')),
+    openHistory(alone),
+  ]);
+  const documented = await readFile(join(import.meta.dirname, '../../docs/questions.md'), 'utf8');
+  const original = [...documented.matchAll(/^```sql\n([^]+?)^```/gm)].map(([, sql = '']) => sql);
+  expect(original).toHaveLength(20);
+  const examplesOf = async (project: string) => {
+    const text = (await ask(`/ask?project=${project}`)).text.replaceAll('&#x3D;', '=');
+    const links = [...text.matchAll(/<li><a href="(\/ask\?[^"]*sql=[^"]*)">/g)].map(([, link = '']) => link);
+    return links.map((link) => new URL(link.replaceAll('&amp;', '&'), site.origin));
+  };
+  const answersTo = (questions: readonly string[], history: typeof both) =>
+    Promise.all(questions.map((sql) => history.query(sql, z.unknown())));
+  const sqlOf = (examples: readonly URL[]) =>
+    examples.map(({ searchParams }) => searchParams.get('sql') ?? '');
+  const ofFirst = await examplesOf('prj_1');
+  expect(ofFirst.map(({ searchParams }) => searchParams.get('project'))).toEqual(Array(20).fill('prj_1'));
+  const answers = await answersTo(sqlOf(ofFirst), both);
+  expect(answers).toEqual(await answersTo(original, before));
+  expect(answers.filter((rows) => rows.length > 0).length).toBeGreaterThan(15);
+  // The same questions about the other project have other answers.
+  const ofSecond = await answersTo(sqlOf(await examplesOf('prj_2')), both);
+  expect(
+    ofSecond.filter((rows, index) => JSON.stringify(rows) !== JSON.stringify(answers[index])).length,
+  ).toBeGreaterThan(12);
+  const [first] = ofFirst;
+  expect(
+    (await ask(`/ask?project=prj_1&sql=${encodeURIComponent(first?.searchParams.get('sql') ?? '')}`)).text,
+  ).toMatch(/<h2 id="answer">\d+ rows?/);
+  both.close();
+  before.close();
+});
+
+describe('compression', () => {
+  const csv = `sql=${encodeURIComponent("SELECT range AS n, 'the same text' AS text FROM range(1000)")}`;
+
+  it.each([
+    ['text/html', '/pages?project=prj_1&range=all'],
+    ['text/css', '/app.css'],
+    ['text/javascript', '/app.js'],
+    ['application/json', `/ask.json?${csv}`],
+    ['text/csv', '/pages.csv?project=prj_1'],
+    ['text/plain', '/metrics'],
+  ])('of %s halves %s, and the content is the same', async (type, path) => {
+    const compressed = await ask(path, { 'accept-encoding': 'gzip, br' });
+    const plain = await ask(path);
+    expect(compressed.headers['content-type']).toContain(type);
+    expect(compressed.headers['content-encoding']).toMatch(/^(?:gzip|br)$/);
+    expect(compressed.headers['vary']).toMatch(/accept-encoding/i);
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    const lasting = (page: string) => page.replaceAll(/name="form" value="[^"]+"|disk_free_bytes \d+/g, '');
+    expect(lasting(compressed.text)).toBe(lasting(plain.text));
+    expect(compressed.bytes).toBeLessThan(plain.bytes / 2);
+  });
+
+  it('leaves alone what is compressed already, and what is sent piece by piece', async () => {
+    const parquet = await ask(`/ask.parquet?${csv}`, { 'accept-encoding': 'gzip' });
+    expect([parquet.status, parquet.headers['content-encoding']]).toEqual([200, undefined]);
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+    const accept = 'application/json, text/event-stream';
+    const headers = { 'accept-encoding': 'gzip', accept, 'content-type': 'application/json' };
+    const streamed = await ask('/mcp', headers, JSON.stringify(call));
+    expect(streamed.headers['content-type']).toContain('text/event-stream');
+    expect(streamed.headers['content-encoding']).toBeUndefined();
+    expect(streamed.text).toContain('weekly_report');
+  });
+});
