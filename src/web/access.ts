@@ -32,7 +32,7 @@ type Refuse = (
   status: ContentfulStatusCode,
   words: string,
   login?: boolean,
-) => Response | Promise<Response>;
+) => Promise<Response>;
 
 const token = (): string => randomBytes(32).toString('base64url');
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
@@ -55,6 +55,8 @@ type Rights = Pick<Visitor, 'isEditor'>;
 export class Access {
   /** The key in the link that is printed; undefined if people sign in otherwise. */
   readonly linkToken: string | undefined;
+  /** Whether there are sessions to end: a proxy has its own. */
+  readonly hasSessions: boolean;
   /** A field of every form that changes something, which no other site can know. */
   readonly actionToken = token();
   readonly #sessions = new LRUCache<string, Rights>({ max: MOST_SESSIONS });
@@ -68,6 +70,7 @@ export class Access {
     private readonly refuse: Refuse,
   ) {
     expectGuarded(settings);
+    this.hasSessions = settings.auth !== 'proxy';
     this.linkToken = settings.auth === 'link' ? token() : undefined;
   }
 
@@ -76,7 +79,7 @@ export class Access {
     const address = new URL(url);
     if (!isOwnHost(c, this.settings)) return this.refuse(c, 403, OTHER_HOST);
     if (!isReading(method) && !isOwnOrigin(c, this.settings)) return this.refuse(c, 403, OTHER_SITE);
-    if (this.#hasLink(address.searchParams.get('token') ?? '')) {
+    if (this.#isLinkToken(address.searchParams.get('token') ?? '')) {
       this.#letIn(c, { isEditor: true });
       address.searchParams.delete('token');
       return c.redirect(pathOf(address) + address.search, 303);
@@ -102,23 +105,14 @@ export class Access {
   }
 
   /** Ends the session of a browser. */
-  logout(c: WebContext): Response | Promise<Response> {
+  logout(c: WebContext): Promise<Response> {
     this.#sessions.delete(deleteCookie(c, cookieOf(c), { path: '/' }) ?? '');
     return this.refuse(c, 200, 'You are signed out.', this.settings.auth === 'password');
   }
 
-  /** Whether there are sessions to end: a proxy has its own. */
-  get hasSessions(): boolean {
-    return this.settings.auth !== 'proxy';
-  }
-
-  isActionToken(given: string): boolean {
-    return isSame(given, this.actionToken);
-  }
-
-  #hasLink(given: string): boolean {
-    return this.linkToken !== undefined && isSame(given, this.linkToken);
-  }
+  readonly isActionToken = (given: string): boolean => isSame(given, this.actionToken);
+  readonly #isLinkToken = (given: string): boolean =>
+    this.linkToken !== undefined && isSame(given, this.linkToken);
 
   /** Starts a session for a browser. */
   #letIn(c: WebContext, rights: Rights): void {
@@ -140,7 +134,7 @@ export class Access {
     if (session !== undefined) return { ...session, client: cookie };
     const [, bearer = ''] = /^Bearer (.+)$/i.exec(c.req.header('Authorization') ?? '') ?? [];
     const password = basicAuth(c.req.raw)?.password;
-    const owner = this.#hasLink(bearer)
+    const owner = this.#isLinkToken(bearer)
       ? { isEditor: true }
       : password === undefined
         ? undefined

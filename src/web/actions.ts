@@ -3,7 +3,7 @@ import { type Job, readJobs } from '../agents/ledger.js';
 import { type Message, readMessages } from '../agents/messages.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { day } from '../config/values.js';
-import { addDays, dayOf, parseDay } from '../day.js';
+import { addDays, dayOf } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
@@ -13,31 +13,24 @@ import { type StepContext, StepRunner } from '../steps/step.js';
 import { attemptOf, lostMessage } from './agents.js';
 import type { Action } from './queue.js';
 
-type Given<Fields extends z.ZodRawShape> = z.output<z.ZodObject<Fields>>;
-
-type Deed<Fields extends z.ZodRawShape, Extra extends unknown[] = []> = (
-  given: Given<Fields>,
-  context: StepContext,
-  project: ProjectSettings,
-  ...extra: Extra
+type Deed<Fields extends z.ZodRawShape> = (
+  given: z.output<z.ZodObject<Fields>>,
+  ...on: Parameters<Action['work']>
 ) => Promise<string>;
+
+const STOPPED = 'Readership was stopped meanwhile. Nothing was sent; see below whether it was recorded';
 
 /** An action made from the fields of a form. By default, all that is known of an interrupted one is below. */
 const action = <Fields extends z.ZodRawShape>(
   fields: Fields,
-  words: (given: Given<Fields>) => string,
+  words: (given: z.output<z.ZodObject<Fields>>) => string,
   work: Deed<Fields>,
-  lookUp: Deed<Fields, [since: Date]> = () =>
-    Promise.reject(
-      new ConfigurationError(
-        'Readership was stopped meanwhile. Nothing was sent; see below whether it was recorded',
-      ),
-    ),
+  lookUp: Deed<Fields> = () => Promise.reject(new ConfigurationError(STOPPED)),
 ): z.ZodType<Action> =>
   z.object(fields).transform((given) => ({
     words: words(given),
-    work: (context, project) => work(given, context, project),
-    lookUp: (context, project, since) => lookUp(given, context, project, since),
+    work: (...on) => work(given, ...on),
+    lookUp: (...on) => lookUp(given, ...on),
   }));
 
 const NOTHING_SENT = 'Readership was stopped before anything was sent. Request it again if you still want it';
@@ -49,6 +42,18 @@ const text = z
   .string()
   .max(100_000)
   .transform((written) => written.replaceAll('\r\n', '\n'));
+
+const review = (outcome: 'merged' | 'closed', words: string) =>
+  action(
+    { job, day },
+    (given) => `Record that job ${given.job} was ${words}`,
+    async (given, context) => {
+      const from = await recordReview(await jobToChange(context, given.job), outcome, given.day);
+      return outcome === 'merged'
+        ? `its effect is measured from ${longDay(from)}`
+        : 'its page gets no other job unless you propose it again';
+    },
+  );
 
 /** By the value of the button. */
 const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
@@ -94,22 +99,8 @@ const ACTIONS: Readonly<Record<string, z.ZodType<Action>>> = {
       return wordsOfMessage(message.state, message.note ?? 'the next run sends it');
     },
   ),
-  merged: action(
-    { job, day: z.string() },
-    (given) => `Record that job ${given.job} was merged`,
-    async (given, context) => {
-      const found = await jobToChange(context, given.job);
-      return `its effect is measured from ${longDay(await recordReview(found, 'merged', parseDay(given.day)))}`;
-    },
-  ),
-  closed: action(
-    { job, day: z.string() },
-    (given) => `Record that job ${given.job} was closed without merging`,
-    async (given, context) => {
-      await recordReview(await jobToChange(context, given.job), 'closed', parseDay(given.day));
-      return 'its page gets no other job unless you propose it again';
-    },
-  ),
+  merged: review('merged', 'merged'),
+  closed: review('closed', 'closed without merging'),
   note: action(
     {
       date: day,

@@ -17,9 +17,9 @@ export interface Action {
   /** Does it, and says what was done. */
   readonly work: Work;
   /** Says what is known of an earlier attempt, begun at `since`, that was cut short. Throws if nothing was done. */
-  readonly lookUp: (context: StepContext, project: ProjectSettings, since: Date) => Promise<string>;
+  readonly lookUp: Work;
 }
-type Work = (context: StepContext, project: ProjectSettings) => Promise<string>;
+type Work = (context: StepContext, project: ProjectSettings, since: Date) => Promise<string>;
 
 const requestSchema = z.object({
   /** The same for the same form submitted again. */
@@ -79,8 +79,8 @@ export class ActionQueue {
       state === 'waiting' && (pid === process.pid ? !this.#waiting.has(key) : !isRunning(pid));
     const answer = 'Readership was stopped before this finished. Looking up what was sent';
     for (const request of this.#read().filter(isLeft).toReversed())
-      this.#begin({ ...request, answer }, async (context, project) =>
-        actionOf(new URLSearchParams(request.form)).lookUp(context, project, request.at),
+      this.#begin({ ...request, answer }, async (...on) =>
+        actionOf(new URLSearchParams(request.form)).lookUp(...on),
       );
   }
 
@@ -104,15 +104,11 @@ export class ActionQueue {
   #begin(request: Request, work: Work): void {
     const begun = { ...request, pid: process.pid };
     this.#store(begun);
-    const done = this.#carryOut(begun, async (context) => {
-      const project = context.projects.find(({ id }) => id === begun.project);
-      if (project === undefined) throw new ConfigurationError('There is no such project.');
-      return work(context, project);
-    }).finally(() => this.#waiting.delete(begun.key));
+    const done = this.#carryOut(begun, work).finally(() => this.#waiting.delete(begun.key));
     this.#waiting.set(begun.key, done);
   }
 
-  async #carryOut(request: Request, work: (context: StepContext) => Promise<string>): Promise<void> {
+  async #carryOut(request: Request, work: Work): Promise<void> {
     const { signal } = this.runtime;
     const hold = {
       command: 'serve',
@@ -128,7 +124,9 @@ export class ActionQueue {
       try {
         const answer = await this.inTurn(async () => {
           signal.throwIfAborted();
-          return withLiveDatabase(workspace, this.runtime, hold, (context) => published(context, work));
+          return withLiveDatabase(workspace, this.runtime, hold, (context) =>
+            published(context, () => work(context, projectOf(context, request), request.at)),
+          );
         });
         this.#store({ ...request, state: 'done', answer });
         return;
@@ -174,11 +172,14 @@ function isRunning(pid: number): boolean {
 const ignore = () => undefined;
 const SILENT: Listener = { onWait: ignore, onReconciled: ignore, onSkew: ignore, observer: {} };
 
+function projectOf({ projects }: StepContext, { project }: Request): ProjectSettings {
+  const found = projects.find(({ id }) => id === project);
+  if (found === undefined) throw new ConfigurationError('There is no such project.');
+  return found;
+}
+
 /** Does some work, publishes what it changed, and says what was done. */
-async function published(
-  context: StepContext,
-  work: (context: StepContext) => Promise<string>,
-): Promise<string> {
+async function published(context: StepContext, work: () => Promise<string>): Promise<string> {
   // The work is done even if this fails.
   const publish = async () => {
     const runner = new StepRunner(context);
@@ -186,7 +187,7 @@ async function published(
     const [outage] = runner.outages;
     return outage === undefined ? '' : `, but could not be published: ${messageOf(outage.error)}`;
   };
-  const done = await work(context).catch(async (error: unknown) => {
+  const done = await work().catch(async (error: unknown) => {
     await publish();
     throw error;
   });
