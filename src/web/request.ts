@@ -2,7 +2,6 @@ import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import { problemOf } from '../config/problems.js';
-import type { ProjectSettings } from '../config/schema.js';
 import { addDays, type Day, daysBetween, parseDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
 import { ISO_CALENDAR, periodOf } from '../reports/period.js';
