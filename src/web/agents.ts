@@ -5,7 +5,6 @@ import { type Message, readMessages } from '../agents/messages.js';
 import { isInReview, readSkips } from '../agents/plan.js';
 import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
-import { counted } from '../format/numbers.js';
 import { howToLook } from '../print/jobs.js';
 import { notesOf } from '../steps/notes.js';
 import type { SiteRequest } from './request.js';
@@ -37,9 +36,7 @@ export async function agents(request: SiteRequest): Promise<object> {
       ...job,
       effect: effects.get(job.id) ?? null,
       look: howToLook(job),
-      waiting: isInReview(job)
-        ? counted(daysBetween(dayOf(job.ended_at ?? job.planned_at), dayOf(now)), 'day')
-        : null,
+      waiting: isInReview(job) ? daysBetween(dayOf(job.ended_at ?? job.planned_at), dayOf(now)) : null,
       messages: own,
       canMessage: isRemoteJob(job) && own.every(({ state }) => !OPEN_MESSAGE_STATES.has(state)),
       isMessage: lost !== job,

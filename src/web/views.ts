@@ -121,10 +121,11 @@ export async function overview({ rows, range }: PageRequest): Promise<object> {
 const countOf = ([first]: readonly Row[]): number => z.int().catch(0).parse(first?.['found']);
 
 export async function pages({ rows, query }: PageRequest): Promise<object> {
-  const [found, sections] = await Promise.all([rows('pages'), rows('sections')]);
+  const [found, sections, [totals]] = await Promise.all([rows('pages'), rows('sections'), rows('totals')]);
   const count = countOf(found);
   const first = (query.page - 1) * PAGES_SHOWN;
   return {
+    totals,
     pages: found,
     sections,
     count,

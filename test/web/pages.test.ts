@@ -110,6 +110,32 @@ it('all twenty questions are about the selected project, whatever else is in the
   before.close();
 });
 
+it('nothing is compared across a day on which counting changed, and pages say so', async () => {
+  const broken = await publishedSite();
+  const text =
+    "INSERT INTO notes BY NAME SELECT 'prj_1' AS project, '2026-08-20'::DATE AS day, 'x' AS text, '*' AS path, true AS is_break";
+  const before = await serveSite(broken);
+  const look = async (path: string, { origin, token } = before) => {
+    const { body } = await request(origin + path, { headers: { authorization: `Bearer ${token}` } });
+    return body.text();
+  };
+  const words = 'Counting changed on Aug 20, 2026, so nothing is compared across that day';
+  const compared = /class="change[^"]*"[^>]*>[+−]|[+−]\d[\d.]* pts|AI share [\d.]+%, was/;
+  const pages = ['/', '/pages', '/page?path=/quickstart', '/ai'];
+  for (const path of pages) {
+    const page = await look(path);
+    expect(page, path).not.toContain('Counting changed');
+    expect(page, path).toMatch(compared);
+  }
+  await publishNow(broken, text);
+  for (const path of pages) {
+    const page = await look(path);
+    expect(page, path).toContain(words);
+    expect(compared.exec(page)?.[0], path).toBeUndefined();
+    expect(await look(`${path}${path.includes('?') ? '&' : '?'}range=4w`), path).not.toContain(words);
+  }
+});
+
 describe('compression', () => {
   const csv = `sql=${encodeURIComponent("SELECT range AS n, 'the same text' AS text FROM range(1000)")}`;
 

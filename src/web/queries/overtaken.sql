@@ -4,6 +4,8 @@ FROM changes($from, $to, $shift)
 WHERE
   project = $project
   AND least(human + ai, human_before + ai_before) >= 50
+  -- Nothing is compared across a day on which counting changed.
+  AND total_change IS NOT NULL
   AND (ai > human) <> (ai_before > human_before)
 ORDER BY human + ai DESC, path
 LIMIT 15

@@ -5,6 +5,17 @@ SELECT
   last_read,
   site.days_loaded,
   site.days_before,
+  (
+    SELECT max(day)
+    FROM notes
+    WHERE
+      project = $project
+      AND is_break
+      AND $path GLOB path
+      AND $shift > 0
+      AND day > $from::DATE - $shift::INTEGER
+      AND day <= $to::DATE
+  ) AS broken_on,
   -- A page without views on either side has no row there.
   coalesce(human, if(site.days_loaded = 0, NULL, 0)) AS human,
   coalesce(ai, if(site.days_loaded = 0, NULL, 0)) AS ai
