@@ -172,7 +172,10 @@ describe('access', () => {
     expect([large.status, large.text]).toEqual([413, expect.not.stringContaining('prj_1')]);
   });
 
-  it('admits the right password during a flood of wrong ones, from the same address or another', async () => {
+  it.each([
+    ['here', {}],
+    ['elsewhere', { host: '0.0.0.0', proxies: ['127.0.0.0/8'] }],
+  ])('admits the right password during a flood of wrong ones, behind a proxy %s', async (_, proxied) => {
     const [password, viewerPassword] = await Promise.all(
       ['correct horse battery', 'viewer'].map(hashPassword),
     );
@@ -182,7 +185,7 @@ describe('access', () => {
       viewerPassword,
       url: 'https://readers.example.com',
     } as const;
-    const of = await serveSite(directory, settings);
+    const of = await serveSite(directory, { ...settings, ...proxied });
     const login = (password: string, address: string) =>
       ask(
         '/login',
