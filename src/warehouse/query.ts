@@ -9,6 +9,7 @@ import {
   JsonDuckDBValueConverter,
 } from '@duckdb/node-api';
 import { readFileSync } from 'node:fs';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { type Day, day, daysBetween } from '../day.js';
@@ -41,7 +42,20 @@ export async function queryRows<Row>(
   parameters: Parameters = {},
 ): Promise<Row[]> {
   const result = await runStatement(connection, sql, parameters);
-  return z.array(row).parse(await result.convertRowObjects(toPlain));
+  return parseRows(result.yieldConvertedRowObjects(toPlain), row);
+}
+
+/** Parses rows by chunks. Between chunks, other work has its turn: many rows would stop a server for seconds. */
+export async function parseRows<Row>(
+  chunks: AsyncIterable<readonly unknown[]> | Iterable<readonly unknown[]>,
+  row: z.ZodType<Row>,
+): Promise<Row[]> {
+  const parsed: Row[][] = [];
+  for await (const chunk of chunks) {
+    if (parsed.length > 0) await setImmediate();
+    parsed.push(z.array(row).parse(chunk));
+  }
+  return parsed.flat();
 }
 
 /** Runs one statement with the parameters it names. */

@@ -11,6 +11,7 @@ import type { ServeSettings } from '../config/schema.js';
 import { isLoopback } from '../config/values.js';
 import { ConfigurationError } from '../errors.js';
 import { localHosts } from '../http-server.js';
+import { pathOf } from './frame.js';
 import { BusyError, Turns } from './limits.js';
 
 /** Who sends a request. A viewer can read and query, but change nothing. */
@@ -164,8 +165,8 @@ export class Access {
     // reloads itself.
     if (c.req.header('Sec-Fetch-Site') === 'cross-site' && c.req.method === 'GET')
       return c.html('<!doctype html><meta http-equiv="refresh" content="0"><title>Readership</title>');
-    // Elsewhere, a browser would show a window of its own instead of the form.
-    if (PROGRAMS.includes(pathname) && auth !== 'proxy')
+    // Only programs ask for these. A browser would show a window of its own instead of the form.
+    if (['/mcp', '/metrics'].includes(pathname) && auth !== 'proxy')
       c.header('WWW-Authenticate', `${auth === 'password' ? 'Basic' : 'Bearer'} realm="Readership"`);
     return this.refuse(c, auth === 'proxy' ? 403 : 401, WHY_NOT[auth], auth === 'password');
   }
@@ -174,9 +175,6 @@ export class Access {
 const OTHER_HOST =
   'This address is not served here. Behind a proxy, set serve.url to the address that browsers use.';
 const OTHER_SITE = 'The request came from another site. Nothing was done.';
-
-/** The paths that programs ask for. */
-const PROGRAMS = ['/mcp', '/metrics'];
 
 /** Whether a path is open to everyone: it contains no data, and the sign-in page needs it. */
 const isOpen = (method: string, path: string): boolean =>
@@ -215,9 +213,6 @@ function expectGuarded({ host, auth, proxies }: ServeSettings): void {
       `${where} set serve.proxies in readership.yaml to the addresses of the proxy, because any other machine could claim to be any user. Or listen on 127.0.0.1. See docs/serve.md.`,
     );
 }
-
-/** The path with one slash: after two, a browser would read the name of another host. */
-export const pathOf = ({ pathname }: URL): string => pathname.replace(/^\/+/, '/');
 
 const WHY_NOT = {
   link: 'Open the link that readership serve printed when it started: it lets this browser in.',

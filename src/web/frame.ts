@@ -6,8 +6,10 @@ import type { Workspace } from '../app/workspace.js';
 import { packageFile } from '../files.js';
 import { signedPercent, thousands } from '../format/numbers.js';
 import { findTemplates, pageFiller, readPalette } from '../reports/templates.js';
-import { pathOf } from './access.js';
 import { sparkline } from '../reports/lines.js';
+
+/** The path with one slash: after two, a browser would read the name of another host. */
+export const pathOf = ({ pathname }: URL): string => pathname.replace(/^\/+/, '/');
 
 /** The parameters that a link to another page keeps. */
 const KEPT = ['project', 'range', 'from', 'to', 'against'];
@@ -68,8 +70,6 @@ const NAVIGATION = ['Overview', 'Pages', 'AI', 'Agents', 'Ask', 'Reports', 'Heal
 
 /** The address of the page with a title. */
 export const addressOf = (title: string): string => (title === 'Overview' ? '/' : `/${title.toLowerCase()}`);
-
-export type Frame = Awaited<ReturnType<typeof openFrame>>;
 
 /** The templates of the web app, and the files that its pages load. */
 export async function openFrame({ workspaceDir, projects }: Pick<Workspace, 'workspaceDir' | 'projects'>) {

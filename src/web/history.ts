@@ -11,7 +11,7 @@ import type { ProjectSettings } from '../config/schema.js';
 import { dayOf } from '../day.js';
 import { StorageError } from '../errors.js';
 import { type History, openOwnHistory } from '../warehouse/published.js';
-import type { Parameters, Reader } from '../warehouse/query.js';
+import { type Parameters, parseRows, type Reader } from '../warehouse/query.js';
 import { Turns } from './limits.js';
 import type { Asker } from './questions.js';
 
@@ -98,7 +98,15 @@ export class WebHistory {
       if (rows.length <= LARGEST_KEPT) answers.set(key, rows);
       return rows;
     };
-    return z.array(row).parse(answers.get(key) ?? (await this.#turns.run(client, signal, answer)));
+    const rows = answers.get(key) ?? (await this.#turns.run(client, signal, answer));
+    const starts = Array.from(
+      { length: Math.ceil(rows.length / LARGEST_KEPT) },
+      (_, at) => at * LARGEST_KEPT,
+    );
+    return parseRows(
+      starts.map((start) => rows.slice(start, start + LARGEST_KEPT)),
+      row,
+    );
   }
 }
 

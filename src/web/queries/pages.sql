@@ -38,7 +38,7 @@ WITH
   week AS (
     SELECT path, ($to::DATE - day) // 7 AS weeks_ago, sum(human) AS human, sum(ai) AS ai
     FROM page_views SEMI JOIN shown USING (path)
-    WHERE project = $project AND day BETWEEN $to::DATE - 90 AND $to::DATE
+    WHERE project = $project AND day BETWEEN $to::DATE - 90 AND $to::DATE AND $limit <= 50
     GROUP BY ALL
   ),
 
@@ -57,9 +57,11 @@ WITH
       list(if(days = 0, NULL, 7 * coalesce(week.human, 0) / days) ORDER BY weeks_ago DESC) AS human_weeks,
       list(if(days = 0, NULL, 7 * coalesce(week.ai, 0) / days) ORDER BY weeks_ago DESC) AS ai_weeks
     FROM shown CROSS JOIN loaded LEFT JOIN week USING (path, weeks_ago)
+    -- The CSV of all pages has no sparklines.
+    WHERE $limit <= 50
     GROUP BY path
   )
 
 SELECT *
-FROM shown JOIN lines USING (path)
+FROM shown LEFT JOIN lines USING (path)
 ORDER BY place
