@@ -324,7 +324,14 @@ describe('a server with a hostile visitor', () => {
         const status = await readFile(`/proc/${server.child.pid ?? 0}/status`, 'utf8');
         return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]);
       };
-      const paths = ['/ai?range=', '/ask?name=', '/nothing/', '/reports/prj_1/', '/app.css?', '/pages?page=x'];
+      const paths = [
+        '/ai?range=',
+        '/ask?name=',
+        '/nothing/',
+        '/reports/prj_1/',
+        '/app.css?',
+        '/pages?page=x',
+      ];
       // A query of its own is most of the work, so only some requests need one.
       const queried = ['/', '/pages?search=', '/page?path=/guides/page-'];
       const send = async (count: number) => {
