@@ -21,7 +21,8 @@ import { readPlace } from '../warehouse/identity.js';
 import { OlderSchemaError } from '../warehouse/migrate.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { fail, type Finding, found, keyProblem, pass, server, type Verdict, warn } from './findings.js';
+import { fail, type Finding, found, keyProblem, pass, type Verdict, warn } from './findings.js';
+import { server } from './server.js';
 import { futureWords, readFutureRows } from './status.js';
 
 const ANSWER_TIMEOUT_MS = 10_000;

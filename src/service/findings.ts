@@ -1,11 +1,8 @@
-import { askForDate, type ResponseHeaders, skewOf, skewWords } from '../api/clock.js';
-import type { Runtime } from '../app/workspace.js';
 import type { ProjectSettings, Settings } from '../config/schema.js';
 import { dayOf, daysBetween } from '../day.js';
 import { messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { connectionFailure } from '../network.js';
 
 /** The result of one check; unless it is `pass`, its words say what to do. */
 export interface Finding {
@@ -19,9 +16,6 @@ export type Verdict = Omit<Finding, 'check'>;
 export const pass = (words: string): Verdict => ({ verdict: 'pass', words });
 export const warn = (words: string): Verdict => ({ verdict: 'warn', words });
 export const fail = (words: string): Verdict => ({ verdict: 'fail', words });
-
-/** Clocks closer than this agree. */
-const MAX_SKEW_MS = 60_000;
 
 /** How long before a key expires `status` and `doctor` say so. */
 const EXPIRY_WARNING_DAYS = 14;
@@ -56,27 +50,4 @@ export async function found(check: string, examined: () => Verdict | Promise<Ver
   } catch (error) {
     return { check, ...fail(messageOf(error)) };
   }
-}
-
-/** Whether a server answers, and its clock agrees. Any answer will do, since it has a Date header. */
-export async function server(baseUrl: string | undefined, { now, signal }: Runtime): Promise<Verdict> {
-  if (baseUrl === undefined) return pass('the built-in sandbox, with the clock of this machine');
-  const headers = await askForDate(baseUrl, signal).catch((cause: unknown) => {
-    throw unanswered(baseUrl, cause);
-  });
-  return clockVerdict(baseUrl, headers, now());
-}
-
-export const unanswered = (baseUrl: string, cause: unknown): Error =>
-  new Error(`${baseUrl} does not answer (${connectionFailure(cause)}). Check the address and the network.`, {
-    cause,
-  });
-
-export function clockVerdict(baseUrl: string, headers: ResponseHeaders, now: Date): Verdict {
-  const skewMs = skewOf(headers, now);
-  if (skewMs === undefined)
-    return warn(`${baseUrl} answers without a readable Date: the clock was not checked.`);
-  const apart = Math.abs(skewMs);
-  if (apart < MAX_SKEW_MS) return pass(`${baseUrl} answers, and its clock agrees`);
-  return (apart < 60 * MAX_SKEW_MS ? warn : fail)(skewWords(baseUrl, skewMs, now));
 }

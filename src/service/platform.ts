@@ -15,7 +15,8 @@ import { EARLIEST_DAY } from '../export/range.js';
 import { equalCounts, INCLUSIVE, NO_VIEWS, probeTotals, sumCounts } from '../export/totals.js';
 import { duration } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
-import { clockVerdict, fail, type Finding, found, pass, unanswered, type Verdict, warn } from './findings.js';
+import { fail, type Finding, found, pass, type Verdict, warn } from './findings.js';
+import { clockVerdict, unanswered } from './server.js';
 
 const HOUR_MS = 3_600_000;
 const DAYS_A_YEAR = 365;
