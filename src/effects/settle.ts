@@ -54,10 +54,10 @@ export function settle(
 /** An attempt is committed before anything is sent, so its outcome proves that commit. */
 const isLost = (
   journal: Pick<Effect, 'last'> | undefined,
-  stored: Pick<StoredEffect, 'attempt'> | undefined,
+  stored: Omit<StoredEffect, 'reference'> | undefined,
 ): boolean =>
   (journal?.last.event === 'sent' || journal?.last.event === 'refused') &&
-  journal.last.attempt !== stored?.attempt;
+  (stored?.fate === 'not-sent' || journal.last.attempt !== stored?.attempt);
 
 /** An effect on which the journal and the database differ. */
 export interface Difference<Of extends Entry, Row extends StoredEffect> extends Settlement {
