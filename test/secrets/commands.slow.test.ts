@@ -21,15 +21,19 @@ describe('a command that works', () => {
     const shared = await markedWorkspace(surroundings);
     const apart = Object.entries(COMMANDS).filter(([command]) => APART.has(command));
     const inTurn = Object.entries(COMMANDS).filter(([command]) => !APART.has(command));
+    // What a command writes is searched at once, and its files when all commands of the workspace have run.
     const tryAll = async (entries: typeof apart, workspace: () => Promise<string>) => {
+      const workspaces = new Set<string>();
       for (const [command, uses] of entries)
         for (const use of uses) {
           const args = [...command.split(' '), ...use];
           const cwd = await workspace();
-          const result = await runToEnd(args, { cwd });
-          expect(result.stderr).not.toContain('bug in Readership');
-          await expectNoTrace(cwd, result, args.join(' '));
+          workspaces.add(cwd);
+          const { stdout, stderr } = await runToEnd(args, { cwd });
+          expect(stderr).not.toContain('bug in Readership');
+          expect({ args, traces: tracesIn(stdout + stderr) }).toEqual({ args, traces: [] });
         }
+      for (const cwd of workspaces) await expectNoTrace(cwd, { stdout: '', stderr: '' }, 'files');
     };
     await Promise.all([
       tryAll(inTurn, () => Promise.resolve(shared)),

@@ -71,6 +71,10 @@ export async function runToEnd(args: readonly string[], options: CliOptions): Pr
 }
 
 /** Checks that no trace of the secrets is in what the command wrote or in any file of the workspace. */
-export async function expectNoTrace(cwd: string, result: CliResult, what: string): Promise<void> {
+export async function expectNoTrace(
+  cwd: string,
+  result: Pick<CliResult, 'stdout' | 'stderr'>,
+  what: string,
+): Promise<void> {
   expect({ what, traces: await tracesLeft(cwd, result) }).toEqual({ what, traces: [] });
 }

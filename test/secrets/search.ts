@@ -11,7 +11,10 @@ import { tracesIn } from './marks.js';
 const CONFIGURED = new Set(['.env', 'readership.yaml']);
 
 /** The traces of secrets, each with its place: in what a command wrote, or in a file that it left. */
-export async function tracesLeft(directory: string, { stdout, stderr }: CliResult): Promise<string[]> {
+export async function tracesLeft(
+  directory: string,
+  { stdout, stderr }: Pick<CliResult, 'stdout' | 'stderr'>,
+): Promise<string[]> {
   const written = [...placed('standard output', stdout), ...placed('standard error', stderr)];
   return [...written, ...(await tracesInFiles(directory))];
 }
