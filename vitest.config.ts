@@ -24,8 +24,8 @@ export default defineConfig({
     setupFiles: 'test/setup.ts',
     // Loading all modules again for each file would take a minute and a half.
     isolate: false,
-    // Most tests wait for a process, a server or the disk, so one worker more than cores keeps all cores busy.
-    maxWorkers: availableParallelism() + 1,
+    // Most tests wait for a process, a server or the disk, so two workers more than cores keep all cores busy.
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: SlowestFirst },
     testTimeout: 90_000,
     hookTimeout: 90_000,

@@ -7,6 +7,7 @@ import type { FaultInput } from '../sandbox/faulty-sandbox.js';
 import { agentDesk } from './agent-desk.js';
 
 const HOUR_MS = 3_600_000;
+const JOBS = process.env['CI'] === undefined ? 250 : 130;
 
 describe('submitting jobs', () => {
   it('stores the intent before the POST and every change after it', async () => {
@@ -51,9 +52,9 @@ describe('submitting jobs', () => {
 });
 
 describe('the hourly limit', () => {
-  it('holds for 250 jobs across restarts: never more than 100 in any rolling hour', async () => {
+  it(`holds for ${JOBS} jobs across restarts: never more than 100 in any rolling hour`, async () => {
     const desk = await agentDesk();
-    await desk.plan(250);
+    await desk.plan(JOBS);
     const waits: Date[] = [];
     for (let run = 0; run < 40 && (await desk.jobs()).some(({ state }) => state === 'planned'); run++) {
       const { stopped } = await submitJobs({
@@ -68,14 +69,14 @@ describe('the hourly limit', () => {
       desk.clock.advance(20 * 60);
     }
     const { jobs, requests } = desk.sandbox.inspect();
-    expect(jobs).toHaveLength(250);
-    expect(requests.counts.create).toEqual({ '201': 250 });
+    expect(jobs).toHaveLength(JOBS);
+    expect(requests.counts.create).toEqual({ '201': JOBS });
     const times = jobs.map(({ createdAt }) => Date.parse(createdAt));
     for (const start of times)
       expect(times.filter((time) => time >= start && time <= start + HOUR_MS).length).toBeLessThanOrEqual(
         100,
       );
-    expect(waits.length).toBeGreaterThan(2);
+    expect(waits.length).toBeGreaterThan(JOBS / 100 - 1);
   }, 120_000);
 
   it('counts messages and failed attempts together with jobs', async () => {

@@ -17,6 +17,12 @@ import { expectNoTrace, markedSandbox, markedWorkspace, RECIPIENT, runToEnd } fr
 import { inEveryWriting, KEY, PASSWORD, smtpUrl } from './marks.js';
 
 const PROCESSES_AT_ONCE = 3;
+
+/** CI tries every second failure, a different half each day. */
+const tried = <Failure>(failures: readonly Failure[]): readonly Failure[] =>
+  process.env['CI'] === undefined
+    ? failures
+    : failures.filter((_, index) => (index + new Date().getUTCDate()) % 2 === 0);
 const LIMIT_MS = 300_000;
 
 const MESSAGE = ['jobs', 'message', '1', 'Mention the limits.'];
@@ -96,7 +102,7 @@ describe('a failure of the platform', () => {
         shapes.map((shape) => ({ times: 2, ...shape, kind })),
       );
       await pMap(
-        faults.map((fault, turn) => ({ fault, args: SPEAKING[turn % SPEAKING.length] ?? [] })),
+        tried(faults.map((fault, turn) => ({ fault, args: SPEAKING[turn % SPEAKING.length] ?? [] }))),
         async ({ fault, args }) => {
           const { platform, asked } = await sandboxAsBefore();
           platform.setFaults(OPERATIONS.map((on) => ({ ...fault, on }) as FaultInput));
@@ -122,7 +128,7 @@ describe('a failure of the platform', () => {
       }));
       const commands = SPEAKING.map((args) => ({ name: BELIEVED, args }));
       await pMap(
-        [...echoes, ...commands],
+        tried([...echoes, ...commands]),
         async ({ name, args }) => {
           const server = await serveEcho(ECHOES[name] ?? expect.fail());
           const platform = { baseUrl: server.baseUrl, projectId: SANDBOX.projectId };
