@@ -45,10 +45,10 @@ export const capitalised = (text: string): string => text.charAt(0).toUpperCase(
 export const valueText = (value: string | number | boolean | object | null): string =>
   value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
-/** What a formula begins with; some spreadsheets accept full-width signs. */
-const SIGN = '[=+@＝＋－＠-]';
+/** What a formula begins with; some spreadsheets accept signs of other widths. */
+const SIGN = '[=+@＝＋－＠\ufe62\ufe63\ufe66\u2212-]';
 /** Quotes and blanks that may come before it. Written out, for regular expressions of JavaScript and DuckDB alike. */
-const BLANKS = '" \f\v\u00a0\u2007\u202f\u3000\ufeff';
+const BLANKS = '" \f\v\u00a0\u2007\u200b\u202f\u2060\u3000\ufeff';
 const FIRST = `^(?:[${BLANKS}\t\r\n]*${SIGN}|[\t\r])`;
 /** After what separates cells or rows for a reader that does not split at commas. */
 const SEPARATOR = '([;\t\r\n])';
