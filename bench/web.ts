@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { request } from 'undici';
 import { readWorkspace } from '../src/app/workspace.js';
-import { DEFAULT_SERVE } from '../src/config/schema.js';
+import { DEFAULT_SERVE } from '../src/config/serve.js';
 import { Output } from '../src/terminal/output.js';
 import { publish } from '../src/warehouse/publish.js';
 import { serveWeb } from '../src/web/serve.js';

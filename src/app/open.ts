@@ -1,7 +1,8 @@
 import { reconcileJobs, reconcileMessages } from '../agents/reconcile.js';
 import { counted } from '../format/numbers.js';
 import { reconcileDeliveries } from '../mail/ledger.js';
-import { type Observer, pruneRuns, type StepContext } from '../steps/step.js';
+import { type Observer, type StepContext } from '../steps/step.js';
+import { pruneRuns } from '../steps/runs.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import { type Place, placeOf } from '../effects/place.js';
 import { agreeOnWorkspace } from '../warehouse/identity.js';

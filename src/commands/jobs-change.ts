@@ -11,7 +11,7 @@ import {
   recordReview,
   sendMessage,
   settleJob,
-} from '../steps/jobs.js';
+} from '../steps/job-changes.js';
 import { aDay, aJob, defineCommand, flag, PLATFORM_ENVIRONMENT, value } from './command.js';
 import { makeChange } from './steps.js';
 

@@ -7,7 +7,8 @@ import { type Runtime, withHistory } from '../app/workspace.js';
 import { moment } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { describeJob, jobLines, unconfirmedLines } from '../print/jobs.js';
-import { findJob, pollStep } from '../steps/jobs.js';
+import { pollStep } from '../steps/jobs.js';
+import { findJob } from '../steps/job-changes.js';
 import {
   aDuration,
   aJob,

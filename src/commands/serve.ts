@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { readWorkspace, type Runtime } from '../app/workspace.js';
-import { DEFAULT_SERVE } from '../config/schema.js';
+import { DEFAULT_SERVE } from '../config/serve.js';
 import { ConfigurationError, type ExitCode } from '../errors.js';
 import { untilAborted } from '../sleep.js';
 import { askLine, openInBrowser } from '../terminal/person.js';

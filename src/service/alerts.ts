@@ -10,7 +10,8 @@ import { ALERT, allProjects, type Delivery } from '../mail/delivery.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { ask, connectionFailure } from '../network.js';
 import { handOver } from '../steps/mailing.js';
-import { type Outage, readOutages, type StepContext } from '../steps/step.js';
+import { type StepContext } from '../steps/step.js';
+import { type Outage, readOutages } from '../steps/runs.js';
 import { dayColumn, readSql } from '../warehouse/query.js';
 
 /** An alert, whether or not it was sent. */

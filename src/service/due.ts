@@ -1,7 +1,7 @@
 import { addMilliseconds, min } from 'date-fns';
 import { lastScheduled } from '../config/cron.js';
 import type { Settings } from '../config/schema.js';
-import type { LastRun, StepName } from '../steps/step.js';
+import type { LastRun, StepName } from '../steps/runs.js';
 
 /** The stored state of the work. */
 interface StoredState {

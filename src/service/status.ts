@@ -20,7 +20,7 @@ import { inSequence, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
 import { readDeliveries } from '../mail/ledger.js';
 import { keyProblem } from './findings.js';
-import { readLastRuns, readOutages } from '../steps/step.js';
+import { readLastRuns, readOutages } from '../steps/runs.js';
 import { readPlace } from '../warehouse/identity.js';
 import { type Reader, readSql, timestampColumn } from '../warehouse/query.js';
 

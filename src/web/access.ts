@@ -7,7 +7,7 @@ import { auth as basicAuth } from 'hono/utils/basic-auth';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { LRUCache } from 'lru-cache';
 import { isIP } from 'node:net';
-import type { ServeSettings } from '../config/schema.js';
+import type { ServeSettings } from '../config/serve.js';
 import { isLoopback } from '../config/values.js';
 import { ConfigurationError } from '../errors.js';
 import { localHosts } from '../http-server.js';

@@ -7,7 +7,7 @@ import { addDays, dayOf } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { type Approval, approvePages, skipPages, unskipPages } from '../steps/improve.js';
-import { jobToChange, recordReview, sendMessage, settleJob } from '../steps/jobs.js';
+import { jobToChange, recordReview, sendMessage, settleJob } from '../steps/job-changes.js';
 import { writeNote } from '../steps/notes.js';
 import { type StepContext, StepRunner } from '../steps/step.js';
 import { attemptOf, lostMessage } from './agents.js';

@@ -7,7 +7,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { setTimeout } from 'node:timers/promises';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
-import type { ServeSettings } from '../config/schema.js';
+import type { ServeSettings } from '../config/serve.js';
 import { codeOf, ConfigurationError, messageOf, ReadershipError } from '../errors.js';
 import { inUrl, listen } from '../http-server.js';
 import { Access, isReading, type WebContext, type WebEnv } from './access.js';

@@ -2,7 +2,7 @@ import { addMinutes } from 'date-fns';
 import { describe, expect, it } from 'vitest';
 import { settingsSchema } from '../../src/config/schema.js';
 import { dueSteps } from '../../src/service/due.js';
-import { readLastRuns, recordStepEnd, recordStepStart, type StepEnd } from '../../src/steps/step.js';
+import { readLastRuns, recordStepEnd, recordStepStart, type StepEnd } from '../../src/steps/runs.js';
 import { liveWarehouse } from '../open-warehouse.js';
 
 const { schedule } = settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }] });

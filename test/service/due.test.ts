@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { settingsSchema } from '../../src/config/schema.js';
 import { dueSteps } from '../../src/service/due.js';
-import type { LastRun, StepName } from '../../src/steps/step.js';
+import type { LastRun, StepName } from '../../src/steps/runs.js';
 
 const scheduleOf = (schedule = {}) =>
   settingsSchema.parse({ baseUrl: 'http://127.0.0.1', projects: [{ id: 'prj_1' }], schedule }).schedule;

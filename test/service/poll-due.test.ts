@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { changeJob } from '../../src/agents/ledger.js';
 import { submitJobs } from '../../src/agents/submit.js';
 import { runDue } from '../../src/service/loop.js';
-import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/steps/step.js';
+import { readLastRuns, recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
 import { agentDesk } from '../agents/agent-desk.js';
 import { tempDir } from '../temp-dir.js';
 import { stepContext } from '../steps/step-context.js';

@@ -1,7 +1,7 @@
 import { addHours } from 'date-fns';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { readOutages, recordStepEnd, recordStepStart } from '../../src/steps/step.js';
+import { readOutages, recordStepEnd, recordStepStart } from '../../src/steps/runs.js';
 import type { Warehouse } from '../../src/warehouse/warehouse.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';

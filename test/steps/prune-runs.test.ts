@@ -1,7 +1,7 @@
 import { addMinutes } from 'date-fns';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { pruneRuns, readOutages } from '../../src/steps/step.js';
+import { pruneRuns, readOutages } from '../../src/steps/runs.js';
 import { liveWarehouse } from '../open-warehouse.js';
 import { NOW } from '../sandbox/open-sandbox.js';
 

@@ -2,7 +2,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readWorkspace, type Workspace } from '../../src/app/workspace.js';
-import { DEFAULT_SERVE, type ServeSettings } from '../../src/config/schema.js';
+import { DEFAULT_SERVE, type ServeSettings } from '../../src/config/serve.js';
 import { day } from '../../src/day.js';
 import { Output } from '../../src/terminal/output.js';
 import { openWarehouse } from '../../src/warehouse/open.js';

@@ -6,7 +6,7 @@ import { changeOf, type Change, counted, inWords, thousands } from '../../format
 import { capitalised } from '../../format/text.js';
 import { highestDrawn, highestOf, MOST_PLAIN_DAYS } from '../chart.js';
 import type { Coverage, ModelContext } from '../coverage.js';
-import { agentWorkOf } from '../improve.js';
+import { agentWorkOf } from '../jobs.js';
 import { periodOf, type Calendar } from '../period.js';
 import { type AudienceWeek, compareWeeks, type Comparison } from './comparison.js';
 import {

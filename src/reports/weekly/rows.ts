@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { experimentRow } from '../../agents/effect.js';
 import { audienceColumn } from '../../format/audience.js';
 import { dayColumn } from '../../warehouse/query.js';
-import { jobRow } from '../improve.js';
+import { jobRow } from '../jobs.js';
 
 const count = z.number().int().nonnegative();
 

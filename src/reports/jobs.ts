@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { JOB_STATES } from '../agents/lifecycle.js';
+import { webLink } from '../format/text.js';
+import { timestampColumn } from '../warehouse/query.js';
+
+/** A job as the reports' queries return it. */
+export const jobRow = z.object({
+  id: z.number().int(),
+  path: z.string(),
+  state: z.enum(JOB_STATES),
+  pr_link: z.string().nullable(),
+  planned_at: timestampColumn,
+  ended_at: timestampColumn.nullable(),
+  note: z.string().nullable(),
+});
+
+export type JobRow = z.infer<typeof jobRow>;
+
+/** What a job means to the reader of a report, most pressing first. */
+const GROUPS = ['ready', 'running', 'unchanged', 'failed', 'unconfirmed'] as const;
+export type JobGroup = (typeof GROUPS)[number];
+
+/** A job as reports show it. */
+export type ReportedJob = ReturnType<typeof reportedJob>;
+
+const GROUP_OF: Readonly<Record<JobRow['state'], JobGroup>> = {
+  planned: 'running',
+  submitting: 'running',
+  active: 'running',
+  completed: 'unchanged',
+  archived: 'unchanged',
+  failed: 'failed',
+  refused: 'failed',
+  unconfirmed: 'unconfirmed',
+};
+
+export function reportedJob({ id, path, state, pr_link, note }: JobRow) {
+  const group = GROUP_OF[state] === 'unchanged' && pr_link !== null ? 'ready' : GROUP_OF[state];
+  /** Whether someone has to act on it; for other jobs, the group is all there is to show. */
+  const isTask = group === 'ready' || group === 'unconfirmed';
+  /** The pull request, if its address is a web address. */
+  const pullRequest = webLink(pr_link) ?? null;
+  return { id, path, group, isTask, pullRequest, number: numberOf(pullRequest), note };
+}
+
+/** `#214`, from the number at the end of a pull request's address; null for any other address. */
+const numberOf = (link: string | null): string | null => {
+  const number = /\/(?:pull|pulls|pull-requests|pullrequest|merge_requests)\/(\d+)\/?$/.exec(link ?? '')?.[1];
+  return number === undefined ? null : `#${number}`;
+};
+
+/** Some jobs by their group, each in the given order. */
+export function byGroup<Job extends ReportedJob>(jobs: readonly Job[]) {
+  const of = (wanted: JobGroup) => jobs.filter(({ group }) => group === wanted);
+  return {
+    ready: of('ready'),
+    running: of('running'),
+    unchanged: of('unchanged'),
+    failed: of('failed'),
+    unconfirmed: of('unconfirmed'),
+  };
+}
+
+const JOBS_LISTED = 12;
+
+/** The agents' work in the weekly report; null without any job. */
+export function agentWorkOf(rows: readonly JobRow[]) {
+  if (rows.length === 0) return null;
+  const groups = byGroup(rows.map(reportedJob));
+  const counts = { ready: 0, running: 0, unchanged: 0, failed: 0, unconfirmed: 0 };
+  for (const group of GROUPS) counts[group] = groups[group].length;
+  return {
+    counts,
+    jobs: GROUPS.flatMap((group) => groups[group]).slice(0, JOBS_LISTED),
+    /** Number of jobs that are not listed. */
+    more: Math.max(0, rows.length - JOBS_LISTED),
+  };
+}

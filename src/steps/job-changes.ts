@@ -1,0 +1,165 @@
+import { changeJob, isRemoteJob, type Job, markMerged, readJobsOf } from '../agents/ledger.js';
+import { entryAbout, sentAs } from '../agents/intents.js';
+import { OPEN_MESSAGE_STATES } from '../agents/lifecycle.js';
+import { changeMessage, type Message, planMessage, readMessages, settleAsSent } from '../agents/messages.js';
+import { markClosed } from '../agents/reviews.js';
+import { RefusedError } from '../api/errors.js';
+import type { ProjectSettings } from '../config/schema.js';
+import { type Day, dayOf } from '../day.js';
+import { ConfigurationError } from '../errors.js';
+import { longDay } from '../format/days.js';
+import { submitWaiting } from './jobs.js';
+import type { StepContext } from './step.js';
+
+/** The journal's note about an answer by a person. */
+const RESOLVED = 'settled by a person';
+
+/** A job to change, with its messages and where it belongs. */
+export interface JobToChange {
+  readonly context: StepContext;
+  readonly project: ProjectSettings;
+  readonly job: Job;
+  readonly jobs: readonly Job[];
+  readonly messages: readonly Message[];
+}
+
+/** Finds a job. Throws a `ConfigurationError` if there is none. */
+export function findJob(jobs: readonly Job[], id: number): Job {
+  const job = jobs.find((candidate) => candidate.id === id);
+  if (job === undefined)
+    throw new ConfigurationError(`There is no job ${id}. To list all jobs: readership jobs list`);
+  return job;
+}
+
+export async function jobToChange(context: StepContext, id: number): Promise<JobToChange> {
+  const jobs = await readJobsOf(context.warehouse, context.projects);
+  const job = findJob(jobs, id);
+  const project = context.projects.find((candidate) => candidate.id === job.project);
+  if (project === undefined) throw new Error(`job ${id} belongs to no project`);
+  const messages = (await readMessages(context.warehouse, project.id)).filter(({ job }) => job === id);
+  return { context, project, job, jobs, messages };
+}
+
+/** What a person found out about a job or message whose reply was lost. */
+type Finding = { readonly created: string } | 'not-created' | 'gone' | 'sent' | 'not-sent';
+
+/** Records what a person found out. Throws a `ConfigurationError` if there is nothing to settle. */
+export async function settleJob(found: JobToChange, finding: Finding): Promise<void> {
+  if (finding === 'gone') await resolveAsGone(found);
+  else if (finding === 'sent' || finding === 'not-sent') await resolveMessage(found, finding);
+  else await resolveJob(found, finding === 'not-created' ? undefined : finding.created);
+}
+
+/**
+ * Records when the pull request of a job was merged, or closed without being merged: today, unless
+ * another day is given. Some platforms commit the work of a job without a pull request. Returns the day.
+ */
+export async function recordReview(
+  { context, job }: JobToChange,
+  outcome: 'merged' | 'closed',
+  day: Day | undefined,
+): Promise<Day> {
+  const { id } = job;
+  const today = dayOf(context.now());
+  const reviewedOn = day ?? today;
+  const isReviewable = job.pr_link !== null || (outcome === 'merged' && job.state === 'completed');
+  if (!isReviewable) throw new ConfigurationError(`Job ${id} is ${job.state} and has no pull request.`);
+  if (outcome === 'closed' && job.merged_on !== null)
+    throw new ConfigurationError(`The pull request of job ${id} was merged on ${longDay(job.merged_on)}.`);
+  if (reviewedOn > today || reviewedOn < dayOf(job.planned_at))
+    throw new ConfigurationError(
+      `Job ${id} cannot have been ${outcome} on ${reviewedOn}: it was planned on ${dayOf(job.planned_at)}, and today is ${today} (UTC).`,
+    );
+  if (outcome === 'merged') await markMerged(context.warehouse, job, reviewedOn);
+  else await markClosed(context, job, reviewedOn);
+  return reviewedOn;
+}
+
+/** Sends a follow-up message to a job. Returns the state it is in then, and why it was not sent. */
+export async function sendMessage(
+  { context, project, job, messages }: JobToChange,
+  text: string,
+): Promise<{ readonly state: Message['state']; readonly stopped?: unknown }> {
+  const refusal = await context.journal.refusal();
+  if (refusal !== undefined) throw refusal;
+  const { maxPromptLength } = context.settings.improve;
+  if (text.trim() === '') throw new ConfigurationError('The message is empty.');
+  if (text.length > maxPromptLength)
+    throw new ConfigurationError(
+      `The message has ${text.length} characters, more than improve.maxPromptLength (${maxPromptLength}).`,
+    );
+  if (!isRemoteJob(job))
+    throw new ConfigurationError(`Job ${job.id} is ${job.state}: it is not known to exist on the platform.`);
+  const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
+  if (open !== undefined)
+    throw new ConfigurationError(
+      `Job ${job.id} has a message that is ${open.state}. Settle that first: readership jobs show ${job.id}`,
+    );
+  const message = { origin: 'typed', prompt: text, now: context.now() } as const;
+  const id = await planMessage(context.warehouse, job, message);
+  const { stopped } = await submitWaiting(context, project, 'messages');
+  const sent = (await readMessages(context.warehouse, project.id)).find((one) => one.id === id);
+  return { state: sent?.state ?? 'planned', stopped };
+}
+
+/**
+ * Checks the id on the platform first, because a mistyped one would be polled forever or belong to
+ * another page.
+ */
+async function resolveJob(
+  { context, project, job, jobs }: JobToChange,
+  remoteId: string | undefined,
+): Promise<void> {
+  if (job.state !== 'unconfirmed')
+    throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an unconfirmed job needs resolving.`);
+  const other = jobs.find(({ remote_id }) => remoteId !== undefined && remote_id === remoteId);
+  if (other !== undefined)
+    throw new ConfigurationError(`${remoteId} is already recorded as job ${other.id}. Nothing was changed.`);
+  const remote =
+    remoteId === undefined ? undefined : await context.clientOf(project).job(remoteId, context.signal);
+  const now = context.now();
+  const outcome = remote === undefined ? ({ event: 'not-sent' } as const) : sentAs(remote);
+  await context.journal.append([entryAbout(job, { ...outcome, note: RESOLVED }, now)]);
+  await changeJob(
+    context.warehouse,
+    job,
+    remote === undefined
+      ? { event: 'found-not-sent', now, cause: 'resolved: not created' }
+      : { event: 'found-sent', now, remote, nextPollAt: now, cause: `resolved: created as ${remoteId}` },
+  );
+}
+
+/** Checks the platform first, because a mistyped number would end a running job. */
+async function resolveAsGone({ context, project, job }: JobToChange): Promise<void> {
+  if (!isRemoteJob(job) || job.state !== 'active')
+    throw new ConfigurationError(`Job ${job.id} is ${job.state}: only an active job can be ended as gone.`);
+  const known = await context
+    .clientOf(project)
+    .job(job.remote_id, context.signal)
+    .catch((error: unknown) => {
+      if (!(error instanceof RefusedError)) throw error;
+    });
+  if (known !== undefined)
+    throw new ConfigurationError(`Job ${job.id} still exists on the platform. Nothing was changed.`);
+  const now = context.now();
+  const note = `the platform no longer has it; ended manually on ${longDay(dayOf(now))}`;
+  const cause = 'resolved: gone from the platform';
+  await changeJob(context.warehouse, job, { event: 'found-gone', now, cause, note });
+}
+
+async function resolveMessage(
+  { context, job, messages }: JobToChange,
+  event: 'sent' | 'not-sent',
+): Promise<void> {
+  const message = messages.find(({ state }) => state === 'unconfirmed');
+  if (message === undefined)
+    throw new ConfigurationError(`Job ${job.id} has no unconfirmed message: nothing needs resolving.`);
+  const { journal, warehouse } = context;
+  const now = context.now();
+  await journal.append([entryAbout(message, { event, note: RESOLVED }, now)]);
+  if (event === 'sent') {
+    const change = { event: 'found-sent', now, cause: 'resolved: sent', nextPollAt: now } as const;
+    await settleAsSent(warehouse, message, job, change);
+  } else
+    await changeMessage(warehouse, message, { event: 'found-not-sent', now, cause: 'resolved: not sent' });
+}
