@@ -1,7 +1,7 @@
 import { PausedError, RefusedError } from '../api/errors.js';
 import { addDays, type Day, daysBetween, dayOf, type DayRange, lastEndedDay } from '../day.js';
-import { longDay } from '../format/days.js';
 import { KEPT_FROM, NOT_ADDITIVE, readFact, readPageSize, recordFact } from './facts.js';
+import { keptNote } from './first-day.js';
 import { readDayLedger, removeDays, storeEmptyDays } from './ledger.js';
 import { type DayResult, loadDays, type LoadOutcome, type LoadTask, MOST_IN_A_ROW } from './load.js';
 import {
@@ -178,8 +178,7 @@ async function fill(
     if (newestRefused !== undefined && (await isBeforeKept(task, newestRefused))) {
       const refused = results.filter((result) => result.day <= newestRefused && isRefused(result));
       for (const result of refused) results.splice(results.indexOf(result), 1);
-      const first = longDay(addDays(newestRefused, 1));
-      return { note: `the platform refuses days before ${first}, so the history begins there` };
+      return { note: keptNote(addDays(newestRefused, 1)) };
     }
     const oldestEmpty = runsOf(loaded.results, isEmpty)[0]?.[0];
     const stretch = oldestEmpty === undefined ? undefined : await emptyBefore(task, oldestEmpty);

@@ -54,9 +54,11 @@ const settledTotals = (ledger: DayLedger): StoredTotals[] =>
 export function recentTotals(ledger: DayLedger, now: Date): StoredTotals[] {
   const last = lastEndedDay(now);
   const since = addDays(last, -RECENT_DAYS);
-  const wasReadToday = (day: Day) => dayOf(ledger.get(day)?.attempted_at ?? now) === dayOf(now);
-  return settledTotals(ledger).filter(({ day }) => day >= since && day <= last && !wasReadToday(day));
+  return notReadToday(settledTotals(ledger), ledger, now).filter(({ day }) => day >= since && day <= last);
 }
+
+const notReadToday = (days: readonly StoredTotals[], ledger: DayLedger, now: Date): StoredTotals[] =>
+  days.filter(({ day }) => dayOf(ledger.get(day)?.attempted_at ?? now) !== dayOf(now));
 
 /** Compares the recent final days with the platform, and loads again those that differ. */
 export async function checkRecentDays(task: LoadTask): Promise<Check> {
@@ -111,9 +113,7 @@ async function expectSomeAnswer(
 export async function lookAgain(task: LoadTask, requests: number): Promise<LoadOutcome> {
   const { warehouse, client, project, now, signal } = task;
   const ledger = await readDayLedger(warehouse, project);
-  const days = settledTotals(ledger).filter(
-    ({ day }) => dayOf(ledger.get(day)?.attempted_at ?? now()) !== dayOf(now()),
-  );
+  const days = notReadToday(settledTotals(ledger), ledger, now());
   const lookedAt = await readFact(warehouse, project, LOOKED_AT, now());
   const next = days.findIndex(({ day }) => lookedAt === undefined || day > lookedAt);
   const inTurn = [...days.slice(Math.max(0, next)), ...days.slice(0, Math.max(0, next))].slice(0, requests);

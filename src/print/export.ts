@@ -1,7 +1,7 @@
 import type { Settings } from '../config/schema.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { ReadershipError } from '../errors.js';
-import { mostRequests, requestsToFindFirstDay } from '../export/range.js';
+import { mostRequests, requestsToFindFirstDay } from '../export/first-day.js';
 import type { ExportForecast } from '../export/forecast.js';
 import type { DayResult } from '../export/load.js';
 import { DUE_ORDER, type ExportPlan } from '../export/plan.js';

@@ -11,7 +11,7 @@ import { addDays, type Day, lastEndedDay } from '../day.js';
 import { ConfigurationError, messageOf } from '../errors.js';
 import { PageSize } from '../export/pages.js';
 import { nightlyRequests, requestsFor } from '../export/plan.js';
-import { EARLIEST_DAY } from '../export/range.js';
+import { EARLIEST_DAY } from '../export/first-day.js';
 import { equalCounts, INCLUSIVE, NO_VIEWS, probeTotals, sumCounts } from '../export/totals.js';
 import { duration } from '../format/days.js';
 import { counted, thousands } from '../format/numbers.js';
