@@ -136,7 +136,13 @@ export async function migrate(connection: DuckDBConnection, path: string): Promi
 /** Stands for the id of the file in views and macros. */
 const FILE = '{file}';
 
-const viewSql = (name: string): string => readSql(import.meta.url, `views/${name}.sql`);
+const viewSql = (name: string): string =>
+  readSql(import.meta.url, `views/${name}.sql`).replace('is_own_file()', isOwnFile(name));
+
+/** A condition that fails, with what to do, where a macro would read another database than its own. */
+const isOwnFile = (macro: string): string =>
+  `(SELECT CASE id WHEN '${FILE}' THEN true ELSE error('${macro} reads the current database, which is not the one it belongs to: ` +
+  `run USE with the attached database first, then FROM ${macro}(…)') END FROM this_file)`;
 
 /** The views, macros and comments. */
 const descriptions = (): string =>

@@ -4,13 +4,10 @@ CREATE OR REPLACE MACRO changes(first_day, last_day, days_earlier := NULL, per :
 WITH
   asked AS (
     SELECT first, last, shift, first - shift AS first_before, if(shift > 0, last - shift, NULL) AS last_before
-    FROM
-      this_file,
-      (SELECT first, last, coalesce(earlier, last - first + 1)::INTEGER AS shift FROM (SELECT first_day::DATE AS first, last_day::DATE AS last, days_earlier::INTEGER AS earlier))
+    FROM (SELECT first, last, coalesce(earlier, last - first + 1)::INTEGER AS shift FROM (SELECT first_day::DATE AS first, last_day::DATE AS last, days_earlier::INTEGER AS earlier))
     WHERE
-      CASE
-        WHEN id <> '{file}'
-          THEN error('changes reads the current database, which is not the one it belongs to: run USE with the attached database first, then FROM changes(…)')
+      is_own_file()
+      AND CASE
         WHEN per NOT IN ('page', 'section', 'site') THEN error('changes: per must be page, section or site')
         WHEN shift < 0 THEN error('changes: days_earlier must not be negative')
         ELSE true

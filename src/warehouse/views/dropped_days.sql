@@ -17,7 +17,7 @@ WITH
           SELECT project, day, state, human, ai
           FROM site_days
           ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
-          WHERE day BETWEEN last_day::DATE - 14 - 7 * 16 AND last_day::DATE
+          WHERE day BETWEEN last_day::DATE - 14 - 7 * 16 AND last_day::DATE AND is_own_file()
         )
         ON human, ai INTO NAME audience VALUE n
       )

@@ -11,14 +11,7 @@ SELECT
 FROM site_days
 WHERE
   day BETWEEN first_day::DATE AND last_day::DATE
-  AND (
-    SELECT
-      CASE id
-        WHEN '{file}' THEN true
-        ELSE error('human_vs_ai reads the current database, which is not the one it belongs to: run USE with the attached database first, then FROM human_vs_ai(…)')
-      END
-    FROM this_file
-  )
+  AND is_own_file()
 GROUP BY ALL
 ORDER BY project, period;
 

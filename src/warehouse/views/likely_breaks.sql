@@ -13,7 +13,7 @@ WITH
     SELECT project, (last_day::DATE - day) // 7 AS weeks_ago
     FROM site_days
     ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
-    WHERE day BETWEEN last_day::DATE - 118 AND last_day::DATE
+    WHERE day BETWEEN last_day::DATE - 118 AND last_day::DATE AND is_own_file()
     GROUP BY project, weeks_ago
     HAVING count(*) = 7
   ),

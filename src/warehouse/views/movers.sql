@@ -19,14 +19,7 @@ WITH
     ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
     WHERE
       day BETWEEN week_start::DATE - 84 AND week_start::DATE + 6
-      AND (
-        SELECT
-          CASE id
-            WHEN '{file}' THEN true
-            ELSE error('movers reads the current database, which is not the one it belongs to: run USE with the attached database first, then FROM movers(…)')
-          END
-        FROM this_file
-      )
+      AND is_own_file()
     GROUP BY project, weeks_ago
     HAVING count(*) = 7
     QUALIFY

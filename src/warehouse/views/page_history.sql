@@ -8,25 +8,21 @@ SELECT
   coalesce(view.total, 0) AS total
 FROM site_days AS site
 LEFT JOIN (FROM page_views WHERE path = page) AS view USING (project, day)
-WHERE (
-  SELECT
-    CASE
-      WHEN id <> '{file}'
-        THEN error('page_history reads the current database, which is not the one it belongs to: run USE with the attached database first, then FROM page_history(…)')
-      WHEN EXISTS (FROM page_views WHERE path = page) THEN true
-      ELSE error('page_history: no page ' || page || ' was ever viewed' || coalesce('; near it: ' || (
-        SELECT string_agg(path, ', ')
-        FROM (
-          SELECT path
-          FROM (SELECT DISTINCT path FROM page_views WHERE day > (SELECT max(day) FROM day_loads) - 90)
-          WHERE jaro_winkler_similarity(path, page) > 0.8
-          ORDER BY jaro_winkler_similarity(path, page) DESC, path
-          LIMIT 3
-        )
-      ), ''))
-    END
-  FROM this_file
-)
+WHERE
+  is_own_file()
+  AND CASE
+    WHEN EXISTS (FROM page_views WHERE path = page) THEN true
+    ELSE error('page_history: no page ' || page || ' was ever viewed' || coalesce('; near it: ' || (
+      SELECT string_agg(path, ', ')
+      FROM (
+        SELECT path
+        FROM (SELECT DISTINCT path FROM page_views WHERE day > (SELECT max(day) FROM day_loads) - 90)
+        WHERE jaro_winkler_similarity(path, page) > 0.8
+        ORDER BY jaro_winkler_similarity(path, page) DESC, path
+        LIMIT 3
+      )
+    ), ''))
+  END
 ORDER BY project, day;
 
 COMMENT ON MACRO TABLE page_history IS 'Views of one page on every loaded day, zero if it had none. Fails for a page that was never viewed, and suggests pages of the last 90 days with similar paths. One row per project and loaded day: FROM page_history(''/quickstart'')';

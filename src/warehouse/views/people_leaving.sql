@@ -14,7 +14,7 @@ WITH
     SELECT project, week, row_number() OVER (PARTITION BY project ORDER BY week DESC) <= 8 AS is_newer
     FROM site_weeks
     ANTI JOIN break ON break.path = '*' AND break.project = site_weeks.project AND break.day > site_weeks.week
-    WHERE days_loaded = 7 AND week BETWEEN date_trunc('week', before_day::DATE)::DATE - 126 AND date_trunc('week', before_day::DATE)::DATE - 7
+    WHERE is_own_file() AND days_loaded = 7 AND week BETWEEN date_trunc('week', before_day::DATE)::DATE - 126 AND date_trunc('week', before_day::DATE)::DATE - 7
     QUALIFY
       count(*) OVER (PARTITION BY project) >= 16
       AND row_number() OVER (PARTITION BY project ORDER BY week DESC) <= 16

@@ -19,7 +19,7 @@ WITH
       (sum(human) + 0.5) / (sum(ai) + 0.5) AS gap
     FROM site_days
     ANTI JOIN break ON break.path = '*' AND break.project = site_days.project AND break.day > site_days.day
-    WHERE day <= week_start::DATE + 6
+    WHERE day <= week_start::DATE + 6 AND is_own_file()
     GROUP BY project, weeks_ago
     HAVING count(*) = 7
   ),
