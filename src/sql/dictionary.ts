@@ -15,6 +15,15 @@ export type DictionaryEntry = z.infer<typeof entryRow>;
 export const readDictionary = (reader: Reader): Promise<DictionaryEntry[]> =>
   reader.query(DICTIONARY, entryRow);
 
+/** SQL that lists the tables, views and macros. */
+export const TABLES = `SELECT name, kind, comment FROM (${DICTIONARY})`;
+
+/** SQL that lists the columns of one table or view, or of all; a macro has one row, without a column. */
+export const schemaOf = (name: string): string => `
+SELECT name, part.name AS "column", part.type, part.comment
+FROM (SELECT name, unnest(if(columns = [], [{name: '', type: '', comment: comment}], columns)) AS part FROM (${DICTIONARY}))
+WHERE '${name.replaceAll("'", "''")}' IN ('', split_part(name, '(', 1))`;
+
 /** What a query that only reads is made of. */
 export const KEYWORDS =
   'SELECT FROM WHERE GROUP BY HAVING QUALIFY ORDER LIMIT OFFSET WITH AS JOIN LEFT RIGHT FULL INNER CROSS SEMI ANTI ON USING UNION ALL EXCEPT INTERSECT DISTINCT CASE WHEN THEN ELSE END AND OR NOT IN IS NULL BETWEEN LIKE ILIKE EXISTS ASC DESC NULLS FIRST LAST OVER PARTITION WINDOW FILTER VALUES UNNEST INTERVAL CURRENT_DATE TRUE FALSE CAST DESCRIBE SUMMARIZE SHOW TABLES EXPLAIN PIVOT UNPIVOT count( sum( avg( min( max( median( round( coalesce( nullif( date_trunc( date_diff( row_number( starts_with( contains( split_part( lower( greatest( least('.split(

@@ -2,13 +2,21 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { createInterface } from 'node:readline';
 import { messageOf } from '../errors.js';
 import { completenessOf } from './answer.js';
-import { completionsOf } from './dictionary.js';
+import { completionsOf, schemaOf, TABLES } from './dictionary.js';
 
 const LEAVE = /^\s*[.\\]?(exit|quit|q)\s*;?\s*$/i;
 const HELP_WORDS = /^\s*[.\\]?(help|h|\?)\s*;?\s*$/i;
+/** A command as in the shells of DuckDB, SQLite and PostgreSQL. */
+const COMMAND = /^\s*[.\\](?<command>\w+)\s*(?<name>.*?)\s*;?\s*$/;
 
 const HELP = `End a statement with a semicolon. Tab completes, Ctrl-C stops a query, exit or Ctrl-D leaves.
-To see what there is: SHOW TABLES;   DESCRIBE site_weeks;`;
+.tables lists what there is, .schema site_weeks lists its columns, and .help shows this.`;
+
+/** The SQL of a command; undefined if there is no such command. */
+function sqlOf({ command = '', name = '' }: Partial<Record<string, string>>): string | undefined {
+  if (/^(tables|dt?)$/i.test(command)) return TABLES;
+  return /^(schema|columns)$/i.test(command) ? schemaOf(name) : undefined;
+}
 
 export interface PromptOptions {
   readonly input: NodeJS.ReadableStream;
@@ -53,6 +61,13 @@ export async function runPrompt({
       begin();
     }
   });
+  const run = async (sql: string) => {
+    isBusy = true;
+    await answer(sql).catch((error: unknown) => {
+      onError(messageOf(error));
+    });
+    isBusy = false;
+  };
   output.write(`${HELP}\n`);
   begin();
   for await (const line of prompt) {
@@ -62,15 +77,17 @@ export async function runPrompt({
       begin();
       continue;
     }
+    const command = statement === '' ? COMMAND.exec(line)?.groups : undefined;
+    if (command !== undefined) {
+      const sql = sqlOf(command);
+      if (sql === undefined) onError(`There is no command ${line.trim()}: .help shows what there is.`);
+      else await run(sql);
+      begin();
+      continue;
+    }
     statement = statement === '' ? line : `${statement}\n${line}`;
     const completeness = await completenessOf(connection, statement);
-    if (completeness === 'complete') {
-      isBusy = true;
-      await answer(statement).catch((error: unknown) => {
-        onError(messageOf(error));
-      });
-      isBusy = false;
-    }
+    if (completeness === 'complete') await run(statement);
     if (completeness !== 'open') statement = '';
     begin();
   }

@@ -79,6 +79,23 @@ describe('the prompt', () => {
     expect(shown.split('End a statement with a semicolon')).toHaveLength(3);
   });
 
+  it.each([
+    ['.tables', /^SELECT name, kind, comment/],
+    ['.schema site_weeks', /'site_weeks' IN/],
+    [".schema o'hara;", /'o''hara' IN/],
+    ['.schema', /'' IN/],
+  ])('runs a query for %s, but not in the middle of a statement', async (line, sql) => {
+    const { asked } = await typed([`${line}\nSELECT\n${line};\n;\n`]);
+    expect(asked[0]).toMatch(sql);
+    expect(asked[1]).toMatch(/^SELECT\n\./);
+  });
+
+  it('names a command that it does not know', async () => {
+    const { asked, shown } = await typed(['.import x\nSELECT 1;\n']);
+    expect(asked).toEqual(['SELECT 1;']);
+    expect(shown).toContain('There is no command .import x: .help shows what there is.\n');
+  });
+
   it('shows an error, and continues', async () => {
     const answer = (sql: string) =>
       sql.includes('1') ? Promise.reject(new Error('no such table')) : Promise.resolve();
