@@ -4,6 +4,7 @@
 {"ask": "files", "lake": PLACE, "day": DAY} -> {ENGINE: [files read, files]}
 {"ask": "rows", "lake": PLACE} -> {ENGINE: digest}
 {"ask": "operations"} -> {NAME: []}; {"ask": "foreign", "lake": PLACE, "name": NAME} changes the table views
+{"ask": "lookup", "lake": PLACE, "path": PATH} -> {ENGINE: [rows of the path]}
 {"ask": "sql", "sql": SQL} -> {"duckdb": [rows]}"""
 
 import datetime
@@ -200,6 +201,22 @@ def rows(lake):
     return {name: hashlib.sha256("\n".join(each).encode()).hexdigest() for name, each in lines.items()}
 
 
+def lookup(lake, path):
+    """How many rows each engine finds by a filter, for which it may skip files and row groups by their statistics."""
+    table = deltalake.DeltaTable(f"{lake}/views")
+    sql = f"SELECT count(*) FROM {{}} WHERE path = '{path}'"
+    found = {
+        "deltalake": polars.DataFrame(deltalake.QueryBuilder().register("views", table).execute(sql.format("views"))).item(),
+        "polars": polars.scan_delta(f"{lake}/views").filter(polars.col("path") == path).select(polars.len()).collect().item(),
+        "pyarrow": table.to_pyarrow_dataset().count_rows(filter=pyarrow.compute.field("path") == path),
+        "duckdb": DUCK.execute(sql.format(f"delta_scan('{quoted(lake)}/views')")).fetchone()[0],
+        "clickhouse": int(str(chdb.query(sql.format(f"deltaLakeLocal('{quoted(lake)}/views')")))),
+    }
+    if SPARK is not None:
+        found["spark"] = SPARK.sql(sql.format(f"delta.`{lake}/views`")).first()[0]
+    return {name: [rows] for name, rows in found.items()}
+
+
 def junk(project, month):
     day = datetime.date.fromisoformat(f"{month}-02")
     return polars.DataFrame(
@@ -253,6 +270,7 @@ ASKED = {
     "rows": lambda question: rows(question["lake"]),
     "operations": lambda question: {name: [] for name in FOREIGN},
     "foreign": lambda question: foreign(question["lake"], question["name"]),
+    "lookup": lambda question: lookup(question["lake"], question["path"]),
     "read": lambda question: read(question["lake"]),
     "open": lambda question: open_readers(question["lake"]),
     "finish": lambda question: {name: finish() for name, finish in OPEN.items()},

@@ -13,6 +13,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { openWarehouse } from '../../src/warehouse/open.js';
+import { publish as publishHistory } from '../../src/warehouse/publish.js';
 
 const HERE = import.meta.dirname;
 const QUICK = process.argv.includes('--quick');
@@ -28,6 +29,7 @@ const environment = {
   LAKE_ENDPOINT: `http://127.0.0.1:${port}`,
   // spark-submit looks for Spark in the first Python on the path.
   PATH: `${join(venv, 'bin')}:${process.env['PATH'] ?? ''}`,
+  PYTHONPATH: '',
 };
 const children: ChildProcess[] = [];
 
@@ -126,8 +128,13 @@ async function publish(database: string, place: string, shard = '', rounds = 1, 
   return signal === 'SIGKILL';
 }
 
-const everyEngine = (answers: Record<string, number[]>, expected: readonly number[], what: string) => {
-  assert.ok(Object.keys(answers).length >= 6);
+const everyEngine = (
+  answers: Record<string, number[]>,
+  expected: readonly number[],
+  what: string,
+  least = 6,
+) => {
+  assert.ok(Object.keys(answers).length >= least);
   for (const [engine, answer] of Object.entries(answers))
     assert.deepEqual(answer, [...expected], `${engine}: ${what}`);
 };
@@ -188,6 +195,9 @@ async function main(): Promise<void> {
   }
   pass(`${killed} kills leave every engine with one committed state`);
 
+  await everyVersion(database);
+  await boundsLeftOut(ask, database);
+  await oddPlaces(ask, database);
   await otherWriters(ask, database);
   await shardsAtOnce(ask, join(home, 'shards'));
   await onStore(ask, database);
@@ -204,6 +214,72 @@ async function main(): Promise<void> {
     pass('the example job of Spark answers');
   }
   process.stdout.write(`all ${passed} checks of the lake hold\n`);
+}
+
+/** The versions of DuckDB that docs/readers.md says read everything; with `--quick`, the first and the last of them. */
+async function everyVersion(database: string): Promise<void> {
+  const history = join(home, 'history.duckdb');
+  const warehouse = await openWarehouse(database, { command: 'test', now: () => new Date(), maxWaitMs: 0 });
+  await publishHistory(warehouse, history);
+  await warehouse.close();
+  const page = readFileSync(join(HERE, '../../docs/readers.md'), 'utf8');
+  const listed = /\| (?<versions>[\d., ]+) \| every table, view and macro/.exec(page)?.groups?.['versions'];
+  const versions = z.array(z.string().regex(/^\d+\.\d+\.\d+$/)).parse(listed?.trim().split(', '));
+  assert.ok(versions.length >= 5);
+  for (const version of QUICK ? [versions[0], versions.at(-1)] : versions) {
+    const target = join(home, `duckdb-${version}`);
+    run(
+      join(venv, 'bin/pip'),
+      ...['install', '--quiet', '--no-deps', '--target', target, `duckdb==${version}`],
+    );
+    environment.PYTHONPATH = target;
+    assert.equal(run('python3', join(HERE, 'readers.py'), history).trim(), version);
+  }
+  environment.PYTHONPATH = '';
+  pass('every listed version of DuckDB runs every table, view and macro');
+}
+
+/** Longer than the bounds that DuckDB writes, and without a next string to shorten it to. */
+const NO_BOUND = '\u{10FFFF}'.repeat(100);
+
+/** A month of two row groups, one of which has no greatest path. */
+async function boundsLeftOut(ask: ReturnType<typeof startEngines>, database: string): Promise<void> {
+  const [own, lake] = [join(home, 'bounds.duckdb'), join(home, 'bounds')];
+  copyDatabase(database, own);
+  const instance = await DuckDBInstance.create(own);
+  const connection = await instance.connect();
+  await connection.run(`
+    INSERT INTO page_views
+    SELECT 'prj_0', DATE '2026-09-02', if(n = 0, '${NO_BOUND}', '/long/' || n), 1, 1, 2
+    FROM range(200_000) AS pages (n)`);
+  connection.closeSync();
+  instance.closeSync();
+  await publish(own, lake);
+  for (const path of [NO_BOUND, '/long/199999', '/docs/ü-1'])
+    everyEngine(
+      await ask({ ask: 'lookup', lake, path }),
+      [path.startsWith('/docs') ? 0 : 1],
+      path.slice(0, 20),
+      5,
+    );
+  pass('every engine finds a path that has no bound, and those beside it');
+}
+
+/** Directories whose names some engines read as something else are refused; all others can be read by every engine. */
+async function oddPlaces(ask: ReturnType<typeof startEngines>, database: string): Promise<void> {
+  for (const name of ['a lake', 'lake=1', 'läke', 'lake%41', 'lake#1', 'lake?x', '{a}', '*a', 'a"b', '[a]']) {
+    const { status, stderr } = spawnSync(process.execPath, publisher(database, join(home, name), '', 1, 0), {
+      encoding: 'utf8',
+      env: environment,
+    });
+    assert.notEqual(status, 0, name);
+    assert.match(stderr, /not every program can read a lake whose address contains/, name);
+  }
+  for (const name of ["o'lake", 'a+b,c', '(a)&b;c:d', 'a@~']) {
+    await publish(database, join(home, name));
+    everyEngine(await ask({ ask: 'read', lake: join(home, name) }), await sumsOf(database), name);
+  }
+  pass('a directory with an odd name is read by every engine, or refused');
 }
 
 /** What Readership cannot follow, and the words of the refusal. */

@@ -116,6 +116,7 @@ async function updateTables(work: Publication): Promise<LakeChange> {
     throw new ConfigurationError(
       `${location} is neither empty nor a Readership lake: it contains ${stranger}. Nothing in it was changed. Use an empty or new location.`,
     );
+  if (!isLake) expectReadableName(location);
   const tables = TABLES.map((name) => new LakeTable(work, name));
   // Created before any data, to claim the location for this workspace.
   for (const table of tables) await table.create();
@@ -137,6 +138,16 @@ async function updateTables(work: Publication): Promise<LakeChange> {
     for (const month of plan.rebuilt) rebuilt.add(month);
   }
   return { ...change, ...storage.traffic, rebuilt: [...rebuilt].sort() };
+}
+
+/** Throws a `ConfigurationError` for a new lake whose name some engines read as another, or as a partition. */
+function expectReadableName(location: string): void {
+  const odd = /[^\w./\\:+,;&@~'()-]/u.exec(location)?.[0];
+  if (odd !== undefined)
+    throw new ConfigurationError(
+      `The lake ${location} was not created: not every program can read a lake whose address contains “${odd}”. ` +
+        'Use another place, named with letters, digits, hyphens and underscores.',
+    );
 }
 
 /** The changes to a table. */

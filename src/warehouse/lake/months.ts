@@ -9,6 +9,12 @@ const MONTHS = readSql(import.meta.url, 'months.sql');
 const REMEMBER = readSql(import.meta.url, 'remember-month.sql');
 const WRITTEN = readSql(import.meta.url, 'written.sql');
 
+/** The columns whose bounds are in the log, where a time has milliseconds. */
+const BOUNDED: Readonly<Record<TableName, string>> = {
+  views: '*',
+  days: "* REPLACE (strftime(make_timestamp(epoch_us(loaded_at)), '%Y-%m-%dT%H:%M:%S.%gZ') AS loaded_at)",
+};
+
 const projectRow = z.object({ project: z.string().nullable() });
 const digestRow = z.object({ digest: z.string() });
 const monthRow = z.object({
@@ -176,9 +182,10 @@ async function write(
   const directory = await storage.stage();
   const form = "FORMAT parquet, COMPRESSION zstd, FILE_SIZE_BYTES '200MB'";
   await connection.run(`COPY (FROM ${rows} ORDER BY ALL) TO ${quoted(directory)} (${form})`);
-  const values = { files: `${directory}/*.parquet`, name, month, time: now.getTime() };
-  const written = await queryRows(connection, WRITTEN, writtenRow, values);
-  const kept = written.filter(({ add }) => add['stats'] !== undefined);
-  for (const { file, add } of kept) await storage.put(file, `${dataset}/${add.path}`);
-  return kept.map(({ add }) => add);
+  const files = `${directory.replace(/[*?[]/g, '[$&]')}/*.parquet`;
+  const values = { files, name, month, time: now.getTime() };
+  const sql = WRITTEN.replace('{columns}', BOUNDED[dataset]);
+  const written = await queryRows(connection, sql, writtenRow, values);
+  for (const { file, add } of written) await storage.put(file, `${dataset}/${add.path}`);
+  return written.map(({ add }) => add);
 }

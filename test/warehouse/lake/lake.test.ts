@@ -52,7 +52,7 @@ async function threeMonths(): Promise<{ warehouse: Warehouse; directory: string 
     '2026-09-30': [page('/a', 5, 1)],
   });
   await store(warehouse, 'prj_a', { '2026-11-01': [page('/a', 9)], '2026-10-31': [] });
-  return { warehouse, directory: join(await tempDir(), "the team's lake") };
+  return { warehouse, directory: join(await tempDir(), "the-team's-lake") };
 }
 
 /** What shows whether a file was touched. */
@@ -123,9 +123,20 @@ describe('the lake', () => {
     await publishTo(warehouse, directory);
     expect((await tableFiles(directory, 'views')).at(-1)).toMatchObject({
       numRecords: 5,
-      minValues: { project: 'prj_a', day: '2026-11-01', path: '/a' },
-      maxValues: { project: 'prj_b', day: '2026-11-02', path: '/ünïcode/🦆' },
+      minValues: { project: 'prj_a', day: '2026-11-01', path: '/a', human: 1 },
+      maxValues: { project: 'prj_b', day: '2026-11-02', path: '/ünïcode/🦆', total: 9 },
     });
+    const [day] = await tableFiles(directory, 'days');
+    expect(day?.maxValues).toMatchObject({
+      loaded_at: '2026-11-18T05:00:00.000Z',
+      pages: 1,
+    });
+  });
+
+  it('is not created where an engine would read another name', async () => {
+    const { warehouse } = await threeMonths();
+    const directory = join(await tempDir(), 'a lake');
+    await expect(publishTo(warehouse, directory)).rejects.toThrow('whose address contains “ ”');
   });
 
   it('distinguishes a day without views from one that was never loaded', async () => {
@@ -511,7 +522,7 @@ describe('publishing a lake', () => {
     await store(warehouse, 'prj_b', { '2026-11-02': [page('/z', 2)] });
     await rm(join(directory, '_staged'), { recursive: true });
     await writeFile(join(directory, '_staged'), 'in the way');
-    await rejected(publishTo(warehouse, directory), Error, 'the team');
+    await rejected(publishTo(warehouse, directory), Error, '_staged');
     expect(await lakeViews(directory)).toEqual(before);
     await rm(join(directory, '_staged'));
     await publishTo(warehouse, directory);

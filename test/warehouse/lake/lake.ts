@@ -58,7 +58,8 @@ export async function store(
 const addSchema = z.object({ path: z.string(), size: z.int(), stats: z.string() });
 const statsSchema = z.object({
   numRecords: z.int(),
-  ...{ minValues: z.record(z.string(), z.string()), maxValues: z.record(z.string(), z.string()) },
+  minValues: z.record(z.string(), z.string().or(z.int())),
+  maxValues: z.record(z.string(), z.string().or(z.int())),
 });
 const entrySchema = z.object({
   add: addSchema.optional(),
