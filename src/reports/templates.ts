@@ -153,9 +153,16 @@ function listingFields(value: unknown): unknown {
   return Array.isArray(value) ? value.map(listingFields) : copyOf(value);
 }
 
+/** One for all copies: a prototype of its own would give each a hidden class, which only a full collection frees. */
+const LISTING = {
+  toString(this: object): string {
+    return Object.keys(this).join(', ');
+  },
+};
+
 function copyOf(value: object): object {
   if (Object.getPrototypeOf(value) !== Object.prototype) return value;
-  const copy = Object.create({ toString: () => Object.keys(value).join(', ') }) as Record<string, unknown>;
+  const copy = Object.create(LISTING) as Record<string, unknown>;
   for (const [key, field] of Object.entries(value)) copy[key] = listingFields(field);
   return copy;
 }

@@ -29,9 +29,11 @@ interface Opened {
   users: number;
 }
 
-const ANSWERS_KEPT = 300;
-/** In rows. */
+/** In rows, of which an answer with none counts as one. */
+const ANSWERS_KEPT = 20_000;
 const LARGEST_KEPT = 2_000;
+/** DuckDB would keep most of the memory that queries no longer use. */
+const FREED_AT_ONCE = '1MB';
 const AT_ONCE = 4;
 const AT_ONCE_OF_ONE = 3;
 const WAITING_OF_ONE = 64;
@@ -74,9 +76,17 @@ export class WebHistory {
     const { ino, mtimeMs, size } = (await stat(this.file).catch(() => undefined)) ?? {};
     const version = `${ino}-${mtimeMs}-${size}`;
     if (this.#opened?.version === version) return this.#opened;
-    const history = await openOwnHistory(this.file, { memory_limit: `${this.maxMemory}B` });
+    const history = await openOwnHistory(this.file, {
+      memory_limit: `${this.maxMemory}B`,
+      allocator_bulk_deallocation_flush_threshold: FREED_AT_ONCE,
+    });
     const before = this.#opened;
-    this.#opened = { version, history, answers: new LRUCache({ max: ANSWERS_KEPT }), users: 0 };
+    const answers = new LRUCache<string, unknown[]>({
+      maxSize: ANSWERS_KEPT,
+      maxEntrySize: LARGEST_KEPT,
+      sizeCalculation: ({ length }) => Math.max(1, length),
+    });
+    this.#opened = { version, history, answers, users: 0 };
     if (before?.users === 0) before.history.close();
     return this.#opened;
   }
@@ -95,7 +105,7 @@ export class WebHistory {
     const answer = async () => {
       // Others may have asked the same in the meantime.
       const rows = answers.get(key) ?? (await queryWithin(history, sql, parameters, signal));
-      if (rows.length <= LARGEST_KEPT) answers.set(key, rows);
+      answers.set(key, rows);
       return rows;
     };
     const rows = answers.get(key) ?? (await this.#turns.run(client, signal, answer));

@@ -5,6 +5,7 @@ import { HTTPException } from 'hono/http-exception';
 import { ipRestriction } from 'hono/ip-restriction';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { setTimeout } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
 import type { ServeSettings } from '../config/serve.js';
@@ -68,6 +69,8 @@ const UNREAD_MS = 12_000;
  * anyone on the network could get in.
  */
 export async function serveWeb(options: WebOptions) {
+  // By default, garbage may take several times the memory that is in use before it is collected.
+  setFlagsFromString('--heap-growing-percent=50');
   const { host, port, url } = options.settings;
   const app = await openApp(options);
   const { access, queue, sources } = app;
