@@ -36,7 +36,8 @@ const searchValue = z.object({
 /** How far the search for the first day has got. */
 export type Search = z.infer<typeof searchValue>;
 
-const PAGE_SIZE: Fact<number> = { name: 'page size', value: z.int().min(1), isLimit: true };
+const pagingValue = z.object({ rows: z.int().min(1), isShuffled: z.boolean() });
+const PAGING: Fact<z.infer<typeof pagingValue>> = { name: 'paging', value: pagingValue, isLimit: true };
 /** The first day that the platform does not refuse, although it answers for later ones. */
 export const KEPT_FROM: Fact<Day> = { name: 'kept from', value: dayValue, isLimit: true };
 export const SEARCH: Fact<Search> = { name: 'search', value: searchValue };
@@ -73,8 +74,14 @@ export const recordFact = <Value>(
       await transaction.execute(RECORD_FACT, { project, fact, value: JSON.stringify(value), now });
   });
 
-export const readPageSize = async (reader: Reader, project: string, now: Date): Promise<PageSize> =>
-  new PageSize(await readFact(reader, project, PAGE_SIZE, now));
+export async function readPageSize(reader: Reader, project: string, now: Date): Promise<PageSize> {
+  const known = await readFact(reader, project, PAGING, now);
+  return new PageSize(known?.rows, known?.isShuffled);
+}
 
-export const recordPageSize = (warehouse: Warehouse, project: string, { rows }: PageSize, now: Date) =>
-  recordFact(warehouse, project, PAGE_SIZE, rows, now);
+export const recordPageSize = (
+  warehouse: Warehouse,
+  project: string,
+  { rows, isShuffled }: PageSize,
+  now: Date,
+): Promise<void> => recordFact(warehouse, project, PAGING, { rows, isShuffled }, now);

@@ -155,7 +155,7 @@ export const keptNote = (first: Day): string =>
 const isWhole = ({ views }: Search): boolean => views.length > 0;
 
 /** After so many guesses, the search only halves: views may be spread in any way. */
-const MOST_GUESSES = 6;
+const MOST_GUESSES = 10;
 
 /** Which age to ask for next; undefined once the first day is known. Guesses it from the views of older and newer days. */
 export function nextAge(search: Search, viewsPerDay: number): number | undefined {
@@ -163,15 +163,14 @@ export function nextAge(search: Search, viewsPerDay: number): number | undefined
   const further = Math.max(length, 2 * known);
   if (isOpen && further < beyond) return further;
   if (beyond - known <= 1) return undefined;
-  const middle = Math.floor((known + beyond) / 2);
-  if (!isWhole(search) || views.length > MOST_GUESSES) return middle;
   const newer = views.filter(([age]) => age < known).sort(([one], [other]) => other - one)[0];
   const left = viewsAt(search, known);
   const perDay = newer === undefined ? viewsPerDay : (newer[1] - left) / (known - newer[0]);
+  if (!isWhole(search) || views.length > MOST_GUESSES || perDay <= 0) return Math.floor((known + beyond) / 2);
   // From the other side than before, so that the first day is soon between two answers.
-  const wasBeyond = views.at(-1)?.[1] === 0;
-  const guess = known + Math.ceil((left / perDay) * (views.length === 1 ? 1 : wasBeyond ? 0.9 : 1.1));
-  return guess > known && guess < beyond ? guess : middle;
+  const share = views.length === 1 ? 1 : views.at(-1)?.[1] === 0 ? 0.9 : 1.1;
+  const guess = Math.ceil((left / perDay) * share);
+  return known + Math.max(1, Math.min(guess, Math.floor((beyond - known) * 0.75)));
 }
 
 const viewsAt = ({ views }: Search, at: number): number => views.find(([age]) => age === at)?.[1] ?? 0;

@@ -1,11 +1,11 @@
 import { BIGINT, DATE, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
-import { type ViewCounts, viewCountsSchema } from '../api/schema.js';
+import { type PageViews, type ViewCounts, viewCountsSchema } from '../api/schema.js';
 import { type Day, dayOf, type DayRange } from '../day.js';
 import { dateOf, dayColumn, type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
 import type { Cell, Transaction } from '../warehouse/transaction.js';
+import { Texts } from '../warehouse/texts.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import type { Rows } from './day-rows.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
 import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
 import type { StoredViews, WalkedDay } from './walk.js';
@@ -93,7 +93,7 @@ interface DayLoad extends DayAt, ViewCounts {
  * Stores a walked day in place of whatever was stored for it, in one transaction with its ledger
  * row, and with a restatement when an earlier load had read other numbers. A settled day is never
  * replaced with nothing, even if the platform no longer has it. `isKnown` is false for a day
- * without a ledger row, which has nothing to remove.
+ * without a ledger row, which has nothing to remove. Days have most of their `paths` in common.
  */
 export function storeDay(
   warehouse: Warehouse,
@@ -101,6 +101,7 @@ export function storeDay(
   walked: WalkedDay,
   state: Exclude<DayState, 'failed'>,
   isKnown = true,
+  paths = new Texts(),
 ): Promise<StoreOutcome> {
   const { totals, unattributed, rows, doubt } = walked;
   const load = { ...at, ...totals, state, pages: rows.length, failure: doubt ?? null };
@@ -109,7 +110,7 @@ export function storeDay(
       ? await makeRoom(transaction, load, walked)
       : { outcome: 'added' as const, known: undefined };
     if (outcome === 'forgotten') return outcome;
-    if (outcome !== 'unchanged') await appendPages(transaction, at, rows);
+    if (outcome !== 'unchanged') await appendPages(transaction, at, rows, paths);
     await appendLoad(transaction, {
       ...load,
       unattributed,
@@ -196,10 +197,19 @@ async function compareWithStored(
   return { outcome: pages === 0 && equalCounts(stored.totals, totals) ? 'unchanged' : 'restated', pages };
 }
 
-function appendPages(transaction: Transaction, at: DayAt, rows: Rows): Promise<void> {
-  const { paths: texts, numbers, human, ai, total } = rows;
+function appendPages(
+  transaction: Transaction,
+  at: DayAt,
+  rows: readonly PageViews[],
+  texts: Texts,
+): Promise<void> {
   const day = [{ same: at.project }, { same: dateOf(at.day) }];
-  const counts = [human, ai, total].map((column) => ({ counts: column }));
+  const numbers = Int32Array.from(rows, ({ path }) => texts.numberOf(path));
+  const counts = [
+    { counts: Float64Array.from(rows, ({ human }) => human) },
+    { counts: Float64Array.from(rows, ({ ai }) => ai) },
+    { counts: Float64Array.from(rows, ({ total }) => total) },
+  ];
   return transaction.append('page_views', [...day, { texts, numbers }, ...counts], rows.length);
 }
 

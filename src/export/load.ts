@@ -81,10 +81,11 @@ export interface LoadTask {
  */
 export async function loadDays(task: LoadTask, days: readonly PlannedDay[]): Promise<LoadOutcome> {
   const pageSize = await readPageSize(task.warehouse, task.project, task.now());
-  const known = pageSize.rows;
+  const { rows, isShuffled } = pageSize;
   const unfinished = await readUnfinishedDays(task.warehouse, task.project);
   const outcome = await new Load(task, days, pageSize, unfinished).run();
-  if (pageSize.rows !== known) await recordPageSize(task.warehouse, task.project, pageSize, task.now());
+  if (pageSize.rows !== rows || pageSize.isShuffled !== isShuffled)
+    await recordPageSize(task.warehouse, task.project, pageSize, task.now());
   return outcome;
 }
 
@@ -209,7 +210,6 @@ class Load {
       isSettled: settled,
       stored: due === 'provisional' ? stored : undefined,
       found: due === 'inconsistent' ? stored : undefined,
-      paths: this.#paths,
       pageSize: this.pageSize,
       kept: isUnfinished ? await readKeptPages(warehouse, { project, day }) : undefined,
       // The last days use the connections of days that are done.
@@ -229,7 +229,7 @@ class Load {
       const stores =
         read === 'unchanged'
           ? confirmDay(warehouse, at, state)
-          : storeDay(warehouse, at, read, state, isKnown);
+          : storeDay(warehouse, at, read, state, isKnown, this.#paths);
       return { day, outcome: await stores, state, rows: rows.length };
     };
     return { rows: rows.length, store };

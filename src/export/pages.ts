@@ -2,7 +2,7 @@ import { DATE, INTEGER, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
 import type { Client, ReadOptions } from '../api/client.js';
 import { PagingError, RefusedError } from '../api/errors.js';
-import { LIMITS, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
+import { LIMITS, type PageViews, type ViewsResponse, viewsResponseSchema } from '../api/schema.js';
 import type { Day } from '../day.js';
 import { dateOf, dayColumn, type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
@@ -15,6 +15,8 @@ const DELETE_PAGES = 'DELETE FROM unfinished_pages WHERE project = $project AND 
 /** A response of the views export, and the number of rows before it. */
 export interface PageOfDay extends ViewsResponse {
   readonly offset: number;
+  /** Rows of the page before, which are at the same places. */
+  readonly again?: readonly PageViews[];
 }
 
 /** More rows than this in one walk mean that it does not end. */
@@ -23,11 +25,18 @@ const MAX_ROWS = 1_000_000;
 /** Limits that servers accept, if they refuse the documented one without naming theirs. */
 const USUAL_LIMITS = [100, 50, 10];
 
-/** The largest number of rows that the platform returns in one response, as learned from its answers. */
+/** What a platform may sort its rows by. */
+const COUNTS = ['total', 'human', 'ai'] as const;
+
+/** The largest number of rows that the platform returns in one response, and their order, as learned from its answers. */
 export class PageSize {
   readonly #shortPages = new Map<number, number>();
 
-  constructor(public rows: number = LIMITS.viewsPage.max) {}
+  constructor(
+    public rows: number = LIMITS.viewsPage.max,
+    /** Whether equal rows come in another order in each response. */
+    public isShuffled = false,
+  ) {}
 
   /** A response that was not the last one had this many rows. The same number twice shows a silent limit. */
   saw(rows: number): void {
@@ -51,9 +60,9 @@ export class PageSize {
 interface PagesOptions extends ReadOptions {
   /** Rows of a page; by default as many as the platform returns. */
   readonly limit?: number | undefined;
-  /** The row to begin with. */
-  readonly from?: number;
   readonly pageSize: PageSize;
+  /** Whether each page begins with the last rows of the one before that have equal counts, so that none is missed. */
+  readonly readsTiesAgain?: boolean;
   /** Pages that an earlier export kept, by their offsets. */
   readonly kept?: ReadonlyMap<number, ViewsResponse> | undefined;
   /** How many pages may be requested at the same time; one by default. */
@@ -71,7 +80,15 @@ interface PagesOptions extends ReadOptions {
 export async function* viewsPages(
   client: Pick<Client, 'views'>,
   range: { readonly dateFrom: Day; readonly dateTo: Day },
-  { limit: most = Infinity, from = 0, pageSize, kept, atOnce = () => 1, onAhead, ...options }: PagesOptions,
+  {
+    limit: most = Infinity,
+    pageSize,
+    readsTiesAgain = pageSize.isShuffled,
+    kept,
+    atOnce = () => 1,
+    onAhead,
+    ...options
+  }: PagesOptions,
 ): AsyncGenerator<PageOfDay, void, void> {
   const request = async (offset: number): Promise<PageOfDay> => {
     const known = kept?.get(offset);
@@ -89,18 +106,21 @@ export async function* viewsPages(
   const ahead = new Map<number, Promise<PageOfDay>>();
   let read = 0;
   let before = 0;
+  let again: readonly PageViews[] = [];
   try {
-    for (let [offset, count] = [from, 1]; offset < MAX_ROWS; count++) {
+    for (let [offset, count] = [0, 1]; offset < MAX_ROWS; count++) {
       const page = await (ahead.get(offset) ?? request(offset));
       ahead.delete(offset);
-      yield page;
+      yield again.length === 0 ? page : { ...page, again };
       const rows = page.views.length;
       if (rows > 0 && before > 0 && most >= pageSize.rows) pageSize.saw(before);
       before = rows;
       if (rows === 0 || (!page.hasMore && rows < Math.min(most, pageSize.rows))) return;
-      offset += rows;
+      again = readsTiesAgain ? tiesAtEnd(page.views) : [];
+      offset += rows - again.length;
       read += sumCounts(page.views).total;
-      const sure = page.hasMore ? Math.max(1, Math.min(count, pagesLeft(page, read))) : 1;
+      const sure =
+        page.hasMore && !readsTiesAgain ? Math.max(1, Math.min(count, pagesLeft(page, read))) : 1;
       for (let next = 0; next < sure && ahead.size < atOnce(); next++) {
         const at = offset + next * rows;
         if (ahead.has(at)) continue;
@@ -115,6 +135,15 @@ export async function* viewsPages(
       if (page.status === 'fulfilled') onAhead?.(page.value);
   }
   throw new PagingError(`the export did not end after ${MAX_ROWS} rows`);
+}
+
+/** The last rows of a sorted page that have equal counts; none if all rows have, because it would be the same page again. */
+function tiesAtEnd(views: readonly PageViews[]): readonly PageViews[] {
+  const column = COUNTS.find((name) =>
+    views.every((row, index) => index === 0 || row[name] <= (views[index - 1]?.[name] ?? 0)),
+  );
+  const from = column === undefined ? 0 : views.findIndex((row) => row[column] === views.at(-1)?.[column]);
+  return from === 0 ? [] : views.slice(from);
 }
 
 /** How many pages must follow if no row has more views than the largest one of this page, as in sorted rows. */
@@ -157,11 +186,11 @@ export async function readKeptPages(reader: Reader, of: DayOf): Promise<Map<numb
 export const keepPages = (warehouse: Warehouse, of: DayOf, pages: readonly PageOfDay[]): Promise<void> =>
   warehouse.groupCommit(async (transaction) => {
     await transaction.execute(DELETE_PAGES, { ...of });
-    for (const { offset, ...page } of pages)
+    for (const { offset, totals, views, hasMore } of pages)
       await transaction.appendRow('unfinished_pages', [
         [VARCHAR, of.project],
         [DATE, dateOf(of.day)],
         [INTEGER, offset],
-        [VARCHAR, JSON.stringify(page)],
+        [VARCHAR, JSON.stringify({ totals, views, hasMore })],
       ]);
   });

@@ -121,13 +121,16 @@ export function expectedRows(ledger: DayLedger): (day: Day) => number {
 
 /** A longer gap at the beginning is sampled first, so that the plan of the rest is right. */
 const SAMPLED_GAP = 30;
+const SAMPLES = 8;
 
-/** The days that are read before the others of a gap with which the range begins: its first one, and each quarter. */
+/** The days that are read before the others of a gap with which the range begins: spread over it, and over the week. */
 function samplesOf(missing: readonly Day[], { first }: DayRange): Set<Day> {
   if (missing[0] !== first || missing.length <= SAMPLED_GAP) return new Set();
-  return new Set(
-    [0, 1, 2, 3].flatMap((quarter) => missing[Math.floor((quarter * missing.length) / 4)] ?? []),
-  );
+  const spread = Array.from({ length: SAMPLES }, (_, index) => {
+    const at = Math.round((index * missing.length) / SAMPLES);
+    return missing[at - (at % 7) + (index % 7)] ?? [];
+  });
+  return new Set(spread.flat());
 }
 
 /** Why days are due, in the order in which they are loaded. */

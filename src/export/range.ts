@@ -20,9 +20,6 @@ const CHECK_EVERY_DAYS = 30;
 /** Fewer days than this are loaded without first checking whether there are any views. */
 const FEW_DAYS = 14;
 
-/** Days that are loaded before the search for the first one. */
-const RECENT_DAYS = 3;
-
 export interface RangeRequest extends FirstDayRequest {
   /** The start of the history: a day, or `auto` to find it on the platform and remember it. */
   readonly start: Day | 'auto';
@@ -33,8 +30,8 @@ export interface RangeRequest extends FirstDayRequest {
 
 /**
  * The days that an export covers: never today, which has not ended, and none that the platform no
- * longer keeps. With `auto`, none from before the first view: while that is not known, the latest
- * days, with the search for the `rest`. Undefined if the platform has no views yet.
+ * longer keeps. With `auto`, none from before the first view: while that is not known, the last day,
+ * from which the export learns how to read the others, with the search for the `rest`. Undefined if the platform has no views yet.
  */
 export async function resolveRange(request: RangeRequest): Promise<ExportRange | undefined> {
   const { warehouse, project, start, from, to, now } = request;
@@ -47,12 +44,7 @@ export async function resolveRange(request: RangeRequest): Promise<ExportRange |
   if (first !== undefined) return { first, last };
   const search = await beginSearch(request, yesterday);
   if (search === undefined) return undefined;
-  const recent = addDays(yesterday, 1 - RECENT_DAYS);
-  return {
-    first: recent < last ? recent : last,
-    last,
-    rest: () => finishSearch(request, search, last),
-  };
+  return { first: last, last, rest: () => finishSearch(request, search, last) };
 }
 
 /** The first day to load, configured or found, of those that the platform keeps; undefined while it is unknown. */

@@ -3,22 +3,16 @@ import { PagingError, PausedError } from '../api/errors.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { percent } from '../format/numbers.js';
-import type { Texts } from '../warehouse/texts.js';
-import { DayRows, type Rows } from './day-rows.js';
+import { DayRows } from './day-rows.js';
 import { type PageOfDay, PageSize, viewsPages } from './pages.js';
 import { countChangedPages, equalCounts, subtractCounts } from './totals.js';
 
-/** The maximum number of walks of a day that does not add up. */
+/** The maximum number of walks of a day that does not add up, and of those that each find further rows. */
 const MAX_WALKS = 3;
+const MAX_FINDING_WALKS = 15;
 
-/** The maximum number of searches for the rows that a walk missed, each of which has to find some. */
-const MAX_SEARCHES = 12;
-
-/**
- * Each further walk requests pages smaller by this share. A server that sorts equal rows differently
- * for each request loses rows at page boundaries, which are then elsewhere.
- */
-const SMALLER_PAGES = 0.2;
+/** Shares of the largest page that the second and further walks request, so that other rows are at the page ends. */
+const PAGE_SHARES = [0.9, 0.7, 0.5];
 
 /** A settled day is not final if a larger share of its views belongs to no page. */
 const MAX_UNATTRIBUTED_SHARE = 0.05;
@@ -36,7 +30,7 @@ export interface StoredViews {
 export interface WalkedDay {
   readonly totals: ViewCounts;
   /** One row for each path. */
-  readonly rows: Rows;
+  readonly rows: readonly PageViews[];
   /** The site totals minus the sum of the rows. */
   readonly unattributed: ViewCounts;
   /** Why the rows are not reliable; undefined if they are. */
@@ -50,8 +44,6 @@ export interface WalkOptions extends ReadOptions {
   readonly stored?: StoredViews | undefined;
   /** What earlier walks found of a day that did not add up. */
   readonly found?: StoredViews | undefined;
-  /** The paths of days read before. */
-  readonly paths?: Texts;
   readonly pageSize?: PageSize;
   /** Pages of a first walk that an earlier export kept. */
   readonly kept?: ReadonlyMap<number, ViewsResponse> | undefined;
@@ -68,8 +60,6 @@ interface Walk {
   readonly totals: ViewCounts;
   /** Whether all pages had the same totals. */
   readonly isSteady: boolean;
-  /** The index of the first row of each page but the first. */
-  readonly boundaries: readonly number[];
 }
 
 /**
@@ -92,10 +82,8 @@ export const walkDay = (
 ): Promise<WalkedDay | 'unchanged'> => new DayWalks(client, day, options).read();
 
 class DayWalks {
-  /** The rows of all walks, with their latest counts. */
-  readonly #all: DayRows;
-  /** Whether `#all` has rows of an earlier walk, so that a walk may end before its last page. */
-  #isShared = false;
+  /** The rows of all walks, with their latest counts, once there was one: a further walk may end before its last page. */
+  #all: DayRows | undefined;
   readonly #pageSize: PageSize;
 
   constructor(
@@ -103,144 +91,99 @@ class DayWalks {
     private readonly day: Day,
     private readonly options: WalkOptions,
   ) {
-    this.#all = new DayRows(options.paths);
     this.#pageSize = options.pageSize ?? new PageSize();
   }
 
   async read(): Promise<WalkedDay | 'unchanged'> {
     let last: Walk | undefined;
+    let isFinding = false;
     try {
-      for (let number = 0; number < MAX_WALKS; number++) {
+      for (let number = 0; number < (isFinding ? MAX_FINDING_WALKS : MAX_WALKS); number++) {
+        const before = this.#all?.size ?? 0;
         const walk = await this.#walk(number);
         if (walk === 'unchanged') return walk;
-        const { totals, rows } = walk;
+        const { totals, rows, isSteady } = walk;
         const complete = this.#rowsThatAddUp(walk, last);
-        if (complete !== undefined) return walked(totals, complete, totals);
+        if (complete !== undefined) {
+          if (last?.isSteady === true && last.rows.hasRepeats) this.#pageSize.isShuffled = true;
+          return walked(totals, complete, totals);
+        }
         if (this.options.isSettled() && last !== undefined && isSameWalk(last, walk))
           return walked(totals, rows.rows, rows.sum, doubtOf(walk));
-        if (!this.#isShared) this.#all.add([...rows.rows]);
-        this.#isShared = true;
+        this.#all ??= new DayRows(rows.rows);
+        isFinding = isSteady && this.#all.size > before;
         last = walk;
-        if (await this.#findsMissed(walk)) return walked(totals, this.#all.rows, totals);
       }
     } catch (error) {
       if (last === undefined || !(error instanceof PausedError)) throw error;
     }
-    if (last === undefined) throw new PagingError('the export has no pages');
+    if (last === undefined || this.#all === undefined) throw new PagingError('the export has no pages');
     return walked(last.totals, this.#all.rows, this.#all.sum, MOVED);
   }
 
-  #pages(options: Partial<Parameters<typeof viewsPages>[2]>): ReturnType<typeof viewsPages> {
-    const { lease, priority = 'urgent', signal } = this.options;
-    const range = { dateFrom: this.day, dateTo: addDays(this.day, 1) };
-    return viewsPages(this.client, range, { lease, priority, signal, pageSize: this.#pageSize, ...options });
-  }
-
   async #walk(number: number): Promise<Walk | 'unchanged'> {
-    const { paths, stored, found, kept, atOnce, onPaused } = this.options;
-    const rows = new DayRows(paths);
-    /** The pages, with the indices of their rows instead of the rows. */
-    const read: (Omit<PageOfDay, 'views'> & { readonly from: number; readonly to: number })[] = [];
-    const add = ({ offset, totals, views, hasMore }: PageOfDay): number => {
-      const from = rows.arrived;
-      const added = rows.add(views);
-      read.push({ offset, totals, hasMore, from, to: rows.arrived });
-      return added;
-    };
+    const { lease, priority = 'urgent', signal, stored, found, kept, atOnce, onPaused } = this.options;
+    const rows = new DayRows();
+    const read: PageOfDay[] = [];
     const ahead: PageOfDay[] = [];
-    // A later walk ends as soon as all rows are found.
-    const ofFirst = number === 0 ? { kept, atOnce } : { limit: this.#smallerPages(number) };
+    const pageSize = this.#pageSize;
+    const share = PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1;
+    const limit = Math.max(1, Math.floor(pageSize.rows * share));
+    const pages = viewsPages(
+      this.client,
+      { dateFrom: this.day, dateTo: addDays(this.day, 1) },
+      {
+        lease,
+        priority,
+        signal,
+        pageSize,
+        onAhead: (page) => ahead.push(page),
+        // A later walk ends as soon as all rows are found.
+        ...(number === 0 ? { kept, atOnce } : { readsTiesAgain: true, limit }),
+      },
+    );
     let totals: ViewCounts | undefined;
     let isSteady = true;
     try {
-      for await (const page of this.#pages({ ...ofFirst, onAhead: (page) => ahead.push(page) })) {
+      for await (const page of pages) {
         if (totals === undefined && number === 0) {
           if (isStartOf(stored, page)) return 'unchanged';
-          this.#isShared = found !== undefined && equalCounts(found.totals, page.totals);
-          if (this.#isShared) this.#all.add(found?.rows ?? []);
+          if (found !== undefined && equalCounts(found.totals, page.totals))
+            this.#all = new DayRows(found.rows);
         }
         isSteady &&= totals === undefined || equalCounts(totals, page.totals);
         totals = page.totals;
-        const added = add(page);
+        read.push(page);
+        const hasNew = rows.add(page.views, page.again);
         if (equalCounts(rows.sum, totals)) break;
-        if (added === 0 && page.hasMore && page.views.length > 0)
+        if (!hasNew && page.hasMore && page.views.length > 0)
           throw new PagingError(
             'a page of the export only repeats earlier ones, but the server says that more follow',
           );
-        if (!this.#isShared) continue;
-        this.#all.add(page.views);
-        if (equalCounts(this.#all.sum, totals)) break;
+        this.#all?.add(page.views);
+        if (this.#all !== undefined && equalCounts(this.#all.sum, totals)) break;
       }
     } catch (error) {
-      if (number === 0 && error instanceof PausedError) {
-        for (const page of ahead) add(page);
-        onPaused?.(read.map(({ from, to, ...page }) => ({ ...page, views: [...rows.slice(from, to)] })));
-      }
+      if (number === 0 && error instanceof PausedError) onPaused?.([...read, ...ahead]);
       throw error;
     }
     if (totals === undefined) throw new PagingError('the export has no pages');
-    return { rows, totals, isSteady, boundaries: read.slice(1).map(({ from }) => from) };
-  }
-
-  #smallerPages(number: number): number {
-    return Math.max(1, Math.floor(this.#pageSize.rows * (1 - number * SMALLER_PAGES)));
+    return { rows, totals, isSteady };
   }
 
   /**
    * The rows that account for all views, if there are any. Within minutes, the counts of a path can only rise, so if rows
    * of different requests add up to the totals of the last one, all are up to date and none is missing.
    */
-  #rowsThatAddUp({ rows, totals, isSteady }: Walk, last: Walk | undefined): Rows | undefined {
+  #rowsThatAddUp({ rows, totals, isSteady }: Walk, last: Walk | undefined): PageViews[] | undefined {
     if (equalCounts(rows.sum, totals)) return rows.rows;
-    if (this.#isShared && equalCounts(this.#all.sum, totals)) return this.#all.rows;
+    if (this.#all !== undefined && equalCounts(this.#all.sum, totals)) return this.#all.rows;
     // Views of a path with two rows are added up. But a row repeated on a later page may have pushed out another row with
     // the same counts: only if a walk with other page boundaries repeats the same rows does the path have two rows.
     const isCertain =
       !rows.hasRepeats || (last !== undefined && hasSameRows(last.rows.replaced, rows.replaced));
     return isSteady && isCertain ? rows.merged(totals) : undefined;
   }
-
-  /**
-   * Whether it finds the rows that a walk missed because the server orders equal rows differently for each
-   * request: only rows that equal those on both sides of a page boundary can be missing.
-   */
-  async #findsMissed({ rows, totals, isSteady, boundaries }: Walk): Promise<boolean> {
-    if (!isSteady || rows.replaced.length === 0) return false;
-    const stretches = equalRowsAcross(rows.slice(0, rows.arrived), boundaries);
-    for (let search = 0; search < MAX_SEARCHES && stretches.length > 0; search++) {
-      let added = 0;
-      let end = 0;
-      for (const { from, to } of stretches) {
-        // The pages of the stretch before may have gone far enough.
-        if (to <= end) continue;
-        for await (const page of this.#pages({ from })) {
-          if (!equalCounts(page.totals, totals)) return false;
-          added += this.#all.add(page.views);
-          if (equalCounts(this.#all.sum, totals)) return true;
-          end = page.offset + page.views.length;
-          if (end >= to) break;
-        }
-      }
-      if (added === 0) return false;
-    }
-    return false;
-  }
-}
-
-/** Stretches of equal rows that reach across page boundaries, if the rows are sorted by one of their counts. */
-function equalRowsAcross(rows: Rows, boundaries: readonly number[]): { from: number; to: number }[] {
-  const counts = [rows.total, rows.human, rows.ai].find((column) =>
-    column.every((count, index) => index === 0 || count <= (column[index - 1] ?? 0)),
-  );
-  const stretches = new Map<number, { from: number; to: number }>();
-  for (const boundary of counts === undefined ? [] : boundaries) {
-    if (counts?.[boundary] !== counts?.[boundary - 1]) continue;
-    let [from, to] = [boundary, boundary + 1];
-    while (counts?.[from - 1] === counts?.[boundary]) from--;
-    while (counts?.[to] === counts?.[boundary]) to++;
-    stretches.set(from, { from, to });
-  }
-  return [...stretches.values()];
 }
 
 /** Whether a first page is that of a stored day with more pages. */
@@ -264,7 +207,7 @@ export function isPartOf(stored: StoredViews, { views }: ViewsResponse): boolean
 const isSameWalk = (last: Walk, walk: Walk): boolean =>
   [last, walk].every(({ isSteady, rows }) => isSteady && rows.replaced.length === 0) &&
   equalCounts(last.totals, walk.totals) &&
-  hasSameRows([...last.rows.rows], walk.rows.rows);
+  hasSameRows(last.rows.rows, walk.rows.rows);
 
 const hasSameRows = (left: readonly PageViews[], right: Iterable<PageViews>): boolean =>
   countChangedPages(left, right) === 0;
@@ -277,7 +220,7 @@ function doubtOf({ rows, totals }: Walk): string | undefined {
     : `its pages and its totals differ by ${percent(share)}; it will be read again later`;
 }
 
-const walked = (totals: ViewCounts, rows: Rows, sum: ViewCounts, doubt?: string): WalkedDay => ({
+const walked = (totals: ViewCounts, rows: PageViews[], sum: ViewCounts, doubt?: string): WalkedDay => ({
   totals,
   rows,
   unattributed: subtractCounts(totals, sum),
