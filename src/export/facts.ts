@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Day, day } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { hasTable, PageSize } from './pages.js';
+import { PageSize } from './pages.js';
 
 const FACT = readSql(import.meta.url, 'statements/fact.sql');
 const RECORD_FACT = readSql(import.meta.url, 'statements/record-fact.sql');
@@ -24,14 +24,8 @@ const searchValue = z.object({
   /** The last day of the ranges that it asks for, and the most days of a range. */
   last: dayValue,
   length: z.int(),
-  /** There are views up to the day `known` days before the last, and none `beyond` days before. */
-  known: z.int(),
-  beyond: z.int(),
-  /** Whether `beyond` is still unknown, or the range that ends there was refused. */
-  isOpen: z.boolean(),
-  isRefused: z.boolean(),
-  /** Ages in days, and the views up to then, if ranges may have any length. */
-  views: z.array(z.tuple([z.int(), z.int()])),
+  /** Ages in days, and the views of the range that ends then; null if it was refused. */
+  views: z.array(z.tuple([z.int(), z.int().nullable()])),
 });
 /** How far the search for the first day has got. */
 export type Search = z.infer<typeof searchValue>;
@@ -41,8 +35,9 @@ const PAGING: Fact<z.infer<typeof pagingValue>> = { name: 'paging', value: pagin
 /** The first day that the platform does not refuse, although it answers for later ones. */
 export const KEPT_FROM: Fact<Day> = { name: 'kept from', value: dayValue, isLimit: true };
 export const SEARCH: Fact<Search> = { name: 'search', value: searchValue };
-/** The last day that the rotation looked at. */
-export const LOOKED_AT: Fact<Day> = { name: 'looked at', value: dayValue };
+const lookedAtValue = z.object({ day: dayValue, on: dayValue });
+/** The last day that the rotation looked at, and the day on which it did. */
+export const LOOKED_AT: Fact<z.infer<typeof lookedAtValue>> = { name: 'looked at', value: lookedAtValue };
 /** The first of two days whose sum was not that of their range. */
 export const NOT_ADDITIVE: Fact<Day> = { name: 'not additive', value: dayValue };
 
@@ -53,8 +48,6 @@ export async function readFact<Value>(
   { name, value: schema, isLimit = false }: Fact<Value>,
   now: Date,
 ): Promise<Value | undefined> {
-  // A history that an older version published has no such table.
-  if (!(await hasTable(reader, 'platform_facts'))) return undefined;
   const values = { project, fact: name, is_limit: isLimit, since: subDays(now, BELIEVED_DAYS), now };
   const [row] = await reader.query(FACT, z.object({ value: z.string() }), values);
   return row === undefined ? undefined : schema.parse(JSON.parse(row.value));

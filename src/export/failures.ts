@@ -25,17 +25,16 @@ interface Project {
  * too.
  */
 export class DayFailures {
-  readonly #project: Project;
-  readonly #planned: readonly PlannedDay[];
-  readonly #signal: AbortSignal;
   #inARow = 0;
+  /** Days that fail at the same time share the request for another one. */
+  #asked: Promise<boolean> | undefined;
   #lastLoaded: Day | undefined;
 
-  constructor(project: Project, planned: readonly PlannedDay[], signal: AbortSignal) {
-    this.#project = project;
-    this.#planned = planned;
-    this.#signal = signal;
-  }
+  constructor(
+    private readonly project: Project,
+    private readonly planned: readonly PlannedDay[],
+    private readonly signal: AbortSignal,
+  ) {}
 
   /** A day was loaded: those that failed before it were exceptions. */
   endWith(day: Day): void {
@@ -69,14 +68,18 @@ export class DayFailures {
    * Whether the platform answers a request for a day other than `day`. It counts toward the lease of `day`: a new lease
    * might have to wait for days that wait for this one.
    */
-  async #isAnswered(day: Day, lease: Lease): Promise<boolean> {
-    const { client } = this.#project;
+  #isAnswered(day: Day, lease: Lease): Promise<boolean> {
+    return (this.#asked ??= this.#ask(day, lease).finally(() => (this.#asked = undefined)));
+  }
+
+  async #ask(day: Day, lease: Lease): Promise<boolean> {
+    const { client } = this.project;
     for (const other of await this.#othersThan(day))
       try {
-        await probeTotals(client, { first: other, last: other }, { signal: this.#signal, lease });
+        await probeTotals(client, { first: other, last: other }, { signal: this.signal, lease });
         return true;
       } catch (error) {
-        if (this.#signal.aborted || error instanceof PausedError) throw error;
+        if (this.signal.aborted || error instanceof PausedError) throw error;
       }
     return false;
   }
@@ -87,11 +90,11 @@ export class DayFailures {
    */
   async #othersThan(day: Day): Promise<readonly Day[]> {
     if (this.#lastLoaded !== undefined) return [this.#lastLoaded];
-    const { warehouse, project } = this.#project;
+    const { warehouse, project } = this.project;
     const ledger = [...(await readDayLedger(warehouse, project)).values()];
     const stored = ledger.findLast((record) => record.is_stored && record.day !== day);
     if (stored !== undefined) return [stored.day];
-    const days = this.#planned.map((planned) => planned.day).filter((planned) => planned !== day);
+    const days = this.planned.map((planned) => planned.day).filter((planned) => planned !== day);
     const first = days.toSorted()[0];
     const middle = days[Math.floor(days.length / 2)];
     return [...new Set([first, middle].filter((other) => other !== undefined))];

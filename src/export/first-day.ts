@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Client } from '../api/client.js';
 import { RefusedError } from '../api/errors.js';
-import { addDays, type Day, day, daysBetween, type DayRange } from '../day.js';
+import { addDays, type Day, day, daysBetween } from '../day.js';
 import { messageOf, ReadershipError } from '../errors.js';
 import { longDay } from '../format/days.js';
 import { dayColumn, type Reader, readSql, timestampColumn } from '../warehouse/query.js';
@@ -9,7 +9,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 import { KEPT_FROM, readFact, recordFact, SEARCH, type Search } from './facts.js';
 import { readDayLedger, storeEmptyDays } from './ledger.js';
 import type { ExportRange } from './plan.js';
-import { equalCounts, NO_VIEWS, probeTotals, sumCounts, totalsIfAnswered } from './totals.js';
+import { equalCounts, largest, NO_VIEWS, probeTotals, sumCounts, totalsIfAnswered } from './totals.js';
 
 const HISTORY_START = readSql(import.meta.url, 'statements/history-start.sql');
 const RECORD_HISTORY_START = readSql(import.meta.url, 'statements/record-history-start.sql');
@@ -83,28 +83,15 @@ export async function beginSearch(request: FirstDayRequest, last: Day): Promise<
   const begun = await readFact(warehouse, project, SEARCH, now);
   if (begun !== undefined) return begun;
   const longest = daysBetween(EARLIEST_DAY, last) + 1;
-  let isRefused = false;
-  for (const most of [longest, ...SHORTER_RANGES]) {
-    const length = Math.min(most, longest);
+  for (const length of [longest, ...SHORTER_RANGES.filter((shorter) => shorter < longest)]) {
     const totals = await totalsIfAnswered(client, { first: addDays(last, 1 - length), last }, { signal });
-    const isLongest = length === longest;
-    if (totals !== undefined && !equalCounts(totals, NO_VIEWS))
-      return {
-        last,
-        length,
-        known: 0,
-        beyond: longest,
-        isOpen: !isLongest,
-        isRefused: false,
-        views: isLongest ? [[0, totals.total]] : [],
-      };
-    if (totals !== undefined && isLongest) return undefined;
-    if (totals !== undefined)
-      throw new FirstDayError(
-        `the platform refuses ranges of more than ${length} days, and the latest ones have no views.`,
-      );
-    if (!isRefused) await expectAnswer(request, last);
-    isRefused = true;
+    if (totals === undefined && length === longest) await expectAnswer(request, last);
+    if (totals === undefined) continue;
+    if (!equalCounts(totals, NO_VIEWS)) return { last, length, views: [[0, totals.total]] };
+    if (length === longest) return undefined;
+    throw new FirstDayError(
+      `the platform refuses ranges of more than ${length} days, and the latest ones have no views.`,
+    );
   }
   throw new FirstDayError('the platform refuses every range.');
 }
@@ -112,36 +99,33 @@ export async function beginSearch(request: FirstDayRequest, last: Day): Promise<
 /** Searches on from where it stopped, with every answer recorded, so that it ends at any hourly limit. */
 export async function finishSearch(
   request: FirstDayRequest,
-  begun: Search,
+  { last, length, views }: Search,
   lastDay: Day,
 ): Promise<ExportRange> {
   const { client, warehouse, project, signal, now } = request;
-  const ask = async (search: Search, age: number): Promise<Search> => {
-    const end = addDays(search.last, -age);
-    const longest = daysBetween(EARLIEST_DAY, end) + 1;
-    const range = { first: addDays(end, 1 - Math.min(search.length, longest)), last: end };
-    const totals = await totalsIfAnswered(client, range, { signal });
-    const hasViews = totals !== undefined && !equalCounts(totals, NO_VIEWS);
-    const found = {
-      ...search,
-      ...(hasViews ? { known: Math.max(age, search.known) } : { beyond: age, isOpen: false }),
-      isRefused: hasViews ? search.isRefused : totals === undefined,
-      views: isWhole(search) ? [...search.views, [age, totals?.total ?? 0] as [number, number]] : [],
-    };
-    await recordFact(warehouse, project, SEARCH, found, now);
-    return found;
+  const answers = new Map(views);
+  const longest = daysBetween(EARLIEST_DAY, last) + 1;
+  const viewsUpTo = async (age: number): Promise<number> => {
+    if (!answers.has(age)) {
+      const range = { first: addDays(last, 1 - Math.min(age + length, longest)), last: addDays(last, -age) };
+      const totals = await totalsIfAnswered(client, range, { signal });
+      // Views may be counted by kind only.
+      answers.set(age, totals === undefined ? null : Math.max(totals.total, totals.human + totals.ai));
+      await recordFact(warehouse, project, SEARCH, { last, length, views: [...answers] }, now);
+    }
+    return answers.get(age) ?? 0;
   };
-  let search = begun;
-  const perDay = await viewsPerDay(warehouse, project);
-  for (let age = nextAge(search, perDay); age !== undefined; age = nextAge(search, perDay))
-    search = await ask(search, age);
-  const { last, known, length, isRefused } = search;
+  const holds = async (age: number) => (await viewsUpTo(age)) > 0;
+  const oldest =
+    length < longest
+      ? await largest(holds, length, longest - 1)
+      : await guess(viewsUpTo, longest, await viewsPerDay(warehouse, project));
+  const isRefused = answers.get(oldest + 1) === null;
   // If older ranges are refused, the history begins with the oldest range that is returned.
-  const first = addDays(last, isRefused ? 1 - known - length : -known);
-  for (let age = ageInStretch(search); age !== undefined; age = ageInStretch(search))
-    search = await ask(search, age);
-  const empty = emptyStretch(search);
-  if (empty !== undefined) await storeEmptyDays(warehouse, project, empty, now);
+  const first = addDays(last, isRefused ? 1 - oldest - length : -oldest);
+  const newest = length < longest ? oldest : await endOfStray([...answers], oldest, viewsUpTo);
+  const empty = { first: addDays(last, 1 - oldest), last: addDays(last, -newest) };
+  if (newest < oldest) await storeEmptyDays(warehouse, project, empty, now);
   if (isRefused) await recordFact(warehouse, project, KEPT_FROM, first, now);
   await recordStart(request, first);
   await recordFact(warehouse, project, SEARCH, undefined, now);
@@ -152,48 +136,50 @@ export async function finishSearch(
 export const keptNote = (first: Day): string =>
   `the platform refuses days before ${longDay(first)}, so the history begins there`;
 
-const isWhole = ({ views }: Search): boolean => views.length > 0;
-
 /** After so many guesses, the search only halves: views may be spread in any way. */
 const MOST_GUESSES = 10;
 
-/** Which age to ask for next; undefined once the first day is known. Guesses it from the views of older and newer days. */
-export function nextAge(search: Search, viewsPerDay: number): number | undefined {
-  const { known, beyond, length, isOpen, views } = search;
-  const further = Math.max(length, 2 * known);
-  if (isOpen && further < beyond) return further;
-  if (beyond - known <= 1) return undefined;
-  const newer = views.filter(([age]) => age < known).sort(([one], [other]) => other - one)[0];
-  const left = viewsAt(search, known);
-  const perDay = newer === undefined ? viewsPerDay : (newer[1] - left) / (known - newer[0]);
-  if (!isWhole(search) || views.length > MOST_GUESSES || perDay <= 0) return Math.floor((known + beyond) / 2);
-  // From the other side than before, so that the first day is soon between two answers.
-  const share = views.length === 1 ? 1 : views.at(-1)?.[1] === 0 ? 0.9 : 1.1;
-  const guess = Math.ceil((left / perDay) * share);
-  return known + Math.max(1, Math.min(guess, Math.floor((beyond - known) * 0.75)));
+/** The age in days of the oldest day with views, guessed from the views of older and newer days. */
+async function guess(
+  viewsUpTo: (age: number) => Promise<number>,
+  longest: number,
+  viewsOfDay: number,
+): Promise<number> {
+  let [known, beyond, perDay] = [0, longest, viewsOfDay];
+  let left = await viewsUpTo(0);
+  let share = 1;
+  for (let guesses = 0; beyond - known > 1; guesses++) {
+    const span = beyond - known;
+    const guessed = Math.min(Math.ceil((left / perDay) * share), Math.floor(span * 0.75));
+    const isGuess = guesses < MOST_GUESSES && perDay > 0;
+    const age = known + (isGuess ? Math.max(1, guessed) : Math.floor(span / 2));
+    const older = await viewsUpTo(age);
+    // From the other side than before, so that the first day is soon between two answers.
+    share = older === 0 ? 0.9 : 1.1;
+    if (older === 0) beyond = age;
+    else [known, left, perDay] = [age, older, (left - older) / (age - known)];
+  }
+  return known;
 }
 
-const viewsAt = ({ views }: Search, at: number): number => views.find(([age]) => age === at)?.[1] ?? 0;
-
-/** The ages of the empty days that follow the first day, as far as is known, and the newest age that is not one. */
-function stretchOf(search: Search): { newest: number; before: number } | undefined {
-  const ages = search.views.map(([age]) => age).filter((age) => age <= search.known);
-  const same = ages.filter((age) => viewsAt(search, age) === viewsAt(search, search.known));
-  const newest = Math.min(...same);
-  const before = Math.max(...ages.filter((age) => age < newest));
-  return search.known - newest < STRAY_DAYS ? undefined : { newest, before };
-}
-
-/** Which age to ask for next to find the end of a long stretch of empty days after the first one. */
-function ageInStretch(search: Search): number | undefined {
-  const { newest = 0, before = 0 } = stretchOf(search) ?? {};
-  return newest - before > 1 ? Math.floor((newest + before) / 2) : undefined;
-}
-
-function emptyStretch(search: Search): DayRange | undefined {
-  const stretch = stretchOf(search);
-  if (stretch === undefined) return undefined;
-  return { first: addDays(search.last, 1 - search.known), last: addDays(search.last, -stretch.newest) };
+/** The age at which a long stretch without views ends that follows the first day; that of the first day if there is none. */
+async function endOfStray(
+  answers: readonly (readonly [number, number | null])[],
+  oldest: number,
+  viewsUpTo: (age: number) => Promise<number>,
+): Promise<number> {
+  const ofFirst = await viewsUpTo(oldest);
+  const ages = (isSame: boolean) =>
+    answers.filter(([age, views]) => age <= oldest && (views === ofFirst) === isSame).map(([age]) => age);
+  let newest = Math.min(...ages(true));
+  let before = Math.max(...ages(false));
+  if (oldest - newest < STRAY_DAYS) return oldest;
+  while (newest - before > 1) {
+    const middle = Math.floor((newest + before) / 2);
+    if ((await viewsUpTo(middle)) === ofFirst) newest = middle;
+    else before = middle;
+  }
+  return newest;
 }
 
 /** Views of a stored day, on average. */

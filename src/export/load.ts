@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import pLimit, { type LimitFunction } from 'p-limit';
 import pMap from 'p-map';
 import type { Client } from '../api/client.js';
-import { PausedError, RefusedError } from '../api/errors.js';
+import { ApiError, PausedError, RefusedError } from '../api/errors.js';
 import type { Lease } from '../api/retry.js';
 import { type Day, lastEndedDay } from '../day.js';
 import { messageOf } from '../errors.js';
@@ -181,6 +181,8 @@ class Load {
         this.#failures.endWith(day);
         return read;
       } catch (error) {
+        // A final day may be refused by now, and keeps what is stored.
+        if (planned.due === 'final' && error instanceof ApiError && !this.#signal.aborted) return undefined;
         // Once the export stops, a pending request ends with the reason of the stop: the failure of another day.
         if (this.#signal.aborted || !(await this.#failures.concernsOnly(day, error, lease))) throw error;
         await recordFailedDay(warehouse, { project, day, now: now() }, messageOf(error));
@@ -200,7 +202,8 @@ class Load {
     if (!hasEnded()) return undefined;
     const settled = () => isSettled(day, now(), settleDays);
     // A day that becomes final is read in full, because two pages may have swapped views after the first page.
-    const isStored = due === 'inconsistent' || (due === 'provisional' && !settled());
+    const mayBeSame = due === 'final' || (due === 'provisional' && !settled());
+    const isStored = mayBeSame || due === 'inconsistent';
     const stored = isStored ? await readStoredDay(warehouse, { project, day }) : undefined;
     const isUnfinished = this.unfinished.has(day);
     let pages: readonly PageOfDay[] = [];
@@ -208,7 +211,7 @@ class Load {
       lease,
       signal: this.#signal,
       isSettled: settled,
-      stored: due === 'provisional' ? stored : undefined,
+      stored: mayBeSame ? stored : undefined,
       found: due === 'inconsistent' ? stored : undefined,
       pageSize: this.pageSize,
       kept: isUnfinished ? await readKeptPages(warehouse, { project, day }) : undefined,
@@ -221,7 +224,7 @@ class Load {
     });
     this.#signal.throwIfAborted();
     // The response may have shown that the platform's clock is behind.
-    if (!hasEnded()) return undefined;
+    if (!hasEnded() || (read === 'unchanged' && due === 'final')) return undefined;
     const at = { project, day, now: now() };
     const { doubt, rows } = read === 'unchanged' ? { doubt: undefined, rows: stored?.rows ?? [] } : read;
     const state = doubt !== undefined ? 'inconsistent' : settled() ? 'final' : 'provisional';

@@ -119,8 +119,7 @@ export async function* viewsPages(
       again = readsTiesAgain ? tiesAtEnd(page.views) : [];
       offset += rows - again.length;
       read += sumCounts(page.views).total;
-      const sure =
-        page.hasMore && !readsTiesAgain ? Math.max(1, Math.min(count, pagesLeft(page, read))) : 1;
+      const sure = page.hasMore && !readsTiesAgain ? Math.max(1, Math.min(count, pagesLeft(page, read))) : 1;
       for (let next = 0; next < sure && ahead.size < atOnce(); next++) {
         const at = offset + next * rows;
         if (ahead.has(at)) continue;
@@ -155,15 +154,8 @@ function pagesLeft({ totals, views }: ViewsResponse, read: number): number {
 const dayRow = z.object({ day: dayColumn, pages: z.int() });
 const pageRow = z.object({ page_offset: z.int(), response: z.string() });
 
-export async function hasTable(reader: Reader, name: string): Promise<boolean> {
-  const sql = 'SELECT 1 AS is_there FROM duckdb_tables() WHERE table_name = $name';
-  return (await reader.query(sql, z.object({}), { name })).length > 0;
-}
-
 /** The days of a project that the hourly limit stopped, and how many of their pages are kept. */
 export async function readUnfinishedDays(reader: Reader, project: string): Promise<Map<Day, number>> {
-  // A history that an older version published has no such table.
-  if (!(await hasTable(reader, 'unfinished_pages'))) return new Map();
   const rows = await reader.query(UNFINISHED_DAYS, dayRow, { project });
   return new Map(rows.map((row) => [row.day, row.pages]));
 }

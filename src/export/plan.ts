@@ -31,14 +31,16 @@ export interface DayRecord extends ViewCounts {
 
 export type DayLedger = ReadonlyMap<Day, DayRecord>;
 
-/** A day to load: why, how urgently, and the fewest requests it is known to need. */
+/** A day to load: why, how urgently, and the fewest requests it is known to need. A final one is loaded if it changed. */
 export interface PlannedDay {
   readonly day: Day;
-  readonly due: 'yesterday' | 'missing' | 'reload' | Exclude<DayState, 'final'>;
+  readonly due: 'yesterday' | 'missing' | 'reload' | DayState;
   readonly priority: Priority;
   readonly requests: number;
   /** Whether it was requested before; true by default. */
   readonly isKnown?: boolean;
+  /** Whether it is read before others of its gap, which are probably like it. */
+  readonly isSample?: boolean;
 }
 
 /** The days that an export covers. */
@@ -141,6 +143,7 @@ export const DUE_ORDER: readonly PlannedDay['due'][] = [
   'inconsistent',
   'missing',
   'reload',
+  'final',
 ];
 
 interface PlanOptions {
@@ -178,13 +181,14 @@ export function planExport(
       // A day that may still change is recognized by its first page.
       const isStart = planned.due === 'provisional' && !isSettled(planned.day, now, settleDays);
       const rows = ledger.get(planned.day)?.pages ?? expected(planned.day);
-      return { ...planned, requests: isStart ? 1 : requestsFor(rows, pageSize) };
+      const requests = isStart ? 1 : requestsFor(rows, pageSize);
+      return { ...planned, requests, isSample: samples.has(planned.day) };
     })
     .sort(
       (left, right) =>
         Number(failedToday(left)) - Number(failedToday(right)) ||
         DUE_ORDER.indexOf(left.due) - DUE_ORDER.indexOf(right.due) ||
-        Number(samples.has(right.day)) - Number(samples.has(left.day)) ||
+        Number(right.isSample) - Number(left.isSample) ||
         daysBetween(left.day, right.day),
     );
   const alreadyFinal = all.filter((day) => ledger.get(day)?.state === 'final').length;
@@ -209,7 +213,7 @@ export function planReload(
   return { range, days, alreadyFinal: 0, readToday: 0, waiting: [], requests: requestsOf(days) };
 }
 
-const requestsOf = (days: readonly PlannedDay[]): number =>
+export const requestsOf = (days: readonly PlannedDay[]): number =>
   days.reduce((sum, { requests }) => sum + requests, 0);
 
 const failedToday = ({ due, priority }: PlannedDay): boolean => due === 'failed' && priority === 'backfill';

@@ -12,7 +12,7 @@ import {
   recordStart,
 } from './first-day.js';
 import type { ExportRange } from './plan.js';
-import { equalCounts, NO_VIEWS, totalsIfAnswered } from './totals.js';
+import { hasViews } from './totals.js';
 
 /** How often a remembered first day is checked, with one request for the totals of the days just before it. */
 const CHECK_EVERY_DAYS = 30;
@@ -44,7 +44,8 @@ export async function resolveRange(request: RangeRequest): Promise<ExportRange |
   if (first !== undefined) return { first, last };
   const search = await beginSearch(request, yesterday);
   if (search === undefined) return undefined;
-  return { first: last, last, rest: () => finishSearch(request, search, last) };
+  const rest = () => finishSearch(request, search, last);
+  return last < yesterday ? rest() : { first: last, last, rest };
 }
 
 /** The first day to load, configured or found, of those that the platform keeps; undefined while it is unknown. */
@@ -81,14 +82,13 @@ async function rangeFrom(request: RangeRequest, from: Day, last: Day): Promise<E
   if (known !== undefined && from >= known) return { first: from, last };
   if (known === undefined && daysBetween(from, last) < FEW_DAYS) return { first: from, last };
   const before = { first: from, last: known === undefined ? last : earlier(addDays(known, -1), last) };
-  const totals = await totalsIfAnswered(request.client, before, { signal: request.signal });
-  if (known === undefined)
-    return totals !== undefined && equalCounts(totals, NO_VIEWS) ? undefined : { first: from, last };
-  if (totals !== undefined && !equalCounts(totals, NO_VIEWS)) {
+  const isViewed = await hasViews(request.client, before, { signal: request.signal });
+  if (known === undefined) return isViewed === false ? undefined : { first: from, last };
+  if (isViewed === true) {
     await recordStart(request, undefined);
     return { first: from, last };
   }
-  const why = totals === undefined ? 'refuses' : 'has no views of';
+  const why = isViewed === undefined ? 'refuses' : 'has no views of';
   return { first: known, last, note: `the platform ${why} ${plainDayRange(before)}` };
 }
 
@@ -100,7 +100,6 @@ async function checkStart(request: RangeRequest): Promise<void> {
   const known = await readStart(warehouse, project);
   if (known === undefined || !isDueForCheck(known, now)) return;
   const before = { first: addDays(known.day, -CHECK_EVERY_DAYS), last: addDays(known.day, -1) };
-  const totals = await totalsIfAnswered(client, before, { signal });
-  const hasViews = totals !== undefined && !equalCounts(totals, NO_VIEWS);
-  await recordStart(request, hasViews ? undefined : known.day);
+  const isViewed = await hasViews(client, before, { signal });
+  await recordStart(request, isViewed === true ? undefined : known.day);
 }

@@ -76,6 +76,29 @@ export async function totalsIfAnswered(
   }
 }
 
+/** Whether a range has views; undefined if it is refused. */
+export async function hasViews(...asked: Parameters<typeof totalsIfAnswered>): Promise<boolean | undefined> {
+  const totals = await totalsIfAnswered(...asked);
+  return totals && !equalCounts(totals, NO_VIEWS);
+}
+
+/** The largest number up to `most` for which it holds: `first` is doubled until it does not, and the rest is halved. */
+export async function largest(
+  holds: (number: number) => Promise<boolean>,
+  first: number,
+  most: number,
+): Promise<number> {
+  let [known, beyond] = [0, Math.min(first, most + 1)];
+  while (beyond <= most && (await holds(beyond)))
+    [known, beyond] = [beyond, beyond < most ? Math.min(2 * beyond, most) : most + 1];
+  while (beyond - known > 1) {
+    const middle = Math.floor((known + beyond) / 2);
+    if (await holds(middle)) known = middle;
+    else beyond = middle;
+  }
+  return known;
+}
+
 /** What is wrong with a platform whose ranges include the day in `dateTo`. */
 export const INCLUSIVE =
   'it counts the day in dateTo as well, which the documented API excludes, so every day would count twice';

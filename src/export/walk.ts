@@ -186,17 +186,11 @@ class DayWalks {
   }
 }
 
-/** Whether a first page is that of a stored day with more pages. */
-const isStartOf = (stored: StoredViews | undefined, page: ViewsResponse): boolean =>
-  stored !== undefined &&
-  equalCounts(stored.totals, page.totals) &&
-  page.hasMore &&
-  page.views.length > 0 &&
-  page.views.length < stored.rows.length &&
-  isPartOf(stored, page);
-
-/** Whether all rows of a page are stored as they are. The API promises no order, so any rows will do. */
-export function isPartOf(stored: StoredViews, { views }: ViewsResponse): boolean {
+/** Whether all rows of a first page are stored as they are. The API promises no order, so any rows will do. */
+function isStartOf(stored: StoredViews | undefined, { totals, views, hasMore }: ViewsResponse): boolean {
+  if (stored === undefined || !equalCounts(stored.totals, totals)) return false;
+  const isWhole = views.length === stored.rows.length;
+  if (!isWhole && (!hasMore || views.length === 0 || views.length > stored.rows.length)) return false;
   const byPath = new Map(stored.rows.map((row) => [row.path, row]));
   return views.every((row) => {
     const known = byPath.get(row.path);

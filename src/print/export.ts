@@ -5,7 +5,7 @@ import { mostRequests, requestsToFindFirstDay } from '../export/first-day.js';
 import type { ExportForecast } from '../export/forecast.js';
 import type { DayResult } from '../export/load.js';
 import { DUE_ORDER, type ExportPlan } from '../export/plan.js';
-import type { Check } from '../export/verify.js';
+import type { Comparison } from '../export/verify.js';
 import { dayList, duration, longDay, moment, nextMinute, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
 import { indented } from '../format/text.js';
@@ -83,8 +83,8 @@ const whyNotNow = (readToday: number, waiting: readonly Day[]) => [
 const forgottenLine = (days: number): string =>
   `the platform no longer has ${counted(days, 'day')}; the stored data is kept`;
 
-function checkLines(check: Check | undefined): string[] {
-  if (check === undefined || check.days === 0 || check.repaired.stopped !== undefined) return [];
+function checkLines(check: Comparison | undefined): string[] {
+  if (check === undefined || check.days === 0 || check.repaired?.stopped !== undefined) return [];
   const found = check.differing.length;
   const forgotten = check.forgotten.length;
   return indented([

@@ -576,7 +576,7 @@ describe('rows that move while a day is read', () => {
 
   it.each([
     ['counts-move', 3],
-    ['order-moves', 3],
+    ['order-moves', 4],
   ] as const)('once: the day is read again, and is right: %s', async (kind, requests) => {
     const opened = await setUp();
     const { sandbox, task } = opened;

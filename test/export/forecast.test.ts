@@ -6,7 +6,7 @@ import { Client } from '../../src/api/client.js';
 import { openBudgets } from '../../src/app/connection.js';
 import { sharedLimits } from '../../src/app/workspace.js';
 import { settingsSchema } from '../../src/config/schema.js';
-import { addDays, type Day, day, lastEndedDay } from '../../src/day.js';
+import { addDays, type Day, day, daysBetween, lastEndedDay } from '../../src/day.js';
 import { forecastExport, type ForecastRequest } from '../../src/export/forecast.js';
 import { exportStep } from '../../src/steps/export.js';
 import { KEY } from '../api/open-client.js';
@@ -18,7 +18,8 @@ import { tempDir } from '../temp-dir.js';
 
 interface SiteOptions {
   readonly days: number;
-  readonly pages: number;
+  /** Of each day, or of a day so many days after the first one. */
+  readonly pages: number | ((age: number) => number);
   readonly projects: readonly string[];
   readonly limit?: number;
 }
@@ -31,7 +32,8 @@ async function openSite({ days, pages, projects, limit = 100 }: SiteOptions) {
   const platform = await servePlatform({
     ...{ now: clock.now, limit },
     rowsOf: (at) => {
-      const rows = cached.get(at) ?? (at < firstDay ? [] : rowsOf(at, pages));
+      const size = typeof pages === 'number' ? pages : pages(daysBetween(firstDay, at));
+      const rows = cached.get(at) ?? (at < firstDay ? [] : rowsOf(at, size));
       cached.set(at, rows);
       return rows;
     },
@@ -198,6 +200,24 @@ describe('the predicted requests and finishing time are right', () => {
     expect(Math.abs(sent - said)).toBeLessThanOrEqual(sent / 10);
     expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(took / 10);
   });
+});
+
+test('for a growing site, whose backfill crosses two nights, from its second hour on', async () => {
+  const { clock, platform, exportOnce, sayAndFinish } = await openSite({
+    days: 320,
+    pages: (age) => 100 + 5 * age,
+    projects: ['a'],
+    limit: 25,
+  });
+  for (let hour = 0; hour < 2; hour++) {
+    const resumeAt = await exportOnce();
+    clock.advance((resumeAt?.getTime() ?? NaN) - clock.now().getTime());
+  }
+  const { said, sent, took, saidMinutes } = await sayAndFinish();
+  expect(took).toBeGreaterThan(40 * 60);
+  expect(Math.abs(sent - said)).toBeLessThanOrEqual(0.15 * sent);
+  expect(Math.abs(took - saidMinutes)).toBeLessThanOrEqual(0.15 * took);
+  expect(platform.busiestHour()).toBeLessThanOrEqual(25);
 });
 
 test('a night before the end is counted', async () => {

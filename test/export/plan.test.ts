@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addDays, type Day, day, daysIn } from '../../src/day.js';
+import { addDays, type Day, day, daysBetween, daysIn, type DayRange } from '../../src/day.js';
 import {
   type DayLedger,
   type DayRecord,
@@ -161,19 +161,57 @@ test('the rows of a day are expected to be between those of the stored days arou
   expect(days.map(expectedRows(new Map()))).toEqual([0, 0, 0, 0, 0]);
 });
 
-test('of a long gap at the beginning, its first day and each quarter come before the others', () => {
-  const long = { first: day('2026-08-10'), last: YESTERDAY };
-  const planned = (ledger: DayLedger) => planExport(ledger, long, NOW).days.map(({ day: at }) => at);
-  const first = record(long.first, 'final');
-  expect(planned(new Map()).slice(0, 6)).toEqual([
-    '2026-11-17',
-    '2026-10-24',
-    '2026-09-29',
-    '2026-09-04',
-    '2026-08-10',
-    '2026-11-16',
-  ]);
-  expect(planned(ledgerOf(first)).slice(0, 2)).toEqual(['2026-11-17', '2026-11-16']);
+describe('of a long gap at the beginning, eight days come before the others', () => {
+  const noise = (seed: number) => {
+    let state = seed;
+    return () => (state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0) / 2 ** 32;
+  };
+  const newest = (ledger: DayLedger, range: DayRange) =>
+    planExport(new Map([...ledger].sort()), range, NOW).days.map(({ day: at }) => at);
+
+  test('its first one among them, on every day of the week; none if the first day is known', () => {
+    const long = { first: day('2026-08-10'), last: YESTERDAY };
+    const samples = newest(ledgerOf(record(YESTERDAY, 'final')), long).slice(0, 8);
+    expect(samples).toContain(long.first);
+    expect(samples).toEqual(samples.toSorted().reverse());
+    expect(new Set(samples.map((at) => new Date(at).getUTCDay())).size).toBe(7);
+    const known = ledgerOf(record(long.first, 'final'));
+    expect(newest(known, long).slice(0, 2)).toEqual(['2026-11-17', '2026-11-16']);
+  });
+
+  test.each<[course: string, sizeAt: (share: number) => number]>([
+    ['grows steadily', (share) => 0.1 + 0.9 * share],
+    ['doubles again and again', (share) => 2 ** (4 * share - 4)],
+    ['shrinks', (share) => 1 - 0.7 * share],
+    ['was launched late', (share) => (share < 0.7 ? 0.2 : 1)],
+    ['grew in the middle', (share) => 0.1 + 0.9 / (1 + Math.exp(6 - 12 * share))],
+  ])('so that the plan is right within 15%% for a site that %s, with quieter weekends', (_, sizeAt) => {
+    for (const days of [90, 400, 1_000])
+      for (const rows of [500, 1_100, 6_000])
+        for (const seed of [11, 23, 37, 58]) {
+          const range = { first: addDays(YESTERDAY, 1 - days), last: YESTERDAY };
+          const random = noise(seed + days + rows);
+          const isQuiet = (at: Day) => [0, 6].includes(new Date(at).getUTCDay());
+          const pages = new Map(
+            daysIn(range).map((at, index) => {
+              const size = rows * sizeAt(index / days) * (isQuiet(at) ? 0.7 : 1);
+              return [at, Math.round(size * (0.9 + 0.2 * random()))];
+            }),
+          );
+          const read = (at: Day) => record(at, 'final', pages.get(at));
+          const known = ledgerOf(read(YESTERDAY));
+          const samples = newest(known, range).slice(0, 8).map(read);
+          const ledger = ledgerOf(
+            ...[...known.values(), ...samples].sort((a, b) => daysBetween(b.day, a.day)),
+          );
+          const unread = [...pages].filter(([at]) => !ledger.has(at));
+          const needed = unread.reduce((sum, [, count]) => sum + requestsFor(count), 0);
+          const { requests } = planExport(ledger, range, NOW);
+          expect(Math.abs(requests - needed) / needed, `${days} days, ${rows} rows, ${seed}`).toBeLessThan(
+            0.15,
+          );
+        }
+  });
 });
 
 const HOUR_MS = 3_600_000;

@@ -1,0 +1,93 @@
+import { RefusedError } from '../api/errors.js';
+import { addDays, type Day, daysBetween, type DayRange } from '../day.js';
+import { KEPT_FROM, recordFact } from './facts.js';
+import { readDayLedger, removeDays, storeEmptyDays } from './ledger.js';
+import { type DayResult, loadDays, type LoadTask, MOST_IN_A_ROW } from './load.js';
+import type { PlannedDay } from './plan.js';
+import { hasViews, largest, runsOfNeighbors } from './totals.js';
+
+export interface FillTask extends LoadTask {
+  readonly range: DayRange;
+}
+
+/**
+ * Loads the days of the past, and adds what it did to `results`. A load ends early after a few empty or refused days in a
+ * row: an empty stretch then costs a few requests for totals, and days that the platform no longer keeps are skipped.
+ * Returns the first day that it keeps, if it refuses the first of the range.
+ */
+export async function fill(
+  task: FillTask,
+  days: readonly PlannedDay[],
+  results: DayResult[],
+): Promise<Day | undefined> {
+  let keptFrom: Day | undefined;
+  for (let left = days; left.length > 0;) {
+    const loaded = await loadDays(task, left);
+    results.push(...loaded.results);
+    if (loaded.stopped instanceof Error) throw loaded.stopped;
+    if (loaded.results.length === 0) break;
+    const done = new Set(loaded.results.map(({ day }) => day));
+    left = left.filter(({ day }) => !done.has(day));
+    keptFrom ??= await findKept(task, results);
+    const first = keptFrom ?? task.range.first;
+    const empty = await skipEmpty({ ...task, range: { ...task.range, first } }, loaded.results);
+    left = left.filter(
+      ({ day }) => day >= first && (empty === undefined || day < empty.first || day > empty.last),
+    );
+  }
+  return keptFrom;
+}
+
+/** Finds the first day that the platform keeps, if it refused days and the first one too. Refused days are forgotten. */
+async function findKept(
+  { client, warehouse, project, range, signal, now }: FillTask,
+  results: DayResult[],
+): Promise<Day | undefined> {
+  const isKept = async (day: Day) =>
+    (await hasViews(client, { first: day, last: day }, { signal })) !== undefined;
+  const daysOf = (isOfThese: boolean) =>
+    results.filter((result) => isRefused(result) === isOfThese).map(({ day }) => day);
+  const oldest = daysOf(false).sort().at(0);
+  const refused = daysOf(true).filter((day) => oldest !== undefined && day < oldest);
+  const newest = refused.sort().at(-1);
+  if (oldest === undefined || newest === undefined || refused.length < MOST_IN_A_ROW) return undefined;
+  if (await isKept(range.first)) return undefined;
+  const most = daysBetween(newest, oldest) - 1;
+  const kept = await largest((days) => isKept(addDays(oldest, -days)), Math.ceil(most / 2), most);
+  const first = addDays(oldest, -kept);
+  const ledger = [...(await readDayLedger(warehouse, project)).values()];
+  const failed = ledger.filter((record) => !record.is_stored && record.day < first);
+  await removeDays(
+    warehouse,
+    project,
+    failed.map(({ day }) => day),
+  );
+  await recordFact(warehouse, project, KEPT_FROM, first, now());
+  results.splice(0, results.length, ...results.filter(({ day }) => day >= first));
+  return first;
+}
+
+/** Stores the days without views that come right before a few of them, found with a few requests for totals. */
+async function skipEmpty(
+  { client, warehouse, project, range, signal, now }: FillTask,
+  results: readonly DayResult[],
+): Promise<DayRange | undefined> {
+  const empty = results.flatMap((result) => (isEmpty(result) ? [{ day: result.day }] : []));
+  const stretch = runsOfNeighbors(empty.sort((one, other) => daysBetween(other.day, one.day))).find(
+    (run) => run.length >= MOST_IN_A_ROW,
+  );
+  if (stretch?.[0] === undefined) return undefined;
+  const last = addDays(stretch[0].day, -1);
+  const before = (length: number) => ({ first: addDays(last, 1 - length), last });
+  const isEmptyFor = async (length: number) =>
+    (await hasViews(client, before(length), { signal, priority: 'backfill' })) === false;
+  const length = await largest(isEmptyFor, 2 * MOST_IN_A_ROW, daysBetween(range.first, last) + 1);
+  if (length === 0) return undefined;
+  await storeEmptyDays(warehouse, project, before(length), now());
+  return before(length);
+}
+
+const isEmpty = (result: DayResult): boolean => result.outcome === 'added' && result.rows === 0;
+
+const isRefused = (result: DayResult): boolean =>
+  result.outcome === 'failed' && result.error instanceof RefusedError;
