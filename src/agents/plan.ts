@@ -68,7 +68,8 @@ export async function planImprovement(
   rules: PlanRules,
   { now, isListed, only, seed }: Pick<SelectionState, 'isListed' | 'only' | 'seed'> & { readonly now: Date },
 ): Promise<ImprovePlan> {
-  const candidates = await reader.query(CANDIDATES, candidateRow, { project, now });
+  const asked = { project, now, minWeeklyViews: rules.minWeeklyViews, only: JSON.stringify(only ?? []) };
+  const candidates = await reader.query(CANDIDATES, candidateRow, asked);
   const jobs = await readJobs(reader, project);
   const waiting = jobs.filter((job) => job.state === 'planned');
   const monday = startOfISOWeek(new UTCDate(now));

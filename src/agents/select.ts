@@ -19,6 +19,10 @@ export const candidateRow = evidenceRow.extend({
   days_viewed: z.int(),
   days_viewed_by_people: z.int(),
   leaving: leavingColumn,
+  /** Of all pages, including those without a row. */
+  all_pages: z.int(),
+  /** The sum of their weekly medians. */
+  all_views: z.number(),
 });
 export type Candidate = z.infer<typeof candidateRow>;
 
@@ -88,7 +92,8 @@ export function selectPages(
   const reading = (page: Candidate) => page.weekly_human + page.weekly_ai;
   const ranked = seen.sort((one, other) => reading(other) - reading(one) || (one.path < other.path ? -1 : 1));
   const aboveFloor = ranked.filter((page) => reading(page) > 0 && reading(page) >= rules.minWeeklyViews);
-  const carrying = firstCarrying(aboveFloor, reading, rules.readingShare * sum(ranked.map(reading)));
+  const { all_pages: pages = 0, all_views: views = 0 } = seen[0] ?? {};
+  const carrying = firstCarrying(aboveFloor, reading, rules.readingShare * views);
   const leaving = aboveFloor.filter((page) => page.leaving !== null);
   const considered = [...new Set([...leaving, ...carrying])];
   const isExcluded = picomatch([...rules.exclude]);
@@ -125,7 +130,7 @@ export function selectPages(
     leftOut,
     pairs,
     beyondShare: aboveFloor.length - considered.length,
-    belowFloor: ranked.length - aboveFloor.length,
+    belowFloor: pages - aboveFloor.length,
   };
 }
 
@@ -184,8 +189,6 @@ function objection(
   }
   return busy.get(page.path) ?? (only === undefined ? reserved.get(page.path) : undefined);
 }
-
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 const MAX_LENGTH = 200;
 

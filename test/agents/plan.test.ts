@@ -8,6 +8,7 @@ import {
   recordChoices,
   reservedPages,
 } from '../../src/agents/plan.js';
+import { wordsOf } from '../../src/agents/reasons.js';
 import { day } from '../../src/day.js';
 import { emptyHistory, type TestHistory } from '../reports/history.js';
 import { liveWarehouse } from '../open-warehouse.js';
@@ -46,6 +47,22 @@ describe('the evidence for a page, from the history', () => {
     const { flagged, weeks } = await planImprovement(history.reader, 'prj_sandbox', RULES, AT);
     expect(flagged.map(({ path }) => path)).toEqual(['/steady', '/ai', '/grew']);
     expect(weeks).toBe(8);
+  });
+
+  it('is read only for pages with enough views and those that a person names', async () => {
+    const read: unknown[] = [];
+    const query: typeof history.reader.query = async (...asked) => {
+      const rows = await history.reader.query(...asked);
+      read.push(...rows);
+      return rows;
+    };
+    const plan = (minWeeklyViews: number, only?: string[]) =>
+      planImprovement({ query }, 'prj_sandbox', { ...RULES, minWeeklyViews }, { ...AT, only });
+    const [named] = (await plan(1_000, ['/spike'])).leftOut;
+    expect(named).toMatchObject({ path: '/spike', evidence: { trend: null } });
+    expect(named && wordsOf(named.why)).toMatch(/^fewer than 1000 views/);
+    expect(read.map((row) => (row as { path: string }).path)).toEqual(['/spike', '/steady']);
+    expect(await plan(1_000)).toMatchObject({ belowFloor: 3, weeks: 8 });
   });
 
   it('contains medians, ranks, trend and ratio', async () => {

@@ -28,14 +28,23 @@ const page = (
   weeks: Array.from({ length: 8 }, (_, index) => ({
     ...{ week: addDays(day('2026-09-21'), 7 * index), human: weekly_human, ai: weekly_ai },
   })),
-  ...{ days_viewed: 56, days_viewed_by_people: 56, leaving: null, ...changes },
+  ...{ days_viewed: 56, days_viewed_by_people: 56, leaving: null, all_pages: 1, all_views: 1, ...changes },
 });
 
+/** Selects from pages of which none was left out before. */
+const selectAll = (pages: Candidate[], ...given: [SelectionRules, Parameters<typeof selectPages>[2]]) => {
+  const all_views = pages.reduce((sum, one) => sum + one.weekly_human + one.weekly_ai, 0);
+  return selectPages(
+    pages.map((one) => ({ ...one, all_pages: pages.length, all_views })),
+    ...given,
+  );
+};
+
 const flaggedBy = (pages: Candidate[], rules: Partial<SelectionRules> = {}, around = {}) =>
-  selectPages(pages, { ...RULES, ...rules }, { ...FREE, ...around }).flagged.map(({ path }) => path);
+  selectAll(pages, { ...RULES, ...rules }, { ...FREE, ...around }).flagged.map(({ path }) => path);
 
 const whyNot = (candidate: Candidate, rules: Partial<SelectionRules> = {}, around = {}) =>
-  selectPages([candidate], { ...RULES, ...rules }, { ...FREE, ...around }).leftOut.map(({ why }) =>
+  selectAll([candidate], { ...RULES, ...rules }, { ...FREE, ...around }).leftOut.map(({ why }) =>
     wordsOf(why),
   );
 
@@ -48,14 +57,14 @@ describe('which pages are recommended', () => {
 
   it('those that together have the configured share of all views, and no more', () => {
     const pages = [page('/a', 500), page('/b', 300), page('/c', 150), page('/d', 50)];
-    const { flagged, beyondShare, belowFloor } = selectPages(pages, { ...RULES, readingShare: 0.8 }, FREE);
+    const { flagged, beyondShare, belowFloor } = selectAll(pages, { ...RULES, readingShare: 0.8 }, FREE);
     expect(flagged.map(({ path }) => path)).toEqual(['/a', '/b']);
     expect({ beyondShare, belowFloor }).toEqual({ beyondShare: 1, belowFloor: 1 });
   });
 
   it('with a reason and the numbers behind it', () => {
     const changes = { human_rank: 2, ai_rank: 7, ai_per_human: 0.25, trend: 0.12 };
-    const [flagged] = selectPages([page('/a', 1200, 300, changes)], RULES, FREE).flagged;
+    const [flagged] = selectAll([page('/a', 1200, 300, changes)], RULES, FREE).flagged;
     expect(flagged && wordsOf(flagged.why)).toBe(
       '#1 in sustained traffic, with 1,200 human views (#2) and 300 AI views (#7) in a median week of the last 8; +12% compared with the 4 weeks before, 0.3 AI views per human view',
     );
@@ -71,7 +80,7 @@ describe('which pages are recommended', () => {
       page('/c', 150, 0, { leaving }),
       page('/d', 50, 0, { leaving }),
     ];
-    const { flagged, beyondShare } = selectPages(pages, { ...RULES, readingShare: 0.5 }, FREE);
+    const { flagged, beyondShare } = selectAll(pages, { ...RULES, readingShare: 0.5 }, FREE);
     expect(flagged.map(({ path }) => path)).toEqual(['/c', '/a']);
     expect(flagged[0] && wordsOf(flagged[0].why)).toMatch(
       /^losing people but not AI: human views −35% and AI views \+3% over eight weeks, relative to the median page; #3 in/,
@@ -118,7 +127,7 @@ describe('an experiment', () => {
   const pages = [500, 490, 400, 395, 300, 290].map((views) => page(`/${views}`, views));
   const around = { room: { count: 2, limit: LIMIT } };
   const chosen = (rules: Partial<SelectionRules>, state: object = {}) =>
-    selectPages(pages, { ...RULES, mode: 'apply', ...rules }, { ...FREE, ...around, ...state });
+    selectAll(pages, { ...RULES, mode: 'apply', ...rules }, { ...FREE, ...around, ...state });
   const TWINS = [
     ['/490', '/500'],
     ['/395', '/400'],

@@ -1,4 +1,5 @@
--- Grain: one row per page viewed in the last eight full weeks. Weeks without views count as 0.
+-- Grain: one row per page viewed in the last eight full weeks that has enough views, or is in the list $only. The most
+-- viewed page is always among them, with what is known of all pages. Weeks without views count as 0.
 WITH
   weeks AS (
     SELECT week, row_number() OVER (ORDER BY week DESC) AS age, least(8, count(*) OVER ()) AS known
@@ -22,40 +23,44 @@ WITH
     GROUP BY path, week
   ),
   pages AS (
-    SELECT path, sum(days)::BIGINT AS days_viewed, sum(human_days)::BIGINT AS days_viewed_by_people
+    SELECT
+      path,
+      sum(days)::BIGINT AS days_viewed,
+      sum(human_days)::BIGINT AS days_viewed_by_people,
+      list_median(list_resize(list(human), (SELECT count(*) FROM weeks), 0)) AS weekly_human,
+      list_median(list_resize(list(ai), (SELECT count(*) FROM weeks), 0)) AS weekly_ai,
+      sum(ai) / nullif(sum(human), 0) AS ai_per_human
     FROM page_week
     GROUP BY path
   ),
-  cells AS (
+  ranked AS (
     SELECT
-      pages.*,
-      weeks.week,
-      coalesce(page_week.human, 0) AS human,
-      coalesce(page_week.ai, 0) AS ai,
-      weeks.age <= known // 2 AS is_newer_half,
-      weeks.age > known - known // 2 AS is_older_half
+      *,
+      rank() OVER (ORDER BY weekly_human DESC) AS human_rank,
+      rank() OVER (ORDER BY weekly_ai DESC) AS ai_rank,
+      count(*) OVER () AS all_pages,
+      sum(weekly_human + weekly_ai) OVER () AS all_views
     FROM pages
-    CROSS JOIN weeks
-    LEFT JOIN page_week USING (path, week)
+    QUALIFY
+      weekly_human + weekly_ai >= $minWeeklyViews
+      OR list_contains(from_json($only, '["VARCHAR"]'), path)
+      OR row_number() OVER (ORDER BY weekly_human + weekly_ai DESC) = 1
   )
 SELECT
-  path,
-  any_value(days_viewed) AS days_viewed,
-  any_value(days_viewed_by_people) AS days_viewed_by_people,
-  median(human) AS weekly_human,
-  median(ai) AS weekly_ai,
-  rank() OVER (ORDER BY median(human) DESC) AS human_rank,
-  rank() OVER (ORDER BY median(ai) DESC) AS ai_rank,
-  sum(ai) / nullif(sum(human), 0) AS ai_per_human,
-  sum(human + ai) FILTER (is_newer_half) / nullif(sum(human + ai) FILTER (is_older_half), 0) - 1 AS trend,
-  list({week: week, human: human, ai: ai} ORDER BY week) AS weeks,
+  ranked.*,
+  coalesce(sum(human + ai) FILTER (age <= known // 2), 0)
+    / nullif(sum(human + ai) FILTER (age > known - known // 2), 0)
+    - 1 AS trend,
+  list({week: week, human: coalesce(human, 0), ai: coalesce(ai, 0)} ORDER BY week) AS weeks,
   any_value(leaving) AS leaving
 FROM
-  cells
+  ranked
+  CROSS JOIN weeks
+  LEFT JOIN page_week USING (path, week)
   LEFT JOIN (
     SELECT path, {human_change: human_change, ai_change: ai_change} AS leaving
     FROM people_leaving($now)
     WHERE project = $project
   ) AS left_by_people USING (path)
-GROUP BY path
+GROUP BY ALL
 ORDER BY path
