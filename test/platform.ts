@@ -22,6 +22,8 @@ export interface Behaviors {
   readonly largestLimit?: number;
   /** Says that more follow on every page with rows. */
   readonly alwaysMore?: boolean;
+  /** Says that no more follow on every page. */
+  readonly neverMore?: boolean;
   /** Orders rows by their views, and equal ones differently in each response. */
   readonly randomTies?: boolean;
   /** Refuses days that are older with 403, although it answers for later ones. */
@@ -118,7 +120,8 @@ function pageOf(
   { rowsOf, hiddenOf = () => 0, behaviors = {} }: PlatformOptions,
   random: () => number,
 ) {
-  const { silentCap = Infinity, alwaysMore = false, randomTies = false, inclusive = false } = behaviors;
+  const { silentCap = Infinity, alwaysMore = false, neverMore = false } = behaviors;
+  const { randomTies = false, inclusive = false } = behaviors;
   const totals: ViewCounts[] = [];
   let rows: readonly PageViews[] = [];
   const end = inclusive ? addDays(to, 1) : to;
@@ -133,7 +136,8 @@ function pageOf(
       .sort((one, other) => other.row.total - one.row.total || one.tie - other.tie)
       .map(({ row }) => row);
   const views = rows.slice(offset, offset + Math.min(limit, silentCap));
-  const hasMore = alwaysMore ? views.length > 0 : offset + views.length < rows.length;
+  const isBeforeLast = offset + views.length < rows.length;
+  const hasMore = !neverMore && (alwaysMore ? views.length > 0 : isBeforeLast);
   return { totals: sumCounts(totals), views, hasMore };
 }
 

@@ -117,7 +117,8 @@ export function openBudgets(
       // Computed once, because reading a schedule costs more than a small day.
       if (next === undefined || next <= at) next = nextScheduled(schedule.export, schedule.timezone, at);
       if (limit === 'unlimited' || next.getTime() - at.getTime() > KEPT_FREE_MS) return 0;
-      const { requests, longestDay } = await (need ??= readNightlyNeed(warehouse, projects, settleDays));
+      need ??= readNightlyNeed(warehouse, projects, settleDays, at);
+      const { requests, longestDay } = await need;
       return Math.max(0, Math.min(requests, Math.floor(limit / 2), limit - longestDay));
     };
     const options = { warehouse, bucket, limit, reserve, maxWaitMs, now, onWait };

@@ -12,7 +12,6 @@ import {
   type ExportRange,
   type PlannedDay,
   planExport,
-  planReload,
   requestsOf,
 } from './plan.js';
 import { checkRecentDays, type Comparison, lookAgain, readLastVerification } from './verify.js';
@@ -114,9 +113,8 @@ async function planOf(task: ExportTask, range: ExportRange): Promise<ExportPlan>
   const { warehouse, project, now, settleDays } = task;
   const { rows: pageSize } = await readPageSize(warehouse, project, now());
   const ledger = await readDayLedger(warehouse, project);
-  if (task.reload === true) return planReload(ledger, range, { pageSize });
   const isBackfilling = task.isBackfilling === true || range.rest !== undefined;
-  return planExport(ledger, range, now(), { isBackfilling, settleDays, pageSize });
+  return planExport(ledger, range, now(), { isBackfilling, settleDays, pageSize, reload: task.reload });
 }
 
 /** Throws the error of a check that no day may be stored without: before the first one, or after the check failed. */

@@ -8,7 +8,7 @@ import { type Day, dayOf, daysBetween, lastEndedDay } from '../day.js';
 import { type Reader, readSql } from '../warehouse/query.js';
 import { readPageSize } from './facts.js';
 import { readDayLedger } from './ledger.js';
-import { type ExportPlan, nightlyRequests, planExport, planReload, requestsFor } from './plan.js';
+import { type ExportPlan, nightlyRequests, planExport, requestsFor } from './plan.js';
 import { readFirstDay, requestsForRange } from './range.js';
 import { runsOfNeighbors } from './totals.js';
 import { readUnfinishedDays } from './pages.js';
@@ -22,15 +22,19 @@ const newestRow = z.object({ project: z.string(), pages: z.int() });
 /** The maximum requests of an ordinary night of some projects, and those of their longest day. */
 export async function readNightlyNeed(
   reader: Reader,
-  projects: readonly ProjectSettings[],
+  projects: readonly Pick<ProjectSettings, 'id'>[],
   settleDays: number,
+  now: Date,
 ): Promise<{ requests: number; longestDay: number }> {
-  const rows = await reader.query(NEWEST_PAGES, newestRow);
-  const pages = projects.map(({ id }) => rows.find(({ project }) => project === id)?.pages ?? 0);
-  return {
-    requests: pages.reduce((sum, ofDay) => sum + nightlyRequests(ofDay, settleDays), 0),
-    longestDay: requestsFor(Math.max(...pages)),
-  };
+  const newest = await reader.query(NEWEST_PAGES, newestRow);
+  let [requests, longestDay] = [0, 1];
+  for (const { id } of projects) {
+    const pages = newest.find(({ project }) => project === id)?.pages ?? 0;
+    const { rows: pageSize } = await readPageSize(reader, id, now);
+    requests += nightlyRequests(pages, settleDays, pageSize);
+    longestDay = Math.max(longestDay, requestsFor(pages, pageSize));
+  }
+  return { requests, longestDay };
 }
 
 /** The limits of an export: its projects, and its first and last day. */
@@ -77,7 +81,7 @@ export async function forecastExport(
       ...planned.flatMap(({ urgent }) => urgent),
       ...planned.flatMap(({ backfill }) => backfill),
     ];
-    const nightly = await readNightlyNeed(reader, projects, history.settleDays);
+    const nightly = await readNightlyNeed(reader, projects, history.settleDays, now);
     const end = finishOf(hour, history.requestsPerHour, parts, nightly.requests, now);
     const finishingAt = planned.every(({ plan }) => plan !== undefined) ? end : undefined;
     for (const { project, plan, urgent, backfill } of planned)
@@ -117,9 +121,7 @@ async function planProject(
   const { rows: pageSize } = await readPageSize(reader, id, now);
   const ledger = await readDayLedger(reader, id);
   const unfinished = await readUnfinishedDays(reader, id);
-  const plan = reload
-    ? planReload(ledger, range, { pageSize })
-    : planExport(ledger, range, now, { isBackfilling, settleDays, pageSize });
+  const plan = planExport(ledger, range, now, { isBackfilling, settleDays, pageSize, reload });
   const bounds = { project: id, start, from, to, now };
   const probes = Array<number>(await requestsForRange(reader, bounds)).fill(1);
   const partsOfDays = (priority: Priority) =>

@@ -1,6 +1,6 @@
 import { BIGINT, DATE, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
-import { type PageViews, type ViewCounts, viewCountsSchema } from '../api/schema.js';
+import { type PageViews, viewCountsSchema } from '../api/schema.js';
 import { type Day, dayOf, type DayRange } from '../day.js';
 import { dateOf, dayColumn, type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
 import type { Cell, Transaction } from '../warehouse/transaction.js';
@@ -57,17 +57,10 @@ export async function readStoredDay(
   at: { readonly project: string; readonly day: Day },
 ): Promise<StoredViews | undefined> {
   const [known] = await reader.query(STORED_DAY, knownRow, { ...at });
-  return known?.is_stored === true ? readPages(reader, at, known) : undefined;
+  if (known?.is_stored !== true) return undefined;
+  const { human, ai, total } = known;
+  return { totals: { human, ai, total }, rows: await reader.query(STORED_PAGES, pageRow, { ...at }) };
 }
-
-const readPages = async (
-  reader: Reader,
-  at: { readonly project: string; readonly day: Day },
-  { human, ai, total }: ViewCounts,
-): Promise<StoredViews> => ({
-  totals: { human, ai, total },
-  rows: await reader.query(STORED_PAGES, pageRow, { ...at }),
-});
 
 /** A day of a project, and the time of a record about it. */
 interface DayAt {
@@ -82,67 +75,45 @@ interface DayAt {
  */
 export type StoreOutcome = 'added' | 'unchanged' | 'restated' | 'forgotten';
 
-/** What a load records in `day_loads`. */
-interface DayLoad extends DayAt, ViewCounts {
-  readonly state: Exclude<DayState, 'failed'>;
-  readonly pages: number;
-  readonly failure: string | null;
-}
-
 /**
  * Stores a walked day in place of whatever was stored for it, in one transaction with its ledger
  * row, and with a restatement when an earlier load had read other numbers. A settled day is never
  * replaced with nothing, even if the platform no longer has it. `isKnown` is false for a day
  * without a ledger row, which has nothing to remove. Days have most of their `paths` in common.
  */
-export function storeDay(
+export const storeDay = (
   warehouse: Warehouse,
   at: DayAt,
   walked: WalkedDay,
   state: Exclude<DayState, 'failed'>,
   isKnown = true,
   paths = new Texts(),
-): Promise<StoreOutcome> {
-  const { totals, unattributed, rows, doubt } = walked;
-  const load = { ...at, ...totals, state, pages: rows.length, failure: doubt ?? null };
-  return warehouse.groupCommit(async (transaction) => {
-    const { outcome, known } = isKnown
-      ? await makeRoom(transaction, load, walked)
-      : { outcome: 'added' as const, known: undefined };
-    if (outcome === 'forgotten') return outcome;
-    if (outcome !== 'unchanged') await appendPages(transaction, at, rows, paths);
-    await appendLoad(transaction, {
-      ...load,
-      unattributed,
-      failures: doubt === undefined ? 0 : nightsInDoubt(known, at.now),
-    });
-    return outcome;
+): Promise<StoreOutcome> =>
+  warehouse.groupCommit(async (transaction) => {
+    const { totals, rows, doubt } = walked;
+    const [known] = isKnown ? await transaction.query(STORED_DAY, knownRow, { ...at }) : [];
+    const stored = known && (await readStoredDay(transaction, at));
+    const isForgettable = stored !== undefined && state !== 'provisional';
+    if (isForgettable && isForgotten({ day: at.day, stored: stored.totals, platform: totals })) {
+      await transaction.execute(RECORD_FORGOTTEN, { ...at, failure: FORGOTTEN });
+      return 'forgotten';
+    }
+    const pages_changed = stored && countChangedPages(stored.rows, rows);
+    const isSame = stored !== undefined && pages_changed === 0 && equalCounts(stored.totals, totals);
+    if (pages_changed !== undefined && !isSame)
+      await transaction.execute(RECORD_RESTATEMENT, { ...at, ...totals, pages_changed });
+    if (known !== undefined && !isSame) await transaction.execute(DELETE_PAGES, { ...at });
+    if (known !== undefined) await transaction.execute(DELETE_LOAD, { ...at });
+    if (!isSame) await appendPages(transaction, at, rows, paths);
+    const failures = doubt === undefined ? 0 : nightsInDoubt(known, at.now);
+    await appendLoad(transaction, at, walked, state, failures);
+    if (isSame) return 'unchanged';
+    return stored === undefined ? 'added' : 'restated';
   });
-}
 
 /** In how many nights in a row, this one included, a day did not add up. */
 const nightsInDoubt = (known: Known | undefined, now: Date): number =>
   known?.state !== 'inconsistent' ? 1 : known.failures + (dayOf(known.attempted_at) === dayOf(now) ? 0 : 1);
-
-/** Removes what the load replaces: the rows unless they are the same, and the ledger row. */
-async function makeRoom(
-  transaction: Transaction,
-  at: DayLoad,
-  walked: WalkedDay,
-): Promise<{ outcome: StoreOutcome; known: Known | undefined }> {
-  const load = { ...at };
-  const [known] = await transaction.query(STORED_DAY, knownRow, load);
-  const { outcome, pages } = await compareWithStored(transaction, at, known, walked);
-  if (outcome === 'forgotten') {
-    await transaction.execute(RECORD_FORGOTTEN, { ...load, failure: FORGOTTEN });
-    return { outcome, known };
-  }
-  if (outcome === 'restated')
-    await transaction.execute(RECORD_RESTATEMENT, { ...load, pages_changed: pages });
-  if (outcome !== 'unchanged') await transaction.execute(DELETE_PAGES, load);
-  await transaction.execute(DELETE_LOAD, load);
-  return { outcome, known };
-}
 
 /** Removes the stored data of days, and what is known about them. */
 export const removeDays = (warehouse: Warehouse, project: string, days: readonly Day[]): Promise<void> =>
@@ -183,20 +154,6 @@ export function recordFailedDay(warehouse: Warehouse, at: DayAt, failure: string
   });
 }
 
-async function compareWithStored(
-  reader: Reader,
-  at: DayAt & { readonly state: DayState },
-  known: Known | undefined,
-  { totals, rows }: WalkedDay,
-): Promise<{ outcome: StoreOutcome; pages: number }> {
-  if (known?.is_stored !== true) return { outcome: 'added', pages: rows.length };
-  if (at.state !== 'provisional' && isForgotten({ day: at.day, stored: known, platform: totals }))
-    return { outcome: 'forgotten', pages: 0 };
-  const stored = await readPages(reader, at, known);
-  const pages = countChangedPages(stored.rows, rows);
-  return { outcome: pages === 0 && equalCounts(stored.totals, totals) ? 'unchanged' : 'restated', pages };
-}
-
 function appendPages(
   transaction: Transaction,
   at: DayAt,
@@ -215,19 +172,22 @@ function appendPages(
 
 function appendLoad(
   transaction: Transaction,
-  load: DayLoad & Pick<WalkedDay, 'unattributed'> & { readonly failures: number },
+  at: DayAt,
+  { totals, unattributed, rows, doubt }: WalkedDay,
+  state: DayState,
+  failures: number,
 ): Promise<void> {
-  const now = timestampOf(load.now);
-  const { human, ai, total, unattributed } = load;
-  const counts = [human, ai, total, load.pages, unattributed.human, unattributed.ai, unattributed.total];
+  const now = timestampOf(at.now);
+  const counts = [totals.human, totals.ai, totals.total, rows.length];
+  const missing = [unattributed.human, unattributed.ai, unattributed.total];
   return transaction.appendRow('day_loads', [
-    [VARCHAR, load.project],
-    [DATE, dateOf(load.day)],
-    [VARCHAR, load.state],
+    [VARCHAR, at.project],
+    [DATE, dateOf(at.day)],
+    [VARCHAR, state],
     [TIMESTAMP, now],
     [TIMESTAMP, now],
-    ...counts.map((count): Cell => [BIGINT, BigInt(count)]),
-    [VARCHAR, load.failure],
-    [INTEGER, load.failures],
+    ...[...counts, ...missing].map((count): Cell => [BIGINT, BigInt(count)]),
+    [VARCHAR, doubt ?? null],
+    [INTEGER, failures],
   ]);
 }

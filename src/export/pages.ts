@@ -25,6 +25,10 @@ const MAX_ROWS = 1_000_000;
 /** Limits that servers accept, if they refuse the documented one without naming theirs. */
 const USUAL_LIMITS = [100, 50, 10];
 
+/** Pages of at least so many rows that account for less than this share of the views are not believed to be the last. */
+const FEWEST_CUT = 10;
+const WHOLE_SHARE = 0.95;
+
 /** What a platform may sort its rows by. */
 const COUNTS = ['total', 'human', 'ai'] as const;
 
@@ -115,10 +119,12 @@ export async function* viewsPages(
       const rows = page.views.length;
       if (rows > 0 && before > 0 && most >= pageSize.rows) pageSize.saw(before);
       before = rows;
-      if (rows === 0 || (!page.hasMore && rows < Math.min(most, pageSize.rows))) return;
+      read += sumCounts(page.views).total;
+      // Some servers say of a page that they cut short that it is the last one.
+      const isCut = rows >= FEWEST_CUT && read < WHOLE_SHARE * page.totals.total;
+      if (rows === 0 || (!page.hasMore && rows < Math.min(most, pageSize.rows) && !isCut)) return;
       again = readsTiesAgain ? tiesAtEnd(page.views) : [];
       offset += rows - again.length;
-      read += sumCounts(page.views).total;
       const sure = page.hasMore && !readsTiesAgain ? Math.max(1, Math.min(count, pagesLeft(page, read))) : 1;
       for (let next = 0; next < sure && ahead.size < atOnce(); next++) {
         const at = offset + next * rows;

@@ -152,6 +152,8 @@ interface PlanOptions {
   readonly settleDays?: number;
   /** How many rows the platform returns at once. */
   readonly pageSize?: number | undefined;
+  /** Whether every day is read whole again, final ones included. */
+  readonly reload?: boolean | undefined;
 }
 
 /**
@@ -168,7 +170,7 @@ export function planExport(
   ledger: DayLedger,
   range: ExportRange,
   now: Date,
-  { isBackfilling = false, settleDays = Infinity, pageSize }: PlanOptions = {},
+  { isBackfilling = false, settleDays = Infinity, pageSize, reload = false }: PlanOptions = {},
 ): ExportPlan {
   const expected = expectedRows(ledger);
   const all = daysIn(range);
@@ -176,7 +178,11 @@ export function planExport(
   const samples = samplesOf(missing, range);
   const hasHoles = isBackfilling || missing.length > 0;
   const days = all
-    .flatMap((day) => planDay(day, ledger.get(day), now, hasHoles))
+    .flatMap((day) =>
+      reload
+        ? { day, due: 'reload' as const, priority: 'backfill' as const }
+        : planDay(day, ledger.get(day), now, hasHoles),
+    )
     .map((planned): PlannedDay => {
       // A day that may still change is recognized by its first page.
       const isStart = planned.due === 'provisional' && !isSettled(planned.day, now, settleDays);
@@ -191,26 +197,12 @@ export function planExport(
         Number(right.isSample) - Number(left.isSample) ||
         daysBetween(left.day, right.day),
     );
-  const alreadyFinal = all.filter((day) => ledger.get(day)?.state === 'final').length;
-  const waiting = all.filter((day) => isWaiting(ledger.get(day), now));
-  const readToday = all.length - days.length - alreadyFinal - waiting.length;
+  const planned = new Set(days.map(({ day }) => day));
+  const skipped = all.filter((day) => !planned.has(day));
+  const alreadyFinal = skipped.filter((day) => ledger.get(day)?.state === 'final').length;
+  const waiting = skipped.filter((day) => isWaiting(ledger.get(day), now));
+  const readToday = skipped.length - alreadyFinal - waiting.length;
   return { range, days, alreadyFinal, readToday, waiting, requests: requestsOf(days) };
-}
-
-/** Every day of `range`, final ones included, to be read whole again, newest first. */
-export function planReload(
-  ledger: DayLedger,
-  range: ExportRange,
-  { pageSize }: PlanOptions = {},
-): ExportPlan {
-  const expected = expectedRows(ledger);
-  const days = daysIn(range)
-    .reverse()
-    .map((day): PlannedDay => {
-      const requests = requestsFor(ledger.get(day)?.pages ?? expected(day), pageSize);
-      return { day, due: 'reload', priority: 'backfill', requests };
-    });
-  return { range, days, alreadyFinal: 0, readToday: 0, waiting: [], requests: requestsOf(days) };
 }
 
 export const requestsOf = (days: readonly PlannedDay[]): number =>

@@ -16,11 +16,7 @@ export const sumCounts = (rows: Iterable<ViewCounts>): ViewCounts => {
   return sum;
 };
 
-export const addCounts = (left: ViewCounts, right: ViewCounts): ViewCounts => ({
-  human: left.human + right.human,
-  ai: left.ai + right.ai,
-  total: left.total + right.total,
-});
+export const addCounts = (left: ViewCounts, right: ViewCounts): ViewCounts => sumCounts([left, right]);
 
 export const subtractCounts = (left: ViewCounts, right: ViewCounts): ViewCounts => ({
   human: left.human - right.human,
@@ -122,8 +118,8 @@ export async function expectAdditive(
   const isInclusive = none !== undefined && !equalCounts(none, NO_VIEWS);
   if (none !== undefined && !isInclusive) return;
   const problem = async (): Promise<string | undefined> => {
-    const both = await probeTotals(client, { first, last }, options);
-    if (equalCounts(both, NO_VIEWS)) return undefined;
+    const both = await totalsIfAnswered(client, { first, last }, options);
+    if (both === undefined || equalCounts(both, NO_VIEWS)) return undefined;
     const one = await probeTotals(client, { first, last: first }, options);
     const other = await probeTotals(client, { first: last, last }, options);
     if (equalCounts(addCounts(one, other), both)) return undefined;
@@ -204,9 +200,8 @@ async function* narrow(
   if (equalCounts(sumCounts(days), platform)) return;
   // Counts are never negative: if a range has no views, none of its days has any.
   if (days.length === 1 || equalCounts(platform, NO_VIEWS)) {
-    yield* days
-      .filter((stored) => !equalCounts(stored, platform))
-      .map((stored) => difference(stored, platform));
+    for (const { day, human, ai, total } of days)
+      if (!equalCounts({ human, ai, total }, platform)) yield { day, stored: { human, ai, total }, platform };
     return;
   }
   const middle = Math.ceil(days.length / 2);
@@ -216,21 +211,14 @@ async function* narrow(
   yield* narrow(client, days.slice(middle), subtractCounts(platform, ofFirstHalf), options);
 }
 
-const difference = ({ day, human, ai, total }: StoredTotals, platform: ViewCounts): DifferingDay => ({
-  day,
-  stored: { human, ai, total },
-  platform,
-});
-
 /** Splits days at their gaps: the totals of a range would count the views of a day that is not stored. */
 export function runsOfNeighbors<One extends { readonly day: Day }>(days: readonly One[]): One[][] {
   const runs: One[][] = [];
-  for (const stored of days) {
+  for (const one of days) {
     const run = runs.at(-1);
-    const previous = run?.at(-1);
-    if (run !== undefined && previous !== undefined && addDays(previous.day, 1) === stored.day)
-      run.push(stored);
-    else runs.push([stored]);
+    const previous = run?.at(-1)?.day;
+    if (previous !== undefined && addDays(previous, 1) === one.day) run?.push(one);
+    else runs.push([one]);
   }
   return runs;
 }

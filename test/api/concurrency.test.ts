@@ -18,6 +18,7 @@ function open(most: number) {
       signal,
     );
   const answer = async (status: number | Error, elapsedMs = 10) => {
+    await new Promise(setImmediate);
     now += elapsedMs;
     underWay.shift()?.(status instanceof Error ? status : { status });
     await new Promise(setImmediate);

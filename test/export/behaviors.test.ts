@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { PageViews } from '../../src/api/schema.js';
 import { addDays, type Day, daysIn, rangeOf } from '../../src/day.js';
+import { readNightlyNeed } from '../../src/export/forecast.js';
 import { needsPerson } from '../../src/export/plan.js';
 import { readFutureRows } from '../../src/service/status.js';
 import { readDayLedger } from '../../src/export/ledger.js';
@@ -51,6 +52,7 @@ describe('a platform that', () => {
     ['caps its pages silently at 100', { silentCap: 100 }, 100, 1.1],
     ['caps its pages silently at 50', { silentCap: 50 }, 50, 1.1],
     ['refuses limits above 100', { largestLimit: 100 }, 100, 1.1],
+    ['caps its pages at 50 and says that none follow', { silentCap: 50, neverMore: true }, 50, 1.1],
     ['always says that more follow', { alwaysMore: true }, 250, 1.2],
     ['orders equal rows at random', { randomTies: true }, 250, 1.5],
   ])('%s is read right, with few requests', async (_, behaviors, size, atMost) => {
@@ -58,6 +60,8 @@ describe('a platform that', () => {
     await expectRight(opened, daysIn({ first: opened.first, last: opened.yesterday() }));
     expect((await readPageSize(opened.warehouse, PROJECT, opened.clock.now())).rows).toBe(size);
     expect(opened.perNight[0]).toBeLessThanOrEqual(atMost * least(size));
+    const need = await readNightlyNeed(opened.warehouse, [{ id: PROJECT }], 3, opened.clock.now());
+    expect(need.longestDay).toBe(least(size) / DAYS);
     // Yesterday, a first page each of two days, the day that becomes final, and the check.
     const ofDay = least(size) / DAYS;
     expect(opened.perNight[1]).toBeLessThanOrEqual(2 * (2 * ofDay + 2 + 1));
@@ -72,6 +76,9 @@ describe('a platform that', () => {
     const long = new Date(opened.clock.now().getTime() - 9 * DAY_MS);
     const future = await readFutureRows(opened.warehouse, long);
     expect(future.map(({ kind }) => kind)).toContain('fact about the platform');
+    // Its sums cannot be checked on days that no longer change.
+    const brief = await after(1, { keepsDays: 2 }, { pages: 3 });
+    expect(await brief.statesOf(brief.yesterday())).toEqual(['provisional']);
     const refused = openExport({ days: DAYS, behaviors: { keepsDays: -1 } });
     await expect((await refused).run()).rejects.toThrow(/403.+keeps -1 days/);
   });
