@@ -32,6 +32,31 @@ const pausedUntilOf = async (promise: Promise<unknown>): Promise<Date> => {
   return error.resumeAt;
 };
 
+describe('a lease', () => {
+  test('that expired unused does not take room from others twice', async () => {
+    const clock = sleepingClock();
+    const budget = budgetOn(await liveWarehouse(), clock);
+    const slow = await budget.lease(5, 'urgent');
+    clock.advance(LEASE_LIFE_MS);
+    await slow.next();
+    // All of ten requests may be under way at once: this one waits forever if the first counts as ten.
+    const other = await budget.lease(5, 'urgent');
+    await Promise.all([slow.end(), other.end()]);
+  });
+
+  test('from before the clock was set back is replaced, because it would live too long', async () => {
+    const clock = sleepingClock();
+    const warehouse = await liveWarehouse();
+    const lease = await budgetOn(warehouse, clock).lease(2, 'urgent');
+    await lease.next();
+    clock.advance(-MINUTE_MS);
+    await lease.next();
+    await lease.end();
+    const times = await warehouse.query('SELECT used_at::VARCHAR AS used_at FROM request_uses', z.object({}));
+    expect(times).toHaveLength(2);
+  });
+});
+
 describe('the rolling hour', () => {
   test('is kept as the server sees it, over six hours of requests at an uneven pace that arrive late', async () => {
     const clock = sleepingClock();

@@ -35,6 +35,13 @@ describe('what counts', () => {
     const hour = hourOf(lease(addMinutes(NOW, 20), 10));
     expect(hour.used(NOW)).toBe(10);
     expect(hour.nextFreeAt(10, 1, NOW)).toEqual(freeAt(NOW));
+    // Even if nothing asks before an hour has passed.
+    expect(hourOf(lease(addMinutes(NOW, 20), 10)).used(freeAt(NOW))).toBe(0);
+  });
+
+  test('requests dated exactly an hour ahead still count, later ones do not', () => {
+    expect(hourOf(lease(addMinutes(NOW, 60), 10)).used(NOW)).toBe(10);
+    expect(hourOf(lease(addMilliseconds(addMinutes(NOW, 60), 1), 10)).used(NOW)).toBe(0);
   });
 
   test('a clock that was days ahead does not stop the export for days', () => {
