@@ -116,6 +116,14 @@ describe('which pages are left out, and why', () => {
     expect(flaggedBy([quiet], {}, { isListed: (path: string) => path === '/a' })).toEqual(['/a']);
   });
 
+  it('a page exactly at a limit is within it', () => {
+    const atLimit = { days_viewed: 14, days_viewed_by_people: 7, weeks: page('/a', 100).weeks.slice(4) };
+    expect(flaggedBy([page('/a', 100, 0, atLimit)])).toEqual(['/a']);
+    expect(flaggedBy([page('/a', 99, 0, atLimit)])).toEqual([]);
+    expect(flaggedBy([page('/a', 100, 0, { ...atLimit, weeks: atLimit.weeks.slice(1) })])).toEqual([]);
+    expect(flaggedBy([page('/a', 0, 0)], { minWeeklyViews: 0 })).toEqual([]);
+  });
+
   it('a left-out page gives its place to the next', () => {
     const pages = [page('/a', 500), page('/b', 400), page('/c', 300)];
     const around = { busy: new Map([['/a', HAS_JOB]]), room: { count: 1, limit: LIMIT } };
@@ -143,6 +151,12 @@ describe('an experiment', () => {
       drawn.add(flagged.map(({ path }) => path).join());
     }
     expect(drawn.size).toBeGreaterThan(1);
+  });
+
+  it('needs exactly twice as many pages as jobs are allowed', () => {
+    const allowed = (count: number) => ({ room: { count, limit: LIMIT }, seed: 'a' });
+    expect(chosen({}, allowed(3)).pairs).toHaveLength(3);
+    expect(chosen({}, allowed(4)).pairs).toEqual([]);
   });
 
   it('shows both pages of each pair before the draw', () => {
