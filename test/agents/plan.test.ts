@@ -104,6 +104,18 @@ describe('the stored choice', () => {
 });
 
 describe('the jobs of a week', () => {
+  it('are those planned from its first moment to its last', async () => {
+    const warehouse = await liveWarehouse();
+    await storeReading(warehouse, steadyPages(1));
+    const times = ['15T23:59:59.999', '16T00:00:00.000', '22T23:59:59.999', '23T00:00:00.000'];
+    for (const time of times)
+      await planJob(warehouse, {
+        ...{ project: 'prj_sandbox', page: { path: `/${time}`, reason: '', evidence: EVIDENCE } },
+        ...{ prompt: 'p', now: new Date(`2026-11-${time}Z`) },
+      });
+    expect((await planImprovement(warehouse, 'prj_sandbox', RULES, AT)).plannedThisWeek).toBe(2);
+  });
+
   it('do not include refused ones', async () => {
     const warehouse = await liveWarehouse();
     await storeReading(warehouse, steadyPages(3));

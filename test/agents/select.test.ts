@@ -199,7 +199,7 @@ describe('one open job per page, and a cooldown', () => {
     ['completed', 55, true],
     ['failed', 55, true],
     ['archived', 55, true],
-    ['completed', 57, false],
+    ['completed', 56, false],
     ['refused', 1, false],
   ])('%s, ended %s days ago: prevents a new job: %s', (state, endedDaysAgo, isBusy) => {
     expect(busyPages([job(state, endedDaysAgo)], 56, now).has('/a')).toBe(isBusy);
