@@ -52,6 +52,13 @@ async function ask(
   };
 }
 
+/** Whether someone may act: without the token of the form, nothing is done. */
+async function expectRights(isEditor: boolean, headers: Record<string, string>, of: Site) {
+  const sent = { ...headers, origin: of.origin };
+  const { status } = await ask('/agents', sent, { method: 'POST', body: 'action=unskip&path=/x', of });
+  expect(status).toBe(isEditor ? 409 : 403);
+}
+
 describe('access', () => {
   it('is granted by opening the link, with a cookie that scripts and other sites cannot use', async () => {
     const opened = await ask(`/pages?token=${site.token}&sort=ai`, {});
@@ -66,6 +73,7 @@ describe('access', () => {
     expect(cookie).not.toContain(site.token);
     const left = await ask('/logout', { cookie, origin: site.origin }, { method: 'POST' });
     expect(left.text).toContain('You are signed out');
+    expect(left.text).not.toContain('type="password"');
     expect((await ask('/pages', { cookie })).status).toBe(401);
     expect((await ask('/pages', { cookie: session })).status).toBe(200);
   });
@@ -87,10 +95,13 @@ describe('access', () => {
     '/nothing',
     '/login',
     '/?token=wrong',
+    '/reports/app.css',
+    '/app.cssx',
   ])('reveals nothing at %s without it', async (path) => {
     const { status, text } = await ask(path, {});
     expect(status).toBe(401);
     expect(text).toContain('Open the link');
+    expect(text).not.toContain('type="password"');
     expect(text).not.toContain('quickstart');
     expect(text).not.toContain('Acme');
   });
@@ -110,8 +121,28 @@ describe('access', () => {
 
   it('serves localhost by name', async () => {
     const { port } = new URL(site.origin);
-    const headers = { host: `localhost:${port}`, authorization: `Bearer ${site.token}` };
+    const headers = { host: `LocalHost:${port}`, authorization: `bearer ${site.token}` };
     expect((await ask('/', headers)).status).toBe(200);
+  });
+
+  it('on the network, serves any IP address, but no other name', async () => {
+    for (const [host, status] of [
+      ['192.0.2.7', 401],
+      ['[2001:db8::1]:80', 401],
+      ['evil.example', 403],
+    ] as const)
+      expect((await ask('/', { host }, { of: guarded })).status).toBe(status);
+  });
+
+  it('reloads a page that another site links to, because the browser withholds its cookie', async () => {
+    const crossSite = { 'sec-fetch-site': 'cross-site' };
+    const { status, text } = await ask('/', crossSite);
+    expect(status).toBe(200);
+    expect(text).toMatch(
+      /^<!doctype html><meta http-equiv="refresh" content="0"><title>Readership<\/title>$/,
+    );
+    const form = { ...crossSite, origin: site.origin };
+    expect((await ask('/agents', form, { method: 'POST' })).status).toBe(401);
   });
 
   it.each([{ origin: 'https://evil.example' }, { origin: 'null' }, { 'sec-fetch-site': 'cross-site' }])(
@@ -157,11 +188,16 @@ describe('access', () => {
       // A proxy in front may require its own password.
       const ofProxy = { authorization: `Basic ${Buffer.from('ann:of the proxy').toString('base64')}` };
       expect((await ask('/', { cookie, ...ofProxy }, { of: guarded })).status).toBe(200);
+      await expectRights(password === 'correct horse battery', { cookie }, guarded);
+      const out = await ask('/logout', { cookie, origin: guarded.origin }, { method: 'POST', of: guarded });
+      expect(out.text).toContain('type="password"');
     }
     // Prometheus cannot fill in a form.
     const basic = (password: string) => ({
       authorization: `Basic ${Buffer.from(`prometheus:${password}`).toString('base64')}`,
     });
+    for (const password of ['correct horse battery', 'just looking around'])
+      await expectRights(password === 'correct horse battery', basic(password), guarded);
     const metrics = await ask('/metrics', basic('just looking around'), { of: guarded });
     expect(metrics.headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
     expect(metrics.text).toMatch(/^readership_days\{project="prj_1",state="missing"\} \d+$/m);
@@ -207,9 +243,29 @@ describe('access', () => {
     expect(order[0]).toBe('198.51.100.7');
     expect((await Promise.all(guesses)).map(({ status }) => status)).toEqual(Array(12).fill(401));
     const tooMany = Array.from({ length: 130 }, (_, index) => login(`more ${index}`, '192.0.2.1'));
-    expect((await Promise.race(tooMany)).status).toBe(429);
+    expect(await Promise.race(tooMany)).toMatchObject({ status: 429, headers: { 'retry-after': '60' } });
     await of.stop();
     await Promise.allSettled(tooMany);
+  });
+
+  it('believes no address that a client claims itself, and has no password for viewers by default', async () => {
+    const of = await serveSite(directory, {
+      auth: 'password',
+      password: await hashPassword('correct horse'),
+    });
+    const login = (index: number) =>
+      ask(
+        '/login',
+        { origin: of.origin, 'x-forwarded-for': `192.0.2.${index}` },
+        { method: 'POST', body: 'password=wrong', of },
+      );
+    expect((await login(0)).status).toBe(401);
+    const statuses: number[] = [];
+    const all = Array.from({ length: 130 }, async (_, index) => statuses.push((await login(index)).status));
+    await vi.waitFor(() => expect(statuses).toContain(429), 20_000);
+    await of.stop();
+    await Promise.allSettled(all);
+    expect(await hashPassword('correct horse')).not.toBe(await hashPassword('correct horse'));
   });
 
   it('trusts the header of the proxy that signs people in, and nobody without it', async () => {
@@ -219,8 +275,18 @@ describe('access', () => {
       url: 'https://readers.example.com',
     });
     const host = 'readers.example.com';
-    expect((await ask('/', { host }, { of: behind })).status).toBe(403);
-    expect((await ask('/', { host, 'x-user': 'ann@example.com' }, { of: behind })).status).toBe(200);
+    const unsigned = await ask('/metrics', { host }, { of: behind });
+    expect([unsigned.status, unsigned.headers['www-authenticate']]).toEqual([403, undefined]);
+    const ann = { 'x-user': 'ann@example.com' };
+    expect((await ask('/', { host, ...ann }, { of: behind })).status).toBe(200);
+    await expectRights(true, ann, behind);
+    // Such a proxy may also change the host.
+    const form = { ...ann, origin: 'https://readers.example.com' };
+    expect((await ask('/agents', form, { method: 'POST', body: 'action=skip', of: behind })).status).not.toBe(
+      403,
+    );
+    await expectRights(true, { 'x-user': 'ann' }, viewed);
+    await expectRights(false, { 'x-user': 'bob' }, viewed);
   });
 
   it('lets only the proxy connect, and listens nowhere else without its addresses', async () => {
@@ -273,6 +339,8 @@ describe('an AI assistant', () => {
     // Elsewhere, a browser would ask for a password in a window of its own.
     expect((await ask('/', {}, { of: guarded })).headers['www-authenticate']).toBeUndefined();
     const authorization = `Bearer ${site.token}`;
+    await expectRights(true, { authorization }, site);
+    await expectRights(true, { cookie: session }, site);
     const { status, text } = await ask('/mcp', { ...headers, authorization }, { method: 'POST', body });
     expect(status).toBe(200);
     expect(text).toContain('weekly_report');
