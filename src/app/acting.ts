@@ -1,11 +1,23 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
 import type { PlatformClock } from '../api/clock.js';
 import { ClockError } from '../api/errors.js';
-import type { Refusal } from '../effects/journal.js';
-import { type ElsewhereError, isSamePlace, type Place, sendsElsewhere } from '../effects/place.js';
+import type { Permission } from '../effects/journal.js';
+import {
+  type Act,
+  type ElsewhereError,
+  isSamePlace,
+  knowsAct,
+  nextAct,
+  type Place,
+  sendsElsewhere,
+  sentUnknown,
+} from '../effects/place.js';
 import { ReadershipError } from '../errors.js';
+import { lakeOptions } from '../steps/publish.js';
 import type { StepContext } from '../steps/step.js';
-import { recordPlace } from '../warehouse/identity.js';
-import { claimLake, expectLatestIn } from '../warehouse/lake/lake.js';
+import { readWorkspaceRow, recordAct, recordPlace } from '../warehouse/identity.js';
+import type { LastAct } from '../warehouse/lake/actions.js';
+import { claimAct, claimLake, readLastAct } from '../warehouse/lake/lake.js';
 import type { Workspace } from './workspace.js';
 
 /** Set if the workspace sends from another place. The built-in sandbox has nobody to send to. */
@@ -20,41 +32,59 @@ export const elsewhereOf = (
 
 interface Acting extends Pick<
   StepContext,
-  'warehouse' | 'here' | 'elsewhere' | 'lake' | 'shard' | 'settings' | 'now' | 'signal'
+  'warehouse' | 'journal' | 'here' | 'elsewhere' | 'lake' | 'shard' | 'settings' | 'now' | 'signal'
 > {
   /** Absent where nothing is to be sent yet. */
   readonly clock?: PlatformClock;
 }
 
-const lakeOptions = ({
-  lake,
-  shard,
-  settings,
-  here,
-  now,
-  signal,
-}: Pick<StepContext, 'lake' | 'shard' | 'settings' | 'here' | 'now' | 'signal'>) =>
-  lake && { place: lake, shard, source: settings.baseUrl, here, now: now(), signal };
-
 /**
- * Why nothing may be sent now; undefined if it may. The lake is read at most once, and only when
- * something is to be sent.
+ * Why nothing may be sent now, and how to claim to send. The lake is read at most once for each, and
+ * only when something is to be sent.
  */
-export function refusalOf(acting: Acting): Refusal {
-  const { warehouse, elsewhere, clock } = acting;
+export function permissionOf(acting: Acting): Permission {
+  const { warehouse, journal, elsewhere, clock, now } = acting;
   const options = lakeOptions(acting);
   let ofClock: ClockError | undefined;
-  let fromLake: Promise<ReadershipError | undefined> | undefined;
-  return async () => {
-    if (elsewhere !== undefined) return elsewhere;
-    await clock?.ask();
-    const apart = clock?.tooFarApart();
-    if (apart !== undefined) return (ofClock ??= new ClockError(apart));
-    return options && (fromLake ??= refused(expectLatestIn(warehouse, options)));
+  let ofState: Promise<Error | undefined> | undefined;
+  /** The database knows no more than the journal, except to `doctor`, which changes neither. */
+  const expectKnown = (last: LastAct | undefined, stored = journal.act): void => {
+    if (last !== undefined && ![journal.act, stored].some((act) => knowsAct(act, last.number)))
+      throw sentUnknown(journal.lastSentAt, last.at);
+  };
+  const expectNewest = async (): Promise<void> => {
+    const {
+      act,
+      act_after: after,
+      act_needed: needed,
+      act_needed_at: at,
+    } = await readWorkspaceRow(warehouse);
+    const stored = { number: act, after };
+    if (options !== undefined) expectKnown(await readLastAct(warehouse, options), stored);
+    if (at !== null && needed > 0) expectKnown({ number: needed, at }, stored);
+  };
+  const record = async (connection: DuckDBConnection, last: LastAct | undefined): Promise<Act> => {
+    const act = nextAct(journal.act, last?.number);
+    await recordAct(connection, act);
+    await journal.recordAct(act, now());
+    return act;
+  };
+  return {
+    async refusal() {
+      if (elsewhere !== undefined) return elsewhere;
+      await clock?.ask();
+      const apart = clock?.tooFarApart();
+      if (apart !== undefined) return (ofClock ??= new ClockError(apart));
+      return (ofState ??= refused(expectNewest()));
+    },
+    claim: () =>
+      options === undefined
+        ? Promise.resolve(undefined)
+        : refused(claimAct(warehouse, options, { expectKnown, record })),
   };
 }
 
-async function refused(check: Promise<void>): Promise<ReadershipError | undefined> {
+async function refused(check: Promise<void>): Promise<Error | undefined> {
   try {
     await check;
     return undefined;
@@ -66,12 +96,18 @@ async function refused(check: Promise<void>): Promise<ReadershipError | undefine
 
 /**
  * Makes this copy of the workspace the one that sends. The lake is told first, because the other
- * copy can only learn of it there.
+ * copy can only learn of it there; until the rest is recorded, this copy does not know its claim and sends nothing.
  */
 export async function adopt(context: StepContext): Promise<void> {
   const { warehouse, journal, here, now } = context;
   const options = lakeOptions(context);
-  if (options !== undefined) await claimLake(warehouse, options);
+  const { act_needed: needed } = await readWorkspaceRow(warehouse);
+  const known = Math.max(journal.act.number, needed);
+  const nextOf = (last = 0): Act => nextAct(journal.act, Math.max(known, last));
+  const claimed = options && (await claimLake(warehouse, options, nextOf));
+  const act = claimed ?? (known > 0 ? nextOf() : undefined);
+  if (act !== undefined) await journal.recordAct(act, now());
   await journal.settleAt(here, now());
   await recordPlace(warehouse, here);
+  if (act !== undefined) await warehouse.exclusive((connection) => recordAct(connection, act));
 }

@@ -5,13 +5,13 @@ import { type Observer, type StepContext } from '../steps/step.js';
 import { pruneRuns } from '../steps/runs.js';
 import { refuseToForget } from '../warehouse/behind.js';
 import { type Place, placeOf } from '../effects/place.js';
-import { agreeOnWorkspace } from '../warehouse/identity.js';
+import { agreeOnAct, agreeOnWorkspace } from '../warehouse/identity.js';
 import type { Reconciliation } from '../effects/settle.js';
 import { EffectsJournal } from '../effects/journal.js';
 import { logOf } from '../warehouse/live-file.js';
 import { openWarehouse } from '../warehouse/open.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
-import { elsewhereOf, refusalOf } from './acting.js';
+import { elsewhereOf, permissionOf } from './acting.js';
 import { type Callbacks, channelsOf, connect, transportOf } from './connection.js';
 import { keepPrivate, type Runtime, sharedLimits, type Workspace } from './workspace.js';
 
@@ -61,6 +61,7 @@ export async function withLedgers<Result>(
     const here = await placeOf(dataDir, machine);
     const place = await agreeOnWorkspace(journal, warehouse, { here, now: now() });
     const { words: reconciled, unknownDeliveries } = await reconcileEffects(journal, warehouse, now());
+    await agreeOnAct(journal, warehouse, now());
     return await work({ warehouse, journal, here, place, unknownDeliveries, reconciled });
   } finally {
     await journal?.close();
@@ -89,7 +90,7 @@ export async function withLiveDatabase<Result>(
       const { settings, projects, shard, workspaceDir, historyFile, reportsDir, lake } = workspace;
       const elsewhere = elsewhereOf(workspace, ledgers, place);
       const acting = { ...workspace, ...ledgers, elsewhere, clock: connection.clock, now, signal };
-      ledgers.journal.askFirst(refusalOf(acting));
+      ledgers.journal.askFirst(permissionOf(acting));
       return await work({
         settings,
         projects,

@@ -131,7 +131,9 @@ export const publish = defineCommand({
       'also publish a lake in this directory or s3://bucket/prefix: a new or empty one, or an existing lake (default: publish.parquet)',
       aLake,
     ),
-    rebuild: flag('write every file of the lake again in one commit, whatever other programs did to it'),
+    rebuild: flag(
+      'write every file of the lake again in one commit, whatever other programs did to it, or create a lake again that was removed',
+    ),
     json: flag(JSON_LOG),
   },
   examples: `
@@ -139,7 +141,7 @@ export const publish = defineCommand({
   readership publish --parquet /srv/lake         how to read it: docs/scale.md
   readership publish --parquet s3://bucket/lake  needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY`,
   run: async (options, runtime) => {
-    const whole = { ...options, isWhole: true, isRebuild: options.rebuild };
+    const whole = { ...options, isWhole: true, isRebuild: options.rebuild, needsNoKey: true };
     const nothing = () => Promise.resolve();
     const { published, outages, workspace } = await runSteps('publish', whole, runtime, nothing);
     const line = (path: string, words: string) => {

@@ -1,13 +1,13 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { max } from 'date-fns';
 import { stat } from 'node:fs/promises';
-import { elsewhereOf, refusalOf } from '../app/acting.js';
+import { elsewhereOf, permissionOf } from '../app/acting.js';
 import { MAX_LOCK_WAIT_MS, withLedgers } from '../app/open.js';
 import { keepPrivate, readWorkspace } from '../app/workspace.js';
 import { lakeLocation, shownLocation } from '../config/load.js';
 import { isLocal } from '../config/values.js';
 import { addDays, lastEndedDay } from '../day.js';
-import { ElsewhereError, type Place, placeWords } from '../effects/place.js';
+import { ElsewhereError, type Place, placeOf, placeWords } from '../effects/place.js';
 import { readDayLedger } from '../export/ledger.js';
 import { ignoreMissing } from '../files.js';
 import { moment, plainDayRange } from '../format/days.js';
@@ -39,10 +39,13 @@ export const restore = defineCommand({
     const { now, signal, output, workingDirectory } = runtime;
     const path = lakeLocation(options.from, workingDirectory);
     const isLake = path !== undefined && (!isLocal(path) || (await isDirectory(path)));
-    const workspace = await readWorkspace(options, runtime, true, isLake ? path : undefined);
-    const { liveFile, historyFile, settings, lake, shard } = workspace;
-    const fill = (connection: DuckDBConnection, copy: string): Promise<void> =>
-      lake === undefined ? Promise.resolve() : fillFromLake(connection, copy, { place: lake, shard, signal });
+    const workspace = await readWorkspace(options, runtime, 'optional', isLake ? path : undefined);
+    const { liveFile, historyFile, settings, lake, shard, dataDir, machine } = workspace;
+    const fill = async (connection: DuckDBConnection, copy: string): Promise<void> => {
+      if (lake === undefined) return;
+      const here = await placeOf(dataDir, machine);
+      await fillFromLake(connection, copy, { place: lake, shard, here, signal });
+    };
     const from = isLake ? { location: path, fill } : path;
     const hold = { command: 'readership restore', now, signal, maxWaitMs: MAX_LOCK_WAIT_MS };
     keepPrivate();
@@ -60,7 +63,7 @@ export const restore = defineCommand({
       if (restored === undefined) return;
       await publish(warehouse, historyFile);
       const elsewhere = elsewhereOf(workspace, ledgers, place);
-      const refusal = await refusalOf({ ...workspace, ...ledgers, elsewhere, now, signal })();
+      const refusal = await permissionOf({ ...workspace, ...ledgers, elsewhere, now, signal }).refusal();
       output.data(nextLine(elsewhere && place, refusal));
     });
     return 0;
@@ -70,11 +73,11 @@ export const restore = defineCommand({
 /** `place` is where the workspace sends from, if that is known to be elsewhere. */
 function nextLine(place: Place | undefined, refusal: Error | undefined): string {
   if (!(refusal instanceof ElsewhereError)) return 'Next: readership run';
-  const where = place === undefined ? 'where it last published to the lake' : `at ${placeWords(place)}`;
-  return (
-    `Next: nothing is sent from here yet, because this workspace sends from another place. Stop it ${where}, ` +
-    'and run: readership adopt\nThen: readership run'
-  );
+  const why =
+    place === undefined
+      ? refusal.message
+      : `nothing is sent from here yet, because this workspace sends from another place. Stop it at ${placeWords(place)}, and run: readership adopt`;
+  return `Next: ${why}\nThen: readership run`;
 }
 
 const isDirectory = async (path: string): Promise<boolean> =>

@@ -1,7 +1,6 @@
 import { withHistory } from '../app/workspace.js';
 import { escapeUnsafe } from '../format/text.js';
-import { metricsText } from '../print/metrics.js';
-import { needsOf, operationsLines, statusLines } from '../print/status.js';
+import { metricsText, needsOf, operationsLines, statusLines } from '../print/status.js';
 import { readStatus } from '../service/status.js';
 import { defineCommand, JSON_OUTPUT, value } from './command.js';
 
@@ -36,7 +35,8 @@ export const status = defineCommand({
         const { bold, red } = output.colors;
         for (const project of projects) output.words(statusLines(project, output.colors).join('\n'));
         output.words([bold('Operations'), ...operationsLines(operations, now)].join('\n'));
-        for (const need of needs) output.data(`${red('attention')}  ${escapeUnsafe(need)}`);
+        for (const need of needs)
+          output.data(`${red('attention')}  ${escapeUnsafe(need.replaceAll(/\s*\n\s*/g, ' '))}`);
       }
       return needs.length === 0 ? 0 : 1;
     }),

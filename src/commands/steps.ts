@@ -14,6 +14,8 @@ import { type Published, publishStep } from '../steps/publish.js';
 import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
 
 type StepsOptions = WorkspaceOptions & {
+  /** Whether it needs no key, so that `.env` may be unreadable. */
+  readonly needsNoKey?: boolean;
   /** Whether requests wait for the hourly limit as long as it takes. */
   readonly waits?: boolean;
   /** Whether everything is published, and not only what changed. */
@@ -29,11 +31,11 @@ type StepsOptions = WorkspaceOptions & {
 /** Runs `work` with everything that steps need, and releases all of it, however `work` ends. */
 export async function withSteps<Result>(
   command: string,
-  { waits = false, json = false, parquet, ...options }: StepsOptions,
+  { waits = false, json = false, needsNoKey = false, parquet, ...options }: StepsOptions,
   runtime: Runtime,
   work: (context: StepContext, workspace: Workspace, progress: ExportProgress) => Promise<Result>,
 ): Promise<Result> {
-  const configured = await readWorkspace(options, runtime, true, parquet);
+  const configured = await readWorkspace(options, runtime, needsNoKey ? 'optional' : true, parquet);
   const workspace = waits ? waitingAtMost(Infinity, configured) : configured;
   const progress = new ExportProgress(runtime.output);
   const { output } = runtime;
@@ -79,7 +81,7 @@ export const runSteps = <Result>(
  */
 export const makeChange = (
   command: string,
-  options: WorkspaceOptions,
+  options: StepsOptions,
   runtime: Runtime,
   work: (context: StepContext) => Promise<void>,
 ): Promise<ExitCode> =>
@@ -90,7 +92,12 @@ export const makeChange = (
     } finally {
       await runner.step('publish', () => publishStep(context));
     }
-    return conclude(runner.outages, runtime);
+    const code = conclude(runner.outages, runtime);
+    if (code !== 0 && !runtime.signal.aborted)
+      runtime.output.note(
+        'The change itself was made, so do not repeat it. To publish it, run: readership publish',
+      );
+    return code;
   });
 
 /**
@@ -104,8 +111,9 @@ export function conclude(outages: readonly StepOutage[], { output, signal }: Run
     );
   else
     // One error may stop several steps, such as a copy that sends nothing.
-    for (const error of new Set(outages.map((outage) => outage.error))) {
-      const stopped = outages.filter((outage) => outage.error === error);
+    for (const message of new Set(outages.map(({ error }) => messageOf(error)))) {
+      const stopped = outages.filter(({ error }) => messageOf(error) === message);
+      const error = stopped[0]?.error;
       const isPaused = error instanceof ReadershipError && error.resumeAt !== undefined;
       const isLater = stopped[0]?.outcome === 'later';
       const words = stopped[0]?.outcome === 'failed' ? 'failed' : isPaused ? 'paused' : 'not finished';
@@ -113,7 +121,7 @@ export function conclude(outages: readonly StepOutage[], { output, signal }: Run
         ? `\nRun again ${isPaused ? 'then' : 'later'}, or use \`readership start\` to resume automatically.`
         : '';
       const steps = inSequence(stopped.map(({ step }) => step));
-      output.note(`${output.noteColors.red(`${steps} ${words}:`)} ${messageOf(error)}${next}`);
+      output.note(`${output.noteColors.red(`${steps} ${words}:`)} ${message}${next}`);
     }
   const codes = outages.map(({ error }) => exitCodeOf(error));
   return ([2, 1, 75] as const).find((code) => codes.includes(code)) ?? 0;

@@ -65,9 +65,12 @@ export type Entry = z.infer<typeof entrySchema>;
 const ownerSchema = z.object({ effect: z.literal('workspace'), id: z.string().min(1) });
 /** The line that says where the workspace sends from, from then on. */
 const adoptionSchema = placeSchema.extend({ effect: z.literal('place'), at: moment });
+/** The line before the first effect of a command, while a lake is configured. */
+const actSchema = z.object({ effect: z.literal('act'), at: moment, number: z.int(), after: z.int() });
 export const lineSchema = z.discriminatedUnion('effect', [
   ownerSchema,
   adoptionSchema,
+  actSchema,
   ...entrySchema.options,
 ]);
 export type Line = z.infer<typeof lineSchema>;

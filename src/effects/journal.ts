@@ -15,7 +15,7 @@ import {
 } from './entries.js';
 import { JournalFile } from './file.js';
 import { CURRENT, expectOwners, journalFiles, LineReader, readLines, seal } from './lines.js';
-import type { Place } from './place.js';
+import type { Act, Place } from './place.js';
 
 /** Proof that an effect is in the journal. Only the journal creates one, and nothing is sent without it. */
 class JournaledDeparture {
@@ -32,7 +32,17 @@ class JournaledDeparture {
 }
 export type Departure = JournaledDeparture;
 
-export type Refusal = () => Promise<Error | undefined>;
+/** Whether anything may be sent: both say why not; undefined if it may. */
+export interface Permission {
+  /** Asked before anything is prepared. */
+  readonly refusal: () => Promise<Error | undefined>;
+  /** Claims to send, once before the first departure of a command. */
+  readonly claim: () => Promise<Error | undefined>;
+}
+const GRANTED: Permission = {
+  refusal: () => Promise.resolve(undefined),
+  claim: () => Promise.resolve(undefined),
+};
 
 /** What an outcome adds to the line of its departure at most: a note and what the platform returned. */
 const OUTCOME_BYTES = 4_096;
@@ -51,12 +61,13 @@ export class EffectsJournal {
   /** Lines that identify a new journal, written before its first entry. */
   #header: Line[] = [];
   #place: Place | undefined;
+  #act: Act = { number: 0, after: 0 };
   #lastSentAt = '';
   #file: JournalFile | undefined;
   #year: number | undefined;
   #failure: StorageError | undefined;
-  /** Why nothing may be sent now; undefined if it may. */
-  #refusal: Refusal = () => Promise.resolve(undefined);
+  #permission = GRANTED;
+  #claimed: ReturnType<Permission['claim']> | undefined;
 
   /** `found`: whether there was a journal. */
   private constructor(
@@ -67,12 +78,15 @@ export class EffectsJournal {
   /** How much of a torn last line was cut off. */
   cutBytes = 0;
 
-  /** Reads the journal in a data directory. Throws a `StorageError` when a line is not an entry. */
-  static async open(directory: string): Promise<EffectsJournal> {
+  /**
+   * Reads the journal in a data directory. Throws a `StorageError` when a line is not an entry. Only
+   * the holder of the live database may cut off a torn last line.
+   */
+  static async open(directory: string, isHolder = true): Promise<EffectsJournal> {
     const paths = await journalFiles(directory);
     const journal = new EffectsJournal(directory, paths.length > 0);
     for (const path of paths) {
-      const { lines, cutBytes, end } = await readLines(path, journal.#lines);
+      const { lines, cutBytes, end } = await readLines(path, journal.#lines, isHolder);
       for (const line of lines) journal.#remember(line);
       journal.cutBytes += cutBytes;
       if (path === journal.path) journal.#file = new JournalFile(path, end);
@@ -88,6 +102,11 @@ export class EffectsJournal {
   /** Where the workspace sends from; undefined if that was never recorded. */
   get place(): Place | undefined {
     return this.#place;
+  }
+
+  /** The latest claim to send. */
+  get act(): Act {
+    return this.#act;
   }
 
   /** When the latest attempt to send something began; undefined if there was none. */
@@ -110,14 +129,24 @@ export class EffectsJournal {
     return this.#identify({ effect: 'place', at: now.toISOString(), ...place });
   }
 
+  /** Records a claim to send, at once: the lake must never have one that no journal knows. */
+  recordAct({ number, after }: Act, now: Date): Promise<void> {
+    return this.#inTurn(() => this.#write([{ effect: 'act', at: now.toISOString(), number, after }]));
+  }
+
   /** Sets what is asked before anything is sent. */
-  askFirst(refusal: Refusal): void {
-    this.#refusal = refusal;
+  askFirst(permission: Permission): void {
+    this.#permission = permission;
+  }
+
+  /** What is sent from now on needs a new claim, because a copy that was published knows the last one. */
+  claimAgain(): void {
+    this.#claimed = undefined;
   }
 
   /** Why nothing may be sent now; undefined if it may. */
   refusal(): Promise<Error | undefined> {
-    return this.#refusal();
+    return this.#permission.refusal();
   }
 
   /** The effects of one kind, by reference, in the order of their first entries. */
@@ -133,7 +162,7 @@ export class EffectsJournal {
    * it to the database. If that fails, nothing was sent, and the journal records that.
    */
   async depart(intent: Intent, now: Date, begin: () => Promise<unknown>): Promise<Departure> {
-    const refusal = await this.#refusal();
+    const refusal = (await this.refusal()) ?? (await (this.#claimed ??= this.#permission.claim()));
     if (refusal !== undefined) throw refusal;
     const at = now.toISOString();
     const sending: Entry = { ...intent, at, attempt: at, event: 'sending' };
@@ -182,7 +211,8 @@ export class EffectsJournal {
     else if (line.effect === 'place') {
       const { machine, host, path } = line;
       this.#place = { machine, host, path };
-    } else {
+    } else if (line.effect === 'act') this.#act = { number: line.number, after: line.after };
+    else {
       const key = `${line.effect} ${line.ref}`;
       const known = this.#effects.get(key) ?? { last: line, attempts: new Set() };
       known.last = line;

@@ -2,7 +2,7 @@ import { appendFile, lstat, readdir, readFile, stat, truncate } from 'node:fs/pr
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { z } from 'zod';
-import { messageOf, StorageError } from '../errors.js';
+import { codeOf, messageOf, StorageError } from '../errors.js';
 import { ignoreMissing } from '../files.js';
 import { storageFailure } from '../storage.js';
 import { type Line, lineSchema } from './entries.js';
@@ -41,7 +41,8 @@ export class LineReader {
     const json: unknown = JSON.parse(text);
     const { n } = z.looseObject({ n: z.int() }).parse(json);
     if (n > expected) throw new Error(`it is entry ${n}, and entry ${expected} is missing before it.`);
-    if (n < expected) throw new Error(`it is entry ${n}, which belongs before entry ${expected - 1}.`);
+    if (n < expected)
+      throw new Error(`it is entry ${n} again, or out of order: the entry before it is ${this.count}.`);
     this.#isSealed = true;
     this.count = n;
     return lineSchema.parse(json);
@@ -58,10 +59,14 @@ export async function journalFiles(directory: string): Promise<string[]> {
 
 /** Reading a pipe would wait forever. */
 async function expectFile(path: string): Promise<void> {
-  const found = await stat(path).catch(ignoreMissing);
-  if (found?.isFile()) return;
+  const found = await stat(path).catch((error: unknown) => {
+    if (codeOf(error) === 'ELOOP') return 'a link to itself';
+    ignoreMissing(error);
+    return undefined;
+  });
+  if (typeof found === 'object' && found.isFile()) return;
   if (found === undefined && !(await lstat(path)).isSymbolicLink()) return;
-  const what = found === undefined ? 'a link to a file that does not exist' : kindOf(found);
+  const what = typeof found === 'object' ? kindOf(found) : (found ?? 'a link to a file that does not exist');
   throw new StorageError(
     `The effects journal ${path} is ${what}. Nothing was sent. ` +
       'Move it away, and put the journal back there, or its newest backup (docs/backup.md).',
@@ -83,7 +88,7 @@ interface FileLines {
  * outcome, or a line that was being written when the process or machine stopped, so nothing was
  * sent for it and it is cut off. Throws a `StorageError` that names a line that cannot be read.
  */
-export async function readLines(path: string, reader: LineReader): Promise<FileLines> {
+export async function readLines(path: string, reader: LineReader, isHolder: boolean): Promise<FileLines> {
   const bytes = await readFile(path).catch((cause: unknown) => {
     throw storageFailure(`read the effects journal ${path}`, cause);
   });
@@ -95,13 +100,15 @@ export async function readLines(path: string, reader: LineReader): Promise<FileL
   const rest = bytes.toString('utf8', end).trimEnd();
   if (rest === '') return { lines, cutBytes: 0, end };
   if (!isWhole(rest)) {
-    await truncate(path, end);
+    if (isHolder) await truncate(path, end);
     return { lines, cutBytes: bytes.length - end, end };
   }
   const last = numbered(reader, rest, path, lines.length + 1);
   const size = end + Buffer.byteLength(rest);
-  await truncate(path, size);
-  await appendFile(path, '\n');
+  if (isHolder) {
+    await truncate(path, size);
+    await appendFile(path, '\n');
+  }
   return { lines: [...lines, last], cutBytes: 0, end: size + 1 };
 }
 

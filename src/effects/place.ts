@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomInt } from 'node:crypto';
 import { readFile, realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { z } from 'zod';
@@ -56,11 +56,53 @@ export const sendsElsewhere = (recorded: Place, here: Place, lastAt: Date | unde
       (recorded.path === here.path ? ` (or set ${MACHINE_VARIABLE}, if this is the same machine)` : ''),
   );
 
-/** The lake shows that another copy, or a later state of this one, has published. */
+/** Another copy of the workspace has published to the lake. */
 export const publishedElsewhere = (location: string, at: Date): ElsewhereError =>
   new ElsewhereError(
-    `Nothing is sent, because this is not the newest state of the workspace: another copy, or a later state of this one, ` +
-      `published to the lake ${location} on ${moment(at)}. ` +
-      `If this state was restored or left behind: readership restore --from ${location}\n` +
-      `If this copy is to send from now on, and no other: readership adopt`,
+    `Nothing is sent, or published to the lake ${location}, because another copy of this workspace published there on ${moment(at)}. ` +
+      `If this copy was left behind: readership restore --from ${location}. ` +
+      'If this copy is to send from now on, and no other: readership adopt',
   );
+
+/** A later state of this workspace has published to the lake. */
+export const publishedLater = (location: string, at: Date): ElsewhereError =>
+  new ElsewhereError(
+    `Nothing is published to the lake ${location}, because a later state of this workspace published there on ${moment(at)}. ` +
+      `To continue from the days in the lake: readership restore --from ${location}`,
+  );
+
+/** A lake of this workspace is missing. */
+export const lakeGone = (location: string): StorageError =>
+  new StorageError(
+    `The lake ${location} is missing or empty, although this workspace has published to it. Nothing is sent, or published there. ` +
+      'Mount or restore it. If it was removed on purpose, create it again: readership publish --rebuild',
+  );
+
+/** The workspace may have sent something that this state of it does not know; `from` is the last that it knows. */
+export const sentUnknown = (from: Date | undefined, until: Date): ElsewhereError =>
+  new ElsewhereError(
+    `Nothing is sent, because this is an older state of the workspace: its database and its journal do not know what was sent ` +
+      `${from === undefined ? '' : `between ${moment(from)} and `}${from === undefined ? 'until ' : ''}${moment(until)} or shortly after. ` +
+      'Put the newest effects*.log back into the data directory: then nothing is sent twice. ' +
+      'Or run readership adopt, which may send again what was sent in that time',
+  );
+
+/**
+ * A claim to send, which a command makes before it first sends something: its number, and the one
+ * in the lake before it. Numbers grow by a random step, so that two copies never claim the same one.
+ */
+export interface Act {
+  readonly number: number;
+  readonly after: number;
+}
+
+const MAX_STEP = 2 ** 20;
+
+/** The next claim of a state that knows `act`, where the lake has number `last`; undefined without one. */
+export const nextAct = ({ number }: Act, last = number): Act => ({
+  number: Math.max(number, last) + randomInt(1, MAX_STEP),
+  after: last,
+});
+
+/** Whether a state with this claim knows everything that was sent up to number `last`. */
+export const knowsAct = ({ number, after }: Act, last: number): boolean => last === number || last <= after;

@@ -27,12 +27,12 @@ interface Alert {
 
 /**
  * Sends an alert about each outage once, and about its end to the same recipients, and one about
- * each drop in views. Never throws.
+ * each drop in views. Never throws, but returns why none could be sent.
  */
-export async function sendAlerts(context: StepContext): Promise<void> {
+export async function sendAlerts(context: StepContext): Promise<string | undefined> {
   const { settings, shard, warehouse, elsewhere, now, signal, observer } = context;
   const { to } = settings.alerts;
-  if (to.length === 0 || elsewhere !== undefined || signal.aborted) return;
+  if (to.length === 0 || elsewhere !== undefined || signal.aborted) return undefined;
   try {
     const outages = await readOutages(warehouse, now());
     const sent = await readDeliveries(warehouse, { report: ALERT });
@@ -54,8 +54,9 @@ export async function sendAlerts(context: StepContext): Promise<void> {
             observer.onAlertFailed?.(`The alert to ${recipient} is ${state}: ${note ?? ''}`);
       }
     }
+    return undefined;
   } catch (error) {
-    observer.onAlertFailed?.(`No alert could be sent: ${messageOf(error)}`);
+    return messageOf(error);
   }
 }
 

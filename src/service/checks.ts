@@ -2,12 +2,14 @@ import { tzOffset } from '@date-fns/tz';
 import { access, constants, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { PausedError, TryLaterError } from '../api/errors.js';
+import { permissionOf } from '../app/acting.js';
 import { channelsOf, connect, type Connection } from '../app/connection.js';
 import { keepPrivate, type Runtime, waitingAtMost, type Workspace } from '../app/workspace.js';
 import { DOT_ENV, SMTP_URL_VARIABLE } from '../config/load.js';
 import { isAddress } from '../config/recipients.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { addDays, lastEndedDay } from '../day.js';
+import { EffectsJournal } from '../effects/journal.js';
 import { isSamePlace, placeOf, placeWords } from '../effects/place.js';
 import { codeOf, LockedError, messageOf } from '../errors.js';
 import { exists, freeDisk, ignoreMissing } from '../files.js';
@@ -35,7 +37,8 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
   keepPrivate();
   const { warehouse, verdict } = await openDatabase(workspace, runtime);
   // Read before the database is closed.
-  const place = await sendsFrom(workspace, warehouse);
+  const place = found('sends from', () => sendsFrom(workspace, warehouse, runtime));
+  await place;
   const dates = await inFuture(warehouse, runtime.now());
   const quiet = { onSkew: () => undefined, onWait: () => undefined };
   const connection = await connect(waitingAtMost(0, workspace), runtime, quiet, warehouse);
@@ -62,7 +65,8 @@ export async function examine(workspace: Workspace, runtime: Runtime): Promise<F
     found('email', () => email(workspace, runtime)),
     ...channels(workspace),
     found('database', database),
-    found('sends from', () => place),
+    found('journal', () => journal(workspace)),
+    place,
     found('dates', () => dates),
     found('disk', () => disk(workspace)),
     found('time zones', timeZones),
@@ -196,16 +200,31 @@ async function openDatabase(
   }
 }
 
-/** Whether jobs, messages and emails are sent from here. */
+/** Whether the effects journal is intact. Changes nothing, because another process may be writing it. */
+async function journal({ dataDir }: Workspace): Promise<Verdict> {
+  if (!(await exists(dataDir))) return pass('none yet');
+  const { found, path } = await EffectsJournal.open(dataDir, false);
+  return pass(found ? `${path} is intact` : 'none yet');
+}
+
+/** Whether jobs, messages and emails are sent from here: this is the right place, and its newest state. */
 async function sendsFrom(
-  { dataDir, machine }: Workspace,
+  workspace: Workspace,
   warehouse: Warehouse | undefined,
+  { now, signal }: Runtime,
 ): Promise<Verdict> {
+  const { dataDir, machine, liveFile } = workspace;
+  if (warehouse === undefined && (await exists(liveFile)))
+    return warn('unknown, because the database could not be opened');
   const place = warehouse && (await readPlace(warehouse));
-  if (place === undefined) return pass('not recorded yet: the first command that writes records it');
-  return isSamePlace(place, await placeOf(dataDir, machine))
-    ? pass(`here, ${placeWords(place)}`)
-    : warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
+  if (warehouse === undefined || place === undefined)
+    return pass('not recorded yet: the first command that writes records it');
+  const here = await placeOf(dataDir, machine);
+  if (!isSamePlace(place, here))
+    return warn(`${placeWords(place)}; this copy exports and reports, but sends nothing: readership adopt`);
+  const journal = await EffectsJournal.open(dataDir, false);
+  const refusal = await permissionOf({ ...workspace, warehouse, journal, here, now, signal }).refusal();
+  return refusal === undefined ? pass(`here, ${placeWords(place)}`) : fail(refusal.message);
 }
 
 async function inFuture(warehouse: Warehouse | undefined, now: Date): Promise<Verdict> {

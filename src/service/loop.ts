@@ -1,11 +1,12 @@
 import { addMilliseconds } from 'date-fns';
 import { z } from 'zod';
+import { messageOf } from '../errors.js';
 import { exportStep } from '../steps/export.js';
 import { isUpToDate, publishStep } from '../steps/publish.js';
 import { improveStep } from '../steps/improve.js';
 import { pollStep } from '../steps/jobs.js';
 import { reportStep } from '../steps/report.js';
-import { type StepContext, StepRunner } from '../steps/step.js';
+import { type StepContext, type StepOutage, StepRunner } from '../steps/step.js';
 import { readLastRuns, type StepName } from '../steps/runs.js';
 import { readSql } from '../warehouse/query.js';
 import { ping, sendAlerts } from './alerts.js';
@@ -38,11 +39,23 @@ export async function runLoop(context: StepContext, options: LoopOptions) {
   const polled = await run.step('poll', () => pollStep(context, { ...pollingOf(options), heldBack }));
   const reported = await run.step('report', () => reportStep(context));
   // Before publishing, so that the published history has them; after it for a failure of publishing itself.
-  await sendAlerts(context);
+  const unsent = [await sendAlerts(context)];
   await run.step('publish', () => publishStep(context));
-  await sendAlerts(context);
+  unsent.push(await sendAlerts(context));
   const { outages } = run;
+  sayUnsent(context, unsent, outages);
   return { exported: exported ?? [], improved: improved ?? [], polled, reported, outages };
+}
+
+/** Says once why alerts were not sent, unless a step says so. */
+function sayUnsent(
+  { observer }: StepContext,
+  unsent: readonly (string | undefined)[],
+  outages: readonly StepOutage[] = [],
+): void {
+  const said = outages.map(({ error }) => messageOf(error));
+  for (const why of new Set(unsent))
+    if (why !== undefined && !said.includes(why)) observer.onAlertFailed?.(`No alert could be sent: ${why}`);
 }
 
 const pollingOf = ({ waitMs = 0 }: LoopOptions) =>
@@ -92,6 +105,6 @@ export async function runDue(context: StepContext, serviceSince: Date): Promise<
   };
   const due = dueSteps(settings.schedule, stored, at);
   if (due.size > 0) return runLoop(context, { apply, due });
-  await sendAlerts(context);
+  sayUnsent(context, [await sendAlerts(context)]);
   return undefined;
 }

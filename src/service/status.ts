@@ -7,6 +7,7 @@ import { readMessagesOf } from '../agents/messages.js';
 import { sharedLimits, type Workspace } from '../app/workspace.js';
 import type { Settings } from '../config/schema.js';
 import { lastEndedDay } from '../day.js';
+import { EffectsJournal } from '../effects/journal.js';
 import { isSamePlace, placeOf } from '../effects/place.js';
 import { coverageOf, readSettling, recommendedSettleDays } from '../export/coverage.js';
 import { type ExportForecast, forecastExport } from '../export/forecast.js';
@@ -15,6 +16,7 @@ import { KEPT_FROM, readFact, readPageSize } from '../export/facts.js';
 import { needsPerson } from '../export/plan.js';
 import { readFirstDay } from '../export/range.js';
 import { readLastVerification } from '../export/verify.js';
+import { codeOf, messageOf } from '../errors.js';
 import { freeDisk } from '../files.js';
 import { inSequence, moment } from '../format/days.js';
 import { thousands } from '../format/numbers.js';
@@ -52,7 +54,7 @@ async function readProjectStatus(
   return {
     project: project.id,
     name: project.name,
-    /** Why its key must be replaced soon; null if it need not be. */
+    /** Why its key needs a person soon; null if it does not. */
     keyProblem: keyProblem(project, settings, now)?.words ?? null,
     /** The first day of the history, configured or found; null if unknown. */
     historyFrom: first ?? null,
@@ -126,6 +128,8 @@ async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
     diskFreeBytes: await freeDisk(dataDir),
     /** Where jobs, messages and emails are sent from, and whether that is here. */
     sendsFrom: sendsFrom && { ...sendsFrom, isHere: isSamePlace(sendsFrom, await placeOf(dataDir, machine)) },
+    /** What is wrong with the effects journal. */
+    journalProblem: await journalProblem(dataDir),
     datedInFuture: await readFutureRows(reader, now),
     /** Why the pull requests of a repository could not be read. */
     codeHostProblems: await reader.query(CODE_HOST_PROBLEMS, codeHostProblem),
@@ -147,6 +151,16 @@ async function readOperations(reader: Reader, workspace: Workspace, now: Date) {
       .map(({ report, period, recipient, note }) => ({ report, period, recipient, note })),
   };
 }
+
+/** Null if the journal is intact, or another user's. Another process may be writing it, so nothing is changed. */
+const journalProblem = (dataDir: string): Promise<string | null> =>
+  EffectsJournal.open(dataDir, false).then(
+    () => null,
+    (error: unknown) => (isOfAccess(error) ? null : messageOf(error)),
+  );
+
+const isOfAccess = (error: unknown): boolean =>
+  error instanceof Error && [codeOf(error), codeOf(error.cause)].includes('EACCES');
 
 /** While the history is being published, the publish step is still running. */
 const isOfBefore = ({ step }: { step: string }): boolean => step !== 'publish';

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { bytes } from '../format/numbers.js';
-import { publishedLake, readPublications, recordLake, recordPublications } from '../warehouse/identity.js';
-import { expectLatestIn, type LakeChange, type LakeOptions, publishLake } from '../warehouse/lake/lake.js';
+import { publishedLake, readWorkspaceRow, recordLake, recordPublications } from '../warehouse/identity.js';
+import { type LakeChange, type LakeOptions, prepareLake, publishLake } from '../warehouse/lake/lake.js';
 import { isPublished, publish } from '../warehouse/publish.js';
-import type { Warehouse } from '../warehouse/warehouse.js';
+import { readerOf } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
 import { byBothClocks, type StepContext, type StepResult, withOutage } from './step.js';
 
@@ -30,7 +30,7 @@ export async function publishStep(
     isRebuild,
   }: { readonly isWhole?: boolean; readonly isRebuild?: boolean | undefined } = {},
 ): Promise<StepResult<Published>> {
-  const { warehouse, historyFile, lake: place, shard, settings, here, elsewhere, now, signal } = context;
+  const { warehouse, journal, historyFile, lake: place, elsewhere, now } = context;
   // The history is published even if the notes have problems; those published before are kept.
   const errors = await loadNotes(context).then(
     () => [],
@@ -40,18 +40,22 @@ export async function publishStep(
   // A clock that is ahead would remove replaced files that readers still need.
   const isLakeDue = place !== undefined && (isDue || (await publishedLake(warehouse)) !== place.location);
   const at = isLakeDue ? (await byBothClocks(context)).now() : now();
-  const options = place && { place, shard, source: settings.baseUrl, here, now: at, signal, isRebuild };
+  const options = lakeOptions({ ...context, now: () => at }, isRebuild);
   const refusal =
-    isDue && options && elsewhere === undefined ? await refusalBy(warehouse, options) : elsewhere;
+    elsewhere ?? (isLakeDue && options ? await problemOf(prepareLake(warehouse, options)) : undefined);
   // Recorded first, because the lake is out of date until it is published too.
-  if (isDue)
+  if (isDue) {
+    // A copy of this publication does not know what is sent after it.
+    journal.claimAgain();
     await warehouse.transaction(async ({ connection }) => {
       await recordLake(connection, null);
       // Before publishing, so that a restored history knows it too. Not by an older state, which would
       // otherwise count up until it is taken for the newest.
+      const { publications } = await readWorkspaceRow(readerOf(connection));
       if (options !== undefined && refusal === undefined)
-        await recordPublications(connection, (await readPublications(connection)) + 1);
+        await recordPublications(connection, publications + 1);
     });
+  }
   const size = isDue ? await publish(warehouse, historyFile, isWhole) : (await stat(historyFile)).size;
   const summary = isDue ? `${bytes(size)} published` : 'nothing changed since the last time';
   const detail = { bytes: size };
@@ -66,9 +70,23 @@ export async function publishStep(
   }
 }
 
-/** Why the lake cannot be published: this is a copy or an older state of the workspace, or it cannot be read. */
-const refusalBy = (warehouse: Warehouse, options: LakeOptions): Promise<unknown> =>
-  expectLatestIn(warehouse, options).then(
+/** How the lake is read and published; undefined if there is none. */
+export const lakeOptions = (
+  {
+    lake,
+    shard,
+    settings,
+    here,
+    now,
+    signal,
+  }: Pick<StepContext, 'lake' | 'shard' | 'settings' | 'here' | 'now' | 'signal'>,
+  isRebuild?: boolean,
+): LakeOptions | undefined =>
+  lake && { place: lake, shard, source: settings.baseUrl, here, now: now(), signal, isRebuild };
+
+/** Why the lake cannot be read, written, or used to send: this is a copy or an older state, or it is missing. */
+export const problemOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
     () => undefined,
     (error: unknown) => error,
   );

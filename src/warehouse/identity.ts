@@ -2,23 +2,37 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { EffectsJournal } from '../effects/journal.js';
-import { isSamePlace, type Place } from '../effects/place.js';
-import { queryRows, type Reader, runStatement } from './query.js';
+import { type Act, isSamePlace, type Place } from '../effects/place.js';
+import { type Reader, readerOf, runStatement, timestampColumn } from './query.js';
 import type { Warehouse } from './warehouse.js';
 
 const TAKE_ID = 'INSERT INTO workspace (id) SELECT $proposed WHERE NOT EXISTS (FROM workspace)';
 const SET_PLACE = 'UPDATE workspace SET machine = $machine, host = $host, path = $path';
 const SET_PUBLICATIONS = 'UPDATE workspace SET publications = $publications';
+const SET_ACT = 'UPDATE workspace SET act = $number, act_after = $after, act_needed = 0';
+const AGREE_ON_ACT = 'UPDATE workspace SET act = $number, act_after = $after';
+const NEED_ACT = 'UPDATE workspace SET act_needed = $needed, act_needed_at = $at';
+const REMEMBER_LAKE =
+  'UPDATE workspace SET lakes = list_append(list_filter(coalesce(lakes, []), known -> known <> $location), $location)';
 const placeRow = z.object({
   machine: z.string().nullable(),
   host: z.string().nullable(),
   path: z.string().nullable(),
 });
-const workspaceRow = placeRow.extend({
+const workspaceRow = z.object({
   id: z.string(),
+  /** The lake that is up to date. */
   lake: z.string().nullable(),
+  lakes: z.array(z.string()).nullable(),
+  /** How often the workspace was published to a lake, as far as this database knows. */
   publications: z.int(),
+  act: z.int(),
+  act_after: z.int(),
+  act_needed: z.int(),
+  act_needed_at: timestampColumn.nullable(),
 });
+const NOTHING = { lake: null, lakes: null, act_needed_at: null };
+const NEW = { id: '', publications: 0, act: 0, act_after: 0, act_needed: 0, ...NOTHING };
 
 /** The workspace id of a live database, which adopts the proposed id if it has none. */
 export async function workspaceIdOf(
@@ -26,8 +40,7 @@ export async function workspaceIdOf(
   proposed: string = randomUUID(),
 ): Promise<string> {
   await runStatement(connection, TAKE_ID, { proposed });
-  const [workspace] = await queryRows(connection, 'FROM workspace', workspaceRow);
-  return workspace?.id ?? proposed;
+  return (await readWorkspaceRow(readerOf(connection))).id;
 }
 
 /**
@@ -60,24 +73,46 @@ export async function readPlace(reader: Reader): Promise<Place | undefined> {
 export const recordPlace = (warehouse: Warehouse, place: Place): Promise<void> =>
   warehouse.transaction((transaction) => transaction.execute(SET_PLACE, { ...place }));
 
-/** How often the workspace was published to a lake, as far as this database knows. */
-export async function readPublications(connection: DuckDBConnection): Promise<number> {
-  const [workspace] = await queryRows(connection, 'FROM workspace', workspaceRow);
-  return workspace?.publications ?? 0;
+/** What the live database records of publishing and sending. */
+export async function readWorkspaceRow(reader: Reader): Promise<z.infer<typeof workspaceRow>> {
+  const [row] = await reader.query('FROM workspace', workspaceRow);
+  return row ?? NEW;
 }
 
 export async function recordPublications(connection: DuckDBConnection, publications: number): Promise<void> {
   await runStatement(connection, SET_PUBLICATIONS, { publications });
 }
 
+/** Records a claim, and that the database knows everything before it. */
+export async function recordAct(connection: DuckDBConnection, { number, after }: Act): Promise<void> {
+  await runStatement(connection, SET_ACT, { number, after });
+}
+
+/** Records which number a database that was restored from a lake has to know before it sends. */
+export async function needAct(connection: DuckDBConnection, needed: number, at: Date): Promise<void> {
+  await runStatement(connection, NEED_ACT, { needed, at });
+}
+
+/** Gives the database and the journal next to it the latest claim of either. Both know by now what the other knew. */
+export async function agreeOnAct(journal: EffectsJournal, warehouse: Warehouse, now: Date): Promise<void> {
+  const { act: number, act_after: after } = await readWorkspaceRow(warehouse);
+  if (journal.act.number < number) await journal.recordAct({ number, after }, now);
+  if (journal.act.number > number)
+    await warehouse.exclusive((connection) => runStatement(connection, AGREE_ON_ACT, { ...journal.act }));
+}
+
 /** The location of the lake that is up to date; null if there is none. */
 export async function publishedLake(reader: Reader): Promise<string | null> {
-  const [workspace] = await reader.query('FROM workspace', workspaceRow);
-  return workspace?.lake ?? null;
+  return (await readWorkspaceRow(reader)).lake;
 }
 
 /** Records the location of the lake that is up to date; null if there is none. */
 export async function recordLake(connection: DuckDBConnection, location: string | null): Promise<void> {
   const sql = 'UPDATE workspace SET lake = $location WHERE lake IS DISTINCT FROM $location';
   await runStatement(connection, sql, { location });
+}
+
+/** Records that there is a lake of this workspace: if it is missing later, it is not a new one. */
+export async function rememberLake(connection: DuckDBConnection, location: string): Promise<void> {
+  await runStatement(connection, REMEMBER_LAKE, { location });
 }

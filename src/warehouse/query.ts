@@ -26,6 +26,10 @@ export interface Reader {
   query<Row>(sql: string, row: z.ZodType<Row>, parameters?: Parameters): Promise<Row[]>;
 }
 
+export const readerOf = (connection: DuckDBConnection): Reader => ({
+  query: (sql, row, parameters) => queryRows(connection, sql, row, parameters),
+});
+
 /** Columns of type DATE and TIMESTAMP, as `query` passes them to a row schema. */
 export const dayColumn = z.string().transform(day);
 export const timestampColumn = z.string().transform((text) => new Date(text));

@@ -54,9 +54,10 @@ describe('a workspace with a backup and a lake', () => {
     return result;
   };
   /** An empty machine, with the configuration. */
-  async function newMachine(dataDir = 'data'): Promise<string> {
+  async function newMachine(dataDir = 'data', hasLake = true): Promise<string> {
     const cwd = await tempDir();
-    const settings = await readFile(join(site.cwd, 'readership.yaml'), 'utf8');
+    const text = await readFile(join(site.cwd, 'readership.yaml'), 'utf8');
+    const settings = hasLake ? text : text.replace(/^publish:.*\n/m, '');
     await writeFile(join(cwd, 'readership.yaml'), `${settings}dataDir: ${dataDir}\n`);
     return cwd;
   }
@@ -144,7 +145,7 @@ describe('a workspace with a backup and a lake', () => {
     // The old machine learns of it from the lake.
     const old = await runIn(site.cwd, ['report', 'weekly', '--send', '--force']);
     expect(old.code).toBe(1);
-    expect(old.stderr).toContain('this is not the newest state of the workspace');
+    expect(old.stderr).toContain('another copy of this workspace published there');
     expect(effects()).toEqual([3, 1]);
 
     says('Without a journal to put back, `restore` creates `data/` itself.');
@@ -156,21 +157,28 @@ describe('a workspace with a backup and a lake', () => {
   });
 
   it.each([
-    ['a file', 'at old:'],
-    ['a lake', 'where it last published'],
+    ['a file', 'Stop it at old:'],
+    ['a lake', 'another copy of this workspace published there on'],
+    ['a lake that publish.parquet does not name', 'because this is an older state of the workspace'],
   ])('is restored from %s where there is no data directory', async (what, where) => {
-    const cwd = await newMachine('nested/data');
-    const from = what === 'a lake' ? lake : join(backup, 'history.duckdb');
+    const hasLake = !what.includes('does not name');
+    const cwd = await newMachine('nested/data', hasLake);
+    const from = what.startsWith('a lake') ? lake : join(backup, 'history.duckdb');
     const { code, stdout, stderr } = await runIn(cwd, ['restore', '--from', from]);
     expect(code, stderr).toBe(0);
     expect(stdout).toContain('Restored nested/data/warehouse.duckdb from');
     expect(stdout).toMatch(/^Next: .+\nThen: readership run\n$/m);
-    expect(stdout).toContain(`Stop it ${where}`);
+    expect(stdout).toContain(where);
     expect((await runIn(cwd, ['sql', 'SELECT sum(human) AS human FROM site_days'])).stdout).toEqual(
       (await runIn(site.cwd, ['sql', 'SELECT sum(human) AS human FROM site_days'])).stdout,
     );
     expect(await runIn(cwd, ['run'])).toMatchObject({ code: 1 });
     expect(effects()).toEqual([3, 1]);
+    if (hasLake) return;
+    // The other place could not find out there.
+    const adopted = await runIn(cwd, ['adopt']);
+    expect(adopted.stderr).toContain(`last published to the lake ${lake}, which publish.parquet does not`);
+    expect((await runIn(cwd, ['doctor'])).stdout).toMatch(/pass +sends from +here/);
   });
 
   it('leaves nothing on an empty machine if the backup is missing, unusable or not a lake', async () => {

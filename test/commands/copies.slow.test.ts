@@ -1,4 +1,4 @@
-import { appendFile, cp, realpath, rm } from 'node:fs/promises';
+import { appendFile, cp, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it, vi } from 'vitest';
@@ -100,27 +100,59 @@ it('a copy exports and reports, but sends nothing and says why; the original sen
 });
 
 it('after `adopt` in a copy, the original finds out from the lake, and everything is sent once', async () => {
-  const lake = await tempDir();
-  const { original, copy, runIn, arrived } = await openCopies(
-    `publish: { parquet: ${join(lake, 'lake')} }\n`,
-  );
+  const location = join(await tempDir(), 'lake');
+  const { original, copy, runIn, arrived } = await openCopies(`publish: { parquet: ${location} }\n`);
   const unadopted = await runIn(copy, ['publish']);
   expect(unadopted.code, unadopted.stderr).toBe(1);
   expect(await runIn(copy, ['adopt'])).toMatchObject({ code: 0 });
   for (const args of [...SENDING, ['publish']]) {
     const { code, stderr } = await runIn(original, args);
     expect(code, stderr).toBe(1);
-    expect(stderr).toContain(`restore --from ${join(lake, 'lake')}`);
+    expect(stderr).toContain(`restore --from ${location}`);
     expect(stderr).toContain('readership adopt');
     expect(arrived()).toEqual([1, 0, 0, 0]);
   }
+  // A snapshot from before anything was due is sent.
+  const [data, snapshot] = [join(copy, 'data'), join(await tempDir(), 'history.duckdb')];
+  await cp(join(data, 'history.duckdb'), snapshot);
   expect(await runIn(copy, ['run'])).toMatchObject({ code: 0 });
-  expect(arrived()).toEqual([2, 1, 1, 1]);
-  const back = await runIn(original, ['restore', '--from', join(lake, 'lake')]);
+  const sent = [2, 1, 1, 1];
+  expect(arrived()).toEqual(sent);
+  const back = await runIn(original, ['restore', '--from', location]);
   expect(back.code, back.stderr).toBe(0);
   expect(await runIn(original, ['run'])).toMatchObject({ code: 1 });
-  expect(arrived()).toEqual([2, 1, 1, 1]);
+  expect(arrived()).toEqual(sent);
+
+  // No day has changed since the snapshot, but what was sent since then is in neither it nor the lake.
+  await rename(data, `${data}.newest`);
+  for (const from of [snapshot, location]) {
+    const restored = await runIn(copy, ['restore', '--from', from]);
+    expect(restored.code, restored.stderr).toBe(0);
+    expect(restored.stdout).toMatch(OLDER);
+    for (const args of [['run'], ['report', 'weekly', '--send']]) {
+      const { code, stderr } = await runIn(copy, args);
+      expect(code, `${args.join(' ')}: ${stderr}`).toBe(1);
+      expect(stderr.match(OLDER)?.length, `${args.join(' ')}: ${stderr}`).toBe(1);
+      expect(arrived()).toEqual(sent);
+    }
+    const doctor = await runIn(copy, ['doctor']);
+    expect(doctor.stdout).toMatch(/fail +sends from +.*an older state/);
+    expect(doctor.code).toBe(1);
+  }
+  // With the newest journal, an older database knows enough, without `adopt`.
+  await cp(join(`${data}.newest`, 'effects.log'), join(data, 'effects.log'));
+  for (const from of [location, snapshot]) {
+    const restored = await runIn(copy, ['restore', '--from', from]);
+    expect(restored.stdout, restored.stderr).toContain('Next: readership run');
+    const { code, stderr } = await runIn(copy, ['jobs', 'poll']);
+    expect(code, stderr).toBe(0);
+    expect(arrived()).toEqual(sent);
+  }
 });
+
+/** What an older state says before it sends anything. */
+const OLDER =
+  /Nothing is sent, because this is an older state .*effects\*\.log.*readership adopt, which may send again/g;
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -26,7 +26,9 @@ export function stepContext(
     ...changes,
   });
   return {
-    journal: new Proxy(Object.create(EffectsJournal.prototype) as EffectsJournal, { get: unused }),
+    journal: new Proxy(Object.create(EffectsJournal.prototype) as EffectsJournal, {
+      get: (_, name) => (name === 'claimAgain' ? () => undefined : unused()),
+    }),
     ...{ settings, projects: settings.projects, warehouse, workspaceDir: undefined },
     limits: sharedLimits({ settings, configuration: undefined }),
     ...{ lake: undefined, shard: undefined, channels: new Map(), historyFile: '', reportsDir: '' },

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type Shard, shardName } from '../../config/shard.js';
-import { publishedElsewhere } from '../../effects/place.js';
+import { publishedElsewhere, publishedLater } from '../../effects/place.js';
 import { ConfigurationError } from '../../errors.js';
 import type { LakePlace, LakeStorage } from './storage.js';
 
@@ -71,7 +71,8 @@ export function creation(table: TableName, work: Publication): Action[] {
     format: { provider: 'parquet', options: {} },
     schemaString: JSON.stringify({ type: 'struct', fields }),
   };
-  return [{ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData }];
+  const known = table === 'days' && work.act ? [actAction(work.act, work)] : [];
+  return [{ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData }, ...known];
 }
 
 /** How long replaced files and log entries are kept, as engines expect it. */
@@ -109,6 +110,10 @@ export interface Publication {
   readonly isRebuild?: boolean | undefined;
   /** Where it is published from, and how often it was; absent if nobody may publish. */
   readonly publisher?: Publisher | undefined;
+  /** Whether the workspace was published there before, so that a lake that is missing is not a new one. */
+  readonly isKnown?: boolean;
+  /** The last claim to send that the workspace knows; 0 before the first. */
+  readonly act?: number;
 }
 
 /** Where a workspace was published from, and how often it had been by then. */
@@ -131,19 +136,32 @@ export const appIdOf = ({ workspaceId, shard }: Publication): string =>
 const placeIdOf = ({ shard }: Publication, place: string): string =>
   `readership-place:${shardName(shard)}:${place}`;
 
+/** The name of the transactions that number what a shard of a workspace sends. */
+const actIdOf = ({ shard }: Publication): string => `readership-act:${shardName(shard)}`;
+
+const numbered = (appId: string, version: number, { now }: Publication): Action => ({
+  txn: { appId, version, lastUpdated: now.getTime() },
+});
+
 /** The actions that a commit of this publisher adds to others. */
 export const publisherActions = (work: Publication): Action[] =>
   work.publisher === undefined
     ? []
-    : [
-        {
-          txn: {
-            appId: placeIdOf(work, work.publisher.place),
-            version: work.publisher.number,
-            lastUpdated: work.now.getTime(),
-          },
-        },
-      ];
+    : [numbered(placeIdOf(work, work.publisher.place), work.publisher.number, work)];
+
+export const actAction = (number: number, work: Publication): Action => numbered(actIdOf(work), number, work);
+
+/** The number of the last claim to send in a lake, and when it was made. */
+export interface LastAct {
+  readonly number: number;
+  readonly at: Date;
+}
+
+/** The last claim to send; undefined before the first. */
+export function lastAct(state: TableState, work: Publication): LastAct | undefined {
+  const txn = state.get(actIdOf(work))?.txn;
+  return txn ? { number: txn.version, at: new Date(Number(txn['lastUpdated'] ?? 0)) } : undefined;
+}
 
 /** The latest publisher of this shard of the workspace, and when it published. */
 export function latestPublisher(
@@ -163,16 +181,20 @@ export function latestPublisher(
   return found.sort((one, other) => other.number - one.number)[0];
 }
 
-/**
- * Throws an `ElsewhereError` if another copy of the workspace, or a later state of this one, has
- * published.
- */
-export function expectLatest(state: TableState, work: Publication): void {
+/** Throws an `ElsewhereError` if another copy of the workspace has published. */
+export function expectOwnPlace(state: TableState, work: Publication): void {
   const latest = latestPublisher(state, work);
   const { publisher, place } = work;
-  if (publisher === undefined || latest === undefined) return;
-  if (latest.place !== publisher.place || latest.number > publisher.number)
+  if (publisher !== undefined && latest !== undefined && latest.place !== publisher.place)
     throw publishedElsewhere(place.location, latest.at);
+}
+
+/** As `expectOwnPlace`, and throws if a later state of this copy has published. */
+export function expectLatest(state: TableState, work: Publication): void {
+  expectOwnPlace(state, work);
+  const latest = latestPublisher(state, work);
+  if (work.publisher !== undefined && latest !== undefined && latest.number > work.publisher.number)
+    throw publishedLater(work.place.location, latest.at);
 }
 
 /** Whether a data file of a table is of the shard. */

@@ -3,14 +3,31 @@ import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { isLocal } from '../../config/values.js';
 import { shardName } from '../../config/shard.js';
-import { type Place, placeDigest } from '../../effects/place.js';
+import { max } from 'date-fns';
+import { type Act, lakeGone, type Place, placeDigest } from '../../effects/place.js';
 import { ConfigurationError, ReadershipError } from '../../errors.js';
-import { readPublications, recordLake, recordPublications, workspaceIdOf } from '../identity.js';
+import {
+  needAct,
+  readWorkspaceRow,
+  recordLake,
+  recordPublications,
+  rememberLake,
+  workspaceIdOf,
+} from '../identity.js';
 import { quoted } from '../duckdb.js';
 import { storageFailure } from '../../storage.js';
-import { readSql } from '../query.js';
+import { readerOf, readSql } from '../query.js';
 import type { Warehouse } from '../warehouse.js';
-import { isForeign, type LakeFile, monthNameOf, type Publication, TABLES } from './actions.js';
+import {
+  actAction,
+  isForeign,
+  type LakeFile,
+  type LastAct,
+  monthNameOf,
+  type Publication,
+  publisherActions,
+  TABLES,
+} from './actions.js';
 import {
   inspect,
   type Month,
@@ -45,7 +62,7 @@ export type LakeChange = Record<'files' | 'written' | 'replaced', number> &
  * after a crash. A later publish removes leftovers.
  *
  * Throws a `ConfigurationError` if the location is not a lake of this workspace, a `LakeAwayError`
- * if its store does not respond, and a `StorageError` if writing fails. Earlier commits remain.
+ * if its store does not respond, and a `StorageError` if it is missing or writing fails. Earlier commits remain.
  */
 export const publishLake = (warehouse: Warehouse, options: LakeOptions): Promise<LakeChange> =>
   withLake(warehouse, options, async (work) => {
@@ -57,27 +74,93 @@ export const publishLake = (warehouse: Warehouse, options: LakeOptions): Promise
 
 /**
  * Throws an `ElsewhereError` if another copy of the workspace, or a later state of this one, has
- * published to the lake. Writes nothing, so it does not matter whether the store honors conditions.
+ * published to the lake. Creates a new lake, so that what is published from now on, such as the
+ * history, knows it.
  */
-export const expectLatestIn = (warehouse: Warehouse, options: LakeOptions): Promise<void> =>
+export const prepareLake = (warehouse: Warehouse, options: LakeOptions): Promise<void> =>
   withLake(warehouse, options, async (work) => {
-    const days = new LakeTable(work, 'days');
-    await days.refresh();
-    days.expectLatest();
+    const days = await daysOf(work);
+    if (days.version >= 0) {
+      days.expectLatest();
+      return;
+    }
+    await work.storage.expectConditions();
+    await createTables(work);
   });
 
-/** Makes this copy of the workspace the one that publishes to the lake. */
-export const claimLake = (warehouse: Warehouse, options: LakeOptions): Promise<void> =>
+/**
+ * The last claim to send in the lake. Throws an `ElsewhereError` if another copy of the workspace has
+ * published there. Writes nothing, so it does not matter whether the store honors conditions.
+ */
+export const readLastAct = (warehouse: Warehouse, options: LakeOptions): Promise<LastAct | undefined> =>
   withLake(warehouse, options, async (work) => {
-    await work.storage.expectConditions();
-    const before = new LakeTable(work, 'days');
-    await before.refresh();
-    // Nobody can have published to a lake that does not exist.
-    if (before.version < 0 || work.publisher === undefined) return;
-    const number = Math.max(work.publisher.number, before.latestPublisher?.number ?? 0) + 1;
-    await recordPublications(work.connection, number);
-    await new LakeTable({ ...work, publisher: { ...work.publisher, number } }, 'days').claim();
+    const days = await daysOf(work);
+    days.expectOwnPlace();
+    return days.lastAct;
   });
+
+/** How a state claims to send: it records the claim after the `last` one, if it knows everything before. */
+export interface Claim {
+  /** Throws an `ElsewhereError` if it does not. */
+  readonly expectKnown: (last: LastAct | undefined) => void;
+  readonly record: (connection: DuckDBConnection, last: LastAct | undefined) => Promise<Act>;
+}
+
+/**
+ * Claims to send, in the lake if it exists. The claim is recorded first: a kill before the commit
+ * leaves a state that knows the lake, one after it a state that knows its own claim. Of two copies that claim at the
+ * same time, the second finds a claim that it does not know.
+ */
+export const claimAct = (warehouse: Warehouse, options: LakeOptions, claim: Claim): Promise<void> =>
+  withLake(warehouse, options, async (work) => {
+    const days = await daysOf(work);
+    if (days.version < 0) return;
+    claim.expectKnown(days.lastAct);
+    const { number } = await claim.record(work.connection, days.lastAct);
+    await days.commit(() => {
+      days.expectOwnPlace();
+      claim.expectKnown(days.lastAct);
+      return days.lastAct?.number === number ? [] : [actAction(number, work)];
+    }, true);
+  });
+
+/**
+ * Makes this copy of the workspace the one that publishes to the lake and sends. Returns its claim;
+ * undefined if there is no lake yet.
+ */
+export const claimLake = (
+  warehouse: Warehouse,
+  options: LakeOptions,
+  nextOf: (last: number | undefined) => Act,
+): Promise<Act | undefined> =>
+  withLake(warehouse, options, async (work) => {
+    const { publisher, storage, connection } = work;
+    await storage.expectConditions();
+    const days = await daysOf(work);
+    if (days.version < 0 || publisher === undefined) return undefined;
+    let [act, number]: [Act | undefined, number] = [undefined, 0];
+    await days.commit(() => {
+      const last = days.lastAct?.number;
+      if (act !== undefined && last === act.number) return [];
+      act = nextOf(last);
+      number = Math.max(publisher.number, days.latestPublisher?.number ?? 0) + 1;
+      return [
+        ...publisherActions({ ...work, publisher: { ...publisher, number } }),
+        actAction(act.number, work),
+      ];
+    }, true);
+    await recordPublications(connection, number);
+    return act;
+  });
+
+/** The table of days. Throws a `StorageError` if the workspace was published there, and now there is nothing. */
+async function daysOf(work: Publication): Promise<LakeTable> {
+  const days = new LakeTable(work, 'days');
+  await days.refresh();
+  if (days.version < 0 && work.isKnown === true && work.isRebuild !== true)
+    throw lakeGone(work.place.location);
+  return days;
+}
 
 async function withLake<Result>(
   warehouse: Warehouse,
@@ -89,10 +172,11 @@ async function withLake<Result>(
   try {
     return await warehouse.exclusive(async (connection) => {
       const workspaceId = await workspaceIdOf(connection);
-      const number = await readPublications(connection);
-      const publisher = here && { place: placeDigest(here), number };
+      const { publications, lakes, act } = await readWorkspaceRow(readerOf(connection));
+      const publisher = here && { place: placeDigest(here), number: publications };
+      const isKnown = lakes?.includes(options.place.location) === true;
       const existing = await storage.list();
-      return use({ ...options, storage, existing, connection, workspaceId, publisher });
+      return use({ ...options, storage, existing, connection, workspaceId, publisher, isKnown, act });
     });
   } catch (cause) {
     if (cause instanceof ReadershipError) throw cause;
@@ -105,10 +189,10 @@ async function withLake<Result>(
   }
 }
 
-async function updateTables(work: Publication): Promise<LakeChange> {
-  const { storage, existing, now } = work;
-  const { location, keepReplacedMs } = work.place;
-  const months = await storedMonths(work);
+/** Creates the tables that do not exist, before any data, to claim the location for this workspace. */
+async function createTables(work: Publication): Promise<LakeTable[]> {
+  const { existing, connection } = work;
+  const { location } = work.place;
   const paths = [...existing.keys()];
   const isLake = paths.some((path) => path.startsWith('views/_delta_log/'));
   const stranger = paths.find((path) => !path.startsWith('_staged'));
@@ -117,9 +201,18 @@ async function updateTables(work: Publication): Promise<LakeChange> {
       `${location} is neither empty nor a Readership lake: it contains ${stranger}. Nothing in it was changed. Use an empty or new location.`,
     );
   if (!isLake) expectReadableName(location);
+  await daysOf(work);
   const tables = TABLES.map((name) => new LakeTable(work, name));
-  // Created before any data, to claim the location for this workspace.
   for (const table of tables) await table.create();
+  await rememberLake(connection, location);
+  return tables;
+}
+
+async function updateTables(work: Publication): Promise<LakeChange> {
+  const { storage, now } = work;
+  const { location, keepReplacedMs } = work.place;
+  const months = await storedMonths(work);
+  const tables = await createTables(work);
   const held = tables.flatMap(({ files }) => files).length;
   if (months.length === 0 && held > 0)
     throw new ConfigurationError(
@@ -233,7 +326,7 @@ async function planTable(
 export async function fillFromLake(
   connection: DuckDBConnection,
   path: string,
-  source: Pick<LakeOptions, 'place' | 'shard' | 'signal'>,
+  { here, ...source }: Pick<LakeOptions, 'place' | 'shard' | 'signal' | 'here'>,
 ): Promise<void> {
   const { place, shard } = source;
   const storage = await openStorage(source, `restore-${shardName(shard)}`, path);
@@ -244,7 +337,7 @@ export async function fillFromLake(
     for (const name of TABLES) {
       const table = new LakeTable(reader, name);
       await table.refresh();
-      const { owner, latestPublisher: latest } = table;
+      const { owner, latestPublisher: latest, lastAct } = table;
       const files: string[] = [];
       for (const { path } of table.files)
         files.push(quoted(await storage.localCopy(`${name}/${decodeURIComponent(path)}`)));
@@ -258,7 +351,17 @@ export async function fillFromLake(
       if (files.length > 0) await connection.run(readSql(import.meta.url, `restore-${name}.sql`));
       await workspaceIdOf(connection, owner);
       await recordLake(connection, place.location);
+      await rememberLake(connection, place.location);
       if (latest !== undefined) await recordPublications(connection, latest.number);
+      // Another place may have sent something, even if it did not say so there.
+      const other = here && latest && latest.place !== placeDigest(here) ? { number: 1, at: latest.at } : [];
+      const known = [lastAct ?? [], other].flat();
+      if (known.length > 0)
+        await needAct(
+          connection,
+          Math.max(...known.map(({ number }) => number)),
+          max(known.map(({ at }) => at)),
+        );
     }
   } finally {
     await rm(storage.staging, { recursive: true, force: true });

@@ -12,9 +12,11 @@ import {
   creation,
   expectLatest,
   expectOwn,
+  expectOwnPlace,
   expectWritable,
   isForeign,
   isOwn,
+  lastAct,
   type LakeFile,
   latestPublisher,
   ownerOf,
@@ -63,14 +65,19 @@ export class LakeTable {
     return latestPublisher(this.state, this.work);
   }
 
+  /** The last claim to send; undefined before the first. */
+  get lastAct(): ReturnType<typeof lastAct> {
+    return lastAct(this.state, this.work);
+  }
+
   /** Throws an `ElsewhereError` if this publisher is not the latest, which the table of days knows. */
   expectLatest(): void {
     if (this.name === 'days') expectLatest(this.state, this.work);
   }
 
-  /** Makes this publisher the latest, whoever was before. */
-  claim(): Promise<void> {
-    return this.commit(() => [], true);
+  /** Throws an `ElsewhereError` if another copy has published. */
+  expectOwnPlace(): void {
+    expectOwnPlace(this.state, this.work);
   }
 
   /** Whether a file is part of the table. */
@@ -100,7 +107,7 @@ export class LakeTable {
   /**
    * Commits what `decide` returns for the newest state. If another publisher commits first, decides
    * again. Commits nothing if there are no actions. Throws a `ConfigurationError` if this publisher
-   * may not write to the table.
+   * may not write to the table, and, unless `isClaim`, an `ElsewhereError` if it is not the latest.
    */
   async commit(decide: () => readonly Action[] | Promise<readonly Action[]>, isClaim = false): Promise<void> {
     const { place, now, signal } = this.work;
@@ -112,12 +119,13 @@ export class LakeTable {
       expectWritable(this.name, this.state, this.work);
       if (!isClaim) this.expectLatest();
       const actions = await decide();
-      if (actions.length === 0 && !isClaim) return;
+      if (actions.length === 0) return;
       const version = this.version + 1;
       const last = this.state.get(appId)?.txn?.version ?? 0;
       const txn = { appId, version: last + 1, lastUpdated: now.getTime() };
       const commitInfo = { timestamp: now.getTime(), operation: 'WRITE', engineInfo: 'Readership' };
-      const text = linesOf([{ commitInfo }, ...actions, ...this.#publisher(), { txn }]);
+      const publisher = isClaim || this.name !== 'days' ? [] : publisherActions(this.work);
+      const text = linesOf([{ commitInfo }, ...actions, ...publisher, { txn }]);
       if (await this.#put(text, this.#logFile(version), true)) {
         await this.refresh();
         if (version > 0 && version % COMMITS_PER_CHECKPOINT === 0) await this.#writeCheckpoint();
@@ -151,10 +159,6 @@ export class LakeTable {
     }
     for (const [path, { remove }] of this.state)
       if (remove && (remove.deletionTimestamp ?? 0) < untilMs) this.state.delete(path);
-  }
-
-  #publisher(): Action[] {
-    return this.name === 'days' ? publisherActions(this.work) : [];
   }
 
   /** The complete checkpoints by version. Another program may have written one in several files. */

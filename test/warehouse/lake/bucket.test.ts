@@ -6,7 +6,7 @@ import { publishStep } from '../../../src/steps/publish.js';
 import { BucketStorage } from '../../../src/warehouse/lake/bucket.js';
 import { claimLake, publishLake } from '../../../src/warehouse/lake/lake.js';
 import { LakeAwayError, type LakePlace } from '../../../src/warehouse/lake/storage.js';
-import { stepContext } from '../../steps/step-context.js';
+import { HERE, stepContext } from '../../steps/step-context.js';
 import { liveWarehouse } from '../../open-warehouse.js';
 import { tempDir } from '../../temp-dir.js';
 import { serveBucket } from './bucket-server.js';
@@ -101,8 +101,11 @@ describe('a lake in a bucket', () => {
       const { endpoint, files } = await serveBucket({ conditions });
       const warehouse = await twoDays();
       for (let attempt = 1; attempt <= 4; attempt++) {
-        const write = attempt === 2 ? claimLake : publishLake;
-        const publishing = write(warehouse, lakeOptions('', { place: placeAt(endpoint) }));
+        const options = lakeOptions('', { place: placeAt(endpoint), here: HERE });
+        const publishing =
+          attempt === 2
+            ? claimLake(warehouse, options, () => ({ number: 1, after: 0 }))
+            : publishLake(warehouse, options);
         await expect(publishing).rejects.toThrow(ConfigurationError);
         await expect(publishing).rejects.toThrow(words);
         expect([...files.keys()]).toEqual([]);

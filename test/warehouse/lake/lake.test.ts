@@ -1,7 +1,7 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { existsSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
-import { copyFile, cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -11,8 +11,12 @@ import { ConfigurationError } from '../../../src/errors.js';
 import { publishStep } from '../../../src/steps/publish.js';
 import { type LakeChange, type LakeOptions, publishLake } from '../../../src/warehouse/lake/lake.js';
 import type { Warehouse } from '../../../src/warehouse/warehouse.js';
-import { closeNow, liveWarehouse } from '../../open-warehouse.js';
-import { stepContext } from '../../steps/step-context.js';
+import type { LakePlace } from '../../../src/warehouse/lake/storage.js';
+import { permissionOf } from '../../../src/app/acting.js';
+import { agreeOnAct, agreeOnWorkspace } from '../../../src/warehouse/identity.js';
+import { NOW } from '../../sandbox/open-sandbox.js';
+import { closeNow, journalOf, liveWarehouse } from '../../open-warehouse.js';
+import { HERE, silentClock, stepContext } from '../../steps/step-context.js';
 import { tempDir } from '../../temp-dir.js';
 import {
   commitsOf,
@@ -560,23 +564,99 @@ describe('publishing a lake', () => {
   });
 });
 
-it('a state older than the lake is refused, however often it publishes', async () => {
+/** A live database with its journal, and what it may send, in the place of the tests. */
+async function openState(file: string, lake: LakePlace) {
+  const warehouse = await liveWarehouse(file);
+  const journal = await journalOf(warehouse);
+  const historyFile = join(dirname(file), 'history.duckdb');
+  const context = stepContext(warehouse, { lake, journal, historyFile });
+  await agreeOnWorkspace(journal, warehouse, { here: HERE, now: NOW });
+  await agreeOnAct(journal, warehouse, NOW);
+  const permission = permissionOf({ ...context, clock: silentClock(() => NOW) });
+  return { warehouse, context, publishing: async () => (await publishStep(context)).error, ...permission };
+}
+
+/** A workspace with a lake that was published once; `copyTo` copies its state. */
+async function publishedState() {
   const directory = await tempDir();
   const lake = lakeOptions(join(directory, 'lake')).place;
-  const publishing = async (file: string, day: string) => {
-    const warehouse = await liveWarehouse(file);
-    await store(warehouse, 'prj_1', { [day]: [page('/a', 3)] });
-    const context = stepContext(warehouse, { lake, historyFile: `${file}.history` });
-    const { error } = await publishStep(context);
-    await closeNow(warehouse);
-    return error;
+  const open = async (name: string) => {
+    await mkdir(join(directory, name), { recursive: true });
+    return openState(join(directory, name, 'warehouse.duckdb'), lake);
   };
-  const [file, snapshot] = [join(directory, 'warehouse.duckdb'), join(directory, 'snapshot.duckdb')];
-  expect(await publishing(file, '2026-11-01')).toBeUndefined();
-  for (const end of ['', '.wal']) await copyFile(file + end, snapshot + end);
-  // The snapshot is behind by one publication, and publishes in the same place.
-  expect(await publishing(file, '2026-11-02')).toBeUndefined();
-  for (const day of ['2026-11-03', '2026-11-04', '2026-11-05'])
-    expect(await publishing(snapshot, day)).toBeInstanceOf(ElsewhereError);
-  expect(await publishing(file, '2026-11-06')).toBeUndefined();
+  const first = await open('first');
+  await store(first.warehouse, 'prj_1', { '2026-11-01': [page('/a', 3)] });
+  expect(await first.publishing()).toBeUndefined();
+  await closeNow(first.warehouse);
+  const copyTo = (name: string, from = 'first') =>
+    cp(join(directory, from), join(directory, name), { recursive: true });
+  return { directory, lake, open, copyTo };
+}
+
+const OLDER = expect.objectContaining({
+  message: expect.stringContaining('this is an older state') as unknown,
+}) as unknown;
+
+describe('a state of a workspace', () => {
+  it('that is older than the lake does not publish, however often it tries', async () => {
+    const { open, copyTo } = await publishedState();
+    await copyTo('older');
+    const publishing = async (name: string, day: string) => {
+      const { warehouse, publishing } = await open(name);
+      await store(warehouse, 'prj_1', { [day]: [page('/a', 3)] });
+      const error = await publishing();
+      await closeNow(warehouse);
+      return error;
+    };
+    expect(await publishing('first', '2026-11-02')).toBeUndefined();
+    for (const day of ['2026-11-03', '2026-11-04', '2026-11-05'])
+      expect(await publishing('older', day)).toBeInstanceOf(ElsewhereError);
+    expect(await publishing('first', '2026-11-06')).toBeUndefined();
+  });
+
+  it('that does not know what was sent sends nothing, and of two that send at once, one does', async () => {
+    const { open, copyTo } = await publishedState();
+    await copyTo('older');
+    const newest = await open('first');
+    expect(await newest.refusal()).toBeUndefined();
+    expect(await newest.claim()).toBeUndefined();
+    await closeNow(newest.warehouse);
+    const older = await open('older');
+    expect(await older.refusal()).toEqual(OLDER);
+    expect(await older.claim()).toEqual(OLDER);
+    await closeNow(older.warehouse);
+
+    await copyTo('twin');
+    const twins = [await open('first'), await open('twin')];
+    expect(await Promise.all(twins.map((twin) => twin.refusal()))).toEqual([undefined, undefined]);
+    const claims = await Promise.all(twins.map((twin) => twin.claim()));
+    expect(claims.filter((refusal) => refusal === undefined)).toHaveLength(1);
+    expect(claims).toContainEqual(OLDER);
+    for (const { warehouse } of twins) await closeNow(warehouse);
+    // The one that lost knows its own claim, and still sends nothing.
+    const [lost, won] = claims[0] === undefined ? ['twin', 'first'] : ['first', 'twin'];
+    expect(await (await open(lost)).refusal()).toEqual(OLDER);
+    expect(await (await open(won)).refusal()).toBeUndefined();
+  });
+
+  it('whose lake is missing or empty neither sends nor publishes, until it is told to create it', async () => {
+    const { directory, open } = await publishedState();
+    const lake = join(directory, 'lake');
+    const { warehouse, context, publishing, refusal } = await open('first');
+    await rename(lake, `${lake}.away`);
+    await store(warehouse, 'prj_1', { '2026-11-02': [page('/a', 3)] });
+    const gone = expect.objectContaining({
+      message: expect.stringMatching(/missing or empty.*--rebuild/) as unknown,
+    }) as unknown;
+    expect(await publishing()).toEqual(gone);
+    await mkdir(lake);
+    expect(await publishing()).toEqual(gone);
+    expect(await refusal()).toEqual(gone);
+    expect(await readdir(lake)).toEqual([]);
+    expect((await publishStep(context, { isWhole: true, isRebuild: true })).error).toBeUndefined();
+    expect(await lakeViews(lake)).toEqual(await storedViews(warehouse));
+    // A new location needs no ceremony.
+    const other = { ...context, lake: lakeOptions(`${lake}.new`).place };
+    expect((await publishStep(other)).error).toBeUndefined();
+  });
 });

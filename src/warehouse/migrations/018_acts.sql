@@ -1,0 +1,17 @@
+ALTER TABLE workspace ADD COLUMN lakes VARCHAR[];
+
+UPDATE workspace SET lakes = [lake] WHERE lake IS NOT NULL;
+
+ALTER TABLE workspace ADD COLUMN act BIGINT DEFAULT 0;
+
+ALTER TABLE workspace ADD COLUMN act_after BIGINT DEFAULT 0;
+
+ALTER TABLE workspace ADD COLUMN act_needed BIGINT DEFAULT 0;
+
+ALTER TABLE workspace ADD COLUMN act_needed_at TIMESTAMP;
+
+COMMENT ON COLUMN workspace.lakes IS 'Lakes it was published to, the latest last';
+COMMENT ON COLUMN workspace.act IS 'Number of the last command that sent something while a lake was configured; numbers only grow';
+COMMENT ON COLUMN workspace.act_after IS 'Number that the lake had before that';
+COMMENT ON COLUMN workspace.act_needed IS 'Number in the lake that this database was restored from; it sends only if it knows that number';
+COMMENT ON COLUMN workspace.act_needed_at IS 'When that lake was last known to send or publish (UTC)';
