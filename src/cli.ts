@@ -10,6 +10,14 @@ if (major < OLDEST_MAJOR || (major === OLDEST_MAJOR && minor < OLDEST_MINOR)) {
     `Readership needs Node.js ${needed} or later, and this is ${process.versions.node}. Install a newer version: https://nodejs.org\n`,
   );
   process.exitCode = 2;
-} else void import('./main.js');
+} else
+  import('./main.js').catch((error: unknown) => {
+    const why = error instanceof Error ? error.message : String(error);
+    const advice = /EMFILE|ENFILE/.test(why)
+      ? 'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.'
+      : 'Install Readership again.';
+    process.stderr.write(`Readership could not be loaded: ${why}\n${advice}\n`);
+    process.exitCode = 1;
+  });
 
 export {};

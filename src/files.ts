@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { access, open, stat, statfs } from 'node:fs/promises';
+import { existsSync, mkdirSync, readFileSync, renameSync, Stats, writeFileSync } from 'node:fs';
+import { access, lstat, open, stat, statfs } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { codeOf, ConfigurationError } from './errors.js';
+import { codeOf, ConfigurationError, StorageError } from './errors.js';
 
 /** For a `catch`: returns undefined for a missing file or folder, and throws any other error. */
 export function ignoreMissing(error: unknown): undefined {
@@ -13,6 +13,17 @@ export function ignoreMissing(error: unknown): undefined {
 /** Whether a file or folder exists. Throws if that cannot be determined. */
 export const exists = async (path: string): Promise<boolean> =>
   (await access(path).then(() => true, ignoreMissing)) ?? false;
+
+/** Throws a `StorageError` if there is something else in the place of a data directory. */
+export async function expectDirectory(path: string): Promise<void> {
+  const isThere = (await lstat(path).catch(() => undefined)) !== undefined;
+  const target = await stat(path).catch((error: unknown) => error);
+  if (!isThere || (target instanceof Stats && target.isDirectory()) || codeOf(target) === 'EACCES') return;
+  const what = target instanceof Stats ? 'not a directory' : 'a link to a directory that does not exist';
+  throw new StorageError(
+    `The data directory ${path} is ${what}. Set dataDir to a directory, or restore what is missing.`,
+  );
+}
 
 /** Free bytes on the file system of a directory. */
 export async function freeDisk(directory: string): Promise<number> {

@@ -8,7 +8,7 @@ import type { Runtime } from './app/workspace.js';
 import type { Act } from './commands/command.js';
 import { exitCodeOf, messageOf, ReadershipError } from './errors.js';
 import { commandLine } from './commands/program.js';
-import { machineAdvice } from './storage.js';
+import { accessAdvice } from './storage.js';
 import { loadScreen, Output } from './terminal/output.js';
 
 /** The exit code of a program ended by a signal: 128 plus the signal's number. */
@@ -107,10 +107,10 @@ function closeQuietly(file: number): void {
   }
 }
 
-/** Known errors, and problems of this machine, are shown as their message; a bug is shown with its stack, to be reported. */
+/** Known errors, and problems of this machine or its permissions, are shown as their message; a bug is shown with its stack, to be reported. */
 function explain(error: unknown): string {
   if (error instanceof ReadershipError) return output.noteColors.red(error.message);
-  const advice = machineAdvice(error);
+  const advice = accessAdvice(error);
   if (advice !== undefined) return output.noteColors.red(`${messageOf(error)}\n${advice}`);
   const detail =
     error instanceof Error && error.stack !== undefined ? stackInSource(error.stack) : messageOf(error);

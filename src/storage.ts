@@ -34,6 +34,10 @@ export function machineAdvice(error: unknown): string | undefined {
   return isOfMachine ? adviceFor(sign) : undefined;
 }
 
+/** As `machineAdvice`, also for a file or directory that this user may not use. */
+export const accessAdvice = (error: unknown): string | undefined =>
+  signOf(error) === 'denied' ? adviceFor('denied') : machineAdvice(error);
+
 /** A failure of the disk or a database file, with advice. */
 export function storageFailure(doing: string, cause: unknown): StorageError {
   if (cause instanceof StorageError) return cause;

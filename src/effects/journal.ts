@@ -149,6 +149,15 @@ export class EffectsJournal {
     return this.#permission.refusal();
   }
 
+  /**
+   * Claims to send, once for a command, and throws if nothing may be sent. Within a transaction, it
+   * must have been called before: the claim is recorded in the database.
+   */
+  async expectMaySend(): Promise<void> {
+    const refusal = (await this.refusal()) ?? (await (this.#claimed ??= this.#permission.claim()));
+    if (refusal !== undefined) throw refusal;
+  }
+
   /** The effects of one kind, by reference, in the order of their first entries. */
   known<Kind extends Entry['effect']>(kind: Kind): Map<string, Effect<EntryOf<Kind>>> {
     const known = new Map<string, Effect<EntryOf<Kind>>>();
@@ -162,8 +171,7 @@ export class EffectsJournal {
    * it to the database. If that fails, nothing was sent, and the journal records that.
    */
   async depart(intent: Intent, now: Date, begin: () => Promise<unknown>): Promise<Departure> {
-    const refusal = (await this.refusal()) ?? (await (this.#claimed ??= this.#permission.claim()));
-    if (refusal !== undefined) throw refusal;
+    await this.expectMaySend();
     const at = now.toISOString();
     const sending: Entry = { ...intent, at, attempt: at, event: 'sending' };
     const room = Buffer.byteLength(JSON.stringify(sending)) + OUTCOME_BYTES;

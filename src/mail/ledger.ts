@@ -113,14 +113,17 @@ interface Claim {
  * Writes the intent to send a message to the journal and commits it, or returns undefined if it
  * must not be sent now. Nothing is sent before this.
  */
-export function claim(
+export async function claim(
   { warehouse, journal }: Ledgers,
   { key, id, figures }: Pick<Message, 'key' | 'id' | 'figures'>,
   attempt: { readonly via: Delivery['via']; readonly admission: DeliveryAdmission; readonly now: Date },
 ): Promise<Claim | undefined> {
   const { via, admission, now } = attempt;
+  const knownTo = async (reader: Reader) => (await reader.query(DELIVERY, deliveryRow, { ...key }))[0];
+  if (!mayBeTried(await knownTo(warehouse), admission, now)) return undefined;
+  await journal.expectMaySend();
   return warehouse.transaction(async (transaction) => {
-    const [known] = await transaction.query(DELIVERY, deliveryRow, { ...key });
+    const known = await knownTo(transaction);
     if (!mayBeTried(known, admission, now)) return undefined;
     const delivery: Delivery = {
       ...key,

@@ -91,12 +91,14 @@ export async function sendMessage(
   if (!isRemoteJob(job))
     throw new ConfigurationError(`Job ${job.id} is ${job.state}: it is not known to exist on the platform.`);
   const open = messages.find(({ state }) => OPEN_MESSAGE_STATES.has(state));
-  if (open !== undefined)
+  // The same message again, after a failure that kept it, is not another one.
+  const kept = open?.state === 'planned' && open.prompt === text ? open : undefined;
+  if (open !== kept)
     throw new ConfigurationError(
-      `Job ${job.id} has a message that is ${open.state}. Settle that first: readership jobs show ${job.id}`,
+      `Job ${job.id} has a message that is ${open?.state ?? ''}. Settle that first: readership jobs show ${job.id}`,
     );
   const message = { origin: 'typed', prompt: text, now: context.now() } as const;
-  const id = await planMessage(context.warehouse, job, message);
+  const id = kept?.id ?? (await planMessage(context.warehouse, job, message));
   const { stopped } = await submitWaiting(context, project, 'messages');
   const sent = (await readMessages(context.warehouse, project.id)).find((one) => one.id === id);
   return { state: sent?.state ?? 'planned', stopped };

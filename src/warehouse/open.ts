@@ -2,7 +2,7 @@ import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { LockedError, messageOf, StorageError } from '../errors.js';
-import { exists } from '../files.js';
+import { exists, expectDirectory } from '../files.js';
 import { sleepFor } from '../sleep.js';
 import { refuseToGoBack } from './behind.js';
 import { type DatabaseLimits, LiveFile, logOf, readyOf } from './live-file.js';
@@ -136,6 +136,7 @@ export async function makeDirectory(path: string): Promise<string | undefined> {
   try {
     return await mkdir(path, { recursive: true, mode: 0o700 });
   } catch (cause) {
+    await expectDirectory(path);
     throw new StorageError(
       `Cannot create the data directory ${path}: ${messageOf(cause)}. Set dataDir to a directory you can write to.`,
       { cause },

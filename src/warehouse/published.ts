@@ -1,8 +1,9 @@
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { access } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { z } from 'zod';
 import { codeOf, messageOf, StorageError } from '../errors.js';
-import { exists } from '../files.js';
+import { exists, expectDirectory } from '../files.js';
 import { openSafely } from './duckdb.js';
 import { isOfDamage } from '../storage.js';
 import { readyOf } from './live-file.js';
@@ -56,6 +57,7 @@ export async function openHistory(
   try {
     await access(path);
   } catch (cause) {
+    await expectDirectory(dirname(path));
     if (codeOf(cause) !== 'ENOENT' && codeOf(cause) !== 'ENOTDIR')
       throw new StorageError(
         `Cannot read the published history ${path}: ${messageOf(cause)}. Run this as the user that exports, or give this user access to its directory.`,
@@ -70,12 +72,18 @@ export async function openHistory(
   try {
     const instance = await openSafely(path, writable, limits);
     const connection = await instance.connect();
-    return new History(path, instance, connection, () => {
+    const history = new History(path, instance, connection, () => {
       connection.closeSync();
       instance.closeSync();
     });
+    // Throws for one that a newer version wrote.
+    await schemaVersion(connection, path).catch((error: unknown) => {
+      history.close();
+      throw error;
+    });
+    return history;
   } catch (cause) {
-    throw unreadable('open', path, cause);
+    throw cause instanceof StorageError ? cause : unreadable('open', path, cause);
   }
 }
 
@@ -89,8 +97,6 @@ export async function openOwnHistory(
 ): Promise<History> {
   const history = await openHistory(path, undefined, limits);
   try {
-    // Throws for one that a newer version wrote.
-    await schemaVersion(history.connection, path);
     if (await isDescribed(history.connection)) return history;
   } catch (error) {
     history.close();

@@ -3,7 +3,7 @@ import { copyFile, link, rename, rmdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { messageOf, StorageError } from '../errors.js';
-import { exists, ignoreMissing } from '../files.js';
+import { exists, expectDirectory, ignoreMissing } from '../files.js';
 import { BehindError } from './behind.js';
 import { databaseOf, everyTable, quoted } from './duckdb.js';
 import { isOfDamage, machineAdvice, storageFailure } from '../storage.js';
@@ -48,6 +48,7 @@ export async function restore(
   { liveFile, historyFile, from }: Restoration,
   options: HoldOptions,
 ): Promise<Restored | undefined> {
+  await expectDirectory(dirname(liveFile));
   if (from === undefined && (await isSound(liveFile, historyFile, options))) return undefined;
   const source = typeof from === 'object' ? from.location : resolve(from ?? historyFile);
   if (source === resolve(liveFile))

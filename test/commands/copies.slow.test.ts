@@ -115,7 +115,9 @@ it('after `adopt` in a copy, the original finds out from the lake, and everythin
   // A snapshot from before anything was due is sent.
   const [data, snapshot] = [join(copy, 'data'), join(await tempDir(), 'history.duckdb')];
   await cp(join(data, 'history.duckdb'), snapshot);
-  expect(await runIn(copy, ['run'])).toMatchObject({ code: 0 });
+  // Each sends for itself, after its own claim.
+  for (const args of [['report', 'weekly', '--send'], ['jobs', 'poll'], ['run']])
+    expect(await runIn(copy, args), args.join(' ')).toMatchObject({ code: 0 });
   const sent = [2, 1, 1, 1];
   expect(arrived()).toEqual(sent);
   const back = await runIn(original, ['restore', '--from', location]);

@@ -1,6 +1,10 @@
 import { statSync } from 'node:fs';
-import { chmod, mkdir, readdir, rmdir, stat, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, readdir, rm, rmdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { z } from 'zod';
 import { describe, expect, it } from 'vitest';
 import { type CliResult, runCli } from '../run-cli.js';
 import { tempDir } from '../temp-dir.js';
@@ -25,6 +29,9 @@ const MODES: readonly (readonly [name: RegExp, mode: string])[] = [
   [/^data\/(outbox|reports|reports\/prj_sandbox|sandbox)$/, '700'],
   [/^data\/.+\.(duckdb|wal|log|html|eml|json)$/, '600'],
 ];
+
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const failed = z.object({ code: z.int().nullable(), stdout: z.string(), stderr: z.string() });
 
 const UMASKS = [0o000, 0o022, 0o077];
 
@@ -135,4 +142,82 @@ describe('doctor', () => {
       expect(stdout).toMatch(mode === 0o600 ? /^pass {2}secrets /m : /^warn {2}secrets .+chmod 600/m);
     }
   });
+});
+
+describe('for another user', () => {
+  const USER = 65_534;
+  const isRoot = process.getuid?.() === 0;
+  /** Runs a command as an ordinary user, for whom permissions count. */
+  const runAs = async (cwd: string, ...args: string[]) => {
+    const user = isRoot ? { uid: USER, gid: USER } : {};
+    const ended = promisify(execFile)(process.execPath, [CLI, ...args], { cwd, ...user });
+    return ended.then(
+      (result) => ({ code: 0, ...result }),
+      (error: unknown) => failed.parse(error),
+    );
+  };
+
+  it('an unreadable .env stops only what needs a key, and unreadable data are no bug', async (context) => {
+    const cwd = await workspaceOf(await serveSandbox());
+    expect(await runWith(0o022, ['run'], cwd)).toMatchObject({ code: 0 });
+    if (isRoot) await promisify(execFile)('chown', ['-R', `${USER}:${USER}`, cwd]);
+    if ((await runAs(cwd, '--version')).code !== 0) return context.skip('the program cannot be read');
+    await writeFile(join(cwd, '.env'), `READERSHIP_API_KEY=${KEY}\n`);
+    await chmod(join(cwd, '.env'), 0o000);
+    const history = join('data', 'history.duckdb');
+    const changed = ['changed', '/pricing', '--on', '2026-01-01'];
+    for (const args of [['publish'], ['adopt'], ['restore'], ['restore', '--from', history], changed]) {
+      const { code, stderr } = await runAs(cwd, ...args);
+      expect(stderr, args.join(' ')).not.toContain('.env');
+      expect(code === 0 || args === changed, `${args.join(' ')}: ${stderr}`).toBe(true);
+    }
+    expect(await runAs(cwd, 'export')).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/Cannot read .*\.env/) as unknown,
+    });
+
+    await chmod(join(cwd, 'data'), 0o000);
+    for (const args of [['restore'], ['restore', '--from', join(cwd, 'data', 'x')], ['run'], ['status']]) {
+      const { code, stderr } = await runAs(cwd, ...args);
+      expect(code, args.join(' ')).not.toBe(0);
+      expect(stderr, args.join(' ')).not.toMatch(/bug in Readership|Load it first/);
+    }
+    await chmod(join(cwd, 'data'), 0o700);
+  });
+});
+
+it('a data directory that is a file, or a link to nothing, is named as such', async () => {
+  const cwd = await workspaceOf(await serveSandbox());
+  await rmdir(join(cwd, 'data'));
+  const makers = [() => writeFile(join(cwd, 'data'), ''), () => symlink('nowhere', join(cwd, 'data'))];
+  for (const make of makers) {
+    await make();
+    for (const args of [['status'], ['sql', 'SELECT 1'], ['restore'], ['run']]) {
+      const { code, stderr } = await runWith(0o022, args, cwd);
+      expect(code).toBe(1);
+      expect(stderr).toMatch(
+        /The data directory .+ is (not a directory|a link to a directory that does not exist)/,
+      );
+    }
+    await rm(join(cwd, 'data'));
+  }
+});
+
+it('too few open files to load the program end it with a sentence', async () => {
+  const cwd = await workspaceOf(await serveSandbox());
+  const limits = Array.from({ length: 8 }, (_, index) => 18 + 2 * index);
+  const ends = limits.map(async (limit) => {
+    const line = `ulimit -n ${limit} && exec "${process.execPath}" "${CLI}" status`;
+    const { stderr } = failed.parse(
+      await promisify(execFile)('sh', ['-c', line], { cwd }).catch((error: unknown) => error),
+    );
+    return stderr;
+  });
+  // With less, Node.js itself does not start.
+  const ours = (await Promise.all(ends)).filter((words) => words.includes('chunk-'));
+  expect(ours.length).toBeGreaterThan(0);
+  for (const words of ours) {
+    expect(words).toMatch(/Too many files are open: raise the limit/);
+    expect(words).not.toMatch(/\n {4}at /);
+  }
 });

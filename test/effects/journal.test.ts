@@ -123,7 +123,7 @@ describe('the effects journal', () => {
     const [first = '', second = ''] = lines;
     const cases: readonly [text: string, problem: string][] = [
       [second, 'Line 1 of the effects journal .* entry 4, and entry 3 is missing before it'],
-      [first + first + second, 'Line 2 of .* entry 3, which belongs before entry 3'],
+      [first + first + second, 'Line 2 of .* entry 3 again, or out of order: the entry before it is 3'],
       [second + first, 'Line 1 of .* entry 3 is missing'],
       [`${first}{"effect":"workspace","id":"a"}\n`, 'Line 2 of .* it has no checksum'],
     ];
@@ -190,6 +190,7 @@ describe('the effects journal', () => {
   it.each([
     ['a directory', (path: string) => mkdir(path)],
     ['a link to a file that does not exist', (path: string) => symlink('nowhere', path)],
+    ['a link to itself', (path: string) => symlink('effects.log', path)],
     ['a pipe', (path: string) => promisify(execFile)('mkfifo', [path])],
   ])('that is %s is named as such, at once', async (what, make) => {
     const directory = await tempDir();

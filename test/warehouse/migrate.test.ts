@@ -8,6 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { StorageError } from '../../src/errors.js';
 import { openWarehouse } from '../../src/warehouse/open.js';
+import { openHistory } from '../../src/warehouse/published.js';
 import { tablesOf } from '../../src/warehouse/publish.js';
 import { closeNow, liveWarehouse } from '../open-warehouse.js';
 import { runCli } from '../run-cli.js';
@@ -117,6 +118,8 @@ describe('a database', () => {
     const opening = openWarehouse(path, OPEN);
     await expect(opening).rejects.toThrow(StorageError);
     await expect(opening).rejects.toThrow(message);
+    // As a published history, it is refused as well, by every command that reads it.
+    await expect(openHistory(path)).rejects.toThrow(message);
     expect((await readFile(path)).equals(before)).toBe(true);
     expect(await onFile(path, "SELECT 1 FROM duckdb_views() WHERE view_name = 'site_days'")).toBe(0);
   });
