@@ -180,11 +180,24 @@ describe('the effects journal', () => {
     await expect(failing).rejects.toThrow('disk full');
     const begun = await openIn(directory);
     expect(begun.known('email').get('a')?.last.event).toBe('not-sent');
+    await disk.makeRoom();
+    const underWay = await begun.depart({ ...EMAIL, ref: 'c' }, at('2026-11-21'), () => Promise.resolve());
+    const written = await readFile(begun.path);
+    await disk.leaveRoom(0);
     // Long enough to need another page of the disk.
     const long = { ...EMAIL, ref: 'b', report: 'r'.repeat(9_999) };
-    const sent = begun.depart(long, at('2026-11-21'), () => Promise.reject(new Error('begun')));
-    await expect(sent).rejects.toThrow('The disk is full');
-    expect(refsOf(await openIn(directory))).toEqual(['before', 'a']);
+    const depart = () => begun.depart(long, at('2026-11-21'), () => Promise.reject(new Error('begun')));
+    await expect(depart()).rejects.toThrow('The disk is full');
+    // Neither a partial line nor the loss of what is reserved for the other outcome.
+    expect(await readFile(begun.path)).toEqual(written);
+    await underWay.ended({ event: 'sent' }, at('2026-11-21'));
+    expect(refsOf(await openIn(directory))).toEqual(['before', 'a', 'c']);
+    // With room again, this process still sends nothing, because it does not know what is in the file.
+    await disk.makeRoom();
+    await expect(depart()).rejects.toThrow('The disk is full');
+    await expect(begun.append([])).resolves.toBeUndefined();
+    const [entry = expect.fail()] = [...begun.known('email').values()].map(({ last }) => last);
+    await expect(begun.append([entry])).rejects.toThrow('The disk is full');
   });
 
   it.each([
