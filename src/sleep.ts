@@ -17,8 +17,12 @@ export async function untilAborted(signal: AbortSignal): Promise<void> {
 /** How long a pending request may take after an interruption, so that its reply is not lost needlessly. */
 const GRACE_MS = 3_000;
 
-/** A signal that aborts a few seconds after the given one. */
+const later = new WeakMap<AbortSignal, AbortSignal>();
+
+/** A signal that aborts a few seconds after the given one, which gets one listener however often this is called. */
 export function withGrace(signal: AbortSignal): AbortSignal {
+  const known = later.get(signal);
+  if (known !== undefined) return known;
   const late = new AbortController();
   const abortLate = () => {
     setTimeout(() => {
@@ -27,5 +31,6 @@ export function withGrace(signal: AbortSignal): AbortSignal {
   };
   if (signal.aborted) abortLate();
   else signal.addEventListener('abort', abortLate, { once: true });
+  later.set(signal, late.signal);
   return late.signal;
 }

@@ -109,14 +109,10 @@ export class WebHistory {
       return rows;
     };
     const rows = answers.get(key) ?? (await this.#turns.run(client, signal, answer));
-    const starts = Array.from(
-      { length: Math.ceil(rows.length / LARGEST_KEPT) },
-      (_, at) => at * LARGEST_KEPT,
+    const chunks = Array.from({ length: Math.ceil(rows.length / LARGEST_KEPT) }, (_, at) =>
+      rows.slice(at * LARGEST_KEPT, (at + 1) * LARGEST_KEPT),
     );
-    return parseRows(
-      starts.map((start) => rows.slice(start, start + LARGEST_KEPT)),
-      row,
-    );
+    return parseRows(chunks, row);
   }
 }
 

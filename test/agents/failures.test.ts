@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { getEventListeners } from 'node:events';
+import { describe, expect, it, vi } from 'vitest';
 import { outcomeOf, pauseAfter } from '../../src/agents/lifecycle.js';
 import { submitJobs } from '../../src/agents/submit.js';
 import { Client } from '../../src/api/client.js';
@@ -7,6 +8,7 @@ import type { FaultInput } from '../sandbox/faulty-sandbox.js';
 import { reply, serve } from '../serve.js';
 import { agentDesk } from './agent-desk.js';
 import { openSandbox } from '../sandbox/open-sandbox.js';
+import { withGrace } from '../../src/sleep.js';
 import { DEPARTURE } from '../departure.js';
 
 /** What each failure of a creation says about its outcome: `jobs` is what the platform has afterwards. */
@@ -126,4 +128,20 @@ describe('how long a failure delays prompts', () => {
     const { client } = await faultySandbox([{ on: 'create', kind: 'status', status: 500 }]);
     expect(pauseAfter(await failureOf(client.createJob('Improve /', DEPARTURE)))).toBeUndefined();
   });
+});
+
+it('an interruption gives what is being sent some seconds, with one listener however much is sent', () => {
+  vi.useFakeTimers();
+  try {
+    const interruption = new AbortController();
+    const signals = Array.from({ length: 20 }, () => withGrace(interruption.signal));
+    expect(getEventListeners(interruption.signal, 'abort')).toHaveLength(1);
+    const stopped = () => signals.filter(({ aborted }) => aborted).length;
+    interruption.abort();
+    expect(stopped()).toBe(0);
+    vi.advanceTimersByTime(10_000);
+    expect(stopped()).toBe(20);
+  } finally {
+    vi.useRealTimers();
+  }
 });
