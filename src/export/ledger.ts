@@ -160,13 +160,19 @@ function appendPages(
   rows: readonly PageViews[],
   texts: Texts,
 ): Promise<void> {
+  const numbers = new Int32Array(rows.length);
+  const human = new Float64Array(rows.length);
+  const ai = new Float64Array(rows.length);
+  const total = new Float64Array(rows.length);
+  // Much faster than Float64Array.from().
+  for (const [index, row] of rows.entries()) {
+    numbers[index] = texts.numberOf(row.path);
+    human[index] = row.human;
+    ai[index] = row.ai;
+    total[index] = row.total;
+  }
   const day = [{ same: at.project }, { same: dateOf(at.day) }];
-  const numbers = Int32Array.from(rows, ({ path }) => texts.numberOf(path));
-  const counts = [
-    { counts: Float64Array.from(rows, ({ human }) => human) },
-    { counts: Float64Array.from(rows, ({ ai }) => ai) },
-    { counts: Float64Array.from(rows, ({ total }) => total) },
-  ];
+  const counts = [{ counts: human }, { counts: ai }, { counts: total }];
   return transaction.append('page_views', [...day, { texts, numbers }, ...counts], rows.length);
 }
 
