@@ -10,6 +10,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { addDays, day } from '../src/day.js';
+import { Rows } from '../src/export/day-rows.js';
 import { storeDay } from '../src/export/ledger.js';
 import { publishLake } from '../src/warehouse/lake/lake.js';
 import { openWarehouse } from '../src/warehouse/open.js';
@@ -70,7 +71,7 @@ async function restate(): Promise<void> {
       warehouse,
       { project: `prj_${project}`, day: addDays(FIRST, days - 2), now: new Date() },
       {
-        rows: night,
+        rows: Rows.of(night),
         totals: { human: 3 * PATHS, ai: 2 * PATHS, total: 5 * PATHS },
         unattributed: { human: 0, ai: 0, total: 0 },
         doubt: undefined,

@@ -1,11 +1,11 @@
 import { BIGINT, DATE, INTEGER, TIMESTAMP, VARCHAR } from '@duckdb/node-api';
 import { z } from 'zod';
-import { type PageViews, viewCountsSchema } from '../api/schema.js';
+import { viewCountsSchema } from '../api/schema.js';
 import { type Day, dayOf, type DayRange } from '../day.js';
 import { dateOf, dayColumn, type Reader, readSql, timestampColumn, timestampOf } from '../warehouse/query.js';
 import type { Cell, Transaction } from '../warehouse/transaction.js';
-import { Texts } from '../warehouse/texts.js';
 import type { Warehouse } from '../warehouse/warehouse.js';
+import type { Rows } from './day-rows.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
 import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
 import type { StoredViews, WalkedDay } from './walk.js';
@@ -79,7 +79,7 @@ export type StoreOutcome = 'added' | 'unchanged' | 'restated' | 'forgotten';
  * Stores a walked day in place of whatever was stored for it, in one transaction with its ledger
  * row, and with a restatement when an earlier load had read other numbers. A settled day is never
  * replaced with nothing, even if the platform no longer has it. `isKnown` is false for a day
- * without a ledger row, which has nothing to remove. Days have most of their `paths` in common.
+ * without a ledger row, which has nothing to remove.
  */
 export const storeDay = (
   warehouse: Warehouse,
@@ -87,7 +87,6 @@ export const storeDay = (
   walked: WalkedDay,
   state: Exclude<DayState, 'failed'>,
   isKnown = true,
-  paths = new Texts(),
 ): Promise<StoreOutcome> =>
   warehouse.groupCommit(async (transaction) => {
     const { totals, rows, doubt } = walked;
@@ -104,7 +103,7 @@ export const storeDay = (
       await transaction.execute(RECORD_RESTATEMENT, { ...at, ...totals, pages_changed });
     if (known !== undefined && !isSame) await transaction.execute(DELETE_PAGES, { ...at });
     if (known !== undefined) await transaction.execute(DELETE_LOAD, { ...at });
-    if (!isSame) await appendPages(transaction, at, rows, paths);
+    if (!isSame) await appendPages(transaction, at, rows);
     const failures = doubt === undefined ? 0 : nightsInDoubt(known, at.now);
     await appendLoad(transaction, at, walked, state, failures);
     if (isSame) return 'unchanged';
@@ -154,23 +153,8 @@ export function recordFailedDay(warehouse: Warehouse, at: DayAt, failure: string
   });
 }
 
-function appendPages(
-  transaction: Transaction,
-  at: DayAt,
-  rows: readonly PageViews[],
-  texts: Texts,
-): Promise<void> {
-  const numbers = new Int32Array(rows.length);
-  const human = new Float64Array(rows.length);
-  const ai = new Float64Array(rows.length);
-  const total = new Float64Array(rows.length);
-  // Much faster than Float64Array.from().
-  for (const [index, row] of rows.entries()) {
-    numbers[index] = texts.numberOf(row.path);
-    human[index] = row.human;
-    ai[index] = row.ai;
-    total[index] = row.total;
-  }
+function appendPages(transaction: Transaction, at: DayAt, rows: Rows): Promise<void> {
+  const { paths: texts, numbers, human, ai, total } = rows;
   const day = [{ same: at.project }, { same: dateOf(at.day) }];
   const counts = [{ counts: human }, { counts: ai }, { counts: total }];
   return transaction.append('page_views', [...day, { texts, numbers }, ...counts], rows.length);

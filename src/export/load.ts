@@ -210,6 +210,7 @@ class Load {
     const walking = walkDay(client, day, {
       lease,
       signal: this.#signal,
+      paths: this.#paths,
       isSettled: settled,
       stored: mayBeSame ? stored : undefined,
       found: due === 'inconsistent' ? stored : undefined,
@@ -232,7 +233,7 @@ class Load {
       const stores =
         read === 'unchanged'
           ? confirmDay(warehouse, at, state)
-          : storeDay(warehouse, at, read, state, isKnown, this.#paths);
+          : storeDay(warehouse, at, read, state, isKnown);
       return { day, outcome: await stores, state, rows: rows.length };
     };
     return { rows: rows.length, store };

@@ -3,7 +3,8 @@ import { PagingError, PausedError } from '../api/errors.js';
 import type { PageViews, ViewCounts, ViewsResponse } from '../api/schema.js';
 import { addDays, type Day } from '../day.js';
 import { percent } from '../format/numbers.js';
-import { DayRows } from './day-rows.js';
+import type { Texts } from '../warehouse/texts.js';
+import { DayRows, type Rows } from './day-rows.js';
 import { type PageOfDay, PageSize, viewsPages } from './pages.js';
 import { countChangedPages, equalCounts, subtractCounts } from './totals.js';
 
@@ -30,7 +31,7 @@ export interface StoredViews {
 export interface WalkedDay {
   readonly totals: ViewCounts;
   /** One row for each path. */
-  readonly rows: readonly PageViews[];
+  readonly rows: Rows;
   /** The site totals minus the sum of the rows. */
   readonly unattributed: ViewCounts;
   /** Why the rows are not reliable; undefined if they are. */
@@ -38,6 +39,8 @@ export interface WalkedDay {
 }
 
 export interface WalkOptions extends ReadOptions {
+  /** The paths of all days. */
+  readonly paths?: Texts | undefined;
   /** Whether late events have arrived, so that the day no longer changes. */
   readonly isSettled: () => boolean;
   /** What an earlier walk stored, when that added up and need not be read again if its first page is the same. */
@@ -110,7 +113,7 @@ class DayWalks {
         }
         if (this.options.isSettled() && last !== undefined && isSameWalk(last, walk))
           return walked(totals, rows.rows, rows.sum, doubtOf(walk));
-        this.#all ??= new DayRows(rows.rows);
+        this.#all ??= new DayRows(this.options.paths, rows.rows);
         isFinding = isSteady && this.#all.size > before;
         last = walk;
       }
@@ -122,9 +125,16 @@ class DayWalks {
   }
 
   async #walk(number: number): Promise<Walk | 'unchanged'> {
-    const { lease, priority = 'urgent', signal, stored, found, kept, atOnce, onPaused } = this.options;
-    const rows = new DayRows();
-    const read: PageOfDay[] = [];
+    const { lease, priority = 'urgent', signal, paths, stored, found, kept, atOnce, onPaused } = this.options;
+    const rows = new DayRows(paths);
+    /** The pages, with the indices of their rows instead of the rows. */
+    const read: (Omit<PageOfDay, 'views' | 'again'> & { readonly from: number; readonly to: number })[] = [];
+    const add = ({ offset, totals, views, again, hasMore }: PageOfDay): boolean => {
+      const from = rows.arrived;
+      const hasNew = rows.add(views, again);
+      read.push({ offset, totals, hasMore, from, to: rows.arrived });
+      return hasNew;
+    };
     const ahead: PageOfDay[] = [];
     const pageSize = this.#pageSize;
     const share = PAGE_SHARES[(number - 1) % PAGE_SHARES.length] ?? 1;
@@ -149,12 +159,11 @@ class DayWalks {
         if (totals === undefined && number === 0) {
           if (isStartOf(stored, page)) return 'unchanged';
           if (found !== undefined && equalCounts(found.totals, page.totals))
-            this.#all = new DayRows(found.rows);
+            this.#all = new DayRows(paths, found.rows);
         }
         isSteady &&= totals === undefined || equalCounts(totals, page.totals);
         totals = page.totals;
-        read.push(page);
-        const hasNew = rows.add(page.views, page.again);
+        const hasNew = add(page);
         if (equalCounts(rows.sum, totals)) break;
         if (!hasNew && page.hasMore && page.views.length > 0)
           throw new PagingError(
@@ -164,7 +173,10 @@ class DayWalks {
         if (this.#all !== undefined && equalCounts(this.#all.sum, totals)) break;
       }
     } catch (error) {
-      if (number === 0 && error instanceof PausedError) onPaused?.([...read, ...ahead]);
+      if (number === 0 && error instanceof PausedError) {
+        for (const page of ahead) add(page);
+        onPaused?.(read.map(({ from, to, ...page }) => ({ ...page, views: [...rows.slice(from, to)] })));
+      }
       throw error;
     }
     if (totals === undefined) throw new PagingError('the export has no pages');
@@ -175,7 +187,7 @@ class DayWalks {
    * The rows that account for all views, if there are any. Within minutes, the counts of a path can only rise, so if rows
    * of different requests add up to the totals of the last one, all are up to date and none is missing.
    */
-  #rowsThatAddUp({ rows, totals, isSteady }: Walk, last: Walk | undefined): PageViews[] | undefined {
+  #rowsThatAddUp({ rows, totals, isSteady }: Walk, last: Walk | undefined): Rows | undefined {
     if (equalCounts(rows.sum, totals)) return rows.rows;
     if (this.#all !== undefined && equalCounts(this.#all.sum, totals)) return this.#all.rows;
     // Views of a path with two rows are added up. But a row repeated on a later page may have pushed out another row with
@@ -201,7 +213,7 @@ function isStartOf(stored: StoredViews | undefined, { totals, views, hasMore }: 
 const isSameWalk = (last: Walk, walk: Walk): boolean =>
   [last, walk].every(({ isSteady, rows }) => isSteady && rows.replaced.length === 0) &&
   equalCounts(last.totals, walk.totals) &&
-  hasSameRows(last.rows.rows, walk.rows.rows);
+  hasSameRows([...last.rows.rows], walk.rows.rows);
 
 const hasSameRows = (left: readonly PageViews[], right: Iterable<PageViews>): boolean =>
   countChangedPages(left, right) === 0;
@@ -214,7 +226,7 @@ function doubtOf({ rows, totals }: Walk): string | undefined {
     : `its pages and its totals differ by ${percent(share)}; it will be read again later`;
 }
 
-const walked = (totals: ViewCounts, rows: PageViews[], sum: ViewCounts, doubt?: string): WalkedDay => ({
+const walked = (totals: ViewCounts, rows: Rows, sum: ViewCounts, doubt?: string): WalkedDay => ({
   totals,
   rows,
   unattributed: subtractCounts(totals, sum),

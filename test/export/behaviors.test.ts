@@ -203,7 +203,8 @@ describe('empty stretches', () => {
       opened.changed.set(at, []);
     const { requests } = await opened.counting(() => opened.run());
     expect(await opened.statesOf(addDays(first, 500), first)).toEqual(['final', 'final']);
-    expect(requests).toBeLessThan(2 * 160);
+    // Days that are under way when a stretch is found are still read: more of them on a busy machine.
+    expect(requests).toBeLessThan(2.25 * 160);
   });
 
   test('after a stray first view are not planned', async () => {

@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { addDays, day, type Day, daysIn } from '../../src/day.js';
+import { Rows } from '../../src/export/day-rows.js';
 import { removeDays, storeDay } from '../../src/export/ledger.js';
 import { messageOf } from '../../src/errors.js';
 import { publish } from '../../src/warehouse/publish.js';
@@ -29,7 +30,7 @@ function store(warehouse: Warehouse, on: Day, pages: number, human: number, now:
   const totals = { human: human * pages, ai: pages, total: (human + 1) * pages };
   const walked = {
     totals,
-    rows,
+    rows: Rows.of(rows),
     verdict: 'consistent',
     unattributed: NONE,
     doubt: undefined,

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import type { PageViews } from '../../../src/api/schema.js';
 import { day as toDay, type Day } from '../../../src/day.js';
 import { sumCounts } from '../../../src/export/totals.js';
+import { Rows } from '../../../src/export/day-rows.js';
 import { storeDay } from '../../../src/export/ledger.js';
 import type { Reader } from '../../../src/warehouse/query.js';
 import type { LakeOptions } from '../../../src/warehouse/lake/lake.js';
@@ -46,7 +47,7 @@ export async function store(
   for (const [at, rows] of Object.entries(days)) {
     const walked = {
       totals: sumCounts(rows),
-      rows,
+      rows: Rows.of(rows),
       doubt: undefined,
       unattributed: NOTHING,
     } as const;
