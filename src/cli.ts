@@ -12,11 +12,12 @@ if (major < OLDEST_MAJOR || (major === OLDEST_MAJOR && minor < OLDEST_MINOR)) {
   process.exitCode = 2;
 } else
   import('./main.js').catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
-    const advice = /EMFILE|ENFILE/.test(why)
-      ? 'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.'
-      : 'Install Readership again.';
-    process.stderr.write(`Readership could not be loaded: ${why}\n${advice}\n`);
+    // Any other error is a bug, which Node.js shows with its source.
+    if (!(error instanceof Error) || !/EMFILE|ENFILE/.test(error.message)) throw error;
+    process.stderr.write(
+      `Readership could not be loaded: ${error.message}\n` +
+        'Too many files are open: raise the limit (ulimit -n, or LimitNOFILE= in systemd), then run the command again.\n',
+    );
     process.exitCode = 1;
   });
 
