@@ -17,7 +17,7 @@ import { lakeOptions } from '../steps/publish.js';
 import type { StepContext } from '../steps/step.js';
 import { readWorkspaceRow, recordAct, recordPlace } from '../warehouse/identity.js';
 import type { LastAct } from '../warehouse/lake/actions.js';
-import { claimAct, claimLake, readLastAct } from '../warehouse/lake/lake.js';
+import { claimAct, claimLake, readLastAct } from '../warehouse/lake/acts.js';
 import type { Workspace } from './workspace.js';
 
 /** Set if the workspace sends from another place. The built-in sandbox has nobody to send to. */

@@ -12,7 +12,7 @@ import { readDayLedger } from '../export/ledger.js';
 import { ignoreMissing } from '../files.js';
 import { moment, plainDayRange } from '../format/days.js';
 import { counted } from '../format/numbers.js';
-import { fillFromLake } from '../warehouse/lake/lake.js';
+import { fillFromLake } from '../warehouse/lake/fill.js';
 import { publish } from '../warehouse/publish.js';
 import type { Reader } from '../warehouse/query.js';
 import { restore as restoreLive } from '../warehouse/restore.js';

@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { bytes } from '../format/numbers.js';
 import { publishedLake, readWorkspaceRow, recordLake, recordPublications } from '../warehouse/identity.js';
-import { type LakeChange, type LakeOptions, prepareLake, publishLake } from '../warehouse/lake/lake.js';
+import { type LakeChange, prepareLake, publishLake } from '../warehouse/lake/lake.js';
+import type { LakeOptions } from '../warehouse/lake/opened.js';
 import { isPublished, publish } from '../warehouse/publish.js';
 import { readerOf } from '../warehouse/query.js';
 import { loadNotes } from './notes.js';
