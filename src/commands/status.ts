@@ -1,6 +1,7 @@
 import { withHistory } from '../app/workspace.js';
 import { escapeUnsafe } from '../format/text.js';
-import { metricsText, needsOf, operationsLines, statusLines } from '../print/status.js';
+import { metricsText } from '../print/metrics.js';
+import { needsOf, operationsLines, statusLines } from '../print/status.js';
 import { readStatus } from '../service/status.js';
 import { defineCommand, JSON_OUTPUT, value } from './command.js';
 

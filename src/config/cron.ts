@@ -32,7 +32,7 @@ export function cronProblem(text: string): string | undefined {
   if (fields.length !== FIELDS.length) return 'it does not have five fields separated by spaces';
   const misread = FIELDS.findIndex((_, index) => {
     const field = fields[index] ?? '';
-    // The parser would choose H by chance, anew in each process.
+    // The parser would choose a random value for H in each process.
     return /\bH\b/i.test(field) || !isRead(FIELDS.map((__, other) => (other === index ? field : '*')));
   });
   if (misread >= 0)

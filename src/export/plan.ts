@@ -69,7 +69,7 @@ export const isSettled = (day: Day, now: Date, settleDays: number): boolean =>
 /** The longest wait between attempts at a day that keeps failing. */
 const LONGEST_RETRY_HOURS = 7 * 24;
 
-/** After so many nights in which a day did not add up, it needs a person, and is read once a week. */
+/** After so many nights in which a day did not add up, a person has to look at it, and it is read once a week. */
 const NIGHTS_IN_DOUBT = 3;
 
 /** Whether a day has not added up for so long that a person has to look. */

@@ -54,7 +54,7 @@ async function readProjectStatus(
   return {
     project: project.id,
     name: project.name,
-    /** Why its key needs a person soon; null if it does not. */
+    /** Why its key must be replaced soon; null if it need not be. */
     keyProblem: keyProblem(project, settings, now)?.words ?? null,
     /** The first day of the history, configured or found; null if unknown. */
     historyFrom: first ?? null,

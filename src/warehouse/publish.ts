@@ -202,7 +202,7 @@ async function replacing(
 /** The rows that DuckDB writes together. */
 const ROW_GROUP = 122_880;
 
-/** Fewer rows take hardly less time to sort and insert. */
+/** Sorting and inserting fewer rows takes about as long. */
 const PART_ROWS = 2 * ROW_GROUP;
 
 /**

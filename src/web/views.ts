@@ -216,7 +216,7 @@ function drawWeeks(weeks: readonly z.infer<typeof weekRow>[], marks: readonly Ma
   return drawLines(points, { title, lines: ['human', 'ai'], bands });
 }
 
-/** What AI reads and people hardly do, the reverse, and how that changes. */
+/** What AI reads and people seldom do, the reverse, and how that changes. */
 export async function ai({ rows, range }: PageRequest): Promise<object> {
   const [[totals], series, oneSided, overtaken, leaving] = await Promise.all([
     rows('totals'),

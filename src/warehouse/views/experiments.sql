@@ -136,7 +136,7 @@ WITH
     GROUP BY ALL
   ),
 
-  -- How much more the page with the job grew than its twin, as a ratio. A page with hardly any views
+  -- How much more the page with the job grew than its twin, as a ratio. A page with very few views
   -- before the draw says nothing.
   compared AS (
     SELECT
