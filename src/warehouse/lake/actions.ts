@@ -2,12 +2,10 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type Shard, shardName } from '../../config/shard.js';
-import { publishedElsewhere, publishedLater } from '../../effects/place.js';
-import { ConfigurationError } from '../../errors.js';
 import type { LakePlace, LakeStorage } from './storage.js';
 
 /** The tables of a lake and their columns. `month` is in a file's path, not in the file. */
-const COLUMNS = {
+export const COLUMNS = {
   views: { project: 'string', day: 'date', path: 'string', human: 'long', ai: 'long', total: 'long' },
   days: {
     project: 'string',
@@ -31,7 +29,7 @@ export const fileSchema = z.looseObject({
 export type LakeFile = z.infer<typeof fileSchema>;
 
 /** The table property that holds the platform's address. */
-const SOURCE = 'readership.source';
+export const SOURCE = 'readership.source';
 /** A line of a log: the fields used here. All others are preserved. */
 export const actionSchema = z.looseObject({
   add: fileSchema.nullish(),
@@ -54,10 +52,10 @@ export const actionSchema = z.looseObject({
     .nullish(),
 });
 export type Action = z.infer<typeof actionSchema>;
-const tableSchema = z.object({ fields: z.array(z.object({ name: z.string(), type: z.unknown() })) });
+export const tableSchema = z.object({ fields: z.array(z.object({ name: z.string(), type: z.unknown() })) });
 
 /** The last action for each file and publisher, and those for the table: the contents of a checkpoint. */
-type TableState = ReadonlyMap<string, Action>;
+export type TableState = ReadonlyMap<string, Action>;
 
 /** The actions that create a table. Every engine supports reader version 1 and writer version 2. */
 export function creation(table: TableName, work: Publication): Action[] {
@@ -123,12 +121,7 @@ export interface Publisher {
   readonly number: number;
 }
 
-/** The name of a publisher's transactions: its shard, and the id of its workspace. */
-const PUBLISHER = /^readership:(all|shard-\d+-of-\d+):(.*)$/;
 const FILE = /^month=\d{4}-\d{2}\/(all|shard-\d+-of-\d+)-[0-9a-f]{16}-[^-]+$/;
-const matches = (form: RegExp, texts: Iterable<string>): RegExpExecArray[] =>
-  [...texts].map((text) => form.exec(text)).filter((match) => match !== null);
-
 export const appIdOf = ({ workspaceId, shard }: Publication): string =>
   `readership:${shardName(shard)}:${workspaceId}`;
 
@@ -151,6 +144,9 @@ export const publisherActions = (work: Publication): Action[] =>
 
 export const actAction = (number: number, work: Publication): Action => numbered(actIdOf(work), number, work);
 
+/** When a numbered action was committed. */
+const timeOf = (txn: NonNullable<Action['txn']>): Date => new Date(Number(txn['lastUpdated'] ?? 0));
+
 /** The number of the last claim to send in a lake, and when it was made. */
 export interface LastAct {
   readonly number: number;
@@ -160,7 +156,7 @@ export interface LastAct {
 /** The last claim to send; undefined before the first. */
 export function lastAct(state: TableState, work: Publication): LastAct | undefined {
   const txn = state.get(actIdOf(work))?.txn;
-  return txn ? { number: txn.version, at: new Date(Number(txn['lastUpdated'] ?? 0)) } : undefined;
+  return txn ? { number: txn.version, at: timeOf(txn) } : undefined;
 }
 
 /** The latest publisher of this shard of the workspace, and when it published. */
@@ -174,27 +170,11 @@ export function latestPublisher(
       ? {
           place: txn.appId.slice(start.length),
           number: txn.version,
-          at: new Date(Number(txn['lastUpdated'] ?? 0)),
+          at: timeOf(txn),
         }
       : [],
   );
   return found.sort((one, other) => other.number - one.number)[0];
-}
-
-/** Throws an `ElsewhereError` if another copy of the workspace has published. */
-export function expectOwnPlace(state: TableState, work: Publication): void {
-  const latest = latestPublisher(state, work);
-  const { publisher, place } = work;
-  if (publisher !== undefined && latest !== undefined && latest.place !== publisher.place)
-    throw publishedElsewhere(place.location, latest.at);
-}
-
-/** As `expectOwnPlace`, and throws if a later state of this copy has published. */
-export function expectLatest(state: TableState, work: Publication): void {
-  expectOwnPlace(state, work);
-  const latest = latestPublisher(state, work);
-  if (work.publisher !== undefined && latest !== undefined && latest.number > work.publisher.number)
-    throw publishedLater(work.place.location, latest.at);
 }
 
 /** Whether a data file of a table is of the shard. */
@@ -206,92 +186,3 @@ export const isForeign = (path: string): boolean => !FILE.test(path);
 
 /** The part of a file's name that identifies its contents: the month, the shard and the digest of its rows. */
 export const monthNameOf = (path: string): string => path.slice(0, path.lastIndexOf('-'));
-
-const refusal = ({ location }: LakePlace, why: string, next = 'Use another location.'): ConfigurationError =>
-  new ConfigurationError(`The lake ${location} ${why}. Nothing in it was changed. ${next}`);
-
-const splitOf = (publisher: string): string =>
-  publisher === 'all' ? 'no shards' : `${publisher.slice(publisher.lastIndexOf('-') + 1)} shards`;
-
-/** The publishers of a lake all have the same number of shards. */
-function expectSplit(publisher: string, { place, shard }: Publication): void {
-  const [theirs, own] = [splitOf(publisher), splitOf(shardName(shard))];
-  if (theirs !== own)
-    throw refusal(
-      place,
-      `is written by ${theirs}, but this process is one of ${own}, so its projects would be in the lake twice`,
-      'Use another location, or see docs/scale.md for how to change the number of shards.',
-    );
-}
-
-/**
- * The id of the workspace that publishes to a table as the shard; undefined before its first
- * publish. Throws a `ConfigurationError` when the table is not a lake of Readership, or has another
- * number of shards.
- */
-export function ownerOf(state: TableState, work: Publication): string | undefined {
-  if (sourceOf(state) === undefined)
-    throw refusal(work.place, 'contains a Delta table that Readership did not create');
-  const publishers = matches(PUBLISHER, state.keys());
-  for (const [, name = ''] of publishers) expectSplit(name, work);
-  return publishers.find(([, name]) => name === shardName(work.shard))?.[2];
-}
-
-/** Throws a `ConfigurationError` if the table exists and this publisher may not write to it. */
-export function expectOwn(state: TableState, work: Publication): void {
-  if (state.size === 0) return;
-  const owner = ownerOf(state, work);
-  const source = sourceOf(state);
-  if (owner === undefined ? source !== work.source : owner !== work.workspaceId)
-    throw refusal(
-      work.place,
-      owner === undefined ? `contains page views of ${source}` : 'was written by another workspace',
-      'Use another location. If this workspace lost its database, restore it from the lake: readership restore --from',
-    );
-}
-
-/** What a table may need of a writer, if its settings do not make use of it. */
-const FEATURES = [
-  ...['appendOnly', 'invariants', 'checkConstraints', 'changeDataFeed', 'generatedColumns'],
-  ...['timestampNtz', 'vacuumProtocolCheck'],
-];
-
-/** Throws a `ConfigurationError` if another program changed how a table is to be written, which names the change and its end. */
-export function expectWritable(table: TableName, state: TableState, { place }: Publication): void {
-  const { protocol } = state.get('protocol') ?? {};
-  const { metaData } = state.get('metaData') ?? {};
-  if (!protocol || !metaData) return;
-  const location = `${place.location}/${table}`;
-  const alter = (change: string) =>
-    `In Spark, run ALTER TABLE delta.\`${location}\` ${change}, then publish again.`;
-  const refuse = (what: string, next: string) =>
-    refusal(place, `was changed by another program: its table ${table} ${what}`, next);
-  const features = [...(protocol.readerFeatures ?? []), ...(protocol.writerFeatures ?? [])];
-  const unknown = features.find((name) => !FEATURES.includes(name));
-  if (unknown !== undefined)
-    throw refuse(
-      `has the feature ${unknown}, which Readership cannot write`,
-      alter(`DROP FEATURE ${unknown}`),
-    );
-  if (protocol.minReaderVersion > 3 || protocol.minWriterVersion > 7)
-    throw refuse('needs a newer writer', 'Publish to another location.');
-  for (const [name, value] of Object.entries(metaData.configuration)) {
-    const isSet = { 'delta.appendOnly': 'true', 'delta.enableChangeDataFeed': 'true' }[name] === value;
-    if (isSet) throw refuse(`has the property ${name}`, alter(`SET TBLPROPERTIES ('${name}' = 'false')`));
-    if (name === 'delta.columnMapping.mode' && value !== 'none')
-      throw refuse(`has the property ${name}`, 'Publish to another location.');
-    if (name.startsWith('delta.constraints.')) {
-      const constraint = name.slice('delta.constraints.'.length);
-      throw refuse(`has the constraint ${constraint}`, alter(`DROP CONSTRAINT ${constraint}`));
-    }
-  }
-  const { fields } = tableSchema.parse(JSON.parse(metaData.schemaString));
-  for (const [name, type] of Object.entries({ ...COLUMNS[table], month: 'string' }))
-    if (!fields.some((field) => field.name === name && field.type === type))
-      throw refuse(`has no column ${name} of type ${type} any more`, 'Publish to another location.');
-  if (metaData.partitionColumns.join() !== 'month')
-    throw refuse('is no longer partitioned by month', 'Publish to another location.');
-}
-
-const sourceOf = (state: TableState): string | undefined =>
-  state.get('metaData')?.metaData?.configuration[SOURCE];

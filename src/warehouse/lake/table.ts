@@ -10,21 +10,17 @@ import {
   actionSchema,
   appIdOf,
   creation,
-  expectLatest,
-  expectOwn,
-  expectOwnPlace,
-  expectWritable,
   isForeign,
   isOwn,
   lastAct,
   type LakeFile,
   latestPublisher,
-  ownerOf,
   type Publication,
   publisherActions,
   retentionChange,
   type TableName,
 } from './actions.js';
+import { expectLatest, expectOwn, expectOwnPlace, expectWritable, ownerOf } from './rights.js';
 
 const CHECKPOINT = readSql(import.meta.url, 'checkpoint.sql');
 const COMMITS_PER_CHECKPOINT = 10;
