@@ -8,6 +8,7 @@ import type { Warehouse } from '../warehouse/warehouse.js';
 import type { Rows } from './day-rows.js';
 import { countChangedPages, equalCounts, isForgotten } from './totals.js';
 import { DAY_STATES, type DayLedger, type DayState } from './plan.js';
+import type { DayOf } from './pages.js';
 import type { StoredViews, WalkedDay } from './walk.js';
 
 const statement = (name: string) => readSql(import.meta.url, `statements/${name}.sql`);
@@ -52,20 +53,23 @@ type Known = z.infer<typeof knownRow>;
 const pageRow = viewCountsSchema.extend({ path: z.string().transform((path) => path.slice(1)) });
 
 /** The stored data of a day; undefined if there is none. */
-export async function readStoredDay(
-  reader: Reader,
-  at: { readonly project: string; readonly day: Day },
-): Promise<StoredViews | undefined> {
+export async function readStoredDay(reader: Reader, at: DayOf): Promise<StoredViews | undefined> {
   const [known] = await reader.query(STORED_DAY, knownRow, { ...at });
+  return storedOf(reader, at, known);
+}
+
+async function storedOf(
+  reader: Reader,
+  at: DayOf,
+  known: Known | undefined,
+): Promise<StoredViews | undefined> {
   if (known?.is_stored !== true) return undefined;
   const { human, ai, total } = known;
   return { totals: { human, ai, total }, rows: await reader.query(STORED_PAGES, pageRow, { ...at }) };
 }
 
 /** A day of a project, and the time of a record about it. */
-interface DayAt {
-  readonly project: string;
-  readonly day: Day;
+interface DayAt extends DayOf {
   readonly now: Date;
 }
 
@@ -91,7 +95,7 @@ export const storeDay = (
   warehouse.groupCommit(async (transaction) => {
     const { totals, rows, doubt } = walked;
     const [known] = isKnown ? await transaction.query(STORED_DAY, knownRow, { ...at }) : [];
-    const stored = known && (await readStoredDay(transaction, at));
+    const stored = await storedOf(transaction, at, known);
     const isForgettable = stored !== undefined && state !== 'provisional';
     if (isForgettable && isForgotten({ day: at.day, stored: stored.totals, platform: totals })) {
       await transaction.execute(RECORD_FORGOTTEN, { ...at, failure: FORGOTTEN });

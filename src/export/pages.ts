@@ -166,7 +166,8 @@ export async function readUnfinishedDays(reader: Reader, project: string): Promi
   return new Map(rows.map((row) => [row.day, row.pages]));
 }
 
-interface DayOf {
+/** A day of a project. */
+export interface DayOf {
   readonly project: string;
   readonly day: Day;
 }
