@@ -43,7 +43,7 @@ export async function publishStep(
   const at = isLakeDue ? (await byBothClocks(context)).now() : now();
   const options = lakeOptions({ ...context, now: () => at }, isRebuild);
   const refusal =
-    elsewhere ?? (isLakeDue && options ? await problemOf(prepareLake(warehouse, options)) : undefined);
+    elsewhere ?? (isLakeDue && options ? await errorOf(prepareLake(warehouse, options)) : undefined);
   // Recorded first, because the lake is out of date until it is published too.
   if (isDue) {
     // A copy of this publication does not know what is sent after it.
@@ -86,7 +86,7 @@ export const lakeOptions = (
   lake && { place: lake, shard, source: settings.baseUrl, here, now: now(), signal, isRebuild };
 
 /** Why the lake cannot be read, written, or used to send: this is a copy or an older state, or it is missing. */
-export const problemOf = (work: Promise<unknown>): Promise<unknown> =>
+const errorOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
     () => undefined,
     (error: unknown) => error,
