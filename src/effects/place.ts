@@ -82,7 +82,7 @@ export const lakeGone = (location: string): StorageError =>
 export const sentUnknown = (from: Date | undefined, until: Date): ElsewhereError =>
   new ElsewhereError(
     `Nothing is sent, because this is an older state of the workspace: its database and its journal do not know what was sent ` +
-      `${from === undefined ? '' : `between ${moment(from)} and `}${from === undefined ? 'until ' : ''}${moment(until)} or shortly after. ` +
+      `${from === undefined ? 'until' : `between ${moment(from)} and`} ${moment(until)} or shortly after. ` +
       'Put the newest effects*.log back into the data directory: then nothing is sent twice. ' +
       'Or run readership adopt, which may send again what was sent in that time',
   );
