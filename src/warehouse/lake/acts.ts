@@ -25,8 +25,8 @@ export interface Claim {
 
 /**
  * Claims to send, in the lake if it exists. The claim is recorded first: a kill before the commit
- * leaves a state that knows the lake, one after it a state that knows its own claim. Of two copies that claim at the
- * same time, the second finds a claim that it does not know.
+ * leaves a state that knows the lake, one after it a state that knows its own claim. Of two copies
+ * that claim at the same time, the second finds a claim that it does not know.
  */
 export const claimAct = (warehouse: Warehouse, options: LakeOptions, claim: Claim): Promise<void> =>
   withLake(warehouse, options, async (work) => {
@@ -43,7 +43,7 @@ export const claimAct = (warehouse: Warehouse, options: LakeOptions, claim: Clai
 
 /**
  * Makes this copy of the workspace the one that publishes to the lake and sends. Returns its claim;
- * undefined if there is no lake yet.
+ * undefined without a lake.
  */
 export const claimLake = (
   warehouse: Warehouse,

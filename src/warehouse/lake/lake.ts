@@ -15,12 +15,14 @@ export type LakeChange = Record<'files' | 'written' | 'replaced', number> &
   };
 
 /**
- * Brings the lake up to date. A month's files are written again only if one of its rows has
- * changed, or differs from the database because another program changed it. Each table changes in one commit, so readers see either the old or the new state, even
- * after a crash. A later publish removes leftovers.
+ * Brings the lake up to date. A month's files are written again only if one of its rows has changed,
+ * or differs from the database because another program changed it. Each table changes in one commit,
+ * so readers see either the old or the new state, even after a crash. A later publish removes
+ * leftovers.
  *
- * Throws a `ConfigurationError` if the location is not a lake of this workspace, a `LakeAwayError`
- * if its store does not respond, and a `StorageError` if it is missing or writing fails. Earlier commits remain.
+ * Throws a `ConfigurationError` if the location is not a lake of this workspace, a `LakeAwayError` if
+ * its store does not respond, and a `StorageError` if it is missing or writing fails. Earlier commits
+ * remain.
  */
 export const publishLake = (warehouse: Warehouse, options: LakeOptions): Promise<LakeChange> =>
   withLake(warehouse, options, async (work) => {
