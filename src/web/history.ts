@@ -98,10 +98,8 @@ export class WebHistory {
     row: z.ZodType<Row>,
     parameters: Parameters = {},
   ): Promise<Row[]> {
-    const key = JSON.stringify([
-      sql,
-      Object.entries(parameters).filter(([name]) => sql.includes(`$${name}`)),
-    ]);
+    const used = Object.entries(parameters).filter(([name]) => sql.includes(`$${name}`));
+    const key = JSON.stringify([sql, used]);
     const answer = async () => {
       // Others may have asked the same in the meantime.
       const rows = answers.get(key) ?? (await queryWithin(history, sql, parameters, signal));

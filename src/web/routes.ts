@@ -103,13 +103,12 @@ export async function pageOf(
   const found = PAGES.find(({ path }) => path === address.pathname);
   if (found === undefined) throw new HTTPException(404, { message: 'There is no such page.' });
   const request = await requestOf(address, visit, reader, queue, sources);
-  const { query: asked, range = null, visitor, project } = request;
+  const { query: asked, range = null, visitor } = request;
   const { template = found.title.toLowerCase(), ...model }: { template?: string } =
     await found.model(request);
   return frame.page(template, found.title, address, {
     asked,
     range,
-    project: { ...project, siteUrl: project.siteUrl ?? null },
     nothingLoaded: range === null,
     signOut: access.hasSessions,
     actionToken: visitor.isEditor ? access.actionToken : '',

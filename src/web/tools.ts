@@ -59,32 +59,30 @@ function weekOf({ sources: { workspace, runtime } }: Call, name: string | undefi
 
 const project = z.string().optional().describe('project id; required if there are several');
 const week = z.string().optional().describe('a week such as 2026-W46; by default the last that has ended');
-const text = z.string().nullable();
+const text = z.string();
+const textOrNull = text.nullable();
+const list = <Fields extends z.ZodRawShape>(fields: Fields) => z.array(z.object(fields));
 
 /** The tools by name. */
 export const TOOLS: Readonly<Record<string, Tool>> = {
   projects: tool(
     {},
     {
-      projects: z.array(
-        z.object({
-          id: z.string(),
-          name: z.string(),
-          site: text,
-          coverage: rowSchema.nullable().describe('null if nothing is loaded'),
-        }),
-      ),
+      projects: list({
+        id: text,
+        name: text,
+        site: textOrNull,
+        coverage: rowSchema.nullable().describe('null if nothing is loaded'),
+      }),
     },
     async (_, call) => {
       const rows = await reading(call, (reader) => rowsOf(reader, 'coverage', {}));
-      const projects = call.sources.workspace.projects.map(({ id, name, siteUrl }) => {
-        return {
-          id,
-          name,
-          site: siteUrl ?? null,
-          coverage: rows.find((one) => one['project'] === id) ?? null,
-        };
-      });
+      const projects = call.sources.workspace.projects.map(({ id, name, siteUrl: site = null }) => ({
+        id,
+        name,
+        site,
+        coverage: rows.find((one) => one['project'] === id) ?? null,
+      }));
       return { projects };
     },
   ),
@@ -104,14 +102,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   describe: tool(
     { name: z.string().optional().describe('such as site_weeks') },
     {
-      entries: z.array(
-        z.object({
-          name: z.string(),
-          kind: z.string(),
-          comment: z.string(),
-          columns: z.array(rowSchema).optional(),
-        }),
-      ),
+      entries: list({ name: text, kind: text, comment: text, columns: z.array(rowSchema).optional() }),
     },
     async ({ name }, call) => {
       const all = await reading(call, readDictionary);
@@ -123,7 +114,7 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
     },
   ),
 
-  weekly_report: tool({ week, project }, { report: z.string() }, (input, call) =>
+  weekly_report: tool({ week, project }, { report: text }, (input, call) =>
     reading(call, async (reader) => {
       const { workspace } = call.sources;
       const report = await findReport('weekly', workspace.workspaceDir);
@@ -140,21 +131,19 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
       project,
     },
     {
-      path: z.string(),
+      path: text,
       weeks: z.array(rowSchema),
-      jobs: z.array(
-        z.object({
-          job: z.int(),
-          state: z.string(),
-          reason: z.string(),
-          planned_at: z.string(),
-          ended_at: text,
-          pr_link: text,
-          merged_on: text,
-          closed_on: text,
-          effect: text,
-        }),
-      ),
+      jobs: list({
+        job: z.int(),
+        state: text,
+        reason: text,
+        planned_at: text,
+        ended_at: textOrNull,
+        pr_link: textOrNull,
+        merged_on: textOrNull,
+        closed_on: textOrNull,
+        effect: textOrNull,
+      }),
     },
     ({ weeks, ...input }, call) =>
       reading(call, async (reader) => {
@@ -189,16 +178,8 @@ export const TOOLS: Readonly<Record<string, Tool>> = {
   proposals: tool(
     { project },
     {
-      proposed: z.array(
-        z.object({
-          path: z.string(),
-          why: z.string(),
-          caution: text,
-          digest: z.string(),
-          prompt: z.string(),
-        }),
-      ),
-      leftOut: z.array(z.object({ path: z.string(), why: z.string() })),
+      proposed: list({ path: text, why: text, caution: textOrNull, digest: text, prompt: text }),
+      leftOut: list({ path: text, why: text }),
     },
     (input, call) =>
       reading(call, (reader) => {
