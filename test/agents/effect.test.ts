@@ -152,6 +152,35 @@ describe('the effect of a change', () => {
     expect(await compared()).toBeLessThanOrEqual(1);
   });
 
+  it('has a wider interval for a page that fell, in whichever of the sixteen weeks before', async () => {
+    await store(MERGED, { first: '2026-06-15' });
+    const widths = async () => {
+      const { people, ai } = await onlyEffect();
+      return [people, ai].map((row) => Math.log((row?.high ?? NaN) / (row?.low ?? NaN)));
+    };
+    const [human = NaN, machines = NaN] = await widths();
+    for (const [factor, wider] of [
+      [1.3, 1],
+      [2, 1.2],
+    ] as const) {
+      await history.run(
+        `UPDATE page_views SET human = ${factor} * human WHERE path = '/changed' AND day < '2026-07-13'`,
+      );
+      const [after, ofMachines] = await widths();
+      expect(after).toBeCloseTo(wider * human, 9);
+      expect(ofMachines).toBeCloseTo(machines, 9);
+    }
+    // As if every page varied from week to week by up to half.
+    await history.run(
+      "UPDATE page_views SET human = round(human * (0.5 + (hash(date_trunc('week', day), path) % 100) / 100))",
+    );
+    expect((await onlyEffect()).people).toMatchObject({
+      verdict: 'cannot tell',
+      why: 'it fell before the change, and pages of this site vary too much',
+      ratio: null,
+    });
+  });
+
   it('is also given for all changes combined if there are six or more', async () => {
     await store();
     const together = () =>

@@ -24,18 +24,19 @@ WITH
     WHERE link IS NULL
   ),
 
-  -- Fully loaded weeks, from twelve before the change (-12) to four after it (4).
+  -- Fully loaded weeks, from sixteen before the change (-16) to four after it (4). The first four show
+  -- only whether a page fell.
   job_week AS (
     SELECT job, changed.project, week, datediff('week', change_week, week) AS number
     FROM changed JOIN site_weeks ON site_weeks.project = changed.project AND days_loaded = 7
-    WHERE week <> change_week AND week BETWEEN change_week - 84 AND change_week + 28
+    WHERE week <> change_week AND week BETWEEN change_week - 112 AND change_week + 28
   ),
 
   weeks AS (
     SELECT
       job,
       count(*) FILTER (number BETWEEN -4 AND -1) AS weeks_before,
-      count(*) FILTER (number < -4) AS weeks_earlier,
+      count(*) FILTER (number BETWEEN -12 AND -5) AS weeks_earlier,
       count(*) FILTER (number > 0) AS weeks_after
     FROM job_week
     GROUP BY job
@@ -66,10 +67,11 @@ WITH
       audience,
       path,
       coalesce(sum(n) FILTER (number BETWEEN -4 AND -1), 0)::BIGINT AS views_before,
-      coalesce(sum(n) FILTER (number < -4), 0)::BIGINT AS views_earlier,
+      coalesce(sum(n) FILTER (number BETWEEN -12 AND -5), 0)::BIGINT AS views_earlier,
       coalesce(sum(n) FILTER (number > 0), 0)::BIGINT AS views_after,
       count(*) FILTER (number >= -4) AS weeks_viewed,
-      median(size) FILTER (number < 0) AS level
+      median(size) FILTER (number BETWEEN -12 AND -1) AS level,
+      ln(sum(n) FILTER (number BETWEEN -8 AND -1) / sum(n) FILTER (number < -8)) AS change
     FROM cell
     GROUP BY ALL
   ),
@@ -121,7 +123,7 @@ WITH
   trend AS (
     SELECT job, audience, number, median(size - level) AS trend
     FROM cell JOIN alike USING (job, audience, path)
-    WHERE number < 0
+    WHERE number BETWEEN -12 AND -1
     GROUP BY ALL
   ),
 
@@ -140,6 +142,7 @@ WITH
       job,
       audience,
       median(ln(views_before / views_earlier)) AS course,
+      median(change) AS change,
       greatest(0, median(psi)) / 0.9 AS psi
     FROM alike JOIN variance USING (job, audience, path)
     GROUP BY ALL
@@ -149,6 +152,8 @@ WITH
     SELECT
       page.*,
       middle.course AS common_course,
+      page.change - middle.change <= -ln(1.25) AS is_fallen,
+      middle.psi AS common_noise,
       greatest(middle.psi, (8 * middle.psi + freedom * variance.psi) / (8 + freedom)) AS noise
     FROM
       (FROM alike UNION ALL FROM own) AS page
@@ -217,7 +222,9 @@ WITH
       coalesce(own.views_after, 0) AS views_after,
       coalesce(pages, 0)::BIGINT AS pages,
       (coursed.growth - common) * sigma AS deviation,
-      margin * sigma AS reach,
+      -- A page is often chosen because it fell, and then varies more than its weeks show: its interval
+      -- is a fifth wider, or unknown on a site where most pages vary by more than 15% a week.
+      margin * sigma * if(is_fallen, 1.2, 1) AS reach,
       CASE
         WHEN merged_on IS NULL THEN 'merge date unknown'
         WHEN break IS NOT NULL THEN format('counting changed on {}', break)
@@ -229,6 +236,7 @@ WITH
         WHEN coalesce(pages, 0) < 19 AND abs(coursed.course) >= 1.5 THEN
           format('it {} before the change, and only {} similar pages did; at least 19 are needed', if(coursed.course < 0, 'fell', 'rose'), coalesce(pages, 0)::BIGINT)
         WHEN coalesce(pages, 0) < 8 THEN format('only {} comparable pages; at least 8 are needed', coalesce(pages, 0)::BIGINT)
+        WHEN is_fallen AND common_noise > 0.15 ^ 2 THEN 'it fell before the change, and pages of this site vary too much'
         WHEN reach > ln(2) THEN 'its views vary too much'
       END AS why
     FROM
@@ -236,7 +244,7 @@ WITH
       CROSS JOIN (VALUES ('human'), ('ai')) AS audiences (audience)
       LEFT JOIN weeks USING (job)
       LEFT JOIN own USING (job, audience, path)
-      LEFT JOIN (SELECT job, audience, path, course, growth, sigma FROM coursed) AS coursed USING (job, audience, path)
+      LEFT JOIN (SELECT job, audience, path, course, growth, sigma, is_fallen, common_noise FROM coursed) AS coursed USING (job, audience, path)
       LEFT JOIN common USING (job, audience)
       LEFT JOIN (SELECT job, audience, margin FROM margin) AS margin USING (job, audience)
       LEFT JOIN (
@@ -293,5 +301,5 @@ COMMENT ON COLUMN job_effects.comparison_pages IS 'Number of comparison pages: t
 COMMENT ON COLUMN job_effects.verdict IS 'more views, fewer views, no clear change, too early or cannot tell. By chance, about one in twenty unchanged pages gets more views or fewer views';
 COMMENT ON COLUMN job_effects.why IS 'Why the verdict is cannot tell; NULL otherwise';
 COMMENT ON COLUMN job_effects.ratio IS 'Views after divided by views before, relative to the median of the comparison pages: 1.2 means 20% more growth than they had. NULL if not measured';
-COMMENT ON COLUMN job_effects.low IS 'Lower bound of the 95% confidence interval of ratio. It is wider for a page whose views vary more. NULL if the verdict is too early or cannot tell, such as when the interval would reach from half to twice the ratio';
+COMMENT ON COLUMN job_effects.low IS 'Lower bound of the 95% confidence interval of ratio. It is wider for a page whose views vary more, or fell before the change. NULL if the verdict is too early or cannot tell, such as when the interval would reach from half to twice the ratio';
 COMMENT ON COLUMN job_effects.high IS 'Upper bound of the 95% confidence interval of ratio';
