@@ -44,8 +44,6 @@ export async function fillFromLake(
       await connection.run(`SET VARIABLE lake_files = ${list}`);
       if (files.length > 0) await connection.run(readSql(import.meta.url, `restore-${name}.sql`));
       await workspaceIdOf(connection, owner);
-      await recordLake(connection, place.location);
-      await rememberLake(connection, place.location);
       if (latest !== undefined) await recordPublications(connection, latest.number);
       // Another place may have sent something, even if it did not say so there.
       const other = here && latest && latest.place !== placeDigest(here) ? { number: 1, at: latest.at } : [];
@@ -57,6 +55,8 @@ export async function fillFromLake(
           max(known.map(({ at }) => at)),
         );
     }
+    await recordLake(connection, place.location);
+    await rememberLake(connection, place.location);
   } finally {
     await rm(storage.staging, { recursive: true, force: true });
   }
