@@ -54,6 +54,29 @@ export async function readSitemap(
   return (siteUrl) => listedPages(source, addresses, siteUrl);
 }
 
+/** The path of a site's address; empty for a whole host. */
+export const basePath = (siteUrl: string | undefined): string =>
+  siteUrl === undefined ? '' : new URL(siteUrl).pathname.replace(/\/+$/, '');
+
+const trimmed = (path: string): string => path.replace(/\/+$/, '') || '/';
+
+const noPageOf = (source: string, siteUrl = 'any site'): SitemapError =>
+  new SitemapError(source, `it lists no page of ${siteUrl}; check the siteUrl`);
+
+/**
+ * The paths of a site's pages in its sitemap, from the site's address and without a slash at the end. Throws a
+ * `SitemapError` when the sitemap lists no page of the site.
+ */
+export function sitePaths(source: string, addresses: readonly URL[], siteUrl: string | undefined): string[] {
+  const base = basePath(siteUrl);
+  const isOwn = ({ hostname, pathname }: URL) =>
+    (siteUrl === undefined || hostname === new URL(siteUrl).hostname) &&
+    `${pathname}/`.startsWith(`${base}/`);
+  const own = addresses.filter(isOwn).map(({ pathname }) => trimmed(pathname.slice(base.length)));
+  if (own.length === 0) throw noPageOf(source, siteUrl);
+  return [...new Set(own)];
+}
+
 /**
  * With the site's address, only its own pages count, and paths may start at its front page. A slash
  * at the end makes no difference. Throws a `SitemapError` when the sitemap lists no page of the
@@ -65,16 +88,14 @@ export function listedPages(
   siteUrl: string | undefined,
 ): IsListed {
   const site = siteUrl === undefined ? undefined : new URL(siteUrl);
-  const base = site?.pathname.replace(/\/+$/, '') ?? '';
-  const trimmed = (path: string): string => path.replace(/\/+$/, '') || '/';
+  const base = basePath(siteUrl);
   const paths = new Set<string>();
   for (const { hostname, pathname } of addresses) {
     if (site !== undefined && hostname !== site.hostname) continue;
     paths.add(trimmed(pathname));
     if (base !== '' && `${pathname}/`.startsWith(`${base}/`)) paths.add(trimmed(pathname.slice(base.length)));
   }
-  if (paths.size === 0)
-    throw new SitemapError(source, `it lists no page of ${siteUrl ?? 'any site'}; check the siteUrl`);
+  if (paths.size === 0) throw noPageOf(source, siteUrl);
   return (path) => paths.has(trimmed(path));
 }
 

@@ -68,6 +68,9 @@ const functions: Readonly<Record<string, HelperDelegate>> = {
 /** The navigation, by title. */
 const NAVIGATION = ['Overview', 'Pages', 'AI', 'Agents', 'Ask', 'Reports', 'Health'];
 
+/** Where the navigation shows pages that it does not list. */
+const PARENTS: Readonly<Record<string, string>> = { '/page': '/pages', '/section': '/pages' };
+
 /** The address of the page with a title. */
 export const addressOf = (title: string): string => (title === 'Overview' ? '/' : `/${title.toLowerCase()}`);
 
@@ -96,7 +99,7 @@ export async function openFrame({ workspaceDir, projects }: Pick<Workspace, 'wor
         navigation: NAVIGATION.map((name) => ({
           name,
           path: addressOf(name),
-          isCurrent: name === 'Overview' ? path === '/' : `${path}s`.startsWith(addressOf(name)),
+          isCurrent: addressOf(name) === (PARENTS[path] ?? path),
         })),
         ...model,
       });

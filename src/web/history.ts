@@ -1,11 +1,12 @@
 import { LRUCache } from 'lru-cache';
+import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import pLimit from 'p-limit';
 import { z } from 'zod';
 import { type ImprovePlan, planImprovement } from '../agents/plan.js';
 import { proposalOf } from '../agents/prompt.js';
 import { wordsOf } from '../agents/reasons.js';
-import { readSitemap } from '../agents/sitemap.js';
+import { basePath, listedPages, loadSitemap, sitePaths } from '../agents/sitemap.js';
 import type { Workspace } from '../app/workspace.js';
 import type { ProjectSettings } from '../config/schema.js';
 import { dayOf } from '../day.js';
@@ -99,7 +100,10 @@ export class WebHistory {
     parameters: Parameters = {},
   ): Promise<Row[]> {
     const used = Object.entries(parameters).filter(([name]) => sql.includes(`$${name}`));
-    const key = JSON.stringify([sql, used]);
+    // A sitemap can be among them.
+    const key = createHash('sha256')
+      .update(JSON.stringify([sql, used]))
+      .digest('base64');
     const answer = async () => {
       // Others may have asked the same in the meantime.
       const rows = answers.get(key) ?? (await queryWithin(history, sql, parameters, signal));
@@ -138,10 +142,12 @@ async function queryWithin(history: History, sql: string, parameters: Parameters
 /** A site's list of pages rarely changes between clicks. */
 const SITEMAP_KEPT_MS = 5 * 60_000;
 
+const turnOf = (now: Date): number => Math.floor(now.getTime() / SITEMAP_KEPT_MS);
+
 /** Selects the pages to propose for agents, as `readership improve` does. */
 export class Proposals {
   readonly #oneAtATime = pLimit(1);
-  readonly #sitemaps = new LRUCache<number, Awaited<ReturnType<typeof readSitemap>>>({ max: 1 });
+  readonly #sitemaps = new LRUCache<number, readonly URL[]>({ max: 1 });
   readonly #plans = new LRUCache<string, ImprovePlan>({ max: 20 });
 
   constructor(private readonly workspace: Workspace) {}
@@ -167,16 +173,32 @@ export class Proposals {
     };
   }
 
+  /** The pages of the sitemap, as parameters of a query; undefined without a sitemap. Throws a `SitemapError`. */
+  async listed({ siteUrl }: ProjectSettings, now: Date) {
+    const addresses = await this.#oneAtATime(() => this.#addresses(now));
+    if (addresses === undefined) return undefined;
+    const paths = sitePaths(this.workspace.settings.improve.sitemap ?? '', addresses, siteUrl);
+    return { listed: JSON.stringify(paths), base: basePath(siteUrl) };
+  }
+
+  async #addresses(now: Date): Promise<readonly URL[] | undefined> {
+    const { sitemap } = this.workspace.settings.improve;
+    if (sitemap === undefined) return undefined;
+    const turn = turnOf(now);
+    const addresses = this.#sitemaps.get(turn) ?? (await loadSitemap(sitemap, AbortSignal.timeout(10_000)));
+    this.#sitemaps.set(turn, addresses);
+    return addresses;
+  }
+
   async #plan(reader: PublishedReader, project: ProjectSettings, now: Date, path: string) {
     const { improve } = this.workspace.settings;
-    const turn = improve.sitemap === undefined ? 0 : Math.floor(now.getTime() / SITEMAP_KEPT_MS);
-    const key = JSON.stringify([reader.version, project.id, dayOf(now), turn, path]);
+    const turn = turnOf(now);
+    const key = JSON.stringify([reader.version, project.id, dayOf(now), improve.sitemap && turn, path]);
     const known = this.#plans.get(key);
     if (known !== undefined) return known;
-    const listedOf =
-      this.#sitemaps.get(turn) ?? (await readSitemap(improve.sitemap, AbortSignal.timeout(10_000)));
-    this.#sitemaps.set(turn, listedOf);
-    const state = { now, isListed: listedOf(project.siteUrl), only: path === '' ? undefined : [path] };
+    const addresses = await this.#addresses(now);
+    const isListed = addresses && listedPages(improve.sitemap ?? '', addresses, project.siteUrl);
+    const state = { now, isListed, only: path === '' ? undefined : [path] };
     const plan = await planImprovement(reader, project.id, improve, state);
     this.#plans.set(key, plan);
     return plan;

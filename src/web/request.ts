@@ -1,6 +1,7 @@
 import { HTTPException } from 'hono/http-exception';
 import { z } from 'zod';
 import type { Runtime, Workspace, WorkspaceOptions } from '../app/workspace.js';
+import { basePath } from '../agents/sitemap.js';
 import { problemOf } from '../config/problems.js';
 import { addDays, type Day, daysBetween, parseDay } from '../day.js';
 import { ConfigurationError } from '../errors.js';
@@ -22,6 +23,10 @@ const dayField = z
     return day;
   })
   .optional();
+/** In percent. */
+const shareField = z
+  .union([z.literal(''), z.coerce.number().min(0).max(100)], 'write a number from 0 to 100')
+  .default('');
 const text = z.string().max(2000, 'too long').default('');
 
 /** The parameters in the address of a page. */
@@ -35,7 +40,12 @@ const querySchema = z.object({
   search: text,
   section: text,
   readers: z.enum(['', 'human', 'ai', 'both']).default(''),
+  only: z.enum(['', 'moved', 'new', 'gone', 'unread']).default(''),
+  minShare: shareField,
+  maxShare: shareField,
+  per: z.enum(['page', 'section']).default('page'),
   sort: z.enum(['total', 'human', 'ai', 'human_change', 'ai_change', 'share', 'path']).default('total'),
+  order: z.enum(['', 'asc', 'desc']).default(''),
   page: z.coerce.number().int().min(1).max(100_000).default(1),
   path: text,
   sql: z.string().max(MAX_SQL, 'too long').default(''),
@@ -112,7 +122,7 @@ export function pathIn(text: string, siteUrl: string | undefined): string {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return text;
   const { origin, pathname } = new URL(text);
   const site = siteUrl === undefined ? undefined : new URL(siteUrl);
-  const base = site?.pathname.replace(/\/+$/, '') ?? '';
+  const base = basePath(siteUrl);
   if (site !== undefined && (site.origin !== origin || !`${pathname}/`.startsWith(`${base}/`)))
     throw new ConfigurationError(
       `${origin}${pathname} is not a page of ${siteUrl}. Write a path such as /quickstart.`,
@@ -158,6 +168,12 @@ export async function requestOf(
     grain: range?.grain ?? null,
     shift: range?.shift ?? 0,
     week: range?.week ?? null,
+    order: query.order === '' ? (query.sort === 'path' ? 'asc' : 'desc') : query.order,
+    min_share: query.minShare === '' ? 0 : query.minShare / 100,
+    max_share: query.maxShare === '' ? 1 : query.maxShare / 100,
+    /** The pages of the sitemap, for a page that needs them. */
+    listed: '[]',
+    base: '',
     limit: PAGES_SHOWN,
     offset: (query.page - 1) * PAGES_SHOWN,
   };

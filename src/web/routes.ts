@@ -30,6 +30,11 @@ const titled = (path: string, title: string, model: Model) => ({ path, title, mo
 export const PAGES = [
   titled('/', 'Overview', ofDays(overview)),
   titled('/pages', 'Pages', ofDays(pages)),
+  titled(
+    '/section',
+    'Section',
+    ofDays((request) => overview(request, request.query.section)),
+  ),
   titled('/page', 'Page', ofDays(page)),
   titled('/ai', 'AI', ofDays(ai)),
   titled('/agents', 'Agents', agents),

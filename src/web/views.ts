@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { mergedEffects } from '../agents/effect.js';
 import { addDays, type Day, type DayRange } from '../day.js';
+import { ConfigurationError, ReadershipError } from '../errors.js';
 import { dayRange, longDay, shortDayRange } from '../format/days.js';
 import { counted, percent, thousands } from '../format/numbers.js';
 import { shownPath } from '../format/text.js';
@@ -105,34 +106,93 @@ function pointOf(period: Period, grain: Range['grain'], happened: readonly strin
   };
 }
 
-export async function overview({ rows, range }: PageRequest): Promise<object> {
-  const mostRead = { limit: 10, offset: 0, sort: 'total', search: '', section: '', readers: '' };
+/** The first pages of a list, whatever filters the address has. */
+const MOST_READ = {
+  limit: 10,
+  offset: 0,
+  per: 'page',
+  sort: 'total',
+  order: 'desc',
+  search: '',
+  section: '',
+  readers: '',
+  only: '',
+  min_share: 0,
+  max_share: 1,
+};
+
+const WHOLE_SITE = { path: null, section: '' };
+
+/** The site, or a section of it: totals, course, what moved and what is read most. */
+export async function overview({ rows, range }: PageRequest, section = ''): Promise<object> {
+  const of = { ...WHOLE_SITE, section };
   const [[totals], series, moved, pages] = await Promise.all([
-    rows('totals'),
-    rows('series', { path: null }),
-    rows('movers'),
-    rows('pages', mostRead),
+    rows('totals', of),
+    rows('series', of),
+    rows('movers', of),
+    rows('pages', { ...MOST_READ, section }),
   ]);
   const week = { first: range.week, last: addDays(range.week, 6) };
-  return { totals, moved: moved.slice(0, 8), pages, count: countOf(pages), week, ...seriesOf(series, range) };
+  return {
+    ...seriesOf(series, range),
+    template: 'overview',
+    section,
+    totals,
+    moved: moved.slice(0, 8),
+    pages,
+    count: countOf(pages),
+    week,
+  };
 }
 
 /** The number of all pages, of which `rows` are some. */
 const countOf = ([first]: readonly Row[]): number => z.int().catch(0).parse(first?.['found']);
 
-export async function pages({ rows, query }: PageRequest): Promise<object> {
-  const [found, sections, [totals]] = await Promise.all([rows('pages'), rows('sections'), rows('totals')]);
+export async function pages(request: PageRequest): Promise<object> {
+  const { rows, query } = request;
+  const { problem, ...listed } = await listedFor(request);
+  const [found, sections, [totals]] = await Promise.all([
+    rows('pages', listed),
+    rows('sections'),
+    rows('totals', WHOLE_SITE),
+  ]);
   const count = countOf(found);
   const first = (query.page - 1) * PAGES_SHOWN;
   return {
     totals,
+    problem,
+    all: found[0] ?? null,
     pages: found,
     sections,
     count,
+    ...orderOf(query),
     first: first + 1,
     last: first + found.length,
     previous: query.page > 1 ? query.page - 1 : null,
     next: first + found.length < count ? query.page + 1 : null,
+  };
+}
+
+/** The pages of the sitemap, if the request is about those without a view, or why they are unknown. */
+async function listedFor({ query, proposals, project, now }: PageRequest) {
+  if (query.only !== 'unread') return { problem: null };
+  try {
+    const listed = await proposals.listed(project, now);
+    const problem =
+      'To list pages without a view, name the site’s sitemap: improve.sitemap in readership.yaml.';
+    return listed === undefined ? { problem } : { problem: null, ...listed };
+  } catch (error) {
+    if (error instanceof ReadershipError) return { problem: error.message };
+    throw error;
+  }
+}
+
+/** Which way a list is sorted, for its header, and the other way, for a link that turns it. */
+function orderOf({ sort, order }: PageRequest['query']) {
+  const isAscending = order === '' ? sort === 'path' : order === 'asc';
+  return {
+    order: isAscending ? 'ascending' : 'descending',
+    otherOrder: isAscending ? 'desc' : 'asc',
   };
 }
 
@@ -142,8 +202,10 @@ const CSV_COLUMNS = [
 ];
 
 /** All pages, not only those on one screen. */
-export async function pagesCsv({ rows }: PageRequest): Promise<string> {
-  const found = await rows('pages', { limit: 1_000_000, offset: 0 });
+export async function pagesCsv(request: PageRequest): Promise<string> {
+  const { problem, ...listed } = await listedFor(request);
+  if (problem !== null) throw new ConfigurationError(problem);
+  const found = await request.rows('pages', { ...listed, limit: 1_000_000, offset: 0 });
   const lines = found.map((row) => CSV_COLUMNS.map((name) => csvCellOf(row[name] ?? null)).join(','));
   return [CSV_COLUMNS.join(','), ...lines, ''].join('\n');
 }
@@ -167,7 +229,7 @@ const weekRow = z.object({
 export async function page({ reader, rows, query, range, project }: PageRequest): Promise<object> {
   const [[facts], series, weekRows, jobRows] = await Promise.all([
     rows('page'),
-    rows('series'),
+    rows('series', { section: '' }),
     rows('page-weeks'),
     rows('page-jobs'),
   ]);
@@ -219,8 +281,8 @@ function drawWeeks(weeks: readonly z.infer<typeof weekRow>[], marks: readonly Ma
 /** What AI reads and people seldom do, the reverse, and how that changes. */
 export async function ai({ rows, range }: PageRequest): Promise<object> {
   const [[totals], series, oneSided, overtaken, leaving] = await Promise.all([
-    rows('totals'),
-    rows('series', { path: null }),
+    rows('totals', WHOLE_SITE),
+    rows('series', WHOLE_SITE),
     rows('one-sided'),
     rows('overtaken'),
     rows('leaving'),

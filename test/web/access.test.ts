@@ -8,7 +8,10 @@ import { tempDir } from '../temp-dir.js';
 import { holdElsewhere } from '../warehouse/other-process.js';
 import { publishNow, publishedSite, serveSite } from './site.js';
 
-const EVERY_PAGE = ['/', '/pages', '/page?path=/quickstart', '/ai', '/agents', '/ask', '/reports', '/health'];
+const EVERY_PAGE = [
+  ...['/', '/pages', '/section?section=/guides', '/page?path=/quickstart', '/ai', '/agents', '/ask'],
+  ...['/reports', '/health'],
+];
 
 type Site = Awaited<ReturnType<typeof serveSite>>;
 let directory: string;

@@ -47,7 +47,10 @@ async function ask(path: string, own: Record<string, string> = {}, body?: string
   return { status, headers, text: plain.toString(), bytes: sent.length };
 }
 
-const PAGES = ['/', '/pages', '/page?path=/quickstart', '/ai', '/agents', '/ask', '/reports', '/health'];
+const PAGES = [
+  ...['/', '/pages', '/section?section=/guides', '/page?path=/quickstart', '/ai', '/agents', '/ask'],
+  ...['/reports', '/health'],
+];
 
 describe('a project without data', () => {
   it.each(PAGES)('has the page %s, as the default project too, which says what to do', async (path) => {
@@ -163,6 +166,164 @@ it('a site with very many pages neither stops the server nor is cut in the CSV',
   expect(new Set(turns).size).toBeGreaterThanOrEqual(many / 2_048);
   history.close();
 }, 60_000);
+
+describe('the list of pages', () => {
+  const row = z.object({ path: z.string(), human: z.int(), ai: z.int() });
+  const days = "DATE '2026-08-17', DATE '2026-11-15'";
+  let history: Awaited<ReturnType<typeof openHistory>>;
+  beforeAll(async () => {
+    await publishNow(
+      directory,
+      `INSERT INTO page_views
+      FROM (VALUES
+        ('prj_1', DATE '2026-11-10', '/fresh/page/', 900, 100, 1000),
+        ('prj_1', DATE '2026-06-10', '/old/page', 90, 10, 100)
+      )`,
+    );
+    history = await openHistory(join(directory, 'data/history.duckdb'));
+    return () => {
+      history.close();
+    };
+  });
+
+  /** The rows of a list, which its CSV and its screen agree on. */
+  async function listed(query: string) {
+    const csv = await ask(`/pages.csv?project=prj_1&${query}`);
+    expect([csv.status, csv.headers['content-type']]).toEqual([200, expect.stringContaining('text/csv')]);
+    const lines = csv.text
+      .slice(csv.text.indexOf('\n') + 1)
+      .matchAll(/("(?:[^"]|"")*"|[^,\n]*),(\d+),(\d+),.*\n/g);
+    const rows = [...lines].map(([, path = '', human, ai]) => ({
+      path: path.replace(/^'/, ''),
+      human: Number(human),
+      ai: Number(ai),
+    }));
+    const { status, text } = await ask(`/pages?project=prj_1&${query}`);
+    expect(status).toBe(200);
+    const titles = [...text.matchAll(/<th scope="row" class="path"><a [^>]*title=/g)];
+    expect(titles).toHaveLength(Math.min(50, rows.length));
+    const said = /<p class="count"><span>([^]*?)<\/span>/.exec(text)?.[1]?.replaceAll(/<[^>]*>/g, '') ?? '';
+    const sum = (audience: 'human' | 'ai') => rows.reduce((total, one) => total + one[audience], 0);
+    const numbers = [sum('human'), sum('ai')].map((number) => number.toLocaleString('en-US'));
+    if (rows.length > 0) expect(said).toMatch(new RegExp(`: ${numbers[0]} human.*, ${numbers[1]} AI views`));
+    else expect(said).toContain('match');
+    return { rows, said, text, paths: rows.map(({ path }) => path) };
+  }
+  const expected = async (where: string, per: string) => {
+    const sql = `SELECT path, human, ai FROM changes(${days}, per := '${per}') WHERE project = 'prj_1' AND ${where} ORDER BY human + ai DESC, total_before DESC, path`;
+    return history.query(sql, row);
+  };
+  const plain = ({ path }: { path: string }) => /^[\w/-]+$/.test(path);
+
+  it.each([
+    ['', 'human + ai > 0', 'page'],
+    ['only=moved', '(human_is_unusual OR ai_is_unusual)', 'page'],
+    ['only=new', 'human + ai > 0 AND is_new', 'page'],
+    ['only=gone', 'human + ai = 0', 'page'],
+    ['minShare=30&maxShare=40.5', 'ai_share BETWEEN 0.3 AND 0.405', 'page'],
+    ['maxShare=20&minShare=&readers=human', 'ai_share <= 0.2 AND human >= 10 * ai', 'page'],
+    ['section=/guides&search=ook', "path = '/guides/webhooks'", 'page'],
+    ['per=section', 'human + ai > 0', 'section'],
+  ])('with %s is those of the macro changes where %s', async (query, where, per) => {
+    const { rows } = await listed(query);
+    const wanted = await expected(where, per);
+    expect(wanted.length).toBeGreaterThan(0);
+    expect(rows).toHaveLength(wanted.length);
+    expect(rows.filter(plain)).toEqual(wanted.filter(plain));
+  });
+
+  it.each(['total', 'human', 'ai', 'human_change', 'ai_change', 'share', 'path'])(
+    'sorts by %s both ways',
+    async (sort) => {
+      const [down, up] = await Promise.all(
+        ['desc', 'asc'].map((order) => listed(`sort=${sort}&order=${order}`)),
+      );
+      const keys = (list: typeof down) =>
+        list?.rows.filter(plain).map(({ path, human, ai }) => {
+          if (sort === 'path') return path;
+          if (sort === 'share') return ai / (human + ai);
+          return { human, ai }[sort] ?? human + ai;
+        }) ?? [];
+      expect(down?.paths).not.toEqual(up?.paths);
+      expect(down?.paths.toSorted()).toEqual(up?.paths.toSorted());
+      if (sort.endsWith('_change')) return;
+      const ordered = keys(up).toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+      expect(keys(up)).toEqual(ordered);
+      expect(keys(down)).toEqual(ordered.toReversed());
+    },
+  );
+
+  it('shows the sum of a section as the section does, and as its own page does', async () => {
+    const sums = [];
+    for (const path of ['/pages?section=/guides', '/pages?per=section&search=/guides'])
+      sums.push((await listed(path.replace(/.*\?/, ''))).said.replace(/^[^:]*/, ''));
+    expect(sums[0]).toMatch(/^: [\d,]+ human \([+−]?\d+%\), [\d,]+ AI views \([+−]?\d+%\), AI share \d/);
+    expect(sums[1]).toBe(sums[0]);
+    const text = (await ask('/section?section=/guides&project=prj_1')).text.replaceAll('&#x3D;', '=');
+    const figures = [
+      ...text.matchAll(/<dd class="value (?:human|ai)">([\d,]+)<\/dd><dd class="beside"><b[^>]*>([^<]+)/g),
+    ];
+    expect(figures).toHaveLength(2);
+    for (const [, views, change] of figures)
+      expect(sums[0]).toMatch(new RegExp(`${views}[^(]*\\(\\${change}`));
+    expect(text).toMatch(/href="\/pages\?project=prj_1&amp;section=%2Fguides"/);
+    const page = await ask('/page?path=/guides/webhooks&project=prj_1');
+    expect(page.text.replaceAll('&#x3D;', '=')).toContain(
+      'href="/section?project=prj_1&amp;section=%2Fguides"',
+    );
+  });
+
+  it('of a section that nobody read has no views, whatever its name', async () => {
+    for (const section of ['/nothing', '<b>', "/'; DROP TABLE x", '/%00']) {
+      const { status, text } = await ask(`/section?project=prj_1&section=${encodeURIComponent(section)}`);
+      expect([status, /value human">([^<]*)</.exec(text)?.[1]]).toEqual([200, '0']);
+    }
+    expect(site.errors).toEqual([]);
+  });
+
+  it.each(['minShare=x', 'maxShare=101', 'only=all', 'order=up', 'per=site'])('refuses %s', async (query) => {
+    const { status, text } = await ask(`/pages?${query}`);
+    expect(status).toBe(400);
+    expect(text).toMatch(new RegExp(`${query.split('=')[0] ?? ''}: `));
+  });
+
+  it('without a view is those of the sitemap, which it asks for', async () => {
+    const missing = await ask('/pages?project=prj_1&only=unread');
+    expect(missing.text).toContain('improve.sitemap in readership.yaml');
+    expect((await ask('/pages.csv?project=prj_1&only=unread')).status).toBe(400);
+    const file = join(directory, 'readership.yaml');
+    const settings = await readFile(file, 'utf8');
+    await writeFile(file, settings.replace('improve: {', 'improve: { sitemap: sitemap.xml,'));
+    const locs = ['quickstart', 'fresh/page', 'old/page', 'never/read', 'never/again/', '']
+      .map((path) => `<url><loc>https://docs.example.com/${path}</loc></url>`)
+      .join('');
+    const write = (entries: string) =>
+      writeFile(
+        join(directory, 'sitemap.xml'),
+        `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">${entries}</urlset>`,
+      );
+    await write(locs);
+    const first = site;
+    site = await serveSite(directory);
+    const { paths } = await listed('only=unread');
+    expect(paths).toEqual(['/', '/never/again', '/never/read', '/old/page']);
+    expect((await listed('only=unread&section=/never&sort=path&order=desc')).paths).toEqual([
+      '/never/read',
+      '/never/again',
+    ]);
+    // A page that was viewed before the range is no longer among them if the range has that view.
+    expect((await listed('only=unread&range=all')).paths).not.toContain('/old/page');
+    await write('<url><loc>https://other.example.com/</loc></url>');
+    site = await serveSite(directory);
+    const other = await ask('/pages?project=prj_1&only=unread');
+    expect([other.status, other.text]).toEqual([
+      200,
+      expect.stringContaining('it lists no page of https://docs.example.com'),
+    ]);
+    await writeFile(file, settings);
+    site = first;
+  });
+});
 
 describe('compression', () => {
   const csv = `sql=${encodeURIComponent("SELECT range AS n, 'the same text' AS text FROM range(1000)")}`;

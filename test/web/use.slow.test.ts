@@ -94,6 +94,7 @@ describe.skipIf(skipWithoutChromium)('the web app in use (skipped where no Chrom
       for (const path of [
         '/',
         '/pages',
+        '/section?section=/guides',
         '/page?path=/quickstart',
         '/ai',
         '/agents',

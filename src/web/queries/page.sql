@@ -1,6 +1,7 @@
 -- Grain: one row with the facts of a page, as the macro `changes` defines them.
 SELECT
   page.* EXCLUDE (days_loaded, days_before, human, ai),
+  section_of($path) AS section,
   first_read,
   last_read,
   site.days_loaded,

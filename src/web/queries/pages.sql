@@ -1,43 +1,99 @@
--- Grain: one row per page that matches the search, the section and the audience, one screen of them;
--- `found` counts all. Weekly views, oldest first, are for sparklines: NULL where no day of a week is loaded.
+-- Grain: one row per page, or per section, that matches the filters, one screen of them; `found` counts all, and the
+-- `all_` columns add them up. Weekly views, oldest first, are for sparklines: NULL where no day of a week is loaded.
 WITH
-  shown AS (
+  page AS (
+    SELECT * EXCLUDE (project), human + ai AS views
+    FROM changes($from, $to, $shift, per := $per)
+    WHERE project = $project
+  ),
+
+  -- Of the sitemap, without a view. The history may have a page by its path from the site's address or the host's, and
+  -- with or without a slash at the end.
+  unread AS (
+    SELECT listed AS path, 0 AS human, 0 AS ai, 0 AS views
+    FROM
+      (SELECT unnest(from_json($listed, '["VARCHAR"]')) AS listed)
+      ANTI JOIN (
+        SELECT coalesce(nullif(rtrim(if(starts_with(path || '/', $base || '/'), substr(path, len($base) + 1), path), '/'), ''), '/') AS listed
+        FROM page
+        WHERE views > 0
+      ) USING (listed)
+  ),
+
+  matching AS (
     SELECT
-      * EXCLUDE (project),
-      human + ai AS views,
-      count(*) OVER () AS found,
-      max(greatest(human, ai)) OVER () AS longest,
-      row_number() OVER (
-        ORDER BY
-          CASE $sort
-            WHEN 'human' THEN human
-            WHEN 'ai' THEN ai
-            WHEN 'share' THEN ai_share
-            WHEN 'human_change' THEN human / days_loaded - coalesce(human_before / days_before, 0)
-            WHEN 'ai_change' THEN ai / days_loaded - coalesce(ai_before / days_before, 0)
-            WHEN 'path' THEN 0
-            ELSE human + ai
-          END DESC,
-          path
-      ) AS place
-    FROM changes($from, $to, $shift)
+      *,
+      CASE $only
+        WHEN 'gone' THEN views = 0
+        WHEN 'new' THEN views > 0 AND is_new
+        WHEN 'moved' THEN human_is_unusual OR ai_is_unusual
+        WHEN 'unread' THEN is_unread
+        ELSE views > 0
+      END AS is_listed
+    FROM (SELECT *, false AS is_unread FROM page UNION ALL BY NAME SELECT *, true AS is_unread FROM unread)
     WHERE
-      project = $project
-      AND human + ai > 0
-      AND ($search = '' OR contains(lower(path), lower($search)))
+      ($search = '' OR contains(lower(path), lower($search)))
       AND ($section = '' OR section_of(path) = $section)
+      AND (($min_share = 0 AND $max_share = 1) OR ai_share BETWEEN $min_share AND $max_share)
       AND CASE $readers
-        WHEN 'human' THEN human >= 10 * ai
-        WHEN 'ai' THEN ai >= 10 * human
+        WHEN 'human' THEN views > 0 AND human >= 10 * ai
+        WHEN 'ai' THEN views > 0 AND ai >= 10 * human
         WHEN 'both' THEN human < 10 * ai AND ai < 10 * human
         ELSE true
       END
+  ),
+
+  total AS (
+    SELECT
+      count(*) FILTER (is_listed) AS found,
+      max(greatest(human, ai)) FILTER (is_listed) AS longest,
+      sum(human)::BIGINT AS all_human,
+      sum(ai)::BIGINT AS all_ai,
+      sum(ai) / nullif(sum(human + ai), 0) AS all_share,
+      -- Nothing is compared across a day on which counting changed.
+      bool_or(total_before > 0 AND total_change IS NULL) AS is_broken,
+      any_value(days_loaded) / any_value(nullif(days_before, 0)) AS sides,
+      if(is_broken, NULL, sum(human) / nullif(sum(human_before), 0) / sides - 1) AS all_human_change,
+      if(is_broken, NULL, sum(ai) / nullif(sum(ai_before), 0) / sides - 1) AS all_ai_change
+    FROM matching
+    -- A sum of all pages is compared with all, including those that are gone.
+    WHERE is_listed OR $only = ''
+  ),
+
+  ranked AS (
+    SELECT
+      *,
+      CASE $sort
+        WHEN 'human' THEN human
+        WHEN 'ai' THEN ai
+        WHEN 'share' THEN ai_share
+        WHEN 'human_change' THEN human / days_loaded - coalesce(human_before / days_before, 0)
+        WHEN 'ai_change' THEN ai / days_loaded - coalesce(ai_before / days_before, 0)
+        WHEN 'path' THEN 0
+        ELSE views
+      END AS key
+    FROM matching
+    WHERE is_listed
+  ),
+
+  shown AS (
+    SELECT
+      * EXCLUDE (key, is_listed, is_unread),
+      $per = 'section' AS is_section,
+      row_number() OVER (
+        ORDER BY
+          if($order = 'asc', key, -key) NULLS LAST,
+          if($sort = 'path' AND $order <> 'asc', path, NULL) DESC,
+          if($sort = 'path', 0, human_before + ai_before) DESC NULLS LAST,
+          path
+      ) AS place
+    FROM ranked
     QUALIFY place > $offset AND place <= $offset + $limit
   ),
 
   week AS (
-    SELECT path, ($to::DATE - day) // 7 AS weeks_ago, sum(human) AS human, sum(ai) AS ai
-    FROM page_views SEMI JOIN shown USING (path)
+    SELECT if($per = 'page', path, section_of(path)) AS path, ($to::DATE - day) // 7 AS weeks_ago, sum(human) AS human, sum(ai) AS ai
+    FROM page_views SEMI JOIN shown ON shown.path = if($per = 'page', page_views.path, section_of(page_views.path))
     WHERE project = $project AND day BETWEEN $to::DATE - 90 AND $to::DATE AND $limit <= 50
     GROUP BY ALL
   ),
@@ -63,5 +119,5 @@ WITH
   )
 
 SELECT *
-FROM shown LEFT JOIN lines USING (path)
+FROM shown LEFT JOIN lines USING (path) CROSS JOIN total
 ORDER BY place

@@ -1,5 +1,5 @@
--- Grain: one row per day, week or month of a range, with the views of a page, or of the site without a path, per
--- loaded day; NULL where no day is loaded.
+-- Grain: one row per day, week or month of a range, with the views of a page, of a section, or of the site without either,
+-- per loaded day; NULL where no day is loaded.
 WITH
   restated AS (SELECT DISTINCT day FROM restatements WHERE project = $project),
 
@@ -11,9 +11,16 @@ WITH
       project = $project
       AND day BETWEEN least($from::DATE, $from::DATE - $shift::INTEGER) AND $to::DATE
     UNION ALL
+    SELECT day, sum(human), sum(ai)
+    FROM page_views SEMI JOIN (SELECT $section AS section WHERE $section <> '') ON section_of(path) = section
+    WHERE
+      project = $project
+      AND day BETWEEN least($from::DATE, $from::DATE - $shift::INTEGER) AND $to::DATE
+    GROUP BY day
+    UNION ALL
     SELECT day, human, ai
     FROM site_days
-    WHERE project = $project AND $path IS NULL
+    WHERE project = $project AND $path IS NULL AND $section = ''
   ),
 
   days AS (

@@ -1,12 +1,27 @@
--- Grain: one row with the views of a range and their change, as the macro `changes` defines it; `broken_on` is the last
--- day across which nothing is compared, because counting changed.
+-- Grain: one row with the views of the site, or of a section, in a range and their change, as the macro `changes` defines
+-- it; `broken_on` is the last day across which nothing is compared, because counting changed.
 SELECT
-  *,
+  views.* EXCLUDE (days_loaded, days_before, human, ai),
+  site.days_loaded,
+  site.days_before,
+  -- A section without views on either side has no row there.
+  coalesce(human, if(site.days_loaded = 0, NULL, 0)) AS human,
+  coalesce(ai, if(site.days_loaded = 0, NULL, 0)) AS ai,
   if(total_change IS NULL, NULL, ai_share - ai_share_before) AS share_difference,
   (
     SELECT max(day)
     FROM notes
-    WHERE project = $project AND is_break AND $shift > 0 AND day > $from::DATE - $shift::INTEGER AND day <= $to::DATE
+    WHERE
+      project = $project
+      AND is_break
+      AND ($section = '' OR path = '*' OR starts_with(path, $section))
+      AND $shift > 0
+      AND day > $from::DATE - $shift::INTEGER
+      AND day <= $to::DATE
   ) AS broken_on
-FROM changes($from, $to, $shift, per := 'site')
-WHERE project = $project
+FROM
+  (SELECT days_loaded, days_before FROM changes($from, $to, $shift, per := 'site') WHERE project = $project) AS site
+  LEFT JOIN (
+    FROM changes($from, $to, $shift, per := if($section = '', 'site', 'section'))
+    WHERE project = $project AND ($section = '' OR path = $section)
+  ) AS views ON true
